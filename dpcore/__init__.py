@@ -1,0 +1,1 @@
+"""The mathematics of dprelease: no files, no clock, no database, no Prefect."""
