@@ -52,16 +52,16 @@ class Budget:
 
     def covers(self, other: Budget) -> bool:
         """Whether ``other`` is at most this budget in every coordinate."""
-        return (
-            other.alpha <= self.alpha and other.beta <= self.beta and other.gamma <= self.gamma
-        )
+        return other.alpha <= self.alpha and other.beta <= self.beta and other.gamma <= self.gamma
 
     def as_strings(self) -> dict[str, str]:
         """The three coordinates as exact strings, such as ``'1/3'``, for documents and databases."""
         return {"alpha": str(self.alpha), "beta": str(self.beta), "gamma": str(self.gamma)}
 
     def __str__(self) -> str:
-        return ", ".join(f"{k} = {decimal_text(getattr(self, k))}" for k in ("alpha", "beta", "gamma"))
+        return ", ".join(
+            f"{k} = {decimal_text(getattr(self, k))}" for k in ("alpha", "beta", "gamma")
+        )
 
 
 class Weight(NamedTuple):

@@ -1,0 +1,1 @@
+"""Kernel machines in a public, finite feature space."""

@@ -1,0 +1,10 @@
+"""Exact samplers: every draw follows its stated law, with no rounding anywhere.
+
+source            the one door for randomness: 64-bit words
+enclosures        integers that certainly enclose exp(-x), and a uniform drawn digit by digit
+inversion         any law on {0, 1, 2, ...}, by comparing words with its distribution function
+bernoulli         whole arrays of coins that show heads with probability exp(-x)
+discrete_laplace  the noise of pure differential privacy; and the geometric law
+discrete_gaussian the noise of (alpha, beta) and zero-concentrated differential privacy
+sparse            how many empty cells of a huge histogram pass a threshold, and which
+"""

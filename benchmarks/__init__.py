@@ -1,0 +1,1 @@
+"""Side-by-side measurements; each module runs with ``python -m benchmarks.<name>``."""

@@ -1,0 +1,181 @@
+"""The public coding of survey columns into cells.
+
+An axis turns one column into cells 0, 1, ..., size - 1 by a public rule that acts on each record
+alone; a domain is a list of axes, and numbers its cells row-major:
+
+    axes      sex: F, M        age: [0, 40), [40, 90]
+    cell      0 = F, [0, 40)   1 = F, [40, 90]   2 = M, [0, 40)   3 = M, [40, 90]
+
+A nullable axis has one more cell, the last, for null.  Nothing here has seen a survey table.
+
+>>> domain = Domain((Categories("sex", ("F", "M")), Bins("age", (0.0, 40.0, 90.0))))
+>>> domain.size, domain.unpack(np.array([2])).tolist()
+(4, [[1, 0]])
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+Category = str | int | float | bool
+Integers = NDArray[np.int64]
+
+LARGEST_DOMAIN = 2**62
+"""Cells are numbered by signed 64-bit integers, with room to add."""
+
+
+@dataclass(frozen=True)
+class Categories:
+    """One cell per listed category."""
+
+    name: str
+    categories: tuple[Category, ...]
+    nullable: bool = False
+
+    @property
+    def size(self) -> int:
+        return len(self.categories) + self.nullable
+
+
+@dataclass(frozen=True)
+class Bins:
+    """One cell per interval [edges[i], edges[i+1]); the last also holds its upper edge.
+
+    For an integer column the edges are whole numbers and the last one is the largest value plus
+    one, so that a cell holds the integers from ``edges[i]`` to ``edges[i+1] - 1``.
+    """
+
+    name: str
+    edges: tuple[float, ...]
+    nullable: bool = False
+    integer: bool = False
+
+    @property
+    def cells(self) -> int:
+        """The number of cells that hold values, the null cell not counted."""
+        return len(self.edges) - 1
+
+    @property
+    def size(self) -> int:
+        return self.cells + self.nullable
+
+    @property
+    def lower(self) -> float:
+        return self.edges[0]
+
+    @property
+    def upper(self) -> float:
+        return self.edges[-1]
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A fine grid of equal cells over [lower, upper]; integers have one cell per value.
+
+    As for ``Bins``, ``upper`` of an integer column is its largest value plus one.
+    """
+
+    name: str
+    lower: float
+    upper: float
+    cells: int
+    nullable: bool = False
+    integer: bool = False
+
+    @property
+    def size(self) -> int:
+        return self.cells + self.nullable
+
+    @property
+    def edges(self) -> tuple[float, ...]:
+        return tuple(np.linspace(self.lower, self.upper, self.cells + 1).tolist())
+
+
+Axis = Categories | Bins | Grid
+
+
+@dataclass(frozen=True)
+class Domain:
+    """The cells of several axes together; sizes are public."""
+
+    axes: tuple[Axis, ...]
+
+    def __post_init__(self) -> None:
+        names = [axis.name for axis in self.axes]
+        if len(set(names)) != len(names):
+            raise ValueError(f"a column appears twice in {names}")
+        if self.size > LARGEST_DOMAIN:
+            raise ValueError(
+                f"{self.size:.3g} cells are more than the {LARGEST_DOMAIN:.3g} that can be numbered"
+            )
+
+    @cached_property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(axis.size for axis in self.axes)
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(axis.name for axis in self.axes)
+
+    def unpack(self, cells: Integers) -> Integers:
+        """Cell ids (k,) to codes (k, axes)."""
+        codes = np.empty((len(cells), len(self.axes)), dtype=np.int64)
+        rest = np.asarray(cells, dtype=np.int64)
+        for i in reversed(range(len(self.axes))):
+            rest, codes[:, i] = np.divmod(rest, self.shape[i])
+        return codes
+
+    def pack(self, codes: Integers) -> Integers:
+        """Codes (k, axes) to cell ids (k,)."""
+        cells = np.zeros(len(codes), dtype=np.int64)
+        for i, size in enumerate(self.shape):
+            cells = cells * size + codes[:, i]
+        return cells
+
+    def select(self, names: tuple[str, ...]) -> Domain:
+        """The domain of some of the columns, in the order given."""
+        by_name = {axis.name: axis for axis in self.axes}
+        return Domain(tuple(by_name[name] for name in names))
+
+
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """How many records fall in each occupied cell: private.
+
+    ``cells``: (k,) ascending cell ids; ``counts``: (k,) positive counts.
+    """
+
+    domain: Domain
+    cells: Integers
+    counts: Integers
+
+    def __repr__(self) -> str:
+        return f"<tally over {' x '.join(self.domain.names)}: withheld>"
+
+    def __reduce__(self) -> str:
+        raise TypeError("a tally does not leave the process that computed it")
+
+    def roll_up(self, names: tuple[str, ...]) -> Tally:
+        """The tally over some of the columns, in the order given."""
+        target = self.domain.select(names)
+        positions = [self.domain.names.index(name) for name in names]
+        packed = target.pack(self.domain.unpack(self.cells)[:, positions])
+        cells, inverse = np.unique(packed, return_inverse=True)
+        counts = np.zeros(len(cells), dtype=np.int64)
+        np.add.at(counts, inverse, self.counts)
+        return Tally(target, cells, counts)
+
+    def dense(self) -> Integers:
+        """(domain.size,) counts of every cell."""
+        counts = np.zeros(self.domain.size, dtype=np.int64)
+        counts[self.cells] = self.counts
+        return counts

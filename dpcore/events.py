@@ -1,0 +1,54 @@
+"""Privacy events: what was done, as data whose meaning never changes.
+
+The ledger stores the event of every draw.  An accountant interprets it, today by pure and
+zero-concentrated differential privacy (``dpcore.accounting``), some day more tightly; the history
+can then be re-priced (METHODS q).  Sensitivities are for replace-one neighbours.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+
+@dataclass(frozen=True)
+class LaplaceEvent:
+    """Discrete Laplace noise P(z) proportional to exp(-|z|/scale) on an integer vector.
+
+    ``l1_sensitivity``: the most by which neighbours differ, summed over coordinates.
+    """
+
+    l1_sensitivity: Fraction
+    scale: Fraction
+
+    def to_dict(self) -> dict[str, str]:
+        """JSON form."""
+        return {
+            "event": "discrete-laplace",
+            "neighbours": "replace-one",
+            "l1_sensitivity": str(self.l1_sensitivity),
+            "scale": str(self.scale),
+        }
+
+
+@dataclass(frozen=True)
+class GaussianEvent:
+    """Discrete Gaussian noise P(z) proportional to exp(-z^2/(2 variance)) on an integer vector.
+
+    ``l2_sensitivity_squared``: the most by which neighbours differ, squared and summed.
+    """
+
+    l2_sensitivity_squared: Fraction
+    variance: Fraction
+
+    def to_dict(self) -> dict[str, str]:
+        """JSON form."""
+        return {
+            "event": "discrete-gaussian",
+            "neighbours": "replace-one",
+            "l2_sensitivity_squared": str(self.l2_sensitivity_squared),
+            "variance": str(self.variance),
+        }
+
+
+Event = LaplaceEvent | GaussianEvent

@@ -1,0 +1,292 @@
+"""Synthetic records whose margins are as close to noisy margins as records can come.
+
+Noisy margins are negative in places, fractional, and contradict each other.  A table of records has
+none of these faults: count its margins and they are non-negative whole numbers that agree.
+``fit_records`` looks for the records that make the weighted sum of squares
+
+    misfit = sum over margins, sum over cells of (count - noisy count)^2 / variance
+
+small.  With Gaussian noise this is the maximum likelihood fit over tables of records.
+
+The search starts from independent attributes and makes small moves: one record changes one value.
+A record that goes from cell c to cell c' of a margin with residuals D = count - target changes its
+part of the misfit by  (2 D[c'] - 2 D[c] + 2) / variance.  One step, for one attribute:
+
+    block of records --> best new value of each --> step length from --> a random sample of the
+    (random)             (sum over margins)         a line search        moves, weighted by gain
+
+Many records want the same move at once, and only some may make it: along the expected change the
+misfit is a parabola, whose minimum says how many.  The sample is then checked exactly and halved
+until it lowers the misfit, so the misfit never rises.  Moving records gradually to where they are
+short is the idea of PrivSyn's record synthesis (Zhang et al. 2021, section 5).  Starting from
+independence and moving no more than needed leaves the associations that no margin describes weak,
+much as a maximum-entropy fit does.
+
+>>> import numpy as np
+>>> noisy = [((0, 1), np.array([[31.2, 8.7], [-1.4, 61.9]]), 4.0)]
+>>> codes = fit_records((2, 2), noisy, 100, np.random.default_rng(7))
+>>> margins_of(codes, (2, 2), [(0, 1), (1,)])[1].tolist()
+[31, 69]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+
+from dpcore.post.consistency import make_consistent
+from dpcore.post.margins import (
+    Floats,
+    Integers,
+    Margin,
+    MarginLike,
+    checked_margins,
+    checked_sizes,
+    checked_total,
+    margins_of,
+    packed,
+)
+from dpcore.post.tree import sample_tree
+
+__all__ = ["fit_records", "margins_of", "misfit"]
+
+WINDOW = 8  # sweeps between two looks at the improvement
+SMALLEST_BLOCK = 4096  # records that one step looks at; a sixteenth of a large table
+
+
+def fit_records(
+    sizes: Sequence[int],
+    margins: Iterable[MarginLike],
+    rows: int,
+    generator: np.random.Generator,
+    *,
+    total: float | None = None,
+    sweeps: int = 400,
+    tolerance: float = 0.03,
+    start: Integers | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Integers:
+    """Records that fit noisy margins: (rows, k) codes with ``0 <= codes[:, a] < sizes[a]``.
+
+    ``margins``: noisy, with the variance of their noise; they need not be consistent, and every
+    attribute must be in one.  ``total``: the public number of rows that the margins describe (by
+    default ``rows``); with another number of rows the targets scale.  ``start``: (rows, k) codes
+    to begin with instead of independent attributes, such as ``sample_tree`` gives.
+
+    A sweep takes every attribute once.  The search ends after ``sweeps``, or when the misfit is
+    within what noise alone explains and falls by less than the fraction ``tolerance`` a sweep: a
+    closer fit would mostly copy noise.  It also ends when nothing improves any more; ``tolerance=0``
+    searches until then.  ``progress(done, sweeps)`` is called after every sweep.
+
+    The misfit of the result is at most that of the start.  Deterministic given the generator.
+    """
+    sizes = checked_sizes(sizes)
+    noisy = checked_margins(sizes, margins)
+    total = checked_total(rows if total is None else total)
+    if rows > 0 and total == 0:
+        raise ValueError(f"total is 0, which describes no records, but rows is {rows}")
+    if sweeps < 0:
+        raise ValueError(f"sweeps must not be negative, not {sweeps}")
+    if not 0 <= tolerance < 1:
+        raise ValueError(f"tolerance must be at least 0 and below 1, not {tolerance}")
+    # Refuses uncovered attributes, and wrong rows, whether or not its records are used.
+    codes = sample_tree(sizes, [], noisy, rows, generator, total)
+    if start is not None:
+        margins_of(start, sizes, [])
+        codes = np.array(start, dtype=np.int64)
+        if len(codes) != rows:
+            raise ValueError(f"start must have {rows} rows, not {len(codes)}")
+    if rows == 0:
+        return codes
+    consistent = make_consistent(sizes, noisy, total)
+    # The consistent tables give the same misfit as the noisy ones up to a constant: they are the
+    # projection of the noisy tables on the space where all tables of records lie.
+    scale = rows / total
+    search = _Search(
+        sizes,
+        codes,
+        [
+            Margin(m.attributes, m.table * scale, m.variance * scale**2)
+            for m in _with_variances(consistent, noisy)
+        ],
+    )
+    noise_alone = sum(
+        after.table.size * after.variance / before.variance
+        for after, before in zip(consistent, noisy, strict=True)
+    )
+    window_start = search.misfit()
+    moved = 0
+    for done in range(1, sweeps + 1):
+        moved += search.sweep(generator)
+        if progress is not None:
+            progress(done, sweeps)
+        if done % WINDOW == 0:
+            now = search.misfit()
+            slow = now > window_start * (1 - tolerance) ** WINDOW
+            stuck = now > window_start * (1 - tolerance / 10) ** WINDOW
+            if moved == 0 or (slow and now <= noise_alone) or stuck:
+                break
+            window_start, moved = now, 0
+    return np.ascontiguousarray(search.columns.T)
+
+
+def misfit(codes: Integers, sizes: Sequence[int], margins: Iterable[MarginLike]) -> float:
+    """Sum over margins and cells of (count of the records - margin)^2 / variance."""
+    noisy = checked_margins(checked_sizes(sizes), margins)
+    counts = margins_of(codes, sizes, [margin.attributes for margin in noisy])
+    return float(
+        sum(
+            np.sum((count - margin.table) ** 2) / margin.variance
+            for count, margin in zip(counts, noisy, strict=True)
+        )
+    )
+
+
+def _with_variances(consistent: Sequence[Margin], noisy: Sequence[Margin]) -> list[Margin]:
+    """The consistent tables, weighted by the noise of the tables they came from."""
+    return [
+        Margin(after.attributes, after.table, before.variance)
+        for after, before in zip(consistent, noisy, strict=True)
+    ]
+
+
+class _Search:
+    """Records, and the residuals of their margins, kept in step.
+
+    ``columns``: (k, rows) codes; ``residuals[i]``: counts minus target of margin i, in its shape.
+    """
+
+    def __init__(self, sizes: tuple[int, ...], codes: Integers, targets: Sequence[Margin]) -> None:
+        self.sizes = sizes
+        self.columns = np.ascontiguousarray(codes.T)
+        self.attributes = [target.attributes for target in targets]
+        self.weights = [1.0 / target.variance for target in targets]
+        counts = margins_of(codes, sizes, self.attributes)
+        self.residuals: list[Floats] = [
+            count - target.table for count, target in zip(counts, targets, strict=True)
+        ]
+        self.block = max(SMALLEST_BLOCK, len(codes) // 16)
+
+    def misfit(self) -> float:
+        """The weighted sum of squared residuals."""
+        return float(
+            sum(w * np.sum(r * r) for w, r in zip(self.weights, self.residuals, strict=True))
+        )
+
+    def sweep(self, generator: np.random.Generator) -> int:
+        """One step for every attribute, in random order; returns how many records moved."""
+        order = generator.permutation(len(self.sizes))
+        return sum(self._step(int(a), generator) for a in order if self.sizes[a] > 1)
+
+    def _step(self, attribute: int, generator: np.random.Generator) -> int:
+        """Move some records to better values of one attribute; returns how many."""
+        rows = self.columns.shape[1]
+        if rows > self.block:
+            block = generator.choice(rows, self.block, replace=False, shuffle=False)
+        else:
+            block = np.arange(rows)
+        step = _Step(self, attribute, block)
+        if len(step.movers) == 0:
+            return 0
+        chosen = step.sample(generator)
+        while len(chosen):
+            changes = step.changes(chosen, None)
+            if step.improvement(changes) > step.smallest:
+                step.apply(chosen, changes)
+                break
+            # Half as many moves; the last resort is the single best move, which always helps.
+            best = step.gains.argmax()
+            last = len(chosen) == 1 and chosen[0] == best
+            chosen = chosen[:0] if last else chosen[::2] if len(chosen) > 1 else np.array([best])
+        return len(chosen)
+
+
+class _Step:
+    """The moves that a block of records could make in one attribute.
+
+    ``movers``: (m,) rows whose best other value lowers the misfit; ``old``, ``new``: (m,) values;
+    ``gains``: (m,) by how much each move alone lowers the misfit, positive.
+    """
+
+    def __init__(self, search: _Search, attribute: int, block: Integers) -> None:
+        self.search = search
+        self.attribute = attribute
+        self.size = search.sizes[attribute]
+        self.margins = [i for i, held in enumerate(search.attributes) if attribute in held]
+        columns = search.columns[:, block]
+        slopes = np.zeros((len(block), self.size))
+        others: list[Integers] = []
+        for i in self.margins:
+            rest = tuple(other for other in search.attributes[i] if other != attribute)
+            others.append(
+                columns[rest[0]] if len(rest) == 1 else packed(columns, rest, search.sizes)
+            )
+            slopes += np.take(search.weights[i] * self._attribute_last(i), others[-1], axis=0)
+        weight = sum(search.weights[i] for i in self.margins)
+        self.smallest = 1e-9 * weight  # below this an improvement is rounding
+        current = columns[attribute]
+        best = slopes.argmin(axis=1)
+        everyone = np.arange(len(block))
+        gains = 2.0 * (slopes[everyone, current] - slopes[everyone, best] - weight)
+        movers = np.flatnonzero((gains > self.smallest) & (best != current))
+        self.movers = block[movers]
+        self.old, self.new, self.gains = current[movers], best[movers], gains[movers]
+        self.others = [other[movers] for other in others]
+
+    def _attribute_last(self, i: int) -> Floats:
+        """Residuals of margin i as (cells of its other attributes, values of the attribute)."""
+        axis = self.search.attributes[i].index(self.attribute)
+        return np.moveaxis(self.search.residuals[i], axis, -1).reshape(-1, self.size)
+
+    def sample(self, generator: np.random.Generator) -> Integers:
+        """Positions among the movers: about as many as the line search says, at least one.
+
+        Each move is taken with probability proportional to its gain (and at most 1), by systematic
+        sampling in random order.  If a share s of the weights is taken, the misfit changes by about
+        s^2 curvature - s sum(weights gains), with its minimum at half their quotient.
+        """
+        weights = self.gains / self.gains.max()
+        expected = self.changes(np.arange(len(self.movers)), weights)
+        curvature = sum(
+            self.search.weights[i] * np.sum(change * change)
+            for i, change in zip(self.margins, expected, strict=True)
+        )
+        share = (weights @ self.gains) / (2.0 * curvature) if curvature > 0 else np.inf
+        probabilities = np.minimum(weights * share, 1.0)
+        if probabilities.sum() < 1.5:
+            return np.array([self.gains.argmax()])
+        order = generator.permutation(len(self.movers))
+        reached = np.floor(np.cumsum(probabilities[order]) + generator.random())
+        return order[np.diff(reached, prepend=0.0) >= 1.0]
+
+    def changes(self, chosen: Integers, weights: Floats | None) -> list[Floats]:
+        """What the chosen moves, each counted with its weight, add to the margins' residuals.
+
+        Laid out as ``_attribute_last``; for the margins that contain the attribute.
+        """
+        result = []
+        for i, other in zip(self.margins, self.others, strict=True):
+            cells = self.search.residuals[i].size
+            base = other[chosen] * self.size
+            gained = np.bincount(base + self.new[chosen], weights, minlength=cells)
+            lost = np.bincount(base + self.old[chosen], weights, minlength=cells)
+            result.append((gained - lost).astype(np.float64).reshape(-1, self.size))
+        return result
+
+    def improvement(self, changes: list[Floats]) -> float:
+        """By how much these changes lower the misfit, exactly."""
+        return -sum(
+            self.search.weights[i]
+            * float(np.sum(change * (2.0 * self._attribute_last(i) + change)))
+            for i, change in zip(self.margins, changes, strict=True)
+        )
+
+    def apply(self, chosen: Integers, changes: list[Floats]) -> None:
+        """Make the chosen moves."""
+        self.search.columns[self.attribute, self.movers[chosen]] = self.new[chosen]
+        for i, change in zip(self.margins, changes, strict=True):
+            residual = self.search.residuals[i]
+            axis = self.search.attributes[i].index(self.attribute)
+            lengths = np.moveaxis(residual, axis, -1).shape
+            residual += np.moveaxis(change.reshape(lengths), -1, axis)

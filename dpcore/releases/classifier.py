@@ -1,0 +1,158 @@
+"""Kernel support vector machine with Gaussian-process noise, evaluable anywhere without the data.
+
+The machine is trained in a public feature space of dimension D that stands for the Gaussian kernel
+(``dpcore.machines.features``), without an intercept, on the distinct rows of the tally.  In that
+space its weight vector moves by at most kappa/(lambda n) when one record is replaced (Hall, Rinaldo
+& Wasserman 2013, Proposition 8, hinge loss), plus what the solver's certified gap allows (METHODS
+h).  Isotropic Gaussian noise on the weights is Gaussian-process noise with the kernel as
+covariance: the decision function has the same standard error everywhere.
+
+The decision function of x, features scaled to [0, 1], is
+
+    f(x) = sum over k of  cos_k cos(<w_k, x>) + sin_k sin(<w_k, x>)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpcore.domain import Axis, Bins, Categories, Tally
+from dpcore.lattice import Lattice
+from dpcore.machines.features import KAPPA, FourierFeatures
+from dpcore.machines.svm import hinge_sensitivity, train_svm
+from dpcore.mechanisms import DiscreteGaussian
+from dpcore.releases.base import ErrorStatement, Published, Release, Table
+from dpcore.statistic import Exact, Noisy
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Classifier(Release):
+    """The last axis of the domain is the label, the others are features.
+
+    ``signs``: +1 or -1 for each code of the label; ``bandwidth``: of the Gaussian kernel, features
+    scaled to [0, 1]; ``regularisation``: lambda in  mean hinge loss + lambda ||f||^2;
+    ``frequencies``: half the dimension of the feature space.
+    """
+
+    signs: tuple[int, ...] = ()
+    bandwidth: float = 0.5
+    regularisation: float = 0.01
+    frequencies: int = 256
+
+    def __post_init__(self) -> None:
+        for axis in self.domain.axes:
+            if axis.nullable:
+                raise ValueError(
+                    f"features: {axis.name} has nulls, which have no place in a kernel"
+                )
+        for axis in self.feature_axes:
+            scaled_positions(axis)
+
+    @property
+    def feature_axes(self) -> tuple[Axis, ...]:
+        return self.domain.axes[:-1]
+
+    @cached_property
+    def features(self) -> FourierFeatures:
+        """The public feature map."""
+        return FourierFeatures(len(self.feature_axes), self.bandwidth, self.frequencies)
+
+    @cached_property
+    def lattice(self) -> Lattice:
+        # The solver's tolerance, a public number, is counted in it: about one per cent.
+        sensitivity = hinge_sensitivity(self.rows, self.regularisation, KAPPA)
+        return Lattice.for_sensitivity(sensitivity, self.features.size, self.rows)
+
+    @cached_property
+    def mechanism(self) -> DiscreteGaussian:
+        return DiscreteGaussian.within(
+            self.share, self.features.size, self.lattice.l2_sensitivity_squared
+        )
+
+    def statistic(self, tally: Tally) -> Exact:
+        codes = tally.domain.unpack(tally.cells)
+        labels = np.asarray(self.signs)[codes[:, -1]]
+        points = np.column_stack(
+            [scaled_positions(axis)[codes[:, i]] for i, axis in enumerate(self.feature_axes)]
+        )
+        solution = train_svm(
+            self.features.transform(points),
+            labels,
+            tally.counts,
+            self.rows,
+            self.regularisation,
+        )
+        return Exact(self.lattice.encode(solution.weights))
+
+    def weights(self, noisy: Noisy) -> Floats:
+        """(D,) noisy weights."""
+        return self.lattice.decode(noisy.values)
+
+    @property
+    def decision_stddev(self) -> float:
+        """Standard deviation of the noise in f(x), the same at every x."""
+        return self.lattice.step * self.mechanism.stddev
+
+    def decide(self, noisy: Noisy, points: Floats) -> Floats:
+        """f at scaled points (k, features)."""
+        return np.asarray(self.features.transform(points) @ self.weights(noisy))
+
+    def publish(self, noisy: Noisy) -> Published:
+        weights = self.weights(noisy) / np.sqrt(self.frequencies)
+        names = [axis.name for axis in self.feature_axes]
+        matrix = self.features.frequencies_matrix()
+        table = Table(
+            "classifiers",
+            self.name,
+            {f"w_{name}": matrix[:, i] for i, name in enumerate(names)}
+            | {"cos": weights[: self.frequencies], "sin": weights[self.frequencies :]},
+            {f"w_{name}": f"Frequency along {name}, scaled to [0, 1]" for name in names}
+            | {
+                "cos": "Noisy coefficient of the cosine of <w, x>",
+                "sin": "Noisy coefficient of the sine of <w, x>",
+            },
+        )
+        facts = {
+            "decision": "f(x) = sum of cos * cos(<w, x>) + sin * sin(<w, x>); positive where f > 0",
+            "features": {axis.name: _scaling(axis) for axis in self.feature_axes},
+            "label": self.domain.names[-1],
+            "kernel_bandwidth": self.bandwidth,
+            "regularisation": self.regularisation,
+            "decision_standard_error": self.decision_stddev,
+        }
+        return Published((table,), facts)
+
+    def expected_error(self) -> tuple[ErrorStatement, ...]:
+        return (
+            ErrorStatement(
+                "standard error of a decision value", self.decision_stddev, "the margin is at 1"
+            ),
+        )
+
+
+def scaled_positions(axis: Axis) -> Floats:
+    """(size,) positions of an axis's codes on [0, 1]; ``ValueError`` where they have no order."""
+    if isinstance(axis, Categories):
+        if not all(isinstance(c, int | float) and not isinstance(c, bool) for c in axis.categories):
+            raise ValueError(f"features: the categories of {axis.name} are not numbers")
+        lower, width = _scaling(axis)
+        return (np.asarray(axis.categories, dtype=np.float64) - lower) / width
+    if isinstance(axis, Bins):
+        raise ValueError(f"features: {axis.name} is binned; a kernel needs its values")
+    return (np.arange(axis.size) + 0.5) / axis.size
+
+
+def _scaling(axis: Axis) -> list[float]:
+    """[lower, width]: a value v of the column is scaled to (v - lower) / width."""
+    if isinstance(axis, Categories):
+        values = [float(c) for c in axis.categories]
+        return [min(values), (max(values) - min(values)) or 1.0]
+    if axis.integer:  # whole number v sits at the middle of [v, v + 1)
+        return [axis.lower - 0.5, axis.upper - axis.lower]
+    return [axis.lower, axis.upper - axis.lower]

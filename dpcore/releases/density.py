@@ -1,0 +1,302 @@
+"""Density of one or two bounded columns: a reflected Gaussian kernel estimate, with noise.
+
+Both kinds release noisy cosine coefficients (``dpcore.releases.cosines``) and differ in the noise:
+
+    SpectralDensity   (alpha, beta): Gaussian noise on the whitened coefficients
+                      sqrt(lambda_k) mean phi_k, so that it has the covariance of the kernel (the
+                      best allocation to within a few per cent, METHODS g)
+    BinnedDensity     pure alpha: records are shared out linearly among wide cells, the cells get
+                      discrete Laplace noise, and the coefficients are corrected for the sharing
+                      (METHODS c); exact integers throughout
+
+Standard errors and intervals are about privacy noise alone: they do not count sampling error or
+the smoothing bias of the kernel.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import product
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpcore.domain import Domain, Grid, Tally
+from dpcore.lattice import Lattice
+from dpcore.mechanisms import DiscreteGaussian, DiscreteLaplace
+from dpcore.releases.base import (
+    ErrorStatement,
+    Published,
+    Release,
+    Table,
+    post_processing_generator,
+)
+from dpcore.releases.cosines import Cosines, kernel_extremes
+from dpcore.statistic import Exact, Noisy
+
+Floats = NDArray[np.float64]
+
+PRINTED_CELLS = {1: 512, 2: 96}
+"""Cells per axis of the published grid, by dimensions, unless the bandwidth asks for more."""
+
+
+@dataclass(frozen=True)
+class Density(Release):
+    """Density over the Grid axes of the domain; bandwidths in units of each column's range."""
+
+    bandwidths: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        if len(self.domain.axes) not in PRINTED_CELLS:
+            raise ValueError("columns: a density has one or two columns")
+        if len(self.bandwidths) != len(self.domain.axes):
+            raise ValueError("bandwidth: one number, or one for each column")
+        for axis, bandwidth in zip(self.domain.axes, self.bandwidths, strict=True):
+            if not isinstance(axis, Grid) or axis.nullable:
+                raise ValueError(
+                    f"columns: {axis.name} must be an integer or continuous column without nulls"
+                )
+            if not 0.002 <= bandwidth <= 1:
+                raise ValueError("bandwidth: must lie between 0.002 and 1 of the column's range")
+
+    @property
+    def axes(self) -> tuple[Grid, ...]:
+        return tuple(axis for axis in self.domain.axes if isinstance(axis, Grid))
+
+    @property
+    @abstractmethod
+    def basis(self) -> Cosines:
+        """The frequencies, on the grid on which the statistic is computed."""
+
+    @abstractmethod
+    def coefficients(self, noisy: Noisy) -> Floats:
+        """(coefficients,) noisy theta_k."""
+
+    @property
+    @abstractmethod
+    def coefficient_variances(self) -> Floats:
+        """(coefficients,) variances of the noise in theta_k, uncorrelated."""
+
+    @cached_property
+    def fine(self) -> Cosines:
+        """The same frequencies on the columns' own grids."""
+        return Cosines(self.domain.shape, self.bandwidths, self.basis.limits)
+
+    @cached_property
+    def printed(self) -> Cosines:
+        """The same frequencies on the published grid."""
+        target = PRINTED_CELLS[len(self.bandwidths)]
+        shape = tuple(
+            min(size, max(target, math.ceil(2 / h)))
+            for size, h in zip(self.domain.shape, self.bandwidths, strict=True)
+        )
+        return Cosines(shape, self.bandwidths, self.basis.limits)
+
+    def publish(self, noisy: Noisy) -> Published:
+        theta, variances = self.coefficients(noisy), self.coefficient_variances
+        names = self.domain.names
+        coefficients = Table(
+            "densities",
+            f"{self.name}.coefficients",
+            {f"frequency_{name}": self.basis.frequencies[:, i] for i, name in enumerate(names)}
+            | {"coefficient": theta, "standard_error": np.sqrt(variances)},
+            {f"frequency_{name}": f"Frequency j along {name}" for name in names}
+            | {
+                "coefficient": "Noisy coefficient of the product of sqrt(2) cos(pi j x) over axes"
+                " with j > 0, x scaled to [0, 1]; the constant coefficient is 1",
+                "standard_error": "Standard deviation of the noise in coefficient",
+            },
+        )
+        facts = {
+            "bandwidths": dict(zip(names, self.bandwidths, strict=True)),
+            "bounds": {axis.name: [axis.lower, axis.upper] for axis in self.axes},
+            "noise_integrated_squared_error": float(variances.sum()),
+            "errors": "standard errors and intervals are about privacy noise alone, not about"
+            " sampling error or smoothing bias",
+        }
+        return Published((self._grid_table(theta), coefficients), facts)
+
+    def _grid_table(self, theta: Floats) -> Table:
+        unit = 1 / math.prod(axis.upper - axis.lower for axis in self.axes)
+        estimate = self.printed.density(theta)
+        error = np.sqrt(self.printed.variance(self.coefficient_variances))
+        width = NormalDist().inv_cdf(0.95) * error
+        shape = self.printed.shape
+        points = np.meshgrid(
+            *(
+                axis.lower + (np.arange(size) + 0.5) / size * (axis.upper - axis.lower)
+                for axis, size in zip(self.axes, shape, strict=True)
+            ),
+            indexing="ij",
+        )
+        values = {
+            "density": _as_probabilities(estimate) * estimate.size,
+            "estimate": estimate,
+            "standard_error": error,
+            "lower_90": estimate - width,
+            "upper_90": estimate + width,
+        }
+        names = self.domain.names
+        return Table(
+            "densities",
+            self.name,
+            {name: axis.ravel() for name, axis in zip(names, points, strict=True)}
+            | {name: value.ravel() * unit for name, value in values.items()},
+            {name: f"Value of {name} at the centre of a grid cell" for name in names}
+            | {
+                "density": "Density per unit of the columns: estimate, cut at zero, of mass one",
+                "estimate": "Unbiased noisy kernel density; may be negative",
+                "standard_error": "Standard deviation of the privacy noise in estimate",
+                "lower_90": "Lower end of a pointwise 90% interval for the kernel density without"
+                " noise (normal)",
+                "upper_90": "Upper end of that interval",
+            },
+        )
+
+    def probabilities(self, noisy: Noisy) -> Floats:
+        """Probability of every cell of the columns' own grids, of the domain's shape."""
+        return _as_probabilities(self.fine.density(self.coefficients(noisy)))
+
+    def expected_error(self) -> tuple[ErrorStatement, ...]:
+        ise = float(self.coefficient_variances.sum())
+        return (
+            ErrorStatement("integrated squared error from noise", ise, "columns scaled to [0, 1]"),
+            ErrorStatement(
+                "typical error of the density, relative to a uniform one", math.sqrt(ise)
+            ),
+        )
+
+    def sample(self, noisy: Noisy, rows: int) -> tuple[Domain, NDArray[np.int64]]:
+        """Records on the columns' own grids, spread evenly over the density."""
+        generator = post_processing_generator(noisy)
+        cumulative = np.cumsum(self.probabilities(noisy).ravel())
+        levels = (np.arange(rows) + generator.random()) / max(rows, 1) * cumulative[-1]
+        cells = np.minimum(np.searchsorted(cumulative, levels, "right"), len(cumulative) - 1)
+        return self.domain, self.domain.unpack(generator.permutation(cells))
+
+
+@dataclass(frozen=True)
+class SpectralDensity(Density):
+    """Gaussian noise with the covariance of the reflected kernel: (alpha, beta)."""
+
+    @cached_property
+    def basis(self) -> Cosines:
+        return Cosines(self.domain.shape, self.bandwidths, self.domain.shape)
+
+    @cached_property
+    def lattice(self) -> Lattice:
+        """The whitened coefficients' lattice, with their L2 sensitivity.
+
+        The squared distance of the whitened coefficients of two records is k(x,x) + k(y,y) -
+        2 k(x,y) <= 2 (product of largest k - product of smallest k), attained at opposite corners;
+        leaving frequencies out only lowers it.
+        """
+        extremes = [kernel_extremes(bandwidth) for bandwidth in self.bandwidths]
+        largest = math.prod(high for high, _ in extremes)
+        smallest = math.prod(low for _, low in extremes)
+        sensitivity = math.sqrt(2 * (largest - smallest)) / self.rows * (1 + 1e-12)
+        return Lattice.for_sensitivity(sensitivity, self.basis.size, self.rows)
+
+    @cached_property
+    def mechanism(self) -> DiscreteGaussian:
+        return DiscreteGaussian.within(
+            self.share, self.basis.size, self.lattice.l2_sensitivity_squared
+        )
+
+    def statistic(self, tally: Tally) -> Exact:
+        weights = tally.dense().reshape(self.domain.shape) / self.rows
+        whitened = np.sqrt(self.basis.lambdas) * self.basis.means(weights)
+        return Exact(self.lattice.encode(whitened))
+
+    def coefficients(self, noisy: Noisy) -> Floats:
+        return np.asarray(np.sqrt(self.basis.lambdas) * self.lattice.decode(noisy.values))
+
+    @cached_property
+    def coefficient_variances(self) -> Floats:
+        return np.asarray(self.basis.lambdas * (self.lattice.step * self.mechanism.stddev) ** 2)
+
+
+PARTS = 1024
+"""A record is shared out among cells in whole parts, so that the statistic is made of integers."""
+
+
+@dataclass(frozen=True)
+class BinnedDensity(Density):
+    """Discrete Laplace noise on linearly binned cells, deconvolved and damped: pure alpha."""
+
+    @cached_property
+    def cells(self) -> tuple[int, ...]:
+        """Wide cells along each axis: G = ceil(1.25 / h), as METHODS c recommends."""
+        return tuple(
+            min(size, math.ceil(1.25 / h))
+            for size, h in zip(self.domain.shape, self.bandwidths, strict=True)
+        )
+
+    @cached_property
+    def basis(self) -> Cosines:
+        return Cosines(self.cells, self.bandwidths, self.cells)
+
+    @cached_property
+    def mechanism(self) -> DiscreteLaplace:
+        # A record has PARTS parts in all; replacing it moves at most all of them.
+        return DiscreteLaplace.within(self.share, math.prod(self.cells), Fraction(2 * PARTS))
+
+    def parts(self, codes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """How a record at each fine cell (k, axes) is shared out: wide cells and parts (k, 2^d).
+
+        Non-negative parts that add up to PARTS, by a public rule that acts on each record alone.
+        """
+        lower, upper, shares = [], [], []
+        for i, (fine, wide) in enumerate(zip(self.domain.shape, self.cells, strict=True)):
+            position = (codes[:, i] + 0.5) / fine * wide - 0.5
+            left = np.floor(position)
+            shares.append(position - left)
+            # Reflection: what would fall beyond an end comes back to the last cell.
+            lower.append(np.clip(left, 0, wide - 1).astype(np.int64))
+            upper.append(np.clip(left + 1, 0, wide - 1).astype(np.int64))
+        cells, weights = [], []
+        for corner in product((0, 1), repeat=len(self.cells)):
+            cell = np.zeros(len(codes), dtype=np.int64)
+            weight = np.ones(len(codes))
+            for i, side in enumerate(corner):
+                cell = cell * self.cells[i] + (upper[i] if side else lower[i])
+                weight = weight * (shares[i] if side else 1 - shares[i])
+            cells.append(cell)
+            weights.append(weight)
+        ends = np.rint(np.cumsum(np.stack(weights, axis=1), axis=1) * PARTS).astype(np.int64)
+        ends[:, -1] = PARTS
+        return np.stack(cells, axis=1), np.diff(ends, axis=1, prepend=0)
+
+    def statistic(self, tally: Tally) -> Exact:
+        cells, parts = self.parts(tally.domain.unpack(tally.cells))
+        totals = np.zeros(math.prod(self.cells), dtype=np.int64)
+        np.add.at(totals, cells, parts * tally.counts[:, None])
+        return Exact(totals)
+
+    @cached_property
+    def correction(self) -> Floats:
+        """(coefficients,) damping over the factor that linear binning put on each frequency."""
+        waves = np.sinc(self.basis.frequencies / (2 * np.array(self.cells))) ** 2
+        return np.asarray(self.basis.lambdas / waves.prod(axis=1))
+
+    def coefficients(self, noisy: Noisy) -> Floats:
+        weights = noisy.values.reshape(self.cells) / (PARTS * self.rows)
+        return self.correction * self.basis.means(weights)
+
+    @cached_property
+    def coefficient_variances(self) -> Floats:
+        # The basis is orthogonal over the cells, with squared norm the number of cells.
+        noise = (self.mechanism.stddev / (PARTS * self.rows)) ** 2 * math.prod(self.cells)
+        return noise * self.correction**2
+
+
+def _as_probabilities(density: Floats) -> Floats:
+    """Cut at zero and of mass one; a constant where nothing is left."""
+    positive = np.maximum(density, 0)
+    mass = positive.sum()
+    return positive / mass if mass > 0 else np.full(density.shape, 1 / density.size)

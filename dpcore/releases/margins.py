@@ -1,0 +1,195 @@
+"""Contingency margins: count tables over several sets of columns, from one joint draw.
+
+Replacing a record changes each of the k tables in at most two cells, by one, and two records that
+differ in every column do so in all tables at once: the joint L1 sensitivity is exactly 2k and the
+joint L2 sensitivity sqrt(2k) (METHODS d).  (A table whose columns all have one category cannot
+change; it only makes the bound safe.)
+
+The noisy tables are published three times over: as drawn; adjusted by least squares so that they
+agree with each other and with n, with the exact standard error that this leaves; and as whole
+numbers that are not negative, agree, and are the margins of one table of records.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from statistics import NormalDist
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpcore.domain import Domain, Tally
+from dpcore.mechanisms import DiscreteGaussian, DiscreteLaplace
+from dpcore.post.consistency import consistent_variance, make_consistent
+from dpcore.post.margins import Margin, margins_of
+from dpcore.post.records import fit_records
+from dpcore.post.tree import sample_tree
+from dpcore.releases.base import (
+    ErrorStatement,
+    Published,
+    Release,
+    Table,
+    post_processing_generator,
+)
+from dpcore.releases.cells import describe_cells
+from dpcore.statistic import Exact, Noisy
+
+LARGEST_TOTAL = 2**24
+"""The most cells that the tables of one release may have together."""
+
+
+@dataclass(frozen=True)
+class Margins(Release):
+    """Count tables over ``sets`` of positions in the domain, each ascending."""
+
+    sets: tuple[tuple[int, ...], ...] = ()
+    noise: Literal["discrete-laplace", "discrete-gaussian"] = "discrete-laplace"
+
+    tree: tuple[tuple[int, int], ...] | None = None
+    """Edges of a spanning tree that synthetic records follow; None fits all tables at once."""
+
+    def __post_init__(self) -> None:
+        if self.cells > LARGEST_TOTAL:
+            raise ValueError(
+                f"{self.cells:.3g} cells in {len(self.sets)} tables are too many; use fewer ways,"
+                " fewer columns or wider bins"
+            )
+
+    @cached_property
+    def domains(self) -> tuple[Domain, ...]:
+        """The domain of each table."""
+        return tuple(Domain(tuple(self.domain.axes[a] for a in attrs)) for attrs in self.sets)
+
+    @property
+    def cells(self) -> int:
+        """The cells of all tables together."""
+        return sum(domain.size for domain in self.domains)
+
+    @cached_property
+    def mechanism(self) -> DiscreteLaplace | DiscreteGaussian:
+        sensitivity = Fraction(2 * len(self.sets))  # L1, and also the square of L2
+        if self.noise == "discrete-gaussian":
+            return DiscreteGaussian.within(self.share, self.cells, sensitivity)
+        return DiscreteLaplace.within(self.share, self.cells, sensitivity)
+
+    def statistic(self, tally: Tally) -> Exact:
+        tables = [tally.roll_up(domain.names).dense() for domain in self.domains]
+        return Exact(np.concatenate(tables))
+
+    def noisy_margins(self, noisy: Noisy) -> list[Margin]:
+        """The tables as drawn."""
+        ends = np.cumsum([domain.size for domain in self.domains])[:-1]
+        return [
+            Margin(attrs, part.reshape(domain.shape).astype(np.float64), self.mechanism.stddev**2)
+            for attrs, domain, part in zip(
+                self.sets, self.domains, np.split(noisy.values, ends), strict=True
+            )
+        ]
+
+    def consistent_margins(self, noisy: Noisy) -> list[Margin]:
+        """The tables adjusted so that they agree with each other and with the rows."""
+        return make_consistent(self.domain.shape, self.noisy_margins(noisy), self.rows)
+
+    def publish(self, noisy: Noisy) -> Published:
+        records = _fitted_records(self, noisy.to_bytes(), self.rows)
+        whole = margins_of(records, self.domain.shape, self.sets)
+        tables = [
+            self._table(*parts)
+            for parts in zip(
+                self.domains,
+                self.noisy_margins(noisy),
+                self.consistent_margins(noisy),
+                whole,
+                strict=True,
+            )
+        ]
+        return Published(tuple(tables), {"tables": len(tables), "cells": self.cells})
+
+    def _table(
+        self, domain: Domain, drawn: Margin, agreed: Margin, whole: NDArray[np.int64]
+    ) -> Table:
+        columns, descriptions = describe_cells(domain, np.arange(domain.size))
+        estimate, error = agreed.table.ravel(), agreed.variance**0.5
+        width = NormalDist().inv_cdf(0.95) * error
+        return Table(
+            "tables",
+            f"{self.name}.{'.'.join(file_word(name) for name in domain.names)}",
+            columns
+            | {
+                "noisy_count": np.rint(drawn.table.ravel()).astype(np.int64),
+                "estimate": estimate,
+                "standard_error": np.full(domain.size, error),
+                "lower_90": estimate - width,
+                "upper_90": estimate + width,
+                "count": whole.ravel().astype(np.int64),
+            },
+            descriptions
+            | {
+                "noisy_count": "Count of records plus noise of mean zero, as drawn",
+                "estimate": "noisy_count adjusted so that all tables of the release agree with each"
+                " other and with the rows; unbiased, may be negative",
+                "standard_error": "Standard deviation of the noise left in estimate",
+                "lower_90": "Lower end of a 90% interval for the exact count (normal)",
+                "upper_90": "Upper end of a 90% interval for the exact count (normal)",
+                "count": "Whole number that is not negative; all tables of the release agree",
+            },
+        )
+
+    def expected_error(self) -> tuple[ErrorStatement, ...]:
+        drawn = self.mechanism.stddev
+        empty = [
+            Margin(attrs, np.zeros(domain.shape), drawn**2)
+            for attrs, domain in zip(self.sets, self.domains, strict=True)
+        ]
+        errors = [
+            consistent_variance(self.domain.shape, empty, attrs) ** 0.5 for attrs in self.sets
+        ]
+        mean_absolute = sum(
+            error * domain.size * (2 / np.pi) ** 0.5
+            for error, domain in zip(errors, self.domains, strict=True)
+        )
+        width = NormalDist().inv_cdf(0.95) * max(errors)
+        return (
+            ErrorStatement("standard error of a count as drawn", drawn),
+            ErrorStatement("standard error of a count, at most", max(errors), "after agreement"),
+            ErrorStatement("90% interval of a count: plus or minus, at most", width),
+            ErrorStatement(
+                "expected L1 error per table",
+                mean_absolute / len(self.sets),
+                "mean over tables, normal approximation",
+            ),
+        )
+
+    def sample(self, noisy: Noisy, rows: int) -> tuple[Domain, NDArray[np.int64]]:
+        """Synthetic records from all tables at once, or along the named tree.
+
+        Without a tree and with as many rows as the survey they are the records whose margins are
+        published as ``count``.
+        """
+        generator = post_processing_generator(noisy)
+        if self.tree is None:
+            records = _fitted_records(self, noisy.to_bytes(), rows)
+        else:
+            margins = self.consistent_margins(noisy)
+            records = sample_tree(self.domain.shape, self.tree, margins, rows, generator)
+        return self.domain, generator.permutation(records)
+
+
+@lru_cache(maxsize=2)
+def _fitted_records(release: Margins, data: bytes, rows: int) -> NDArray[np.int64]:
+    """(rows, columns) codes whose margins are near the noisy ones; both readers want the same."""
+    noisy = Noisy.from_bytes(data)
+    scale = rows / release.rows
+    targets = [
+        Margin(m.attributes, m.table * scale, m.variance * scale**2)
+        for m in release.consistent_margins(noisy)
+    ]
+    return fit_records(release.domain.shape, targets, rows, post_processing_generator(noisy))
+
+
+def file_word(name: str) -> str:
+    """A column name as part of a file name."""
+    return "".join(c if c.isalnum() or c in "-_" else "-" for c in name)

@@ -1,0 +1,39 @@
+"""Checks of arguments that all samplers share; each message names the argument and its value."""
+
+from __future__ import annotations
+
+import operator
+from fractions import Fraction
+
+
+def positive_rational(name: str, value: Fraction | int, largest: int) -> Fraction:
+    """``value`` as a Fraction between 1 / largest and largest.
+
+    A float is refused: it is hardly ever the number that was meant.
+    """
+    if isinstance(value, bool) or not isinstance(value, Fraction | int):
+        raise TypeError(f"{name} must be a Fraction or an int, not {type(value).__name__}")
+    if value <= 0:
+        raise ValueError(f"{name} must be positive, not {value}")
+    if not Fraction(1, largest) <= value <= largest:
+        raise ValueError(f"{name} must lie between 1/{largest} and {largest}, not {value}")
+    return Fraction(value)
+
+
+def whole_number(name: str, value: int, at_most: int | None = None) -> int:
+    """``value`` as a built-in integer that is not negative."""
+    if isinstance(value, bool):
+        raise TypeError(f"{name} must be an integer, not bool")
+    result = operator.index(value)
+    if result < 0:
+        raise ValueError(f"{name} must not be negative, but is {result}")
+    if at_most is not None and result > at_most:
+        raise ValueError(f"{name} must be at most {at_most}, not {result}")
+    return result
+
+
+def probability(name: str, value: float) -> float:
+    """``value`` strictly between 0 and 1."""
+    if not 0 < value < 1:
+        raise ValueError(f"{name} must lie strictly between 0 and 1, not {value}")
+    return float(value)

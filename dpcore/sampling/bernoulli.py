@@ -1,0 +1,90 @@
+"""Arrays of coins: heads with probability exactly exp(-x), for any rational x >= 0.
+
+This is the acceptance step of rejection samplers.  The comparison ``u < exp(-x)`` is made in
+floating point, and its error is bounded from what IEEE 754 promises about + - * alone, so that the
+quality of a platform's exponential function does not matter.  Where u lies further from the
+computed probability than the bound, the answer is certain; otherwise (about once in 2**35 coins)
+that coin is decided with integers, to as many digits as it takes.
+
+>>> from dpcore.sampling.source import SeededSource
+>>> source = SeededSource(7)
+>>> x = [Fraction(1, 2), Fraction(3), Fraction(0)]
+>>> heads = bernoulli_exp(np.array([0.5, 3.0, 0.0]), x.__getitem__, source.words(3), 64, source)
+>>> heads.tolist()
+[True, False, True]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from functools import lru_cache, partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpcore.sampling.enclosures import LazyUniform, exp_bounds, shift_up
+from dpcore.sampling.source import RandomSource
+
+_STEPS = 64
+_LARGEST = 44
+_EXP_ERROR = 2.0**-36
+
+
+def bernoulli_exp(
+    exponents: NDArray[np.float64],
+    exact_exponent: Callable[[int], Fraction],
+    digits: NDArray[np.uint64],
+    bits: int,
+    source: RandomSource,
+) -> NDArray[np.bool_]:
+    """(n,) independent coins; coin i shows heads (True) with probability exactly exp(-x_i).
+
+    ``exponents``: (n,) floats, within 2**-50 of x_i >= 0, relatively.
+    ``exact_exponent``: from i to x_i; called for the coins that floating point cannot decide.
+    ``digits``: (n,) the first ``bits`` <= 64 binary digits of the uniform that decides coin i,
+    drawn by the caller, who may have use for the other bits of the same word.
+    """
+    probabilities = _exp_minus(exponents)
+    # The error of probabilities, and that of uniforms: rounding (2**-53) and the digits not drawn.
+    margin = _EXP_ERROR + 2.0**-52 + 2.0**-bits
+    excess = digits * 2.0**-bits - probabilities
+    heads = excess < 0
+    for i in np.flatnonzero(np.abs(excess) <= margin):
+        uniform = LazyUniform(int(digits[i]), bits, source)
+        heads[i] = uniform.below(partial(exp_bounds, exact_exponent(int(i))))
+    return heads
+
+
+def _exp_minus(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """exp(-x) to within 2**-36, for x within 2**-50 of the truth, relatively.
+
+    exp(-x) = exp(-k/64) exp(-t) with 0 <= t < 1/64, where k = floor(64 x).  The errors add up to
+    less than 2**-36:
+
+        x itself             less than 2**-51: x exp(-x) <= 1/e, times the relative 2**-50
+        x cut at 44          less than exp(-44) < 2**-63
+        k and t              none: 64 x only moves the exponent, and x - k/64 is exact (Sterbenz)
+        series of exp(-t)    alternating, so less than its next term, t**5 / 120 < 2**-36.9
+        table, arithmetic    fewer than 20 roundings of 2**-53 of numbers of at most 1
+    """
+    x = np.minimum(x, _LARGEST)
+    k = (x * _STEPS).astype(np.intp)
+    t = x - k * (1 / _STEPS)
+    series = 1 - t * (1 - t * (1 / 2) * (1 - t * (1 / 3) * (1 - t * (1 / 4))))
+    result: NDArray[np.float64] = _exp_table()[k] * series
+    return result
+
+
+@lru_cache(maxsize=1)
+def _exp_table() -> NDArray[np.float64]:
+    """exp(-k/64) for k = 0, ..., 44 * 64, each within 2**-52."""
+    bits = 128
+    lower, upper = 1 << bits, 1 << bits
+    step_lower, step_upper = exp_bounds(Fraction(1, _STEPS), bits)
+    table = []
+    for _ in range(_LARGEST * _STEPS + 1):
+        table.append(lower / (1 << bits))  # Python rounds a quotient of integers correctly
+        assert upper - lower < 1 << (bits - 54)
+        lower, upper = lower * step_lower >> bits, shift_up(upper * step_upper, bits)
+    return np.array(table)

@@ -1,0 +1,98 @@
+"""Inversion with lazy refinement: any law on {0, 1, 2, ...}, exactly, at array speed.
+
+The distribution function cuts [0, 1) into pieces, one per value:
+
+    0        F_1          F_2      F_3   ...            F_k = P(X < k)
+    |---------|------------|--------|--------> 1
+       X = 0      X = 1       X = 2
+
+and X is the piece in which a uniform u falls.  The table stores 64 binary digits of each cut,
+and a draw starts with 64 binary digits of u, which is one word.  If the word differs from every
+stored cut, the place of u is already certain.  If it equals one (about once in 2**64 / length
+draws), more digits of u are drawn and compared with more digits of F, until the place is certain.
+The table is finite but the law is not: a word beyond the last stored cut is compared with one cut
+after another.  So nothing is rounded, and nothing is cut off (METHODS p).
+
+>>> from fractions import Fraction
+>>> from dpcore.sampling.source import SeededSource
+>>> def fair_coin_runs(bits):  # P(X < k) = 1 - 2**-k
+...     for k in count(1):
+...         p = Fraction((1 << k) - 1, 1 << k) * 2**bits
+...         yield p.__floor__(), p.__ceil__()
+>>> table = InversionTable(fair_coin_runs, length=20)
+>>> table.draw(8, SeededSource(3)).tolist()
+[0, 0, 0, 4, 4, 1, 3, 0]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import count, islice
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpcore.sampling.enclosures import Bounds, LazyUniform, shift_up
+from dpcore.sampling.source import RandomSource
+
+Cuts = Callable[[int], Iterator[Bounds]]
+"""From a number of bits to endless enclosures of  2**bits * P(X < k), k = 1, 2, ..."""
+
+_LAST_WORD = (1 << 64) - 1
+
+
+class InversionTable:
+    """The first ``length`` cuts of a law, and the way to all others.  Public; holds no randomness.
+
+    ``cuts``: the law, as certified enclosures to any precision.
+    ``length``: how many cuts to store: it changes the speed, never the law.
+    """
+
+    def __init__(self, cuts: Cuts, length: int) -> None:
+        self._cuts = cuts
+        self._length = length
+        # The last entry stands for all cuts that are not stored.
+        self._words = np.array([*_leading_words(cuts, length), _LAST_WORD], dtype=np.uint64)
+
+    def draw(self, size: int, source: RandomSource) -> NDArray[np.int64]:
+        """(size,) independent draws, exactly from the law."""
+        words = source.words(size)
+        values = np.searchsorted(self._words[:-1], words).astype(np.int64, copy=False)
+        undecided = (self._words[values] == words) | (values == self._length)
+        for i in np.flatnonzero(undecided):
+            values[i] = self._settle(int(values[i]), int(words[i]), source)
+        return values
+
+    def _settle(self, value: int, word: int, source: RandomSource) -> int:
+        """The value of a draw with the digits ``word``, which is certainly at least ``value``."""
+        uniform = LazyUniform(word, 64, source)
+
+        def next_cut(bits: int) -> Bounds:
+            return next(islice(self._cuts(bits), value, None))
+
+        while not uniform.below(next_cut):
+            value += 1
+        return value
+
+
+def _leading_words(cuts: Cuts, length: int) -> list[int]:
+    """Words w with  w <= 2**64 * F <= w + 1,  certified, for the first ``length`` cuts F.
+
+    ``draw`` relies on that.  With u the uniform number and v its leading word,
+
+        w < v    gives  F <= (w + 1) / 2**64 <= v / 2**64 <= u
+        w > v    gives  F >= w / 2**64 >= (v + 1) / 2**64 > u
+
+    and only w = v leaves a doubt.
+    """
+    for bits in count(128, 64):
+        spare = bits - 64
+        enclosures = list(islice(cuts(bits), length))
+        # A cut just below 1 has the last word, since  2**64 * F <= 2**64.
+        words = [min(lower >> spare, _LAST_WORD) for lower, _ in enclosures]
+        if all(
+            shift_up(upper, spare) <= word + 1
+            for word, (_, upper) in zip(words, enclosures, strict=True)
+        ):
+            return words
+    raise AssertionError("unreachable")

@@ -1,0 +1,84 @@
+"""The release flow: a plan goes in, a published bundle comes out.
+
+    check budget -> ingest -> validate -> reserve budget -> draw each release
+        -> write tables, synthesize -> publish -> announce
+
+What was drawn once stays drawn: a run that finds every draw committed goes straight to publishing,
+and a run that finds its bundle published changes nothing.
+"""
+
+import secrets
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from prefect import flow
+
+from schemas.plan import Plan, check_release_id, load_plan
+from tasks.announce import announce
+from tasks.charge import check_budget, reserve_budget, undrawn
+from tasks.draw import draw
+from tasks.home import private_workspace
+from tasks.progress import say
+from tasks.publish import (
+    bundle_path,
+    check_published,
+    publish,
+    staging_folder,
+    write_microdata,
+    write_release,
+)
+from tasks.river import ingest_survey, validate_survey
+
+
+@flow(name="release", flow_run_name="release: {plan}", log_prints=False, persist_result=False)
+def release(
+    plan: str,
+    release_id: str | None = None,
+    out: str = "published",
+    overrides: dict[str, Any] | None = None,
+) -> str:
+    """Publish one release of a survey and return the path of its bundle.
+
+    Args:
+        plan: Path of the release plan, a YAML document.
+        release_id: Names the release; the same id never charges or draws twice. New by default.
+        out: Folder under which the bundle appears, as DATASET/RELEASE_ID.
+        overrides: Values that replace those at dotted places of the plan, such as source.
+    """
+    the_plan = load_plan(plan, overrides)
+    release_id = check_release_id(release_id or new_release_id())
+    bundle = bundle_path(the_plan, release_id, Path(out))
+    say(f"release {release_id} of {the_plan.dataset}: a retry with this id costs nothing more")
+    check_budget(the_plan, release_id)
+    if bundle.exists():
+        check_published(the_plan, release_id, bundle)
+        say("published before: nothing was charged or drawn again")
+        return str(bundle)
+    if undrawn(the_plan, release_id):
+        cross_the_line(the_plan, release_id)
+    with staging_folder(bundle) as staging:
+        tables = [write_release(the_plan, release_id, name, staging) for name in the_plan.built]
+        microdata = [
+            write_microdata(the_plan, release_id, synthesis.name, staging)
+            for synthesis in the_plan.synthesis
+        ]
+        publish(the_plan, release_id, staging, bundle, tables, microdata)
+    announce(the_plan, release_id, bundle)
+    return str(bundle)
+
+
+def cross_the_line(plan: Plan, release_id: str) -> None:
+    """Everything private: from the survey table to committed draws."""
+    with private_workspace(plan.dataset, release_id) as workspace:
+        database = ingest_survey(plan, workspace)
+        validate_survey(plan, database)
+        reserve_budget(plan, release_id)
+        for name in undrawn(plan, release_id):
+            section = plan.section(name)
+            draw(plan, release_id, name, f"{section.kind}: {section.title}", database)
+
+
+def new_release_id() -> str:
+    """The time, for people, and a few random letters, so that no two runs share an id."""
+    return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"

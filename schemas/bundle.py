@@ -1,0 +1,86 @@
+"""What a published bundle says about itself: its manifest.
+
+<dataset>/<release_id>/
+  manifest.json        this document
+  tables/*.parquet     histograms and margins
+  densities/*.parquet  grids and coefficients
+  classifiers/*.parquet
+  microdata/*.parquet  synthetic records
+  SHA256SUMS           digests of all of them
+"""
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from schemas.document import Section
+from schemas.numbers import Rational
+
+MANIFEST = "manifest.json"
+DIGESTS = "SHA256SUMS"
+
+
+class Guarantee(Section):
+    """What is promised, to whom."""
+
+    privacy_unit: str
+    neighbours: str
+    alpha: Rational
+    beta: Rational
+    gamma: Rational
+    epsilon: Rational = Field(description="Another name of alpha.")
+    delta: Rational = Field(description="Another name of beta.")
+    statement: str
+
+
+class TableFile(Section):
+    """One Parquet file: where it is and what its columns mean."""
+
+    path: str
+    rows: int
+    columns: dict[str, str] = Field(description="Arrow type of each column, in order.")
+    descriptions: dict[str, str]
+
+
+class ReleaseRecord(Section):
+    """One release: its price, its noise and its files."""
+
+    name: str
+    kind: str
+    title: str
+    mechanism: str
+    alpha: Rational
+    beta: Rational
+    gamma: Rational
+    event: dict[str, str]
+    draw_sha256: str
+    errors: dict[str, float] = Field(description="Expected errors, known before the draw.")
+    facts: dict[str, Any]
+    files: list[TableFile]
+
+
+class SynthesisRecord(Section):
+    """One synthetic table."""
+
+    name: str
+    source: str = Field(description="The release that the records were drawn from.")
+    refined_by: dict[str, str] = Field(
+        description="Columns whose values come from a density release, and which."
+    )
+    file: TableFile
+
+
+class Manifest(Section):
+    """The whole manifest."""
+
+    format: Literal[1]
+    dataset: str
+    release_id: str
+    title: str
+    published_at: str
+    plan_digest: str
+    plan: dict[str, Any]
+    guarantee: Guarantee
+    releases: list[ReleaseRecord]
+    synthesis: list[SynthesisRecord]
+    versions: dict[str, str]

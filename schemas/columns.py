@@ -1,0 +1,131 @@
+"""What a plan says about a column: everything that is public about its values.
+
+A categorical column lists its categories; an integer or continuous column states its bounds.  From
+these alone come the checks on the survey table, the cells of every release and the columns of the
+synthetic table: nothing is ever learnt from the values themselves.
+"""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, StrictBool, StrictFloat, StrictInt, StrictStr, model_validator
+
+from dpcore.domain import Axis, Bins, Categories, Grid
+from schemas.document import Section
+
+Outside = Literal["refuse", "clamp"]
+
+
+class CategoricalColumn(Section):
+    """A column that takes one of a list of categories."""
+
+    type: Literal["categorical"]
+    categories: list[StrictStr] | list[StrictBool] | list[StrictInt] | list[StrictFloat] = Field(
+        min_length=1,
+        description="Every value that may occur, all of one type; quote text that YAML would read "
+        "as a number or as yes/no.",
+    )
+    labels: dict[str, str] = Field(
+        default_factory=dict, description="What a category means, for the codebook."
+    )
+    nullable: bool = Field(default=False, description="Whether null is a value; it gets a cell.")
+    description: str = ""
+
+    @model_validator(mode="after")
+    def _distinct(self) -> Self:
+        if len(set(self.categories)) != len(self.categories):
+            raise ValueError("categories: a category is listed twice")
+        unknown = set(self.labels) - {str(category) for category in self.categories}
+        if unknown:
+            raise ValueError(f"labels: {sorted(unknown)} are not among the categories")
+        return self
+
+    def axis(self, name: str) -> Axis:
+        """The cells of this column, one per category."""
+        return Categories(name, tuple(self.categories), self.nullable)
+
+
+class IntegerColumn(Section):
+    """A column of whole numbers between public bounds, both included."""
+
+    type: Literal["integer"]
+    bounds: tuple[StrictInt, StrictInt] = Field(description="Smallest and largest value.")
+    outside: Outside = Field(
+        default="refuse",
+        description="What happens to values outside the bounds: stop the release, or move them to "
+        "the nearest bound.",
+    )
+    nullable: bool = False
+    description: str = ""
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        _check_bounds(*self.bounds)
+        if max(abs(bound) for bound in self.bounds) > 2**53:
+            raise ValueError("bounds: larger than 2**53")
+        return self
+
+    def axis(self, name: str) -> Axis:
+        """One cell per whole number."""
+        lower, upper = self.bounds
+        return Grid(name, lower, upper + 1, upper - lower + 1, self.nullable, integer=True)
+
+    def bins(self, name: str, edges: list[float]) -> Axis:
+        """Cells of several whole numbers; the last edge is the largest value plus one."""
+        _check_edges(edges, self.bounds[0], self.bounds[1] + 1)
+        if any(edge != int(edge) for edge in edges):
+            raise ValueError("edges of an integer column must be whole numbers")
+        return Bins(name, tuple(float(e) for e in edges), self.nullable, integer=True)
+
+
+class ContinuousColumn(Section):
+    """A column of real numbers between public bounds."""
+
+    type: Literal["continuous"]
+    bounds: tuple[float, float] = Field(description="Smallest and largest value.")
+    grid: StrictInt = Field(
+        default=1024,
+        ge=2,
+        le=65536,
+        description="Values are rounded to this many equal cells between the bounds.",
+    )
+    outside: Outside = Field(
+        default="refuse",
+        description="What happens to values outside the bounds: stop the release, or move them to "
+        "the nearest bound.",
+    )
+    nullable: bool = False
+    description: str = ""
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        _check_bounds(*self.bounds)
+        return self
+
+    def axis(self, name: str) -> Axis:
+        """The fine grid."""
+        return Grid(name, *self.bounds, self.grid, self.nullable)
+
+    def bins(self, name: str, edges: list[float]) -> Axis:
+        """Cells between the given edges."""
+        _check_edges(edges, *self.bounds)
+        return Bins(name, tuple(float(e) for e in edges), self.nullable)
+
+
+Column = Annotated[
+    CategoricalColumn | IntegerColumn | ContinuousColumn, Field(discriminator="type")
+]
+
+
+def _check_bounds(lower: float, upper: float) -> None:
+    if not (-float("inf") < lower < upper < float("inf")):
+        raise ValueError("bounds: must be finite, the smaller first")
+
+
+def _check_edges(edges: list[float], lower: float, upper: float) -> None:
+    if len(edges) < 2 or any(a >= b for a, b in zip(edges, edges[1:], strict=False)):
+        raise ValueError("edges must ascend, two of them at least")
+    if edges[0] != lower or edges[-1] != upper:
+        raise ValueError(
+            f"edges must begin at {lower:g} and end at {upper:g}, so that every value has a bin"
+            " (for whole numbers the end is the largest value plus one)"
+        )

@@ -1,0 +1,89 @@
+"""How a document of ours is read: strict sections, and errors that name the place.
+
+A section forbids unknown keys and cannot be changed once read.  ``read_yaml`` refuses a key that
+stands twice, which plain YAML would silently drop.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from dpcore.errors import PlanError
+
+
+class Section(BaseModel):
+    """A part of a document: unknown keys are errors, and what was read stays as it was."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class _StrictLoader(yaml.SafeLoader):
+    """YAML in which a key may stand only once."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen = set()
+        for key_node, _ in node.value:
+            key = self.construct_object(key_node, deep=True)
+            if key in seen:
+                line = key_node.start_mark.line + 1
+                raise PlanError(f"line {line}: the key {key!r} stands twice")
+            seen.add(key)
+        return super().construct_mapping(node, deep)
+
+
+def read_yaml(path: Path) -> dict[str, Any]:
+    """The mapping in a YAML file; raises ``PlanError`` where it cannot be read."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "not UTF-8 text"
+        raise PlanError(f"{path}: cannot be read ({reason})") from None
+    try:
+        document = yaml.load(text, Loader=_StrictLoader)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        place = f", line {mark.line + 1}" if mark else ""
+        problem = getattr(error, "problem", "") or "not YAML"
+        raise PlanError(f"{path}{place}: {problem}") from None
+    except PlanError as error:
+        raise PlanError(f"{path}, {error}") from None
+    except TypeError:
+        raise PlanError(f"{path}: a key is itself a list or a mapping") from None
+    if not isinstance(document, dict):
+        raise PlanError(f"{path}: must hold a mapping of keys at its top level")
+    return document
+
+
+def explain_errors(error: ValidationError, document: Any) -> str:
+    """A validation error as one line a fault: the place in the document, then what is wrong."""
+    first_at: dict[str, Any] = {}
+    for fault in error.errors():
+        first_at.setdefault(_place(fault, document), fault)
+    return "\n".join(
+        f"  {place}: {_reason(fault)}" if place else f"  {_reason(fault)}"
+        for place, fault in first_at.items()
+    )
+
+
+def _place(fault: Any, document: Any) -> str:
+    """Pydantic's path without the names of the readings it tried: only what the document holds."""
+    text, node = "", document
+    for depth, part in enumerate(fault["loc"]):
+        absent = fault["type"] == "missing" and depth == len(fault["loc"]) - 1
+        if isinstance(node, list) and isinstance(part, int) and part < len(node):
+            text, node = f"{text}[{part}]", node[part]
+        elif isinstance(node, dict) and (absent or part in node):
+            text, node = (f"{text}.{part}" if text else str(part)), node.get(part)
+    return text
+
+
+def _reason(fault: Any) -> str:
+    if fault["type"] == "extra_forbidden":
+        return "unknown key"
+    if fault["type"] == "missing":
+        return "missing; the plan must state it"
+    text = str(fault["msg"]).removeprefix("Value error, ")
+    value = fault.get("input")
+    return f"{text} (found {value!r})" if isinstance(value, str | int | float) else text

@@ -1,0 +1,223 @@
+"""The release plan: one document that holds everything public.
+
+A plan names the dataset and its public facts, the columns, the budget, what is to be released and
+how it is published.  ``load_plan`` reads it and refuses what is missing or contradictory;
+``Plan.built`` turns it into the releases of ``dpcore``, each with its exact share of the budget.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from pydantic import Field, StrictInt, ValidationError, model_validator
+
+from dpcore.budget import Budget, Weight, split
+from dpcore.errors import InputError, PlanError
+from dpcore.releases.base import Release
+from schemas.columns import Column
+from schemas.document import Section, explain_errors, read_yaml
+from schemas.numbers import Rational
+from schemas.releases import Name, ReleaseSection
+from schemas.synthesis import Synthesis
+
+
+class Amount(Section):
+    """An amount of privacy: alpha (epsilon), beta (delta), and gamma of random DP."""
+
+    alpha: Rational
+    beta: Rational = Fraction(0)
+    gamma: Rational = Fraction(0)
+
+    @model_validator(mode="after")
+    def _sensible(self) -> Self:
+        if self.alpha == 0:
+            raise ValueError("alpha must be positive")
+        if self.beta >= 1 or self.gamma >= 1:
+            raise ValueError("beta and gamma must be below 1")
+        return self
+
+    @property
+    def budget(self) -> Budget:
+        return Budget(self.alpha, self.beta, self.gamma)
+
+
+class BudgetSection(Section):
+    """What the dataset was granted over its whole life, and what this plan asks of it."""
+
+    granted: Amount = Field(description="The total over the life of the dataset.")
+    requested: Amount = Field(description="What one release of this plan may cost.")
+
+    @model_validator(mode="after")
+    def _within(self) -> Self:
+        if not self.granted.budget.covers(self.requested.budget):
+            raise ValueError("requested is more than granted")
+        return self
+
+
+class TableSource(Section):
+    """A table inside a DuckDB database file."""
+
+    database: str
+    table: str
+
+
+class Publication(Section):
+    """What the bundle says about itself and its publisher."""
+
+    title: str
+    description: str = ""
+    publisher: str = ""
+    contact: str = ""
+    licence: str = ""
+    citation: str = ""
+
+
+class Plan(Section):
+    """Everything public about a release."""
+
+    dprelease: Literal[1] = Field(description="Version of this document's form.")
+    dataset: Name = Field(description="The ledger keeps one budget per dataset.")
+    source: str | TableSource = Field(
+        description="A Parquet or CSV file, `package://NAME/PATH` for a file inside an installed "
+        "Python package, or a table of a DuckDB database. Never published."
+    )
+    rows: StrictInt = Field(ge=1, le=2**40, description="The public number of records, n.")
+    privacy_unit: Literal["row"] = Field(description="Whose presence is protected: one record.")
+    neighbours: Literal["replace-one"] = Field(
+        description="Tables are neighbours when one record differs; n is public."
+    )
+    budget: BudgetSection
+    columns: dict[str, Column] = Field(min_length=1)
+    releases: list[ReleaseSection] = Field(min_length=1)
+    synthesis: list[Synthesis] = Field(default_factory=list)
+    publication: Publication
+
+    @model_validator(mode="after")
+    def _coherent(self) -> Self:
+        for name in self.columns:
+            if not re.fullmatch(r"[^\W\d][\w .-]{0,99}", name):
+                raise ValueError(
+                    f"columns.{name}: a column name begins with a letter and holds letters, "
+                    "digits, blanks and _ . -"
+                )
+        _refuse_twice("releases", [section.name for section in self.releases])
+        _refuse_twice("synthesis", [table.name for table in self.synthesis])
+        spends_beta = [section.spends_beta for section in self.releases]
+        if self.budget.requested.beta and not any(spends_beta):
+            raise ValueError(
+                "budget.requested.beta: every mechanism of this plan is pure, none can spend beta;"
+                " ask for 0"
+            )
+        if self.budget.requested.gamma:
+            raise ValueError(
+                "budget.requested.gamma: no mechanism of this plan is a random-DP one; ask for 0"
+            )
+        for i, section in enumerate(self.releases):
+            if spends_beta[i] and not self.budget.requested.beta:
+                raise ValueError(
+                    f"releases[{i}].mechanism: {section.mechanism} spends beta, but "
+                    "budget.requested.beta is 0"
+                )
+        for i, release in enumerate(self._build()):
+            try:
+                release.mechanism  # noqa: B018 - its calibration must succeed
+            except ValueError as error:
+                raise ValueError(f"releases[{i}]: {error}") from None
+        names = {section.name: section for section in self.releases}
+        for i, table in enumerate(self.synthesis):
+            table.check(f"synthesis[{i}]", names)
+        return self
+
+    def _build(self) -> tuple[Release, ...]:
+        shares = self.shares
+        built = []
+        for i, section in enumerate(self.releases):
+            try:
+                built.append(section.build(self.columns, self.rows, shares[i]))
+            except ValueError as error:
+                raise ValueError(f"releases[{i}].{error}") from None
+        return tuple(built)
+
+    @property
+    def shares(self) -> list[Budget]:
+        """The share of each release: alpha by weight, beta by weight among those that spend it."""
+        return split(
+            self.budget.requested.budget,
+            [Weight(s.weight, s.weight if s.spends_beta else 0) for s in self.releases],
+        )
+
+    @cached_property
+    def built(self) -> Mapping[str, Release]:
+        """The releases by name, in the plan's order."""
+        return {release.name: release for release in self._build()}
+
+    def section(self, name: str) -> ReleaseSection:
+        """What the plan says about one release."""
+        return next(section for section in self.releases if section.name == name)
+
+    def public(self) -> dict[str, Any]:
+        """The plan as JSON values, without the place where the private table lies."""
+        return self.model_dump(mode="json", by_alias=True, exclude={"source"})
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the public plan: the same digest means the same statistics and noise."""
+        text = json.dumps(self.public(), sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+def load_plan(path: Path | str, overrides: Mapping[str, Any] | None = None) -> Plan:
+    """Read a plan; ``overrides`` replace values at dotted places, such as ``source``.
+
+    Raises ``PlanError`` with one line for each fault.
+    """
+    path = Path(path)
+    document = read_yaml(path)
+    for place, value in (overrides or {}).items():
+        _set(document, place, value)
+    try:
+        plan = Plan.model_validate(document)
+    except ValidationError as error:
+        raise PlanError(
+            f"{path}: the plan is not valid\n{explain_errors(error, document)}"
+        ) from None
+    if "source" in (overrides or {}):
+        return plan
+    return plan.model_copy(update={"source": _beside(path, plan.source)})
+
+
+def check_release_id(release_id: str) -> str:
+    """The id, if it can name a folder and a charge; raises ``InputError`` otherwise."""
+    if not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,99}", release_id):
+        raise InputError(
+            f"release id {release_id!r}: use small letters, digits and -, at most 100 of them"
+        )
+    return release_id
+
+
+def _beside(plan_path: Path, source: str | TableSource) -> str | TableSource:
+    """Relative paths in a plan are relative to the plan."""
+    if isinstance(source, TableSource):
+        return source.model_copy(update={"database": str(plan_path.parent / source.database)})
+    return source if source.startswith("package://") else str(plan_path.parent / source)
+
+
+def _set(document: dict[str, Any], place: str, value: Any) -> None:
+    *parents, last = place.split(".")
+    node: Any = document
+    for part in parents:
+        node = node.get(part) if isinstance(node, dict) else None
+    if not isinstance(node, dict) or (last not in node and last not in Plan.model_fields):
+        raise PlanError(f"--set {place}: the plan has no such place")
+    node[last] = value
+
+
+def _refuse_twice(place: str, names: list[str]) -> None:
+    for i, name in enumerate(names):
+        if name in names[:i]:
+            raise ValueError(f"{place}[{i}].name: {name!r} stands twice")

@@ -1,0 +1,280 @@
+"""What a plan says about each release, and how it becomes one of ``dpcore``.
+
+One section per kind.  ``build`` gets the columns, the public row count and the share of the budget;
+a ``ValueError`` from it begins with the place inside the section.
+"""
+
+from collections.abc import Mapping
+from fractions import Fraction
+from itertools import combinations
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, StrictFloat, StrictInt, StrictStr, StringConstraints, model_validator
+
+from dpcore.budget import Budget
+from dpcore.domain import Axis, Categories, Domain
+from dpcore.releases.base import Release
+from dpcore.releases.classifier import Classifier
+from dpcore.releases.density import BinnedDensity, SpectralDensity
+from dpcore.releases.histogram import Histogram
+from dpcore.releases.margins import Margins
+from schemas.columns import CategoricalColumn, Column, ContinuousColumn, IntegerColumn
+from schemas.document import Section
+from schemas.numbers import Rational
+
+Name = Annotated[
+    str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]*$", max_length=80, strict=True)
+]
+Columns = Mapping[str, Column]
+Edges = list[float] | StrictInt
+
+
+class _ReleaseSection(Section):
+    """What all kinds have in common."""
+
+    name: Name = Field(
+        description="Names the tables; one draw is ever made per release id and name."
+    )
+    weight: Rational = Field(
+        default=Fraction(1),
+        description="The share of the requested budget, relative to the others.",
+    )
+
+    @model_validator(mode="after")
+    def _positive(self) -> Self:
+        if self.weight == 0:
+            raise ValueError("weight: must be positive; a release without budget cannot be drawn")
+        return self
+
+    @property
+    def spends_beta(self) -> bool:
+        """Whether the mechanism is an approximate one, which needs a share of beta."""
+        return False
+
+
+class HistogramSection(_ReleaseSection):
+    """Counts of every combination of some columns."""
+
+    kind: Literal["histogram"]
+    columns: list[StrictStr] = Field(min_length=1)
+    bins: dict[str, Edges] = Field(
+        default_factory=dict,
+        description="For numeric columns: a number of equal bins, or ascending edges.",
+    )
+    mechanism: Literal["discrete-laplace", "thresholded-laplace"] = "discrete-laplace"
+
+    def build(self, columns: Columns, rows: int, share: Budget) -> Release:
+        domain = _binned_domain(columns, self.columns, self.bins)
+        return Histogram(self.name, domain, rows, share, self.mechanism == "thresholded-laplace")
+
+    @property
+    def title(self) -> str:
+        return " x ".join(self.columns)
+
+
+class MarginsSection(_ReleaseSection):
+    """Counts over several sets of columns, drawn together."""
+
+    kind: Literal["margins"]
+    columns: list[StrictStr] = Field(min_length=1)
+    ways: StrictInt | list[StrictInt] | None = Field(
+        default=None, description="All sets of this many of the columns; a list adds them up."
+    )
+    sets: list[list[StrictStr]] | None = Field(default=None, description="Or the sets, listed.")
+    bins: dict[str, Edges] = Field(
+        default_factory=dict,
+        description="For numeric columns: a number of equal bins, or ascending edges.",
+    )
+    mechanism: Literal["discrete-laplace", "discrete-gaussian"] = "discrete-laplace"
+
+    @model_validator(mode="after")
+    def _one_of(self) -> Self:
+        if (self.ways is None) == (self.sets is None):
+            raise ValueError("state either ways or sets")
+        return self
+
+    @property
+    def spends_beta(self) -> bool:
+        return self.mechanism == "discrete-gaussian"
+
+    def build(self, columns: Columns, rows: int, share: Budget) -> Release:
+        domain = _binned_domain(columns, self.columns, self.bins)
+        return Margins(self.name, domain, rows, share, sets=self._positions(), noise=self.mechanism)
+
+    def _positions(self) -> tuple[tuple[int, ...], ...]:
+        if self.sets is None:
+            assert self.ways is not None
+            ways = self.ways if isinstance(self.ways, list) else [self.ways]
+            if not ways or any(not 1 <= w <= len(self.columns) for w in ways):
+                raise ValueError(f"ways: must lie between 1 and {len(self.columns)}")
+            if len(set(ways)) != len(ways):
+                raise ValueError("ways: a number stands twice")
+            return tuple(
+                attrs for w in sorted(ways) for attrs in combinations(range(len(self.columns)), w)
+            )
+        positions = []
+        for i, names in enumerate(self.sets):
+            unknown = [name for name in names if name not in self.columns]
+            if unknown or not names or len(set(names)) != len(names):
+                raise ValueError(f"sets[{i}]: must hold distinct names from columns")
+            positions.append(tuple(sorted(self.columns.index(name) for name in names)))
+        if len(set(positions)) != len(positions) or not positions:
+            raise ValueError("sets: must hold distinct sets, one at least")
+        return tuple(positions)
+
+    @property
+    def title(self) -> str:
+        return ", ".join(self.columns)
+
+
+class DensitySection(_ReleaseSection):
+    """A smooth density of one or two numeric columns."""
+
+    kind: Literal["density"]
+    columns: list[StrictStr] = Field(min_length=1, max_length=2)
+    bandwidth: float | list[float] = Field(
+        description="Standard deviation of the Gaussian kernel, in units of a column's range."
+    )
+    mechanism: Literal["spectral-gaussian", "binned-laplace"]
+
+    @property
+    def spends_beta(self) -> bool:
+        return self.mechanism == "spectral-gaussian"
+
+    def build(self, columns: Columns, rows: int, share: Budget) -> Release:
+        domain = _domain([_column(columns, name).axis(name) for name in self.columns])
+        widths = self.bandwidth if isinstance(self.bandwidth, list) else [self.bandwidth]
+        if len(widths) == 1:
+            widths = widths * len(self.columns)
+        kind = SpectralDensity if self.spends_beta else BinnedDensity
+        return kind(self.name, domain, rows, share, tuple(widths))
+
+    @property
+    def title(self) -> str:
+        return " x ".join(self.columns)
+
+
+class Label(Section):
+    """What a classifier predicts: categories of a column, or values from a threshold up."""
+
+    column: StrictStr
+    positive: list[str | bool | StrictInt | StrictFloat] | None = None
+    at_least: float | None = None
+
+    @model_validator(mode="after")
+    def _one_of(self) -> Self:
+        if (self.positive is None) == (self.at_least is None):
+            raise ValueError("state either positive (categories) or at_least (a number)")
+        return self
+
+    def axis(self, columns: Columns) -> tuple[Axis, tuple[int, ...]]:
+        """The label's axis and the sign of each of its codes."""
+        column = _column(columns, self.column, "label.column")
+        if isinstance(column, CategoricalColumn):
+            if self.positive is None:
+                raise ValueError("label: a categorical column needs positive, a list of categories")
+            axis = Categories(self.column, tuple(column.categories), column.nullable)
+            if not set(self.positive) < set(axis.categories) or not self.positive:
+                raise ValueError("label.positive: must be some of the categories, but not all")
+            return axis, tuple(1 if c in self.positive else -1 for c in axis.categories)
+        if self.at_least is None:
+            raise ValueError("label: a numeric column needs at_least, a number")
+        lower = column.bounds[0]
+        upper = column.bounds[1] + isinstance(column, IntegerColumn)
+        if not lower < self.at_least < upper:
+            raise ValueError("label.at_least: must lie inside the bounds of the column")
+        return column.bins(self.column, [lower, self.at_least, upper]), (-1, 1)
+
+
+class ClassifierSection(_ReleaseSection):
+    """A support vector machine with a Gaussian kernel."""
+
+    kind: Literal["classifier"]
+    features: list[StrictStr] = Field(min_length=1, max_length=20)
+    label: Label
+    bandwidth: float = Field(
+        gt=0.01, le=100, description="Of the Gaussian kernel, features scaled to [0, 1]."
+    )
+    regularisation: float = Field(
+        gt=0, le=1, description="lambda in mean hinge loss + lambda ||f||^2; less noise if larger."
+    )
+    frequencies: StrictInt = Field(
+        default=256, ge=1, le=1024, description="Half the dimension of the feature space."
+    )
+    mechanism: Literal["gaussian-process"] = "gaussian-process"
+
+    @property
+    def spends_beta(self) -> bool:
+        return True
+
+    def build(self, columns: Columns, rows: int, share: Budget) -> Release:
+        if self.label.column in self.features:
+            raise ValueError("label.column: is also a feature")
+        axis, signs = self.label.axis(columns)
+        axes = [_column(columns, name, "features").axis(name) for name in self.features]
+        return Classifier(
+            self.name,
+            _domain([*axes, axis]),
+            rows,
+            share,
+            signs,
+            self.bandwidth,
+            self.regularisation,
+            self.frequencies,
+        )
+
+    @property
+    def title(self) -> str:
+        return f"{self.label.column} from {', '.join(self.features)}"
+
+
+ReleaseSection = Annotated[
+    HistogramSection | MarginsSection | DensitySection | ClassifierSection,
+    Field(discriminator="kind"),
+]
+
+
+def _column(columns: Columns, name: str, place: str = "columns") -> Column:
+    if name not in columns:
+        raise ValueError(f"{place}: the plan declares no column {name!r}")
+    return columns[name]
+
+
+def _domain(axes: list[Axis]) -> Domain:
+    try:
+        return Domain(tuple(axes))
+    except ValueError as error:
+        raise ValueError(f"columns: {error}") from None
+
+
+def _binned_domain(columns: Columns, names: list[str], bins: Mapping[str, Any]) -> Domain:
+    unknown = sorted(set(bins) - set(names))
+    if unknown:
+        raise ValueError(f"bins: {unknown} are not among the columns of the release")
+    return _domain([_binned_axis(_column(columns, name), name, bins.get(name)) for name in names])
+
+
+def _binned_axis(column: Column, name: str, edges: list[float] | int | None) -> Axis:
+    if isinstance(column, CategoricalColumn):
+        if edges is not None:
+            raise ValueError(f"bins.{name}: a categorical column has no bins")
+        return column.axis(name)
+    if edges is None:
+        if isinstance(column, ContinuousColumn):
+            raise ValueError(f"bins.{name}: missing; a continuous column needs bins to be counted")
+        return column.axis(name)
+    if isinstance(edges, int):
+        edges = _equal_edges(column, edges, name)
+    try:
+        return column.bins(name, edges)
+    except ValueError as error:
+        raise ValueError(f"bins.{name}: {error}") from None
+
+
+def _equal_edges(column: IntegerColumn | ContinuousColumn, count: int, name: str) -> list[float]:
+    lower, upper = column.bounds[0], column.bounds[1] + isinstance(column, IntegerColumn)
+    if count < 1 or (isinstance(column, IntegerColumn) and (upper - lower) % count):
+        raise ValueError(
+            f"bins.{name}: {count} equal bins of whole numbers do not fill the bounds; list edges"
+        )
+    return [lower + (upper - lower) * i / count for i in range(count)] + [upper]

@@ -1,0 +1,95 @@
+"""What the survey table must look like, as a pandera schema built from the plan alone.
+
+Each check carries the name of its rule and answers with one Ibis expression over the column: the
+engine that holds the table can count the records that break it, and none has to be fetched.
+
+    rule       a record breaks it when
+    type       the value cannot be turned into the declared type (found while the table is read)
+    null       the value is missing and the column is not nullable
+    category   the value is not a listed category
+    bounds     the value lies outside the bounds
+    finite     the value is NaN or infinite
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from schemas.columns import CategoricalColumn, Column, ContinuousColumn
+
+if TYPE_CHECKING:  # pandera takes seconds to import
+    import pandera.ibis as pandera
+
+RULES = {
+    "type": "cannot be read as the declared type",
+    "null": "missing, but the column is not nullable",
+    "category": "not a listed category",
+    "bounds": "outside the bounds",
+    "finite": "NaN or infinite",
+}
+"""The rules by name, in the order of a report, and what breaks them."""
+
+
+def survey_schema(columns: Mapping[str, Column]) -> pandera.DataFrameSchema:
+    """The schema of a survey table with exactly these columns.
+
+    Public: it is made of the plan.  Do not call its ``validate`` on a survey table: pandera fetches
+    the failing records and quotes their values; ``tasks.validate`` counts instead.
+    """
+    import pandera.ibis as pandera
+
+    schema = {
+        name: pandera.Column(
+            _dtype(column), checks=_checks(column), nullable=column.nullable, name=name
+        )
+        for name, column in columns.items()
+    }
+    return pandera.DataFrameSchema(schema, strict=True, name="survey")
+
+
+def _dtype(column: Column) -> Any:
+    import ibis.expr.datatypes as ibis_types
+
+    if isinstance(column, CategoricalColumn):
+        kinds = {
+            str: ibis_types.string,
+            bool: ibis_types.boolean,
+            int: ibis_types.int64,
+            float: ibis_types.float64,
+        }
+        return kinds[type(column.categories[0])]
+    return ibis_types.float64 if isinstance(column, ContinuousColumn) else ibis_types.int64
+
+
+def _checks(column: Column) -> list[Any]:
+    if isinstance(column, CategoricalColumn):
+        return [_check("category", lambda value: value.isin([*map(_exactly, column.categories)]))]
+    lower, upper = map(_exactly, column.bounds)
+    if not isinstance(column, ContinuousColumn):
+        return [_check("bounds", lambda value: (value >= lower) & (value <= upper))]
+    return [
+        _check("finite", _finite),
+        # What is not finite breaks one rule, not two; and DuckDB orders NaN above every number.
+        _check("bounds", lambda value: ~_finite(value) | ((value >= lower) & (value <= upper))),
+    ]
+
+
+def _check(rule: str, holds: Any) -> Any:
+    """A check that answers with one boolean column; null passes (``null`` is a rule of its own)."""
+    import pandera.ibis as pandera
+
+    return pandera.Check(lambda data: holds(data.table[data.key]), name=rule, error=rule)
+
+
+def _finite(value: Any) -> Any:
+    return ~(value.isnan() | value.isinf())
+
+
+def _exactly(value: str | int | float | bool) -> Any:
+    """A public value as an Ibis literal; Ibis writes 0.1 as a decimal, which is rounded later."""
+    import ibis
+
+    if isinstance(value, float):
+        return ibis.literal(repr(value)).cast("float64")
+    return ibis.literal(value)

@@ -1,0 +1,49 @@
+"""What a plan says about synthetic tables."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from pydantic import Field, StrictInt, StrictStr
+
+from dpcore.releases.base import Release, Samplable
+from dpcore.releases.margins import Margins
+from schemas.document import Section
+from schemas.releases import Name
+
+
+class Synthesis(Section):
+    """Synthetic records drawn from one release, alone or refined by densities."""
+
+    name: Name = Field(description="Names the synthetic table.")
+    from_: Name = Field(alias="from", description="The release that the records are drawn from.")
+    rows: StrictInt = Field(ge=0, le=2**31, description="How many records; a public choice.")
+    tree: list[tuple[StrictStr, StrictStr]] | None = Field(
+        default=None,
+        description="For margins: edges of a spanning tree that the records follow. Without it, "
+        "records are fitted to all tables at once.",
+    )
+
+    def check(self, place: str, sections: Mapping[str, Any]) -> None:
+        """Raise ``ValueError`` where the release does not exist or cannot be drawn from."""
+        section = sections.get(self.from_)
+        if section is None:
+            raise ValueError(f"{place}.from: the plan has no release {self.from_!r}")
+        if section.kind == "classifier":
+            raise ValueError(f"{place}.from: records cannot be drawn from a classifier")
+        if self.tree is None:
+            return
+        if section.kind != "margins":
+            raise ValueError(f"{place}.tree: only records from margins follow a tree")
+        for a, b in self.tree:
+            if a not in section.columns or b not in section.columns or a == b:
+                raise ValueError(f"{place}.tree: {a!r} - {b!r} are not two columns of the margins")
+
+    def sampler(self, release: Release) -> Samplable:
+        """The release, told how its records are to be drawn."""
+        if isinstance(release, Margins) and self.tree is not None:
+            position = release.domain.names.index
+            edges = tuple((position(a), position(b)) for a, b in self.tree)
+            release = replace(release, tree=edges)
+        assert isinstance(release, Samplable)
+        return release

@@ -1,0 +1,50 @@
+"""What a plan costs, put to the ledger: checked before any private value is read, then reserved."""
+
+from collections.abc import Mapping
+
+from dpcore.errors import BudgetError
+from schemas.plan import Plan
+from tasks.home import ledger_url
+from tasks.ledger import Charge, Ledger
+from tasks.step import step
+
+
+def charges_of(plan: Plan) -> Mapping[str, Charge]:
+    """The charge of every release of the plan: its share, and the event of its mechanism."""
+    return {
+        name: Charge(release.share, release.mechanism.event.to_dict())
+        for name, release in plan.built.items()
+    }
+
+
+@step("check budget")
+def check_budget(plan: Plan, release_id: str) -> None:
+    """Refuse what the ledger would refuse, before any private value is read.
+
+    A dataset that the ledger has never heard of is granted what the plan says, once; from then on
+    the ledger's word counts, and a plan that claims more is refused.
+    """
+    ledger = Ledger(ledger_url())
+    granted = plan.budget.granted.budget
+    ledger.first_grant(plan.dataset, granted, who="release plan", why="first use of the dataset")
+    known = ledger.granted(plan.dataset)
+    if known is None or not known.covers(granted):
+        raise BudgetError(
+            f"budget.granted: the plan says that {plan.dataset} was granted {granted}, but the"
+            f" ledger says {known}; correct the plan, or grant the difference with"
+            " `dprelease ledger grant`"
+        )
+    ledger.check(plan.dataset, release_id, plan.digest, charges_of(plan))
+
+
+@step("reserve budget")
+def reserve_budget(plan: Plan, release_id: str) -> None:
+    """Charge the whole release in one transaction; what was charged before stays as it is."""
+    ledger = Ledger(ledger_url())
+    ledger.reserve(plan.dataset, release_id, plan.digest, charges_of(plan))
+
+
+def undrawn(plan: Plan, release_id: str) -> list[str]:
+    """The releases of the plan that have no committed draw yet."""
+    ledger = Ledger(ledger_url())
+    return [name for name in plan.built if ledger.committed(plan.dataset, release_id, name) is None]

@@ -1,0 +1,110 @@
+"""What a plan costs and how accurate it will be, before any data is opened."""
+
+from collections.abc import Iterable, Sequence
+
+from dpcore.budget import Budget, decimal_text, total
+from schemas.plan import Plan
+from tasks.ledger import Ledger
+
+COORDINATES = ("alpha", "beta", "gamma")
+
+
+def cost_rows(plan: Plan) -> list[dict[str, str]]:
+    """One row per release: its name, what it is and what it costs."""
+    return [
+        {
+            "release": name,
+            "kind": plan.section(name).kind,
+            "over": plan.section(name).title,
+            "mechanism": plan.section(name).mechanism,
+            **{c: decimal_text(getattr(release.share, c)) for c in COORDINATES},
+        }
+        for name, release in plan.built.items()
+    ]
+
+
+def error_rows(plan: Plan) -> list[dict[str, str]]:
+    """One row per error statement of each release."""
+    return [
+        {
+            "release": name,
+            "quantity": error.quantity,
+            "value": f"{error.value:.4g}",
+            "note": error.note,
+        }
+        for name, release in plan.built.items()
+        for error in release.expected_error()
+    ]
+
+
+def explain(plan: Plan, granted: Budget | None, spent: Budget) -> str:
+    """The explanation as text.  ``granted`` is None where the ledger does not know the dataset."""
+    requested = total(release.share for release in plan.built.values())
+    grant = plan.budget.granted.budget if granted is None else granted
+    origin = (
+        "by the plan; the ledger does not know the dataset yet" if granted is None else "ledger"
+    )
+    budget = [
+        _amounts(f"granted ({origin})", grant),
+        _amounts("spent so far", spent),
+        _amounts("this release", requested),
+    ]
+    if grant.covers(spent + requested):
+        budget.append(_amounts("left afterwards", grant - spent - requested))
+        verdict = ""
+    else:
+        verdict = "The grant does not cover this release: it would be refused.\n"
+    return "\n".join(
+        [
+            f"{plan.publication.title}",
+            f"dataset {plan.dataset}: {plan.rows:,} records, privacy unit: one {plan.privacy_unit},"
+            f" neighbours: {plan.neighbours}",
+            "",
+            "What each release costs (alpha is epsilon, beta is delta)",
+            text_table(cost_rows(plan)),
+            "",
+            "Budget of the dataset",
+            text_table(budget),
+            verdict,
+            "Expected error, from privacy noise alone",
+            text_table(error_rows(plan)),
+        ]
+    )
+
+
+def text_table(rows: Sequence[dict[str, str]]) -> str:
+    """Rows as aligned text columns."""
+    if not rows:
+        return "  (none)"
+    header = list(rows[0])
+    widths = [max(len(key), *(len(row[key]) for row in rows)) for key in header]
+    lines: Iterable[Iterable[str]] = [header, *([row[key] for key in header] for row in rows)]
+    return "\n".join(
+        "  " + "  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip()
+        for line in lines
+    )
+
+
+def _amounts(label: str, budget: Budget) -> dict[str, str]:
+    return {"": label} | {c: decimal_text(getattr(budget, c)) for c in COORDINATES}
+
+
+def ledger_text(ledger: Ledger, dataset: str) -> str:
+    """What a dataset was granted and what it has spent, as text."""
+    budget = [
+        _amounts("granted", ledger.granted(dataset) or Budget()),
+        _amounts("spent", ledger.spent(dataset)),
+        _amounts("left", ledger.remaining(dataset)),
+    ]
+    history = [
+        {
+            "when": record.at[:19],
+            "what": str(record.action),
+            "release": " ".join(filter(None, (record.release_id, record.release_name))),
+            **{c: decimal_text(getattr(record.budget, c)) for c in COORDINATES},
+            "who": record.who or "",
+            "why": record.why or "",
+        }
+        for record in ledger.history(dataset)
+    ]
+    return f"{dataset}\n{text_table(budget)}\n\n{text_table(history)}"

@@ -1,0 +1,81 @@
+"""The database under the ledger: transactions that hold, and errors that can be read.
+
+A writing transaction is alone with its dataset from its first statement to its last, on every
+engine; how, is the engine's own affair (``sqlite.py``, ``postgresql.py``).  Each transaction opens
+its own connection: a ledger is used a few times in a run, and a fresh connection notices a file
+that was removed or a server that went away, and is safe after a fork.
+
+What the driver reports is retold in our own words: a driver may quote a password or, on a broken
+constraint, the row itself.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sqlalchemy import Connection, Engine, select
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+
+from dpcore.errors import LedgerError
+from tasks.ledger import tables
+
+
+class Database(ABC):
+    """An engine with serialised writers; ``shown`` names it in messages, without user or secret."""
+
+    engine: Engine
+    shown: str
+    lock_seconds: float
+
+    @contextmanager
+    def transaction(self, *, write: bool) -> Iterator[Connection]:
+        """All of the block happens, or none of it.
+
+        A reader sees one consistent state.  A writer holds its locks until the block ends; if a
+        lock is not had within ``lock_seconds``, ``LedgerError`` is raised and nothing was done.
+        """
+        try:
+            with self.engine.connect() as connection, connection.begin():
+                self.begin(connection, write=write)
+                self._require_known_layout(connection)
+                yield connection
+        except DBAPIError as error:
+            raise LedgerError(f"{self.explain(error)} (ledger {self.shown})") from None
+        except SQLAlchemyError as error:
+            raise LedgerError(
+                f"the ledger failed with {type(error).__name__} (ledger {self.shown})"
+            ) from None
+
+    @abstractmethod
+    def begin(self, connection: Connection, *, write: bool) -> None:
+        """Start the transaction in the engine's own terms."""
+
+    @abstractmethod
+    def explain(self, error: DBAPIError) -> str:
+        """What went wrong and what to do, without secrets or stored rows."""
+
+    def busy(self) -> str:
+        """The message for a lock that was not had in time."""
+        return (
+            f"another process has held the lock of the ledger for {self.lock_seconds:g} s; "
+            "nothing was changed: try again, and if it stays so, find the process that holds it"
+        )
+
+    def not_a_ledger(self) -> str:
+        """The message for a database without our tables."""
+        return (
+            "this database holds no ledger, or its tables were removed: check the URL, or restore "
+            "it from a backup; a new ledger in its place would forget what was spent"
+        )
+
+    def _require_known_layout(self, connection: Connection) -> None:
+        found = list(connection.scalars(select(tables.schema.c.version)))
+        if found != [tables.VERSION]:
+            versions = ", ".join(str(version) for version in found) or "none"
+            raise LedgerError(
+                f"the ledger has layout version {versions}, and this program knows version "
+                f"{tables.VERSION}: use the program that wrote it, or migrate it "
+                f"(ledger {self.shown})"
+            )

@@ -1,0 +1,103 @@
+"""The ledger on a PostgreSQL server, for several machines that release from the same datasets.
+
+Writers lock the row of their dataset (``SELECT ... FOR UPDATE`` in ``ledger.py``) and run at READ
+COMMITTED, so that once they hold the lock every statement sees what the last holder wrote.  Readers
+run at REPEATABLE READ, so that grants and charges come from one moment.  Both are set in each
+transaction, because a server's defaults are not ours to trust; so is a commit that waits for disk.
+"""
+
+from __future__ import annotations
+
+import math
+
+from sqlalchemy import URL, Connection, create_engine, insert, inspect
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.pool import NullPool
+
+from dpcore.errors import LedgerError
+from tasks.ledger import tables
+from tasks.ledger.database import Database
+from tasks.ledger.records import utc_now
+
+# Any number will do as long as every version of this program uses the same.
+_CREATION_LOCK = 0x6470726C
+
+
+class PostgreSQLDatabase(Database):
+    """A ledger in the first schema of the search path; tables are created if absent."""
+
+    def __init__(self, url: URL, lock_seconds: float, create: bool) -> None:
+        port = f":{url.port}" if url.port else ""
+        self.shown = f"postgresql://{url.host or ''}{port}/{url.database or ''}"
+        self.lock_seconds = lock_seconds
+        self._secrets = _secrets(url)
+        try:
+            self.engine = create_engine(
+                url.set(drivername="postgresql+psycopg"),
+                poolclass=NullPool,
+                hide_parameters=True,
+                connect_args={"connect_timeout": max(2, math.ceil(lock_seconds))},
+            )
+        except ImportError:
+            raise LedgerError(
+                "a ledger on PostgreSQL needs the driver psycopg: install dprelease[postgres]"
+            ) from None
+        if create:
+            try:
+                self._create_if_absent()
+            except DBAPIError as error:
+                raise LedgerError(f"{self.explain(error)} (ledger {self.shown})") from None
+
+    def begin(self, connection: Connection, *, write: bool) -> None:
+        mode = "READ COMMITTED READ WRITE" if write else "REPEATABLE READ READ ONLY"
+        connection.exec_driver_sql(f"SET TRANSACTION ISOLATION LEVEL {mode}")
+        milliseconds = max(1, round(self.lock_seconds * 1000))
+        connection.exec_driver_sql(f"SET LOCAL lock_timeout = {milliseconds}")
+        if write:
+            connection.exec_driver_sql("SET LOCAL synchronous_commit = on")
+
+    def explain(self, error: DBAPIError) -> str:
+        code = getattr(error.orig, "sqlstate", None)
+        if code == "55P03":  # lock_not_available
+            return self.busy()
+        if code == "42P01":  # undefined_table
+            return self.not_a_ledger()
+        if code == "25006":  # read_only_sql_transaction
+            return "the ledger cannot be written: the server is read-only (a standby?)"
+        if code == "42501":  # insufficient_privilege
+            return "this database user may not read or write the ledger"
+        # Only the primary message: the detail of a broken constraint quotes the row.
+        message = getattr(getattr(error.orig, "diag", None), "message_primary", None)
+        if code and message:
+            return f"the ledger refused: {self._without_secrets(message)}"
+        reason = " ".join(str(error.orig).split())
+        return f"the ledger's server cannot be reached: {self._without_secrets(reason)}"
+
+    def _create_if_absent(self) -> None:
+        with self.engine.connect() as connection, connection.begin():
+            if inspect(connection).has_table(tables.schema.name):
+                return
+        with self.engine.connect() as connection, connection.begin():
+            self.begin(connection, write=True)
+            # CREATE TABLE has no row to lock; an advisory lock lets one process create.
+            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_CREATION_LOCK})")
+            if inspect(connection).has_table(tables.schema.name):
+                return
+            tables.metadata.create_all(connection, checkfirst=False)
+            connection.execute(
+                insert(tables.schema).values(version=tables.VERSION, created_at=utc_now())
+            )
+
+    def _without_secrets(self, text: str) -> str:
+        for secret in self._secrets:
+            text = text.replace(secret, "***")
+        return text
+
+
+def _secrets(url: URL) -> list[str]:
+    """Every password that the URL carries, as its user or among its options."""
+    secrets = [url.password] if url.password else []
+    for name, value in url.query.items():
+        if "pass" in name.lower():
+            secrets += [value] if isinstance(value, str) else list(value)
+    return [str(secret) for secret in secrets if secret]

@@ -1,0 +1,189 @@
+"""Rows of the ledger in and out, inside somebody else's transaction; decides nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import Connection, Row, insert, select, text, update
+
+from dpcore.budget import Budget, total
+from dpcore.errors import LedgerError
+from dpcore.statistic import Noisy
+from tasks.ledger import tables
+from tasks.ledger.records import (
+    Action,
+    Charge,
+    ChargeRecord,
+    HistoryRecord,
+    State,
+    charge_id,
+    read_budget,
+    utc_now,
+)
+
+
+def lock(connection: Connection, dataset: str) -> None:
+    """Wait for the dataset's row; SQLite has locked the whole file already."""
+    locked = select(tables.dataset).where(tables.dataset.c.dataset == dataset).with_for_update()
+    connection.execute(locked).all()
+
+
+def datasets(connection: Connection) -> list[str]:
+    """Every dataset that the ledger knows, by name."""
+    return sorted(connection.scalars(select(tables.dataset.c.dataset)))
+
+
+def insert_dataset(connection: Connection, dataset: str) -> bool:
+    """Make the dataset known; tell whether it was new.  Locks the row if it was."""
+    # Both engines speak this clause, and it is atomic where two writers meet on a missing row.
+    statement = text(
+        "INSERT INTO ledger_dataset (dataset, created_at) VALUES (:dataset, :at)"
+        " ON CONFLICT DO NOTHING"
+    )
+    return connection.execute(statement, {"dataset": dataset, "at": utc_now()}).rowcount == 1
+
+
+def insert_grant(connection: Connection, dataset: str, budget: Budget, who: str, why: str) -> None:
+    """Append one grant."""
+    row = {"dataset": dataset, **budget.as_strings(), "who": who, "why": why, "at": utc_now()}
+    connection.execute(insert(tables.granted).values(row))
+
+
+def granted(connection: Connection, dataset: str) -> Budget | None:
+    """The sum of all grants, or None for an unknown dataset."""
+    grants = _budgets(connection, tables.granted, tables.granted.c.dataset == dataset)
+    return total(grants) if grants else None
+
+
+def spent(connection: Connection, dataset: str) -> Budget:
+    """The sum of all charges that count."""
+    table = tables.charge
+    counts = (table.c.dataset == dataset) & (table.c.state != State.VOID.value)
+    return total(_budgets(connection, table, counts))
+
+
+def insert_charges(
+    connection: Connection,
+    dataset: str,
+    release_id: str,
+    plan_digest: str,
+    charges: Mapping[str, Charge],
+) -> None:
+    """Append the charges as RESERVED."""
+    at = utc_now()
+    rows = [
+        {
+            "charge_id": charge_id(dataset, release_id, name),
+            "dataset": dataset,
+            "release_id": release_id,
+            "release_name": name,
+            "plan_digest": plan_digest,
+            **charge.budget.as_strings(),
+            "event": charge.event_text(),
+            "state": State.RESERVED.value,
+            "reserved_at": at,
+        }
+        for name, charge in charges.items()
+    ]
+    connection.execute(insert(tables.charge), rows)
+
+
+def charges(connection: Connection, dataset: str, release_id: str) -> dict[str, ChargeRecord]:
+    """The charges of one release, by release name."""
+    table = tables.charge
+    statement = (
+        select(table)
+        .where(table.c.dataset == dataset, table.c.release_id == release_id)
+        .order_by(table.c.reserved_at, table.c.release_name)
+    )
+    return {row.release_name: _charge_record(row) for row in connection.execute(statement)}
+
+
+def insert_draw(connection: Connection, charge: ChargeRecord, payload: bytes) -> None:
+    """Store a draw and make its charge COMMITTED."""
+    connection.execute(insert(tables.draw).values(charge_id=charge.charge_id, payload=payload))
+    digest = hashlib.sha256(payload).hexdigest()
+    _move(connection, charge, state=State.COMMITTED.value, committed_at=utc_now(), digest=digest)
+
+
+def read_draw(connection: Connection, charge: ChargeRecord) -> Noisy:
+    """The draw of a COMMITTED charge; what does not match its digest is not trusted."""
+    table = tables.draw
+    payload = connection.scalar(
+        select(table.c.payload).where(table.c.charge_id == charge.charge_id)
+    )
+    if payload is not None and hashlib.sha256(payload).hexdigest() == charge.digest:
+        try:
+            return Noisy.from_bytes(bytes(payload))
+        except ValueError:
+            pass  # the right bytes, but not ones that this program can read
+    raise LedgerError(
+        f"the draw of {charge.release_name!r} in release {charge.release_id!r} is missing or is "
+        "not what was committed: the ledger is damaged; restore it from a backup"
+    )
+
+
+def insert_void(connection: Connection, charge: ChargeRecord, who: str, why: str) -> None:
+    """Record who voids and why, and make the charge VOID."""
+    row = {"charge_id": charge.charge_id, "action": Action.VOID.value, "who": who, "why": why}
+    connection.execute(insert(tables.note).values(**row, at=utc_now()))
+    _move(connection, charge, state=State.VOID.value)
+
+
+def history(connection: Connection, dataset: str | None) -> list[HistoryRecord]:
+    """Every line of history, in order of time."""
+    charge, note = tables.charge, tables.note
+    records = [
+        HistoryRecord(row.at, Action.GRANT, row.dataset, _budget(row), who=row.who, why=row.why)
+        for row in connection.execute(select(tables.granted).order_by(tables.granted.c.id))
+    ]
+    for row in connection.execute(select(charge)):
+        names = (row.dataset, _budget(row), row.release_id, row.release_name)
+        records.append(HistoryRecord(row.reserved_at, Action.RESERVE, *names))
+        if row.committed_at is not None:
+            committed = HistoryRecord(row.committed_at, Action.COMMIT, *names, digest=row.digest)
+            records.append(committed)
+    voids = select(note.c.who, note.c.why, note.c.at, charge).join_from(note, charge)
+    for row in connection.execute(voids):
+        names = (row.dataset, _budget(row), row.release_id, row.release_name)
+        records.append(HistoryRecord(row.at, Action.VOID, *names, who=row.who, why=row.why))
+    return sorted(
+        (record for record in records if dataset in (None, record.dataset)),
+        key=lambda record: record.at,
+    )
+
+
+def _move(connection: Connection, charge: ChargeRecord, **values: str) -> None:
+    table = tables.charge
+    still_reserved = (table.c.charge_id == charge.charge_id) & (
+        table.c.state == State.RESERVED.value
+    )
+    moved = connection.execute(update(table).where(still_reserved).values(**values)).rowcount
+    if moved != 1:  # cannot happen under the lock; if it does, the transaction is undone
+        raise LedgerError(f"charge {charge.charge_id} was changed by somebody without its lock")
+
+
+def _budgets(connection: Connection, table: Any, where: Any) -> list[Budget]:
+    rows = connection.execute(select(table.c.alpha, table.c.beta, table.c.gamma).where(where))
+    return [_budget(row) for row in rows]
+
+
+def _budget(row: Row[Any]) -> Budget:
+    return read_budget(row.alpha, row.beta, row.gamma)
+
+
+def _charge_record(row: Row[Any]) -> ChargeRecord:
+    fields = row._asdict()
+    amounts = {name: fields.pop(name) for name in ("alpha", "beta", "gamma")}
+    try:
+        fields["event"] = json.loads(fields["event"])
+        fields["state"] = State(fields["state"])
+    except ValueError:
+        raise LedgerError(
+            f"charge {row.charge_id} cannot be read: the ledger is damaged or was changed by "
+            "hand; restore it from a backup"
+        ) from None
+    return ChargeRecord(budget=read_budget(**amounts), **fields)

@@ -1,0 +1,96 @@
+"""What the ledger allows: pure decisions about charges and amounts, and their refusals in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from dpcore.budget import Budget
+from dpcore.errors import BudgetError, LedgerError
+from tasks.ledger.records import Charge, ChargeRecord, State, amount_text
+
+_COORDINATES = ("alpha", "beta", "gamma")
+
+
+def new_charges(
+    release_id: str,
+    plan_digest: str,
+    asked: Mapping[str, Charge],
+    existing: Mapping[str, ChargeRecord],
+) -> dict[str, Charge]:
+    """Those of ``asked`` that the release has not been charged for.
+
+    Raises ``LedgerError`` where the release was charged for something else under this id: a
+    release id stands for one plan, and a charge for one price and one event, for good.
+    """
+    remedy = "run the changed plan under a new release id"
+    if any(charge.plan_digest != plan_digest for charge in existing.values()):
+        raise LedgerError(f"release {release_id!r} was charged for another plan: {remedy}")
+    for name in (name for name in asked if name in existing):
+        if existing[name].state is State.VOID:
+            raise LedgerError(
+                f"the charge for {name!r} in release {release_id!r} was voided, and a voided "
+                "charge cannot be used again: run the plan under a new release id"
+            )
+        if existing[name].budget != asked[name].budget:
+            raise LedgerError(
+                f"{name!r} in release {release_id!r} was charged at another price: {remedy}"
+            )
+        if Charge(existing[name].budget, existing[name].event).event_text() != (
+            asked[name].event_text()
+        ):
+            raise LedgerError(
+                f"{name!r} in release {release_id!r} was charged for another privacy event: "
+                f"{remedy}"
+            )
+    return {name: charge for name, charge in asked.items() if name not in existing}
+
+
+def require_known(dataset: str, granted: Budget | None) -> Budget:
+    """What was granted; raises ``BudgetError`` for a dataset that was never granted anything."""
+    if granted is None:
+        raise BudgetError(
+            f"dataset {dataset!r} has no grant in this ledger, so nothing may be spent on it; "
+            "an officer can grant a budget with: dprelease ledger grant"
+        )
+    return granted
+
+
+def require_affordable(
+    dataset: str, release_id: str, granted: Budget, spent: Budget, asked: Budget
+) -> None:
+    """Raise ``BudgetError`` unless the grant covers what is spent and what is asked."""
+    left = remaining(dataset, granted, spent)
+    short = [
+        f"{name}: asked {amount_text(getattr(asked, name))}, "
+        f"left {amount_text(getattr(left, name))} "
+        f"of {amount_text(getattr(granted, name))} granted"
+        for name in _COORDINATES
+        if getattr(asked, name) > getattr(left, name)
+    ]
+    if short:
+        raise BudgetError(
+            f"release {release_id!r} would overspend dataset {dataset!r} ({'; '.join(short)}); "
+            "nothing was charged. Ask for less, or have an officer grant more with: "
+            "dprelease ledger grant"
+        )
+
+
+def remaining(dataset: str, granted: Budget, spent: Budget) -> Budget:
+    """What is left; raises ``LedgerError`` for a ledger that says more was spent than granted."""
+    if not granted.covers(spent):
+        raise LedgerError(
+            f"the ledger says that more was spent on dataset {dataset!r} than was granted: it is "
+            "damaged or was changed by hand; restore it from a backup"
+        )
+    return granted - spent
+
+
+def require_reserved(charge: ChargeRecord | None, name: str, refused: str) -> ChargeRecord:
+    """The charge if it is RESERVED; else ``LedgerError`` with what is ``refused`` and why."""
+    if charge is None:
+        raise LedgerError(f"{name!r} was never reserved: {refused}; reserve its release first")
+    if charge.state is not State.RESERVED:
+        raise LedgerError(
+            f"the charge for {name!r} in release {charge.release_id!r} is {charge.state}: {refused}"
+        )
+    return charge

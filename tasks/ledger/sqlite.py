@@ -1,0 +1,124 @@
+"""The ledger in one SQLite file, owner-only, made whole or not at all.
+
+Writers start with BEGIN IMMEDIATE, which takes the write lock of the whole file before anything is
+read; Python's driver would start a transaction late and on its own terms, so it is switched to
+autocommit and every BEGIN is ours.
+
+A commit that was reported must survive a power cut, or a charge could be drawn twice.  With a
+rollback journal ``synchronous = FULL`` does not yet promise that: the journal's removal may itself
+be lost, and the journal would undo the commit.  ``EXTRA`` also syncs the folder.
+
+A new ledger is built under a temporary name and then linked to its own, so an existing file is
+always a whole ledger; one that is empty or strange is refused, never filled in.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import tempfile
+from pathlib import Path
+
+from sqlalchemy import URL, Connection, Engine, create_engine, insert
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.pool import NullPool
+
+from dpcore.errors import LedgerError
+from tasks.ledger import tables
+from tasks.ledger.database import Database
+from tasks.ledger.records import utc_now
+
+
+class SQLiteDatabase(Database):
+    """A ledger file; created, with its folder, if absent and ``create`` is set."""
+
+    def __init__(self, url: URL, lock_seconds: float, create: bool) -> None:
+        if url.host or url.query or url.database in (None, "", ":memory:"):
+            raise LedgerError(
+                "the URL of an SQLite ledger is sqlite:///relative/file.db or "
+                "sqlite:////absolute/file.db, without options"
+            )
+        # Made absolute now, so that a later change of folder does not change the ledger.
+        self.path = Path(str(url.database)).expanduser().absolute()
+        self.shown = str(self.path)
+        self.lock_seconds = lock_seconds
+        self.engine = self._engine_for(self.path)
+        try:
+            if not self.path.exists():
+                if not create:
+                    raise LedgerError(f"there is no ledger at {self.shown}")
+                self._create()
+        except (OSError, DBAPIError) as error:
+            reason = error.strerror if isinstance(error, OSError) else self.explain(error)
+            raise LedgerError(f"cannot open or create the ledger {self.shown}: {reason}") from None
+
+    def begin(self, connection: Connection, *, write: bool) -> None:
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
+
+    def explain(self, error: DBAPIError) -> str:
+        # The low byte is the primary result code; the rest only refines it.
+        code = getattr(error.orig, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            return self.busy()
+        if code in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
+            return (
+                "the ledger cannot be opened: its file is missing, or this user may not use its "
+                "folder; a new ledger in its place would forget what was spent"
+            )
+        if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_AUTH):
+            return "the ledger cannot be written: its file or folder is read-only for this user"
+        if code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
+            return "the ledger is damaged, or is not a ledger: restore it from a backup"
+        if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
+            return "the disk of the ledger is full or failing; nothing was changed"
+        if "no such table" in str(error.orig):
+            return self.not_a_ledger()
+        return f"the ledger refused: {error.orig}"
+
+    def _engine_for(self, path: Path) -> Engine:
+        def connect() -> sqlite3.Connection:
+            # mode=rw: a ledger that has gone missing is an error, not an empty new one.
+            connection = sqlite3.connect(
+                f"{path.as_uri()}?mode=rw",
+                uri=True,
+                timeout=self.lock_seconds,
+                isolation_level=None,
+            )
+            connection.execute("PRAGMA foreign_keys = ON")
+            connection.execute("PRAGMA synchronous = EXTRA")
+            return connection
+
+        return create_engine("sqlite://", creator=connect, poolclass=NullPool, hide_parameters=True)
+
+    def _create(self) -> None:
+        folder = self.path.parent
+        for missing in reversed([f for f in (folder, *folder.parents) if not f.exists()]):
+            missing.mkdir(mode=0o700, exist_ok=True)
+        # mkstemp makes the file owner-only; SQLite gives its journal the same mode.
+        handle, name = tempfile.mkstemp(dir=folder, prefix=f".{self.path.name}.", suffix=".new")
+        os.close(handle)
+        temporary = Path(name)
+        try:
+            with self._engine_for(temporary).connect() as connection, connection.begin():
+                self.begin(connection, write=True)
+                tables.metadata.create_all(connection, checkfirst=False)
+                connection.execute(
+                    insert(tables.schema).values(version=tables.VERSION, created_at=utc_now())
+                )
+            try:
+                os.link(temporary, self.path)
+            except FileExistsError:
+                return  # another process was first, and its ledger is as whole as ours
+            _sync_folder(folder)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+def _sync_folder(folder: Path) -> None:
+    if os.name != "posix":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

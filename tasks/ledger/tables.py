@@ -1,0 +1,103 @@
+"""The tables of the ledger, the same on SQLite and PostgreSQL.
+
+    ledger_schema    one row: the version of this layout
+    ledger_dataset   one row per dataset: the row that writers lock
+    ledger_grant     append-only: who granted how much, and why
+    ledger_charge    one row per (dataset, release id, release name), in state
+                     RESERVED, COMMITTED or VOID
+    ledger_draw      the noisy statistic of each COMMITTED charge, byte for byte
+    ledger_note      append-only: who voided which reservation, and why
+
+Amounts are texts such as ``1/3``: a database has no exact rational, and sums are made in Python.
+The rules that the code keeps are also constraints here wherever a constraint can say them.
+Adding to the layout means a new ``VERSION`` and a migration; an old ledger is never guessed at.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    CheckConstraint,
+    Column,
+    ForeignKey,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+
+VERSION = 1
+
+metadata = MetaData()
+
+
+def _amounts() -> list[Column[str]]:
+    return [Column(name, Text, nullable=False) for name in ("alpha", "beta", "gamma")]
+
+
+schema = Table(
+    "ledger_schema",
+    metadata,
+    Column("version", Integer, primary_key=True, autoincrement=False),
+    Column("created_at", Text, nullable=False),
+)
+
+dataset = Table(
+    "ledger_dataset",
+    metadata,
+    Column("dataset", Text, primary_key=True),
+    Column("created_at", Text, nullable=False),
+)
+
+granted = Table(
+    "ledger_grant",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("dataset", Text, ForeignKey(dataset.c.dataset), nullable=False, index=True),
+    *_amounts(),
+    Column("who", Text, nullable=False),
+    Column("why", Text, nullable=False),
+    Column("at", Text, nullable=False),
+)
+
+charge = Table(
+    "ledger_charge",
+    metadata,
+    Column("charge_id", Text, primary_key=True),
+    Column("dataset", Text, ForeignKey(dataset.c.dataset), nullable=False),
+    Column("release_id", Text, nullable=False),
+    Column("release_name", Text, nullable=False),
+    Column("plan_digest", Text, nullable=False),
+    *_amounts(),
+    Column("event", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("reserved_at", Text, nullable=False),
+    Column("committed_at", Text),
+    Column("digest", Text),
+    UniqueConstraint("dataset", "release_id", "release_name"),
+    CheckConstraint("state IN ('RESERVED', 'COMMITTED', 'VOID')", name="known_state"),
+    CheckConstraint(
+        "(state = 'COMMITTED') = (digest IS NOT NULL)"
+        " AND (state = 'COMMITTED') = (committed_at IS NOT NULL)",
+        name="digest_if_committed",
+    ),
+)
+
+draw = Table(
+    "ledger_draw",
+    metadata,
+    Column("charge_id", Text, ForeignKey(charge.c.charge_id), primary_key=True),
+    Column("payload", LargeBinary, nullable=False),
+)
+
+note = Table(
+    "ledger_note",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("charge_id", Text, ForeignKey(charge.c.charge_id), nullable=False, index=True),
+    Column("action", Text, nullable=False),
+    Column("who", Text, nullable=False),
+    Column("why", Text, nullable=False),
+    Column("at", Text, nullable=False),
+)

@@ -1,0 +1,281 @@
+"""From committed draws to a bundle: whole or not at all, and never changed after.
+
+Nothing here can reach the survey: the only inputs are the plan and the ledger's committed draws.
+The bundle is built in a staging folder beside its place and renamed into it when it is complete and
+on disk; a release that is published already is checked and left as it is.
+"""
+
+import hashlib
+import json
+import os
+import platform
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from dpcore.budget import total
+from dpcore.errors import BundleError, LedgerError
+from dpcore.releases.base import Published, post_processing_generator
+from dpcore.releases.density import Density
+from dpcore.statistic import Noisy
+from dpcore.synthesis import ColumnDensity, decode_records
+from schemas.bundle import (
+    DIGESTS,
+    MANIFEST,
+    Guarantee,
+    Manifest,
+    ReleaseRecord,
+    SynthesisRecord,
+)
+from schemas.plan import Plan
+from schemas.synthesis import Synthesis
+from tasks.home import ledger_url
+from tasks.ledger import ChargeRecord, Ledger, State
+from tasks.parquet import write_table
+from tasks.step import step
+from tasks.verify import read_manifest, verify_files
+
+
+def bundle_path(plan: Plan, release_id: str, out: Path) -> Path:
+    """Where the bundle of a release is published."""
+    return out / plan.dataset / release_id
+
+
+@step("write tables", run_name="write tables: {name}")
+def write_release(plan: Plan, release_id: str, name: str, staging: Path) -> ReleaseRecord:
+    """Publish one committed draw as tables in the staging folder."""
+    charge, noisy = _committed(plan, release_id, name)
+    release, section = plan.built[name], plan.section(name)
+    published: Published = release.publish(noisy)
+    about = _about(plan, release_id)
+    return ReleaseRecord(
+        name=name,
+        kind=section.kind,
+        title=section.title,
+        mechanism=section.mechanism,
+        **_amounts(charge),
+        event={key: str(value) for key, value in charge.event.items()},
+        draw_sha256=noisy.digest(),
+        errors={error.quantity: error.value for error in release.expected_error()},
+        facts=dict(published.facts),
+        files=[
+            write_table(staging, f"{t.folder}/{t.name}.parquet", t.columns, t.descriptions, about)
+            for t in published.tables
+        ],
+    )
+
+
+@step("synthesize", run_name="synthesize: {name}")
+def write_microdata(plan: Plan, release_id: str, name: str, staging: Path) -> SynthesisRecord:
+    """Draw one synthetic table from committed draws alone."""
+    synthesis = next(table for table in plan.synthesis if table.name == name)
+    _, noisy = _committed(plan, release_id, synthesis.from_)
+    domain, codes = synthesis.sampler(plan.built[synthesis.from_]).sample(noisy, synthesis.rows)
+    refining = _densities(plan, release_id, synthesis)
+    columns = decode_records(
+        domain,
+        codes,
+        {column: density for column, (_, density) in refining.items()},
+        post_processing_generator(noisy),
+    )
+    in_order = {column: columns[column] for column in plan.columns if column in columns}
+    file = write_table(
+        staging,
+        f"microdata/{name}.parquet",
+        in_order,
+        {
+            column: plan.columns[column].description or f"Synthetic values of {column}"
+            for column in in_order
+        },
+        _about(plan, release_id),
+    )
+    return SynthesisRecord(
+        name=name,
+        source=synthesis.from_,
+        refined_by={column: release for column, (release, _) in refining.items()},
+        file=file,
+    )
+
+
+@step("publish")
+def publish(
+    plan: Plan,
+    release_id: str,
+    staging: Path,
+    target: Path,
+    releases: list[ReleaseRecord],
+    synthesis: list[SynthesisRecord],
+) -> None:
+    """Complete the staging folder and put it in its place, at once."""
+    manifest = Manifest(
+        format=1,
+        dataset=plan.dataset,
+        release_id=release_id,
+        title=plan.publication.title,
+        published_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        plan_digest=plan.digest,
+        plan=plan.public(),
+        guarantee=_guarantee(plan, releases),
+        releases=releases,
+        synthesis=synthesis,
+        versions=_versions(),
+    )
+    text = json.dumps(manifest.model_dump(mode="json"), indent=2, ensure_ascii=False)
+    (staging / MANIFEST).write_text(text + "\n", encoding="utf-8")
+    files = sorted(path for path in staging.rglob("*") if path.is_file())
+    lines = [f"{_sha256(path)}  {path.relative_to(staging).as_posix()}\n" for path in files]
+    (staging / DIGESTS).write_text("".join(lines), encoding="utf-8")
+    _open_to_readers(staging)
+    _flush(staging)
+    try:
+        os.rename(staging, target)
+    except OSError:
+        if not target.exists():
+            raise BundleError(f"the bundle could not be moved to {target}") from None
+        # Another run was first: its bundle stays, and is checked like any other.
+    _flush_folder(target.parent)
+    check_published(plan, release_id, target)
+
+
+def check_published(plan: Plan, release_id: str, target: Path) -> None:
+    """Raise ``BundleError`` where what stands at ``target`` is not this release, unchanged."""
+    manifest = read_manifest(target)
+    verify_files(target, manifest)
+    charges = Ledger(ledger_url()).release(plan.dataset, release_id)
+    drawn = {name: charge.digest for name, charge in charges.items()}
+    if manifest.plan_digest != plan.digest or drawn != {
+        record.name: record.draw_sha256 for record in manifest.releases
+    }:
+        raise BundleError(
+            f"{target} holds another bundle; a published bundle is never changed: use another"
+            " release id or another folder"
+        )
+
+
+@contextmanager
+def staging_folder(target: Path) -> Iterator[Path]:
+    """An empty folder beside the bundle's place, on the same disk; it does not stay."""
+    staging = target.parent / f".{target.name}.staging-{os.getpid()}"
+    shutil.rmtree(staging, ignore_errors=True)
+    try:
+        staging.mkdir(parents=True)
+    except OSError as error:
+        raise BundleError(f"{target.parent} cannot be written ({error.strerror})") from None
+    try:
+        yield staging
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+
+
+def _committed(plan: Plan, release_id: str, name: str) -> tuple[ChargeRecord, Noisy]:
+    """The draw, which must be committed and fit for publication."""
+    ledger = Ledger(ledger_url())
+    noisy = ledger.committed(plan.dataset, release_id, name)
+    charge = ledger.release(plan.dataset, release_id).get(name)
+    if noisy is None or charge is None or charge.state is not State.COMMITTED:
+        raise LedgerError(f"{name}: only a committed draw can be published, and there is none")
+    if charge.plan_digest != plan.digest:
+        raise LedgerError(f"{name}: the draw belongs to another plan")
+    if noisy.reproducible:
+        raise BundleError(
+            f"{name}: drawn from a seeded source; whoever knows the seed can take the noise away"
+        )
+    return charge, noisy
+
+
+def _densities(
+    plan: Plan, release_id: str, synthesis: Synthesis
+) -> dict[str, tuple[str, ColumnDensity]]:
+    """For each column of a synthetic table, the density release that its values come from.
+
+    A density of that column alone goes before a joint one.
+    """
+    drawn_from = plan.built[synthesis.from_]
+    if isinstance(drawn_from, Density):
+        return {}
+    found: dict[str, tuple[str, ColumnDensity]] = {}
+    densities = [release for release in plan.built.values() if isinstance(release, Density)]
+    for release in sorted(densities, key=lambda release: len(release.domain.axes)):
+        for column in set(release.domain.names) & set(drawn_from.domain.names) - set(found):
+            _, noisy = _committed(plan, release_id, release.name)
+            found[column] = (release.name, ColumnDensity.of(release, noisy, column))
+    return {column: found[column] for column in plan.columns if column in found}
+
+
+def _guarantee(plan: Plan, releases: list[ReleaseRecord]) -> Guarantee:
+    spent = total(release.share for release in plan.built.values())
+    return Guarantee(
+        privacy_unit=plan.privacy_unit,
+        neighbours=plan.neighbours,
+        alpha=spent.alpha,
+        beta=spent.beta,
+        gamma=spent.gamma,
+        epsilon=spent.alpha,
+        delta=spent.beta,
+        statement=privacy_statement(plan),
+    )
+
+
+def privacy_statement(plan: Plan) -> str:
+    """The promise of a release in words and numbers."""
+    spent = total(release.share for release in plan.built.values())
+    return (
+        f"All numbers of this release together are differentially private with {spent}"
+        " (alpha is also called epsilon, beta delta), for tables that differ in one record;"
+        f" the number of records, {plan.rows}, is public."
+    )
+
+
+def _amounts(charge: ChargeRecord) -> dict[str, Any]:
+    return {
+        "alpha": charge.budget.alpha,
+        "beta": charge.budget.beta,
+        "gamma": charge.budget.gamma,
+    }
+
+
+def _about(plan: Plan, release_id: str) -> Mapping[str, str]:
+    return {
+        "dprelease.dataset": plan.dataset,
+        "dprelease.release_id": release_id,
+        "dprelease.privacy": privacy_statement(plan),
+    }
+
+
+def _versions() -> dict[str, str]:
+    packages = ("dprelease", "numpy", "scipy", "duckdb", "pyarrow", "pandera", "prefect")
+    return {"python": platform.python_version()} | {name: version(name) for name in packages}
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _open_to_readers(folder: Path) -> None:
+    """Published is published, whatever the umask of the process that kept the survey."""
+    for path in (folder, *folder.rglob("*")):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+
+
+def _flush(folder: Path) -> None:
+    """Everything in the folder to disk, before it gets its name."""
+    for path in sorted(folder.rglob("*")):
+        if path.is_dir():
+            _flush_folder(path)
+        else:
+            with path.open("rb") as file:
+                os.fsync(file.fileno())
+    _flush_folder(folder)
+
+
+def _flush_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

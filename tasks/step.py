@@ -1,0 +1,86 @@
+"""One step of the river: a plain function, decorated once as a Prefect task.
+
+Prefect writes exceptions, results and cached values to its database, and a data library's exception
+quotes the value it stumbled over.  So a step
+
+- never persists or caches its result;
+- lets only dprelease's own errors out, whose texts hold no private value, without the exceptions
+  that caused them;
+- replaces any other exception by one that names the step and the exception's type.  The trace goes
+  to an owner-only file under ``failures`` in dprelease's home, for the operator.
+"""
+
+import functools
+import inspect
+import os
+import time
+import traceback
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import ParamSpec, TypeVar
+
+from prefect import Task, task
+from prefect.cache_policies import NO_CACHE
+from prefect.exceptions import PrefectException
+
+from dpcore.errors import DPReleaseError
+from tasks.home import home, private_folder
+from tasks.progress import say
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def step(name: str, run_name: str | None = None) -> Callable[[Callable[P, R]], Task[P, R]]:
+    """Make a function a step.  ``run_name`` is a template over its (public) parameters."""
+
+    def decorate(function: Callable[P, R]) -> Task[P, R]:
+        return task(
+            name=name,
+            task_run_name=run_name,
+            persist_result=False,
+            cache_policy=NO_CACHE,
+            log_prints=False,
+        )(guarded(function, run_name or name))
+
+    return decorate
+
+
+def guarded(function: Callable[P, R], label: str) -> Callable[P, R]:
+    """The function, whose errors can be shown to anybody; it tells when it is done."""
+    signature = inspect.signature(function)
+
+    @functools.wraps(function)
+    def guard(*args: P.args, **kwargs: P.kwargs) -> R:
+        started = time.perf_counter()
+        try:
+            result = function(*args, **kwargs)
+        except PrefectException:
+            raise
+        except DPReleaseError as error:
+            public: DPReleaseError = type(error)(*error.args)
+        except Exception as error:
+            public = _withheld(function.__name__, error)
+        else:
+            words = label.format(**signature.bind(*args, **kwargs).arguments)
+            say(f"{time.perf_counter() - started:6.2f} s  {words}")
+            return result
+        # Raised here, outside the except block: an exception raised inside would carry the
+        # original, and its values, as its context.
+        raise public
+
+    return guard
+
+
+def _withheld(step_name: str, error: Exception) -> DPReleaseError:
+    kind = type(error).__name__
+    try:
+        folder = private_folder(home() / "failures")
+        path = folder / f"{datetime.now(UTC):%Y%m%dT%H%M%S.%f}-{step_name}.txt"
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
+            file.writelines(traceback.format_exception(error))
+        where = f"the trace, which may hold private values, is in {path}"
+    except OSError:
+        where = "the trace could not be written"
+    return DPReleaseError(f"the step {step_name} failed with {kind}; {where}")

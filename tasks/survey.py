@@ -1,0 +1,377 @@
+"""Bring the survey table in: a private copy of the plan's columns, typed as the plan declares.
+
+    Parquet, CSV, table --(one streaming read)--> WORKSPACE/survey.duckdb
+                                                    survey       the plan's columns, nothing else
+                                                    conversion   column, values of the wrong type
+
+A value that cannot be turned into its column's type without loss (text or 3.7 in an integer
+column) becomes null in ``survey`` and is counted in ``conversion``, where ``tasks.validate``
+reports it beside every other fault; ``tasks.tally`` refuses a column as long as one is counted.
+Values outside the bounds are moved to the nearest bound where the column says ``clamp``, and kept
+where it says ``refuse``; null, NaN and infinity are never moved.
+
+Everything in the workspace is private: the folder and the file are for their owner only, and what
+DuckDB spills while it works lies there too.  Errors name columns and rules, never values: DuckDB's
+own messages quote the data, so ``guarded`` drops them.
+"""
+
+from __future__ import annotations
+
+import csv
+import glob
+import gzip
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import duckdb
+
+from dpcore.errors import DataError, DPReleaseError, InputError
+from schemas.columns import CategoricalColumn, Column, ContinuousColumn, IntegerColumn
+
+if TYPE_CHECKING:
+    from schemas.plan import TableSource
+
+FILE = "survey.duckdb"
+TABLE = "survey"
+FAULTS = "conversion"
+MEMORY_LIMIT = "2GiB"
+"""What DuckDB may keep in memory; beyond it, work spills into the workspace."""
+
+PACKAGE = "package://"
+DELIMITERS = (",", ";", "\t")
+EXTRAS = {"statsmodels": "demo"}
+"""Packages that an optional part of this software brings along."""
+
+T = TypeVar("T")
+
+
+def guarded(action: Callable[[], T], error: type[DPReleaseError], message: str) -> T:
+    """The result of ``action``; if it fails, ``error`` with the message and nothing of the failure.
+
+    Errors of the libraries that read data quote what they read.  The new error is raised after the
+    old one is forgotten, so that neither its cause nor its context holds a value.
+    """
+    try:
+        return action()
+    except DPReleaseError:
+        raise
+    except Exception as failure:
+        kind = type(failure).__name__
+    raise error(f"{message} ({kind})")
+
+
+@contextmanager
+def connect(path: Path, read_only: bool = True) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A connection to a private DuckDB file, closed at the end; raises ``InputError``.
+
+    DuckDB may not fetch extensions from the network, and spills beside the file only.
+    """
+    config: dict[str, str | bool | int | float | list[str]] = {
+        "temp_directory": str(path.parent / "spill"),
+        "memory_limit": MEMORY_LIMIT,
+        "preserve_insertion_order": "false",
+        "autoinstall_known_extensions": "false",
+        "autoload_known_extensions": "false",
+    }
+    connection = guarded(
+        lambda: duckdb.connect(str(path), read_only=read_only, config=config),
+        InputError,
+        f"{path}: cannot be opened as a DuckDB file",
+    )
+    try:
+        yield connection
+    finally:
+        connection.close()
+
+
+def quote(name: str) -> str:
+    """A column or table name as SQL."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def text(value: str) -> str:
+    """A string as SQL."""
+    return "'" + value.replace("'", "''") + "'"
+
+
+def real(value: float) -> str:
+    """Exactly this floating-point number as SQL: a bare 0.1 would be a decimal, rounded later."""
+    return f"CAST('{float(value)!r}' AS DOUBLE)"
+
+
+def ingest(
+    source: str | TableSource, columns: Mapping[str, Column], rows: int, workspace: Path
+) -> Path:
+    """Copy the plan's columns of the survey table into the workspace; returns the file.
+
+    The source and the file are private; ``columns`` and ``rows`` are the plan's.  An earlier file
+    is replaced once the new one is whole.  Raises ``InputError`` where the source cannot be found
+    or read, ``DataError`` where it lacks a column or has not ``rows`` records.
+    """
+    _refuse_lookalikes(columns)
+    guarded(
+        lambda: _make_private(workspace),
+        InputError,
+        f"{workspace}: cannot be made a private folder",
+    )
+    finished, partial = workspace / FILE, workspace / f"{FILE}.partial"
+    _remove(partial)
+    try:
+        with connect(partial, read_only=False) as connection:
+            partial.chmod(0o600)
+            relation = _locate(source, columns, connection)
+            _check_columns(columns, relation)
+            found = guarded(
+                lambda: _copy(connection, relation, columns),
+                DataError,
+                "the survey table could not be copied: it is damaged or not of its form, or there "
+                "is too little room in the workspace",
+            )
+        if found != rows:
+            raise DataError(
+                f"the survey table does not have the {rows} records that `rows` in the plan states;"
+                " count the records at the source and correct the plan (the number becomes public)"
+            )
+        os.replace(partial, finished)
+    finally:
+        _remove(partial)
+    return finished
+
+
+def _make_private(folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    folder.chmod(0o700)
+
+
+def _remove(partial: Path) -> None:
+    for path in (partial, partial.with_name(f"{partial.name}.wal")):
+        path.unlink(missing_ok=True)
+
+
+def _refuse_lookalikes(columns: Mapping[str, Column]) -> None:
+    seen: dict[str, str] = {}
+    for name in columns:
+        other = seen.setdefault(name.lower(), name)
+        if other != name:
+            raise InputError(f"columns {other!r} and {name!r} differ only in capitals: rename one")
+
+
+# Where the table is
+
+
+@dataclass(frozen=True)
+class _Relation:
+    """A table as SQL, and its columns: exact name -> (SQL expression, DuckDB type)."""
+
+    sql: str
+    columns: Mapping[str, tuple[str, str]]
+
+
+def _locate(
+    source: str | TableSource, columns: Mapping[str, Column], connection: duckdb.DuckDBPyConnection
+) -> _Relation:
+    if not isinstance(source, str):
+        return _attached(source, connection)
+    path = _packaged(source) if source.startswith(PACKAGE) else Path(source)
+    suffix = "".join(path.suffixes[-2:] if path.suffix.lower() == ".gz" else path.suffixes[-1:])
+    if suffix.lower() not in (".parquet", ".csv", ".csv.gz"):
+        raise InputError(f"{source}: the survey table must be a .parquet, .csv or .csv.gz file")
+    if not guarded(path.is_file, InputError, f"{source}: cannot be looked at"):
+        raise InputError(f"{source}: there is no such file")
+    # Without the escapes, DuckDB would read every file that [...] or * in the name matches.
+    escaped = text(glob.escape(str(path)))
+    if suffix.lower() == ".parquet":
+        sql = f"read_parquet({escaped}, hive_partitioning=false)"
+        return _described(sql, connection, f"{source}: cannot be read as a Parquet file")
+    return guarded(
+        lambda: _csv(path, escaped, columns), InputError, f"{source}: cannot be read as UTF-8 CSV"
+    )
+
+
+def _packaged(source: str) -> Path:
+    """The file that ``package://NAME/PATH`` names; the package itself is not imported."""
+    package, _, inside = source.removeprefix(PACKAGE).partition("/")
+    if not package.isidentifier() or not inside or ".." in Path(inside).parts:
+        raise InputError(f"{source}: must have the form {PACKAGE}NAME/PATH")
+    spec = find_spec(package)
+    if spec is None:
+        wanted = f'"dprelease[{EXTRAS[package]}]"' if package in EXTRAS else package
+        raise InputError(f"{source}: {package} is not installed; run: pip install {wanted}")
+    for folder in spec.submodule_search_locations or ():
+        if (Path(folder) / inside).is_file():
+            return Path(folder) / inside
+    raise InputError(f"{source}: the installed package {package} has no such file")
+
+
+def _attached(source: TableSource, connection: duckdb.DuckDBPyConnection) -> _Relation:
+    if not Path(source.database).is_file():
+        raise InputError(f"{source.database}: there is no such file")
+    guarded(
+        lambda: connection.execute(f"ATTACH {text(source.database)} AS source (READ_ONLY)"),
+        InputError,
+        f"{source.database}: cannot be read as a DuckDB database, or is being written to",
+    )
+    return _described(
+        f"source.{quote(source.table)}",
+        connection,
+        f"{source.database}: the table {source.table!r} cannot be read",
+    )
+
+
+def _described(sql: str, connection: duckdb.DuckDBPyConnection, message: str) -> _Relation:
+    found = guarded(
+        lambda: connection.execute(f"DESCRIBE SELECT * FROM {sql}").fetchall(), InputError, message
+    )
+    return _Relation(sql, {name: (quote(name), kind) for name, kind, *_ in found})
+
+
+def _csv(path: Path, escaped: str, columns: Mapping[str, Column]) -> _Relation:
+    """A CSV file, all text, its columns taken by position.
+
+    The header is read here because DuckDB renames columns that stand twice or differ in capitals
+    only.  The delimiter is the one that finds the plan's columns in it, so no guess depends on the
+    records.  An empty field is null.
+    """
+    opened = gzip.open if path.suffix.lower() == ".gz" else open
+    with opened(path, "rt", encoding="utf-8-sig", newline="") as file:
+        line = file.readline()
+    headers = {d: next(csv.reader([line], delimiter=d, strict=True), []) for d in DELIMITERS}
+    delimiter = max(DELIMITERS, key=lambda d: len(set(headers[d]) & set(columns)))
+    header = headers[delimiter]
+    for name in columns:
+        if header.count(name) > 1:
+            raise DataError(f"column {name!r} stands twice in the survey table")
+    kinds = ", ".join(f"c{i}: 'VARCHAR'" for i in range(len(header)))
+    sql = (
+        f"read_csv({escaped}, auto_detect=false, header=true, delim={text(delimiter)}, quote='\"',"
+        f" escape='\"', nullstr='', hive_partitioning=false, columns={{{kinds}}})"
+    )
+    return _Relation(sql, {name: (f"c{i}", "VARCHAR") for i, name in enumerate(header)})
+
+
+def _check_columns(columns: Mapping[str, Column], relation: _Relation) -> None:
+    missing = [name for name in columns if name not in relation.columns]
+    if missing:
+        raise DataError(
+            f"the survey table lacks the columns {', '.join(map(repr, missing))}"
+            " (capitals and blanks count)"
+        )
+
+
+# The copy, and what becomes of each value
+
+
+def _copy(
+    connection: duckdb.DuckDBPyConnection, relation: _Relation, columns: Mapping[str, Column]
+) -> int:
+    """Fill the two tables, reading the source once; returns how many records it holds (private).
+
+    Beside each column the copy first keeps a mark of the values that could not be converted; the
+    marks are counted and dropped.  They are nearly all equal, so they take next to no space.
+    """
+    raw, converted, kept = [], [], []
+    for i, (name, column) in enumerate(columns.items()):
+        expression, kind = relation.columns[name]
+        raw.append(f"{expression} AS raw{i}")
+        converted.append(f"raw{i}, {_converted(f'raw{i}', kind, sql_type(column))} AS value{i}")
+        kept.append(f"{_clamped(f'value{i}', column)} AS {quote(name)}")
+        kept.append(f"raw{i} IS NOT NULL AND value{i} IS NULL AS {quote(f'?{i}')}")
+    connection.execute(
+        f"CREATE TABLE {TABLE} AS SELECT {', '.join(kept)} FROM"
+        f" (SELECT {', '.join(converted)} FROM (SELECT {', '.join(raw)} FROM {relation.sql}))"
+    )
+    counted = ", ".join(f"count(*) FILTER ({quote(f'?{i}')})" for i in range(len(columns)))
+    counts = connection.execute(f"SELECT {counted}, count(*) FROM {TABLE}").fetchone()
+    assert counts is not None  # an aggregate has one row
+    connection.execute(f"CREATE TABLE {FAULTS} (name VARCHAR, failures BIGINT)")
+    for i, (name, failures) in enumerate(zip(columns, counts[:-1], strict=True)):
+        connection.execute(f"INSERT INTO {FAULTS} VALUES (?, ?)", [name, failures])
+        connection.execute(f"ALTER TABLE {TABLE} DROP COLUMN {quote(f'?{i}')}")
+    return int(counts[-1])
+
+
+def sql_type(column: Column) -> str:
+    """The DuckDB type that a column has in the survey file."""
+    if isinstance(column, CategoricalColumn):
+        kinds = {str: "VARCHAR", bool: "BOOLEAN", int: "BIGINT", float: "DOUBLE"}
+        return kinds[type(column.categories[0])]
+    return "BIGINT" if isinstance(column, IntegerColumn) else "DOUBLE"
+
+
+def _clamped(value: str, column: Column) -> str:
+    if isinstance(column, CategoricalColumn) or column.outside == "refuse":
+        return value
+    bound = real if isinstance(column, ContinuousColumn) else str
+    lower, upper = map(bound, column.bounds)
+    moved = f"WHEN {value} < {lower} THEN {lower} WHEN {value} > {upper} THEN {upper}"
+    # DuckDB orders NaN above every number, so it has to be kept out of the comparison.
+    kept = f"WHEN NOT isfinite({value}) THEN {value} " * isinstance(column, ContinuousColumn)
+    return f"CASE {kept}{moved} ELSE {value} END"
+
+
+_SIGNED = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
+_WHOLE = (*_SIGNED, *(f"U{kind}" for kind in _SIGNED))
+_INTEGER = text(r"\s*[+-]?[0-9]+(\.0*)?\s*")
+_SCIENTIFIC = text(r"\s*[+-]?[0-9](\.[0-9]{1,14})?[eE][+]?[0-9]{1,3}\s*")
+"""At most 15 digits, so that the nearest double is whole only if the written number is."""
+
+
+def _converted(value: str, kind: str, target: str) -> str:
+    """SQL for a value in the target type, null where that cannot be had without loss.
+
+    Whole numbers may be written 3, 3.0 or 3e0; truth values true, t or 1.  Text keeps its zeros
+    and blanks.  Nothing raises: one wrong value must not stop the reading of the others.
+    """
+    if kind == "VARCHAR" or kind.startswith("ENUM"):
+        return _from_text(f"CAST({value} AS VARCHAR)", target)
+    whole, truth = kind in _WHOLE, kind == "BOOLEAN"
+    fraction = kind in ("FLOAT", "DOUBLE") or kind.startswith("DECIMAL")
+    if target == "VARCHAR" and (whole or truth or kind == "DATE"):
+        return f"CAST({value} AS VARCHAR)"
+    if target == "DOUBLE" and (whole or truth or fraction):
+        return f"TRY_CAST({value} AS DOUBLE)"
+    if target == "BIGINT" and truth:
+        return f"CAST({value} AS BIGINT)"
+    if target == "BIGINT" and whole:
+        return _saturated(value)
+    if target == "BIGINT" and fraction:
+        finite = f"isfinite(TRY_CAST({value} AS DOUBLE))"
+        return f"CASE WHEN {finite} AND floor({value}) = {value} THEN {_saturated(value)} END"
+    if target == "BOOLEAN" and truth:
+        return value
+    if target == "BOOLEAN" and (whole or fraction):
+        return f"CASE WHEN {value} = 0 THEN false WHEN {value} = 1 THEN true END"
+    return f"CAST(NULL AS {target})"
+
+
+def _from_text(value: str, target: str) -> str:
+    if target == "VARCHAR":
+        return value
+    number = f"TRY_CAST({value} AS DOUBLE)"
+    if target == "DOUBLE":  # DuckDB reads 1_000 as a thousand; a survey does not write that
+        return f"CASE WHEN NOT contains({value}, '_') THEN {number} END"
+    if target == "BIGINT":
+        return (
+            f"CASE WHEN regexp_full_match({value}, {_INTEGER}) THEN {_saturated(value)}"
+            f" WHEN regexp_full_match({value}, {_SCIENTIFIC}) AND floor({number}) = {number}"
+            f" THEN {_saturated(number)} END"
+        )
+    trimmed = f"lower(trim({value}))"
+    return (
+        f"CASE WHEN {trimmed} IN ('true', 't', '1') THEN true"
+        f" WHEN {trimmed} IN ('false', 'f', '0') THEN false END"
+    )
+
+
+def _saturated(value: str) -> str:
+    """A whole number as BIGINT; those too large for it stay outside every bound (2**53 at most)."""
+    number = f"TRY_CAST({value} AS DOUBLE)"
+    return (
+        f"CASE WHEN {number} > {real(2**62)} THEN {2**62} WHEN {number} < {real(-(2**62))}"
+        f" THEN {-(2**62)} ELSE TRY_CAST({value} AS BIGINT) END"
+    )

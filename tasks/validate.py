@@ -1,0 +1,89 @@
+"""Check the ingested survey table against the plan, by counting inside DuckDB.
+
+Pandera says what is checked (``schemas.survey``).  Its own ``validate`` fetches every failing
+record and puts the values into its error, so it is not called: each check of the schema is asked
+for its Ibis expression instead, and one query counts how many records break each rule.  Memory does
+not grow with the number of faults, and no value leaves the database.
+
+    the survey table does not have the form that the plan declares:
+      column 'age', type: 3 rows cannot be read as the declared type
+      column 'income', bounds: 1 row outside the bounds
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from dpcore.errors import DataError
+from schemas.columns import Column
+from schemas.survey import RULES, survey_schema
+from tasks.survey import FAULTS, TABLE, connect, guarded
+
+Faults = dict[tuple[str, str], int]
+"""How many records break a rule, by column and rule."""
+
+
+def validate(database: Path, columns: Mapping[str, Column]) -> None:
+    """Raise ``DataError`` with every broken rule of every column; otherwise return nothing.
+
+    ``database``: the file that ``tasks.survey.ingest`` made, private.  The error names columns,
+    rules and numbers of records, and holds no value, nor does its cause or context.
+    """
+    faults = guarded(
+        lambda: _count(database, columns), DataError, "the survey table could not be checked"
+    )
+    broken = {place: rows for place, rows in faults.items() if rows}
+    if broken:
+        order = {name: i for i, name in enumerate(columns)}
+        rules = list(RULES)
+        lines = [
+            f"  column {name!r}, {rule}: {rows} {'row' if rows == 1 else 'rows'} {RULES[rule]}"
+            for (name, rule), rows in sorted(
+                broken.items(), key=lambda item: (order[item[0][0]], rules.index(item[0][1]))
+            )
+        ]
+        raise DataError(
+            "\n".join(["the survey table does not have the form that the plan declares:", *lines])
+        )
+
+
+def _count(database: Path, columns: Mapping[str, Column]) -> Faults:
+    import ibis  # takes seconds, and only this step needs it
+
+    schema = survey_schema(columns)
+    with connect(database) as connection:
+        faults: Faults = {
+            (name, "type"): failures
+            for name, failures in connection.execute(f"FROM {FAULTS}").fetchall()
+        }
+        table = ibis.duckdb.from_connection(connection).table(TABLE)
+        if tuple(table.columns) != tuple(schema.columns) or set(faults) != {
+            (name, "type") for name in columns
+        }:
+            raise DataError("the survey file has other columns than the plan: ingest it again")
+        for place, rows in _count_in_engine(table, schema).items():
+            faults[place] = rows
+    # A value of the wrong type was stored as null: it is one fault, not two.
+    for name in columns:
+        if (name, "null") in faults:
+            faults[name, "null"] -= faults[name, "type"]
+    return faults
+
+
+def _count_in_engine(table: Any, schema: Any) -> Faults:
+    """Numbers of failing records of every check, from one query with one row of answers."""
+    from pandera.engines.ibis_engine import Engine
+
+    failing: dict[tuple[str, str], Any] = {}
+    for name, column in schema.columns.items():
+        if not column.dtype.check(Engine.dtype(table[name].type())):
+            raise DataError("the survey file has other types than the plan: ingest it again")
+        if not column.nullable:
+            failing[name, "null"] = table[name].isnull()
+        for check in column.checks:
+            failing[name, check.name] = ~check(table, name).check_output
+    if not failing:
+        return {}
+    sums = {f"n{i}": expression.sum() for i, expression in enumerate(failing.values())}
+    counts = table.aggregate(**sums).to_pyarrow().to_pylist()[0]
+    return {place: counts[f"n{i}"] or 0 for i, place in enumerate(failing)}

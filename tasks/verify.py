@@ -1,0 +1,93 @@
+"""Is a bundle whole, unchanged and paid for?"""
+
+import hashlib
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+from pydantic import ValidationError
+
+from dpcore.budget import Budget, total
+from dpcore.errors import BundleError
+from schemas.bundle import DIGESTS, MANIFEST, Manifest
+from tasks.ledger import Ledger, State
+from tasks.parquet import arrow_types
+
+
+def read_manifest(bundle: Path) -> Manifest:
+    """The manifest; raises ``BundleError`` where there is none that can be read."""
+    try:
+        return Manifest.model_validate(json.loads((bundle / MANIFEST).read_bytes()))
+    except OSError:
+        raise BundleError(f"{bundle}: is not a bundle, it has no {MANIFEST}") from None
+    except (ValidationError, ValueError):
+        raise BundleError(f"{bundle / MANIFEST}: does not have the form of a manifest") from None
+
+
+def verify_files(bundle: Path, manifest: Manifest) -> int:
+    """Check digests and table schemas; return how many files were checked."""
+    digests = _read_digests(bundle)
+    present = {
+        path.relative_to(bundle).as_posix()
+        for path in bundle.rglob("*")
+        if not path.is_dir() and path != bundle / DIGESTS
+    }
+    for path in sorted(present ^ set(digests)):
+        state = "is missing" if path in digests else f"is not listed in {DIGESTS}"
+        raise BundleError(f"{bundle}: {path} {state}")
+    for path, digest in digests.items():
+        with (bundle / path).open("rb") as file:
+            if hashlib.file_digest(file, "sha256").hexdigest() != digest:
+                raise BundleError(f"{bundle}: {path} was changed after publication")
+    tables = [file for record in manifest.releases for file in record.files]
+    tables += [record.file for record in manifest.synthesis]
+    if {table.path for table in tables} != {path for path in digests if path.endswith(".parquet")}:
+        raise BundleError(f"{bundle}: the manifest does not list exactly the tables of the bundle")
+    for table in tables:
+        parquet = pq.ParquetFile(bundle / table.path)
+        if (
+            arrow_types(parquet.schema_arrow) != table.columns
+            or list(parquet.schema_arrow.names) != list(table.columns)
+            or parquet.metadata.num_rows != table.rows
+        ):
+            raise BundleError(f"{bundle}: {table.path} does not have the columns of the manifest")
+    return len(digests)
+
+
+def verify_budget(manifest: Manifest, ledger: Ledger) -> Budget:
+    """Check that the manifest's prices and draws are the ledger's; return what was spent."""
+    charges = ledger.release(manifest.dataset, manifest.release_id)
+    if not charges:
+        raise BundleError(
+            f"the ledger knows no release {manifest.release_id} of {manifest.dataset}"
+        )
+    if set(charges) != {record.name for record in manifest.releases}:
+        raise BundleError("the ledger has charged other releases than the manifest lists")
+    for record in manifest.releases:
+        charge = charges[record.name]
+        if charge.state is not State.COMMITTED or charge.digest != record.draw_sha256:
+            raise BundleError(f"{record.name}: the ledger holds another draw, or none")
+        if charge.budget != Budget(record.alpha, record.beta, record.gamma):
+            raise BundleError(f"{record.name}: the manifest and the ledger differ in its price")
+    spent = total(charge.budget for charge in charges.values())
+    guarantee = manifest.guarantee
+    if spent != Budget(guarantee.alpha, guarantee.beta, guarantee.gamma) or (
+        guarantee.epsilon,
+        guarantee.delta,
+    ) != (spent.alpha, spent.beta):
+        raise BundleError("the budget stated in the manifest is not what the ledger has charged")
+    return spent
+
+
+def _read_digests(bundle: Path) -> dict[str, str]:
+    try:
+        lines = (bundle / DIGESTS).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        raise BundleError(f"{bundle}: {DIGESTS} is missing or cannot be read") from None
+    digests = {}
+    for line in lines:
+        digest, separator, path = line.partition("  ")
+        if not separator or not path or len(digest) != 64:
+            raise BundleError(f"{bundle}: {DIGESTS} does not have the form of sha256sum")
+        digests[path] = digest
+    return digests

@@ -1,0 +1,95 @@
+"""The public feature map: its norm, its kernel, and that records do not touch each other in it."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dpcore.machines.features import KAPPA, FourierFeatures, approximation_error
+
+
+@pytest.mark.parametrize(("dimensions", "frequencies"), [(1, 1), (2, 3), (3, 256), (8, 1024)])
+def test_no_point_has_a_norm_above_kappa(dimensions, frequencies):
+    features = FourierFeatures(dimensions, 0.05, frequencies)
+    points = np.random.default_rng(1).uniform(-1, 2, (200, dimensions))
+    for row in features.transform(points)[:: max(1, frequencies // 16)]:
+        square = sum(Fraction(value) ** 2 for value in row.tolist())
+        assert abs(float(square - 1)) < 1e-13
+        assert square <= Fraction(KAPPA) ** 2
+
+
+def test_features_of_a_record_do_not_depend_on_the_other_records():
+    features = FourierFeatures(3, (0.1, 0.3, 0.7), 77)
+    points = np.random.default_rng(2).random((500, 3))
+    together = features.transform(points)
+    for start, stop in [(0, 1), (3, 5), (17, 24), (100, 499)]:
+        assert np.array_equal(features.transform(points[start:stop]), together[start:stop])
+    assert np.array_equal(features.transform(points[::-3]), together[::-3])
+    assert np.array_equal(features.transform(np.asfortranarray(points)), together)
+
+
+@pytest.mark.parametrize("dimensions", range(1, 9))
+def test_kernel_is_closer_to_the_gaussian_one_than_random_frequencies_get(dimensions):
+    features = FourierFeatures(dimensions, 0.3, 512)
+    pairs = np.random.default_rng(3).random((2, 4000, dimensions))
+    shift = pairs[0] - pairs[1]
+    exact = np.exp(-np.sum(shift**2, axis=1) / (2 * 0.3**2))
+    random = np.random.default_rng(4).standard_normal((512, dimensions)) / 0.3
+    random_error = np.abs(np.cos(shift @ random.T).mean(axis=1) - exact).mean()
+    own = np.sum(features.transform(pairs[0]) * features.transform(pairs[1]), axis=1)
+    own_error = np.abs(own - exact).mean()
+    assert own_error < random_error
+    assert own_error == pytest.approx(approximation_error(features).mean, rel=0.15)
+
+
+def test_kernel_error_shrinks_with_the_number_of_frequencies():
+    errors = [approximation_error(FourierFeatures(2, 0.3, 4**k)) for k in range(2, 6)]
+    for coarse, fine in zip(errors, errors[1:], strict=False):
+        assert fine.mean < coarse.mean / 2
+        assert fine.maximum < coarse.maximum
+    assert errors[-1].maximum < 0.01
+
+
+def test_kernel_is_that_of_the_transform_and_widths_are_per_column():
+    features = FourierFeatures(2, (0.2, 0.8), 1024)
+    origin = np.zeros((1, 2))
+    along = np.array([[0.2, 0.0], [0.0, 0.8], [0.0, 0.0]])
+    expected = [math.exp(-0.5), math.exp(-0.5), 1.0]
+    assert features.kernel(origin, along)[0] == pytest.approx(expected, abs=0.01)
+
+
+@pytest.mark.parametrize("frequencies", [1, 2, 3, 100, 1024])
+def test_frequencies_are_finite_distinct_and_the_same_each_time(frequencies):
+    features = FourierFeatures(4, 1.0, frequencies)
+    matrix = features.frequencies_matrix()
+    assert matrix.shape == (frequencies, 4)
+    assert np.all(np.isfinite(matrix))
+    assert len(np.unique(matrix, axis=0)) == frequencies
+    assert np.array_equal(matrix, FourierFeatures(4, (1.0,) * 4, frequencies).frequencies_matrix())
+
+
+def test_frequencies_of_the_first_column_are_half_normal_quantiles():
+    matrix = FourierFeatures(1, 2.0, 2).frequencies_matrix()
+    assert matrix[:, 0].tolist() == pytest.approx([0.3186393639643752 / 2, 1.1503493803760079 / 2])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((0, 1.0, 4), "dimensions"),
+        ((2, 1.0, 0), "frequencies"),
+        ((2, 1.0, True), "frequencies"),
+        ((2, 0.0, 4), "bandwidth"),
+        ((2, math.inf, 4), "bandwidth"),
+        ((2, (1.0,), 4), "bandwidth"),
+    ],
+)
+def test_a_map_that_makes_no_sense_is_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        FourierFeatures(*arguments)
+
+
+def test_points_of_another_dimension_are_refused():
+    with pytest.raises(ValueError, match="shape"):
+        FourierFeatures(2, 1.0, 4).transform(np.zeros((5, 3)))
