@@ -13,9 +13,11 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from dpcore.errors import DPReleaseError
 from tasks.home import home, private_folder
+from tasks.progress import say
 
 STARTUP_SECONDS = 120
 
@@ -45,6 +47,8 @@ def prefect_api() -> Iterator[None]:
     if PREFECT_API_URL.value():
         yield
         return
+    if not (Path(os.environ["PREFECT_HOME"]) / "prefect.db").exists():
+        say("first run here: making Prefect's database")
     with _served() as url, temporary_settings({PREFECT_API_URL: url}):
         yield
 

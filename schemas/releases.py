@@ -248,6 +248,8 @@ def _domain(axes: list[Axis]) -> Domain:
 
 
 def _binned_domain(columns: Columns, names: list[str], bins: Mapping[str, Any]) -> Domain:
+    for name in names:
+        _column(columns, name)
     unknown = sorted(set(bins) - set(names))
     if unknown:
         raise ValueError(f"bins: {unknown} are not among the columns of the release")

@@ -17,7 +17,7 @@ from pathlib import Path
 def home() -> Path:
     """The folder, made if it is not there, readable by its owner alone."""
     default = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local/share") / "dprelease"
-    return private_folder(Path(os.environ.get("DPRELEASE_HOME") or default))
+    return private_folder(Path(os.environ.get("DPRELEASE_HOME") or default).absolute())
 
 
 def ledger_url() -> str:

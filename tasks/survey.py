@@ -15,8 +15,6 @@ DuckDB spills while it works lies there too.  Errors name columns and rules, nev
 own messages quote the data, so ``guarded`` drops them.
 """
 
-from __future__ import annotations
-
 import csv
 import glob
 import gzip
@@ -26,15 +24,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import duckdb
 
 from dpcore.errors import DataError, DPReleaseError, InputError
 from schemas.columns import CategoricalColumn, Column, ContinuousColumn, IntegerColumn
-
-if TYPE_CHECKING:
-    from schemas.plan import TableSource
+from schemas.plan import TableSource
+from tasks.home import private_folder
 
 FILE = "survey.duckdb"
 TABLE = "survey"
@@ -69,7 +66,8 @@ def guarded(action: Callable[[], T], error: type[DPReleaseError], message: str) 
 def connect(path: Path, read_only: bool = True) -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection to a private DuckDB file, closed at the end; raises ``InputError``.
 
-    DuckDB may not fetch extensions from the network, and spills beside the file only.
+    DuckDB may not fetch extensions from the network, spills beside the file only, and does not
+    draw its progress bar into the output of the command line.
     """
     config: dict[str, str | bool | int | float | list[str]] = {
         "temp_directory": str(path.parent / "spill"),
@@ -84,6 +82,7 @@ def connect(path: Path, read_only: bool = True) -> Iterator[duckdb.DuckDBPyConne
         f"{path}: cannot be opened as a DuckDB file",
     )
     try:
+        connection.execute("SET enable_progress_bar = false")
         yield connection
     finally:
         connection.close()
@@ -115,7 +114,7 @@ def ingest(
     """
     _refuse_lookalikes(columns)
     guarded(
-        lambda: _make_private(workspace),
+        lambda: private_folder(workspace),
         InputError,
         f"{workspace}: cannot be made a private folder",
     )
@@ -141,11 +140,6 @@ def ingest(
     finally:
         _remove(partial)
     return finished
-
-
-def _make_private(folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    folder.chmod(0o700)
 
 
 def _remove(partial: Path) -> None:
@@ -175,7 +169,7 @@ class _Relation:
 def _locate(
     source: str | TableSource, columns: Mapping[str, Column], connection: duckdb.DuckDBPyConnection
 ) -> _Relation:
-    if not isinstance(source, str):
+    if isinstance(source, TableSource):
         return _attached(source, connection)
     path = _packaged(source) if source.startswith(PACKAGE) else Path(source)
     suffix = "".join(path.suffixes[-2:] if path.suffix.lower() == ".gz" else path.suffixes[-1:])
@@ -196,9 +190,10 @@ def _locate(
 def _packaged(source: str) -> Path:
     """The file that ``package://NAME/PATH`` names; the package itself is not imported."""
     package, _, inside = source.removeprefix(PACKAGE).partition("/")
-    if not package.isidentifier() or not inside or ".." in Path(inside).parts:
+    outside = Path(inside).is_absolute() or ".." in Path(inside).parts
+    if not package.isidentifier() or not inside or outside:
         raise InputError(f"{source}: must have the form {PACKAGE}NAME/PATH")
-    spec = find_spec(package)
+    spec = guarded(lambda: find_spec(package), InputError, f"{source}: cannot be looked up")
     if spec is None:
         wanted = f'"dprelease[{EXTRAS[package]}]"' if package in EXTRAS else package
         raise InputError(f"{source}: {package} is not installed; run: pip install {wanted}")
@@ -240,7 +235,7 @@ def _csv(path: Path, escaped: str, columns: Mapping[str, Column]) -> _Relation:
     opened = gzip.open if path.suffix.lower() == ".gz" else open
     with opened(path, "rt", encoding="utf-8-sig", newline="") as file:
         line = file.readline()
-    headers = {d: next(csv.reader([line], delimiter=d, strict=True), []) for d in DELIMITERS}
+    headers = {d: next(csv.reader([line], delimiter=d), []) for d in DELIMITERS}
     delimiter = max(DELIMITERS, key=lambda d: len(set(headers[d]) & set(columns)))
     header = headers[delimiter]
     for name in columns:

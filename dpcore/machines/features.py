@@ -45,8 +45,7 @@ from scipy.stats import qmc
 
 Reals = NDArray[np.float64]
 
-# Bound on ||Phi(x)|| as computed: rounding of K squares, each within a few 1e-16, stays far below
-# it.
+# Bound on ||Phi(x)|| as computed: cosines and sines are off by a few 1e-16, which stays far below.
 KAPPA = 1.0 + 1e-12
 
 

@@ -1,12 +1,12 @@
-"""Make noisy margins agree with each other and with the public total, at the least variance.
+r"""Make noisy margins agree with each other and with the public total, at the least variance.
 
 Two noisy margins that share attributes disagree about the table of the shared ones.  Weighted
 least squares finds the closest set of tables that agree; here it has a closed form.
 
 A table y over the attributes S splits into orthogonal components, one for each subset T of S.
-Sum y over S \\ T, then remove from every axis of the result its mean:
+Sum y over S \ T, then remove from every axis of the result its mean:
 
-    r_T = (centre on each axis of T) (sum of y over S \\ T),       y = sum over T of r_T / |S \\ T|
+    r_T = (centre on each axis of T) (sum of y over S \ T),       y = sum over T of r_T / |S \ T|
 
 where |U| is the number of cells of the attributes U.  For S = {a, b}:
 
@@ -17,11 +17,11 @@ where |U| is the number of cells of the attributes U.  For S = {a, b}:
     {a,b}   the table, both axes centred     their interaction
 
 Tables agree exactly when their components agree, and the components are noisy independently: the
-variance of r_T from the margin S, apart from the centring, is variance_S |S \\ T|.  So each r_T is
-averaged over the margins that contain T with weights 1 / (variance_S |S \\ T|), and the component of
-the empty set is the public total.  This is the generalised least squares estimate (the components
-are the residuals of Barak et al. 2007 and of residual planning, Xiao et al. 2023), it is unbiased,
-and its variances are known exactly.
+variance of r_T from the margin S, apart from the centring, is variance_S |S \ T|.  So each r_T is
+averaged over the margins that contain T, with the inverse variances 1 / (variance_S |S \ T|) as
+weights, and the component of the empty set is the public total.  This is the generalised least
+squares estimate; it is unbiased, and its variances are known exactly.  (The components are the
+residual queries of ResidualPlanner, Xiao et al. 2023.)
 
 >>> import numpy as np
 >>> noisy = [((0,), np.array([7.0, 3.0]), 1.0), ((0, 1), np.array([[4.0, 2.0], [1.0, 3.0]]), 1.0)]
@@ -161,7 +161,7 @@ def _variance(
     """The variance of a cell of the consistent ``margin`` summed to ``attributes``.
 
     A component with variance c (before the centring) contributes to a cell of a table over U
-        c * product over T of (1 - 1/size) / |U \\ T|^2,
+        c * product over T of (1 - 1/size) / |U - T|^2,
     as 1 - 1/size is the diagonal of the centring matrix.  Over all subsets of U these add up to the
     variance of the unadjusted table; only the shared components differ from it.
     """

@@ -74,7 +74,10 @@ def checked_attributes(attributes: Sequence[int], sizes: Sequence[int]) -> Attri
 
 
 def checked_margins(sizes: Sequence[int], margins: Iterable[MarginLike]) -> list[Margin]:
-    """The margins with float tables, each of the shape that the sizes ask for, or ``ValueError``."""
+    """The margins with float tables of the shapes that the sizes ask for, or ``ValueError``.
+
+    A table of one cell may have the variance zero: once consistent, it is the public total.
+    """
     result = []
     for attributes_given, table_given, variance_given in margins:
         attributes = checked_attributes(attributes_given, sizes)
@@ -87,7 +90,7 @@ def checked_margins(sizes: Sequence[int], margins: Iterable[MarginLike]) -> list
             )
         if not np.all(np.isfinite(table)):
             raise ValueError(f"the margin of {attributes} must be finite")
-        if not (0 < variance < math.inf):
+        if not (0 < variance < math.inf or (variance == 0 and table.size == 1)):
             raise ValueError(
                 f"the variance of the margin of {attributes} must be positive and finite,"
                 f" not {variance}"
@@ -101,6 +104,13 @@ def checked_total(total: float) -> float:
     if not (0 <= total < math.inf):
         raise ValueError(f"total must be finite and not negative, not {total}")
     return float(total)
+
+
+def checked_rows(rows: int) -> int:
+    """A number of records: whole and not negative, or ``ValueError``."""
+    if rows != int(rows) or rows < 0:
+        raise ValueError(f"rows must be a whole number and not negative, not {rows}")
+    return int(rows)
 
 
 def cells(attributes: Iterable[int], sizes: Sequence[int]) -> int:

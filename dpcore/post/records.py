@@ -8,9 +8,11 @@ none of these faults: count its margins and they are non-negative whole numbers 
 
 small.  With Gaussian noise this is the maximum likelihood fit over tables of records.
 
-The search starts from independent attributes and makes small moves: one record changes one value.
-A record that goes from cell c to cell c' of a margin with residuals D = count - target changes its
-part of the misfit by  (2 D[c'] - 2 D[c] + 2) / variance.  One step, for one attribute:
+The search starts from nearly independent attributes (``initial_records``) and makes small moves:
+one record changes one value.  A record that goes from cell c to cell c' of a margin with residuals
+D = count - target changes its part of the misfit by (2 D[c'] - 2 D[c] + 2) / variance.
+
+One step, for one attribute:
 
     block of records --> best new value of each --> step length from --> a random sample of the
     (random)             (sum over margins)         a line search        moves, weighted by gain
@@ -25,8 +27,8 @@ much as a maximum-entropy fit does.
 >>> import numpy as np
 >>> noisy = [((0, 1), np.array([[31.2, 8.7], [-1.4, 61.9]]), 4.0)]
 >>> codes = fit_records((2, 2), noisy, 100, np.random.default_rng(7))
->>> margins_of(codes, (2, 2), [(0, 1), (1,)])[1].tolist()
-[31, 69]
+>>> margins_of(codes, (2, 2), [(0, 1)])[0].tolist()
+[[30, 8], [0, 62]]
 """
 
 from __future__ import annotations
@@ -36,18 +38,19 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 
 from dpcore.post.consistency import make_consistent
+from dpcore.post.initial import initial_records
 from dpcore.post.margins import (
     Floats,
     Integers,
     Margin,
     MarginLike,
     checked_margins,
+    checked_rows,
     checked_sizes,
     checked_total,
     margins_of,
     packed,
 )
-from dpcore.post.tree import sample_tree
 
 __all__ = ["fit_records", "margins_of", "misfit"]
 
@@ -72,17 +75,19 @@ def fit_records(
     ``margins``: noisy, with the variance of their noise; they need not be consistent, and every
     attribute must be in one.  ``total``: the public number of rows that the margins describe (by
     default ``rows``); with another number of rows the targets scale.  ``start``: (rows, k) codes
-    to begin with instead of independent attributes, such as ``sample_tree`` gives.
+    to begin with instead of ``initial_records``, such as ``sample_tree`` gives.
 
     A sweep takes every attribute once.  The search ends after ``sweeps``, or when the misfit is
     within what noise alone explains and falls by less than the fraction ``tolerance`` a sweep: a
-    closer fit would mostly copy noise.  It also ends when nothing improves any more; ``tolerance=0``
-    searches until then.  ``progress(done, sweeps)`` is called after every sweep.
+    closer fit would mostly copy noise.  It also ends when the misfit hardly falls at all; with
+    ``tolerance=0`` only when no record moves any more.  ``progress(done, sweeps)`` is called after
+    every sweep.
 
     The misfit of the result is at most that of the start.  Deterministic given the generator.
     """
     sizes = checked_sizes(sizes)
     noisy = checked_margins(sizes, margins)
+    rows = checked_rows(rows)
     total = checked_total(rows if total is None else total)
     if rows > 0 and total == 0:
         raise ValueError(f"total is 0, which describes no records, but rows is {rows}")
@@ -90,8 +95,8 @@ def fit_records(
         raise ValueError(f"sweeps must not be negative, not {sweeps}")
     if not 0 <= tolerance < 1:
         raise ValueError(f"tolerance must be at least 0 and below 1, not {tolerance}")
-    # Refuses uncovered attributes, and wrong rows, whether or not its records are used.
-    codes = sample_tree(sizes, [], noisy, rows, generator, total)
+    # Refuses uncovered attributes, whether or not its records are used.
+    codes = initial_records(sizes, noisy, rows, generator, total)
     if start is not None:
         margins_of(start, sizes, [])
         codes = np.array(start, dtype=np.int64)
@@ -99,22 +104,8 @@ def fit_records(
             raise ValueError(f"start must have {rows} rows, not {len(codes)}")
     if rows == 0:
         return codes
-    consistent = make_consistent(sizes, noisy, total)
-    # The consistent tables give the same misfit as the noisy ones up to a constant: they are the
-    # projection of the noisy tables on the space where all tables of records lie.
-    scale = rows / total
-    search = _Search(
-        sizes,
-        codes,
-        [
-            Margin(m.attributes, m.table * scale, m.variance * scale**2)
-            for m in _with_variances(consistent, noisy)
-        ],
-    )
-    noise_alone = sum(
-        after.table.size * after.variance / before.variance
-        for after, before in zip(consistent, noisy, strict=True)
-    )
+    targets, noise_alone = _targets(sizes, noisy, total, rows)
+    search = _Search(sizes, codes, targets)
     window_start = search.misfit()
     moved = 0
     for done in range(1, sweeps + 1):
@@ -132,23 +123,38 @@ def fit_records(
 
 
 def misfit(codes: Integers, sizes: Sequence[int], margins: Iterable[MarginLike]) -> float:
-    """Sum over margins and cells of (count of the records - margin)^2 / variance."""
+    """Sum over margins and cells of (count of the records - margin)^2 / variance.
+
+    A margin of a single cell says nothing about the records and is left out.
+    """
     noisy = checked_margins(checked_sizes(sizes), margins)
     counts = margins_of(codes, sizes, [margin.attributes for margin in noisy])
     return float(
         sum(
             np.sum((count - margin.table) ** 2) / margin.variance
             for count, margin in zip(counts, noisy, strict=True)
+            if count.size > 1
         )
     )
 
 
-def _with_variances(consistent: Sequence[Margin], noisy: Sequence[Margin]) -> list[Margin]:
-    """The consistent tables, weighted by the noise of the tables they came from."""
-    return [
-        Margin(after.attributes, after.table, before.variance)
-        for after, before in zip(consistent, noisy, strict=True)
-    ]
+def _targets(
+    sizes: tuple[int, ...], noisy: Sequence[Margin], total: float, rows: int
+) -> tuple[list[Margin], float]:
+    """The tables to fit, scaled to the rows, and the misfit that the exact tables would have.
+
+    The consistent tables give the same misfit as the noisy ones up to a constant, with the noisy
+    variances: they are the projection on the space where all tables of records lie.
+    """
+    scale = rows / total
+    targets, noise_alone = [], 0.0
+    for before, after in zip(noisy, make_consistent(sizes, noisy, total), strict=True):
+        if after.table.size > 1:  # a single cell is the total, whatever the records
+            targets.append(
+                Margin(before.attributes, after.table * scale, before.variance * scale**2)
+            )
+            noise_alone += after.table.size * after.variance / before.variance
+    return targets, noise_alone
 
 
 class _Search:

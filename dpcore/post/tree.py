@@ -34,11 +34,13 @@ from dpcore.post.margins import (
     Margin,
     MarginLike,
     checked_margins,
+    checked_rows,
     checked_sizes,
     checked_total,
     summed_to,
 )
 from dpcore.post.simplex import project_to_simplex
+from dpcore.post.systematic import systematic
 
 Edges = Sequence[tuple[int, int]]
 
@@ -94,20 +96,19 @@ def sample_tree(
     sizes = checked_sizes(sizes)
     noisy = checked_margins(sizes, margins)
     total = _total(noisy, total)
-    if rows != int(rows) or rows < 0:
-        raise ValueError(f"rows must be a whole number and not negative, not {rows}")
+    rows = checked_rows(rows)
     order = _parents_first(sizes, edges, noisy)
     consistent = make_consistent(sizes, noisy, total)
-    codes = np.zeros((int(rows), len(sizes)), dtype=np.int64)
-    nobody = np.zeros(int(rows), dtype=np.int64)
+    codes = np.zeros((rows, len(sizes)), dtype=np.int64)
+    nobody = np.zeros(rows, dtype=np.int64)
     for attribute, parent in order:
-        alone = _projected(consistent, (attribute,), total)
         if parent is None:
-            codes[:, attribute] = _systematic(nobody, alone[None, :], alone, generator)
+            table = _projected(consistent, (attribute,), total)[None, :]
+            codes[:, attribute] = systematic(nobody, table, generator)
         else:
             table = _projected(consistent, _pair(attribute, parent), total)
             conditional = table if parent < attribute else table.T
-            codes[:, attribute] = _systematic(codes[:, parent], conditional, alone, generator)
+            codes[:, attribute] = systematic(codes[:, parent], conditional, generator)
     return codes
 
 
@@ -117,13 +118,15 @@ def _total(margins: Sequence[Margin], total: float | None) -> float:
         return checked_total(total)
     if not margins:
         return 0.0
-    weights = np.array([1.0 / (margin.variance * margin.table.size) for margin in margins])
+    # A variance of zero belongs to a single cell, which is an exact total.
+    variances = np.array([margin.variance * margin.table.size for margin in margins])
     sums = np.array([margin.table.sum() for margin in margins])
+    weights = np.where(variances == 0, 1.0, 0.0) if np.any(variances == 0) else 1.0 / variances
     return max(float(weights @ sums / weights.sum()), 0.0)
 
 
 def _projected(consistent: Sequence[Margin], attributes: Attributes, total: float) -> Floats:
-    """The table of ``attributes``, non-negative and with the total, from a margin that covers it."""
+    """The table of ``attributes`` from a margin that covers it, non-negative and with the total."""
     covering = next(m for m in consistent if set(attributes) <= set(m.attributes))
     table = summed_to(covering.table, covering.attributes, attributes)
     return project_to_simplex(table.ravel(), total).reshape(table.shape)
@@ -188,35 +191,3 @@ def _parents_first(
                 nexts.remove(parent)
             waiting.extend((child, attribute) for child in nexts)
     return order
-
-
-def _systematic(
-    parents: Integers, conditional: Floats, alone: Floats, generator: np.random.Generator
-) -> Integers:
-    """A value for every record given its parent's value, by systematic sampling within groups.
-
-    ``parents``: (rows,); ``conditional``: (parent values, values) not normalised; ``alone``:
-    (values,), used for parent values without any mass.  The m records of a group, in random order,
-    take the points (u + i)/m, i = 0..m-1, of one uniform u through the group's distribution.
-    """
-    mass = conditional.sum(axis=1, keepdims=True)
-    fallback = alone if alone.sum() > 0 else np.ones_like(alone)
-    usable = np.where(mass > 0, conditional, fallback[None, :])
-    cumulative = np.cumsum(usable, axis=1)
-    cumulative /= cumulative[:, -1:]
-    offsets = generator.random(len(conditional))
-    order = generator.permutation(len(parents))
-    order = order[np.argsort(parents[order], kind="stable")]
-    groups = parents[order]
-    sizes = np.bincount(groups, minlength=len(conditional))
-    starts = np.cumsum(sizes) - sizes
-    positions = np.arange(len(groups)) - starts[groups]
-    points = (positions + offsets[groups]) / sizes[groups]
-    # One sorted list for all groups: group g occupies the interval [g, g + 1).
-    ladder = (cumulative + np.arange(len(conditional))[:, None]).ravel()
-    found = np.searchsorted(ladder, groups + points, side="right") - groups * conditional.shape[1]
-    # A point that rounding pushed past a group's end belongs to its last value with mass.
-    last = conditional.shape[1] - 1 - np.argmax(usable[:, ::-1] > 0, axis=1)
-    result = np.empty(len(parents), dtype=np.int64)
-    result[order] = np.clip(found, 0, last[groups])
-    return result

@@ -84,9 +84,10 @@ def gaussian_quantile(variance: Fraction | int, level: float) -> int:
     level = _validate.probability("level", level)
     sigma = math.sqrt(variance)
     if sigma > 1000:
-        # P(|Z| <= t) is that of the continuous law at t + 1/2, but for a relative error of order
-        # 1 / sigma**2 (midpoint rule).
-        return max(0, math.ceil(-sigma * float(special.ndtri((1 - level) / 2)) - 0.5))
+        # P(|Z| <= t) is that of the continuous law, with density f, at b = t + 1/2, plus
+        # b f(b) / (12 sigma**2) (midpoint rule), as if b were larger by b / (24 sigma**2).
+        b = -sigma * (1 - 1 / (24 * sigma**2)) * float(special.ndtri((1 - level) / 2))
+        return max(0, math.ceil(b - 0.5))
     z = np.arange(math.ceil(40 * sigma) + 2)
     weights = np.exp(-(z**2) / (2 * float(variance)))
     weights[1:] *= 2
@@ -114,7 +115,7 @@ def _large_half(
     low = (words & np.uint64((1 << shift) - 1)).astype(np.int64)
     other = (coarse << (shift + 1)) | low
     # k**2 may exceed int64, its float does not mind: two conversions, two products and
-    # 1 / (2 * variance) are rounded, each by at most 2**-53.
+    # 1 / (2 * variance) are rounded, each by at most 2**-53: together by less than 2**-50.
     kept = bernoulli_exp(
         low.astype(np.float64) * other * float(1 / (2 * variance)),
         lambda i: int(low[i]) * int(other[i]) / (2 * variance),

@@ -37,7 +37,7 @@ from dpcore.sampling.rejection import fill, with_signs, with_signs_once_zero
 from dpcore.sampling.source import RandomSource
 
 LARGEST_SCALE = 1 << 45
-"""Up to here (and down to its inverse) the laws are offered: a value beyond the range of int64 has probability below exp(-2**17)."""
+"""Scales from 2**-45 to 2**45: a value beyond the range of int64 has probability below exp(-2**17)."""
 
 _TABLE_SCALE = 32
 _TABLE_REACH = 24
@@ -45,7 +45,7 @@ _TABLE_REACH = 24
 
 
 def discrete_laplace(scale: Fraction | int, size: int, source: RandomSource) -> NDArray[np.int64]:
-    """(size,) independent draws of discrete noise, exactly: P(z) prop. to exp(-|z| / scale).
+    """(size,) independent draws, exactly: P(z) prop. to exp(-|z| / scale).
 
     ``scale`` is public: sensitivity / alpha, a rational from 2**-45 to 2**45.
     """

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from sqlalchemy import select, update
-from test_ledger_postgresql import ENGINES, fresh_url
+from tests.tasks.test_ledger_postgresql import ENGINES, fresh_url
 
 import tasks.ledger
 from dpcore.budget import Budget, Weight, split

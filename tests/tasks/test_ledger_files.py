@@ -120,6 +120,8 @@ class TestTransactions:
 
     def test_connections_are_durable_and_keep_references(self, ledger):
         with ledger._database.transaction(write=True) as connection:
+            # The driver itself begins nothing.
+            assert connection.connection.driver_connection.isolation_level is None
             pragma = connection.exec_driver_sql
             assert pragma("PRAGMA synchronous").scalar() == 3  # EXTRA
             assert pragma("PRAGMA foreign_keys").scalar() == 1

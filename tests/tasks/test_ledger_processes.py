@@ -1,8 +1,8 @@
 """The ledger among processes that race, and that are killed at every step.
 
-Each test runs this file as a program (``python test_ledger_processes.py <scenario> <url>``), which
-forks contenders that all start at once and prints what became of them as JSON.  Forking happens in
-that small program only, because a test runner may have threads.
+Each test runs this module as a program (``python -m tests.tasks.test_ledger_processes <scenario>
+<url>``), which forks contenders that all start at once and prints what became of them as JSON.
+Forking happens in that small program only, because a test runner may have threads.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 import pytest
 from sqlalchemy import event
-from test_ledger_postgresql import ENGINES, fresh_url
+from tests.tasks.test_ledger_postgresql import ENGINES, fresh_url
 
 from dpcore.budget import Budget
 from dpcore.statistic import Noisy
@@ -226,13 +226,11 @@ def killed_at_random(url: str) -> dict[str, int]:
 
 
 def run(scenario: Callable[[str], Any], url: str) -> Any:
-    program = [sys.executable, __file__, scenario.__name__, url]
-    environment = {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join([str(REPOSITORY), os.environ.get("PYTHONPATH", "")]),
-        "OPENBLAS_NUM_THREADS": "1",  # a process with threads should not fork
-    }
-    done = subprocess.run(program, env=environment, capture_output=True, text=True, timeout=300)
+    program = [sys.executable, "-m", "tests.tasks.test_ledger_processes", scenario.__name__, url]
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}  # do not fork a process with threads
+    done = subprocess.run(
+        program, cwd=REPOSITORY, env=environment, capture_output=True, text=True, timeout=300
+    )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 

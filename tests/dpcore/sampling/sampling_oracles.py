@@ -61,10 +61,15 @@ def gaussian_magnitude_cuts(variance: Fraction, length: int, folded: bool = True
         return [cut / total for cut in _partial_sums(weights[:length])]
 
 
+def scaled(value: Decimal, bits: int) -> Decimal:
+    """2**bits * value."""
+    with localcontext(prec=DIGITS):
+        return value * Decimal(2) ** bits
+
+
 def leading_digits(value: Decimal, bits: int) -> int:
     """floor(2**bits * value)."""
-    with localcontext(prec=DIGITS):
-        return int(value * Decimal(2) ** bits)
+    return int(scaled(value, bits))
 
 
 def fit(

@@ -17,7 +17,7 @@ def test_exp_bounds_bracket_the_truth_and_are_tight(exponent: Fraction, bits: in
         exact = exp_minus(exponent) * Decimal(2) ** bits
         assert lower <= exact <= upper
     assert upper - lower <= 2
-    assert 0 <= lower
+    assert lower >= 0
 
 
 def test_a_uniform_is_decided_by_the_digits_at_hand_where_they_suffice() -> None:

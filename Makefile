@@ -1,0 +1,56 @@
+# Two commands on a fresh machine with Python 3.11 or later: `make demo` and `make test`.
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+DEMO := build/demo
+
+.PHONY: help demo test test-all lint format clean
+
+help:
+	@echo "make demo      publish the demo survey; the last line is the bundle's path"
+	@echo "make test      linters, types and the tests that need no server"
+	@echo "make test-all  also the slow tests"
+	@echo "make format    lay out the code"
+	@echo "make clean     remove what the other targets made"
+
+$(BIN)/python:
+	@echo "making a virtual environment in $(VENV)" >&2
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "dprelease needs Python 3.11 or later; name one with make PYTHON=...")'
+	@$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.demo: pyproject.toml constraints.txt | $(BIN)/python
+	@echo "installing dprelease and the demo survey (a minute or two)" >&2
+	@$(PIP) --editable ".[demo]"
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
+	@echo "installing dprelease with what its tests need (a minute or two)" >&2
+	@$(PIP) --editable ".[demo,dev,postgres]"
+	@touch $@ $(VENV)/.demo
+
+# The demo has a home and a ledger of its own, made anew each time: its survey is public.
+demo: $(VENV)/.demo
+	@rm -rf $(DEMO)/ledger.sqlite $(DEMO)/published
+	@DPRELEASE_HOME=$(DEMO)/home $(BIN)/dprelease run deployments/plans/fair.yaml \
+	    --ledger sqlite:///$(DEMO)/ledger.sqlite --release-id demo --out $(DEMO)/published
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+
+test: lint
+	$(BIN)/pytest -m "not slow"
+
+test-all: lint
+	$(BIN)/pytest
+
+format: $(VENV)/.dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf $(VENV) build *.egg-info

@@ -1,0 +1,129 @@
+"""What many tests share: a home of their own, a small made-up survey, one Prefect API."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+
+ROOT = Path(__file__).parent.parent
+ROWS = 400
+
+
+@pytest.fixture(scope="session")
+def test_data() -> Path:
+    """The folder of real tables; a test that needs it skips where it is absent."""
+    folder = Path(os.environ.get("DPRELEASE_TEST_DATA", ROOT.parent / "shared" / "data"))
+    if not folder.is_dir():
+        pytest.skip("the real tables are not here (DPRELEASE_TEST_DATA)")
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """No test touches the ledger or the home of the person who runs it."""
+    home = tmp_path / "home"
+    monkeypatch.setenv("DPRELEASE_HOME", str(home))
+    monkeypatch.delenv("DPRELEASE_LEDGER", raising=False)
+    return home
+
+
+@pytest.fixture(scope="session")
+def prefect(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """One Prefect API for all tests that run flows; yields its home."""
+    home = tmp_path_factory.mktemp("prefect")
+    os.environ["PREFECT_HOME"] = str(home)
+    from flows.embedded import prefect_api
+
+    with prefect_api():
+        yield home
+
+
+@pytest.fixture
+def survey() -> pd.DataFrame:
+    """A survey of mixed columns with nulls, made of a fixed seed."""
+    random = np.random.default_rng(7)
+    age = random.integers(18, 90, ROWS)
+    income = np.round(random.gamma(2.0, 900.0, ROWS), 2)
+    income[income > 9000] = 9000
+    return pd.DataFrame(
+        {
+            "sex": random.choice(["F", "M"], ROWS),
+            "region": pd.array(
+                random.choice(["north", "south", "east", None], ROWS), dtype="string"
+            ),
+            "age": age,
+            "children": pd.array(random.poisson(1.2, ROWS).clip(0, 6), dtype="Int64"),
+            "income": income,
+        }
+    )
+
+
+@pytest.fixture
+def plan_document() -> dict:
+    """A plan with every kind of release, as a document that tests may change."""
+    return yaml.safe_load(
+        """
+        dprelease: 1
+        dataset: survey
+        source: survey.parquet
+        rows: 400
+        privacy_unit: row
+        neighbours: replace-one
+        budget:
+          granted: {alpha: "10", beta: "1e-5", gamma: "0"}
+          requested: {alpha: "4", beta: "1e-6", gamma: "0"}
+        columns:
+          sex: {type: categorical, categories: [F, M]}
+          region: {type: categorical, categories: [north, south, east, west], nullable: true}
+          age: {type: integer, bounds: [18, 89]}
+          children: {type: integer, bounds: [0, 6]}
+          income: {type: continuous, bounds: [0, 9000], grid: 256}
+        releases:
+          - {name: people, kind: histogram, columns: [sex, region, age], bins: {age: 6}}
+          - name: rare
+            kind: histogram
+            columns: [sex, region, age, children]
+            mechanism: thresholded-laplace
+          - name: pairs
+            kind: margins
+            columns: [sex, region, children, income]
+            ways: 2
+            bins: {income: 5}
+            mechanism: discrete-gaussian
+            weight: 3
+          - {name: wealth, kind: density, columns: [income], bandwidth: 0.1, mechanism: binned-laplace}
+          - {name: ages, kind: density, columns: [age, income], bandwidth: 0.2,
+             mechanism: spectral-gaussian}
+          - name: rich
+            kind: classifier
+            features: [age, children]
+            label: {column: income, at_least: 2000}
+            bandwidth: 0.5
+            regularisation: 0.1
+            frequencies: 32
+        synthesis:
+          - {name: everybody, from: pairs, rows: 400}
+          - {name: along-a-tree, from: pairs, rows: 100, tree: [[sex, region], [region, income]]}
+          - {name: from-counts, from: people, rows: 400}
+          - {name: from-density, from: ages, rows: 50}
+        publication: {title: A made-up survey}
+        """
+    )
+
+
+@pytest.fixture
+def plan_path(tmp_path: Path, survey: pd.DataFrame, plan_document: dict) -> Path:
+    """The plan beside its survey, on disk."""
+    survey.to_parquet(tmp_path / "survey.parquet")
+    return write_plan(tmp_path, plan_document)
+
+
+def write_plan(folder: Path, document: dict) -> Path:
+    """A plan document as a file."""
+    path = folder / "plan.yaml"
+    path.write_text(yaml.safe_dump(document, sort_keys=False))
+    return path

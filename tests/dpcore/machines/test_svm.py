@@ -1,0 +1,406 @@
+"""The machine: the true minimiser, an honest certificate, a sensitivity that holds and is sharp."""
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from dpcore.machines.certificate import certified_gap, exact_margins
+from dpcore.machines.features import KAPPA, FourierFeatures
+from dpcore.machines.interior_point import Problem, iterates
+from dpcore.machines.svm import default_gap, hinge_sensitivity, smallest_gap, train_svm
+
+
+def primal(features, labels, weights, rows, regularisation, w):
+    """F(w), term by term."""
+    hinge = sum(
+        c * max(0.0, 1.0 - y * float(phi @ w))
+        for phi, y, c in zip(features, labels, weights, strict=True)
+    )
+    return hinge / rows + regularisation * float(w @ w)
+
+
+def enumerated_minimiser(features, labels, weights, rows, regularisation):
+    """The minimiser by trying each row at multiplier 0, 1 or strictly between: (D,), for tiny N."""
+    signed = labels[:, None] * features
+    pull = weights / (2 * regularisation * rows)
+    best, best_value = np.zeros(features.shape[1]), math.inf
+    for states in itertools.product((0, 1, None), repeat=len(labels)):
+        full = [i for i, state in enumerate(states) if state == 1]
+        free = [i for i, state in enumerate(states) if state is None]
+        w = pull[full] @ signed[full]
+        if free:
+            gram = signed[free] @ signed[free].T
+            w = w + np.linalg.lstsq(gram, 1 - signed[free] @ w, rcond=None)[0] @ signed[free]
+        value = primal(features, labels, weights, rows, regularisation, w)
+        if value < best_value:
+            best, best_value = w, value
+    return best
+
+
+def random_problem(rng, largest=40):
+    """Rows in a small Fourier space, some shared: features, labels, weights, n, lambda."""
+    count, dimensions = int(rng.integers(1, largest + 1)), int(rng.integers(1, 4))
+    points = rng.random((count, dimensions))
+    if rng.random() < 0.5:
+        points = np.round(2 * points) / 2
+    bandwidth = float(rng.choice([0.1, 0.5, 3.0]))
+    features = FourierFeatures(dimensions, bandwidth, int(rng.integers(1, 20))).transform(points)
+    labels = rng.choice([-1, 1], count)
+    weights = rng.integers(1, 6, count) if rng.random() < 0.5 else np.ones(count, dtype=int)
+    n = int(weights.sum()) + int(rng.integers(0, 3))
+    return features, labels, weights, n, float(10 ** rng.uniform(-4, 0.2))
+
+
+def test_minimiser_is_the_one_found_by_enumeration():
+    rng = np.random.default_rng(10)
+    for _ in range(60):
+        features, labels, weights, n, regularisation = random_problem(rng, largest=4)
+        solution = train_svm(
+            features, labels, weights, n, regularisation, gap=1e-13 / regularisation
+        )
+        oracle = enumerated_minimiser(features, labels, weights, n, regularisation)
+        error = float(np.linalg.norm(solution.weights - oracle))
+        assert error <= math.sqrt(solution.gap / (2 * regularisation)) + 1e-7 / regularisation
+        assert solution.gap <= 1e-13 / regularisation
+
+
+def test_minimiser_is_the_one_of_a_general_optimiser():
+    rng = np.random.default_rng(11)
+    for _ in range(5):
+        features, labels, weights, n, regularisation = random_problem(rng, largest=30)
+        signed = (labels * weights / n)[:, None] * features
+
+        def negative_dual(a, signed=signed, weights=weights, n=n, regularisation=regularisation):
+            pull = a @ signed
+            return (
+                float(pull @ pull) / (4 * regularisation) - float(weights @ a) / n,
+                signed @ pull / (2 * regularisation) - weights / n,
+            )
+
+        found = minimize(
+            negative_dual,
+            np.full(len(labels), 0.5),
+            jac=True,
+            bounds=[(0, 1)] * len(labels),
+            method="SLSQP",
+            options={"ftol": 1e-15, "maxiter": 2000},
+        )
+        solution = train_svm(features, labels, weights, n, regularisation, gap=1e-9)
+        value = primal(features, labels, weights, n, regularisation, solution.weights)
+        assert value == pytest.approx(-found.fun, abs=1e-6)
+        assert value >= -found.fun - 1e-12
+
+
+def test_certificate_covers_the_gap_in_exact_arithmetic():
+    rng = np.random.default_rng(12)
+    for _ in range(25):
+        features, labels, weights, n, regularisation = random_problem(rng, largest=8)
+        problem = Problem(features, labels.astype(float), weights / n, regularisation)
+        signed = [
+            [Fraction(v) * int(y) for v in row] for row, y in zip(features, labels, strict=True)
+        ]
+        strength = Fraction(regularisation)
+        for multipliers, w in itertools.islice(iterates(problem), 14):
+            exact_w = [Fraction(v) for v in w]
+            exact_a = [Fraction(a) for a in multipliers]
+            hinge = sum(
+                int(c) * max(Fraction(0), 1 - sum(x * v for x, v in zip(z, exact_w, strict=True)))
+                for z, c in zip(signed, weights, strict=True)
+            )
+            dual_w = [
+                sum(int(c) * a * z[k] for z, c, a in zip(signed, weights, exact_a, strict=True))
+                / (2 * strength * n)
+                for k in range(len(w))
+            ]
+            pull = sum(int(c) * a for c, a in zip(weights, exact_a, strict=True)) / n
+            dual = pull - strength * sum(v * v for v in dual_w)
+            gap = Fraction(hinge) / n + strength * sum(v * v for v in exact_w) - dual
+            excess = gap - strength * sum(
+                (v - u) ** 2 for v, u in zip(exact_w, dual_w, strict=True)
+            )
+            proved = certified_gap(problem, multipliers, w, good=1e-15)
+            assert proved >= float(excess)
+            assert proved <= 2.1 * float(gap) + 1e-13 / regularisation
+
+
+def test_distance_to_the_minimiser_is_within_the_certificate_at_every_step():
+    rng = np.random.default_rng(13)
+    largest = 0.0
+    for _ in range(40):
+        features, labels, weights, n, regularisation = random_problem(rng)
+        problem = Problem(features, labels.astype(float), weights / n, regularisation)
+        tight = smallest_gap(regularisation)
+        best = train_svm(features, labels, weights, n, regularisation, gap=tight).weights
+        own = math.sqrt(tight / (2 * regularisation))
+        for multipliers, w in itertools.islice(iterates(problem), 10):
+            allowed = math.sqrt(certified_gap(problem, multipliers, w, 0.0) / (2 * regularisation))
+            distance = float(np.linalg.norm(w - best))
+            assert distance <= allowed + own
+            largest = max(largest, (distance - own) / allowed)
+    assert largest > 0.5
+
+
+def test_certificate_of_a_wrong_answer_says_how_wrong_it_is():
+    features, labels = np.array([[1.0, 0.0]]), np.array([1.0])
+    problem = Problem(features, labels, np.array([1.0]), 1.0)
+    for w in (np.array([0.5, 1.0]), np.array([-3.0, 0.0]), np.array([0.0, 0.0])):
+        distance = float(np.linalg.norm(w - [0.5, 0.0]))
+        for a in (0.0, 0.3, 1.0):
+            proved = certified_gap(problem, np.array([a]), w, good=1.0)
+            assert math.sqrt(proved / 2) >= distance
+
+
+def test_exact_margins_are_rounded_once():
+    rng = np.random.default_rng(14)
+    features = rng.standard_normal((20, 50)) * 10.0 ** rng.integers(-3, 3, (20, 50))
+    labels = rng.choice([-1.0, 1.0], 20)
+    weights = rng.standard_normal(50) * 1e5
+    weights[-1] = 0.0
+    for phi, y, margin in zip(
+        features, labels, exact_margins(features, labels, weights), strict=True
+    ):
+        truth = 1 - Fraction(y) * sum(
+            Fraction(a) * Fraction(b) for a, b in zip(phi, weights, strict=True)
+        )
+        assert margin == float(truth)
+
+
+def test_sensitivity_bounds_every_replacement_and_is_reached():
+    rng = np.random.default_rng(15)
+    largest = 0.0
+    for trial in range(400):
+        n, size = int(rng.integers(1, 9)), int(rng.integers(1, 5))
+        regularisation = float(10 ** rng.uniform(-2, 0.5))
+        points = rng.standard_normal((n + 1, size))
+        points /= np.linalg.norm(points, axis=1, keepdims=True) * (1 + 1e-15)
+        if trial % 2:
+            points[:] = points[0]
+        labels = rng.choice([-1, 1], n + 1)
+        if trial % 4 >= 2:
+            points[n], labels[n] = points[0], -labels[0]
+        gap = 1e-10 / regularisation / n**2
+        before, after = (
+            train_svm(points[rows], labels[rows], np.ones(n), n, regularisation, gap).weights
+            for rows in (slice(0, n), slice(1, n + 1))
+        )
+        moved = float(np.linalg.norm(before - after))
+        assert moved <= hinge_sensitivity(n, regularisation, 1.0, gap)
+        largest = max(largest, moved / hinge_sensitivity(n, regularisation, 1.0, 0.0))
+    assert 0.999 < largest < 1.0001
+
+
+def test_flipping_one_label_inside_the_margin_moves_the_weights_by_the_whole_sensitivity():
+    n, regularisation = 100, 0.1
+    features = FourierFeatures(2, 0.3, 32).transform(np.full((2, 2), 0.4))
+    before, after = (
+        train_svm(
+            features, np.array([1, -1]), np.array([plus, n - plus]), n, regularisation
+        ).weights
+        for plus in (51, 50)
+    )
+    moved = float(np.linalg.norm(before - after))
+    assert moved <= hinge_sensitivity(n, regularisation)
+    assert moved >= 0.98 * hinge_sensitivity(n, regularisation, gap=0.0)
+
+
+def test_a_dropped_record_moves_the_weights_by_half_of_it_at_most():
+    rng = np.random.default_rng(16)
+    for _ in range(60):
+        features, labels, weights, n, regularisation = random_problem(rng, largest=8)
+        fewer = weights.copy()
+        fewer[0] -= 1
+        gap = 1e-10 / regularisation / n**2
+        with_it = train_svm(features, labels, weights, n, regularisation, gap).weights
+        without = train_svm(features, labels, fewer, n, regularisation, gap).weights
+        moved = float(np.linalg.norm(with_it - without))
+        assert moved <= 0.501 * hinge_sensitivity(n, regularisation, gap=0.0)
+
+
+def test_an_unregularised_intercept_would_have_no_sensitivity():
+    """Why none is offered: one flipped label among 101 moves the decision from +1 to -1."""
+
+    def best_intercept(plus, minus):
+        """All records at one point: the hinge risk is least with w = 0 and this b."""
+        grid = np.linspace(-2, 2, 4001)
+        risk = plus * np.maximum(0, 1 - grid) + minus * np.maximum(0, 1 + grid)
+        return grid[np.argmin(risk)]
+
+    assert best_intercept(51, 50) == pytest.approx(1)
+    assert best_intercept(50, 51) == pytest.approx(-1)
+    assert hinge_sensitivity(101, 1.0, gap=0.0) < 0.01
+    point = np.array([[1.0], [1.0]])
+    decisions = [
+        float(train_svm(point, np.array([1, -1]), np.array(counts), 101, 1.0).weights[0])
+        for counts in ((51, 50), (50, 51))
+    ]
+    assert abs(decisions[0] - decisions[1]) <= hinge_sensitivity(101, 1.0)
+
+
+def test_weighted_rows_are_repeated_rows():
+    rng = np.random.default_rng(17)
+    for _ in range(20):
+        features, labels, weights, n, regularisation = random_problem(rng)
+        merged = train_svm(features, labels, weights, n, regularisation)
+        order = rng.permutation(np.repeat(np.arange(len(labels)), weights))
+        repeated = train_svm(features[order], labels[order], np.ones(len(order)), n, regularisation)
+        allowed = 2 * math.sqrt(default_gap(n, regularisation) / (2 * regularisation))
+        assert np.linalg.norm(merged.weights - repeated.weights) <= allowed
+
+
+def test_rows_of_weight_zero_do_not_count():
+    features, labels = np.eye(3), np.array([1, -1, 1])
+    with_them = train_svm(features, labels, np.array([2, 0, 1]), 5, 0.1)
+    without = train_svm(features[[0, 2]], labels[[0, 2]], np.array([2, 1]), 5, 0.1)
+    assert np.array_equal(with_them.weights, without.weights)
+
+
+@pytest.mark.parametrize("rows", [1, 1000, 10**6])
+@pytest.mark.parametrize("regularisation", [1e-6, 1e-3, 0.25, 0.5, 1.0])
+def test_one_distinct_row_has_the_closed_form(rows, regularisation):
+    """w = min(1, c / (2 lambda n)) y Phi."""
+    phi = FourierFeatures(1, 0.3, 8).transform(np.array([[0.7]]))
+    for count in {1, (rows + 1) // 2, rows}:
+        solution = train_svm(phi, np.array([-1]), np.array([count]), rows, regularisation)
+        truth = -min(1.0, count / (2 * regularisation * rows)) * phi[0]
+        allowed = math.sqrt(default_gap(rows, regularisation) / (2 * regularisation))
+        assert np.linalg.norm(solution.weights - truth) <= allowed
+
+
+def test_no_rows_give_zero_weights():
+    for rows in (0, 2):
+        solution = train_svm(np.zeros((rows, 4)), np.ones(rows), np.zeros(rows), 10, 0.1)
+        assert solution.weights.tolist() == [0.0] * 4
+        assert solution.gap == 0.0
+
+
+def test_features_that_are_all_zero_give_zero_weights():
+    solution = train_svm(np.zeros((3, 2)), np.array([1, 1, -1]), np.ones(3), 3, 0.1)
+    assert np.linalg.norm(solution.weights) <= math.sqrt(default_gap(3, 0.1) / 0.2)
+
+
+@pytest.mark.parametrize("regularisation", [1e-6, 1e-4, 1e-2, 0.3, 1.0])
+@pytest.mark.parametrize("rows", [200, 10**4, 10**6])
+def test_tolerance_is_met_on_degenerate_data(rows, regularisation):
+    rng = np.random.default_rng(18)
+    phi = FourierFeatures(2, 0.3, 16).transform(rng.random((100, 2)))
+    ones, signs = np.ones(100, dtype=int), rng.choice([-1, 1], 100)
+    heavy = ones.copy()
+    heavy[0] += rows - 200 + 1
+    spread = np.floor(np.exp(rng.random(100) * math.log(rows / 200))).astype(int)
+    same = np.tile(phi[:1], (100, 1))
+    tolerance = default_gap(rows, regularisation)
+    for features, labels, weights in [
+        (phi, ones, ones),
+        (phi, signs, heavy),
+        (phi, signs, spread),
+        (same, signs, ones),
+        (np.vstack([phi, phi]), np.concatenate([signs, -signs]), np.tile(ones, 2)),
+        (np.vstack([phi, phi]), np.concatenate([signs, -signs]), np.tile(ones, 2) * (rows // 200)),
+        (phi[:1], ones[:1], np.array([rows])),
+    ]:
+        solution = train_svm(features, labels, weights, rows, regularisation)
+        assert solution.gap <= tolerance
+        assert solution.iterations < 60
+
+
+def test_least_tolerance_is_met_for_a_hundred_million_records():
+    rng = np.random.default_rng(19)
+    for _ in range(60):
+        features, labels, _, _, regularisation = random_problem(rng)
+        weights = np.floor(np.exp(rng.random(len(labels)) * math.log(1e6))).astype(int)
+        tolerance = smallest_gap(regularisation)
+        solution = train_svm(features, labels, weights, 10**8, regularisation, tolerance)
+        assert solution.gap <= tolerance
+
+
+@pytest.mark.parametrize("caution", [0.005, 0.1, 0.3, 0.5])
+def test_every_path_of_the_solver_arrives(caution):
+    features, labels, weights, n, regularisation = random_problem(np.random.default_rng(21))
+    problem = Problem(features, labels.astype(float), weights / n, regularisation)
+    good = smallest_gap(regularisation)
+    reached = (
+        certified_gap(problem, multipliers, w, good)
+        for multipliers, w in itertools.islice(iterates(problem, caution), 150)
+    )
+    assert min(reached) <= good
+
+
+def test_a_path_that_stalls_is_left_for_another(monkeypatch):
+    paths = []
+
+    def stalling(problem, caution):
+        paths.append(caution)
+        return itertools.islice(iterates(problem, caution), 3 if len(paths) < 4 else None)
+
+    monkeypatch.setattr("dpcore.machines.svm.iterates", stalling)
+    features, labels, weights, n, regularisation = random_problem(np.random.default_rng(22))
+    gap = smallest_gap(regularisation)
+    assert train_svm(features, labels, weights, n, regularisation, gap).gap <= gap
+    assert len(set(paths)) == len(paths) >= 4
+
+
+def test_five_thousand_rows_are_a_matter_of_seconds():
+    rng = np.random.default_rng(20)
+    points = rng.random((5000, 2))
+    labels = np.where(np.sin(6 * points[:, 0]) + 0.4 * rng.standard_normal(5000) > 0, 1, -1)
+    features = FourierFeatures(2, 0.3, 64).transform(points)
+    solution = train_svm(features, labels, np.full(5000, 200), 10**6, 1e-3)
+    assert solution.iterations < 60
+    assert np.mean(np.sign(features @ solution.weights) == labels) > 0.8
+
+
+@pytest.mark.parametrize("rows", [1, 7, 10**4, 10**6])
+@pytest.mark.parametrize("regularisation", [1e-6, 0.1, 1 / 3])
+def test_sensitivity_is_rounded_up_and_the_slack_is_small(rows, regularisation):
+    gap = default_gap(rows, regularisation)
+    exact = Fraction(KAPPA) / (Fraction(regularisation) * rows)
+    with_slack = Fraction(hinge_sensitivity(rows, regularisation)) - exact
+    assert with_slack > 0
+    assert with_slack**2 >= 4 * Fraction(gap) / (2 * Fraction(regularisation))
+    assert Fraction(hinge_sensitivity(rows, regularisation, gap=0.0)) >= exact
+    extra = hinge_sensitivity(rows, regularisation) / float(exact) - 1
+    assert extra < max(0.0101, 4.4e-8 * rows)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"rows": 0}, "rows"),
+        ({"rows": 1.5}, "rows"),
+        ({"regularisation": 0.0}, "regularisation"),
+        ({"regularisation": math.nan}, "regularisation"),
+        ({"gap": 1e-30}, "gap must be at least"),
+        ({"gap": math.nan}, "gap must be at least"),
+        ({"labels": np.array([1, 0])}, "labels"),
+        ({"weights": np.array([1, 0.5])}, "whole"),
+        ({"weights": np.array([1, -1])}, "whole"),
+        ({"weights": np.array([8, 8])}, "sum to rows"),
+        ({"weights": np.array([1])}, "shapes"),
+        ({"features": np.array([[1.0], [math.inf]])}, "finite"),
+    ],
+)
+def test_arguments_of_another_form_are_refused(changes, message):
+    arguments = {
+        "features": np.ones((2, 1)),
+        "labels": np.array([1, -1]),
+        "weights": np.array([2, 3]),
+        "rows": 10,
+        "regularisation": 0.1,
+    }
+    with pytest.raises(ValueError, match=message):
+        train_svm(**(arguments | changes))
+
+
+@pytest.mark.parametrize("keywords", [{"kappa": 0.0}, {"kappa": math.inf}, {"gap": -1.0}])
+def test_sensitivity_of_nonsense_is_refused(keywords):
+    with pytest.raises(ValueError, match=next(iter(keywords))):
+        hinge_sensitivity(10, 0.1, **keywords)
+
+
+def test_a_trained_machine_does_not_print_its_weights():
+    solution = train_svm(np.eye(2), np.array([1, -1]), np.ones(2), 2, 0.1)
+    assert repr(solution) == "<trained machine: withheld>"

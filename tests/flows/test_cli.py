@@ -1,0 +1,172 @@
+"""The command line: what it prints, where, and with which exit code."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from flows.cli import main
+from tests.conftest import ROOT, write_plan
+
+
+def dprelease(*arguments: object, capsys) -> tuple[int, str, str]:
+    try:
+        code = main([str(a) for a in arguments])
+    except SystemExit as stop:  # argparse's own usage errors
+        code = int(stop.code or 0)
+    printed = capsys.readouterr()
+    return code, printed.out, printed.err
+
+
+@pytest.fixture
+def ledger(tmp_path) -> str:
+    return f"sqlite:///{tmp_path / 'ledger.sqlite'}"
+
+
+def test_run_prints_the_bundle_s_path_last_and_verify_accepts_it(
+    prefect, plan_path, tmp_path, ledger, capsys, monkeypatch
+):
+    arguments = ("--ledger", ledger, "--out", tmp_path / "out", "--release-id", "r1")
+    code, out, err = dprelease("run", plan_path, *arguments, capsys=capsys)
+    assert code == 0, err
+    bundle = Path(out.splitlines()[-1])
+    assert (bundle / "manifest.json").is_file()
+    assert "histogram: sex x region x age" in err
+    code, out, _ = dprelease("verify", bundle, "--ledger", ledger, capsys=capsys)
+    assert code == 0
+    assert "alpha = 4, beta = 1e-06, gamma = 0" in out
+    monkeypatch.delenv("DPRELEASE_LEDGER")
+    code, out, _ = dprelease("verify", bundle, capsys=capsys)
+    assert code == 0
+    assert "not compared" in out
+    code, out, _ = dprelease("ledger", "show", "survey", "--ledger", ledger, capsys=capsys)
+    assert code == 0
+    assert "r1 people" in out
+    assert out.count("commit") == 6
+    manifest = json.loads((bundle / "manifest.json").read_text())
+    manifest["guarantee"]["alpha"] = "1"
+    (bundle / "manifest.json").write_text(json.dumps(manifest))
+    code, _, err = dprelease("verify", bundle, "--ledger", ledger, capsys=capsys)
+    assert code == 1
+    assert "manifest.json was changed" in err
+
+
+def test_a_budget_that_does_not_suffice_exits_with_3(prefect, plan_path, ledger, capsys):
+    for release_id in ("r1", "r2"):
+        arguments = ("--ledger", ledger, "--out", plan_path.parent, "--release-id", release_id)
+        assert dprelease("run", plan_path, *arguments, capsys=capsys)[0] == 0
+    arguments = ("--ledger", ledger, "--out", plan_path.parent)
+    code, out, err = dprelease("run", plan_path, *arguments, capsys=capsys)
+    assert (code, out) == (3, "")
+    assert "alpha" in err
+    assert "dprelease ledger grant" in err
+    code, out, _ = dprelease("explain", plan_path, "--ledger", ledger, capsys=capsys)
+    assert code == 0
+    assert "would be refused" in out
+    grant = ("--alpha", "2", "--who", "the board", "--why", "a second year")
+    code, out, _ = dprelease(
+        "ledger", "grant", "survey", *grant, "--ledger", ledger, capsys=capsys
+    )
+    assert (code, out) == (0, "survey: granted alpha = 12, beta = 1e-05, gamma = 0 in all\n")
+    assert dprelease("run", plan_path, *arguments, capsys=capsys)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("run", "nowhere.yaml"), "cannot be read"),
+        (("run", "PLAN", "--set", "sauce=x"), "no such place"),
+        (("run", "PLAN", "--set", "source"), "PLACE=VALUE"),
+        (("run", "PLAN", "--release-id", "../r"), "release id"),
+        (("run", "PLAN", "--set", "rows=12"), "rows"),
+        (("explain", "nowhere.yaml"), "cannot be read"),
+        (("ledger", "show"), "no ledger yet"),
+        (("ledger", "grant", "d", "--alpha", "x", "--who", "a", "--why", "b"), "decimal"),
+        (("ledger", "grant", "d", "--alpha", "-1", "--who", "a", "--why", "b"), "decimal"),
+        (("ledger", "grant", "d", "--who", "a", "--why", "b"), "nothing to grant"),
+        (("ledger", "grant", "d", "--alpha", "1", "--why", "b"), "--who"),
+        (("publish",), "invalid choice"),
+        ((), "required"),
+    ],
+)
+def test_bad_input_exits_with_2_and_says_why(plan_path, capsys, arguments, says):
+    arguments = [str(plan_path) if a == "PLAN" else a for a in arguments]
+    code, out, err = dprelease(*arguments, capsys=capsys)
+    assert (code, out) == (2, "")
+    assert says in err
+    assert "Traceback" not in err
+
+
+def test_a_missing_survey_exits_with_2_and_spends_nothing(prefect, plan_path, ledger, capsys):
+    os.remove(plan_path.parent / "survey.parquet")
+    arguments = ("--ledger", ledger, "--out", plan_path.parent)
+    code, _, err = dprelease("run", plan_path, *arguments, capsys=capsys)
+    assert code == 2
+    assert "no such file" in err
+    _, out, _ = dprelease("ledger", "show", "--ledger", ledger, capsys=capsys)
+    assert "reserve" not in out
+
+
+def test_the_wrong_number_of_rows_is_refused_without_telling_the_right_one(
+    prefect, plan_path, plan_document, ledger, capsys
+):
+    write_plan(plan_path.parent, plan_document | {"rows": 401})
+    arguments = ("--ledger", ledger, "--out", plan_path.parent)
+    code, _, err = dprelease("run", plan_path, *arguments, capsys=capsys)
+    assert code == 2
+    assert "rows" in err
+    assert "400" not in err
+
+
+def test_verify_needs_a_bundle(tmp_path, capsys):
+    code, _, err = dprelease("verify", tmp_path, capsys=capsys)
+    assert code == 1
+    assert "not a bundle" in err
+
+
+def test_explain_opens_no_data_and_makes_no_ledger(plan_path, own_home, capsys):
+    os.remove(plan_path.parent / "survey.parquet")
+    code, out, _ = dprelease("explain", plan_path, capsys=capsys)
+    assert code == 0
+    assert "standard error of a count" in out
+    assert "integrated squared error" in out
+    assert "expected L1 error" in out
+    assert not (own_home / "ledger.sqlite").exists()
+
+
+def test_schema_prints_a_json_schema(capsys):
+    code, out, _ = dprelease("schema", capsys=capsys)
+    assert code == 0
+    assert json.loads(out)["properties"]["privacy_unit"]["const"] == "row"
+
+
+def test_light_commands_do_not_import_prefect_or_pandas():
+    script = (
+        "import sys; from flows.cli import main; main(['explain', sys.argv[1]]);"
+        "sys.exit(any(name in sys.modules for name in ('prefect', 'pandas', 'ibis', 'duckdb')))"
+    )
+    plan = ROOT / "deployments" / "plans" / "fair.yaml"
+    done = subprocess.run(
+        [sys.executable, "-c", script, plan], cwd=ROOT, capture_output=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.slow
+def test_a_run_without_any_server_leaves_a_bundle_and_no_noise(plan_path, tmp_path, own_home):
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("PREFECT_")}
+    done = subprocess.run(
+        [sys.executable, "-m", "flows.cli", "run", plan_path, "--out", tmp_path / "out"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        env=environment | {"DPRELEASE_HOME": str(own_home)},
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert Path(done.stdout.strip()).is_dir()
+    assert all(" s  " in line or "release" in line or "Prefect" in line for line in done.stderr.splitlines())
+    assert (own_home / "prefect").stat().st_mode & 0o077 == 0

@@ -1,0 +1,206 @@
+"""The release flow, run for real: through Prefect, DuckDB, the ledger and the file system."""
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+from dpcore.budget import Budget
+from dpcore.errors import BudgetError, BundleError, DataError, LedgerError
+from dpcore.sampling.source import SeededSource
+from schemas.plan import load_plan
+from tasks.home import ledger_url
+from tasks.ledger import Ledger
+from tasks.verify import read_manifest, verify_budget, verify_files
+from tests.conftest import ROWS, write_plan
+
+pytestmark = pytest.mark.usefixtures("prefect")
+
+
+def run(plan_path: Path, release_id: str = "r1") -> Path:
+    from flows.release import release
+
+    return Path(release(str(plan_path), release_id, str(plan_path.parent / "out")))
+
+
+@pytest.fixture
+def bundle(plan_path):
+    return run(plan_path)
+
+
+def test_a_bundle_is_whole_and_paid_for(bundle, plan_path):
+    manifest = read_manifest(bundle)
+    assert verify_files(bundle, manifest) > 10
+    ledger = Ledger(ledger_url())
+    assert verify_budget(manifest, ledger) == Budget.of("4", "1e-6")
+    assert ledger.remaining("survey") == Budget.of("6", "9e-6")
+    assert bundle == plan_path.parent / "out" / "survey" / "r1"
+    assert sorted(os.listdir(bundle.parent)) == ["r1"]
+
+
+def test_published_counts_are_whole_consistent_and_near_the_truth(bundle, survey):
+    people = pd.read_parquet(bundle / "tables" / "people.parquet")
+    assert people["count"].sum() == ROWS
+    assert (people["count"] >= 0).all()
+    assert people["region"].isna().sum() == len(people) / 5
+    pair = pd.read_parquet(bundle / "tables" / "pairs.sex.children.parquet")
+    other = pd.read_parquet(bundle / "tables" / "pairs.sex.region.parquet")
+    assert pair.groupby("sex")["count"].sum().equals(other.groupby("sex")["count"].sum())
+    assert np.allclose(
+        pair.groupby("sex")["estimate"].sum(), other.groupby("sex")["estimate"].sum()
+    )
+    truth = survey.groupby("sex").size()
+    error = pair.groupby("sex")["estimate"].sum() - truth
+    # Seven cells a group, after agreement; ten standard errors are beyond any chance.
+    assert (error.abs() < 10 * pair["standard_error"].iloc[0] * 7**0.5).all()
+
+
+def test_synthetic_records_are_in_the_survey_s_own_columns_and_types(bundle, survey):
+    table = pq.read_table(bundle / "microdata" / "everybody.parquet")
+    assert table.column_names == ["sex", "region", "children", "income"]
+    assert [str(field.type) for field in table.schema] == ["string", "string", "int64", "double"]
+    records = table.to_pandas()
+    assert len(records) == ROWS
+    assert set(records["region"].dropna()) <= {"north", "south", "east", "west"}
+    assert records["region"].isna().any()
+    assert records["income"].between(0, 9000).all()
+    assert records["income"].nunique() > 0.9 * ROWS  # from the density, not bin midpoints
+    whole = pd.read_parquet(bundle / "tables" / "pairs.sex.children.parquet")
+    counted = records.groupby(["sex", "children"]).size()
+    published = whole.set_index(["sex", "children"])["count"]
+    assert counted.reindex(published.index, fill_value=0).equals(published)
+    ages = pd.read_parquet(bundle / "microdata" / "from-density.parquet")
+    assert ages["age"].between(18, 89).all()
+    assert ages["age"].dtype == "int64"
+
+
+def test_the_manifest_says_what_was_promised_and_hides_where_the_survey_lies(bundle, plan_path):
+    text = (bundle / "manifest.json").read_text()
+    manifest = json.loads(text)
+    assert manifest["guarantee"]["epsilon"] == "4"
+    assert manifest["guarantee"]["delta"] == "1/1000000"
+    assert manifest["plan"]["rows"] == ROWS
+    assert str(plan_path.parent) not in text
+    assert {record["refined_by"].get("income") for record in manifest["synthesis"]} == {
+        "wealth",
+        None,
+    }
+
+
+def test_the_published_classifier_can_be_evaluated_without_the_data(bundle, plan_path):
+    facts = next(r for r in read_manifest(bundle).releases if r.name == "rich").facts
+    table = pd.read_parquet(bundle / "classifiers" / "rich.parquet")
+    points = np.array([[40.0, 2.0], [70.0, 0.0]])
+    scaled = (points - [facts["features"][k][0] for k in ("age", "children")]) / [
+        facts["features"][k][1] for k in ("age", "children")
+    ]
+    phases = scaled @ table[["w_age", "w_children"]].to_numpy().T
+    decided = np.cos(phases) @ table["cos"] + np.sin(phases) @ table["sin"]
+    plan = load_plan(plan_path)
+    noisy = Ledger(ledger_url()).committed("survey", "r1", "rich")
+    assert np.allclose(decided, plan.built["rich"].decide(noisy, scaled))
+
+
+def test_running_again_charges_and_draws_nothing(bundle, plan_path):
+    before = {path: path.read_bytes() for path in bundle.rglob("*.*")}
+    os.remove(plan_path.parent / "survey.parquet")  # not even the survey is needed
+    assert run(plan_path) == bundle
+    assert {path: path.read_bytes() for path in bundle.rglob("*.*")} == before
+    assert Ledger(ledger_url()).spent("survey") == Budget.of("4", "1e-6")
+
+
+def test_retry_after_crash_publishes_the_same_noise(bundle, plan_path):
+    tables = {path.name: path.read_bytes() for path in bundle.rglob("*.parquet")}
+    bundle.rename(bundle.parent / "gone")  # as if it had died before publication
+    os.remove(plan_path.parent / "survey.parquet")
+    again = run(plan_path)
+    assert {path.name: path.read_bytes() for path in again.rglob("*.parquet")} == tables
+    assert Ledger(ledger_url()).spent("survey") == Budget.of("4", "1e-6")
+
+
+def test_another_release_pays_and_draws_again(bundle, plan_path):
+    other = run(plan_path, "r2")
+    name = "tables/people.parquet"
+    assert (bundle / name).read_bytes() != (other / name).read_bytes()
+    assert Ledger(ledger_url()).spent("survey") == Budget.of("8", "2e-6")
+
+
+def test_an_unaffordable_release_is_refused_before_the_survey_is_read(bundle, plan_path):
+    run(plan_path, "r2")
+    os.remove(plan_path.parent / "survey.parquet")  # reading it would be another error
+    with pytest.raises(BudgetError, match="alpha"):
+        run(plan_path, "r3")
+    assert not (bundle.parent / "r3").exists()
+
+
+def test_a_release_id_belongs_to_one_plan(bundle, plan_path, plan_document):
+    plan_document["releases"][0]["weight"] = 5
+    write_plan(plan_path.parent, plan_document)
+    with pytest.raises(LedgerError, match="release id"):
+        run(plan_path)
+
+
+def test_a_plan_that_claims_more_than_the_ledger_granted_is_refused(
+    bundle, plan_path, plan_document
+):
+    plan_document["budget"]["granted"]["alpha"] = "1000"
+    write_plan(plan_path.parent, plan_document)
+    with pytest.raises(BudgetError, match=r"budget\.granted"):
+        run(plan_path, "r9")
+    Ledger(ledger_url()).grant("survey", Budget.of("990"), who="board", why="extended")
+    run(plan_path, "r9")
+
+
+def test_a_changed_bundle_is_noticed(bundle, plan_path):
+    with (bundle / "tables" / "people.parquet").open("ab") as file:
+        file.write(b"x")
+    with pytest.raises(BundleError, match=r"people\.parquet was changed"):
+        run(plan_path)
+
+
+def test_a_table_that_breaks_its_plan_spends_nothing(plan_path, survey):
+    survey.loc[3, "age"] = 17
+    survey.loc[4, "sex"] = "SECRET_7391"
+    survey.to_parquet(plan_path.parent / "survey.parquet")
+    with pytest.raises(DataError) as caught:
+        run(plan_path)
+    message = str(caught.value)
+    assert "age" in message
+    assert "sex" in message
+    assert "SECRET" not in message
+    assert "17" not in message
+    assert caught.value.__context__ is None
+    assert Ledger(ledger_url()).spent("survey") == Budget()
+
+
+def test_what_holds_private_values_is_gone_after_the_run(bundle, own_home):
+    assert list((own_home / "private").iterdir()) == []
+    assert not (own_home / "failures").exists()
+
+
+def test_a_seeded_draw_is_never_published(plan_path, monkeypatch):
+    monkeypatch.setattr("tasks.draw.SystemSource", lambda: SeededSource(1))
+    with pytest.raises(BundleError, match="seeded source"):
+        run(plan_path)
+    assert not (plan_path.parent / "out" / "survey" / "r1").exists()
+
+
+def test_an_operator_sees_one_task_run_per_release_and_the_artifacts(plan_path):
+    from prefect.client.orchestration import get_client
+
+    run(plan_path)
+    with get_client(sync_client=True) as client:
+        names = {task.name for task in client.read_task_runs(limit=200)}
+        keys = {artifact.key for artifact in client.read_artifacts(limit=200)}
+    assert {
+        "histogram: sex x region x age",
+        "density: income",
+        "margins: sex, region, children, income",
+        "classifier: income from age, children",
+        "synthesize: everybody",
+    } <= names
+    assert {"release-summary", "budget", "bundle"} <= keys

@@ -1,0 +1,177 @@
+"""A plan that lacks something public, or contradicts itself, is refused at its place."""
+
+import json
+from fractions import Fraction
+
+import pytest
+
+from dpcore.budget import Budget, total
+from dpcore.errors import PlanError
+from schemas.plan import Plan, load_plan
+from tests.conftest import ROOT, write_plan
+
+
+def refused(folder, document) -> str:
+    with pytest.raises(PlanError) as caught:
+        load_plan(write_plan(folder, document))
+    return str(caught.value)
+
+
+def test_the_shares_add_up_to_the_requested_budget_exactly(plan_path):
+    plan = load_plan(plan_path)
+    shares = [release.share for release in plan.built.values()]
+    assert total(shares) == Budget.of("4", "1e-6")
+    assert plan.built["pairs"].share.alpha == Fraction(4) * Fraction(3, 8)
+
+
+def test_only_mechanisms_that_spend_beta_get_a_share_of_it(plan_path):
+    plan = load_plan(plan_path)
+    with_beta = {name for name, release in plan.built.items() if release.share.beta}
+    assert with_beta == {"pairs", "ages", "rich"}
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "says"),
+    [
+        (("columns", "age"), {"type": "integer"}, "columns.age.bounds: missing"),
+        (("columns", "sex"), {"type": "categorical"}, "columns.sex.categories: missing"),
+        (("columns", "sex", "categories"), [], "columns.sex.categories"),
+        (("columns", "sex", "categories"), ["F", "F"], "columns.sex: categories: a category"),
+        (("columns", "age", "bounds"), [5, 5], "columns.age: bounds"),
+        (("columns", "income", "bounds"), [0, float("inf")], "columns.income.bounds"),
+        (("columns", "age", "kind"), "x", "columns.age.kind: unknown key"),
+        (("surprise",), 1, "surprise: unknown key"),
+        (("rows",), None, "rows"),
+        (("rows",), 0, "rows"),
+        (("rows",), "400", "rows"),
+        (("neighbours",), "add-remove", "neighbours"),
+        (("budget", "requested", "alpha"), 0.5, "budget.requested.alpha: write the number"),
+        (("budget", "requested", "alpha"), "0", "alpha must be positive"),
+        (("budget", "requested", "alpha"), "-1", "budget.requested.alpha: must not be negative"),
+        (("budget", "requested", "alpha"), "nan", "budget.requested.alpha: not a decimal"),
+        (("budget", "requested", "alpha"), "11", "requested is more than granted"),
+        (("budget", "requested", "beta"), "0", "spends beta"),
+        (("budget", "requested", "gamma"), "0.1", "requested is more than granted"),
+        (("releases", 0, "weight"), 0, "releases[0]: weight: must be positive"),
+        (("releases", 0, "columns"), ["sex", "age", "age"], "releases[0].columns: a column appears"),
+        (("releases", 0, "columns"), ["sex", "shoe"], "declares no column 'shoe'"),
+        (("releases", 0, "mechanism"), "magic", "releases[0].mechanism"),
+        (("releases", 0, "bins"), {"age": 7}, "releases[0].bins.age"),
+        (("releases", 0, "bins"), {"income": 7}, "releases[0].bins"),
+        (("releases", 0, "bins"), {"age": [18, 30]}, "releases[0].bins.age: edges must begin"),
+        (("releases", 2, "bins"), {}, "releases[2].bins.income: missing"),
+        (("releases", 2, "ways"), 9, "releases[2].ways"),
+        (("releases", 2, "sets"), [["sex"]], "releases[2]: state either ways or sets"),
+        (("releases", 3, "columns"), ["region"], "releases[3].columns: region"),
+        (("releases", 3, "bandwidth"), 7, "releases[3].bandwidth"),
+        (("releases", 5, "features"), ["sex"], "releases[5].features: the categories of sex"),
+        (("releases", 5, "label"), {"column": "sex"}, "releases[5].label"),
+        (("releases", 5, "label", "at_least"), 1e9, "releases[5].label.at_least"),
+        (("releases", 1, "name"), "people", "releases[1].name: 'people' stands twice"),
+        (("releases", 1, "name"), "../people", "releases[1].name"),
+        (("synthesis", 0, "from"), "nobody", "synthesis[0].from: the plan has no release"),
+        (("synthesis", 0, "from"), "rich", "synthesis[0].from: records cannot be drawn"),
+        (("synthesis", 2, "tree"), [["sex", "age"]], "synthesis[2].tree"),
+        (("dprelease",), 2, "dprelease"),
+    ],
+)
+def test_a_faulty_plan_is_refused_at_its_place(tmp_path, plan_document, place, value, says):
+    node = plan_document
+    for part in place[:-1]:
+        node = node[part]
+    node[place[-1]] = value
+    assert says in refused(tmp_path, plan_document)
+
+
+@pytest.mark.parametrize("key", ["dataset", "source", "rows", "columns", "budget", "releases"])
+def test_what_a_plan_must_state_has_no_default(tmp_path, plan_document, key):
+    del plan_document[key]
+    assert f"{key}: missing" in refused(tmp_path, plan_document)
+
+
+def test_beta_asked_of_pure_mechanisms_alone_is_refused(tmp_path, plan_document):
+    plan_document["releases"] = plan_document["releases"][:2]
+    plan_document["synthesis"] = []
+    assert "budget.requested.beta: every mechanism of this plan is pure" in refused(
+        tmp_path, plan_document
+    )
+
+
+def test_gamma_that_no_mechanism_can_spend_is_refused(tmp_path, plan_document):
+    plan_document["budget"]["granted"]["gamma"] = "0.1"
+    plan_document["budget"]["requested"]["gamma"] = "0.1"
+    assert "budget.requested.gamma" in refused(tmp_path, plan_document)
+
+
+def test_all_faults_are_told_at_once(tmp_path, plan_document):
+    plan_document["columns"]["age"]["bound"] = 3
+    plan_document["columns"]["income"]["grid"] = 1
+    message = refused(tmp_path, plan_document)
+    assert "columns.age.bound: unknown key" in message
+    assert "columns.income.grid" in message
+
+
+def test_a_key_that_stands_twice_is_refused(tmp_path):
+    path = tmp_path / "plan.yaml"
+    path.write_text("dprelease: 1\nrows: 3\nrows: 4\n")
+    with pytest.raises(PlanError, match="line 3: the key 'rows' stands twice"):
+        load_plan(path)
+
+
+@pytest.mark.parametrize("text", ["a: [", "- 1", "", "a: !!python/object:os.system x", "\x00"])
+def test_what_is_no_plan_gets_one_clear_error(tmp_path, text):
+    path = tmp_path / "plan.yaml"
+    path.write_text(text)
+    with pytest.raises(PlanError, match=r"plan\.yaml"):
+        load_plan(path)
+
+
+def test_a_missing_file_is_told(tmp_path):
+    with pytest.raises(PlanError, match=r"no\.yaml: cannot be read"):
+        load_plan(tmp_path / "no.yaml")
+
+
+def test_yes_and_no_are_not_silently_truth_values(tmp_path, plan_document):
+    path = write_plan(tmp_path, plan_document)
+    path.write_text(path.read_text().replace("- F\n    - M", "- F\n    - no"))
+    with pytest.raises(PlanError, match=r"columns\.sex\.categories"):
+        load_plan(path)
+
+
+def test_the_digest_ignores_where_the_table_lies_and_nothing_else(tmp_path, plan_document):
+    plan = load_plan(write_plan(tmp_path, plan_document))
+    moved = load_plan(write_plan(tmp_path, plan_document | {"source": "elsewhere.csv"}))
+    assert plan.digest == moved.digest
+    assert "source" not in json.dumps(plan.public())
+    plan_document["releases"][0]["weight"] = 2
+    assert load_plan(write_plan(tmp_path, plan_document)).digest != plan.digest
+
+
+def test_overrides_replace_what_the_plan_has_and_add_nothing(plan_path):
+    plan = load_plan(plan_path, {"source": "x.csv", "budget.requested.alpha": "1"})
+    assert plan.source == "x.csv"
+    assert plan.budget.requested.alpha == 1
+    with pytest.raises(PlanError, match="no such place"):
+        load_plan(plan_path, {"budget.wanted": "1"})
+    with pytest.raises(PlanError, match="no such place"):
+        load_plan(plan_path, {"rows.x": "1"})
+
+
+def test_a_relative_source_is_beside_the_plan(plan_path):
+    assert load_plan(plan_path).source == str(plan_path.parent / "survey.parquet")
+
+
+def test_the_json_schema_describes_every_section():
+    schema = Plan.model_json_schema(by_alias=True)
+    assert set(schema["required"]) >= {"dataset", "source", "rows", "columns", "releases"}
+    assert schema["additionalProperties"] is False
+    assert {"HistogramSection", "MarginsSection", "DensitySection", "ClassifierSection"} <= set(
+        schema["$defs"]
+    )
+
+
+def test_the_shipped_plans_load():
+    plans = sorted((ROOT / "deployments" / "plans").glob("*.yaml"))
+    assert plans
+    for path in plans:
+        load_plan(path)
