@@ -54,3 +54,7 @@ format: $(VENV)/.dev
 
 clean:
 	rm -rf $(VENV) build *.egg-info
+
+.PHONY: pictures
+pictures: demo $(VENV)/.dev
+	$(BIN)/python docs/pictures.py $(DEMO)/published/fair-1978/demo docs/demo.png

@@ -38,7 +38,7 @@ class Lattice:
             raise ValueError("the sensitivity must be positive and finite")
         bits = min(24, 48 - rows.bit_length())
         if bits < 10:
-            raise ValueError("too many rows for double precision; 2**38 is the most")
+            raise ValueError("too many rows for double precision; 2**38 is too many")
         return cls(sensitivity / 2**bits, size, sensitivity)
 
     @property

@@ -6,13 +6,14 @@ that needs them.
 """
 
 import argparse
+import atexit
 import json
 import logging
 import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from dpcore.budget import Budget
 from dpcore.errors import DPReleaseError, InputError
@@ -222,5 +223,18 @@ def _show_progress() -> None:
     LOGGER.propagate = False
 
 
+def console() -> NoReturn:
+    """The installed command: ``main``, then an exit that leaves nothing on the screen.
+
+    Libraries that outlive the interpreter's own clean-up (DuckDB beside Prefect's threads) report
+    leaks on standard error when it ends.  So the exit functions run and the process stops there.
+    """
+    code = main()
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    console()

@@ -34,6 +34,8 @@ class CategoricalColumn(Section):
     def _distinct(self) -> Self:
         if len(set(self.categories)) != len(self.categories):
             raise ValueError("categories: a category is listed twice")
+        if any(isinstance(c, int) and abs(c) >= 2**63 for c in self.categories):
+            raise ValueError("categories: whole numbers must fit in 64 bits")
         unknown = set(self.labels) - {str(category) for category in self.categories}
         if unknown:
             raise ValueError(f"labels: {sorted(unknown)} are not among the categories")
@@ -117,8 +119,8 @@ Column = Annotated[
 
 
 def _check_bounds(lower: float, upper: float) -> None:
-    if not (-float("inf") < lower < upper < float("inf")):
-        raise ValueError("bounds: must be finite, the smaller first")
+    if not -1e300 <= lower < upper <= 1e300:
+        raise ValueError("bounds: must be finite (1e300 at most), the smaller first")
 
 
 def _check_edges(edges: list[float], lower: float, upper: float) -> None:

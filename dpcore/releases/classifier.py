@@ -30,6 +30,9 @@ from dpcore.statistic import Exact, Noisy
 
 Floats = NDArray[np.float64]
 
+LARGEST_AXIS = 2**24
+"""The most values that a feature may have."""
+
 
 @dataclass(frozen=True)
 class Classifier(Release):
@@ -145,6 +148,8 @@ def scaled_positions(axis: Axis) -> Floats:
         return (np.asarray(axis.categories, dtype=np.float64) - lower) / width
     if isinstance(axis, Bins):
         raise ValueError(f"features: {axis.name} is binned; a kernel needs its values")
+    if axis.size > LARGEST_AXIS:
+        raise ValueError(f"features: {axis.name} has {axis.size:.3g} values, which are too many")
     return (np.arange(axis.size) + 0.5) / axis.size
 
 

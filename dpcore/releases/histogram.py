@@ -101,6 +101,7 @@ class Histogram(Release):
     def expected_error(self) -> tuple[ErrorStatement, ...]:
         noise, width = self.mechanism.stddev, self.mechanism.half_width(LEVEL)
         scale = float(self.mechanism.scale)
+        mean_absolute = 1 / math.sinh(1 / scale) if scale > 1e-2 else 0.0
         statements = (
             ErrorStatement("standard error of a count", noise, "noise, before rounding"),
             ErrorStatement("90% interval of a count: plus or minus", width),
@@ -113,15 +114,14 @@ class Histogram(Release):
                 ErrorStatement("threshold below which cells are dropped", self.mechanism.threshold),
                 ErrorStatement(
                     "expected L1 error per occupied cell, at most",
-                    scale * (math.log(self.domain.size) + 1),
-                    "Hall 2012, section 2.4.1",
+                    self.mechanism.threshold + mean_absolute,
+                    "threshold and noise (Hall 2012, section 2.4.1)",
                 ),
                 ErrorStatement(
                     "expected number of published cells that hold nobody, at most",
                     self.domain.size * passing,
                 ),
             )
-        mean_absolute = 1 / math.sinh(1 / scale) if scale > 1e-2 else 0.0
         return (
             *statements,
             ErrorStatement(

@@ -9,13 +9,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from sqlalchemy import select, update
-from tests.tasks.test_ledger_postgresql import ENGINES, fresh_url
 
 import tasks.ledger
 from dpcore.budget import Budget, Weight, split
 from dpcore.errors import BudgetError, InputError, LedgerError
 from dpcore.statistic import Noisy
 from tasks.ledger import Action, Charge, Ledger, State, charge_id, records, tables
+from tests.tasks.test_ledger_postgresql import ENGINES, fresh_url
 
 WHO_WHY = {"who": "A. Officer", "why": "test"}
 

@@ -25,11 +25,11 @@ from typing import Any
 import numpy as np
 import pytest
 from sqlalchemy import event
-from tests.tasks.test_ledger_postgresql import ENGINES, fresh_url
 
 from dpcore.budget import Budget
 from dpcore.statistic import Noisy
 from tasks.ledger import Charge, Ledger, State
+from tests.tasks.test_ledger_postgresql import ENGINES, fresh_url
 
 REPOSITORY = Path(__file__).parents[2]
 SHARE = Charge(Budget.of("1/7", "1/7000000", "1/70"))

@@ -117,7 +117,7 @@ def test_each_fault_is_one_rule_and_shows_no_value(of, value, rule, tmp_path):
         (WHOLE, "[0, 100]"),
         (REAL, "[0.0, 1.0, -0.0]::DOUBLE[]"),
         (column("continuous", bounds=(0.1, 0.30000000000000004)), "['0.1', '0.30000000000000004']"),
-        (column("continuous", bounds=(-1e-300, 1.7e308)), "['-1e-300', '1.7e308']"),
+        (column("continuous", bounds=(-1e-300, 9e299)), "['-1e-300', '9e299']"),
         (column("integer", bounds=(-(2**53), 2**53)), f"[-{2**53}, {2**53}]"),
         (TEXT, "['a', 'b']"),
         (CODE, "['1', '2.0']"),

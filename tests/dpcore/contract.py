@@ -1,0 +1,175 @@
+"""Every kind of release and mechanism, registered once, with what the contract tests need of it.
+
+A ``Case`` is a release over a domain so small that all of its tables can be listed, together with
+the two neighbouring tables that its sensitivity is about.  ``test_contract`` makes the same claims
+about every case; a release or mechanism of ``dpcore`` without a case fails there.
+"""
+
+from __future__ import annotations
+
+import inspect
+import pkgutil
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib import import_module
+from itertools import combinations_with_replacement
+
+import numpy as np
+from numpy.typing import NDArray
+
+import dpcore.mechanisms
+import dpcore.releases
+from dpcore.budget import Budget
+from dpcore.domain import Bins, Categories, Domain, Grid, Tally
+from dpcore.mechanisms import Mechanism
+from dpcore.privacy_line import perturb
+from dpcore.releases.base import Release
+from dpcore.releases.classifier import Classifier
+from dpcore.releases.density import BinnedDensity, SpectralDensity
+from dpcore.releases.histogram import Histogram
+from dpcore.releases.margins import Margins
+from dpcore.sampling.source import RandomSource
+from dpcore.statistic import Exact
+
+PURE = Budget.of("1")
+APPROXIMATE = Budget.of("1", "0.01")
+
+
+@dataclass(frozen=True)
+class Case:
+    """``near`` and ``far``: cells of the records of two neighbouring tables that lie as far apart
+    as any; ``attained``: at least this part of the stated sensitivity lies between them;
+    ``company``: records to add to both tables where a threshold would hide them from an audit."""
+
+    release: Release
+    near: tuple[int, ...]
+    far: tuple[int, ...]
+    attained: float
+    company: tuple[int, ...] = ()
+
+
+def grid(name: str, size: int) -> Grid:
+    """A fine grid over [0, size]."""
+    return Grid(name, 0.0, float(size), size)
+
+
+PLACE = Categories("place", ("a", "b"), nullable=True)
+AGE = Bins("age", (0.0, 5.0, 9.0))
+YES = Categories("yes", (False, True))
+TABLE = Domain((PLACE, AGE))
+CUBE = Domain((Categories("place", ("a", "b")), YES, Categories("size", (1, 2, 3))))
+PAIRS = ((0, 1), (0, 2), (1, 2))
+LINE, SQUARE = Domain((grid("x", 24),)), Domain((grid("x", 6), grid("y", 5)))
+LABELLED = Domain((grid("x", 4), YES))
+
+CASES: dict[str, Case] = {
+    "histogram": Case(Histogram("h", TABLE, 3, PURE), (0, 0, 0), (0, 0, 5), 1.0),
+    "thresholded histogram": Case(
+        Histogram("t", TABLE, 3, PURE, thresholded=True), (0, 0, 1), (0, 0, 5), 1.0, 30 * (1, 5)
+    ),
+    "margins": Case(Margins("m", CUBE, 2, PURE, PAIRS), (0, 0), (0, 11), 1.0),
+    "gaussian margins": Case(
+        Margins("g", CUBE, 2, APPROXIMATE, ((0,), (1, 2)), "discrete-gaussian"),
+        (0, 0),
+        (0, 11),
+        1.0,
+    ),
+    "spectral density": Case(
+        SpectralDensity("s", LINE, 2, APPROXIMATE, (0.2,)), (0, 0), (0, 23), 0.99
+    ),
+    "spectral density in two dimensions": Case(
+        SpectralDensity("s2", SQUARE, 2, APPROXIMATE, (0.6, 0.8)), (0, 0), (0, 29), 0.96
+    ),
+    "binned density": Case(BinnedDensity("b", LINE, 2, PURE, (0.3,)), (0, 0), (0, 23), 1.0),
+    "binned density in two dimensions": Case(
+        BinnedDensity("b2", SQUARE, 2, PURE, (0.5, 0.6)), (0, 0), (0, 29), 1.0
+    ),
+    "classifier": Case(
+        Classifier("c", LABELLED, 2, APPROXIMATE, (-1, 1), 0.5, 0.5, 4), (2, 4), (2, 5), 0.985
+    ),
+}
+
+
+def concrete_releases() -> set[type]:
+    """All classes of releases in dpcore that can be made."""
+    _import_all(dpcore.releases)
+    found, waiting = set(), [Release]
+    while waiting:
+        kind = waiting.pop()
+        waiting += kind.__subclasses__()
+        if not inspect.isabstract(kind) and kind.__module__.startswith("dpcore."):
+            found.add(kind)
+    return found
+
+
+def concrete_mechanisms() -> set[type]:
+    """All classes in dpcore.mechanisms that draw."""
+    return {
+        kind
+        for module in _import_all(dpcore.mechanisms)
+        for kind in vars(module).values()
+        if inspect.isclass(kind) and hasattr(kind, "draw") and not getattr(kind, "_is_protocol", 0)
+    }
+
+
+def _import_all(package: object) -> list[object]:
+    path, name = package.__path__, package.__name__  # type: ignore[attr-defined]
+    return [import_module(f"{name}.{m.name}") for m in pkgutil.iter_modules(path)]
+
+
+def tally_of(domain: Domain, records: tuple[int, ...] | NDArray[np.int64]) -> Tally:
+    """The tally of records given by their cells."""
+    cells, counts = np.unique(np.asarray(records, dtype=np.int64), return_counts=True)
+    return Tally(domain, cells, counts.astype(np.int64))
+
+
+@cache
+def exact_vector(release: Release, records: tuple[int, ...]) -> NDArray[np.int64]:
+    """The opened statistic of a table, one value for every public cell."""
+    return opened(release, tally_of(release.domain, records))
+
+
+def opened(release: Release, tally: Tally) -> NDArray[np.int64]:
+    """The statistic that only the privacy line may open, one value for every public cell."""
+    exact = release.statistic(tally)
+    if exact._cells is None:
+        return exact._values
+    vector = np.zeros(release.mechanism.size, dtype=np.int64)
+    vector[exact._cells] = exact._values
+    return vector
+
+
+def families(release: Release) -> Iterator[NDArray[np.int64]]:
+    """Statistics of tables that differ in one record, (domain size, statistic size), all of them.
+
+    Each family shares all records but one; the last one is in every cell in turn.
+    """
+    cells = range(release.domain.size)
+    for shared in combinations_with_replacement(cells, release.rows - 1):
+        yield np.stack([exact_vector(release, tuple(sorted((*shared, c)))) for c in cells])
+
+
+def repeated_draws(
+    release: Release,
+    tally: Tally,
+    times: int,
+    source: RandomSource,
+    mechanism: Mechanism | None = None,
+    share: Budget | None = None,
+) -> NDArray[np.float64]:
+    """(times, size) independent draws across the privacy line; absent cells are NaN.
+
+    The noise of cells is independent, so many draws of one statistic are one draw of the statistic
+    repeated, over as many copies of the public cells.
+    """
+    mechanism = mechanism or release.mechanism
+    exact, size = release.statistic(tally), mechanism.size
+    wide = replace(mechanism, size=size * times)
+    values, cells = np.tile(exact._values, times), None
+    if exact._cells is not None:
+        cells = np.add.outer(size * np.arange(times), exact._cells).ravel()
+    noisy = perturb(Exact(values, cells), wide, share or release.share, source)
+    result = np.full(size * times, np.nan)
+    result[slice(None) if noisy.cells is None else noisy.cells] = noisy.values
+    return result.reshape(times, size)

@@ -1,0 +1,177 @@
+"""What every release owes: its stated sensitivity, its stated noise, its stated privacy."""
+
+import gc
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dpcore.budget import Budget
+from dpcore.errors import PrivacyLineError
+from dpcore.events import GaussianEvent, LaplaceEvent
+from dpcore.privacy_line import perturb
+from dpcore.releases.base import Release, Samplable
+from dpcore.releases.histogram import Histogram
+from dpcore.sampling.source import SeededSource
+from dpcore.statistic import Noisy
+from tests.dpcore.audit import goodness_of_fit, log_ratio, lower_bound
+from tests.dpcore.contract import (
+    CASES,
+    Case,
+    concrete_mechanisms,
+    concrete_releases,
+    exact_vector,
+    families,
+    opened,
+    repeated_draws,
+    tally_of,
+)
+
+every_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+
+
+def squared_claim(release: Release) -> Fraction:
+    """The stated sensitivity, as a square where it is an L2 norm."""
+    event = release.mechanism.event
+    return getattr(event, "l1_sensitivity", None) or event.l2_sensitivity_squared
+
+
+def moved(release: Release, difference: np.ndarray) -> np.ndarray:
+    """The norm that the claim is about, along the last axis, in whole numbers."""
+    gaussian = isinstance(release.mechanism.event, GaussianEvent)
+    return (difference**2 if gaussian else np.abs(difference)).sum(axis=-1)
+
+
+def test_every_release_and_every_mechanism_of_dpcore_is_registered():
+    assert {type(case.release) for case in CASES.values()} == concrete_releases()
+    assert {type(case.release.mechanism) for case in CASES.values()} == concrete_mechanisms()
+
+
+def test_a_release_that_is_not_registered_is_noticed():
+    forgotten = type("Forgotten", (Histogram,), {"__module__": "dpcore.releases.forgotten"})
+    assert forgotten in concrete_releases()
+    del forgotten
+    gc.collect()
+
+
+@every_case
+def test_replacing_any_record_of_any_table_moves_the_statistic_by_at_most_the_claim(case: Case):
+    farthest = 0
+    for family in families(case.release):
+        for table in family:
+            farthest = max(farthest, int(moved(case.release, family - table).max()))
+    assert 0 < farthest <= squared_claim(case.release)
+
+
+@every_case
+def test_the_claim_is_attained_so_no_smaller_one_is_true(case: Case):
+    near, far = (sorted(cells) for cells in (case.near, case.far))
+    assert len(near) == len(far) == case.release.rows
+    assert sum(a not in near for a in far) == 1
+    vectors = [exact_vector(case.release, cells) for cells in (case.near, case.far)]
+    attained = moved(case.release, vectors[1] - vectors[0])
+    power = 2 if isinstance(case.release.mechanism.event, GaussianEvent) else 1
+    assert attained >= case.attained**power * squared_claim(case.release)
+
+
+@every_case
+def test_the_noise_has_the_stated_scale_and_neither_two_thirds_nor_three_halves_of_it(case: Case):
+    release, source = case.release, SeededSource(11)
+    # Counts so high that no threshold drops them.
+    everywhere = np.repeat(np.arange(release.domain.size), 1000)
+    if not isinstance(release, Histogram):
+        everywhere = np.array(case.near)
+    tally = tally_of(release.domain, everywhere)
+    size = release.mechanism.size
+    draws = repeated_draws(release, tally, 30_000 // size, source)
+    noise = (draws - opened(release, tally)).ravel()
+
+    event = release.mechanism.event
+    assert goodness_of_fit(noise, event) > 1e-4
+    assert goodness_of_fit(noise, event, stretch=2 / 3) < 1e-9
+    assert goodness_of_fit(noise, event, stretch=3 / 2) < 1e-9
+    assert np.std(noise) == pytest.approx(release.mechanism.stddev, rel=0.03)
+    for level in (0.5, 0.9):
+        width = release.mechanism.half_width(level)
+        assert np.mean(np.abs(noise) <= width) > level - 0.01
+        assert np.mean(np.abs(noise) <= width - 1) < level + 0.01
+
+
+@every_case
+@pytest.mark.parametrize("order", [1, -1], ids=["near first", "far first"])
+def test_an_audit_does_not_find_more_loss_than_alpha(case: Case, order: int):
+    for company in {(), case.company}:
+        found = audited(case, company, case.release.mechanism, order)
+        assert found <= float(case.release.share.alpha)
+
+
+@every_case
+def test_the_same_audit_finds_noise_of_half_the_scale(case: Case):
+    mechanism = case.release.mechanism
+    if isinstance(mechanism.event, LaplaceEvent):
+        faulty = replace(mechanism, scale=mechanism.scale / 2)
+    else:
+        faulty = replace(mechanism, variance=mechanism.variance / 4)
+    assert audited(case, case.company, faulty) > float(case.release.share.alpha)
+
+
+def audited(case: Case, company: tuple[int, ...], mechanism: object, order: int = 1) -> float:
+    """The audit's lower bound on alpha; it is above the true one with a chance below 1e-6."""
+    release, source = case.release, SeededSource(5)
+    plenty = Budget(release.share.alpha * 10, release.share.beta)
+    tables = [tally_of(release.domain, cells + company) for cells in (case.near, case.far)][::order]
+    near, far = (opened(release, table).astype(float) for table in tables)
+
+    def scores(table: object) -> np.ndarray:
+        draws = repeated_draws(release, table, 40_000, source, mechanism, plenty)
+        threshold = getattr(mechanism, "threshold", np.nan)
+        return log_ratio(mechanism.event, draws, near, far, threshold)
+
+    search, fresh = ((scores(tables[0]), scores(tables[1])) for _ in range(2))
+    return lower_bound(search, fresh, float(release.share.beta), error=1e-6)
+
+
+@every_case
+def test_what_is_drawn_can_be_afforded_exactly_up_to_the_share(case: Case):
+    release = case.release
+    exact = release.statistic(tally_of(release.domain, case.near))
+    less = Budget(release.share.alpha * Fraction(999, 1000), release.share.beta)
+    perturb(exact, release.mechanism, release.share, SeededSource(1))
+    with pytest.raises(PrivacyLineError, match="no price within its share"):
+        perturb(exact, release.mechanism, less, SeededSource(1))
+
+
+@every_case
+def test_a_gaussian_mechanism_refuses_a_share_without_beta(case: Case):
+    without = replace(case.release, share=Budget.of("1"))
+    if isinstance(case.release.mechanism.event, LaplaceEvent):
+        assert without.mechanism.event == replace(case.release, share=without.share).mechanism.event
+    else:
+        with pytest.raises(ValueError, match="needs beta"):
+            _ = without.mechanism
+
+
+@every_case
+def test_the_same_noisy_statistic_publishes_the_same_tables_and_records(case: Case):
+    release = case.release
+    exact = release.statistic(tally_of(release.domain, case.near))
+    noisy = perturb(exact, release.mechanism, release.share, SeededSource(2))
+    again = Noisy.from_bytes(noisy.to_bytes())
+    assert noisy.reproducible
+    first, second = release.publish(noisy), replace(release).publish(again)
+    assert first.facts == second.facts
+    for one, other in zip(first.tables, second.tables, strict=True):
+        assert one.columns.keys() == other.columns.keys() == one.descriptions.keys()
+        for name, column in one.columns.items():
+            np.testing.assert_array_equal(column, other.columns[name])
+            assert len(column) == len(next(iter(one.columns.values())))
+    if isinstance(release, Samplable):
+        np.testing.assert_array_equal(release.sample(noisy, 7)[1], release.sample(again, 7)[1])
+
+
+@every_case
+def test_expected_errors_are_positive_numbers_and_need_no_data(case: Case):
+    statements = case.release.expected_error()
+    assert statements
+    assert all(0 < statement.value < np.inf and statement.quantity for statement in statements)
