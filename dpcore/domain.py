@@ -72,6 +72,10 @@ class Bins:
     def upper(self) -> float:
         return self.edges[-1]
 
+    def edge(self, positions: Integers) -> NDArray[np.float64]:
+        """(k,) edges at the given positions (k,), from 0 to ``cells``."""
+        return np.asarray(self.edges)[positions]
+
 
 @dataclass(frozen=True)
 class Grid:
@@ -93,7 +97,12 @@ class Grid:
 
     @property
     def edges(self) -> tuple[float, ...]:
-        return tuple(np.linspace(self.lower, self.upper, self.cells + 1).tolist())
+        return tuple(self.edge(np.arange(self.cells + 1)).tolist())
+
+    def edge(self, positions: Integers) -> NDArray[np.float64]:
+        """(k,) edges at the given positions (k,); a grid may have more cells than memory holds."""
+        inner = self.lower + positions * ((self.upper - self.lower) / self.cells)
+        return np.where(positions == self.cells, self.upper, inner)
 
 
 Axis = Categories | Bins | Grid

@@ -82,8 +82,7 @@ def _values(
 def _inside(
     axis: Bins | Grid, codes: NDArray[np.int64], density: ColumnDensity | None, uniforms: Floats
 ) -> Floats:
-    edges = np.asarray(axis.edges)
-    lower, upper = edges[codes], edges[codes + 1]
+    lower, upper = axis.edge(codes), axis.edge(codes + 1)
     if axis.integer:  # stay clear of the upper edge, which belongs to the next whole number
         upper = np.nextafter(upper, lower)
     if density is None or isinstance(axis, Grid):

@@ -123,14 +123,19 @@ class Plan(Section):
                     f"releases[{i}].mechanism: {section.mechanism} spends beta, but "
                     "budget.requested.beta is 0"
                 )
-        for i, release in enumerate(self._build()):
+        built = self._build()
+        for i, release in enumerate(built):
             try:
-                release.mechanism  # noqa: B018 - its calibration must succeed
+                release.mechanism.stddev  # noqa: B018 - there must be noise that the share buys
             except ValueError as error:
                 raise ValueError(f"releases[{i}]: {error}") from None
         names = {section.name: section for section in self.releases}
         for i, table in enumerate(self.synthesis):
             table.check(f"synthesis[{i}]", names)
+            try:
+                table.sampler(next(r for r in built if r.name == table.from_))
+            except ValueError as error:
+                raise ValueError(f"synthesis[{i}].{error}") from None
         return self
 
     def _build(self) -> tuple[Release, ...]:

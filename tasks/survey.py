@@ -29,9 +29,10 @@ from typing import TypeVar
 import duckdb
 
 from dpcore.errors import DataError, DPReleaseError, InputError
-from schemas.columns import CategoricalColumn, Column, ContinuousColumn, IntegerColumn
+from schemas.columns import Column
 from schemas.plan import TableSource
 from tasks.home import private_folder
+from tasks.sql import clamped, converted, quote, sql_type, text
 
 FILE = "survey.duckdb"
 TABLE = "survey"
@@ -86,21 +87,6 @@ def connect(path: Path, read_only: bool = True) -> Iterator[duckdb.DuckDBPyConne
         yield connection
     finally:
         connection.close()
-
-
-def quote(name: str) -> str:
-    """A column or table name as SQL."""
-    return '"' + name.replace('"', '""') + '"'
-
-
-def text(value: str) -> str:
-    """A string as SQL."""
-    return "'" + value.replace("'", "''") + "'"
-
-
-def real(value: float) -> str:
-    """Exactly this floating-point number as SQL: a bare 0.1 would be a decimal, rounded later."""
-    return f"CAST('{float(value)!r}' AS DOUBLE)"
 
 
 def ingest(
@@ -269,16 +255,16 @@ def _copy(
     Beside each column the copy first keeps a mark of the values that could not be converted; the
     marks are counted and dropped.  They are nearly all equal, so they take next to no space.
     """
-    raw, converted, kept = [], [], []
+    raw, typed, kept = [], [], []
     for i, (name, column) in enumerate(columns.items()):
         expression, kind = relation.columns[name]
         raw.append(f"{expression} AS raw{i}")
-        converted.append(f"raw{i}, {_converted(f'raw{i}', kind, sql_type(column))} AS value{i}")
-        kept.append(f"{_clamped(f'value{i}', column)} AS {quote(name)}")
+        typed.append(f"raw{i}, {converted(f'raw{i}', kind, sql_type(column))} AS value{i}")
+        kept.append(f"{clamped(f'value{i}', column)} AS {quote(name)}")
         kept.append(f"raw{i} IS NOT NULL AND value{i} IS NULL AS {quote(f'?{i}')}")
     connection.execute(
         f"CREATE TABLE {TABLE} AS SELECT {', '.join(kept)} FROM"
-        f" (SELECT {', '.join(converted)} FROM (SELECT {', '.join(raw)} FROM {relation.sql}))"
+        f" (SELECT {', '.join(typed)} FROM (SELECT {', '.join(raw)} FROM {relation.sql}))"
     )
     counted = ", ".join(f"count(*) FILTER ({quote(f'?{i}')})" for i in range(len(columns)))
     counts = connection.execute(f"SELECT {counted}, count(*) FROM {TABLE}").fetchone()
@@ -288,85 +274,3 @@ def _copy(
         connection.execute(f"INSERT INTO {FAULTS} VALUES (?, ?)", [name, failures])
         connection.execute(f"ALTER TABLE {TABLE} DROP COLUMN {quote(f'?{i}')}")
     return int(counts[-1])
-
-
-def sql_type(column: Column) -> str:
-    """The DuckDB type that a column has in the survey file."""
-    if isinstance(column, CategoricalColumn):
-        kinds = {str: "VARCHAR", bool: "BOOLEAN", int: "BIGINT", float: "DOUBLE"}
-        return kinds[type(column.categories[0])]
-    return "BIGINT" if isinstance(column, IntegerColumn) else "DOUBLE"
-
-
-def _clamped(value: str, column: Column) -> str:
-    if isinstance(column, CategoricalColumn) or column.outside == "refuse":
-        return value
-    bound = real if isinstance(column, ContinuousColumn) else str
-    lower, upper = map(bound, column.bounds)
-    moved = f"WHEN {value} < {lower} THEN {lower} WHEN {value} > {upper} THEN {upper}"
-    # DuckDB orders NaN above every number, so it has to be kept out of the comparison.
-    kept = f"WHEN NOT isfinite({value}) THEN {value} " * isinstance(column, ContinuousColumn)
-    return f"CASE {kept}{moved} ELSE {value} END"
-
-
-_SIGNED = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
-_WHOLE = (*_SIGNED, *(f"U{kind}" for kind in _SIGNED))
-_INTEGER = text(r"\s*[+-]?[0-9]+(\.0*)?\s*")
-_SCIENTIFIC = text(r"\s*[+-]?[0-9](\.[0-9]{1,14})?[eE][+]?[0-9]{1,3}\s*")
-"""At most 15 digits, so that the nearest double is whole only if the written number is."""
-
-
-def _converted(value: str, kind: str, target: str) -> str:
-    """SQL for a value in the target type, null where that cannot be had without loss.
-
-    Whole numbers may be written 3, 3.0 or 3e0; truth values true, t or 1.  Text keeps its zeros
-    and blanks.  Nothing raises: one wrong value must not stop the reading of the others.
-    """
-    if kind == "VARCHAR" or kind.startswith("ENUM"):
-        return _from_text(f"CAST({value} AS VARCHAR)", target)
-    whole, truth = kind in _WHOLE, kind == "BOOLEAN"
-    fraction = kind in ("FLOAT", "DOUBLE") or kind.startswith("DECIMAL")
-    if target == "VARCHAR" and (whole or truth or kind == "DATE"):
-        return f"CAST({value} AS VARCHAR)"
-    if target == "DOUBLE" and (whole or truth or fraction):
-        return f"TRY_CAST({value} AS DOUBLE)"
-    if target == "BIGINT" and truth:
-        return f"CAST({value} AS BIGINT)"
-    if target == "BIGINT" and whole:
-        return _saturated(value)
-    if target == "BIGINT" and fraction:
-        finite = f"isfinite(TRY_CAST({value} AS DOUBLE))"
-        return f"CASE WHEN {finite} AND floor({value}) = {value} THEN {_saturated(value)} END"
-    if target == "BOOLEAN" and truth:
-        return value
-    if target == "BOOLEAN" and (whole or fraction):
-        return f"CASE WHEN {value} = 0 THEN false WHEN {value} = 1 THEN true END"
-    return f"CAST(NULL AS {target})"
-
-
-def _from_text(value: str, target: str) -> str:
-    if target == "VARCHAR":
-        return value
-    number = f"TRY_CAST({value} AS DOUBLE)"
-    if target == "DOUBLE":  # DuckDB reads 1_000 as a thousand; a survey does not write that
-        return f"CASE WHEN NOT contains({value}, '_') THEN {number} END"
-    if target == "BIGINT":
-        return (
-            f"CASE WHEN regexp_full_match({value}, {_INTEGER}) THEN {_saturated(value)}"
-            f" WHEN regexp_full_match({value}, {_SCIENTIFIC}) AND floor({number}) = {number}"
-            f" THEN {_saturated(number)} END"
-        )
-    trimmed = f"lower(trim({value}))"
-    return (
-        f"CASE WHEN {trimmed} IN ('true', 't', '1') THEN true"
-        f" WHEN {trimmed} IN ('false', 'f', '0') THEN false END"
-    )
-
-
-def _saturated(value: str) -> str:
-    """A whole number as BIGINT; those too large for it stay outside every bound (2**53 at most)."""
-    number = f"TRY_CAST({value} AS DOUBLE)"
-    return (
-        f"CASE WHEN {number} > {real(2**62)} THEN {2**62} WHEN {number} < {real(-(2**62))}"
-        f" THEN {-(2**62)} ELSE TRY_CAST({value} AS BIGINT) END"
-    )

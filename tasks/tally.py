@@ -22,7 +22,8 @@ import numpy as np
 
 from dpcore.domain import Axis, Bins, Categories, Domain, Grid, Tally
 from dpcore.errors import DataError
-from tasks.survey import FAULTS, TABLE, connect, guarded, quote, real
+from tasks.sql import quote, real
+from tasks.survey import FAULTS, TABLE, connect, guarded
 
 if TYPE_CHECKING:
     import duckdb

@@ -18,19 +18,12 @@ from dpcore.statistic import Noisy
 
 
 @dataclass(frozen=True)
-class DiscreteLaplace:
+class LaplaceNoise:
     """P(z) proportional to exp(-|z|/scale): (l1_sensitivity/scale)-DP, exactly."""
 
     size: int
     l1_sensitivity: Fraction
     scale: Fraction
-
-    sparse = False
-
-    @classmethod
-    def within(cls, share: Budget, size: int, l1_sensitivity: Fraction) -> DiscreteLaplace:
-        """The mechanism that spends all of the share's alpha."""
-        return cls(size, l1_sensitivity, laplace_scale(l1_sensitivity, share.alpha))
 
     @property
     def event(self) -> LaplaceEvent:
@@ -42,6 +35,18 @@ class DiscreteLaplace:
 
     def half_width(self, level: float) -> float:
         return float(laplace.laplace_quantile(self.scale, level))
+
+
+@dataclass(frozen=True)
+class DiscreteLaplace(LaplaceNoise):
+    """Discrete Laplace noise on every cell."""
+
+    sparse = False
+
+    @classmethod
+    def within(cls, share: Budget, size: int, l1_sensitivity: Fraction) -> DiscreteLaplace:
+        """The mechanism that spends all of the share's alpha."""
+        return cls(size, l1_sensitivity, laplace_scale(l1_sensitivity, share.alpha))
 
     def draw(
         self, values: NDArray[np.int64], cells: NDArray[np.int64] | None, source: RandomSource

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from dpcore.accounting import laplace_scale
 from dpcore.budget import Budget
-from dpcore.events import LaplaceEvent
+from dpcore.mechanisms.additive import LaplaceNoise
 from dpcore.sampling import discrete_laplace as laplace
 from dpcore.sampling.source import RandomSource
 from dpcore.sampling.sparse import distinct_integers, threshold_exceedances
@@ -30,12 +30,12 @@ from dpcore.statistic import Noisy
 
 
 @dataclass(frozen=True)
-class ThresholdedLaplace:
-    """Discrete Laplace noise on ``size`` cells, of which those above ``threshold`` are kept."""
+class ThresholdedLaplace(LaplaceNoise):
+    """Discrete Laplace noise on ``size`` cells, of which those above ``threshold`` are kept.
 
-    size: int
-    l1_sensitivity: Fraction
-    scale: Fraction
+    ``stddev`` and ``half_width`` are those of the noise before the threshold.
+    """
+
     threshold: int
 
     sparse = True
@@ -48,19 +48,6 @@ class ThresholdedLaplace:
         """
         scale = laplace_scale(l1_sensitivity, share.alpha)
         return cls(size, l1_sensitivity, scale, math.ceil(scale * Fraction(math.log(size))))
-
-    @property
-    def event(self) -> LaplaceEvent:
-        return LaplaceEvent(self.l1_sensitivity, self.scale)
-
-    @property
-    def stddev(self) -> float:
-        """Of the noise before the threshold."""
-        return laplace.laplace_stddev(self.scale)
-
-    def half_width(self, level: float) -> float:
-        """Of the noise before the threshold."""
-        return float(laplace.laplace_quantile(self.scale, level))
 
     def draw(
         self, values: NDArray[np.int64], cells: NDArray[np.int64] | None, source: RandomSource

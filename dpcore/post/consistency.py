@@ -170,8 +170,9 @@ def _variance(
     for subset, members in shared.items():
         if not set(subset) <= set(attributes):
             continue
-        precision = sum(1.0 / _component_variance(margins[i], subset, sizes) for i in members)
-        after = 1.0 / precision if subset else 0.0
+        after = 0.0  # of the total, which is public
+        if subset:
+            after = 1.0 / sum(1.0 / _component_variance(margins[i], subset, sizes) for i in members)
         before = _component_variance(margin, subset, sizes)
         centring = math.prod(1.0 - 1.0 / sizes[a] for a in subset)
         result += (after - before) * centring / cells(set(attributes) - set(subset), sizes) ** 2

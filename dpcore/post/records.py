@@ -15,7 +15,7 @@ D = count - target changes its part of the misfit by (2 D[c'] - 2 D[c] + 2) / va
 One step, for one attribute:
 
     block of records --> best new value of each --> step length from --> a random sample of the
-    (random)             (sum over margins)         a line search        moves, weighted by gain
+    (random)             (sum over margins)         a line search        moves, favouring gains
 
 Many records want the same move at once, and only some may make it: along the expected change the
 misfit is a parabola, whose minimum says how many.  The sample is then checked exactly and halved
@@ -55,7 +55,8 @@ from dpcore.post.margins import (
 __all__ = ["fit_records", "margins_of", "misfit"]
 
 WINDOW = 8  # sweeps between two looks at the improvement
-SMALLEST_BLOCK = 4096  # records that one step looks at; a sixteenth of a large table
+SMALLEST_BLOCK = 4096  # records that one step looks at, at least
+BLOCK_WORK = 2**20  # numbers that one step looks up, unless the smallest block needs more
 
 
 def fit_records(
@@ -172,7 +173,10 @@ class _Search:
         self.residuals: list[Floats] = [
             count - target.table for count, target in zip(counts, targets, strict=True)
         ]
-        self.block = max(SMALLEST_BLOCK, len(codes) // 16)
+        self.holding = [
+            [i for i, held in enumerate(self.attributes) if attribute in held]
+            for attribute in range(len(sizes))
+        ]
 
     def misfit(self) -> float:
         """The weighted sum of squared residuals."""
@@ -188,8 +192,12 @@ class _Search:
     def _step(self, attribute: int, generator: np.random.Generator) -> int:
         """Move some records to better values of one attribute; returns how many."""
         rows = self.columns.shape[1]
-        if rows > self.block:
-            block = generator.choice(rows, self.block, replace=False, shuffle=False)
+        # The more records a step can choose from, the less it changes any kind of record; a
+        # sixteenth is enough to reach every record of a large table within a few sweeps.
+        lookups = self.sizes[attribute] * len(self.holding[attribute])
+        size = max(SMALLEST_BLOCK, rows // 16, BLOCK_WORK // lookups)
+        if rows > size:
+            block = generator.choice(rows, size, replace=False, shuffle=False)
         else:
             block = np.arange(rows)
         step = _Step(self, attribute, block)
@@ -219,7 +227,7 @@ class _Step:
         self.search = search
         self.attribute = attribute
         self.size = search.sizes[attribute]
-        self.margins = [i for i, held in enumerate(search.attributes) if attribute in held]
+        self.margins = search.holding[attribute]
         columns = search.columns[:, block]
         slopes = np.zeros((len(block), self.size))
         others: list[Integers] = []
@@ -248,11 +256,12 @@ class _Step:
     def sample(self, generator: np.random.Generator) -> Integers:
         """Positions among the movers: about as many as the line search says, at least one.
 
-        Each move is taken with probability proportional to its gain (and at most 1), by systematic
-        sampling in random order.  If a share s of the weights is taken, the misfit changes by about
-        s^2 curvature - s sum(weights gains), with its minimum at half their quotient.
+        Each move is taken with probability proportional to its squared gain (and at most 1), by
+        systematic sampling in random order: the gain itself needs more sweeps, higher powers change
+        few kinds of records much.  If a share s of the weights is taken, the misfit changes by
+        about s^2 curvature - s sum(weights gains), with its minimum at half their quotient.
         """
-        weights = self.gains / self.gains.max()
+        weights = (self.gains / self.gains.max()) ** 2
         expected = self.changes(np.arange(len(self.movers)), weights)
         curvature = sum(
             self.search.weights[i] * np.sum(change * change)

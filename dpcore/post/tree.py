@@ -113,16 +113,16 @@ def sample_tree(
 
 
 def _total(margins: Sequence[Margin], total: float | None) -> float:
-    """The given total, or the average of the margins' own totals (zero where there is none)."""
+    """The given total, or the weighted average of the margins' own totals, at least one."""
     if total is not None:
         return checked_total(total)
     if not margins:
-        return 0.0
+        return 1.0
     # A variance of zero belongs to a single cell, which is an exact total.
     variances = np.array([margin.variance * margin.table.size for margin in margins])
     sums = np.array([margin.table.sum() for margin in margins])
     weights = np.where(variances == 0, 1.0, 0.0) if np.any(variances == 0) else 1.0 / variances
-    return max(float(weights @ sums / weights.sum()), 0.0)
+    return max(float(weights @ sums / weights.sum()), 1.0)
 
 
 def _projected(consistent: Sequence[Margin], attributes: Attributes, total: float) -> Floats:

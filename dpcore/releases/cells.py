@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcore.domain import Axis, Categories, Domain
+from dpcore.domain import Axis, Categories, Domain, Grid
 
 Columns = dict[str, NDArray[Any]]
 
@@ -34,8 +34,7 @@ def _axis_columns(axis: Axis, codes: NDArray[np.int64]) -> list[tuple[str, NDArr
     if isinstance(axis, Categories):
         return [(axis.name, masked_categories(axis, codes), f"Category of {axis.name}")]
     inside = np.where(null, 0, codes)
-    edges = np.asarray(axis.edges)
-    lower, upper = edges[inside], edges[inside + 1]
+    lower, upper = axis.edge(inside), axis.edge(inside + 1)
     if not axis.integer:
         return [
             (f"{axis.name}_from", _mask(lower, null), f"{axis.name} at least"),
@@ -46,7 +45,7 @@ def _axis_columns(axis: Axis, codes: NDArray[np.int64]) -> list[tuple[str, NDArr
             ),
         ]
     first, last = np.rint(lower).astype(np.int64), np.rint(upper).astype(np.int64) - 1
-    if bool(np.all(np.diff(edges) == 1)):
+    if isinstance(axis, Grid) or bool(np.all(np.diff(axis.edges) == 1)):
         return [(axis.name, _mask(first, null), f"Value of {axis.name}")]
     return [
         (f"{axis.name}_from", _mask(first, null), f"{axis.name} at least"),

@@ -57,6 +57,19 @@ class Margins(Release):
                 f"{self.cells:.3g} cells in {len(self.sets)} tables are too many; use fewer ways,"
                 " fewer columns or wider bins"
             )
+        names = self.domain.names
+        missing = [
+            name for i, name in enumerate(names) if not any(i in attrs for attrs in self.sets)
+        ]
+        if missing:
+            raise ValueError(f"sets: {missing} are columns of no set, so nothing is said of them")
+        joined = list(range(len(names)))
+        for one, other in self.tree or ():
+            if not any({one, other} <= set(attrs) for attrs in self.sets):
+                raise ValueError(f"tree: no set holds both {names[one]!r} and {names[other]!r}")
+            if joined[one] == joined[other]:
+                raise ValueError(f"tree: {names[one]!r} - {names[other]!r} closes a cycle")
+            joined = [joined[one] if part == joined[other] else part for part in joined]
 
     @cached_property
     def domains(self) -> tuple[Domain, ...]:
@@ -182,12 +195,13 @@ class Margins(Release):
 def _fitted_records(release: Margins, data: bytes, rows: int) -> NDArray[np.int64]:
     """(rows, columns) codes whose margins are near the noisy ones; both readers want the same."""
     noisy = Noisy.from_bytes(data)
-    scale = rows / release.rows
-    targets = [
-        Margin(m.attributes, m.table * scale, m.variance * scale**2)
-        for m in release.consistent_margins(noisy)
-    ]
-    return fit_records(release.domain.shape, targets, rows, post_processing_generator(noisy))
+    return fit_records(
+        release.domain.shape,
+        release.noisy_margins(noisy),
+        rows,
+        post_processing_generator(noisy),
+        total=release.rows,
+    )
 
 
 def file_word(name: str) -> str:

@@ -20,6 +20,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from dpcore.errors import LedgerError
 from tasks.ledger import tables
+from tasks.ledger.records import RESTORE
 
 
 class Database(ABC):
@@ -65,10 +66,7 @@ class Database(ABC):
 
     def not_a_ledger(self) -> str:
         """The message for a database without our tables."""
-        return (
-            "this database holds no ledger, or its tables were removed: check the URL, or restore "
-            "it from a backup; a new ledger in its place would forget what was spent"
-        )
+        return f"this database holds no ledger, or its tables were removed: check the URL, or {RESTORE}"
 
     def _require_known_layout(self, connection: Connection) -> None:
         found = list(connection.scalars(select(tables.schema.c.version)))

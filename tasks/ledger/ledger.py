@@ -122,7 +122,7 @@ class Ledger:
             )
         with self._database.transaction(write=True) as connection:
             queries.lock(connection, dataset)
-            charge = queries.charges(connection, dataset, release_id).get(release_name)
+            charge = queries.find_charge(connection, dataset, release_id, release_name)
             if charge is not None and charge.state is State.COMMITTED:
                 return queries.read_draw(connection, charge)
             charge = rules.require_reserved(charge, release_name, "its draw cannot be committed")
@@ -133,7 +133,7 @@ class Ledger:
     def committed(self, dataset: str, release_id: str, release_name: str) -> Noisy | None:
         """The committed draw, checked against its digest; None where there is none (yet)."""
         with self._database.transaction(write=False) as connection:
-            charge = queries.charges(connection, dataset, release_id).get(release_name)
+            charge = queries.find_charge(connection, dataset, release_id, release_name)
             if charge is None or charge.state is not State.COMMITTED:
                 return None
             return queries.read_draw(connection, charge)
@@ -146,7 +146,7 @@ class Ledger:
         require_text(who=who, why=why)
         with self._database.transaction(write=True) as connection:
             queries.lock(connection, dataset)
-            charge = queries.charges(connection, dataset, release_id).get(release_name)
+            charge = queries.find_charge(connection, dataset, release_id, release_name)
             charge = rules.require_reserved(charge, release_name, "it cannot be voided")
             queries.insert_void(connection, charge, who, why)
 

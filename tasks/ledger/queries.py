@@ -14,6 +14,7 @@ from dpcore.errors import LedgerError
 from dpcore.statistic import Noisy
 from tasks.ledger import tables
 from tasks.ledger.records import (
+    RESTORE,
     Action,
     Charge,
     ChargeRecord,
@@ -102,6 +103,17 @@ def charges(connection: Connection, dataset: str, release_id: str) -> dict[str, 
     return {row.release_name: _charge_record(row) for row in connection.execute(statement)}
 
 
+def find_charge(
+    connection: Connection, dataset: str, release_id: str, release_name: str
+) -> ChargeRecord | None:
+    """One charge, or None if it was never reserved."""
+    wanted = charge_id(dataset, release_id, release_name)
+    row = connection.execute(
+        select(tables.charge).where(tables.charge.c.charge_id == wanted)
+    ).one_or_none()
+    return None if row is None else _charge_record(row)
+
+
 def insert_draw(connection: Connection, charge: ChargeRecord, payload: bytes) -> None:
     """Store a draw and make its charge COMMITTED."""
     connection.execute(insert(tables.draw).values(charge_id=charge.charge_id, payload=payload))
@@ -122,7 +134,7 @@ def read_draw(connection: Connection, charge: ChargeRecord) -> Noisy:
             pass  # the right bytes, but not ones that this program can read
     raise LedgerError(
         f"the draw of {charge.release_name!r} in release {charge.release_id!r} is missing or is "
-        "not what was committed: the ledger is damaged; restore it from a backup"
+        f"not what was committed: the ledger is damaged; {RESTORE}"
     )
 
 
@@ -184,6 +196,6 @@ def _charge_record(row: Row[Any]) -> ChargeRecord:
     except ValueError:
         raise LedgerError(
             f"charge {row.charge_id} cannot be read: the ledger is damaged or was changed by "
-            "hand; restore it from a backup"
+            f"hand; {RESTORE}"
         ) from None
     return ChargeRecord(budget=read_budget(**amounts), **fields)

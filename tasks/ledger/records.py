@@ -21,6 +21,9 @@ from typing import Any
 from dpcore.budget import Budget
 from dpcore.errors import InputError, LedgerError
 
+# An old backup has forgotten the newest charges, and would let them be spent again.
+RESTORE = "restore it from a backup, and compare that with what has been published since"
+
 
 class State(StrEnum):
     """Where a charge stands; RESERVED and COMMITTED count against the grant, VOID does not."""
@@ -111,7 +114,7 @@ def read_budget(alpha: str, beta: str, gamma: str) -> Budget:
     except (TypeError, ValueError, ZeroDivisionError):
         raise LedgerError(
             "the ledger holds an amount that is not a budget: it is damaged or was changed by "
-            "hand; restore it from a backup"
+            f"hand; {RESTORE}"
         ) from None
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from dpcore.budget import Budget
 from dpcore.errors import BudgetError, LedgerError
-from tasks.ledger.records import Charge, ChargeRecord, State, amount_text
+from tasks.ledger.records import RESTORE, Charge, ChargeRecord, State, amount_text
 
 _COORDINATES = ("alpha", "beta", "gamma")
 
@@ -80,7 +80,7 @@ def remaining(dataset: str, granted: Budget, spent: Budget) -> Budget:
     if not granted.covers(spent):
         raise LedgerError(
             f"the ledger says that more was spent on dataset {dataset!r} than was granted: it is "
-            "damaged or was changed by hand; restore it from a backup"
+            f"damaged or was changed by hand; {RESTORE}"
         )
     return granted - spent
 

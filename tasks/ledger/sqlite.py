@@ -26,7 +26,7 @@ from sqlalchemy.pool import NullPool
 from dpcore.errors import LedgerError
 from tasks.ledger import tables
 from tasks.ledger.database import Database
-from tasks.ledger.records import utc_now
+from tasks.ledger.records import RESTORE, utc_now
 
 
 class SQLiteDatabase(Database):
@@ -68,7 +68,7 @@ class SQLiteDatabase(Database):
         if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_AUTH):
             return "the ledger cannot be written: its file or folder is read-only for this user"
         if code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
-            return "the ledger is damaged, or is not a ledger: restore it from a backup"
+            return f"the ledger is damaged, or is not a ledger: {RESTORE}"
         if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
             return "the disk of the ledger is full or failing; nothing was changed"
         if "no such table" in str(error.orig):

@@ -6,6 +6,7 @@ import os
 import shutil
 import sqlite3
 import stat
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -290,6 +291,11 @@ class TestURL:
         assert "hush" not in str(caught.value)
         assert caught.value.__suppress_context__ or caught.value.__context__ is None
         assert os.listdir(tmp_path) == []
+
+    def test_a_server_without_its_driver_says_what_to_install(self, monkeypatch):
+        monkeypatch.setitem(sys.modules, "psycopg", None)
+        with pytest.raises(LedgerError, match=r"install dprelease\[postgres\]"):
+            Ledger("postgresql://ledger:hush-hush@server/ledger")
 
     def test_the_ledger_prints_as_its_place(self, ledger, path):
         assert repr(ledger) == f"<ledger {path}>"

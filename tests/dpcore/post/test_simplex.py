@@ -15,7 +15,7 @@ vectors = arrays(np.float64, st.integers(1, 12), elements=st.floats(-1e4, 1e4))
 @settings(max_examples=200, deadline=None)
 @given(vectors, st.floats(0, 1e5))
 def test_the_projection_satisfies_its_optimality_conditions(values, total):
-    """Karush-Kuhn-Tucker: one shift theta for all positive cells, and values - theta <= 0 at zero."""
+    """Karush-Kuhn-Tucker: one shift theta for all positive cells, and values <= theta at zero."""
     nearest = project_to_simplex(values, total)
     scale = 1e-9 * (np.abs(values).max() + total + 1)
     assert np.all(nearest >= 0)
@@ -57,9 +57,7 @@ def test_projection_at_the_edges():
 
 
 @settings(max_examples=200, deadline=None)
-@given(
-    arrays(np.float64, st.integers(1, 12), elements=st.floats(0, 1e6)), st.integers(0, 10**9)
-)
+@given(arrays(np.float64, st.integers(1, 12), elements=st.floats(0, 1e6)), st.integers(0, 10**9))
 def test_rounding_keeps_the_total_and_stays_within_one(values, total):
     whole = round_to_total(values, total)
     assert whole.dtype == np.int64
