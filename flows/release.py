@@ -50,7 +50,7 @@ def release(
     release_id = check_release_id(release_id or new_release_id())
     bundle = bundle_path(the_plan, release_id, Path(out))
     say(f"release {release_id} of {the_plan.dataset}: a retry with this id costs nothing more")
-    check_budget(the_plan, release_id)
+    check_budget(the_plan, release_id, bundle.parent)
     if bundle.exists():
         check_published(the_plan, release_id, bundle)
         say("published before: nothing was charged or drawn again")

@@ -1,8 +1,10 @@
 """What a plan costs, put to the ledger: checked before any private value is read, then reserved."""
 
 from collections.abc import Mapping
+from pathlib import Path
 
-from dpcore.errors import BudgetError
+from dpcore.errors import BudgetError, LedgerError
+from schemas.bundle import MANIFEST
 from schemas.plan import Plan
 from tasks.home import ledger_url
 from tasks.ledger import Charge, Ledger
@@ -18,14 +20,20 @@ def charges_of(plan: Plan) -> Mapping[str, Charge]:
 
 
 @step("check budget")
-def check_budget(plan: Plan, release_id: str) -> None:
+def check_budget(plan: Plan, release_id: str, published: Path) -> None:
     """Refuse what the ledger would refuse, before any private value is read.
 
     A dataset that the ledger has never heard of is granted what the plan says, once; from then on
-    the ledger's word counts, and a plan that claims more is refused.
+    the ledger's word counts, and a plan that claims more is refused.  A ledger that knows nothing of
+    a dataset of which bundles lie in ``published`` has been lost, or is the wrong one.
     """
     ledger = Ledger(ledger_url())
     granted = plan.budget.granted.budget
+    if ledger.granted(plan.dataset) is None and any(published.glob(f"*/{MANIFEST}")):
+        raise LedgerError(
+            f"{published} holds bundles of {plan.dataset}, but the ledger has never heard of it: the"
+            " ledger was lost, or is another one. Restore it, or name the right one with --ledger"
+        )
     ledger.first_grant(plan.dataset, granted, who="release plan", why="first use of the dataset")
     known = ledger.granted(plan.dataset)
     if known is None or not known.covers(granted):

@@ -155,6 +155,13 @@ def test_a_plan_that_claims_more_than_the_ledger_granted_is_refused(
     run(plan_path, "r9")
 
 
+def test_a_lost_ledger_stops_the_release(bundle, plan_path, own_home):
+    (own_home / "ledger.sqlite").unlink()
+    with pytest.raises(LedgerError, match="never heard of it"):
+        run(plan_path, "r2")
+    assert not (bundle.parent / "r2").exists()
+
+
 def test_a_changed_bundle_is_noticed(bundle, plan_path):
     with (bundle / "tables" / "people.parquet").open("ab") as file:
         file.write(b"x")

@@ -1,0 +1,154 @@
+"""Synthetic codes become records in the survey's own columns, categories and types."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dpcore.budget import Budget
+from dpcore.domain import Bins, Categories, Domain, Grid
+from dpcore.releases.cells import describe_cells
+from dpcore.releases.density import SpectralDensity
+from dpcore.statistic import Noisy
+from dpcore.synthesis import ColumnDensity, decode_records
+
+PLACE = Categories("place", ("a", "b"), nullable=True)
+YES = Categories("yes", (True, False))
+AGE = Bins("age", (0.0, 5.0, 20.0, 21.0), nullable=True, integer=True)
+INCOME = Bins("income", (-10.0, 0.0, 0.5, 90.0))
+YEAR = Grid("year", 1990.0, 2000.0, 10, integer=True)
+HEIGHT = Grid("height", 1.0, 2.0, 4, nullable=True)
+DOMAIN = Domain((PLACE, YES, AGE, INCOME, YEAR, HEIGHT))
+CODES = DOMAIN.unpack(np.random.default_rng(1).integers(DOMAIN.size, size=20_000))
+
+
+def decoded(densities: dict | None = None) -> dict[str, np.ndarray]:
+    return decode_records(DOMAIN, CODES, densities or {}, np.random.default_rng(2))
+
+
+def test_every_column_of_the_domain_comes_out_with_its_type():
+    columns = decoded()
+    assert tuple(columns) == DOMAIN.names
+    kinds = {name: column.dtype.kind for name, column in columns.items()}
+    assert kinds == {
+        "place": "U",
+        "yes": "b",
+        "age": "i",
+        "income": "f",
+        "year": "i",
+        "height": "f",
+    }
+    assert all(len(column) == len(CODES) for column in columns.values())
+
+
+def test_nulls_are_where_the_codes_say_and_nowhere_else():
+    for i, (axis, column) in enumerate(zip(DOMAIN.axes, decoded().values(), strict=True)):
+        null = (CODES[:, i] == axis.size - 1) if axis.nullable else np.zeros(len(CODES), bool)
+        np.testing.assert_array_equal(np.ma.getmaskarray(column), null)
+
+
+def test_categories_are_those_of_the_codes():
+    columns = decoded()
+    for name, expected in (("place", ("a", "b", None)), ("yes", (True, False))):
+        codes = CODES[:, DOMAIN.names.index(name)]
+        assert columns[name].tolist() == [expected[code] for code in codes]
+
+
+@pytest.mark.parametrize("axis", [AGE, INCOME, YEAR, HEIGHT], ids=lambda axis: axis.name)
+def test_values_lie_in_the_cells_of_their_codes(axis: Bins | Grid):
+    column = decoded()[axis.name]
+    codes, edges = CODES[:, DOMAIN.names.index(axis.name)], np.asarray(axis.edges)
+    kept = ~np.ma.getmaskarray(column)
+    values, codes = np.ma.getdata(column)[kept], codes[kept]
+    assert np.all(values >= edges[codes])
+    assert np.all(values < edges[codes + 1])
+    assert set(codes) == set(range(axis.cells))
+
+
+def test_whole_numbers_of_a_bin_are_equally_likely():
+    ages = decoded()["age"].compressed()
+    inside = ages[(ages >= 5) & (ages < 20)]
+    assert stats.chisquare(np.bincount(inside - 5, minlength=15)).pvalue > 1e-4
+    assert set(ages) == set(range(21))
+
+
+def test_real_numbers_are_uniform_in_a_bin_without_a_density():
+    income = decoded()["income"]
+    inside = income[(income >= 0.5)]
+    assert stats.kstest((inside - 0.5) / 89.5, "uniform").pvalue > 1e-4
+
+
+def test_real_numbers_follow_the_density_of_their_column_inside_each_bin():
+    edges = np.linspace(-10, 90, 201)
+    mass = stats.gamma(2, scale=8).cdf(edges + 10)
+    density = ColumnDensity(edges, mass / mass[-1])
+    income = decoded({"income": density})["income"]
+    for lower, upper in zip(INCOME.edges, INCOME.edges[1:], strict=False):
+        inside = income[(income >= lower) & (income < upper)]
+        levels = np.interp([lower, upper], edges, density.cumulative)
+        ranks = (np.interp(inside, edges, density.cumulative) - levels[0]) / np.diff(levels)
+        assert len(inside) > 1000
+        assert stats.kstest(ranks, "uniform").pvalue > 1e-4
+    uniform = (income[income >= 0.5] - 0.5) / 89.5
+    assert stats.kstest(uniform, "uniform").pvalue < 1e-9
+
+
+def test_where_the_density_says_nothing_a_bin_is_uniform():
+    flat = ColumnDensity(np.array([-10.0, 0.0, 90.0]), np.array([0.0, 1.0, 1.0]))
+    income = decoded({"income": flat})["income"]
+    inside = income[income >= 0.5]
+    assert stats.kstest((inside - 0.5) / 89.5, "uniform").pvalue > 1e-4
+
+
+def test_the_density_of_a_column_is_the_margin_of_its_release():
+    domain = Domain((Grid("x", 0.0, 4.0, 8), Grid("y", 0.0, 1.0, 5)))
+    release = SpectralDensity("d", domain, 100, Budget.of("1", "1e-6"), (0.2, 0.3))
+    noisy = Noisy(np.random.default_rng(1).integers(-(2**22), 2**22, release.basis.size))
+    probabilities = release.probabilities(noisy)
+    for axis, name in enumerate(("x", "y")):
+        density = ColumnDensity.of(release, noisy, name)
+        np.testing.assert_allclose(np.diff(density.cumulative), probabilities.sum(axis=1 - axis))
+        assert density.cumulative[0] == 0
+        assert density.cumulative[-1] == pytest.approx(1)
+        assert density.edges.tolist() == list(domain.axes[axis].edges)
+    values = ColumnDensity.of(release, noisy, "x").draw(
+        np.zeros(10_000), np.full(10_000, 4.0), np.random.default_rng(3).random(10_000)
+    )
+    counts = np.histogram(values, bins=domain.axes[0].edges)[0]
+    expected = 10_000 * probabilities.sum(axis=1)
+    seen = expected > 5
+    assert (
+        stats.chisquare(counts[seen], expected[seen] * counts[seen].sum() / expected[seen].sum())[1]
+        > 1e-4
+    )
+
+
+def test_no_records_make_empty_columns():
+    columns = decode_records(DOMAIN, CODES[:0], {}, np.random.default_rng(2))
+    assert {name: len(column) for name, column in columns.items()} == dict.fromkeys(DOMAIN.names, 0)
+
+
+def test_a_grid_larger_than_memory_is_decoded_and_described_by_its_occupied_cells():
+    huge = Domain((Grid("x", 0.0, 2.0**52, 2**52, integer=True), Grid("y", 0.0, 1.0, 2**10)))
+    cells = np.array([0, 5 * 2**10 + 3, 2**62 - 1])
+    columns, _ = describe_cells(huge, cells)
+    assert columns["x"].tolist() == [0, 5, 2**52 - 1]
+    assert columns["y_from"].tolist() == [0, 3 * 2.0**-10, 1 - 2.0**-10]
+    assert columns["y_to"].tolist() == [2.0**-10, 4 * 2.0**-10, 1]
+    records = decode_records(huge, huge.unpack(cells), {}, np.random.default_rng(2))
+    assert records["x"].tolist() == [0, 5, 2**52 - 1]
+
+
+def test_cells_are_described_in_the_survey_s_own_terms():
+    columns, descriptions = describe_cells(DOMAIN, np.arange(DOMAIN.size))
+    assert set(columns) == set(descriptions)
+    codes = DOMAIN.unpack(np.arange(DOMAIN.size))
+    first, last = columns["age_from"], columns["age_to"]
+    for code, low, high in zip(codes[:, 2], first.tolist(), last.tolist(), strict=True):
+        assert (low, high) == [(0, 4), (5, 19), (20, 20), (None, None)][code]
+    assert columns["year"].tolist() == (1990 + codes[:, 4]).tolist()
+    for code, low, high in zip(
+        codes[:, 3], columns["income_from"].tolist(), columns["income_to"].tolist(), strict=True
+    ):
+        assert (low, high) == [(-10, 0), (0, 0.5), (0.5, 90)][code]
+    assert columns["height_from"].tolist()[:5] == [1, 1.25, 1.5, 1.75, None]
+    assert columns["place"].tolist()[-1] is None
