@@ -141,6 +141,7 @@ def test_discrete_laplace_noise_loses_exactly_its_sensitivity_over_its_scale(sca
     [
         LaplaceEvent(ONE, Fraction(0)),
         LaplaceEvent(ONE, Fraction(-1)),
+        LaplaceEvent(Fraction(0), Fraction(0)),
         GaussianEvent(ONE, Fraction(0)),
         GaussianEvent(ONE, Fraction(-1)),
         "an event that nobody has priced",

@@ -1,0 +1,108 @@
+"""How far synthetic records are from the real ones: for public test tables, never for publication.
+
+A score that compares with real records is computed from them without noise, so it tells something
+about them.  Everything here is for tables that are public anyway, or for eyes that may see the
+survey.
+
+    total variation of a w-way margin = sum over cells |share of real - share of synthetic| / 2
+
+It lies between 0 (the tables agree) and 1 (they share no cell), and is the largest difference in
+the share of any set of cells.  ``margin_errors`` takes it over all sets of w columns;
+``cell_recall`` and ``duplicates`` are two cheap looks at the joint table, which is too large to
+compare cell by cell.
+
+>>> import numpy as np
+>>> real = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
+>>> synthetic = np.array([[0, 0], [0, 0], [1, 1], [1, 1]])
+>>> margin_errors(real, synthetic, (2, 2), 1), margin_errors(real, synthetic, (2, 2), 2)
+(MarginErrors(mean=0.0, worst=0.0), MarginErrors(mean=0.5, worst=0.5))
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Integers = NDArray[np.int64]
+
+LARGEST_DENSE = 2**22
+"""Tables of more cells than this are compared through their occupied cells."""
+
+
+class MarginErrors(NamedTuple):
+    """Mean and worst total variation over all margins of one width."""
+
+    mean: float
+    worst: float
+
+
+def margin_errors(
+    real: Integers, synthetic: Integers, sizes: Sequence[int], ways: int
+) -> MarginErrors:
+    """Total variation over all margins of ``ways`` columns, exactly.
+
+    ``real``: (n, k) and ``synthetic``: (m, k) codes with 0 <= codes[:, a] < sizes[a], n and m
+    positive.
+    """
+    if not 1 <= ways <= len(sizes):
+        raise ValueError(f"ways must lie between 1 and the {len(sizes)} columns, not {ways}")
+    one, other = _columns(real, sizes, "real"), _columns(synthetic, sizes, "synthetic")
+    both = np.concatenate([one, other], axis=1)
+    weights = np.repeat(
+        [1.0 / one.shape[1], -1.0 / other.shape[1]], [one.shape[1], other.shape[1]]
+    )
+    errors = []
+    for chosen in combinations(range(len(sizes)), ways):
+        cells, count = _cells(both, chosen, sizes)
+        errors.append(np.abs(np.bincount(cells, weights, minlength=count)).sum() / 2)
+    return MarginErrors(float(np.mean(errors)), float(np.max(errors)))
+
+
+def cell_recall(real: Integers, synthetic: Integers, sizes: Sequence[int]) -> float:
+    """The share of real records whose whole row also stands in the synthetic table."""
+    everything = tuple(range(len(sizes)))
+    one, other = _columns(real, sizes, "real"), _columns(synthetic, sizes, "synthetic")
+    cells, _ = _cells(np.concatenate([one, other], axis=1), everything, sizes)
+    return float(np.isin(cells[: one.shape[1]], cells[one.shape[1] :]).mean())
+
+
+def duplicates(codes: Integers, sizes: Sequence[int]) -> float:
+    """The share of records that repeat an earlier record of the same table."""
+    columns = _columns(codes, sizes, "codes")
+    cells, _ = _cells(columns, tuple(range(len(sizes))), sizes)
+    return 1.0 - len(np.unique(cells)) / len(cells)
+
+
+def _columns(codes: Integers, sizes: Sequence[int], name: str) -> Integers:
+    """(k, n) columns of checked codes."""
+    table = np.asarray(codes)
+    if table.ndim != 2 or table.shape[1] != len(sizes) or len(table) == 0:
+        raise ValueError(f"{name} must have shape (rows, {len(sizes)}), not {table.shape}")
+    if np.any(table < 0) or np.any(table >= np.asarray(sizes)):
+        raise ValueError(f"{name} must hold codes between 0 and the size of their column minus one")
+    return np.ascontiguousarray(table.T, dtype=np.int64)
+
+
+def _cells(columns: Integers, chosen: Sequence[int], sizes: Sequence[int]) -> tuple[Integers, int]:
+    """(n,) cell numbers of records in the table of the chosen columns, and how many there are.
+
+    Row-major while the table is small; from there on cells are renumbered by those that occur, so
+    that no number exceeds the records times the size of one column.
+    """
+    cells, count = np.zeros(columns.shape[1], dtype=np.int64), 1
+    for column in chosen:
+        cells, count = cells * sizes[column] + columns[column], count * sizes[column]
+        if count > LARGEST_DENSE:
+            occupied, cells = np.unique(cells, return_inverse=True)
+            count = len(occupied)
+    return cells, count
+
+
+def number_of_margins(columns: int, ways: int) -> int:
+    """How many tables ``margin_errors`` compares."""
+    return math.comb(columns, ways)
