@@ -1,0 +1,223 @@
+"""How fast an audit comes near the truth, and whether it finds what it should.
+
+    python -m benchmarks.audit            one JSON line per mechanism
+    python -m benchmarks.audit --tables   what is found in wrong mechanisms and in right ones, as text
+
+A line tells the CPU seconds until a lower bound of 0.9 alpha at 95% confidence, the bound reached
+and the fresh draws of each side that it took; search, learning and all pairs of inputs included.
+The draws start at 2,000 and are doubled until the bound is reached (``reached``), and every attempt
+is paid for: the error of 5% is split over all attempts, as alpha-spending 5% / (i (i + 1)).
+
+Mechanisms, alpha = 1 unless stated, queries of sensitivity 1:
+
+    laplace               one query; exact noise in steps of 2**-16
+    laplace in floats     the same with numpy's floating point noise: its last digits leak
+    noisy max             index of the largest of 5 queries + Laplace noise of scale 2 / alpha
+    sparse vector, SVT1   Lyu, Su & Li (2017), Algorithm 1, 10 queries, 1 answer above threshold
+    sparse vector, SVT3   their Algorithm 3, which is wrong: it prints the noisy query that passed the
+                          threshold, and with it a limit on the noise of the threshold, and its
+                          noise is half of SVT1's.  Its loss grows with the number of queries; the
+                          line tells the seconds to a bound above alpha (``violation``)
+    randomised response   truth with probability e / (1 + e)
+    exponential mechanism 5 choices, utility of sensitivity 1
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpcore.audit import Audited, AuditResult, Simulated, audit_mechanism
+from dpcore.audit.draws import as_outputs
+from dpcore.budget import Budget
+from dpcore.sampling.discrete_laplace import discrete_laplace
+from dpcore.sampling.source import RandomSource, SeededSource
+
+Floats = NDArray[np.float64]
+
+FIRST, LAST = 2_000, 4_096_000
+QUERIES, BELOW = 10, -1000.0
+STEPS = 2**16
+
+
+@dataclass(frozen=True)
+class LatticeLaplace:
+    """One query of sensitivity 1 with exact Laplace noise, in whole steps."""
+
+    alpha: float
+    name = "laplace"
+
+    def draw(self, side: int, size: int, source: RandomSource) -> NDArray[np.int64]:
+        noise = discrete_laplace(Fraction(STEPS) / Fraction(self.alpha), size, source)
+        return as_outputs(noise + side * STEPS)
+
+    def scores(self) -> tuple[()]:
+        return ()
+
+
+def noisy_max(alpha: float) -> Callable[..., NDArray[np.int64]]:
+    """Index of the largest noisy query."""
+
+    def run(answers: Floats, size: int, generator: np.random.Generator) -> NDArray[np.int64]:
+        noisy = answers + generator.laplace(scale=2 / alpha, size=(size, len(answers)))
+        return np.asarray(noisy.argmax(axis=1))
+
+    return run
+
+
+def sparse_vector(alpha: float, noise: float, numeric: bool) -> Callable[..., Floats]:
+    """The first query above a noisy threshold: its place, or (``numeric``) its noisy value too.
+
+    Queries before it are BELOW, those after it absent; threshold 0, scale 2 / alpha; queries have
+    noise of scale ``noise`` / (alpha / 2).
+    """
+
+    def run(answers: Floats, size: int, generator: np.random.Generator) -> Floats:
+        threshold = generator.laplace(scale=2 / alpha, size=(size, 1))
+        shape = (size, len(answers))
+        noisy = answers + generator.laplace(scale=2 * noise / alpha, size=shape)
+        above = noisy >= threshold
+        passed = np.cumsum(above, axis=1)
+        outputs = np.where(above, noisy if numeric else 1.0, BELOW)
+        outputs[(passed > 1) | ((passed == 1) & ~above)] = np.nan
+        return outputs
+
+    return run
+
+
+def exponential(alpha: float) -> Callable[..., NDArray[np.int64]]:
+    """A choice with probability proportional to exp(alpha utility / 2)."""
+
+    def run(utilities: Floats, size: int, generator: np.random.Generator) -> NDArray[np.int64]:
+        weights = np.exp(alpha / 2 * (utilities - utilities.max()))
+        cuts = np.cumsum(weights / weights.sum())[:-1]
+        return np.searchsorted(cuts, generator.random(size), side="right")
+
+    return run
+
+
+def randomised_response(alpha: float) -> Callable[..., NDArray[np.int64]]:
+    """A bit that is true with probability e^alpha / (1 + e^alpha)."""
+
+    def run(bit: int, size: int, generator: np.random.Generator) -> NDArray[np.int64]:
+        honest = generator.random(size) < 1 / (1 + math.exp(-alpha))
+        return np.where(honest, bit, 1 - bit)
+
+    return run
+
+
+def answer_pairs(count: int) -> list[tuple[Floats, Floats]]:
+    """Answers to ``count`` queries on neighbouring tables, each at most 1 apart.
+
+    All move, one moves, one against the rest, halves against each other (patterns after Ding et
+    al. 2018), from a common level and with one query that lags behind the others.
+    """
+    one, rest = np.zeros(count), np.ones(count)
+    one[0], rest[0] = 1.0, 0.0
+    half = np.r_[np.zeros(count // 2), np.ones(count - count // 2)]
+    changes = [np.ones(count), one, rest, one - rest, half, 1 - 2 * half]
+    lagging = -8.0 * one
+    return [(start, start + change) for start in (np.zeros(count), lagging) for change in changes]
+
+
+def simulated(name: str, run: Callable[..., NDArray[np.generic]], count: int) -> list[Audited]:
+    """A mechanism on all pairs of answers."""
+    return [Simulated(name, pair, run) for pair in answer_pairs(count)]
+
+
+def mechanisms(alpha: float = 1.0) -> dict[str, list[Audited]]:
+    """Every benchmark mechanism with its pairs of neighbouring inputs."""
+    floats = Simulated("laplace in floats", (0.0, 1.0), _float_laplace(alpha))
+    svt1, svt3 = sparse_vector(alpha, 2, False), sparse_vector(alpha, 1, True)
+    return {
+        "laplace": [LatticeLaplace(alpha)],
+        "laplace in floats": [floats],
+        "noisy max": simulated("noisy max", noisy_max(alpha), 5),
+        "sparse vector, SVT1": simulated("SVT1", svt1, QUERIES),
+        "sparse vector, SVT3": simulated("SVT3", svt3, QUERIES),
+        "randomised response": [Simulated("response", (0, 1), randomised_response(alpha))],
+        "exponential mechanism": simulated("exponential", exponential(alpha), 5),
+    }
+
+
+def _float_laplace(alpha: float) -> Callable[..., Floats]:
+    def run(answer: float, size: int, generator: np.random.Generator) -> Floats:
+        return answer + generator.laplace(scale=1 / alpha, size=size)
+
+    return run
+
+
+@dataclass(frozen=True)
+class Reached:
+    """The last audit, and the CPU seconds of all attempts."""
+
+    result: AuditResult
+    seconds: float
+
+
+def until(
+    pairs: Sequence[Audited], alpha: float, goal: float, seed: int = 1, most: int = LAST
+) -> Reached:
+    """Audit with ever more draws until the lower bound passes the goal; all attempts count."""
+    source, draws, attempt = SeededSource(seed), FIRST, 1
+    start = time.process_time()
+    while True:
+        error = 0.05 / (attempt * (attempt + 1))
+        result = audit_mechanism(
+            pairs, Budget.of(Fraction(alpha)), draws, source, level=1 - error
+        )
+        if result.lower_bound > goal or 2 * draws > most:
+            return Reached(result, time.process_time() - start)
+        draws, attempt = 2 * draws, attempt + 1
+
+
+def line(name: str, alpha: float) -> dict[str, object]:
+    """One measurement."""
+    pairs = mechanisms(alpha)[name]
+    wrong = name in ("sparse vector, SVT3", "laplace in floats")
+    goal = alpha if wrong else 0.9 * alpha
+    reached = until(pairs, alpha, goal)
+    result = reached.result
+    return {
+        "mechanism": name,
+        "alpha": alpha,
+        "goal": "violation" if wrong else "0.9 alpha",
+        "reached": result.lower_bound > goal,
+        "cpu_seconds": round(reached.seconds, 3),
+        "lower_bound": round(result.lower_bound, 3),
+        "draws": result.draws,
+        "pair": result.pair,
+        "event": result.event,
+    }
+
+
+def main() -> None:
+    """Print the measurements, or the tables."""
+    parser = argparse.ArgumentParser(description="Measure the audits of dprelease.")
+    parser.add_argument("--tables", action="store_true", help="print the power and silence tables")
+    parser.add_argument("--repeats", type=int, default=40, help="repeats of each silent audit")
+    arguments = parser.parse_args()
+    if arguments.tables:
+        sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "dpcore" / "audit"))
+        import audit_gallery
+
+        print(audit_gallery.power_table())
+        print(audit_gallery.silence_table(arguments.repeats))
+        return
+    for name in mechanisms():
+        print(json.dumps(line(name, 1.0)), flush=True)
+    print(json.dumps(line("sparse vector, SVT3", 0.1)), flush=True)
+
+
+if __name__ == "__main__":
+    main()
