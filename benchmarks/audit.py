@@ -85,7 +85,9 @@ def sparse_vector(alpha: float, noise: float, numeric: bool) -> Callable[..., Fl
     def run(answers: Floats, size: int, generator: np.random.Generator) -> Floats:
         threshold = generator.laplace(scale=2 / alpha, size=(size, 1))
         shape = (size, len(answers))
-        noisy = answers + generator.laplace(scale=2 * noise / alpha, size=shape)
+        # Noise in whole steps: the digits of what is printed shall not be what gives it away.
+        exact = generator.laplace(scale=2 * noise / alpha, size=shape)
+        noisy = answers + np.rint(exact * STEPS) / STEPS
         above = noisy >= threshold
         passed = np.cumsum(above, axis=1)
         outputs = np.where(above, noisy if numeric else 1.0, BELOW)
@@ -122,12 +124,11 @@ def answer_pairs(count: int) -> list[tuple[Floats, Floats]]:
     All move, one moves, one against the rest, halves against each other (patterns after Ding et
     al. 2018), from a common level and with one query that lags behind the others.
     """
-    one, rest = np.zeros(count), np.ones(count)
-    one[0], rest[0] = 1.0, 0.0
-    half = np.r_[np.zeros(count // 2), np.ones(count - count // 2)]
-    changes = [np.ones(count), one, rest, one - rest, half, 1 - 2 * half]
-    lagging = -8.0 * one
-    return [(start, start + change) for start in (np.zeros(count), lagging) for change in changes]
+    first, last = np.eye(count)[0], np.eye(count)[-1]
+    half = np.repeat([0.0, 1.0], [count // 2, count - count // 2])
+    changes = [np.ones(count), first, 1 - first, 2 * first - 1, 2 * last - 1, half, 1 - 2 * half]
+    starts = [np.zeros(count), 4 * (1 - first), 4 * (1 - last)]
+    return [(start, start + change) for start in starts for change in changes]
 
 
 def simulated(name: str, run: Callable[..., NDArray[np.generic]], count: int) -> list[Audited]:
@@ -173,9 +174,7 @@ def until(
     start = time.process_time()
     while True:
         error = 0.05 / (attempt * (attempt + 1))
-        result = audit_mechanism(
-            pairs, Budget.of(Fraction(alpha)), draws, source, level=1 - error
-        )
+        result = audit_mechanism(pairs, Budget.of(Fraction(alpha)), draws, source, level=1 - error)
         if result.lower_bound > goal or 2 * draws > most:
             return Reached(result, time.process_time() - start)
         draws, attempt = 2 * draws, attempt + 1

@@ -20,7 +20,9 @@ INK, NOISE, RECORDS = "#1f3b57", "#c2571a", "#8fb3c9"
 def main(bundle: Path, picture: Path) -> None:
     """Draw three panels: counts with intervals, a density with its band, synthetic records."""
     figure, (counts, density, records) = plt.subplots(1, 3, figsize=(13, 3.8), dpi=110)
-    draw_counts(counts, pd.read_parquet(bundle / "tables" / "all-pairs.rate_marriage.affairs.parquet"))
+    draw_counts(
+        counts, pd.read_parquet(bundle / "tables" / "all-pairs.rate_marriage.affairs.parquet")
+    )
     draw_density(density, pd.read_parquet(bundle / "densities" / "affairs-density.parquet"))
     draw_records(records, pd.read_parquet(bundle / "microdata" / "respondents.parquet"))
     for axes in (counts, density, records):

@@ -53,9 +53,7 @@ def margin_errors(
         raise ValueError(f"ways must lie between 1 and the {len(sizes)} columns, not {ways}")
     one, other = _columns(real, sizes, "real"), _columns(synthetic, sizes, "synthetic")
     both = np.concatenate([one, other], axis=1)
-    weights = np.repeat(
-        [1.0 / one.shape[1], -1.0 / other.shape[1]], [one.shape[1], other.shape[1]]
-    )
+    weights = np.repeat([1.0 / one.shape[1], -1.0 / other.shape[1]], [one.shape[1], other.shape[1]])
     errors = []
     for chosen in combinations(range(len(sizes)), ways):
         cells, count = _cells(both, chosen, sizes)

@@ -193,12 +193,14 @@ def _ledger_argument(parser: argparse.ArgumentParser) -> None:
 
 
 def _overrides(options: argparse.Namespace) -> dict[str, Any]:
-    overrides = {}
+    from schemas.document import read_value
+
+    overrides: dict[str, Any] = {}
     for setting in options.set:
         place, separator, value = setting.partition("=")
         if not separator or not place:
             raise InputError(f"--set {setting}: write PLACE=VALUE, such as source=survey.parquet")
-        overrides[place] = value
+        overrides[place] = value if place == "source" else read_value(value)
     return overrides
 
 

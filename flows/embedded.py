@@ -7,6 +7,7 @@ as the process.  Where an API is configured (PREFECT_API_URL, or a Prefect profi
 used and nothing is started.
 """
 
+import logging
 import os
 import secrets
 import threading
@@ -76,5 +77,11 @@ def _served() -> Iterator[str]:
         port = server.servers[0].sockets[0].getsockname()[1]
         yield f"http://127.0.0.1:{port}/api"
     finally:
+        for chatty in (
+            "sqlalchemy",
+            "aiosqlite",
+            "asyncio",
+        ):  # cancelled work is no news at the end
+            logging.getLogger(chatty).setLevel(logging.CRITICAL)
         server.should_exit = True
         thread.join(timeout=10)

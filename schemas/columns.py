@@ -128,6 +128,6 @@ def _check_edges(edges: list[float], lower: float, upper: float) -> None:
         raise ValueError("edges must ascend, two of them at least")
     if edges[0] != lower or edges[-1] != upper:
         raise ValueError(
-            f"edges must begin at {lower:g} and end at {upper:g}, so that every value has a bin"
+            f"edges must begin at {lower!r} and end at {upper!r}, so that every value has a bin"
             " (for whole numbers the end is the largest value plus one)"
         )

@@ -25,6 +25,8 @@ class _StrictLoader(yaml.SafeLoader):
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen = set()
         for key_node, _ in node.value:
+            if key_node.tag == "tag:yaml.org,2002:merge":
+                continue
             key = self.construct_object(key_node, deep=True)
             if key in seen:
                 line = key_node.start_mark.line + 1
@@ -54,6 +56,14 @@ def read_yaml(path: Path) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise PlanError(f"{path}: must hold a mapping of keys at its top level")
     return document
+
+
+def read_value(text: str) -> Any:
+    """One value as YAML reads it: a number, a list, otherwise the text itself."""
+    try:
+        return yaml.load(text, Loader=_StrictLoader)
+    except (yaml.YAMLError, PlanError, TypeError):
+        return text
 
 
 def explain_errors(error: ValidationError, document: Any) -> str:

@@ -213,13 +213,15 @@ def _beside(plan_path: Path, source: str | TableSource) -> str | TableSource:
 
 
 def _set(document: dict[str, Any], place: str, value: Any) -> None:
-    *parents, last = place.split(".")
+    """Replace the value at a dotted place; positions in a list are numbers."""
+    *parents, last = (int(part) if part.isdigit() else part for part in place.split("."))
     node: Any = document
-    for part in parents:
-        node = node.get(part) if isinstance(node, dict) else None
-    if not isinstance(node, dict) or (last not in node and last not in Plan.model_fields):
-        raise PlanError(f"--set {place}: the plan has no such place")
-    node[last] = value
+    try:
+        for part in parents:
+            node = node[part]
+        node[last] = value  # a key that no plan has is refused with the rest of the document
+    except (KeyError, IndexError, TypeError):
+        raise PlanError(f"--set {place}: the plan has no such place") from None
 
 
 def _refuse_twice(place: str, names: list[str]) -> None:

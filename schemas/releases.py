@@ -69,7 +69,7 @@ class HistogramSection(_ReleaseSection):
 
     @property
     def title(self) -> str:
-        return " x ".join(self.columns)
+        return _listed(self.columns, " x ")
 
 
 class MarginsSection(_ReleaseSection):
@@ -116,15 +116,15 @@ class MarginsSection(_ReleaseSection):
         for i, names in enumerate(self.sets):
             unknown = [name for name in names if name not in self.columns]
             if unknown or not names or len(set(names)) != len(names):
-                raise ValueError(f"sets[{i}]: must hold distinct names from columns")
+                raise ValueError(f"sets[{i}]: {names} must be distinct names from columns")
             positions.append(tuple(sorted(self.columns.index(name) for name in names)))
         if len(set(positions)) != len(positions) or not positions:
-            raise ValueError("sets: must hold distinct sets, one at least")
+            raise ValueError("sets: one at least, and none twice")
         return tuple(positions)
 
     @property
     def title(self) -> str:
-        return ", ".join(self.columns)
+        return _listed(self.columns, ", ")
 
 
 class DensitySection(_ReleaseSection):
@@ -151,7 +151,7 @@ class DensitySection(_ReleaseSection):
 
     @property
     def title(self) -> str:
-        return " x ".join(self.columns)
+        return _listed(self.columns, " x ")
 
 
 class Label(Section):
@@ -225,13 +225,19 @@ class ClassifierSection(_ReleaseSection):
 
     @property
     def title(self) -> str:
-        return f"{self.label.column} from {', '.join(self.features)}"
+        return f"{self.label.column} from {_listed(self.features, ', ')}"
 
 
 ReleaseSection = Annotated[
     HistogramSection | MarginsSection | DensitySection | ClassifierSection,
     Field(discriminator="kind"),
 ]
+
+
+def _listed(names: list[str], between: str) -> str:
+    """Names in a line, a long list cut short: titles are read in tables and task lists."""
+    shown = names if len(names) <= 6 else [*names[:4], f"and {len(names) - 4} more"]
+    return between.join(shown)
 
 
 def _column(columns: Columns, name: str, place: str = "columns") -> Column:

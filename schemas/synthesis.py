@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field, StrictInt, StrictStr
 
@@ -18,10 +18,10 @@ class Synthesis(Section):
     name: Name = Field(description="Names the synthetic table.")
     from_: Name = Field(alias="from", description="The release that the records are drawn from.")
     rows: StrictInt = Field(ge=0, le=2**31, description="How many records; a public choice.")
-    tree: list[tuple[StrictStr, StrictStr]] | None = Field(
+    tree: list[tuple[StrictStr, StrictStr]] | Literal["auto"] | None = Field(
         default=None,
-        description="For margins: edges of a spanning tree that the records follow. Without it, "
-        "records are fitted to all tables at once.",
+        description="For margins: edges of a spanning tree that the records follow, or auto for "
+        "the tree that the noisy tables suggest. Without it, records are fitted to all tables.",
     )
 
     def check(self, place: str, sections: Mapping[str, Any]) -> None:
@@ -35,13 +35,15 @@ class Synthesis(Section):
             return
         if section.kind != "margins":
             raise ValueError(f"{place}.tree: only records from margins follow a tree")
-        for a, b in self.tree:
+        for a, b in self.tree if isinstance(self.tree, list) else ():
             if a not in section.columns or b not in section.columns or a == b:
                 raise ValueError(f"{place}.tree: {a!r} - {b!r} are not two columns of the margins")
 
     def sampler(self, release: Release) -> Samplable:
         """The release, told how its records are to be drawn."""
-        if isinstance(release, Margins) and self.tree is not None:
+        if isinstance(release, Margins) and isinstance(self.tree, str):
+            release = replace(release, tree="auto")
+        elif isinstance(release, Margins) and isinstance(self.tree, list):
             position = release.domain.names.index
             edges = tuple((position(a), position(b)) for a, b in self.tree)
             release = replace(release, tree=edges)

@@ -21,22 +21,23 @@ def charges_of(plan: Plan) -> Mapping[str, Charge]:
 
 @step("check budget")
 def check_budget(plan: Plan, release_id: str, published: Path) -> None:
-    """Refuse what the ledger would refuse, before any private value is read.
+    """Refuse what the ledger would refuse, before any private value is read; write nothing.
 
-    A dataset that the ledger has never heard of is granted what the plan says, once; from then on
-    the ledger's word counts, and a plan that claims more is refused.  A ledger that knows nothing of
-    a dataset of which bundles lie in ``published`` has been lost, or is the wrong one.
+    A ledger that knows nothing of a dataset of which bundles lie in ``published`` has been lost, or
+    is the wrong one.
     """
     ledger = Ledger(ledger_url())
     granted = plan.budget.granted.budget
-    if ledger.granted(plan.dataset) is None and any(published.glob(f"*/{MANIFEST}")):
-        raise LedgerError(
-            f"{published} holds bundles of {plan.dataset}, but the ledger has never heard of it: the"
-            " ledger was lost, or is another one. Restore it, or name the right one with --ledger"
-        )
-    ledger.first_grant(plan.dataset, granted, who="release plan", why="first use of the dataset")
     known = ledger.granted(plan.dataset)
-    if known is None or not known.covers(granted):
+    if known is None:
+        if any(published.glob(f"*/{MANIFEST}")):
+            raise LedgerError(
+                f"{published} holds bundles of {plan.dataset}, but the ledger has never heard of it:"
+                " the ledger was lost, or is another one. Restore it, or name the right one with"
+                " --ledger"
+            )
+        return  # the plan's own grant, which its request cannot exceed, is recorded with the charge
+    if not known.covers(granted):
         raise BudgetError(
             f"budget.granted: the plan says that {plan.dataset} was granted {granted}, but the"
             f" ledger says {known}; correct the plan, or grant the difference with"
@@ -47,8 +48,14 @@ def check_budget(plan: Plan, release_id: str, published: Path) -> None:
 
 @step("reserve budget")
 def reserve_budget(plan: Plan, release_id: str) -> None:
-    """Charge the whole release in one transaction; what was charged before stays as it is."""
+    """Charge the whole release in one transaction; what was charged before stays as it is.
+
+    A dataset that the ledger has never heard of is first granted what the plan says, once; from then
+    on the ledger's word counts.
+    """
     ledger = Ledger(ledger_url())
+    granted = plan.budget.granted.budget
+    ledger.first_grant(plan.dataset, granted, who="release plan", why="first use of the dataset")
     ledger.reserve(plan.dataset, release_id, plan.digest, charges_of(plan))
 
 

@@ -29,7 +29,8 @@ def write_table(
         pa.field(name, array.type, metadata={"description": descriptions[name]})
         for name, array in zip(columns, arrays, strict=True)
     ]
-    table = pa.table(arrays, schema=pa.schema(fields, metadata=dict(about)))
+    table = pa.table(arrays, schema=pa.schema(fields))
+    table = table.replace_schema_metadata(dict(about) | {"pandas": _for_pandas(table)})
     (root / path).parent.mkdir(parents=True, exist_ok=True)
     pq.write_table(table, root / path, compression="zstd")
     return TableFile(
@@ -43,6 +44,18 @@ def write_table(
 def arrow_types(schema: pa.Schema) -> dict[str, str]:
     """Column names and Arrow types as text, in order."""
     return {field.name: str(field.type) for field in schema}
+
+
+def _for_pandas(table: pa.Table) -> bytes:
+    """Metadata by which pandas reads whole numbers with nulls as Int64, not as floats."""
+    whole = [
+        field.name
+        for field in table.schema
+        if field.type == pa.int64() and table[field.name].null_count
+    ]
+    frame = table.slice(0, 0).to_pandas().astype(dict.fromkeys(whole, "Int64"))
+    metadata: bytes = pa.Schema.from_pandas(frame, preserve_index=False).metadata[b"pandas"]
+    return metadata
 
 
 def _arrow(values: NDArray[Any]) -> pa.Array:

@@ -89,7 +89,11 @@ class Histogram(Release):
                 + ("" if self.thresholded else ", so that the table adds up to the rows"),
             },
         )
-        facts: dict[str, object] = {"cells": self.domain.size, "rows_published": len(cells)}
+        facts: dict[str, object] = {
+            "cells": self.domain.size,
+            "cells_published": len(cells),
+            "records_counted": int(self.counts(noisy).sum()),
+        }
         if isinstance(self.mechanism, ThresholdedLaplace):
             facts["threshold"] = self.mechanism.threshold
             facts["absent_cells"] = (
@@ -122,10 +126,13 @@ class Histogram(Release):
                     self.domain.size * passing,
                 ),
             )
+        expected = self.domain.size * mean_absolute
         return (
             *statements,
             ErrorStatement(
-                "expected L1 error of the table", self.domain.size * mean_absolute, "noisy_count"
+                "expected L1 error of the table",
+                expected,
+                f"noisy_count; {expected / self.rows:.1%} of rows",
             ),
         )
 

@@ -68,9 +68,7 @@ def test_a_budget_that_does_not_suffice_exits_with_3(prefect, plan_path, ledger,
     assert code == 0
     assert "would be refused" in out
     grant = ("--alpha", "2", "--who", "the board", "--why", "a second year")
-    code, out, _ = dprelease(
-        "ledger", "grant", "survey", *grant, "--ledger", ledger, capsys=capsys
-    )
+    code, out, _ = dprelease("ledger", "grant", "survey", *grant, "--ledger", ledger, capsys=capsys)
     assert (code, out) == (0, "survey: granted alpha = 12, beta = 1e-05, gamma = 0 in all\n")
     assert dprelease("run", plan_path, *arguments, capsys=capsys)[0] == 0
 
@@ -79,10 +77,11 @@ def test_a_budget_that_does_not_suffice_exits_with_3(prefect, plan_path, ledger,
     ("arguments", "says"),
     [
         (("run", "nowhere.yaml"), "cannot be read"),
-        (("run", "PLAN", "--set", "sauce=x"), "no such place"),
+        (("run", "PLAN", "--set", "sauce=x"), "sauce: unknown key"),
         (("run", "PLAN", "--set", "source"), "PLACE=VALUE"),
         (("run", "PLAN", "--release-id", "../r"), "release id"),
-        (("run", "PLAN", "--set", "rows=12"), "rows"),
+        (("run", "PLAN", "--set", "rows=many"), "rows"),
+        (("run", "PLAN", "--set", "releases.9.weight=2"), "no such place"),
         (("explain", "nowhere.yaml"), "cannot be read"),
         (("ledger", "show"), "no ledger yet"),
         (("ledger", "grant", "d", "--alpha", "x", "--who", "a", "--why", "b"), "decimal"),
@@ -115,7 +114,7 @@ def test_the_wrong_number_of_rows_is_refused_without_telling_the_right_one(
     prefect, plan_path, plan_document, ledger, capsys
 ):
     write_plan(plan_path.parent, plan_document | {"rows": 401})
-    arguments = ("--ledger", ledger, "--out", plan_path.parent)
+    arguments = ("--ledger", ledger, "--out", plan_path.parent, "--release-id", "r1")
     code, _, err = dprelease("run", plan_path, *arguments, capsys=capsys)
     assert code == 2
     assert "rows" in err

@@ -48,9 +48,7 @@ def test_a_refused_table_leaves_no_value_behind(
     assert occurrences(own_home, *needles) == []
 
 
-def test_an_unforeseen_failure_is_told_without_its_text(
-    prefect, plan_path, own_home, monkeypatch
-):
+def test_an_unforeseen_failure_is_told_without_its_text(prefect, plan_path, own_home, monkeypatch):
     from flows.release import release
 
     def stumble(*_: object) -> None:

@@ -53,7 +53,11 @@ def test_only_mechanisms_that_spend_beta_get_a_share_of_it(plan_path):
         (("budget", "requested", "beta"), "0", "spends beta"),
         (("budget", "requested", "gamma"), "0.1", "requested is more than granted"),
         (("releases", 0, "weight"), 0, "releases[0]: weight: must be positive"),
-        (("releases", 0, "columns"), ["sex", "age", "age"], "releases[0].columns: a column appears"),
+        (
+            ("releases", 0, "columns"),
+            ["sex", "age", "age"],
+            "releases[0].columns: a column appears",
+        ),
         (("releases", 0, "columns"), ["sex", "shoe"], "declares no column 'shoe'"),
         (("releases", 0, "mechanism"), "magic", "releases[0].mechanism"),
         (("releases", 0, "bins"), {"age": 7}, "releases[0].bins.age"),
@@ -118,6 +122,15 @@ def test_a_key_that_stands_twice_is_refused(tmp_path):
         load_plan(path)
 
 
+def test_yaml_anchors_and_merges_are_understood(tmp_path, plan_document):
+    path = write_plan(tmp_path, plan_document)
+    text = path.read_text().replace(
+        "  children:\n    type: integer\n", "  children:\n    <<: *whole\n"
+    )
+    path.write_text(text.replace("  age:\n    type: integer", "  age: &whole\n    type: integer"))
+    assert load_plan(path).columns["children"].bounds == (0, 6)
+
+
 @pytest.mark.parametrize("text", ["a: [", "- 1", "", "a: !!python/object:os.system x", "\x00"])
 def test_what_is_no_plan_gets_one_clear_error(tmp_path, text):
     path = tmp_path / "plan.yaml"
@@ -151,7 +164,8 @@ def test_overrides_replace_what_the_plan_has_and_add_nothing(plan_path):
     plan = load_plan(plan_path, {"source": "x.csv", "budget.requested.alpha": "1"})
     assert plan.source == "x.csv"
     assert plan.budget.requested.alpha == 1
-    with pytest.raises(PlanError, match="no such place"):
+    assert load_plan(plan_path, {"releases.0.weight": 2}).releases[0].weight == 2
+    with pytest.raises(PlanError, match=r"budget\.wanted: unknown key"):
         load_plan(plan_path, {"budget.wanted": "1"})
     with pytest.raises(PlanError, match="no such place"):
         load_plan(plan_path, {"rows.x": "1"})
