@@ -27,6 +27,7 @@ Name = Annotated[
 ]
 Columns = Mapping[str, Column]
 Edges = list[float] | StrictInt
+Width = Annotated[float, Field(gt=0.01, le=100)]
 
 
 class _ReleaseSection(Section):
@@ -143,11 +144,9 @@ class DensitySection(_ReleaseSection):
 
     def build(self, columns: Columns, rows: int, share: Budget) -> Release:
         domain = _domain([_column(columns, name).axis(name) for name in self.columns])
-        widths = self.bandwidth if isinstance(self.bandwidth, list) else [self.bandwidth]
-        if len(widths) == 1:
-            widths = widths * len(self.columns)
         kind = SpectralDensity if self.spends_beta else BinnedDensity
-        return kind(self.name, domain, rows, share, tuple(widths))
+        widths = _one_each(self.bandwidth, self.columns)
+        return kind(self.name, domain, rows, share, widths)
 
     @property
     def title(self) -> str:
@@ -192,8 +191,9 @@ class ClassifierSection(_ReleaseSection):
     kind: Literal["classifier"]
     features: list[StrictStr] = Field(min_length=1, max_length=20)
     label: Label
-    bandwidth: float = Field(
-        gt=0.01, le=100, description="Of the Gaussian kernel, features scaled to [0, 1]."
+    bandwidth: Width | list[Width] = Field(
+        description="Of the Gaussian kernel, numbers scaled to [0, 1] and different categories at "
+        "distance 1: one for all features, or one for each.",
     )
     regularisation: float = Field(
         gt=0, le=1, description="lambda in mean hinge loss + lambda ||f||^2; less noise if larger."
@@ -218,7 +218,7 @@ class ClassifierSection(_ReleaseSection):
             rows,
             share,
             signs,
-            self.bandwidth,
+            _one_each(self.bandwidth, self.features),
             self.regularisation,
             self.frequencies,
         )
@@ -232,6 +232,11 @@ ReleaseSection = Annotated[
     HistogramSection | MarginsSection | DensitySection | ClassifierSection,
     Field(discriminator="kind"),
 ]
+
+
+def _one_each(value: float | list[float], columns: list[str]) -> tuple[float, ...]:
+    """One number for each column: a list as it is, a single number for all."""
+    return tuple(value) if isinstance(value, list) else (value,) * len(columns)
 
 
 def _listed(names: list[str], between: str) -> str:

@@ -33,6 +33,6 @@ def draw(
     if charge is None or charge.state is not State.RESERVED:
         raise LedgerError(f"{name}: nothing is reserved for this release, so nothing may be read")
     release = plan.built[name]
-    exact = release.statistic(tally(database, release.domain))
+    exact = release.statistic(tally(database, release.domain, plan.rows))
     noisy = perturb(exact, release.mechanism, charge.budget, source or SystemSource())
     ledger.commit(plan.dataset, release_id, name, noisy)

@@ -100,9 +100,9 @@ def plan_document() -> dict:
              mechanism: spectral-gaussian}
           - name: rich
             kind: classifier
-            features: [age, children]
+            features: [age, children, sex]
             label: {column: income, at_least: 2000}
-            bandwidth: 0.5
+            bandwidth: [0.5, 0.5, 1]
             regularisation: 0.1
             frequencies: 32
         synthesis:

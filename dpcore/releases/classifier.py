@@ -7,9 +7,12 @@ space its weight vector moves by at most kappa/(lambda n) when one record is rep
 h).  Isotropic Gaussian noise on the weights is Gaussian-process noise with the kernel as
 covariance: the decision function has the same standard error everywhere.
 
-The decision function of x, features scaled to [0, 1], is
+The decision function of x, numbers scaled to [0, 1], is
 
     f(x) = sum over k of  cos_k cos(<w_k, x>) + sin_k sin(<w_k, x>)
+
+A feature of text categories has one coordinate per category, 1/sqrt(2) for the record's own and 0
+for the others, so that two different categories lie at distance 1.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcore.domain import Axis, Bins, Categories, Tally
+from dpcore.domain import Axis, Bins, Categories, Grid, Tally
 from dpcore.lattice import Lattice
 from dpcore.machines.features import KAPPA, FourierFeatures
 from dpcore.machines.svm import hinge_sensitivity, train_svm
@@ -31,20 +34,23 @@ from dpcore.statistic import Exact, Noisy
 Floats = NDArray[np.float64]
 
 LARGEST_AXIS = 2**24
-"""The most values that a feature may have."""
+"""The most values that a numeric feature may have."""
+
+MOST_CATEGORIES = 64
+"""The most categories of a text feature: each is a dimension of the kernel's space."""
 
 
 @dataclass(frozen=True)
 class Classifier(Release):
     """The last axis of the domain is the label, the others are features.
 
-    ``signs``: +1 or -1 for each code of the label; ``bandwidth``: of the Gaussian kernel, features
-    scaled to [0, 1]; ``regularisation``: lambda in  mean hinge loss + lambda ||f||^2;
+    ``signs``: +1 or -1 for each code of the label; ``bandwidths``: of the Gaussian kernel, one per
+    feature, features scaled to [0, 1]; ``regularisation``: lambda in  mean hinge loss + lambda ||f||^2;
     ``frequencies``: half the dimension of the feature space.
     """
 
     signs: tuple[int, ...] = ()
-    bandwidth: float = 0.5
+    bandwidths: tuple[float, ...] = ()
     regularisation: float = 0.01
     frequencies: int = 256
 
@@ -56,6 +62,8 @@ class Classifier(Release):
                 )
         for axis in self.feature_axes:
             scaled_positions(axis)
+        if len(self.bandwidths) != len(self.feature_axes):
+            raise ValueError("bandwidth: one number, or one for each feature")
 
     @property
     def feature_axes(self) -> tuple[Axis, ...]:
@@ -64,7 +72,12 @@ class Classifier(Release):
     @cached_property
     def features(self) -> FourierFeatures:
         """The public feature map."""
-        return FourierFeatures(len(self.feature_axes), self.bandwidth, self.frequencies)
+        widths = [
+            width
+            for axis, width in zip(self.feature_axes, self.bandwidths, strict=True)
+            for _ in coordinate_names(axis)
+        ]
+        return FourierFeatures(len(widths), tuple(widths), self.frequencies)
 
     @cached_property
     def lattice(self) -> Lattice:
@@ -108,14 +121,14 @@ class Classifier(Release):
 
     def publish(self, noisy: Noisy) -> Published:
         weights = self.weights(noisy) / np.sqrt(self.frequencies)
-        names = [axis.name for axis in self.feature_axes]
+        names = [name for axis in self.feature_axes for name in coordinate_names(axis)]
         matrix = self.features.frequencies_matrix()
         table = Table(
             "classifiers",
             self.name,
             {f"w_{name}": matrix[:, i] for i, name in enumerate(names)}
             | {"cos": weights[: self.frequencies], "sin": weights[self.frequencies :]},
-            {f"w_{name}": f"Frequency along {name}, scaled to [0, 1]" for name in names}
+            {f"w_{name}": f"Frequency along the coordinate {name}" for name in names}
             | {
                 "cos": "Noisy coefficient of the cosine of <w, x>",
                 "sin": "Noisy coefficient of the sine of <w, x>",
@@ -123,9 +136,11 @@ class Classifier(Release):
         )
         facts = {
             "decision": "f(x) = sum of cos * cos(<w, x>) + sin * sin(<w, x>); positive where f > 0",
-            "features": {axis.name: _scaling(axis) for axis in self.feature_axes},
+            "coordinates": {axis.name: _coordinates(axis) for axis in self.feature_axes},
             "label": self.domain.names[-1],
-            "kernel_bandwidth": self.bandwidth,
+            "kernel_bandwidths": dict(
+                zip((axis.name for axis in self.feature_axes), self.bandwidths, strict=True)
+            ),
             "regularisation": self.regularisation,
             "decision_standard_error": self.decision_stddev,
         }
@@ -140,24 +155,47 @@ class Classifier(Release):
 
 
 def scaled_positions(axis: Axis) -> Floats:
-    """(size,) positions of an axis's codes on [0, 1]; ``ValueError`` where they have no order."""
-    if isinstance(axis, Categories):
-        if not all(isinstance(c, int | float) and not isinstance(c, bool) for c in axis.categories):
-            raise ValueError(f"features: the categories of {axis.name} are not numbers")
-        lower, width = _scaling(axis)
-        return (np.asarray(axis.categories, dtype=np.float64) - lower) / width
+    """Where each code of an axis lies: (size,) on [0, 1], or (size, size) for text categories.
+
+    Raises ``ValueError`` where a feature cannot be made of the axis.
+    """
     if isinstance(axis, Bins):
         raise ValueError(f"features: {axis.name} is binned; a kernel needs its values")
-    if axis.size > LARGEST_AXIS:
+    if axis.size > (LARGEST_AXIS if _ordered(axis) else MOST_CATEGORIES):
         raise ValueError(f"features: {axis.name} has {axis.size:.3g} values, which are too many")
-    return (np.arange(axis.size) + 0.5) / axis.size
+    if isinstance(axis, Grid):
+        return (np.arange(axis.size) + 0.5) / axis.size
+    if not _ordered(axis):
+        return np.asarray(np.eye(axis.size) / np.sqrt(2))
+    lower, width = _scaling(axis)
+    return np.asarray((np.asarray(axis.categories, dtype=np.float64) - lower) / width)
 
 
-def _scaling(axis: Axis) -> list[float]:
-    """[lower, width]: a value v of the column is scaled to (v - lower) / width."""
+def coordinate_names(axis: Axis) -> list[str]:
+    """The coordinates that a feature has in the kernel's space."""
+    if isinstance(axis, Categories) and not _ordered(axis):
+        return [f"{axis.name}={category}" for category in axis.categories]
+    return [axis.name]
+
+
+def _ordered(axis: Axis) -> bool:
+    return not isinstance(axis, Categories) or all(
+        isinstance(c, int | float) and not isinstance(c, bool) for c in axis.categories
+    )
+
+
+def _coordinates(axis: Axis) -> dict[str, object]:
+    if _ordered(axis):
+        lower, width = _scaling(axis)
+        return {"lower": lower, "width": width, "rule": "(value - lower) / width"}
+    return {"names": coordinate_names(axis), "rule": "1/sqrt(2) for the category, 0 for others"}
+
+
+def _scaling(axis: Axis) -> tuple[float, float]:
+    """(lower, width): a value v of the column is scaled to (v - lower) / width."""
     if isinstance(axis, Categories):
         values = [float(c) for c in axis.categories]
-        return [min(values), (max(values) - min(values)) or 1.0]
+        return min(values), (max(values) - min(values)) or 1.0
     if axis.integer:  # whole number v sits at the middle of [v, v + 1)
-        return [axis.lower - 0.5, axis.upper - axis.lower]
-    return [axis.lower, axis.upper - axis.lower]
+        return axis.lower - 0.5, axis.upper - axis.lower
+    return axis.lower, axis.upper - axis.lower

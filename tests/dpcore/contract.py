@@ -86,7 +86,7 @@ CASES: dict[str, Case] = {
         BinnedDensity("b2", SQUARE, 2, PURE, (0.5, 0.6)), (0, 0), (0, 29), 1.0
     ),
     "classifier": Case(
-        Classifier("c", LABELLED, 2, APPROXIMATE, (-1, 1), 0.5, 0.5, 4), (2, 4), (2, 5), 0.985
+        Classifier("c", LABELLED, 2, APPROXIMATE, (-1, 1), (0.5,), 0.5, 4), (2, 4), (2, 5), 0.985
     ),
 }
 

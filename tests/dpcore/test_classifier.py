@@ -1,6 +1,7 @@
 """The private kernel machine: where its sensitivity is sharp, and what is published of it."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from dpcore.budget import Budget
 from dpcore.domain import Bins, Categories, Domain, Grid
 from dpcore.privacy_line import perturb
-from dpcore.releases.classifier import Classifier, scaled_positions
+from dpcore.releases.classifier import Classifier, coordinate_names, scaled_positions
 from dpcore.sampling.source import SeededSource
 from dpcore.statistic import Noisy
 from tests.dpcore.contract import grid, opened, repeated_draws, tally_of
@@ -22,7 +23,7 @@ SIGNS = (-1, 1, 1)
 
 
 def classifier(rows: int = 300, regularisation: float = 0.1, **rest: object) -> Classifier:
-    return Classifier("c", DOMAIN, rows, SHARE, SIGNS, 0.5, regularisation, 16, **rest)
+    return Classifier("c", DOMAIN, rows, SHARE, SIGNS, (0.5, 0.5), regularisation, 16, **rest)
 
 
 def records(rows: int = 300) -> np.ndarray:
@@ -72,6 +73,25 @@ def test_a_machine_that_can_tell_more_labels_than_two_merges_them_by_sign():
     assert moved(release, np.array([yes, yes]), np.array([no, no])) > 0.3
 
 
+def test_equal_records_weigh_as_often_as_they_occur():
+    yes, no, far = DOMAIN.pack(np.array([[10, 1, 1], [10, 1, 0], [60, 3, 1]]))
+    point = np.column_stack([scaled_positions(AGE)[[10]], scaled_positions(SIZE)[[1]]])
+
+    def decision(table: list[int], rows: int, signs: tuple = SIGNS) -> float:
+        release = replace(classifier(rows=rows, regularisation=0.5), signs=signs)
+        trained = Noisy(opened(release, tally_of(DOMAIN, np.array(table))))
+        return float(release.decide(trained, point)[0])
+
+    # All margins are active, so f is the mean of y K(x, .) over the records, by hand.
+    assert decision([yes, no], 2) == pytest.approx(0, abs=0.01)
+    assert decision([yes, yes, yes, no], 4) == pytest.approx(0.5, abs=0.01)
+    assert decision([yes, no, no, no, no], 5) == pytest.approx(-0.6, abs=0.01)
+    once, thrice = decision([yes, no, far], 3), decision([yes, no, far] * 3, 9)
+    assert once == pytest.approx(thrice, abs=0.01)
+    assert abs(once) > 0.02
+    assert decision([yes, yes, yes, no], 4, (1, -1, -1)) == pytest.approx(-0.5, abs=0.01)
+
+
 def test_the_noise_in_a_decision_has_the_stated_standard_error_everywhere():
     release = classifier()
     tally = tally_of(DOMAIN, records())
@@ -96,8 +116,8 @@ def test_the_published_function_can_be_evaluated_from_its_table_alone():
     ages, sizes = np.array([18.0, 40.0, 89.0]), np.array([5.0, 1.0, 3.0])
     scaled = []
     for values, name in ((ages, "age"), (sizes, "size")):
-        lower, width = facts["features"][name]
-        scaled.append((values - lower) / width)
+        place = facts["coordinates"][name]
+        scaled.append((values - place["lower"]) / place["width"])
     phases = np.outer(scaled[0], columns["w_age"]) + np.outer(scaled[1], columns["w_size"])
     f = np.cos(phases) @ columns["cos"] + np.sin(phases) @ columns["sin"]
     codes = np.array([[0, 3], [22, 0], [71, 2]])
@@ -112,7 +132,9 @@ def test_the_published_function_can_be_evaluated_from_its_table_alone():
 
 def test_a_machine_with_little_noise_predicts_the_label():
     table = np.repeat(records(), 300)
-    release = Classifier("c", DOMAIN, len(table), Budget.of("8", "1e-3"), SIGNS, 0.5, 0.01, 16)
+    release = Classifier(
+        "c", DOMAIN, len(table), Budget.of("8", "1e-3"), SIGNS, (0.5, 0.5), 0.01, 16
+    )
     exact = release.statistic(tally_of(DOMAIN, table))
     noisy = perturb(exact, release.mechanism, release.share, SeededSource(2))
     codes = DOMAIN.unpack(table)
@@ -129,6 +151,13 @@ def test_positions_are_cell_centres_and_categories_in_proportion():
     assert scaled_positions(Categories("one", (7,))).tolist() == [0]
 
 
+def test_text_categories_lie_at_distance_one():
+    places = scaled_positions(Categories("region", ("north", "south", "east")))
+    apart = np.linalg.norm(places[:, None] - places[None, :], axis=2)
+    np.testing.assert_allclose(apart, 1 - np.eye(3))
+    assert coordinate_names(Categories("owner", (False, True))) == ["owner=False", "owner=True"]
+
+
 def test_one_record_and_an_empty_table_train_a_machine():
     release = classifier(rows=1)
     for table in ([5], []):
@@ -141,8 +170,7 @@ def test_one_record_and_an_empty_table_train_a_machine():
 @pytest.mark.parametrize(
     ("feature", "text"),
     [
-        (Categories("c", ("a", "b")), "not numbers"),
-        (Categories("c", (True, False)), "not numbers"),
+        (Categories("c", tuple(f"c{i}" for i in range(65))), "too many"),
         (Categories("c", (1, 2), nullable=True), "has nulls"),
         (Bins("c", (0.0, 1.0, 2.0)), "is binned"),
         (Grid("c", 0.0, 1.0, 2**24 + 1), "too many"),

@@ -10,6 +10,7 @@ import pytest
 from dpcore.budget import Budget
 from dpcore.errors import PrivacyLineError
 from dpcore.events import GaussianEvent, LaplaceEvent
+from dpcore.mechanisms import additive
 from dpcore.privacy_line import perturb
 from dpcore.releases.base import Release, Samplable
 from dpcore.releases.histogram import Histogram
@@ -48,7 +49,11 @@ def test_every_release_and_every_mechanism_of_dpcore_is_registered():
     assert {type(case.release.mechanism) for case in CASES.values()} == concrete_mechanisms()
 
 
-def test_a_release_that_is_not_registered_is_noticed():
+def test_a_release_or_mechanism_that_is_not_registered_is_noticed(monkeypatch: pytest.MonkeyPatch):
+    unpriced = type("Unpriced", (additive.DiscreteLaplace,), {})
+    monkeypatch.setattr(additive, "Unpriced", unpriced, raising=False)
+    assert unpriced in concrete_mechanisms()
+
     forgotten = type("Forgotten", (Histogram,), {"__module__": "dpcore.releases.forgotten"})
     assert forgotten in concrete_releases()
     del forgotten

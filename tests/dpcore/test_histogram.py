@@ -1,6 +1,7 @@
 """Histograms, dense and thresholded: laws, stated errors, and the records that follow."""
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -88,6 +89,19 @@ def test_the_thresholded_law_is_that_of_noise_on_every_cell_and_then_a_threshold
     assert 0.03 < np.mean(np.isnan(fast[:, 4])) < 0.5
 
 
+def test_the_order_of_published_cells_does_not_tell_which_are_occupied():
+    domain = Domain((Grid("x", 0.0, 1.0, 1000),))
+    release = Histogram("people", domain, 3000, HALF, thresholded=True)
+    low = replace(release.mechanism, threshold=2)
+    tally = tally_of(domain, np.repeat(np.arange(0, 1000, 5), 15))
+    noisy = perturb(release.statistic(tally), low, HALF, SeededSource(1))
+    assert np.all(np.diff(noisy.cells) > 0)
+    occupied = noisy.cells % 5 == 0
+    assert 100 < np.count_nonzero(occupied) < np.count_nonzero(~occupied)
+    assert np.all(noisy.values > 2)
+    assert noisy.values[occupied].mean() > 12 > 9 > noisy.values[~occupied].mean()
+
+
 def same_law(one: np.ndarray, other: np.ndarray) -> float:
     """The p-value of a two-sample chi-square test, rare values pooled with their neighbours."""
     cuts = np.unique(np.quantile(np.r_[one, other], np.linspace(0, 1, 30), method="lower"))
@@ -172,7 +186,8 @@ def test_a_thresholded_table_holds_the_cells_that_were_drawn_and_no_others():
     assert columns["count"].tolist() == [90, 91, 200]
     assert columns["x_from"][2] == 1 - 2.0**-30
     assert columns["y_from"].tolist() == [5 * 2.0**-30, 0, 1 - 2.0**-30]
-    assert published.facts["rows_published"] == 3
+    assert published.facts["cells_published"] == 3
+    assert published.facts["records_counted"] == 381
     assert published.facts["threshold"] == release.mechanism.threshold
 
 

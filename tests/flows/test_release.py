@@ -95,10 +95,11 @@ def test_the_published_classifier_can_be_evaluated_without_the_data(bundle, plan
     facts = next(r for r in read_manifest(bundle).releases if r.name == "rich").facts
     table = pd.read_parquet(bundle / "classifiers" / "rich.parquet")
     points = np.array([[40.0, 2.0], [70.0, 0.0]])
-    scaled = (points - [facts["features"][k][0] for k in ("age", "children")]) / [
-        facts["features"][k][1] for k in ("age", "children")
-    ]
-    phases = scaled @ table[["w_age", "w_children"]].to_numpy().T
+    places = [facts["coordinates"][k] for k in ("age", "children")]
+    scaled = (points - [p["lower"] for p in places]) / [p["width"] for p in places]
+    own = np.array([[1, 0], [0, 1]]) / np.sqrt(2)  # the first is of sex F, the second M
+    scaled = np.column_stack([scaled, own])
+    phases = scaled @ table[["w_age", "w_children", "w_sex=F", "w_sex=M"]].to_numpy().T
     decided = np.cos(phases) @ table["cos"] + np.sin(phases) @ table["sin"]
     plan = load_plan(plan_path)
     noisy = Ledger(ledger_url()).committed("survey", "r1", "rich")
@@ -207,7 +208,7 @@ def test_an_operator_sees_one_task_run_per_release_and_the_artifacts(plan_path):
         "histogram: sex x region x age",
         "density: income",
         "margins: sex, region, children, income",
-        "classifier: income from age, children",
+        "classifier: income from age, children, sex",
         "synthesize: everybody",
     } <= names
     assert {"release-summary", "budget", "bundle"} <= keys
