@@ -226,16 +226,19 @@ def _show_progress() -> None:
 
 
 def console() -> NoReturn:
-    """The installed command: ``main``, then an exit that leaves nothing on the screen.
+    """The installed command: ``main``, and an exit that leaves nothing on the screen."""
+    atexit.register(end_quietly)
+    sys.exit(main())
 
-    Libraries that outlive the interpreter's own clean-up (DuckDB beside Prefect's threads) report
-    leaks on standard error when it ends.  So the exit functions run and the process stops there.
+
+def end_quietly() -> None:
+    """Close standard error, as the last thing that Python does.
+
+    While the interpreter is torn down, DuckDB's binding reports what Prefect's threads still hold.
+    Exit functions run last in, first out: registered before anything else, this one ends the list.
     """
-    code = main()
-    atexit._run_exitfuncs()
-    sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(code)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 
 
 if __name__ == "__main__":

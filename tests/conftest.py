@@ -1,5 +1,6 @@
 """What many tests share: a home of their own, a small made-up survey, one Prefect API."""
 
+import atexit
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,6 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
+
+from flows.cli import end_quietly
+
+atexit.register(end_quietly)
 
 ROOT = Path(__file__).parent.parent
 ROWS = 400
