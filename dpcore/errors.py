@@ -5,6 +5,7 @@
     |   +-- PlanError             the plan document
     |   +-- DataError             the survey table does not have the declared form
     +-- BudgetError           exit code 3: the privacy budget refuses
+    +-- AuditError            exit code 4: an audit found more loss than is claimed
     +-- LedgerError               the ledger cannot be read, written or trusted
     +-- BundleError               a published bundle is incomplete, changed or inconsistent
     +-- PrivacyLineError          a statistic, mechanism or price is not fit to be drawn
@@ -12,6 +13,9 @@
 A message says what was wrong, where, and what to do.  It never holds a value that was read from
 a survey table: column names, rules and counts of failing rows are the most it may say.
 """
+
+
+from collections.abc import Sequence
 
 
 class DPReleaseError(Exception):
@@ -38,6 +42,13 @@ class BudgetError(DPReleaseError):
     """The privacy budget does not allow the request."""
 
     exit_code = 3
+
+
+class AuditError(DPReleaseError):
+    """An audit's lower bound on alpha is above the claim; ``results`` are those of the audit."""
+
+    exit_code = 4
+    results: Sequence[object] = ()
 
 
 class LedgerError(DPReleaseError):

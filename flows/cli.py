@@ -1,8 +1,8 @@
 """The command line, ``dprelease``.
 
-Exit codes: 0 success, 2 bad input, 3 the budget refuses, 1 anything else.  The result goes to
-standard output, progress and errors to standard error.  Heavy modules are imported by the command
-that needs them.
+Exit codes: 0 success, 2 bad input, 3 the budget refuses, 4 an audit fails, 1 anything else.  The
+result goes to standard output, progress and errors to standard error.  Heavy modules are imported
+by the command that needs them.
 """
 
 import argparse
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from dpcore.budget import Budget
-from dpcore.errors import DPReleaseError, InputError
+from dpcore.errors import AuditError, DPReleaseError, InputError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -57,6 +57,35 @@ def _run(options: argparse.Namespace) -> None:
             overrides=overrides,
         )
     print(bundle)
+
+
+def _audit(options: argparse.Namespace) -> None:
+    from flows.embedded import prefect_api
+    from schemas.plan import load_plan
+    from tasks.explain import text_table
+
+    overrides = _overrides(options)
+    plan = load_plan(options.plan, overrides)
+    if options.draws is not None and options.draws < 1:
+        raise InputError("--draws: write a positive whole number")
+    _show_progress()
+    with prefect_api():
+        from flows.audit import audit
+        from tasks.audit import result_rows
+
+        failure: AuditError | None = None
+        try:
+            results: Sequence[Any] = audit(
+                str(options.plan), options.quick, options.draws, overrides
+            )
+        except AuditError as error:
+            failure, results = error, error.results
+    if options.json:
+        print(json.dumps([result.to_dict() for result in results], indent=2))
+    elif results:
+        print(text_table(result_rows(plan, results)))
+    if failure:
+        raise failure
 
 
 def _explain(options: argparse.Namespace) -> None:
@@ -145,6 +174,14 @@ def _parser() -> argparse.ArgumentParser:
     explain = _command(commands, "explain", _explain, "print cost and accuracy; opens no data")
     _plan_arguments(explain)
     _ledger_argument(explain)
+
+    audit = _command(commands, "audit", _audit, "test a plan's privacy as an attacker would")
+    _plan_arguments(audit)
+    audit.add_argument(
+        "--quick", action="store_true", help="fewer draws, and no rehearsal of the survey's path"
+    )
+    audit.add_argument("--draws", type=int, metavar="N", help="draws on each of two tables")
+    audit.add_argument("--json", action="store_true", help="print the results as JSON")
 
     _command(commands, "schema", _schema, "print the JSON Schema of a plan")
 

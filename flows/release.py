@@ -1,6 +1,6 @@
 """The release flow: a plan goes in, a published bundle comes out.
 
-    check budget -> ingest -> validate -> reserve budget -> draw each release
+    check budget -> audit -> ingest -> validate -> reserve budget -> draw each release
         -> write tables, synthesize -> publish -> announce
 
 What was drawn once stays drawn: a run that finds every draw committed goes straight to publishing,
@@ -14,8 +14,10 @@ from typing import Any
 
 from prefect import flow
 
+from flows.audit import require_passed
 from schemas.plan import Plan, check_release_id, load_plan
 from tasks.announce import announce
+from tasks.audit import QUICK_DRAWS, audit_together
 from tasks.charge import check_budget, reserve_budget, undrawn
 from tasks.draw import draw
 from tasks.home import private_workspace
@@ -55,6 +57,8 @@ def release(
         check_published(the_plan, release_id, bundle)
         say("published before: nothing was charged or drawn again")
         return str(bundle)
+    audited = audit_together(the_plan, QUICK_DRAWS)
+    require_passed(the_plan, [audited])
     if undrawn(the_plan, release_id):
         cross_the_line(the_plan, release_id)
     with staging_folder(bundle) as staging:
@@ -63,7 +67,7 @@ def release(
             write_microdata(the_plan, release_id, synthesis.name, staging)
             for synthesis in the_plan.synthesis
         ]
-        publish(the_plan, release_id, staging, bundle, tables, microdata)
+        publish(the_plan, release_id, staging, bundle, tables, microdata, audited)
     announce(the_plan, release_id, bundle)
     return str(bundle)
 

@@ -83,4 +83,7 @@ class Manifest(Section):
     guarantee: Guarantee
     releases: list[ReleaseRecord]
     synthesis: list[SynthesisRecord]
+    audit: dict[str, Any] = Field(
+        description="A short audit of all releases together, on made-up surveys, before the draw."
+    )
     versions: dict[str, str]

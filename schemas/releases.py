@@ -18,6 +18,7 @@ from dpcore.releases.classifier import Classifier
 from dpcore.releases.density import BinnedDensity, SpectralDensity
 from dpcore.releases.histogram import Histogram
 from dpcore.releases.margins import Margins
+from dpcore.releases.microdata import Microdata
 from schemas.columns import CategoricalColumn, Column, ContinuousColumn, IntegerColumn
 from schemas.document import Section
 from schemas.numbers import Rational
@@ -128,6 +129,50 @@ class MarginsSection(_ReleaseSection):
         return _listed(self.columns, ", ")
 
 
+class MicrodataSection(_ReleaseSection):
+    """Synthetic records that follow the private tables of all pairs of columns."""
+
+    kind: Literal["microdata-margins"]
+    columns: list[StrictStr] = Field(min_length=1)
+    pairs: list[tuple[StrictStr, StrictStr]] | None = Field(
+        default=None,
+        description="Only these pairs of columns; fewer pairs have less noise each, but nothing "
+        "is said of the others. Without it, all pairs.",
+    )
+    bins: dict[str, Edges] = Field(
+        default_factory=dict,
+        description="For numeric columns: a number of equal bins, or ascending edges.",
+    )
+    mechanism: Literal["discrete-laplace", "discrete-gaussian"] = "discrete-gaussian"
+
+    @property
+    def spends_beta(self) -> bool:
+        return self.mechanism == "discrete-gaussian"
+
+    def build(self, columns: Columns, rows: int, share: Budget) -> Release:
+        domain = _binned_domain(columns, self.columns, self.bins)
+        return Microdata(
+            self.name, domain, rows, share, sets=self._positions(), noise=self.mechanism
+        )
+
+    def _positions(self) -> tuple[tuple[int, ...], ...]:
+        """Empty stands for all pairs."""
+        if self.pairs is None:
+            return ()
+        positions = []
+        for i, pair in enumerate(self.pairs):
+            if not set(pair) <= set(self.columns) or pair[0] == pair[1]:
+                raise ValueError(f"pairs[{i}]: {list(pair)} must be two names from columns")
+            positions.append(tuple(sorted(self.columns.index(name) for name in pair)))
+        if len(set(positions)) != len(positions) or not positions:
+            raise ValueError("pairs: one at least, and none twice")
+        return tuple(positions)
+
+    @property
+    def title(self) -> str:
+        return _listed(self.columns, ", ")
+
+
 class DensitySection(_ReleaseSection):
     """A smooth density of one or two numeric columns."""
 
@@ -229,7 +274,7 @@ class ClassifierSection(_ReleaseSection):
 
 
 ReleaseSection = Annotated[
-    HistogramSection | MarginsSection | DensitySection | ClassifierSection,
+    HistogramSection | MarginsSection | MicrodataSection | DensitySection | ClassifierSection,
     Field(discriminator="kind"),
 ]
 

@@ -17,6 +17,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from dpcore.audit import AuditResult
 from dpcore.budget import total
 from dpcore.errors import BundleError, LedgerError
 from dpcore.releases.base import Published, post_processing_generator
@@ -109,6 +110,7 @@ def publish(
     target: Path,
     releases: list[ReleaseRecord],
     synthesis: list[SynthesisRecord],
+    audited: AuditResult,
 ) -> None:
     """Complete the staging folder and put it in its place, at once."""
     manifest = Manifest(
@@ -122,6 +124,7 @@ def publish(
         guarantee=_guarantee(plan, releases),
         releases=releases,
         synthesis=synthesis,
+        audit=audited.to_dict(),
         versions=_versions(),
     )
     text = json.dumps(manifest.model_dump(mode="json"), indent=2, ensure_ascii=False)

@@ -9,11 +9,11 @@ views of one population, and a model of that population lends each table the str
 Such a model is never negative, and its tables agree.  It is the K that minimises
 
     sum over pairs, sum over cells of (noisy - n share)^2 / (2 variance)
-      + DIVERGENCE  sum_c w_c sum_a KL(p_ca || q_a)
+      + DIVERGENCE  sum_c w_c sum_a sqrt(size_a) KL(p_ca || q_a)
       + ROUGHNESS   sum_c w_c sum_a of ordered cells (step of log(p_ca / q_a))^2 / 2
 
 where q_a is the noisy one-way margin of a.  The first penalty draws every component to
-independence: an association must earn its place.  The second lets neighbouring cells of a number
+independence: an association must earn its place, the more so where there are many cells to fit.  The second lets neighbouring cells of a number
 (age 31, age 32) differ from the average in nearly the same way.  Both are in units of log
 likelihood, so the same constants serve for all budgets; they were chosen on the public tables of
 ``benchmarks/synthesis``, where results change little between a third and three times of them.
@@ -81,8 +81,8 @@ def fit_mixture(
     total: float,
     ordered: Collection[int] = (),
     linked: Sequence[int] | None = None,
-    components: int = 300,
-    steps: int = 300,
+    components: int = 200,
+    steps: int = 500,
     progress: Callable[[int, int], None] | None = None,
 ) -> Mixture:
     """The mixture that explains noisy two-way margins of ``total`` records.
@@ -179,7 +179,9 @@ class _Descent:
             self.precision[here, there] = self.precision[there, here] = total**2 / variance
         # An empty cell still gets a little, or it could never be filled.
         shares = np.concatenate(one_way_shares(sizes, noisy, total))
-        self.divergence: Singles = (DIVERGENCE * np.sqrt(np.asarray(sizes))[self.attribute]).astype(np.float32)
+        self.divergence: Singles = (DIVERGENCE * np.sqrt(np.asarray(sizes))[self.attribute]).astype(
+            np.float32
+        )
         self.reference: Singles = np.log(shares + 1e-6).astype(np.float32)
         spread = 0.3 * generator.standard_normal((components, width), dtype=np.float32)
         self.logs: Singles = self.reference + spread

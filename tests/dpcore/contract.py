@@ -29,6 +29,7 @@ from dpcore.releases.classifier import Classifier
 from dpcore.releases.density import BinnedDensity, SpectralDensity
 from dpcore.releases.histogram import Histogram
 from dpcore.releases.margins import Margins
+from dpcore.releases.microdata import Microdata
 from dpcore.sampling.source import RandomSource
 from dpcore.statistic import Exact
 
@@ -74,6 +75,10 @@ CASES: dict[str, Case] = {
         (0, 0),
         (0, 11),
         1.0,
+    ),
+    "microdata": Case(Microdata("d", CUBE, 2, PURE), (0, 0), (0, 11), 1.0),
+    "gaussian microdata": Case(
+        Microdata("d", CUBE, 2, APPROXIMATE, PAIRS[:2], "discrete-gaussian"), (0, 0), (0, 11), 1.0
     ),
     "spectral density": Case(
         SpectralDensity("s", LINE, 2, APPROXIMATE, (0.2,)), (0, 0), (0, 23), 0.99

@@ -1,0 +1,1 @@
+"""How good the synthetic records of ``microdata-margins`` are on public tables."""

@@ -1,0 +1,105 @@
+"""The public test tables, and how each is coded into cells.
+
+The codings are public: domains and dictionaries that come with the tables, and for numbers of the
+American Community Survey the bins of ``deployments/plans/acs_ma.yaml`` (whose comments say why).
+
+    nltcs           16 columns   2 cells each
+    adult_coded     14 columns   2 to 100 cells, as coded by the table's publisher
+    acs_nist_ma2019 23 columns   2 to 20 cells; INDP is left out, as its codes are not in the
+                                 dictionary (INDP_CAT groups them)
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from dpcore.domain import Axis, Bins, Categories, Domain
+
+Table = tuple[Domain, NDArray[np.int64]]
+
+ADULT_NUMBERS = frozenset(
+    ("age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week")
+)
+DIFFICULTIES = tuple("N12")
+ACS_CATEGORIES: dict[str, Sequence[str]] = {
+    "PUMA": ("25-00503", "25-00703", "25-01000", "25-01300", "25-02800"),
+    "SEX": tuple("12"),
+    "MSP": tuple("N123456"),
+    "HISP": tuple("01234"),
+    "RAC1P": tuple("123456789"),
+    "HOUSING_TYPE": tuple("123"),
+    "OWN_RENT": tuple("012"),
+    "INDP_CAT": ("N", *map(str, range(19))),
+    "EDU": ("N", *map(str, range(1, 13))),
+    "PINCP_DECILE": ("N", *map(str, range(10))),
+    "DVET": tuple("N123456"),
+    "DREM": DIFFICULTIES,
+    "DPHY": DIFFICULTIES,
+    "DEYE": tuple("12"),
+    "DEAR": tuple("12"),
+}
+# fmt: off
+ACS_EDGES: dict[str, Sequence[float]] = {
+    "AGEP": (0, 3, 5, 15, 16, 20, 25, 35, 45, 55, 65, 75, 100),
+    "NOC": (0, 1, 2, 3, 4, 11),
+    "NPF": (2, 3, 4, 5, 6, 13),
+    "DENSITY": (0, 1000, 2000, 3000, 4000, 100000),
+    "PINCP": (-10000, 0, 1, 10000, 20000, 35000, 50000, 75000, 100000, 150000, 250000, 500001),
+    "POVPIP": (0, 50, 100, 150, 200, 300, 400, 501, 502),
+    "PWGTP": (0, 25, 50, 75, 100, 150, 200, 1000),
+    "WGTP": (0, 1, 25, 50, 75, 100, 150, 200, 1000),
+}
+# fmt: on
+ACS_NULLABLE = frozenset(("NOC", "NPF", "PINCP", "POVPIP"))
+
+
+def nltcs(folder: Path) -> Table:
+    """16 disabilities of 21,574 elderly people."""
+    frame = pd.read_parquet(folder / "nltcs" / "nltcs.parquet")
+    return Domain(tuple(Categories(name, (0, 1)) for name in frame)), frame.to_numpy(np.int64)
+
+
+def adult_coded(folder: Path) -> Table:
+    """48,842 adults of the 1994 census, as coded for other implementations."""
+    frame = pd.read_parquet(folder / "adult_coded" / "adult_coded.parquet")
+    sizes = json.loads((folder / "adult_coded" / "adult-domain.json").read_text())
+
+    def axis(name: str) -> Axis:
+        if name in ADULT_NUMBERS:
+            return Bins(name, tuple(map(float, range(sizes[name] + 1))), integer=True)
+        return Categories(name, tuple(range(sizes[name])))
+
+    return Domain(tuple(axis(name) for name in sizes)), frame[list(sizes)].to_numpy(np.int64)
+
+
+def acs_nist_ma2019(folder: Path) -> Table:
+    """7,634 people of Massachusetts in the NIST excerpts of the American Community Survey."""
+    frame = pd.read_parquet(folder / "acs_nist_ma2019" / "ma2019.parquet")
+    axes: list[Axis] = []
+    codes = []
+    for name in frame:
+        if name in ACS_CATEGORIES:
+            categories = tuple(ACS_CATEGORIES[name])
+            axes.append(Categories(name, categories))
+            codes.append(pd.Categorical(frame[name].astype(str), categories).codes)
+        elif name in ACS_EDGES:
+            edges = tuple(map(float, ACS_EDGES[name]))
+            axes.append(Bins(name, edges, nullable=name in ACS_NULLABLE))
+            values = frame[name].astype("Float64").to_numpy(np.float64, na_value=np.nan)
+            clamped = np.clip(values, edges[0], np.nextafter(edges[-1], 0))
+            inside = np.searchsorted(edges, clamped, side="right") - 1
+            codes.append(np.where(np.isnan(values), len(edges) - 1, inside))
+    return Domain(tuple(axes)), np.stack(codes, axis=1).astype(np.int64)
+
+
+TABLES: dict[str, Callable[[Path], Table]] = {
+    "nltcs": nltcs,
+    "adult_coded": adult_coded,
+    "acs_nist_ma2019": acs_nist_ma2019,
+}

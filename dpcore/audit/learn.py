@@ -1,0 +1,217 @@
+"""Scores that are learned from a search sample: what to look at when a mechanism is a black box.
+
+``propose`` looks at draws of both sides and returns scores that may tell them apart.  None of it
+can make an audit claim too much: events are counted on fresh draws.
+
+>>> generator = np.random.default_rng(1)
+>>> near, far = generator.normal(size=(2, 1000, 2))
+>>> far[:, 1] += 0.5
+>>> [str(score) for score in propose(near, far)][:2]
+['number 1', 'log-ratio by number 1']
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+
+import numpy as np
+
+from dpcore.audit.scores import (
+    AdditiveRatio,
+    BinnedRatio,
+    Coordinate,
+    Floats,
+    Largest,
+    Linear,
+    LowBits,
+    Outputs,
+    PatternRatio,
+    Score,
+    Smallest,
+    patterns,
+)
+
+BINS = 64
+"""Bins of a learned ratio; numbers with no more distinct values than this have one for each."""
+
+SINGLES = 6
+"""Coordinates that are looked at one by one: those that differ most."""
+
+WIDEST = 192
+"""At most so many coordinates are looked at: those that differ most."""
+
+_RARE = (0.0005, 0.002, 0.005)
+_LEVELS = np.unique(np.r_[_RARE, np.linspace(0, 1, BINS + 1)[1:-1], 1 - np.array(_RARE)])
+_ATOM = 0.01
+
+
+def propose(near: Outputs, far: Outputs, digits: bool = True) -> list[Score]:
+    """Scores worth trying, from search draws (n, d) of the two sides."""
+    width = near.shape[1]
+    ratios = {j: binned(Coordinate(j), near, far) for j in _candidates(near, far)}
+    clearness = {j: _divergence(ratio, near, far) for j, ratio in ratios.items()}
+    telling = sorted(ratios, key=lambda j: -clearness[j])
+    scores: list[Score] = []
+    for j in telling[:SINGLES]:
+        scores += [Coordinate(j), ratios[j]]
+    if width > 1:
+        chosen = [j for j in telling if clearness[j] > _NOISE] or telling[:1]
+        scores.append(AdditiveRatio(tuple(ratios[j] for j in chosen)))
+        scores += [Largest(), Smallest(), *linear(near, far, sorted(telling))]
+        kinds = sorted(telling[: SINGLES * 4])
+        scores += [by_pattern(near, far, kinds, least) for least in (50, 1000)]
+    if digits:
+        many = [j for j in sorted(ratios) if len(ratios[j].edges) >= BINS // 2]
+        scores += low_bits(near, far, many)
+    return scores
+
+
+def _candidates(near: Outputs, far: Outputs) -> list[int]:
+    """Coordinates to look at: all, or of many those whose means differ most in standard errors."""
+    width = near.shape[1]
+    if width <= WIDEST:
+        return list(range(width))
+    with np.errstate(invalid="ignore", divide="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # a cell may be absent from all draws
+        means = [np.nanmean(side, axis=0) for side in (near, far)]
+        absent = [np.isnan(side).mean(axis=0) for side in (near, far)]
+        spread = np.nanstd(near, axis=0) + np.nanstd(far, axis=0)
+        gaps = np.nan_to_num(np.abs(means[0] - means[1]) / spread, posinf=1e9)
+    gaps += np.abs(absent[0] - absent[1])
+    return sorted(np.argsort(-gaps, kind="stable")[:WIDEST].tolist())
+
+
+def binned(base: Score, near: Outputs, far: Outputs) -> BinnedRatio:
+    """Log-ratio of counts in bins of a score: its values, or quantiles where they are many."""
+    values = base(near), base(far)
+    together = np.concatenate(values)
+    together = together[~np.isnan(together)]
+    edges = np.unique(together[:: max(1, len(together) // 4096)])
+    if len(edges) <= BINS:
+        edges = np.unique(together)
+    if len(edges) > BINS:
+        edges = np.unique(np.quantile(together, _LEVELS, method="nearest"))
+    counts = [_bin_counts(edges, side) for side in values]
+    return BinnedRatio(base, edges, log_ratio(*counts))
+
+
+def _bin_counts(edges: Floats, values: Floats) -> Floats:
+    absent = np.isnan(values)
+    bins = np.searchsorted(edges, values, side="right")
+    bins[absent] = len(edges) + 1
+    return np.bincount(bins, minlength=len(edges) + 2).astype(np.float64)
+
+
+def log_ratio(near: Floats, far: Floats) -> Floats:
+    """log of the ratio of shares, of counts that may be zero."""
+    return np.asarray(
+        np.log((near + 0.5) / (near.sum() + 0.5)) - np.log((far + 0.5) / (far.sum() + 0.5))
+    )
+
+
+_NOISE = 2.5
+
+
+def _divergence(ratio: BinnedRatio, near: Outputs, far: Outputs) -> float:
+    """How clearly the bins differ: chi-square over its degrees of freedom."""
+    counts = [_bin_counts(ratio.edges, ratio.base(side)) for side in (near, far)]
+    total = counts[0] + counts[1]
+    used = total >= 10
+    difference = (counts[0] - counts[1])[used] ** 2 / total[used]
+    return float(difference.sum() / max(1, np.count_nonzero(used) - 1))
+
+
+def linear(near: Outputs, far: Outputs, columns: list[int]) -> list[Score]:
+    """Difference of means, as it is, whitened coordinate by coordinate, and whitened as a whole."""
+    sides = []
+    for side in (near, far):
+        values = side[:, columns].astype(np.float64)
+        sides.append(np.where(np.isfinite(values), values, np.nan))
+    with np.errstate(invalid="ignore"):
+        lowest = np.nan_to_num(np.fmin.reduce(np.concatenate(sides), axis=0))
+    filled = [np.where(np.isnan(side), lowest, side) for side in sides]
+    means = [side.mean(axis=0) for side in filled]
+    difference = means[0] - means[1]
+    centred = np.concatenate([side - mean for side, mean in zip(filled, means, strict=True)])
+    variances = centred.var(axis=0)
+    safe = np.where(variances > 0, variances, variances[variances > 0].min(initial=1.0))
+    covariance = (centred / np.sqrt(safe)).T @ (centred / np.sqrt(safe)) / len(centred)
+    # A direction in which nothing varies is the best of all: the ridge only keeps it finite.
+    covariance += 1e-9 * np.eye(len(columns))
+    whitened = np.linalg.solve(covariance, difference / np.sqrt(safe)) / np.sqrt(safe)
+    labelled = {
+        "difference of means": difference,
+        "difference of means over variances": difference / safe,
+        "whitened difference of means": whitened,
+        "sum of all numbers": np.ones(len(columns)),
+    }
+    result: list[Score] = []
+    for label, direction in labelled.items():
+        weights, absent = np.zeros(near.shape[1]), np.zeros(near.shape[1])
+        size = np.linalg.norm(direction)
+        weights[columns] = direction / (size if size > 0 else 1.0)
+        absent[columns] = lowest
+        result.append(Linear(weights, absent, label))
+    return result
+
+
+def by_pattern(near: Outputs, far: Outputs, columns: list[int], least: int) -> PatternRatio:
+    """Log-ratio by pattern of absent and special numbers, and by the sum of the others.
+
+    A bin of the sum holds at least about ``least`` draws: few bins for a weak signal.
+    """
+    special = [np.empty(0)] * near.shape[1]
+    for j in columns:
+        special[j] = _atoms(np.concatenate([near[:, j], far[:, j]]))
+    kinds = [patterns(side, tuple(special)) for side in (near, far)]
+    keys = np.unique(np.concatenate([key for key, _ in kinds]))
+    edges, ratios = [], []
+    totals = [np.array([len(side), len(side)], dtype=float) for side in (near, far)]
+    for key in keys:
+        sums = [value[kind == key] for kind, value in kinds]
+        together = np.concatenate(sums)
+        cuts = np.empty(0)
+        if len(together) >= 2 * least:
+            levels = np.linspace(0, 1, min(BINS, len(together) // least) + 1)[1:-1]
+            cuts = np.unique(np.quantile(together, levels, method="nearest"))
+        counts = [
+            np.bincount(np.searchsorted(cuts, side, side="right"), minlength=len(cuts) + 1)
+            for side in sums
+        ]
+        edges.append(cuts)
+        ratios.append(
+            np.log((counts[0] + 0.5) / totals[0][0]) - np.log((counts[1] + 0.5) / totals[1][0])
+        )
+    return PatternRatio(tuple(special), keys, tuple(edges), tuple(ratios))
+
+
+def _atoms(values: Outputs) -> Floats:
+    """Values that have a mass of their own, and are few."""
+    finite = values[np.isfinite(values.astype(np.float64))].astype(np.float64)
+    distinct, counts = np.unique(finite, return_counts=True)
+    atoms = distinct[counts >= max(2.0, _ATOM * len(values))]
+    return atoms if len(atoms) <= 8 else np.empty(0)
+
+
+def low_bits(near: Outputs, far: Outputs, columns: list[int]) -> list[Score]:
+    """Last digits of the numbers in which they differ most, if they do."""
+    found: list[tuple[float, Score]] = []
+    for j in columns:
+        for residue in (None, 1, 4):
+            ratio = binned(LowBits(j, residue), near, far)
+            clearness = _divergence(ratio, near, far)
+            if clearness > _NOISE:
+                found.append((clearness, ratio))
+    found.sort(key=lambda pair: -pair[0])
+    return [score for _, score in found[:SINGLES]]
+
+
+def refined(scores: Iterable[Score], near: Outputs, far: Outputs) -> list[Score]:
+    """Each score, and its learned log-ratio where large and small values do not say it all."""
+    result: list[Score] = []
+    for score in scores:
+        result.append(score)
+        if isinstance(score, Linear | Largest | Smallest):
+            result.append(binned(score, near, far))
+    return result

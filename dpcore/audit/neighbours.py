@@ -1,0 +1,163 @@
+"""Neighbouring tables that are likely to be the worst for a release.
+
+A pair is two made-up tables with the same rows but for one record.  What the worst pair is depends
+on the release, and a wrong release has another one than its author thought of, so many are tried:
+
+    moves   which record is replaced by which          others   what the other records are
+    every column from one end to the other             all like the first of the two
+    every column by one step                           half like the first, half like the second
+    one column only (a label flips at one point)       all in the middle
+    numbers by 1/(m+1) of their range                  spread over all cells
+
+The opposite corners are the farthest records for margins and densities; a label that flips at one
+point, all records being there, is the worst for a kernel machine, whose margins are then all
+active (METHODS h); 1/(m+1) is where the Fejer kernel of degree m has a zero, the worst for a
+K-norm release of Fourier coefficients (METHODS c).  One kind of others leaves a cell that the move
+empties or fills, another keeps it far above any threshold.
+
+>>> from dpcore.domain import Categories, Domain
+>>> domain = Domain((Categories("sex", ("F", "M")), Categories("owns", ("yes", "no"))))
+>>> for pair in neighbouring_pairs(domain, rows=9)[:3]: print(pair.description)
+all columns end to end; others like the first
+all columns end to end; others half and half
+all columns end to end; others in the middle
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpcore.domain import Axis, Domain, Grid, Tally
+
+Integers = NDArray[np.int64]
+
+DEGREES = (1, 2, 4, 8)
+"""Numbers are moved by 1/(m+1) of their range for these m."""
+
+SPREAD = 256
+"""At most so many cells are occupied when records are spread out."""
+
+_FEW_AXES, _FEW_COLUMNS = 4, 3
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """Two made-up neighbouring tables."""
+
+    description: str
+    near: Tally
+    far: Tally
+
+
+def neighbouring_pairs(domain: Domain, rows: int) -> list[Pair]:
+    """Pairs of tables of ``rows`` records each that differ in one, the likeliest worst ones first.
+
+    Raises ``ValueError`` where there is only one table, or no record to replace.
+    """
+    if rows < 1:
+        raise ValueError(f"rows must be positive, not {rows}: there is no record to replace")
+    if domain.size < 2:
+        raise ValueError("a domain of one cell has no neighbouring tables")
+    pairs: list[Pair] = []
+    seen: set[tuple[bytes, ...]] = set()
+    for move, first, second in _moves(domain):
+        if first == second:
+            continue
+        for label, others in _others(domain, first, second, rows - 1):
+            near, far = ([*others, (cell, 1)] for cell in (first, second))
+            tables = tuple(_tally(domain, side) for side in (near, far))
+            key = tuple(np.concatenate([t.cells, t.counts]).tobytes() for t in tables)
+            if key not in seen:
+                seen.add(key)
+                pairs.append(Pair(f"{move}; others {label}", *tables))
+    return pairs
+
+
+def survey_pairs(domains: Sequence[Domain], rows: int) -> list[tuple[Pair, ...]]:
+    """Pairs of surveys, each seen through several domains that may share columns.
+
+    One record moves from the first value of some columns to the last: of all columns, of one, or of
+    all but one.  Records are the same ones however a column is coded.  Each entry holds one pair per
+    domain.
+    """
+    names = list(dict.fromkeys(name for domain in domains for name in domain.names))
+    moves = [("all columns", set(names))]
+    if len(names) > 1:
+        moves += [(name, {name}) for name in names[:_FEW_COLUMNS]]
+    if len(names) > 2:
+        moves += [(f"all but {name}", set(names) - {name}) for name in names[:_FEW_COLUMNS]]
+    result = []
+    for label, moved in moves:
+        for position, others in enumerate(("like the first", "half and half")):
+            entry = []
+            for domain in domains:
+                codes = [
+                    end if axis.name in moved else 0
+                    for axis, end in zip(domain.axes, _ends(domain), strict=True)
+                ]
+                first, second = 0, _cell(domain, codes)
+                _, rest = list(_others(domain, first, second, rows - 1))[position]
+                near, far = (_tally(domain, [*rest, (cell, 1)]) for cell in (first, second))
+                entry.append(Pair(f"{label} end to end; others {others}", near, far))
+            result.append(tuple(entry))
+    return result
+
+
+def _moves(domain: Domain) -> Iterator[tuple[str, int, int]]:
+    """What the replaced record was and becomes."""
+    start, ends = [0] * len(domain.axes), _ends(domain)
+    yield "all columns end to end", _cell(domain, start), _cell(domain, ends)
+    middle = [axis.size // 2 for axis in domain.axes]
+    last = len(domain.axes) - 1
+    for axis in [last, *range(min(last, _FEW_AXES))]:
+        low, high = middle.copy(), middle.copy()
+        low[axis], high[axis] = start[axis], ends[axis]
+        name = domain.axes[axis].name
+        yield f"{name} end to end", _cell(domain, low), _cell(domain, high)
+    grids = [i for i, axis in enumerate(domain.axes) if isinstance(axis, Grid)]
+    for degree in DEGREES:
+        codes = start.copy()
+        for i in grids:
+            codes[i] = min(round(domain.axes[i].size / (degree + 1)), domain.axes[i].size - 1)
+        yield f"numbers by 1/{degree + 1} of their range", 0, _cell(domain, codes)
+    step = [min(1, axis.size - 1) for axis in domain.axes]
+    yield "all columns by one step", 0, _cell(domain, step)
+
+
+def _ends(domain: Domain) -> list[int]:
+    """The last code of each axis that is a value and not null."""
+    return [_last_value(axis) for axis in domain.axes]
+
+
+def _last_value(axis: Axis) -> int:
+    return max(0, axis.size - 1 - axis.nullable)
+
+
+def _others(
+    domain: Domain, first: int, second: int, count: int
+) -> Iterator[tuple[str, list[tuple[int, int]]]]:
+    """What the other records are: (cell, count) lists."""
+    yield "like the first", [(first, count)]
+    yield "half and half", [(first, count - count // 2), (second, count // 2)]
+    yield "in the middle", [(domain.size // 2, count)]
+    cells = min(SPREAD, domain.size, max(count, 1))
+    shares = [count // cells + (i < count % cells) for i in range(cells)]
+    yield "spread out", [(i * domain.size // cells, share) for i, share in enumerate(shares)]
+
+
+def _cell(domain: Domain, codes: Sequence[int]) -> int:
+    return int(domain.pack(np.array([codes], dtype=np.int64))[0])
+
+
+def _tally(domain: Domain, counted: Sequence[tuple[int, int]]) -> Tally:
+    """The tally of (cell, count) pairs, in which a cell may occur twice."""
+    totals: dict[int, int] = {}
+    for cell, count in counted:
+        if count:
+            totals[cell] = totals.get(cell, 0) + count
+    cells = np.array(sorted(totals), dtype=np.int64)
+    return Tally(domain, cells, np.array([totals[int(c)] for c in cells], dtype=np.int64))

@@ -1,0 +1,123 @@
+"""Synthetic microdata from private two-way margins: what most users want of a private survey.
+
+The privacy is that of ``Margins``: one draw of count tables over pairs of columns, all pairs unless
+the plan names fewer, with the same noise in each cell.  Which pairs, and how the budget is spread
+over them, is public: nothing is selected from the data, so nothing but the tables is paid for.
+(Spreading by table size was tried: giving large tables more or less than their equal share makes
+the records worse.)
+
+What is new lies behind the privacy line and costs nothing more:
+
+    noisy pairs --mixture--> model of all pairs --shrink--> denoised pairs --fit--> records
+
+A table of a hundred by a hundred cells is mostly noise; the records of ``Margins`` follow some of
+it.  Here a model of all pairs together first takes out what no other pair supports
+(``dpcore.post.denoise``).  It is what the adaptive methods do by merging cells and choosing pairs,
+without their price.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpcore.domain import Categories, Domain
+from dpcore.post.denoise import denoise
+from dpcore.post.margins import Margin, margins_of
+from dpcore.post.records import fit_records
+from dpcore.releases.base import Published, post_processing_generator
+from dpcore.releases.margins import Margins
+from dpcore.statistic import Noisy
+
+LARGEST_WIDTH = 6000
+"""The most cells that the columns may have together: the model holds the square of it in memory,
+four times over in single precision."""
+
+TOLERANCE = 0.01
+"""The records follow denoised tables closely: there is little noise left to copy."""
+
+
+@dataclass(frozen=True)
+class Microdata(Margins):
+    """Count tables over pairs of columns, and records that follow what they say.
+
+    ``sets``: pairs of positions in the domain, each ascending; by default all.  A single column has
+    one set, itself.
+    """
+
+    def __post_init__(self) -> None:
+        columns = range(len(self.domain.axes))
+        if not self.sets:
+            pairs = tuple(combinations(columns, 2))
+            object.__setattr__(self, "sets", pairs or ((0,),))
+        if any(len(attrs) != min(2, len(columns)) for attrs in self.sets):
+            raise ValueError("sets: must be pairs of columns")
+        if self.tree is not None:
+            raise ValueError("tree: records from microdata-margins follow all pairs at once")
+        if sum(self.domain.shape) > LARGEST_WIDTH:
+            raise ValueError(
+                f"columns: have {sum(self.domain.shape)} cells together, more than {LARGEST_WIDTH};"
+                " use wider bins"
+            )
+        super().__post_init__()
+
+    def denoised_margins(self, noisy: Noisy) -> list[Margin]:
+        """The tables with less noise and some bias; as drawn where there is one column only."""
+        drawn = self.noisy_margins(noisy)
+        if len(self.domain.axes) == 1:
+            return drawn
+        axes = self.domain.axes
+        return denoise(
+            self.domain.shape,
+            drawn,
+            post_processing_generator(noisy),
+            total=self.rows,
+            ordered=[i for i, axis in enumerate(axes) if not isinstance(axis, Categories)],
+            linked=[axis.size - axis.nullable for axis in axes],
+        )
+
+    def publish(self, noisy: Noisy) -> Published:
+        """As for ``Margins``; ``count`` is the margin of the synthetic records."""
+        whole = margins_of(
+            _records(self, noisy.to_bytes(), self.rows), self.domain.shape, self.sets
+        )
+        tables = zip(
+            self.domains,
+            self.noisy_margins(noisy),
+            self.consistent_margins(noisy),
+            whole,
+            strict=True,
+        )
+        return Published(
+            tuple(self._table(*parts) for parts in tables),
+            {"tables": len(self.sets), "cells": self.cells},
+        )
+
+    def sample(self, noisy: Noisy, rows: int) -> tuple[Domain, NDArray[np.int64]]:
+        """Synthetic records; with as many rows as the survey, those that ``count`` counts."""
+        records = _records(self, noisy.to_bytes(), rows)
+        return self.domain, post_processing_generator(noisy).permutation(records)
+
+
+@lru_cache(maxsize=2)
+def _records(release: Microdata, data: bytes, rows: int) -> NDArray[np.int64]:
+    """(rows, columns) codes that follow the denoised margins; both readers want the same."""
+    noisy = Noisy.from_bytes(data)
+    return fit_records(
+        release.domain.shape,
+        _denoised(release, data),
+        rows,
+        post_processing_generator(noisy),
+        total=release.rows,
+        tolerance=TOLERANCE,
+    )
+
+
+@lru_cache(maxsize=1)
+def _denoised(release: Microdata, data: bytes) -> list[Margin]:
+    """The model is fitted once, however many tables of records are drawn from it."""
+    return release.denoised_margins(Noisy.from_bytes(data))

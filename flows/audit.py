@@ -1,0 +1,55 @@
+"""The audit flow: does every release of a plan keep what it claims, as far as draws can tell?
+
+Neighbouring surveys are made up inside the plan's public domain, the real release path runs on them
+many times, and the outputs give a lower bound on the privacy loss.  No real survey is read and
+nothing is charged.  A lower bound above the claim fails the run.
+"""
+
+from typing import Any
+
+from prefect import flow
+
+from dpcore.audit import AuditResult
+from dpcore.errors import AuditError
+from schemas.plan import Plan, load_plan
+from tasks.audit import FULL_DRAWS, QUICK_DRAWS, audit_one, audit_together, label, show_audit
+from tasks.rehearsal import rehearse
+
+
+@flow(name="audit", flow_run_name="audit: {plan}", log_prints=False, persist_result=False)
+def audit(
+    plan: str,
+    quick: bool = False,
+    draws: int | None = None,
+    overrides: dict[str, Any] | None = None,
+) -> list[AuditResult]:
+    """Audit every release of a plan, and all of them together.
+
+    Args:
+        plan: Path of the release plan, a YAML document.
+        quick: Fewer draws, and the survey's path is not rehearsed.
+        draws: How often each release is drawn on each of two neighbouring tables.
+        overrides: Values that replace those at dotted places of the plan.
+    """
+    the_plan = load_plan(plan, overrides)
+    draws = draws or (QUICK_DRAWS if quick else FULL_DRAWS)
+    if not quick:
+        rehearse(the_plan)
+    results = [audit_one(the_plan, name, draws) for name in the_plan.built]
+    if len(results) > 1:
+        results.append(audit_together(the_plan, draws))
+    show_audit(the_plan, results)
+    require_passed(the_plan, results)
+    return results
+
+
+def require_passed(plan: Plan, results: list[AuditResult]) -> None:
+    """Raise ``AuditError``, which carries the results, where a bound is above its claim."""
+    failed = [label(plan, result) for result in results if not result.passed]
+    if failed:
+        error = AuditError(
+            f"the audit found more privacy loss than is claimed: {', '.join(failed)}. Do not publish"
+            " with this plan and this version; report it"
+        )
+        error.results = results
+        raise error
