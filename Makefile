@@ -33,6 +33,7 @@ $(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
 # The demo has a home and a ledger of its own, made anew each time: its survey is public.
 demo: $(VENV)/.demo
 	@rm -rf $(DEMO)/ledger.sqlite $(DEMO)/published
+	@mkdir -p $(DEMO)
 	@DPRELEASE_HOME=$(DEMO)/home $(BIN)/dprelease run deployments/plans/fair.yaml \
 	    --ledger sqlite:///$(DEMO)/ledger.sqlite --release-id demo --out $(DEMO)/published
 

@@ -175,7 +175,14 @@ def until(
     start = time.process_time()
     while True:
         error = 0.05 / (attempt * (attempt + 1))
-        result = audit_mechanism(pairs, Budget.of(Fraction(alpha)), draws, source, level=1 - error)
+        result = audit_mechanism(
+            pairs,
+            Budget.of(Fraction(alpha)),
+            draws,
+            source,
+            level=1 - error,
+            search_draws=draws // 2,
+        )
         if result.lower_bound > goal or 4 * draws > most:
             return Reached(result, time.process_time() - start)
         draws, attempt = 4 * draws, attempt + 1

@@ -56,6 +56,8 @@ def gaussian_variance(
             low = rho
         else:
             high = rho
+    if not low:
+        raise ValueError(f"no Gaussian noise is large enough for alpha {alpha}, beta {beta}")
     exact = l2_sensitivity_squared / (2 * Fraction(low))
     variance = _round_up(exact * (1 + Fraction(1, 10**9)))
     if not affordable(GaussianEvent(l2_sensitivity_squared, variance), Budget(alpha, beta)):

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -95,7 +96,10 @@ def split(whole: Budget, weights: Sequence[Weight]) -> list[Budget]:
 
 def decimal_text(value: Fraction) -> str:
     """A rational for people: exact where a short decimal is exact, else six significant digits."""
-    short = f"{float(value):.6g}"
+    try:
+        short = f"{float(value):.6g}"
+    except OverflowError:
+        short = f"{Decimal(value.numerator) / Decimal(value.denominator):.6g}"
     return short if Fraction(short) == value else f"{short}…"
 
 

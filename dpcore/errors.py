@@ -14,7 +14,6 @@ A message says what was wrong, where, and what to do.  It never holds a value th
 a survey table: column names, rules and counts of failing rows are the most it may say.
 """
 
-
 from collections.abc import Sequence
 
 

@@ -126,15 +126,21 @@ def _verify(options: argparse.Namespace) -> None:
 
 
 def _ledger_grant(options: argparse.Namespace) -> None:
+    from schemas.numbers import read_rational
+    from schemas.plan import check_dataset
     from tasks.home import ledger_url
     from tasks.ledger import Ledger
 
-    try:
-        budget = Budget.of(options.alpha, options.beta, options.gamma)
-    except (ValueError, ZeroDivisionError):
-        raise InputError(
-            "--alpha, --beta, --gamma: write decimal numbers that are not negative, such as 0.5"
-        ) from None
+    check_dataset(options.dataset)
+    amounts = {}
+    for name in ("alpha", "beta", "gamma"):
+        try:
+            amounts[name] = read_rational(getattr(options, name))
+        except ValueError as error:
+            raise InputError(f"--{name}: {error}") from None
+        if name != "alpha" and amounts[name] >= 1:
+            raise InputError(f"--{name}: must be below 1")
+    budget = Budget(**amounts)
     if budget == Budget():
         raise InputError("nothing to grant: give --alpha, --beta or --gamma")
     ledger = Ledger(ledger_url())

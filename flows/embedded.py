@@ -13,11 +13,11 @@ import secrets
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from dpcore.errors import DPReleaseError
-from tasks.home import home, private_folder
+from tasks.home import home, locked, private_folder
 from tasks.progress import say
 
 STARTUP_SECONDS = 120
@@ -50,7 +50,10 @@ def prefect_api() -> Iterator[None]:
         return
     if not (Path(os.environ["PREFECT_HOME"]) / "prefect.db").exists():
         say("first run here: making Prefect's database")
-    with _served() as url, temporary_settings({PREFECT_API_URL: url}):
+    with ExitStack() as stack:
+        with locked(home() / "prefect.lock"):  # two first runs must not both make the database
+            url = stack.enter_context(_served())
+        stack.enter_context(temporary_settings({PREFECT_API_URL: url}))
         yield
 
 

@@ -20,7 +20,7 @@ from tasks.announce import announce
 from tasks.audit import QUICK_DRAWS, audit_together
 from tasks.charge import check_budget, reserve_budget, undrawn
 from tasks.draw import draw
-from tasks.home import private_workspace
+from tasks.home import private_workspace, remove_abandoned
 from tasks.progress import say
 from tasks.publish import (
     bundle_path,
@@ -52,6 +52,7 @@ def release(
     release_id = check_release_id(release_id or new_release_id())
     bundle = bundle_path(the_plan, release_id, Path(out))
     say(f"release {release_id} of {the_plan.dataset}: a retry with this id costs nothing more")
+    remove_abandoned()
     check_budget(the_plan, release_id, bundle.parent)
     if bundle.exists():
         check_published(the_plan, release_id, bundle)
@@ -59,9 +60,9 @@ def release(
         return str(bundle)
     audited = audit_together(the_plan, QUICK_DRAWS)
     require_passed(the_plan, [audited])
-    if undrawn(the_plan, release_id):
-        cross_the_line(the_plan, release_id)
     with staging_folder(bundle) as staging:
+        if undrawn(the_plan, release_id):
+            cross_the_line(the_plan, release_id)
         tables = [write_release(the_plan, release_id, name, staging) for name in the_plan.built]
         microdata = [
             write_microdata(the_plan, release_id, synthesis.name, staging)

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from dpcore.budget import Budget
 from schemas.document import Section
 from schemas.numbers import Rational
 
@@ -31,6 +32,15 @@ class Guarantee(Section):
     epsilon: Rational = Field(description="Another name of alpha.")
     delta: Rational = Field(description="Another name of beta.")
     statement: str
+
+
+def privacy_statement(spent: Budget, rows: int) -> str:
+    """The promise of a release in words and numbers."""
+    return (
+        f"All numbers of this release together are differentially private with {spent}"
+        " (alpha is also called epsilon, beta delta), for tables that differ in one record;"
+        f" the number of records, {rows}, is public."
+    )
 
 
 class TableFile(Section):
@@ -77,7 +87,7 @@ class Manifest(Section):
     dataset: str
     release_id: str
     title: str
-    published_at: str
+    drawn_at: str = Field(description="When the last draw was committed, UTC.")
     plan_digest: str
     plan: dict[str, Any]
     guarantee: Guarantee

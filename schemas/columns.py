@@ -5,22 +5,52 @@ these alone come the checks on the survey table, the cells of every release and 
 synthetic table: nothing is ever learnt from the values themselves.
 """
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self, TypeVar
 
-from pydantic import Field, StrictBool, StrictFloat, StrictInt, StrictStr, model_validator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
+    StrictStr,
+    model_validator,
+)
 
 from dpcore.domain import Axis, Bins, Categories, Grid
 from schemas.document import Section
 
 Outside = Literal["refuse", "clamp"]
 
+_Kind = TypeVar("_Kind")
+_Listed = Annotated[list[_Kind], Field(min_length=1)]
+
+
+def _of_one_type(value: Any) -> Any:
+    """Told here in one sentence, not once for every type that was tried."""
+    kinds = {type(item) for item in value} if isinstance(value, list) else set()
+    if len(kinds) > 1 and kinds != {int, float}:
+        raise ValueError(
+            "must all be of one type: text, whole numbers, numbers or truth values; quote text"
+            " that YAML would read as another"
+        )
+    return value
+
+
+def _two_numbers(value: Any) -> Any:
+    if isinstance(value, list | tuple) and len(value) != 2:
+        raise ValueError("needs two numbers: the smallest and the largest value")
+    return value
+
 
 class CategoricalColumn(Section):
     """A column that takes one of a list of categories."""
 
     type: Literal["categorical"]
-    categories: list[StrictStr] | list[StrictBool] | list[StrictInt] | list[StrictFloat] = Field(
-        min_length=1,
+    categories: Annotated[
+        _Listed[StrictStr] | _Listed[StrictBool] | _Listed[StrictInt] | _Listed[StrictFloat],
+        BeforeValidator(_of_one_type),
+    ] = Field(
         description="Every value that may occur, all of one type; quote text that YAML would read "
         "as a number or as yes/no.",
     )
@@ -50,7 +80,9 @@ class IntegerColumn(Section):
     """A column of whole numbers between public bounds, both included."""
 
     type: Literal["integer"]
-    bounds: tuple[StrictInt, StrictInt] = Field(description="Smallest and largest value.")
+    bounds: Annotated[tuple[StrictInt, StrictInt], BeforeValidator(_two_numbers)] = Field(
+        description="Smallest and largest value."
+    )
     outside: Outside = Field(
         default="refuse",
         description="What happens to values outside the bounds: stop the release, or move them to "
@@ -83,7 +115,9 @@ class ContinuousColumn(Section):
     """A column of real numbers between public bounds."""
 
     type: Literal["continuous"]
-    bounds: tuple[float, float] = Field(description="Smallest and largest value.")
+    bounds: Annotated[tuple[float, float], BeforeValidator(_two_numbers)] = Field(
+        description="Smallest and largest value."
+    )
     grid: StrictInt = Field(
         default=1024,
         ge=2,

@@ -12,6 +12,9 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from dpcore.errors import PlanError
 
+LARGEST_BITS = 1024
+"""Whole numbers may be as large as floats; longer ones cannot even be printed."""
+
 
 class Section(BaseModel):
     """A part of a document: unknown keys are errors, and what was read stays as it was."""
@@ -20,7 +23,19 @@ class Section(BaseModel):
 
 
 class _StrictLoader(yaml.SafeLoader):
-    """YAML in which a key may stand only once."""
+    """YAML in which a key may stand only once, and whose faulty scalars are told with a line."""
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        line = node.start_mark.line + 1
+        try:
+            value = super().construct_object(node, deep)
+        except (ArithmeticError, AttributeError, LookupError, ValueError):
+            # What PyYAML lets through: impossible dates, tags that do not fit, endless digits.
+            kind = node.tag.rpartition(":")[2]
+            raise PlanError(f"line {line}: no {kind} can be read here; quote it if text") from None
+        if isinstance(value, int) and value.bit_length() > LARGEST_BITS:
+            raise PlanError(f"line {line}: a whole number this long has no use in a plan")
+        return value
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen = set()
@@ -53,17 +68,23 @@ def read_yaml(path: Path) -> dict[str, Any]:
         raise PlanError(f"{path}, {error}") from None
     except TypeError:
         raise PlanError(f"{path}: a key is itself a list or a mapping") from None
+    except RecursionError:
+        raise PlanError(f"{path}: lists or mappings are nested too deep") from None
     if not isinstance(document, dict):
         raise PlanError(f"{path}: must hold a mapping of keys at its top level")
     return document
 
 
 def read_value(text: str) -> Any:
-    """One value as YAML reads it: a number, a list, otherwise the text itself."""
+    """One value as YAML reads it: a whole number, a list, otherwise the text itself.
+
+    A decimal number stays text, so that an exact one loses no digit: a plan takes both.
+    """
     try:
-        return yaml.load(text, Loader=_StrictLoader)
-    except (yaml.YAMLError, PlanError, TypeError):
+        value = yaml.load(text, Loader=_StrictLoader)
+    except (yaml.YAMLError, PlanError, TypeError, RecursionError):
         return text
+    return text if isinstance(value, float) else value
 
 
 def explain_errors(error: ValidationError, document: Any) -> str:
@@ -93,7 +114,12 @@ def _reason(fault: Any) -> str:
     if fault["type"] == "extra_forbidden":
         return "unknown key"
     if fault["type"] == "missing":
+        if isinstance(fault["loc"][-1], int):
+            return "too few items in the list"
         return "missing; the plan must state it"
     text = str(fault["msg"]).removeprefix("Value error, ")
     value = fault.get("input")
-    return f"{text} (found {value!r})" if isinstance(value, str | int | float) else text
+    if not isinstance(value, str | int | float):
+        return text
+    found = repr(value)
+    return f"{text} (found {found if len(found) <= 80 else found[:77] + '...'})"

@@ -1,30 +1,50 @@
 """Exact numbers in documents: decimal strings, never floats."""
 
 from fractions import Fraction
+from functools import partial
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
 
+LONGEST = 60
+"""The most characters of a number that a person writes."""
 
-def read_rational(value: Any) -> Fraction:
+LONGEST_COMPUTED = 4000
+"""The most characters of a number in a manifest: shares are quotients of what was written."""
+
+LARGEST_EXPONENT = 50
+
+
+def read_rational(value: Any, longest: int = LONGEST) -> Fraction:
     """A non-negative rational from a decimal string, a fraction such as "1/3" or an integer."""
     if isinstance(value, Fraction):
         number = value
     elif isinstance(value, bool) or not isinstance(value, str | int):
         raise ValueError('write the number as a decimal string in quotes, such as "0.5"')
     else:
-        try:
-            number = Fraction(value)
-        except (ValueError, ZeroDivisionError):
-            raise ValueError("not a decimal number or a fraction") from None
+        number = _exact(value, longest)
     if number < 0:
         raise ValueError("must not be negative")
     return number
 
 
+def _exact(value: str | int, longest: int) -> Fraction:
+    """Length and exponent are looked at first: "1e999999999" would fill the memory."""
+    if (len(value) if isinstance(value, str) else value.bit_length() // 4) > longest:
+        raise ValueError(f"a number may have {longest} characters at most")
+    try:
+        exponent = int(str(value).lower().partition("e")[2] or 0)
+        if abs(exponent) <= LARGEST_EXPONENT:
+            return Fraction(value)
+    except (ValueError, ZeroDivisionError):
+        raise ValueError("not a decimal number or a fraction") from None
+    raise ValueError(f"the exponent may be {LARGEST_EXPONENT} at most, up or down")
+
+
+_AS_TEXT = PlainSerializer(str)
+_SCHEMA = WithJsonSchema({"type": ["string", "integer"], "examples": ["0.5", "1e-6", "1/3"]})
+
 Rational = Annotated[
-    Fraction,
-    BeforeValidator(read_rational),
-    PlainSerializer(str),
-    WithJsonSchema({"type": ["string", "integer"], "examples": ["0.5", "1e-6", "1/3"]}),
+    Fraction, BeforeValidator(partial(read_rational, longest=LONGEST_COMPUTED)), _AS_TEXT, _SCHEMA
 ]
+WrittenRational = Annotated[Fraction, BeforeValidator(read_rational), _AS_TEXT, _SCHEMA]

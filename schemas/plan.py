@@ -14,29 +14,42 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from pydantic import Field, StrictInt, ValidationError, model_validator
+from pydantic import Field, StrictInt, ValidationError, field_validator, model_validator
 
 from dpcore.budget import Budget, Weight, split
 from dpcore.errors import InputError, PlanError
 from dpcore.releases.base import Release
 from schemas.columns import Column
 from schemas.document import Section, explain_errors, read_yaml
-from schemas.numbers import Rational
-from schemas.releases import Name, ReleaseSection
+from schemas.numbers import WrittenRational
+from schemas.releases import Name, ReleaseSection, check_names
 from schemas.synthesis import Synthesis
+
+LARGEST_ALPHA = 1000
+"""More than this is no privacy: a ratio of exp(1000) between the odds."""
+
+LEAST_AMOUNT = Fraction(1, 10**50)
+"""Less than this is beyond floating point once it is shared out; it stands for nothing, write 0."""
+
+LARGEST_SHARE_BITS = 6000
+"""Exact shares may be this long; they must fit in a manifest."""
 
 
 class Amount(Section):
     """An amount of privacy: alpha (epsilon), beta (delta), and gamma of random DP."""
 
-    alpha: Rational
-    beta: Rational = Fraction(0)
-    gamma: Rational = Fraction(0)
+    alpha: WrittenRational
+    beta: WrittenRational = Fraction(0)
+    gamma: WrittenRational = Fraction(0)
 
     @model_validator(mode="after")
     def _sensible(self) -> Self:
         if self.alpha == 0:
             raise ValueError("alpha must be positive")
+        if self.alpha > LARGEST_ALPHA:
+            raise ValueError(f"alpha must be {LARGEST_ALPHA} at most; more protects nobody")
+        if any(0 < amount < LEAST_AMOUNT for amount in (self.alpha, self.beta, self.gamma)):
+            raise ValueError("alpha, beta and gamma must be 1e-50 at least where they are not 0")
         if self.beta >= 1 or self.gamma >= 1:
             raise ValueError("beta and gamma must be below 1")
         return self
@@ -76,6 +89,13 @@ class Publication(Section):
     licence: str = ""
     citation: str = ""
 
+    @field_validator("title")
+    @classmethod
+    def _one_line(cls, title: str) -> str:
+        if not title.strip() or title.splitlines() != [title]:
+            raise ValueError("must be one line of text, and not empty")
+        return title
+
 
 class Plan(Section):
     """Everything public about a release."""
@@ -94,16 +114,25 @@ class Plan(Section):
     budget: BudgetSection
     columns: dict[str, Column] = Field(min_length=1)
     releases: list[ReleaseSection] = Field(min_length=1)
-    synthesis: list[Synthesis] = Field(default_factory=list)
+    synthesis: list[Synthesis] = Field(
+        default_factory=list,
+        description="Synthetic tables. A tree need not span all columns: those in none of its edges "
+        "are drawn independently.",
+    )
     publication: Publication
 
     @model_validator(mode="after")
     def _coherent(self) -> Self:
+        lowered: dict[str, str] = {}
         for name in self.columns:
             if not re.fullmatch(r"[^\W\d][\w .-]{0,99}", name):
                 raise ValueError(
                     f"columns.{name}: a column name begins with a letter and holds letters, "
                     "digits, blanks and _ . -"
+                )
+            if lowered.setdefault(name.lower(), name) != name:
+                raise ValueError(
+                    f"columns.{name}: differs from {lowered[name.lower()]!r} only in capitals"
                 )
         _refuse_twice("releases", [section.name for section in self.releases])
         _refuse_twice("synthesis", [table.name for table in self.synthesis])
@@ -123,8 +152,15 @@ class Plan(Section):
                     f"releases[{i}].mechanism: {section.mechanism} spends beta, but "
                     "budget.requested.beta is 0"
                 )
+        parts = [part for share in self.shares for part in (share.alpha, share.beta)]
+        if any(part.denominator.bit_length() > LARGEST_SHARE_BITS for part in parts):
+            raise ValueError("releases: the weights have too many digits together; shorten them")
         built = self._build()
         for i, release in enumerate(built):
+            try:
+                check_names(release)
+            except ValueError as error:
+                raise ValueError(f"releases[{i}].{error}") from None
             try:
                 release.mechanism.stddev  # noqa: B018 - there must be noise that the share buys
             except ValueError as error:
@@ -172,8 +208,7 @@ class Plan(Section):
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the public plan: the same digest means the same statistics and noise."""
-        text = json.dumps(self.public(), sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(text.encode()).hexdigest()
+        return digest_of(self.public())
 
 
 def load_plan(path: Path | str, overrides: Mapping[str, Any] | None = None) -> Plan:
@@ -196,6 +231,19 @@ def load_plan(path: Path | str, overrides: Mapping[str, Any] | None = None) -> P
     return plan.model_copy(update={"source": _beside(path, plan.source)})
 
 
+def digest_of(public: Mapping[str, Any]) -> str:
+    """SHA-256 of a public plan in canonical JSON, as a manifest holds it."""
+    text = json.dumps(public, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def check_dataset(name: str) -> str:
+    """The name, if a plan could have it for its dataset; raises ``InputError`` otherwise."""
+    if not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,79}", name):
+        raise InputError(f"dataset {name!r}: use small letters, digits and -, at most 80 of them")
+    return name
+
+
 def check_release_id(release_id: str) -> str:
     """The id, if it can name a folder and a charge; raises ``InputError`` otherwise."""
     if not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,99}", release_id):
@@ -214,7 +262,9 @@ def _beside(plan_path: Path, source: str | TableSource) -> str | TableSource:
 
 def _set(document: dict[str, Any], place: str, value: Any) -> None:
     """Replace the value at a dotted place; positions in a list are numbers."""
-    *parents, last = (int(part) if part.isdigit() else part for part in place.split("."))
+    *parents, last = (
+        int(part) if re.fullmatch("[0-9]{1,9}", part) else part for part in place.split(".")
+    )
     node: Any = document
     try:
         for part in parents:

@@ -4,24 +4,27 @@ One section per kind.  ``build`` gets the columns, the public row count and the 
 a ``ValueError`` from it begins with the place inside the section.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from itertools import combinations
+from math import comb
 from typing import Annotated, Any, Literal, Self
 
+import numpy as np
 from pydantic import Field, StrictFloat, StrictInt, StrictStr, StringConstraints, model_validator
 
 from dpcore.budget import Budget
 from dpcore.domain import Axis, Categories, Domain
 from dpcore.releases.base import Release
+from dpcore.releases.cells import describe_cells
 from dpcore.releases.classifier import Classifier
-from dpcore.releases.density import BinnedDensity, SpectralDensity
+from dpcore.releases.density import BinnedDensity, Density, SpectralDensity
 from dpcore.releases.histogram import Histogram
-from dpcore.releases.margins import Margins
+from dpcore.releases.margins import Margins, file_word
 from dpcore.releases.microdata import Microdata
 from schemas.columns import CategoricalColumn, Column, ContinuousColumn, IntegerColumn
 from schemas.document import Section
-from schemas.numbers import Rational
+from schemas.numbers import WrittenRational
 
 Name = Annotated[
     str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]*$", max_length=80, strict=True)
@@ -30,6 +33,10 @@ Columns = Mapping[str, Column]
 Edges = list[float] | StrictInt
 Width = Annotated[float, Field(gt=0.01, le=100)]
 
+LARGEST_WEIGHT = 10**6
+MOST_BINS = 2**16
+MOST_SETS = 2**16
+
 
 class _ReleaseSection(Section):
     """What all kinds have in common."""
@@ -37,7 +44,7 @@ class _ReleaseSection(Section):
     name: Name = Field(
         description="Names the tables; one draw is ever made per release id and name."
     )
-    weight: Rational = Field(
+    weight: WrittenRational = Field(
         default=Fraction(1),
         description="The share of the requested budget, relative to the others.",
     )
@@ -46,6 +53,8 @@ class _ReleaseSection(Section):
     def _positive(self) -> Self:
         if self.weight == 0:
             raise ValueError("weight: must be positive; a release without budget cannot be drawn")
+        if not Fraction(1, LARGEST_WEIGHT) <= self.weight <= LARGEST_WEIGHT:
+            raise ValueError(f"weight: must lie between 1/{LARGEST_WEIGHT} and {LARGEST_WEIGHT}")
         return self
 
     @property
@@ -111,6 +120,8 @@ class MarginsSection(_ReleaseSection):
                 raise ValueError(f"ways: must lie between 1 and {len(self.columns)}")
             if len(set(ways)) != len(ways):
                 raise ValueError("ways: a number stands twice")
+            if sum(comb(len(self.columns), w) for w in ways) > MOST_SETS:
+                raise ValueError(f"ways: make more than {MOST_SETS} tables; list sets")
             return tuple(
                 attrs for w in sorted(ways) for attrs in combinations(range(len(self.columns)), w)
             )
@@ -225,6 +236,8 @@ class Label(Section):
             raise ValueError("label: a numeric column needs at_least, a number")
         lower = column.bounds[0]
         upper = column.bounds[1] + isinstance(column, IntegerColumn)
+        if isinstance(column, IntegerColumn) and not self.at_least.is_integer():
+            raise ValueError("label.at_least: must be a whole number, as the column has")
         if not lower < self.at_least < upper:
             raise ValueError("label.at_least: must lie inside the bounds of the column")
         return column.bins(self.column, [lower, self.at_least, upper]), (-1, 1)
@@ -279,6 +292,56 @@ ReleaseSection = Annotated[
 ]
 
 
+_OF_COUNTS = ("noisy_count", "standard_error", "lower_90", "upper_90", "count")
+STATISTICS: Mapping[type[Any], tuple[str, ...]] = {
+    Histogram: _OF_COUNTS,
+    Margins: (*_OF_COUNTS, "estimate"),
+    Density: ("density", "estimate", "standard_error", "lower_90", "upper_90"),
+}
+"""What stands beside the survey's own columns in a published table, by kind."""
+
+
+def check_names(release: Release) -> None:
+    """Raise ``ValueError`` where two columns or two files that it publishes have one name.
+
+    Capitals make no difference, as for DuckDB and many file systems.  The columns of a classifier
+    have names that the survey's cannot have.
+    """
+    kinds = [kind for kind in STATISTICS if isinstance(release, kind)]
+    if not kinds:
+        return
+    for axes in _tables(release):
+        taken = dict.fromkeys(STATISTICS[kinds[0]], "a statistic")
+        for axis in axes:
+            for name in _published_as(release, axis):
+                other = taken.setdefault(name.lower(), repr(axis.name))
+                if other != repr(axis.name):
+                    raise ValueError(
+                        f"columns: {axis.name!r} and {other} would both be published as {name!r};"
+                        " rename the column"
+                    )
+    files: dict[str, tuple[str, ...]] = {}
+    for domain in release.domains if isinstance(release, Margins) else ():
+        file = ".".join(file_word(name) for name in domain.names).lower()
+        if files.setdefault(file, domain.names) != domain.names:
+            raise ValueError(
+                f"columns: the tables of {list(files[file])} and {list(domain.names)} would both"
+                f" be the file {file!r}; rename a column"
+            )
+
+
+def _tables(release: Release) -> Iterator[tuple[Axis, ...]]:
+    domains = release.domains if isinstance(release, Margins) else (release.domain,)
+    return (domain.axes for domain in domains)
+
+
+def _published_as(release: Release, axis: Axis) -> list[str]:
+    """The names of an axis in a published table: a density prints points, the others cells."""
+    if isinstance(release, Density):
+        return [axis.name]
+    return list(describe_cells(Domain((axis,)), np.empty(0, dtype=np.int64))[0])
+
+
 def _one_each(value: float | list[float], columns: list[str]) -> tuple[float, ...]:
     """One number for each column: a list as it is, a single number for all."""
     return tuple(value) if isinstance(value, list) else (value,) * len(columns)
@@ -331,7 +394,9 @@ def _binned_axis(column: Column, name: str, edges: list[float] | int | None) -> 
 
 def _equal_edges(column: IntegerColumn | ContinuousColumn, count: int, name: str) -> list[float]:
     lower, upper = column.bounds[0], column.bounds[1] + isinstance(column, IntegerColumn)
-    if count < 1 or (isinstance(column, IntegerColumn) and (upper - lower) % count):
+    if not 1 <= count <= MOST_BINS:
+        raise ValueError(f"bins.{name}: at least one bin, and {MOST_BINS} at most")
+    if isinstance(column, IntegerColumn) and (upper - lower) % count:
         raise ValueError(
             f"bins.{name}: {count} equal bins of whole numbers do not fill the bounds; list edges"
         )

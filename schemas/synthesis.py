@@ -20,8 +20,9 @@ class Synthesis(Section):
     rows: StrictInt = Field(ge=0, le=2**31, description="How many records; a public choice.")
     tree: list[tuple[StrictStr, StrictStr]] | Literal["auto"] | None = Field(
         default=None,
-        description="For margins: edges of a spanning tree that the records follow, or auto for "
-        "the tree that the noisy tables suggest. Without it, records are fitted to all tables.",
+        description="For margins: edges of a tree that the records follow (columns in no edge are "
+        "drawn independently), or auto for the one that the noisy tables suggest. Without it, "
+        "records are fitted to all tables.",
     )
 
     def check(self, place: str, sections: Mapping[str, Any]) -> None:

@@ -33,7 +33,8 @@ def audit_one(plan: Plan, name: str, draws: int) -> AuditResult:
 @step("audit all together")
 def audit_together(plan: Plan, draws: int) -> AuditResult:
     """Audit the joint output of all releases against the sum of their shares."""
-    return audit_releases(list(plan.built.values()), draws=draws)
+    surveys = 2 if draws <= QUICK_DRAWS else None
+    return audit_releases(list(plan.built.values()), draws=draws, surveys=surveys)
 
 
 @step("show the audit")

@@ -4,11 +4,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from dpcore.errors import BudgetError, LedgerError
-from schemas.bundle import MANIFEST
+from schemas.bundle import MANIFEST, Manifest
 from schemas.plan import Plan
 from tasks.home import ledger_url
 from tasks.ledger import Charge, Ledger
+from tasks.progress import say
 from tasks.step import step
+from tasks.verify import read_manifest
 
 
 def charges_of(plan: Plan) -> Mapping[str, Charge]:
@@ -23,20 +25,17 @@ def charges_of(plan: Plan) -> Mapping[str, Charge]:
 def check_budget(plan: Plan, release_id: str, published: Path) -> None:
     """Refuse what the ledger would refuse, before any private value is read; write nothing.
 
-    A ledger that knows nothing of a dataset of which bundles lie in ``published`` has been lost, or
-    is the wrong one.
+    Every bundle in ``published`` must be a release that the ledger knows, with the same draws: a
+    ledger that does not know it was lost, is an old copy, or is the wrong one.
     """
     ledger = Ledger(ledger_url())
+    for path in published.glob(f"*/{MANIFEST}"):
+        require_known(read_manifest(path.parent), ledger, path.parent)
     granted = plan.budget.granted.budget
     known = ledger.granted(plan.dataset)
     if known is None:
-        if any(published.glob(f"*/{MANIFEST}")):
-            raise LedgerError(
-                f"{published} holds bundles of {plan.dataset}, but the ledger has never heard of it:"
-                " the ledger was lost, or is another one. Restore it, or name the right one with"
-                " --ledger"
-            )
-        return  # the plan's own grant, which its request cannot exceed, is recorded with the charge
+        say("the ledger does not know this dataset yet: the plan's grant will be recorded")
+        return
     if not known.covers(granted):
         raise BudgetError(
             f"budget.granted: the plan says that {plan.dataset} was granted {granted}, but the"
@@ -44,6 +43,17 @@ def check_budget(plan: Plan, release_id: str, published: Path) -> None:
             " `dprelease ledger grant`"
         )
     ledger.check(plan.dataset, release_id, plan.digest, charges_of(plan))
+
+
+def require_known(manifest: Manifest, ledger: Ledger, bundle: Path) -> None:
+    """Raise ``LedgerError`` where a published bundle was not charged to this ledger."""
+    charges = ledger.release(manifest.dataset, manifest.release_id)
+    drawn = {name: charge.digest for name, charge in charges.items()}
+    if drawn != {record.name: record.draw_sha256 for record in manifest.releases}:
+        raise LedgerError(
+            f"{bundle} was published, but the ledger has not charged it: the ledger was lost, is an"
+            " old copy, or is another one. Restore it, or name the right one with --ledger"
+        )
 
 
 @step("reserve budget")

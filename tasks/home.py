@@ -7,8 +7,10 @@ The ledger's place does not depend on the working directory: a dataset with two 
 granted its budget twice.
 """
 
+import fcntl
 import os
 import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,27 +35,47 @@ def private_folder(path: Path) -> Path:
 
 
 @contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold a lock file, waiting for whoever has it; it is let go with the process, however it ends."""
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+@contextmanager
 def private_workspace(dataset: str, release_id: str) -> Iterator[Path]:
     """A folder for files that hold private values; it is removed when the run ends, however.
 
-    What a killed run left behind is removed by the next one.
+    While it is used its file ``in-use`` is locked, so that ``remove_abandoned`` can tell what a
+    killed run left behind, by whatever process or container.
     """
     parent = private_folder(home() / "private")
-    for leftover in parent.iterdir():
-        if not _alive(leftover.name.rpartition(".")[2]):
-            shutil.rmtree(leftover, ignore_errors=True)
-    folder = private_folder(parent / f"{dataset}.{release_id}.{os.getpid()}")
+    with locked(parent / ".lock"):
+        folder = Path(tempfile.mkdtemp(prefix=f"{dataset}.{release_id}.", dir=parent))
+        in_use = (folder / "in-use").open("w")
+        fcntl.flock(in_use, fcntl.LOCK_EX)
     try:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+        in_use.close()
 
 
-def _alive(process: str) -> bool:
+def remove_abandoned() -> None:
+    """Remove the private files of runs that were killed; every run begins with this."""
+    parent = private_folder(home() / "private")
+    with locked(parent / ".lock"):
+        for folder in [path for path in parent.iterdir() if path.is_dir()]:
+            if not _in_use(folder):
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def _in_use(folder: Path) -> bool:
     try:
-        os.kill(int(process), 0)
-    except (ProcessLookupError, ValueError):
-        return False
-    except PermissionError:
+        with (folder / "in-use").open("r+") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
         return True
-    return True
+    except OSError:
+        return False
+    return False

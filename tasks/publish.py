@@ -12,7 +12,6 @@ import platform
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -31,10 +30,11 @@ from schemas.bundle import (
     Manifest,
     ReleaseRecord,
     SynthesisRecord,
+    privacy_statement,
 )
 from schemas.plan import Plan
 from schemas.synthesis import Synthesis
-from tasks.home import ledger_url
+from tasks.home import home, ledger_url, locked, private_folder
 from tasks.ledger import ChargeRecord, Ledger, State
 from tasks.parquet import write_table
 from tasks.step import step
@@ -113,15 +113,17 @@ def publish(
     audited: AuditResult,
 ) -> None:
     """Complete the staging folder and put it in its place, at once."""
+    charges = Ledger(ledger_url()).release(plan.dataset, release_id)
     manifest = Manifest(
         format=1,
         dataset=plan.dataset,
         release_id=release_id,
         title=plan.publication.title,
-        published_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        # When the last draw was committed: publishing the same draws again says the same.
+        drawn_at=max(charge.committed_at or "" for charge in charges.values()),
         plan_digest=plan.digest,
         plan=plan.public(),
-        guarantee=_guarantee(plan, releases),
+        guarantee=_guarantee(plan),
         releases=releases,
         synthesis=synthesis,
         audit=audited.to_dict(),
@@ -132,6 +134,7 @@ def publish(
     files = sorted(path for path in staging.rglob("*") if path.is_file())
     lines = [f"{_sha256(path)}  {path.relative_to(staging).as_posix()}\n" for path in files]
     (staging / DIGESTS).write_text("".join(lines), encoding="utf-8")
+    verify_files(staging, manifest)
     _open_to_readers(staging)
     _flush(staging)
     try:
@@ -161,17 +164,25 @@ def check_published(plan: Plan, release_id: str, target: Path) -> None:
 
 @contextmanager
 def staging_folder(target: Path) -> Iterator[Path]:
-    """An empty folder beside the bundle's place, on the same disk; it does not stay."""
-    staging = target.parent / f".{target.name}.staging-{os.getpid()}"
-    shutil.rmtree(staging, ignore_errors=True)
-    try:
-        staging.mkdir(parents=True)
-    except OSError as error:
-        raise BundleError(f"{target.parent} cannot be written ({error.strerror})") from None
-    try:
-        yield staging
-    finally:
-        shutil.rmtree(staging, ignore_errors=True)
+    """An empty folder beside the bundle's place, on the same disk; it does not stay.
+
+    One run at a time works on a bundle; what a killed one left behind is removed.
+    """
+    locks = private_folder(home() / "locks")
+    name = hashlib.sha256(str(target.absolute()).encode()).hexdigest()
+    with locked(locks / name):
+        for leftover in target.parent.glob(f".{target.name}.staging*"):
+            shutil.rmtree(leftover, ignore_errors=True)
+        staging = target.parent / f".{target.name}.staging"
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            staging.mkdir(mode=0o700)
+        except OSError as error:
+            raise BundleError(f"{target.parent} cannot be written ({error.strerror})") from None
+        try:
+            yield staging
+        finally:
+            shutil.rmtree(staging, ignore_errors=True)
 
 
 def _committed(plan: Plan, release_id: str, name: str) -> tuple[ChargeRecord, Noisy]:
@@ -209,7 +220,7 @@ def _densities(
     return {column: found[column] for column in plan.columns if column in found}
 
 
-def _guarantee(plan: Plan, releases: list[ReleaseRecord]) -> Guarantee:
+def _guarantee(plan: Plan) -> Guarantee:
     spent = total(release.share for release in plan.built.values())
     return Guarantee(
         privacy_unit=plan.privacy_unit,
@@ -219,17 +230,7 @@ def _guarantee(plan: Plan, releases: list[ReleaseRecord]) -> Guarantee:
         gamma=spent.gamma,
         epsilon=spent.alpha,
         delta=spent.beta,
-        statement=privacy_statement(plan),
-    )
-
-
-def privacy_statement(plan: Plan) -> str:
-    """The promise of a release in words and numbers."""
-    spent = total(release.share for release in plan.built.values())
-    return (
-        f"All numbers of this release together are differentially private with {spent}"
-        " (alpha is also called epsilon, beta delta), for tables that differ in one record;"
-        f" the number of records, {plan.rows}, is public."
+        statement=privacy_statement(spent, plan.rows),
     )
 
 
@@ -245,7 +246,7 @@ def _about(plan: Plan, release_id: str) -> Mapping[str, str]:
     return {
         "dprelease.dataset": plan.dataset,
         "dprelease.release_id": release_id,
-        "dprelease.privacy": privacy_statement(plan),
+        "dprelease.privacy": _guarantee(plan).statement,
     }
 
 

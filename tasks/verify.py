@@ -4,12 +4,14 @@ import hashlib
 import json
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import ValidationError
 
 from dpcore.budget import Budget, total
-from dpcore.errors import BundleError
-from schemas.bundle import DIGESTS, MANIFEST, Manifest
+from dpcore.errors import BundleError, InputError
+from schemas.bundle import DIGESTS, MANIFEST, Manifest, TableFile, privacy_statement
+from schemas.plan import digest_of
 from tasks.ledger import Ledger, State
 from tasks.parquet import arrow_types
 
@@ -19,13 +21,16 @@ def read_manifest(bundle: Path) -> Manifest:
     try:
         return Manifest.model_validate(json.loads((bundle / MANIFEST).read_bytes()))
     except OSError:
-        raise BundleError(f"{bundle}: is not a bundle, it has no {MANIFEST}") from None
+        raise InputError(f"{bundle}: is not a bundle, it has no {MANIFEST}") from None
     except (ValidationError, ValueError):
         raise BundleError(f"{bundle / MANIFEST}: does not have the form of a manifest") from None
 
 
 def verify_files(bundle: Path, manifest: Manifest) -> int:
     """Check digests and table schemas; return how many files were checked."""
+    for entry in bundle.rglob("*"):
+        if entry.is_symlink():
+            raise BundleError(f"{bundle}: {entry.relative_to(bundle)} is a link, not a file")
     digests = _read_digests(bundle)
     present = {
         path.relative_to(bundle).as_posix()
@@ -39,19 +44,31 @@ def verify_files(bundle: Path, manifest: Manifest) -> int:
         with (bundle / path).open("rb") as file:
             if hashlib.file_digest(file, "sha256").hexdigest() != digest:
                 raise BundleError(f"{bundle}: {path} was changed after publication")
+    if digest_of(manifest.plan) != manifest.plan_digest:
+        raise BundleError(f"{bundle}: the plan in the manifest is not the one of its digest")
+    guarantee = manifest.guarantee
+    stated = Budget(guarantee.alpha, guarantee.beta, guarantee.gamma)
+    if guarantee.statement != privacy_statement(stated, manifest.plan["rows"]):
+        raise BundleError(f"{bundle}: the privacy statement is not that of the stated budget")
     tables = [file for record in manifest.releases for file in record.files]
     tables += [record.file for record in manifest.synthesis]
     if {table.path for table in tables} != {path for path in digests if path.endswith(".parquet")}:
         raise BundleError(f"{bundle}: the manifest does not list exactly the tables of the bundle")
     for table in tables:
-        parquet = pq.ParquetFile(bundle / table.path)
-        if (
-            arrow_types(parquet.schema_arrow) != table.columns
-            or list(parquet.schema_arrow.names) != list(table.columns)
-            or parquet.metadata.num_rows != table.rows
-        ):
+        if not _has_form(bundle / table.path, table):
             raise BundleError(f"{bundle}: {table.path} does not have the columns of the manifest")
     return len(digests)
+
+
+def _has_form(path: Path, table: TableFile) -> bool:
+    try:
+        parquet = pq.ParquetFile(path)
+    except pa.ArrowException:
+        return False
+    return (
+        list(arrow_types(parquet.schema_arrow).items()) == list(table.columns.items())
+        and parquet.metadata.num_rows == table.rows
+    )
 
 
 def verify_budget(manifest: Manifest, ledger: Ledger) -> Budget:
@@ -63,6 +80,8 @@ def verify_budget(manifest: Manifest, ledger: Ledger) -> Budget:
         )
     if set(charges) != {record.name for record in manifest.releases}:
         raise BundleError("the ledger has charged other releases than the manifest lists")
+    if {charge.plan_digest for charge in charges.values()} != {manifest.plan_digest}:
+        raise BundleError("the ledger charged another plan than the manifest holds")
     for record in manifest.releases:
         charge = charges[record.name]
         if charge.state is not State.COMMITTED or charge.digest != record.draw_sha256:

@@ -24,41 +24,16 @@ import argparse
 import json
 import multiprocessing
 import os
-import resource
 import sys
-import time
-from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from benchmarks.synthesis.measure import bootstrapped, measured
 from benchmarks.synthesis.tables import TABLES
 from dpcore.budget import Budget
-from dpcore.domain import Domain, Tally
-from dpcore.evaluation import margin_errors
-from dpcore.mechanisms import DiscreteGaussian, DiscreteLaplace
-from dpcore.privacy_line import perturb
-from dpcore.releases.microdata import Microdata
-from dpcore.sampling.source import SystemSource
 
 DEFAULT_DATA = Path(__file__).parents[3] / "shared" / "data"
 RELATIONS = ("add-remove", "replace-one")
-
-
-@dataclass(frozen=True)
-class AddRemoveMicrodata(Microdata):
-    """With the noise that add-remove neighbours would need: for comparisons, never for release."""
-
-    @cached_property
-    def mechanism(self) -> DiscreteLaplace | DiscreteGaussian:
-        sensitivity = Fraction(len(self.sets))  # L1, and also the square of L2
-        if self.noise == "discrete-gaussian":
-            return DiscreteGaussian.within(self.share, self.cells, sensitivity)
-        return DiscreteLaplace.within(self.share, self.cells, sensitivity)
 
 
 def main() -> None:
@@ -67,61 +42,15 @@ def main() -> None:
     folder = Path(os.environ.get("DPRELEASE_TEST_DATA", DEFAULT_DATA))
     if not folder.is_dir():
         sys.exit(f"{folder}: not found; set DPRELEASE_TEST_DATA to the folder of the test tables")
-    spawn = multiprocessing.get_context("spawn")
+    share = Budget(options.alpha, options.beta)
     for number in range(options.draws):
         # A process of its own for each draw: its peak memory is that of the draw.
-        with spawn.Pool(1) as pool:
-            arguments = (options.dataset, folder, options, number)
-            print(json.dumps(pool.apply(measure, arguments)), flush=True)
-
-
-def measure(dataset: str, folder: Path, options: argparse.Namespace, number: int) -> dict[str, Any]:
-    """One draw: what it was and how good it is."""
-    domain, codes = TABLES[dataset](folder)
-    about = {"dataset": dataset, "draw": number}
-    if options.bootstrap:
-        generator = np.random.default_rng(number)
-        sampled = codes[generator.integers(0, len(codes), len(codes))]
-        return about | {"bootstrap": True} | errors(codes, sampled, domain)
-    share = Budget(options.alpha, options.beta)
-    kind = AddRemoveMicrodata if options.relation == "add-remove" else Microdata
-    noise = "discrete-gaussian" if options.beta else "discrete-laplace"
-    release = kind("benchmark", domain, len(codes), share, noise=noise)
-    wall, cpu = time.perf_counter(), time.process_time()
-    synthetic = synthesize(release, codes)
-    return (
-        about
-        | {
-            "relation": options.relation,
-            "alpha": float(options.alpha),
-            "beta": float(options.beta),
-            "mechanism": noise,
-            "stddev": round(release.mechanism.stddev, 2),
-            "seconds": round(time.perf_counter() - wall, 2),
-            "cpu_seconds": round(time.process_time() - cpu, 2),
-            "peak_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
-        }
-        | errors(codes, synthetic, domain)
-    )
-
-
-def synthesize(release: Microdata, codes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """(rows, columns) synthetic codes, through the privacy line."""
-    cells, counts = np.unique(release.domain.pack(codes), return_counts=True)
-    exact = release.statistic(Tally(release.domain, cells, counts.astype(np.int64)))
-    noisy = perturb(exact, release.mechanism, release.share, SystemSource())
-    return release.sample(noisy, release.rows)[1]
-
-
-def errors(
-    codes: NDArray[np.int64], synthetic: NDArray[np.int64], domain: Domain
-) -> dict[str, float]:
-    """Mean and worst total variation of margins."""
-    found: dict[str, float] = {}
-    for ways in (1, 2, 3):
-        error = margin_errors(codes, synthetic, domain.shape, ways)
-        found |= {f"tv{ways}": round(error.mean, 5), f"tv{ways}_max": round(error.worst, 5)}
-    return found
+        with multiprocessing.get_context("spawn").Pool(1) as pool:
+            if options.bootstrap:
+                found = pool.apply(bootstrapped, (folder, options.dataset, number))
+            else:
+                found = pool.apply(measured, (folder, options.dataset, options.relation, share))
+        print(json.dumps({"dataset": options.dataset, "draw": number} | found), flush=True)
 
 
 def _options() -> argparse.Namespace:

@@ -1,7 +1,7 @@
 """The public test tables, and how each is coded into cells.
 
 The codings are public: domains and dictionaries that come with the tables, and for numbers of the
-American Community Survey the bins of ``deployments/plans/acs_ma.yaml`` (whose comments say why).
+American Community Survey round bins, much as in ``deployments/plans/acs_ma.yaml`` (which says why).
 
     nltcs           16 columns   2 cells each
     adult_coded     14 columns   2 to 100 cells, as coded by the table's publisher

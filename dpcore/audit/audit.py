@@ -45,6 +45,9 @@ from dpcore.sampling.source import RandomSource, SystemSource
 LARGEST_SEARCH = 2**23
 """Numbers in the search sample of one side."""
 
+ENOUGH = 2**16
+"""Search draws of one side, unless more are asked for."""
+
 PROMISING = 4
 """Pairs of tables of a release that are searched: those that its statistic sets farthest apart."""
 
@@ -114,14 +117,14 @@ def audit_mechanism(
     """Audit a mechanism on one or several pairs of neighbouring inputs.
 
     ``draws``: fresh draws on each side, of the worst pair; ``search_draws``: on each side, by
-    default half as many, fewer where outputs are long; ``digits``: also look for leaks in the last
-    digits of numbers.
+    default half as many, 65,536 at most, and fewer where outputs are long; ``digits``: also look for
+    leaks in the last digits of numbers.
     """
     if not pairs:
         raise ValueError("there is no pair of inputs to audit")
     if draws < 1 or not 0 < level < 1:
         raise ValueError(f"draws must be positive and level in (0, 1), not {draws} and {level}")
-    beta, search = float(claim.beta), search_draws or max(draws // 2, 200)
+    beta, search = float(claim.beta), search_draws or max(200, min(draws // 2, ENOUGH))
     labels = descriptions or [f"pair {i + 1} of {len(pairs)}" for i in range(len(pairs))]
 
     worst, chosen = _worst_pair(pairs, search, beta, source, digits)
@@ -189,16 +192,17 @@ def audit_releases(
     source: RandomSource | None = None,
     *,
     search_draws: int | None = None,
+    surveys: int | None = None,
 ) -> AuditResult:
     """Audit several releases of one survey together against ``budget`` (the sum of shares if None).
 
-    All are run on the same pair of surveys, in which one record moves from the first value of every
-    column to the last.
+    All are run on the same pair of surveys, in which one record moves from the first value of some
+    columns to the last; only the first ``surveys`` pairs are tried, those that move all columns.
     """
     rows = {release.rows for release in releases}
     if len(rows) != 1:
         raise ValueError(f"releases of one survey have the same rows, not {sorted(rows)}")
-    surveys = survey_pairs([release.domain for release in releases], rows.pop())
+    pairs = survey_pairs([release.domain for release in releases], rows.pop())[:surveys]
     audited = [
         Joint(
             tuple(
@@ -206,7 +210,7 @@ def audit_releases(
                 for release, pair in zip(releases, survey, strict=True)
             )
         )
-        for survey in surveys
+        for survey in pairs
     ]
     return audit_mechanism(
         audited,
@@ -215,7 +219,7 @@ def audit_releases(
         SystemSource() if source is None else source,
         level=level,
         search_draws=search_draws,
-        descriptions=[survey[0].description for survey in surveys],
+        descriptions=[survey[0].description for survey in pairs],
     )
 
 

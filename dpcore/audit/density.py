@@ -11,8 +11,8 @@ so that the logarithm stays calm.  ``pair_loss`` maximises the estimated loss ov
 there again on fresh draws, with a confidence bound (their Algorithms 1 to 3, METHODS n).
 
 The bound is asymptotic and for pure alpha; ``dpcore.audit.bounds`` has the one that always holds.
-Kinks of a density bias its kernel estimate by the order of the bandwidth, so points where bandwidths
-h and 2h disagree are not searched.
+Kinks of a density bias its kernel estimate by the order of the bandwidth, so points where the losses
+by bandwidths h and 2h disagree are not searched.
 
 >>> from dpcore.audit.draws import Simulated
 >>> from dpcore.sampling.source import SeededSource
@@ -124,14 +124,14 @@ def pair_loss(near: Floats, far: Floats, floor: float | None = None) -> PointLos
     width, points = rule_of_thumb(near, far), np.linspace(low, high, POINTS)
     least = 100.0 / (size * width) if floor is None else floor
     near, far = near[np.isfinite(near)], far[np.isfinite(far)]
-    fine = [tkde(side, points, width, least) for side in (near, far)]
-    coarse = [tkde(side, points, 2 * width, least) for side in (near, far)]
-    # Three standard errors of a kernel estimate; more is bias, and a kink is near.
-    calm = [
-        np.abs(f - c) <= 3 * np.sqrt(f / (2 * math.sqrt(math.pi) * size * width)) + 0.02 * f
-        for f, c in zip(fine, coarse, strict=True)
-    ]
-    losses = np.where(calm[0] & calm[1], np.abs(np.log(fine[0]) - np.log(fine[1])), 0.0)
+    fine, coarse = (
+        [np.log(tkde(side, points, factor * width, least)) for side in (near, far)]
+        for factor in (1, 2)
+    )
+    losses, coarser = np.abs(fine[0] - fine[1]), np.abs(coarse[0] - coarse[1])
+    noise = np.sqrt((np.exp(-fine[0]) + np.exp(-fine[1])) / (2 * math.sqrt(math.pi) * size * width))
+    # More than three standard errors is bias: a kink is near.
+    losses = np.where(np.abs(losses - coarser) <= 3 * noise + 0.02, losses, 0.0)
     best = int(np.argmax(losses))
     return PointLoss(float(losses[best]), float(points[best]), width)
 

@@ -26,9 +26,15 @@ from dpcore.audit.scores import Floats, Outputs, Score
 SORTED = 2**14
 """Places to cut are chosen among so many draws of each side."""
 
-CAUTIOUS, BOLD = 0.05, 0.5
+CAUTIOUS, BOLD = 0.01, 0.3
 """Errors of the bounds by which events are compared.  Many are compared, and the luckiest of rare
 ones looks best: a small error prefers common events.  Rare ones may be the most telling."""
+
+KINDS = tuple(product((CAUTIOUS, BOLD), (0, 1)))
+"""The best event is wanted by either bound, and for either side as the likelier one."""
+
+SHORTLIST = 4
+"""Scores of each kind that are tried on all of a large search sample."""
 
 _TAIL = np.geomspace(1, 200, 16).astype(int) / 20_000
 _LEVELS = np.unique(np.r_[0, _TAIL, np.linspace(0.01, 0.99, 150), 1 - _TAIL, 1])
@@ -83,19 +89,33 @@ def choose_events(
     """
     half = min(len(near), len(far)) // 2
     scores = refined([*stated, *propose(near[:half], far[:half], digits)], near[:half], far[:half])
-    best: dict[tuple[float, int], tuple[float, Event]] = {}
+    near, far = near[half:], far[half:]
+    if half > 2 * SORTED:
+        ranked = _ranked(scores, near[:SORTED], far[:SORTED], beta)
+        short = [event.score for kind in KINDS for _, event in ranked[kind][:SHORTLIST]]
+        scores = list({id(score): score for score in short}.values())
+    ranked = _ranked(scores, near, far, beta)
+    best = sorted((ranked[kind][0] for kind in KINDS[:2]), key=lambda pair: -pair[0])
+    best += [ranked[kind][0] for kind in KINDS[2:]]
+    events = {(id(e.score), e.cut, e.above, e.favoured): e for _, e in best}
+    return Choice(tuple(events.values()), best[0][0], max(bound for bound, _ in best[2:]))
+
+
+def _ranked(
+    scores: Sequence[Score], near: Outputs, far: Outputs, beta: float
+) -> dict[tuple[float, int], list[tuple[float, Event]]]:
+    """For each kind of event, the best bound and event of every score, best first."""
+    ranked: dict[tuple[float, int], list[tuple[float, Event]]] = {kind: [] for kind in KINDS}
     for score in scores:
-        sides = [np.nan_to_num(score(side[half:]), nan=-np.inf) for side in (near, far)]
+        sides = [np.nan_to_num(score(side), nan=-np.inf) for side in (near, far)]
         cuts = _cuts(sides)
         below = [_below(cuts, side) for side in sides]
-        for kind in product((CAUTIOUS, BOLD), (0, 1)):
-            bound, cut, above = _best_cut(cuts, below, [len(side) for side in sides], beta, *kind)
-            if kind not in best or bound > best[kind][0]:
-                best[kind] = bound, Event(score, cut, above, favoured=kind[1])
-    ranked = sorted(best.items(), key=lambda item: (item[0][0] != CAUTIOUS, -item[1][0]))
-    events = {(id(e.score), e.cut, e.above, e.favoured): e for _, (_, e) in ranked}
-    bounds = {error: max(best[error, side][0] for side in (0, 1)) for error in (CAUTIOUS, BOLD)}
-    return Choice(tuple(events.values()), bounds[CAUTIOUS], bounds[BOLD])
+        for kind in KINDS:
+            bound, cut, above = _best_cut(cuts, below, [len(near), len(far)], beta, *kind)
+            ranked[kind].append((bound, Event(score, cut, above, favoured=kind[1])))
+    for tried in ranked.values():
+        tried.sort(key=lambda pair: -pair[0])
+    return ranked
 
 
 def _cuts(sides: Sequence[Floats]) -> Floats:

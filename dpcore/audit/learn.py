@@ -27,6 +27,7 @@ from dpcore.audit.scores import (
     LowBits,
     Outputs,
     PatternRatio,
+    Quadratic,
     Score,
     Smallest,
     patterns,
@@ -40,6 +41,12 @@ SINGLES = 6
 
 WIDEST = 192
 """At most so many coordinates are looked at: those that differ most."""
+
+CURVED = 24
+"""A quadratic form is fitted to outputs of at most so many numbers."""
+
+_NOISE = 2.5
+"""Chi-square over its degrees of freedom below which bins do not differ clearly."""
 
 _RARE = (0.0005, 0.002, 0.005)
 _LEVELS = np.unique(np.r_[_RARE, np.linspace(0, 1, BINS + 1)[1:-1], 1 - np.array(_RARE)])
@@ -59,6 +66,8 @@ def propose(near: Outputs, far: Outputs, digits: bool = True) -> list[Score]:
         chosen = [j for j in telling if clearness[j] > _NOISE] or telling[:1]
         scores.append(AdditiveRatio(tuple(ratios[j] for j in chosen)))
         scores += [Largest(), Smallest(), *linear(near, far, sorted(telling))]
+        if width <= CURVED and not any(np.isnan(side).any() for side in (near, far)):
+            scores.append(quadratic(near, far))
         kinds = sorted(telling[: SINGLES * 4])
         scores += [by_pattern(near, far, kinds, least) for least in (50, 1000)]
     if digits:
@@ -110,9 +119,6 @@ def log_ratio(near: Floats, far: Floats) -> Floats:
     )
 
 
-_NOISE = 2.5
-
-
 def _divergence(ratio: BinnedRatio, near: Outputs, far: Outputs) -> float:
     """How clearly the bins differ: chi-square over its degrees of freedom."""
     counts = [_bin_counts(ratio.edges, ratio.base(side)) for side in (near, far)]
@@ -154,6 +160,28 @@ def linear(near: Outputs, far: Outputs, columns: list[int]) -> list[Score]:
         absent[columns] = lowest
         result.append(Linear(weights, absent, label))
     return result
+
+
+def quadratic(near: Outputs, far: Outputs) -> Quadratic:
+    """The quadratic form that tells the sides apart best in least squares, slightly shrunk."""
+    width, together = near.shape[1], np.concatenate([near, far]).astype(np.float64)
+    present = np.isfinite(together)
+    centre = np.where(present, together, 0.0).sum(axis=0) / np.maximum(present.sum(axis=0), 1)
+    values = np.where(present, together - centre, 0.0)
+    spread, axes = np.linalg.eigh(values.T @ values / len(values))
+    # What does not vary among search draws is left to the linear scores.
+    whiten = axes * np.where(spread > 1e-12 * spread.max(), np.maximum(spread, 1e-300) ** -0.5, 0)
+    white = values @ whiten
+    upper = np.triu_indices(width)
+    features = np.column_stack(
+        [np.ones(len(white)), white, white[:, upper[0]] * white[:, upper[1]]]
+    )
+    target = np.repeat([1.0, -1.0], [len(near), len(far)])
+    gram = features.T @ features + 1e-3 * len(features) * np.eye(features.shape[1])
+    fitted = np.linalg.solve(gram, features.T @ target)
+    curvature = np.zeros((width, width))
+    curvature[upper] = fitted[width + 1 :]
+    return Quadratic(centre, whiten, fitted[1 : width + 1], curvature)
 
 
 def by_pattern(near: Outputs, far: Outputs, columns: list[int], least: int) -> PatternRatio:

@@ -6,6 +6,7 @@ Pearson); those below come near it without knowing the mechanism:
 
     StatedRatio      the log-ratio of the noise that a mechanism states (mechanisms we know)
     Coordinate       one number of the output;  Linear, Largest, Smallest: of all of them
+    Quadratic        a quadratic form: for noise whose coordinates hang together
     LowBits          the last digits of a number: floating point noise leaks there (Mironov 2012)
     BinnedRatio      log-ratio of the counts of any score's bins, learned from a search sample
     AdditiveRatio    sum of the log-ratios of the coordinates: right for independent coordinates
@@ -72,6 +73,24 @@ class Linear:
 
     def __str__(self) -> str:
         return self.label
+
+
+@dataclass(frozen=True, eq=False)
+class Quadratic:
+    """z . slope + z . (curvature z), where z = whiten (d, d) times the output less the centre (d,)."""
+
+    centre: Floats
+    whiten: Floats
+    slope: Floats
+    curvature: Floats
+
+    def __call__(self, outputs: Outputs) -> Floats:
+        values = outputs.astype(np.float64)
+        white = np.where(np.isfinite(values), values - self.centre, 0.0) @ self.whiten
+        return np.asarray(white @ self.slope + np.sum((white @ self.curvature) * white, axis=1))
+
+    def __str__(self) -> str:
+        return "quadratic discriminant"
 
 
 @dataclass(frozen=True)

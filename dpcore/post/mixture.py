@@ -6,17 +6,18 @@ views of one population, and a model of that population lends each table the str
     weight w_c, and for each attribute a distribution p_ca, of components c = 1..K
     share of records in cell (i, j) of attributes (a, b)  =  sum_c w_c p_ca(i) p_cb(j)
 
-Such a model is never negative, and its tables agree.  It is the K that minimises
+Such a model is never negative, and its tables agree.  Its weights and distributions minimise
 
     sum over pairs, sum over cells of (noisy - n share)^2 / (2 variance)
       + DIVERGENCE  sum_c w_c sum_a sqrt(size_a) KL(p_ca || q_a)
-      + ROUGHNESS   sum_c w_c sum_a of ordered cells (step of log(p_ca / q_a))^2 / 2
+      + ROUGHNESS   sum_c w_c sum_a size_a sum of ordered cells (step of log(p_ca / q_a))^2 / 2
 
 where q_a is the noisy one-way margin of a.  The first penalty draws every component to
-independence: an association must earn its place, the more so where there are many cells to fit.  The second lets neighbouring cells of a number
-(age 31, age 32) differ from the average in nearly the same way.  Both are in units of log
-likelihood, so the same constants serve for all budgets; they were chosen on the public tables of
-``benchmarks/synthesis``, where results change little between a third and three times of them.
+independence: an association must earn its place, the more so where there are many cells to fit.
+The second lets neighbouring cells of a number (age 31, age 32) differ from the average in nearly
+the same way.  Both are in units of log likelihood, so the same constants serve for all budgets;
+they were chosen on the public tables of ``benchmarks/synthesis``, where results change little
+between half and three times of them.
 
 All tables are one matrix product: with P the (K, D) matrix of all p_ca side by side, D the sum of
 the sizes, they are the blocks of P' diag(w) P.  The gradient is another product, and the descent
@@ -55,7 +56,7 @@ from dpcore.post.simplex import project_to_simplex
 Singles = NDArray[np.float32]
 
 DIVERGENCE = 40.0
-ROUGHNESS = 100.0
+ROUGHNESS = 2.5
 STEP = 0.1  # of Adam, on logarithms of probabilities
 MEMORY = (0.9, 0.99)  # of Adam: of the mean gradient and of the mean squared gradient
 
@@ -121,16 +122,14 @@ def fit_mixture(
     )
 
 
-def _links(
-    sizes: Sequence[int], ordered: Collection[int], linked: Sequence[int] | None
-) -> NDArray[np.bool_]:
-    """(D - 1,): whether cell d and cell d + 1 of all attributes side by side are neighbours."""
+def _links(sizes: Sequence[int], ordered: Collection[int], linked: Sequence[int] | None) -> Singles:
+    """(D - 1,) what a step between cell d and cell d + 1 of all attributes side by side costs."""
     result = []
     for attribute, size in enumerate(sizes):
-        link = np.zeros(size, dtype=bool)
+        link = np.zeros(size, dtype=np.float32)
         if attribute in ordered:
-            link[: max((size if linked is None else linked[attribute]) - 1, 0)] = True
-        link[-1] = False
+            link[: max((size if linked is None else linked[attribute]) - 1, 0)] = ROUGHNESS * size
+        link[-1] = 0.0
         result.append(link)
     return np.concatenate(result)[:-1]
 
@@ -161,14 +160,14 @@ class _Descent:
         sizes: Sequence[int],
         noisy: Sequence[Margin],
         total: float,
-        links: NDArray[np.bool_],
+        links: Singles,
         components: int,
         generator: np.random.Generator,
     ) -> None:
         self.ends = np.cumsum(sizes)
         self.starts = self.ends - np.asarray(sizes)
         self.attribute = np.repeat(np.arange(len(sizes)), sizes)
-        self.links = links.astype(np.float32)
+        self.links = links
         width = int(self.ends[-1])
         self.target: Singles = np.zeros((width, width), dtype=np.float32)
         self.precision: Singles = np.zeros((width, width), dtype=np.float32)
@@ -206,27 +205,32 @@ class _Descent:
 
     def step(self, length: float) -> None:
         """One step of Adam."""
+        self.taken += 1
+        both = zip((self.logs, self.log_weights), self.gradients(), self.moments, strict=True)
+        for values, gradient, moments in both:
+            _adam(values, gradient, moments, length, self.taken)
+
+    def gradients(self) -> tuple[Singles, Singles]:
+        """Of what is minimised, by ``logs`` (K, D) and by ``log_weights`` (K,)."""
         weights, parts = self.probabilities()
         residual = parts.T @ (weights[:, None] * parts)
         residual -= self.target
         residual *= self.precision
         ratio = self.logs - self.reference
-        slope = parts @ residual  # of the misfit by w_c p_ca(i)
-        # Each pair stands in the matrix twice, hence the half for the weights.
         penalty = self.divergence * ratio
-        slope_weights = (parts * (slope / 2 + penalty)).sum(axis=1)
+        steps = np.diff(ratio, axis=1)
+        rises = self.links * steps
+        slope = parts @ residual  # of the misfit by w_c p_ca(i)
+        # Each pair stands in the matrix twice, hence the half.
+        by_weight = (parts * (slope / 2 + penalty)).sum(axis=1) + (rises * steps).sum(axis=1) / 2
         slope += penalty
         slope *= parts
+        # Adding a constant to all logs of a distribution changes nothing.
         slope -= parts * np.add.reduceat(slope, self.starts, axis=1)[:, self.attribute]
-        rises = np.float32(ROUGHNESS) * self.links * np.diff(ratio, axis=1)
         slope[:, :-1] -= rises
         slope[:, 1:] += rises
         slope *= weights[:, None]
-        slope_weights = weights * (slope_weights - weights @ slope_weights)
-        self.taken += 1
-        gradients = ((self.logs, slope), (self.log_weights, slope_weights))
-        for (values, gradient), moments in zip(gradients, self.moments, strict=True):
-            _adam(values, gradient, moments, length, self.taken)
+        return slope, weights * (by_weight - weights @ by_weight)
 
 
 def _adam(

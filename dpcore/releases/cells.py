@@ -25,7 +25,10 @@ def describe_cells(domain: Domain, cells: NDArray[np.int64]) -> tuple[Columns, d
     descriptions: dict[str, str] = {}
     for i, axis in enumerate(domain.axes):
         for name, values, text in _axis_columns(axis, codes[:, i]):
-            columns[name], descriptions[name] = values, text
+            if name in columns:
+                raise ValueError(f"two published columns would be called {name!r}")
+            columns[name] = values
+            descriptions[name] = f"{text}; empty where it is null" if axis.nullable else text
     return columns, descriptions
 
 

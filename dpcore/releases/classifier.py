@@ -138,6 +138,7 @@ class Classifier(Release):
             "decision": "f(x) = sum of cos * cos(<w, x>) + sin * sin(<w, x>); positive where f > 0",
             "coordinates": {axis.name: _coordinates(axis) for axis in self.feature_axes},
             "label": self.domain.names[-1],
+            "positive": _positive(self.domain.axes[-1], self.signs),
             "kernel_bandwidths": dict(
                 zip((axis.name for axis in self.feature_axes), self.bandwidths, strict=True)
             ),
@@ -199,3 +200,11 @@ def _scaling(axis: Axis) -> tuple[float, float]:
     if axis.integer:  # whole number v sits at the middle of [v, v + 1)
         return axis.lower - 0.5, axis.upper - axis.lower
     return axis.lower, axis.upper - axis.lower
+
+
+def _positive(axis: Axis, signs: tuple[int, ...]) -> object:
+    """What f > 0 stands for: categories, or [from, to] of numbers."""
+    codes = [code for code, sign in enumerate(signs) if sign > 0]
+    if isinstance(axis, Categories):
+        return [axis.categories[code] for code in codes]
+    return [[axis.edges[code], axis.edges[code + 1]] for code in codes]

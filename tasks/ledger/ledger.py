@@ -12,7 +12,7 @@ from sqlalchemy import Connection, make_url
 from sqlalchemy.exc import ArgumentError
 
 from dpcore.budget import Budget, total
-from dpcore.errors import LedgerError
+from dpcore.errors import InputError, LedgerError
 from dpcore.statistic import Noisy
 from tasks.ledger import queries, rules
 from tasks.ledger.database import Database
@@ -166,7 +166,7 @@ def _open(url: str, lock_seconds: float, create: bool) -> Database:
     try:
         parsed = make_url(url)
     except (ArgumentError, ValueError):
-        raise LedgerError(
+        raise InputError(
             "the ledger's URL cannot be read; write it like sqlite:///ledger.db or "
             "postgresql://user@host/database"
         ) from None
@@ -174,7 +174,7 @@ def _open(url: str, lock_seconds: float, create: bool) -> Database:
         return SQLiteDatabase(parsed, lock_seconds, create)
     if parsed.drivername in ("postgres", "postgresql", "postgresql+psycopg"):
         return PostgreSQLDatabase(parsed, lock_seconds, create)
-    raise LedgerError("a ledger lives in SQLite (sqlite:///...) or PostgreSQL (postgresql://...)")
+    raise InputError("a ledger lives in SQLite (sqlite:///...) or PostgreSQL (postgresql://...)")
 
 
 def _require_charges(

@@ -23,7 +23,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, insert
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
-from dpcore.errors import LedgerError
+from dpcore.errors import InputError, LedgerError
 from tasks.ledger import tables
 from tasks.ledger.database import Database
 from tasks.ledger.records import RESTORE, utc_now
@@ -92,8 +92,8 @@ class SQLiteDatabase(Database):
 
     def _create(self) -> None:
         folder = self.path.parent
-        for missing in reversed([f for f in (folder, *folder.parents) if not f.exists()]):
-            missing.mkdir(mode=0o700, exist_ok=True)
+        if not folder.is_dir():  # a mistyped place must not become an empty ledger
+            raise InputError(f"{folder}: there is no such folder for the ledger; make it first")
         # mkstemp makes the file owner-only; SQLite gives its journal the same mode.
         handle, name = tempfile.mkstemp(dir=folder, prefix=f".{self.path.name}.", suffix=".new")
         os.close(handle)

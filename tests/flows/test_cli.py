@@ -84,8 +84,19 @@ def test_a_budget_that_does_not_suffice_exits_with_3(prefect, plan_path, ledger,
         (("run", "PLAN", "--set", "releases.9.weight=2"), "no such place"),
         (("explain", "nowhere.yaml"), "cannot be read"),
         (("ledger", "show"), "no ledger yet"),
-        (("ledger", "grant", "d", "--alpha", "x", "--who", "a", "--why", "b"), "decimal"),
-        (("ledger", "grant", "d", "--alpha", "-1", "--who", "a", "--why", "b"), "decimal"),
+        (
+            ("ledger", "grant", "d", "--alpha", "x", "--who", "a", "--why", "b"),
+            "--alpha: not a decimal",
+        ),
+        (
+            ("ledger", "grant", "d", "--alpha", "-1", "--who", "a", "--why", "b"),
+            "--alpha: must not",
+        ),
+        (("ledger", "grant", "d", "--alpha", "1e500", "--who", "a", "--why", "b"), "--alpha"),
+        (("ledger", "grant", "d", "--beta", "2", "--who", "a", "--why", "b"), "--beta: must be"),
+        (("ledger", "grant", "A b", "--alpha", "1", "--who", "a", "--why", "b"), "dataset"),
+        (("ledger", "show", "--ledger", "nonsense"), "cannot be read"),
+        (("run", "PLAN", "--ledger", "sqlite:////nowhere/l.sqlite"), "no such folder"),
         (("ledger", "grant", "d", "--who", "a", "--why", "b"), "nothing to grant"),
         (("ledger", "grant", "d", "--alpha", "1", "--why", "b"), "--who"),
         (("publish",), "invalid choice"),
@@ -123,7 +134,7 @@ def test_the_wrong_number_of_rows_is_refused_without_telling_the_right_one(
 
 def test_verify_needs_a_bundle(tmp_path, capsys):
     code, _, err = dprelease("verify", tmp_path, capsys=capsys)
-    assert code == 1
+    assert code == 2
     assert "not a bundle" in err
 
 

@@ -13,7 +13,7 @@ from dpcore.budget import Budget
 from dpcore.errors import BudgetError, BundleError, DataError, LedgerError
 from dpcore.sampling.source import SeededSource
 from schemas.plan import load_plan
-from tasks.home import ledger_url
+from tasks.home import ledger_url, private_workspace, remove_abandoned
 from tasks.ledger import Ledger
 from tasks.verify import read_manifest, verify_budget, verify_files
 from tests.conftest import ROWS, write_plan
@@ -158,9 +158,17 @@ def test_a_plan_that_claims_more_than_the_ledger_granted_is_refused(
 
 def test_a_lost_ledger_stops_the_release(bundle, plan_path, own_home):
     (own_home / "ledger.sqlite").unlink()
-    with pytest.raises(LedgerError, match="never heard of it"):
+    with pytest.raises(LedgerError, match="the ledger has not charged it"):
         run(plan_path, "r2")
     assert not (bundle.parent / "r2").exists()
+
+
+def test_an_old_copy_of_the_ledger_stops_the_release(bundle, plan_path, own_home):
+    old = (own_home / "ledger.sqlite").read_bytes()
+    run(plan_path, "r2")
+    (own_home / "ledger.sqlite").write_bytes(old)
+    with pytest.raises(LedgerError, match="the ledger has not charged it"):
+        run(plan_path, "r3")
 
 
 def test_a_changed_bundle_is_noticed(bundle, plan_path):
@@ -186,8 +194,30 @@ def test_a_table_that_breaks_its_plan_spends_nothing(plan_path, survey):
 
 
 def test_what_holds_private_values_is_gone_after_the_run(bundle, own_home):
-    assert list((own_home / "private").iterdir()) == []
+    assert [path.name for path in (own_home / "private").iterdir()] == [".lock"]
     assert not (own_home / "failures").exists()
+
+
+def test_what_a_killed_run_left_behind_is_removed_even_if_nothing_is_drawn(
+    bundle, plan_path, own_home
+):
+    abandoned = own_home / "private" / "survey.r0.abc"
+    abandoned.mkdir()
+    (abandoned / "in-use").touch()
+    (abandoned / "survey.duckdb").write_text("secret")
+    staging = bundle.parent / ".r2.staging"
+    staging.mkdir()
+    run(plan_path)
+    assert not abandoned.exists()
+    run(plan_path, "r2")
+    assert sorted(os.listdir(bundle.parent)) == ["r1", "r2"]
+
+
+def test_a_workspace_in_use_is_left_alone(own_home):
+    with private_workspace("survey", "r1") as workspace:
+        remove_abandoned()
+        assert workspace.is_dir()
+    assert not workspace.exists()
 
 
 def test_a_seeded_draw_is_never_published(plan_path, monkeypatch):

@@ -17,7 +17,7 @@ import pytest
 from sqlalchemy import event
 
 from dpcore.budget import Budget
-from dpcore.errors import LedgerError
+from dpcore.errors import DPReleaseError, InputError, LedgerError
 from dpcore.statistic import Noisy
 from tasks.ledger import Charge, Ledger
 
@@ -63,18 +63,20 @@ def mode(path: Path) -> int:
 
 
 class TestOwnership:
-    def test_the_file_and_the_folders_made_for_it_are_the_owner_s_alone(self, tmp_path):
+    def test_the_file_is_the_owner_s_alone(self, tmp_path):
         tmp_path.chmod(0o755)
         previous = os.umask(0)
         try:
-            Ledger(f"sqlite:///{tmp_path}/new/folder/ledger.db")
+            Ledger(f"sqlite:///{tmp_path}/ledger.db")
         finally:
             os.umask(previous)
-        assert mode(tmp_path / "new/folder/ledger.db") == 0o600
-        assert mode(tmp_path / "new/folder") == 0o700
-        assert mode(tmp_path / "new") == 0o700
-        assert mode(tmp_path) == 0o755
-        assert os.listdir(tmp_path / "new/folder") == ["ledger.db"]
+        assert mode(tmp_path / "ledger.db") == 0o600
+        assert os.listdir(tmp_path) == ["ledger.db"]
+
+    def test_a_mistyped_folder_does_not_become_an_empty_ledger(self, tmp_path):
+        with pytest.raises(InputError, match="no such folder"):
+            Ledger(f"sqlite:///{tmp_path}/leger/ledger.db")
+        assert os.listdir(tmp_path) == []
 
     def test_the_journal_is_the_owner_s_alone(self, ledger, path):
         previous = os.umask(0)
@@ -226,7 +228,7 @@ class TestLossAndDamage:
 class TestPermissions:
     def test_a_folder_that_cannot_be_made(self, tmp_path):
         (tmp_path / "file").write_text("")
-        with pytest.raises(LedgerError, match=r"cannot open or create the ledger .*ledger\.db: \w"):
+        with pytest.raises(InputError, match="no such folder"):
             Ledger(f"sqlite:///{tmp_path}/file/ledger.db")
 
     def test_a_folder_in_the_ledger_s_place(self, path):
@@ -286,7 +288,7 @@ class TestURL:
         self, url, tmp_path, monkeypatch
     ):
         monkeypatch.chdir(tmp_path)
-        with pytest.raises(LedgerError, match="sqlite:///") as caught:
+        with pytest.raises(DPReleaseError, match="sqlite:///") as caught:
             Ledger(url)
         assert "hush" not in str(caught.value)
         assert caught.value.__suppress_context__ or caught.value.__context__ is None

@@ -1,0 +1,83 @@
+"""One draw of synthetic records from a public table, and how good it is."""
+
+from __future__ import annotations
+
+import resource
+import time
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.synthesis.tables import TABLES
+from dpcore.budget import Budget
+from dpcore.domain import Domain, Tally
+from dpcore.evaluation import margin_errors
+from dpcore.mechanisms import DiscreteGaussian, DiscreteLaplace
+from dpcore.privacy_line import perturb
+from dpcore.releases.microdata import Microdata
+from dpcore.sampling.source import SystemSource
+
+Facts = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class AddRemoveMicrodata(Microdata):
+    """With the noise that add-remove neighbours would need: for comparisons, never for release."""
+
+    @cached_property
+    def mechanism(self) -> DiscreteLaplace | DiscreteGaussian:
+        sensitivity = Fraction(len(self.sets))  # L1, and also the square of L2
+        if self.noise == "discrete-gaussian":
+            return DiscreteGaussian.within(self.share, self.cells, sensitivity)
+        return DiscreteLaplace.within(self.share, self.cells, sensitivity)
+
+
+def measured(folder: Path, dataset: str, relation: str, share: Budget) -> Facts:
+    """Errors, time and memory of one draw; the memory is that of the process so far."""
+    domain, codes = TABLES[dataset](folder)
+    kind = AddRemoveMicrodata if relation == "add-remove" else Microdata
+    noise = "discrete-gaussian" if share.beta else "discrete-laplace"
+    release = kind("benchmark", domain, len(codes), share, noise=noise)
+    wall, cpu = time.perf_counter(), time.process_time()
+    synthetic = synthesize(release, codes)
+    return {
+        "relation": relation,
+        "alpha": float(share.alpha),
+        "beta": float(share.beta),
+        "mechanism": noise,
+        "stddev": round(release.mechanism.stddev, 2),
+        "seconds": round(time.perf_counter() - wall, 2),
+        "cpu_seconds": round(time.process_time() - cpu, 2),
+        "peak_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
+    } | errors(codes, synthetic, domain)
+
+
+def bootstrapped(folder: Path, dataset: str, number: int) -> Facts:
+    """Errors of the real records drawn with replacement: no privacy at all."""
+    domain, codes = TABLES[dataset](folder)
+    rows = np.random.default_rng(number).integers(0, len(codes), len(codes))
+    return {"bootstrap": True} | errors(codes, codes[rows], domain)
+
+
+def synthesize(release: Microdata, codes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """(rows, columns) synthetic codes, through the privacy line."""
+    cells, counts = np.unique(release.domain.pack(codes), return_counts=True)
+    exact = release.statistic(Tally(release.domain, cells, counts.astype(np.int64)))
+    noisy = perturb(exact, release.mechanism, release.share, SystemSource())
+    return release.sample(noisy, release.rows)[1]
+
+
+def errors(
+    codes: NDArray[np.int64], synthetic: NDArray[np.int64], domain: Domain
+) -> dict[str, float]:
+    """Mean and worst total variation of margins."""
+    found: dict[str, float] = {}
+    for ways in (1, 2, 3):
+        error = margin_errors(codes, synthetic, domain.shape, ways)
+        found |= {f"tv{ways}": round(error.mean, 5), f"tv{ways}_max": round(error.worst, 5)}
+    return found

@@ -1,0 +1,75 @@
+"""The synthesis benchmark measures what it says, on tables coded as they should be."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from benchmarks.synthesis.measure import AddRemoveMicrodata
+from benchmarks.synthesis.tables import TABLES, acs_nist_ma2019
+from dpcore.budget import Budget
+from dpcore.domain import Categories, Domain, Tally
+from dpcore.releases.microdata import Microdata
+from tests.conftest import ROOT
+
+SHAPES = {"nltcs": (21574, 16), "adult_coded": (48842, 14), "acs_nist_ma2019": (7634, 23)}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_every_record_has_a_cell(name: str, test_data: Path):
+    domain, codes = TABLES[name](test_data)
+    assert codes.shape == SHAPES[name]
+    assert np.all((codes >= 0) & (codes < domain.shape))
+
+
+def test_numbers_of_the_community_survey_fall_in_their_bins_and_nulls_in_theirs(test_data: Path):
+    frame = pd.read_parquet(test_data / "acs_nist_ma2019" / "ma2019.parquet")
+    domain, codes = acs_nist_ma2019(test_data)
+    column = dict(zip(domain.names, codes.T, strict=True))
+    assert (column["PINCP"] == 11).sum() == frame["PINCP"].isna().sum()
+    assert (column["PINCP"] == 10).sum() == (frame["PINCP"] >= 250000).sum()
+    assert (column["AGEP"] == 11).sum() == (frame["AGEP"] >= 75).sum()
+    assert (column["SEX"] == 1).sum() == (frame["SEX"] == "2").sum()
+
+
+def test_add_remove_noise_is_for_one_record_more():
+    domain = Domain(tuple(Categories(name, (0, 1, 2)) for name in "abcd"))
+    release = AddRemoveMicrodata("r", domain, 3, Budget.of("1"))
+    tables = [
+        release.statistic(Tally(domain, np.array(cells), np.ones(len(cells), dtype=np.int64)))
+        for cells in ([0, 5, 80], [0, 5, 44, 80])
+    ]
+    moved = tables[1]._values - tables[0]._values
+    assert np.abs(moved).sum() == release.mechanism.event.l1_sensitivity == 6
+    gaussian = AddRemoveMicrodata("r", domain, 3, Budget.of("1", "1e-6"), noise="discrete-gaussian")
+    assert (moved**2).sum() == gaussian.mechanism.event.l2_sensitivity_squared
+    ours = Microdata("r", domain, 3, Budget.of("1", "1e-6"), noise="discrete-gaussian")
+    ratio = ours.mechanism.variance / gaussian.mechanism.variance
+    assert float(ratio) == pytest.approx(2.0)
+
+
+@pytest.mark.slow
+def test_one_line_a_draw_with_the_promised_keys_and_accuracy(test_data: Path):
+    command = [sys.executable, "-m", "benchmarks.synthesis", "--dataset", "nltcs", "--draws", "1"]
+    printed = subprocess.run(
+        [*command, "--relation", "add-remove"],
+        cwd=ROOT,
+        env={"DPRELEASE_TEST_DATA": str(test_data), "PATH": ""},
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    (line,) = printed.splitlines()
+    found = json.loads(line)
+    assert found["relation"] == "add-remove"
+    assert found["tv1"] < 0.002
+    assert found["tv2"] < 0.0035
+    assert found["tv3"] < 0.009
+    assert found["tv3_max"] >= found["tv3"]
+    assert found["cpu_seconds"] < 60
+    assert 50 < found["peak_mb"] < 2048
+    assert {"seconds", "tv1_max", "tv2_max", "alpha", "beta", "draw"} <= set(found)

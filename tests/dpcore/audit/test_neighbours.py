@@ -1,0 +1,105 @@
+import numpy as np
+import pytest
+
+from dpcore.audit.neighbours import neighbouring_pairs, survey_pairs
+from dpcore.domain import Bins, Categories, Domain, Grid
+
+PLACE = Categories("place", ("a", "b", "c"), nullable=True)
+YES = Categories("yes", (False, True))
+LINE = Grid("x", 0.0, 1.0, 72)
+DOMAINS = {
+    "one category column": Domain((YES,)),
+    "categories": Domain((PLACE, YES)),
+    "line": Domain((LINE,)),
+    "square": Domain((LINE, Grid("y", 0.0, 1.0, 5))),
+    "labelled": Domain((LINE, YES)),
+    "many columns": Domain(tuple(Categories(f"c{i}", tuple(range(9))) for i in range(18))),
+}
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 1000])
+@pytest.mark.parametrize("domain", DOMAINS.values(), ids=DOMAINS)
+def test_every_pair_differs_in_exactly_one_record(domain: Domain, rows: int):
+    pairs = neighbouring_pairs(domain, rows)
+    assert pairs
+    for pair in pairs:
+        differences: dict[int, int] = {}
+        for tally, sign in ((pair.near, 1), (pair.far, -1)):
+            assert tally.counts.sum() == rows
+            assert np.all(tally.counts > 0)
+            assert np.all(np.diff(tally.cells) > 0)
+            assert 0 <= tally.cells[0] <= tally.cells[-1] < domain.size
+            for cell, count in zip(tally.cells.tolist(), tally.counts.tolist(), strict=True):
+                differences[cell] = differences.get(cell, 0) + sign * count
+        assert sorted(d for d in differences.values() if d) == [-1, 1]
+
+
+def test_no_pair_is_listed_twice():
+    pairs = neighbouring_pairs(DOMAINS["labelled"], 9)
+    tables = {(*p.near.cells, *p.near.counts, -1, *p.far.cells, *p.far.counts) for p in pairs}
+    assert len(tables) == len(pairs)
+    assert len({pair.description for pair in pairs}) == len(pairs)
+
+
+def moves(domain: Domain, rows: int = 9) -> set[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """(from, to) codes of the moved record over all pairs."""
+    found = set()
+    for pair in neighbouring_pairs(domain, rows):
+        moved = pair.near.dense() - pair.far.dense()
+        ends = [domain.unpack(np.flatnonzero(moved == sign))[0] for sign in (1, -1)]
+        found.add(tuple(tuple(end.tolist()) for end in ends))
+    return found
+
+
+def test_the_worst_cases_of_every_kind_of_release_are_among_them():
+    assert ((0, 0), (2, 1)) in moves(DOMAINS["categories"])  # differs in every column
+    assert ((0,), (71,)) in moves(DOMAINS["line"])  # opposite ends
+    assert ((0, 0), (71, 4)) in moves(DOMAINS["square"])  # opposite corners
+    for degree in (1, 2, 8):  # a zero of the Fejer kernel
+        assert ((0,), (72 // (degree + 1),)) in moves(DOMAINS["line"])
+    assert ((36, 0), (36, 1)) in moves(DOMAINS["labelled"])  # a label flips at one point
+
+
+def test_all_records_lie_at_the_point_where_the_label_flips():
+    flips = [
+        pair
+        for pair in neighbouring_pairs(DOMAINS["labelled"], 9)
+        if pair.description == "yes end to end; others half and half"
+    ]
+    assert flips[0].near.cells.tolist() == [72, 73]
+    assert flips[0].near.counts.tolist() == [5, 4]
+    assert flips[0].far.counts.tolist() == [4, 5]
+
+
+def test_there_are_full_and_empty_cells():
+    tables = [pair.near.dense() for pair in neighbouring_pairs(DOMAINS["categories"], 40)]
+    assert any(np.count_nonzero(table) == 1 for table in tables)
+    assert any(np.all(table > 0) for table in tables)
+
+
+@pytest.mark.parametrize(
+    ("domain", "rows"), [(Domain((Categories("a", (1,)),)), 5), (DOMAINS["line"], 0)]
+)
+def test_a_table_without_neighbours_is_refused(domain: Domain, rows: int):
+    with pytest.raises(ValueError, match=r"neighbouring|replace"):
+        neighbouring_pairs(domain, rows)
+
+
+def test_survey_pairs_are_one_survey_seen_through_several_domains():
+    """However a column is coded, the same record moves."""
+    ages = Domain((Bins("age", (0.0, 40.0, 90.0)), PLACE))
+    fine = Domain((Grid("age", 0.0, 90.0, 90),))
+    both = survey_pairs((ages, fine, Domain((PLACE,))), 7)
+    for first, second, third in both:
+        assert first.description == second.description == third.description
+        moved = [pair.near.dense() - pair.far.dense() for pair in (first, second, third)]
+        changes = {"age": bool(moved[1].any()), "place": bool(moved[2].any())}
+        assert bool(moved[0].any()) == any(changes.values())
+        for pair, name in ((second, "age"), (third, "place")):
+            rolled = first.far.roll_up((name,))
+            assert rolled.counts.tolist() == pair.far.counts.tolist()
+    assert {pair[0].description for pair in both} == {
+        f"{columns} end to end; others {others}"
+        for columns in ("all columns", "age", "place")
+        for others in ("like the first", "half and half")
+    }

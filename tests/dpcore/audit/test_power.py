@@ -1,0 +1,129 @@
+"""An audit catches what is wrong and is silent about what is right."""
+
+import numpy as np
+import pytest
+from audit_gallery import (
+    RIGHT,
+    TABLE,
+    WRONG,
+    AddRemove,
+    audited,
+    caratheodory,
+    uniform_moments,
+    violations,
+)
+from scipy import stats
+
+from dpcore.audit import audit_mechanism, audit_release, audit_releases
+from dpcore.budget import Budget
+from dpcore.domain import Categories, Domain
+from dpcore.releases.histogram import Histogram
+from dpcore.sampling.source import SeededSource
+
+CHEAP = ("Laplace noise on a grid", "randomised response", "noisy max")
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_mechanism_is_caught(name: str):
+    exhibit = WRONG[name]
+    found = audited(exhibit, seed=1)
+    assert not found.passed
+    assert found.lower_bound > exhibit.claim.alpha
+
+
+@pytest.mark.parametrize(
+    "name", [n if n in CHEAP else pytest.param(n, marks=pytest.mark.slow) for n in RIGHT]
+)
+def test_a_right_mechanism_is_not_accused(name: str):
+    """In 95% of audits at 95% confidence; the tolerance is exceeded by chance once in 10,000."""
+    repeats = 60 if name in CHEAP else 4
+    failed, largest = violations(RIGHT[name], repeats)
+    assert failed <= stats.binom.ppf(0.9999, repeats, 0.05)
+    assert largest > 0.2 * RIGHT[name].claim.alpha or name.startswith("K-norm")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", RIGHT)
+def test_a_right_mechanism_is_not_accused_in_many_audits(name: str):
+    repeats = 100 if name in CHEAP else 40
+    failed, _ = violations(RIGHT[name], repeats)
+    assert failed <= stats.binom.ppf(0.9999, repeats, 0.05)
+    # Clopper-Pearson limits and claims that no event attains keep it well below the level.
+    assert failed <= 0.05 * repeats
+
+
+@pytest.mark.slow
+def test_a_wrong_mechanism_is_caught_nearly_always():
+    for name, exhibit in WRONG.items():
+        caught = sum(not audited(exhibit, seed).passed for seed in range(2, 12))
+        assert caught >= 9, name
+
+
+def test_a_release_is_audited_from_its_plan_alone():
+    right, wrong = (
+        audit_release(kind("ages", TABLE, 9, Budget.of("1")), draws=20_000, source=SeededSource(1))
+        for kind in (Histogram, AddRemove)
+    )
+    assert right.passed
+    assert 0.85 < right.lower_bound <= 1
+    assert not wrong.passed
+    assert wrong.lower_bound > 1.8
+    assert right.claim == Budget.of("1")
+
+
+def test_a_release_can_be_held_to_less_than_its_share():
+    release = Histogram("ages", TABLE, 9, Budget.of("1"))
+    less = audit_release(release, Budget.of("0.8"), 20_000, source=SeededSource(1))
+    assert not less.passed
+
+
+def test_releases_of_a_survey_are_audited_together():
+    first = Histogram("a", Domain((Categories("a", (0, 1)),)), 9, Budget.of("1"))
+    second = Histogram("b", TABLE, 9, Budget.of("1"))
+    together = audit_releases((first, second), draws=20_000, source=SeededSource(1))
+    assert together.claim.alpha == 2
+    assert together.passed
+    assert together.lower_bound > 1.7
+    alone = audit_releases((first, second), Budget.of("1.5"), 20_000, source=SeededSource(1))
+    assert not alone.passed
+
+
+def test_releases_of_different_surveys_are_refused():
+    releases = [Histogram("a", TABLE, rows, Budget.of("1")) for rows in (8, 9)]
+    with pytest.raises(ValueError, match="same rows"):
+        audit_releases(releases)
+
+
+def test_low_digits_can_be_left_out_of_an_audit():
+    exhibit = WRONG["Laplace noise in floating point"]
+    ideal = audit_mechanism(exhibit.pairs(), exhibit.claim, 4_000, SeededSource(1), digits=False)
+    assert ideal.passed
+    assert ideal.lower_bound > 0.7
+
+
+def test_the_uniform_law_on_moments_has_the_known_inertia_and_radius():
+    """E|w_i|^2 = 1 / (4m - 3(j - 1)) for the real coordinates of frequency j; METHODS c."""
+    degree, size = 8, 40_000
+    moments = uniform_moments(degree, size, np.random.default_rng(1))
+    squares = np.abs(moments) ** 2
+    expected = 2 / (4 * degree - 3 * np.arange(degree))
+    np.testing.assert_allclose(
+        squares.mean(axis=0), expected, atol=5 * squares.std(axis=0).max() / size**0.5
+    )
+    # The gauge is -(smallest eigenvalue of the Hermitian Toeplitz matrix); its 2m-th power is uniform.
+    row = np.concatenate([np.zeros((500, 1)), moments[:500]], axis=1)
+    index = np.arange(degree + 1)
+    lags = index[None, :] - index[:, None]
+    toeplitz = np.where(lags >= 0, row[:, np.abs(lags)], np.conj(row[:, np.abs(lags)]))
+    gauge = -np.linalg.eigvalsh(toeplitz)[:, 0]
+    assert gauge.max() <= 1 + 1e-9
+    assert stats.kstest(gauge ** (2 * degree), "uniform").pvalue > 1e-3
+
+
+def test_the_loss_of_the_printed_k_norm_noise_grows_with_the_degree():
+    """alpha (m + 1) / 2: none at m = 1, and 2.5 at m = 4."""
+    for degree, wrong in ((1, False), (4, True)):
+        found = audit_mechanism(
+            [caratheodory(degree, 2.0)], Budget.of("1"), 40_000, SeededSource(1)
+        )
+        assert found.passed != wrong

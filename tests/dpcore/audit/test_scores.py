@@ -1,0 +1,219 @@
+import json
+import math
+import struct
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dpcore.audit import Simulated, audit_mechanism
+from dpcore.audit.events import Event, choose_events
+from dpcore.audit.learn import binned, by_pattern, linear, propose, quadratic
+from dpcore.audit.scores import (
+    AdditiveRatio,
+    Coordinate,
+    Largest,
+    Linear,
+    LowBits,
+    Part,
+    Smallest,
+    StatedRatio,
+    Sum,
+    laplace_log_cdf,
+)
+from dpcore.budget import Budget
+from dpcore.events import GaussianEvent, LaplaceEvent
+from dpcore.sampling.source import SeededSource
+
+GENERATOR = np.random.default_rng(1)
+
+
+def last_place(value: float) -> float:
+    """log2 of the largest power of two that divides a number, by exact fractions."""
+    exact = Fraction(value)
+    power = math.log2(exact.denominator) * -1
+    numerator = exact.numerator
+    while numerator % 2 == 0:
+        numerator //= 2
+        power += 1
+    return power
+
+
+@pytest.mark.parametrize("value", [1.0, 0.75, -6.0, 0.1, 1 / 3, 2.0**-40, 12345.0, 1e300, -1e-300])
+def test_the_place_of_the_last_digit_is_that_of_the_exact_number(value: float):
+    assert LowBits(0)(np.array([[value]])) == [last_place(value)]
+
+
+@pytest.mark.parametrize("value", [1, -1, 6, -12, 2**61, 3 * 2**40])
+def test_the_last_digits_of_whole_numbers(value: int):
+    outputs = np.array([[value]])
+    assert LowBits(0)(outputs) == [last_place(float(value))]
+    assert LowBits(0, 4)(outputs) == [value % 16]
+
+
+def test_the_last_digits_of_a_float_are_those_of_its_stored_fraction():
+    for value in GENERATOR.random(20) + 1:
+        stored = struct.unpack("<q", struct.pack("<d", value))[0]
+        assert LowBits(0, 4)(np.array([[value]])) == [stored % 16]
+
+
+def test_numbers_without_digits_are_absent_or_beyond_all():
+    values = np.array([[0.0], [np.nan], [np.inf]])
+    found = LowBits(0)(values)
+    assert found[0] == 2000
+    assert np.isnan(found[1:]).all()
+    assert LowBits(0)(np.array([[0]])) == [2000]
+
+
+def test_absent_numbers_do_not_spoil_a_score():
+    outputs = np.array([[np.nan, 2.0], [np.nan, np.nan], [3.0, -np.inf]])
+    assert Largest()(outputs).tolist() == [2, -np.inf, 3]
+    assert Smallest()(outputs).tolist() == [2, np.inf, -np.inf]
+    assert Linear(np.ones(2), np.array([-5.0, -7.0]), "")(outputs).tolist() == [-3, -12, -4]
+
+
+def test_a_learned_ratio_is_the_log_ratio_of_counts():
+    near, far = np.array([[0], [0], [0], [1]]), np.array([[0], [1], [1], [np.nan]])
+    score = binned(Coordinate(0), near, far)
+    expected = [math.log(3.5 / 1.5), math.log(1.5 / 2.5), math.log(0.5 / 1.5)]
+    np.testing.assert_allclose(score(np.array([[0.0], [1.0], [np.nan]])), expected)
+
+
+def test_learned_ratios_of_laplace_noise_come_near_the_true_ones():
+    near, far = (np.rint(x + GENERATOR.laplace(0, 20, (60_000, 1))) for x in (0, 20))
+    outputs = np.arange(-40.0, 60.0)[:, None]
+    truth = (np.abs(outputs[:, 0] - 20) - np.abs(outputs[:, 0])) / 20
+    assert np.abs(binned(Coordinate(0), near, far)(outputs) - truth).max() < 0.2
+
+
+def test_a_sum_of_ratios_does_not_tear_equal_outputs_apart():
+    near, far = GENERATOR.integers(0, 3, (2, 500, 5))
+    parts = tuple(binned(Coordinate(j), near, far) for j in range(5))
+    score, backwards = AdditiveRatio(parts), AdditiveRatio(parts[::-1])
+    np.testing.assert_array_equal(score(near), backwards(near))
+
+
+@pytest.mark.parametrize("scale", [0.3, 2.0, 50.0])
+def test_the_log_cdf_of_laplace_noise_is_the_sum_of_its_law(scale: float):
+    a = math.exp(-1 / scale)
+    support = np.arange(-4000, 41)
+    sums = np.cumsum((1 - a) / (1 + a) * a ** np.abs(support).astype(float))
+    z = np.arange(-40, 41)
+    np.testing.assert_allclose(
+        laplace_log_cdf(z.astype(float), scale),
+        np.log(sums[z + 4000]),
+        rtol=1e-9,
+        atol=1e-12,
+    )
+
+
+def test_the_stated_ratio_is_the_log_ratio_of_probabilities():
+    near, far = np.array([0.0, 5.0]), np.array([1.0, 5.0])
+    laplace = StatedRatio(LaplaceEvent(Fraction(2), Fraction(2)), near, far)
+    assert laplace(np.array([[-3, 9], [4, 0], [0, 5]])).tolist() == [0.5, -0.5, 0.5]
+    gaussian = StatedRatio(GaussianEvent(Fraction(1), Fraction(4)), near, far)
+    assert gaussian(np.array([[3, 9]])).tolist() == [(2.0**2 - 3.0**2) / 8]
+    absent = StatedRatio(LaplaceEvent(Fraction(2), Fraction(2)), near, far, threshold=3.0)
+    expected = laplace_log_cdf(np.array([3.0]), 2.0) - laplace_log_cdf(np.array([2.0]), 2.0)
+    np.testing.assert_allclose(absent(np.array([[np.nan, np.nan]])), expected, atol=1e-9)
+
+
+def test_parts_and_sums_see_their_own_numbers():
+    outputs = np.array([[1.0, 2.0, 4.0]])
+    tail = Part(Largest(), 1, 3)
+    assert tail(outputs) == [4]
+    assert Sum((tail, Coordinate(0)))(outputs) == [5]
+
+
+def test_a_direction_without_noise_is_found():
+    """The difference of two numbers with the same noise gives everything away."""
+    noise = GENERATOR.laplace(size=(2, 2000, 1))
+    near, far = (
+        np.concatenate([z, z + x], axis=1) for z, x in zip(noise, (0.0, 0.01), strict=True)
+    )
+    scores = {str(score): score for score in linear(near, far, [0, 1])}
+    whitened = scores["whitened difference of means"]
+    assert min(whitened(near)) > max(whitened(far)) or max(whitened(near)) < min(whitened(far))
+
+
+def test_a_quadratic_form_sees_a_difference_of_spread():
+    near, far = GENERATOR.normal(size=(2, 4000, 3))
+    far = far * [1.0, 2.0, 1.0]
+    score = quadratic(near, far)
+    assert np.mean(score(near)) - np.mean(score(far)) > 0.15
+    assert np.isfinite(score(np.array([[np.nan, 1.0, 2.0]]))).all()
+
+
+def test_patterns_of_absent_and_special_numbers_are_told_apart():
+    near = np.where(GENERATOR.random((2000, 2)) < 0.5, -1000.0, GENERATOR.normal(size=(2000, 2)))
+    far = np.where(GENERATOR.random((2000, 2)) < 0.2, -1000.0, GENERATOR.normal(size=(2000, 2)))
+    score = by_pattern(near, far, [0, 1], least=1000)
+    outputs = np.array([[-1000.0, -1000.0], [0.3, 0.1], [np.nan, 0.0]])
+    found = score(outputs)
+    assert found[0] == pytest.approx(2 * math.log(0.5 / 0.2), abs=0.5)
+    assert found[1] == pytest.approx(2 * math.log(0.5 / 0.8), abs=0.3)
+    assert found[2] == 0  # never seen
+
+
+def test_many_coordinates_are_narrowed_to_those_that_differ():
+    near, far = GENERATOR.normal(size=(2, 400, 500))
+    far[:, 321] += 2
+    assert str(propose(near, far)[0]) == "number 321"
+
+
+def test_events_of_all_kinds_agree_with_their_definition():
+    near, far = (np.rint(x + GENERATOR.laplace(0, 5, (4000, 2))) for x in (0, 5))
+    choice = choose_events(near, far)
+    assert 2 <= len(choice.events) <= 4
+    assert {event.favoured for event in choice.events} == {0, 1}
+    for event in choice.events:
+        values = event.score(near)
+        inside = values >= event.cut if event.above else ~(values >= event.cut)
+        np.testing.assert_array_equal(event.holds(near), inside)
+        shares = [event.holds(side).mean() for side in (near, far)]
+        assert shares[event.favoured] > shares[1 - event.favoured]
+
+
+def test_an_absent_score_lies_below_every_cut():
+    outputs = np.array([[np.nan], [1.0]])
+    above, below = (Event(Coordinate(0), 0.0, side, 0) for side in (True, False))
+    assert above.holds(outputs).tolist() == [False, True]
+    assert below.holds(outputs).tolist() == [True, False]
+
+
+def test_a_mechanism_that_says_nothing_has_a_bound_of_zero():
+    silent = Simulated("silent", (0, 1), lambda x, size, generator: np.zeros(size, dtype=int))
+    found = audit_mechanism([silent], Budget.of("0"), 500, SeededSource(1))
+    assert found.passed
+    assert found.lower_bound == 0
+
+
+def test_a_mechanism_that_says_everything_is_bounded_by_the_draws():
+    loud = Simulated("loud", (0, 1), lambda x, size, generator: np.full(size, x))
+    found = audit_mechanism([loud], Budget.of("5"), 10_000, SeededSource(1))
+    assert not found.passed
+    assert 7 < found.lower_bound < math.log(10_000)
+    told = json.loads(json.dumps(found.to_dict()))
+    assert told["estimate"] == "inf"
+    assert told["claim"] == {"alpha": "5", "beta": "0", "gamma": "0"}
+    assert "FAILED: loud" in str(found)
+
+
+def test_beta_is_forgiven():
+    """An event of probability 0.01 that gives everything away is within beta = 0.02."""
+
+    def run(x, size, generator):
+        return np.where(generator.random(size) < 0.01, x + 1, 0)
+
+    leak = Simulated("leak", (0, 1), run)
+    assert audit_mechanism([leak], Budget.of("0.5", "0.02"), 20_000, SeededSource(1)).passed
+    assert not audit_mechanism([leak], Budget.of("0.5", "0.005"), 20_000, SeededSource(1)).passed
+
+
+@pytest.mark.parametrize(("draws", "level"), [(0, 0.95), (100, 1.0), (100, 0.0)])
+def test_an_audit_without_draws_or_level_is_refused(draws: int, level: float):
+    silent = Simulated("silent", (0, 1), lambda x, size, generator: np.zeros(size))
+    with pytest.raises(ValueError, match="draws must be positive"):
+        audit_mechanism([silent], Budget.of("1"), draws, SeededSource(1), level=level)
+    with pytest.raises(ValueError, match="no pair"):
+        audit_mechanism([], Budget.of("1"), 100, SeededSource(1))
