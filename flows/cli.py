@@ -21,6 +21,9 @@ from dpcore.errors import AuditError, DPReleaseError, InputError
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
+    # Before numpy is imported: threads of the linear algebra library that compete for few cores
+    # make training many times slower.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     options = _parser().parse_args(arguments)
     try:
         if getattr(options, "ledger", None):

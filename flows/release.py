@@ -17,7 +17,7 @@ from prefect import flow
 from flows.audit import require_passed
 from schemas.plan import Plan, check_release_id, load_plan
 from tasks.announce import announce
-from tasks.audit import QUICK_DRAWS, audit_together
+from tasks.audit import QUICK_DRAWS, UNATTENDED, audit_together
 from tasks.charge import check_budget, reserve_budget, undrawn
 from tasks.draw import draw
 from tasks.home import private_workspace, remove_abandoned
@@ -58,7 +58,7 @@ def release(
         check_published(the_plan, release_id, bundle)
         say("published before: nothing was charged or drawn again")
         return str(bundle)
-    audited = audit_together(the_plan, QUICK_DRAWS)
+    audited = audit_together(the_plan, QUICK_DRAWS, UNATTENDED)
     require_passed(the_plan, [audited])
     with staging_folder(bundle) as staging:
         if undrawn(the_plan, release_id):

@@ -12,6 +12,8 @@ from tasks.step import step
 
 QUICK_DRAWS = 1_000
 QUICK_PAIRS = 8
+UNATTENDED = 0.999
+"""Confidence of the short audit before a release: it must not stop a schedule by chance."""
 FULL_DRAWS = 20_000
 TOGETHER = "all together"
 
@@ -31,10 +33,10 @@ def audit_one(plan: Plan, name: str, draws: int) -> AuditResult:
 
 
 @step("audit all together")
-def audit_together(plan: Plan, draws: int) -> AuditResult:
+def audit_together(plan: Plan, draws: int, level: float = 0.95) -> AuditResult:
     """Audit the joint output of all releases against the sum of their shares."""
     surveys = 2 if draws <= QUICK_DRAWS else None
-    return audit_releases(list(plan.built.values()), draws=draws, surveys=surveys)
+    return audit_releases(list(plan.built.values()), draws=draws, level=level, surveys=surveys)
 
 
 @step("show the audit")

@@ -100,7 +100,7 @@ def distinct_integers(
         raise ValueError("exclude_sorted must be distinct, ascending and from {0, ..., below - 1}")
     free = below - excluded.size
     if count > free:
-        raise ValueError("count is more than the integers that are not excluded")
+        raise ValueError("count must be at most the number of integers that are not excluded")
     ranks = _distinct(free, count, source)
     # Rank k among the free integers stands for k + i, where i of the excluded come before it:
     # those with  excluded[i] - i <= k.
