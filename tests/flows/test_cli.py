@@ -179,6 +179,6 @@ def test_a_run_without_any_server_leaves_a_bundle_and_no_noise(plan_path, tmp_pa
     )
     assert done.returncode == 0, done.stderr
     assert Path(done.stdout.strip()).is_dir()
-    ours = re.compile(r"release |first run here| *\d+\.\d\d s  \w")
+    ours = re.compile(r"release |first run here|the ledger does not know| *\d+\.\d\d s  \w")
     assert [line for line in done.stderr.splitlines() if not ours.match(line)] == []
     assert (own_home / "prefect").stat().st_mode & 0o077 == 0
