@@ -2,8 +2,8 @@
 
 Prefect's own way of running without a server starts a second process and waits for it; serving the
 same API from a thread is quicker.  Its database lies in dprelease's home, closed to other users, and
-the API asks for a password that lives as long as the process.  Where an API is configured (PREFECT_API_URL, or a Prefect profile), that one is
-used and nothing is started.
+the API asks for a password that lives as long as the process.  Where an API is configured
+(PREFECT_API_URL, or a Prefect profile), that one is used and nothing is started.
 """
 
 import logging
