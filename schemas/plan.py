@@ -22,7 +22,7 @@ from dpcore.releases.base import Release
 from schemas.columns import Column
 from schemas.document import Section, explain_errors, read_yaml
 from schemas.numbers import WrittenRational
-from schemas.releases import Name, ReleaseSection, check_names
+from schemas.releases import AnyRelease, Name, check_names
 from schemas.synthesis import Synthesis
 
 LARGEST_ALPHA = 1000
@@ -113,7 +113,7 @@ class Plan(Section):
     )
     budget: BudgetSection
     columns: dict[str, Column] = Field(min_length=1)
-    releases: list[ReleaseSection] = Field(min_length=1)
+    releases: list[AnyRelease] = Field(min_length=1)
     synthesis: list[Synthesis] = Field(
         default_factory=list,
         description="Synthetic tables. A tree need not span all columns: those in none of its edges "
@@ -197,7 +197,7 @@ class Plan(Section):
         """The releases by name, in the plan's order."""
         return {release.name: release for release in self._build()}
 
-    def section(self, name: str) -> ReleaseSection:
+    def section(self, name: str) -> AnyRelease:
         """What the plan says about one release."""
         return next(section for section in self.releases if section.name == name)
 

@@ -1,0 +1,68 @@
+"""The command line, ``dprelease``.
+
+Exit codes: 0 success, 2 bad input, 3 the budget refuses, 4 an audit fails, 1 anything else.  The
+result goes to standard output, progress and errors to standard error.
+
+One module per command: it adds its parser and runs it.  Heavy modules are imported by the command
+that needs them, when it runs.
+"""
+
+import argparse
+import atexit
+import os
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+from dpcore.errors import DPReleaseError
+from flows.cli import audit, explain, ledger, run, schema, verify
+
+COMMANDS = (run, explain, audit, schema, verify, ledger)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    # Before numpy is imported: threads of the linear algebra library that compete for few cores
+    # make training many times slower.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    options = _parser().parse_args(arguments)
+    try:
+        if getattr(options, "ledger", None):
+            os.environ["DPRELEASE_LEDGER"] = options.ledger
+        options.run(options)
+    except DPReleaseError as error:
+        print(f"dprelease: {error}", file=sys.stderr)
+        return error.exit_code
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except KeyboardInterrupt:
+        print("dprelease: interrupted; run again with the same release id", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="dprelease", description=__doc__.partition("\n\n")[2], allow_abbrev=False
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for command in COMMANDS:
+        command.add(commands)
+    return parser
+
+
+def console() -> NoReturn:
+    """The installed command: ``main``, and an exit that leaves nothing on the screen."""
+    atexit.register(end_quietly)
+    sys.exit(main())
+
+
+def end_quietly() -> None:
+    """Close standard error, as the last thing that Python does.
+
+    While the interpreter is torn down, DuckDB's binding reports what Prefect's threads still hold.
+    Exit functions run last in, first out: registered before anything else, this one ends the list.
+    """
+    sys.stderr.flush()
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)

@@ -1,0 +1,49 @@
+"""``dprelease audit``: test a plan's privacy."""
+
+import argparse
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from dpcore.errors import AuditError, InputError
+from flows.cli.arguments import add_command, overrides_of, plan_arguments, show_progress
+
+
+def add(commands: Any) -> None:
+    """Add the command to the parser."""
+    parser = add_command(commands, "audit", _audit, "test a plan's privacy as an attacker would")
+    plan_arguments(parser)
+    parser.add_argument(
+        "--quick", action="store_true", help="fewer draws, and no rehearsal of the survey's path"
+    )
+    parser.add_argument("--draws", type=int, metavar="N", help="draws on each of two tables")
+    parser.add_argument("--json", action="store_true", help="print the results as JSON")
+
+
+def _audit(options: argparse.Namespace) -> None:
+    from flows.embedded import prefect_api
+    from schemas.plan import load_plan
+    from tasks.explain import text_table
+
+    overrides = overrides_of(options)
+    plan = load_plan(options.plan, overrides)
+    if options.draws is not None and options.draws < 1:
+        raise InputError("--draws: write a positive whole number")
+    show_progress()
+    with prefect_api():
+        from flows.audit import audit
+        from tasks.audit import result_rows
+
+        failure: AuditError | None = None
+        try:
+            results: Sequence[Any] = audit(
+                str(options.plan), options.quick, options.draws, overrides
+            )
+        except AuditError as error:
+            failure, results = error, error.results
+    if options.json:
+        print(json.dumps([result.to_dict() for result in results], indent=2))
+    elif results:
+        print(text_table(result_rows(plan, results)))
+    if failure:
+        raise failure

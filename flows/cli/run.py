@@ -1,0 +1,49 @@
+"""``dprelease run``: publish a release."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from flows.cli.arguments import (
+    add_command,
+    ledger_argument,
+    overrides_of,
+    plan_arguments,
+    show_progress,
+)
+
+
+def add(commands: Any) -> None:
+    """Add the command to the parser."""
+    parser = add_command(
+        commands, "run", _run, "publish a release and print the path of its bundle"
+    )
+    plan_arguments(parser)
+    parser.add_argument(
+        "--release-id", metavar="ID", help="the same id never charges or draws twice"
+    )
+    parser.add_argument(
+        "--out", type=Path, default=Path("published"), metavar="DIR", help="default: published"
+    )
+    ledger_argument(parser)
+
+
+def _run(options: argparse.Namespace) -> None:
+    from flows.embedded import prefect_api
+    from schemas.plan import check_release_id, load_plan
+
+    overrides = overrides_of(options)
+    load_plan(options.plan, overrides)  # a faulty plan is told before anything is started
+    if options.release_id is not None:
+        check_release_id(options.release_id)
+    show_progress()
+    with prefect_api():
+        from flows.release import release
+
+        bundle = release(
+            plan=str(options.plan),
+            release_id=options.release_id,
+            out=str(options.out),
+            overrides=overrides,
+        )
+    print(bundle)

@@ -1,0 +1,37 @@
+"""``dprelease verify``: a bundle is whole and paid for."""
+
+import argparse
+import os
+from pathlib import Path
+from typing import Any
+
+from flows.cli.arguments import add_command, ledger_argument, ledger_exists
+
+
+def add(commands: Any) -> None:
+    """Add the command to the parser."""
+    parser = add_command(commands, "verify", _verify, "check that a bundle is whole and paid for")
+    parser.add_argument("bundle", type=Path, metavar="BUNDLE")
+    ledger_argument(parser)
+
+
+def _verify(options: argparse.Namespace) -> None:
+    from tasks.home import ledger_url
+    from tasks.ledger import Ledger
+    from tasks.verify import read_manifest, verify_budget, verify_files
+
+    manifest = read_manifest(options.bundle)
+    files = verify_files(options.bundle, manifest)
+    print(f"digests and schemas: {files} files as published")
+    url = ledger_url()
+    if os.environ.get("DPRELEASE_LEDGER") or _ledger_knows(url, manifest.dataset):
+        spent = verify_budget(manifest, Ledger(url, create=False))
+        print(f"budget: the ledger charged {spent}, as the manifest says")
+    else:
+        print("budget: not compared, no ledger here knows the dataset (name one with --ledger)")
+
+
+def _ledger_knows(url: str, dataset: str) -> bool:
+    from tasks.ledger import Ledger
+
+    return ledger_exists(url) and dataset in Ledger(url, create=False).datasets()

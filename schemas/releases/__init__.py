@@ -1,0 +1,24 @@
+"""What a plan says about each release, and how it becomes one of ``dpcore``.
+
+One module per kind.  ``build`` gets the columns, the public row count and the share of the budget;
+a ``ValueError`` from it begins with the place inside the section.
+"""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from schemas.releases.base import Name
+from schemas.releases.classifier import ClassifierSection
+from schemas.releases.density import DensitySection
+from schemas.releases.histogram import HistogramSection
+from schemas.releases.margins import MarginsSection
+from schemas.releases.microdata import MicrodataSection
+from schemas.releases.names import STATISTICS, check_names
+
+AnyRelease = Annotated[
+    HistogramSection | MarginsSection | MicrodataSection | DensitySection | ClassifierSection,
+    Field(discriminator="kind"),
+]
+
+__all__ = ["STATISTICS", "AnyRelease", "MarginsSection", "Name", "check_names"]

@@ -1,0 +1,68 @@
+"""What the sections of all kinds have in common, and how they read the plan's columns."""
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Annotated, Self
+
+from pydantic import Field, StringConstraints, model_validator
+
+from dpcore.domain import Axis, Domain
+from schemas.columns import Column
+from schemas.document import Section
+from schemas.numbers import WrittenRational
+
+Name = Annotated[
+    str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]*$", max_length=80, strict=True)
+]
+Columns = Mapping[str, Column]
+
+LARGEST_WEIGHT = 10**6
+
+
+class ReleaseSection(Section):
+    """What all kinds have in common."""
+
+    name: Name = Field(
+        description="Names the tables; one draw is ever made per release id and name."
+    )
+    weight: WrittenRational = Field(
+        default=Fraction(1),
+        description="The share of the requested budget, relative to the others.",
+    )
+
+    @model_validator(mode="after")
+    def _positive(self) -> Self:
+        if self.weight == 0:
+            raise ValueError("weight: must be positive; a release without budget cannot be drawn")
+        if not Fraction(1, LARGEST_WEIGHT) <= self.weight <= LARGEST_WEIGHT:
+            raise ValueError(f"weight: must lie between 1/{LARGEST_WEIGHT} and {LARGEST_WEIGHT}")
+        return self
+
+    @property
+    def spends_beta(self) -> bool:
+        """Whether the mechanism is an approximate one, which needs a share of beta."""
+        return False
+
+
+def one_each(value: float | list[float], columns: list[str]) -> tuple[float, ...]:
+    """One number for each column: a list as it is, a single number for all."""
+    return tuple(value) if isinstance(value, list) else (value,) * len(columns)
+
+
+def listed(names: list[str], between: str) -> str:
+    """Names in a line, a long list cut short: titles are read in tables and task lists."""
+    shown = names if len(names) <= 6 else [*names[:4], f"and {len(names) - 4} more"]
+    return between.join(shown)
+
+
+def declared(columns: Columns, name: str, place: str = "columns") -> Column:
+    if name not in columns:
+        raise ValueError(f"{place}: the plan declares no column {name!r}")
+    return columns[name]
+
+
+def domain_of(axes: list[Axis]) -> Domain:
+    try:
+        return Domain(tuple(axes))
+    except ValueError as error:
+        raise ValueError(f"columns: {error}") from None

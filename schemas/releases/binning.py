@@ -1,0 +1,60 @@
+"""How numeric columns become cells: bins that the plan states."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import Field, StrictInt
+
+from dpcore.domain import Axis, Domain
+from schemas.columns import CategoricalColumn, Column, ContinuousColumn, IntegerColumn
+from schemas.releases.base import Columns, declared, domain_of
+
+MOST_BINS = 2**16
+
+Edges = list[float] | StrictInt
+Bins = Annotated[
+    dict[str, Edges],
+    Field(
+        default_factory=dict,
+        description="For numeric columns: a number of equal bins, or ascending edges.",
+    ),
+]
+
+
+def binned_domain(columns: Columns, names: list[str], bins: Mapping[str, Any]) -> Domain:
+    for name in names:
+        declared(columns, name)
+    unknown = sorted(set(bins) - set(names))
+    if unknown:
+        raise ValueError(f"bins: {unknown} are not among the columns of the release")
+    return domain_of(
+        [_binned_axis(declared(columns, name), name, bins.get(name)) for name in names]
+    )
+
+
+def _binned_axis(column: Column, name: str, edges: list[float] | int | None) -> Axis:
+    if isinstance(column, CategoricalColumn):
+        if edges is not None:
+            raise ValueError(f"bins.{name}: a categorical column has no bins")
+        return column.axis(name)
+    if edges is None:
+        if isinstance(column, ContinuousColumn):
+            raise ValueError(f"bins.{name}: missing; a continuous column needs bins to be counted")
+        return column.axis(name)
+    if isinstance(edges, int):
+        edges = _equal_edges(column, edges, name)
+    try:
+        return column.bins(name, edges)
+    except ValueError as error:
+        raise ValueError(f"bins.{name}: {error}") from None
+
+
+def _equal_edges(column: IntegerColumn | ContinuousColumn, count: int, name: str) -> list[float]:
+    lower, upper = column.bounds[0], column.bounds[1] + isinstance(column, IntegerColumn)
+    if not 1 <= count <= MOST_BINS:
+        raise ValueError(f"bins.{name}: at least one bin, and {MOST_BINS} at most")
+    if isinstance(column, IntegerColumn) and (upper - lower) % count:
+        raise ValueError(
+            f"bins.{name}: {count} equal bins of whole numbers do not fill the bounds; list edges"
+        )
+    return [lower + (upper - lower) * i / count for i in range(count)] + [upper]

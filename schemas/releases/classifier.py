@@ -1,0 +1,92 @@
+"""Classifiers in a plan."""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, StrictFloat, StrictInt, StrictStr, model_validator
+
+from dpcore.budget import Budget
+from dpcore.domain import Axis, Categories
+from dpcore.releases.base import Release
+from dpcore.releases.classifier import Classifier
+from schemas.columns import CategoricalColumn, IntegerColumn
+from schemas.document import Section
+from schemas.releases.base import Columns, ReleaseSection, declared, domain_of, listed, one_each
+
+Width = Annotated[float, Field(gt=0.01, le=100)]
+
+
+class Label(Section):
+    """What a classifier predicts: categories of a column, or values from a threshold up."""
+
+    column: StrictStr
+    positive: list[str | bool | StrictInt | StrictFloat] | None = None
+    at_least: float | None = None
+
+    @model_validator(mode="after")
+    def _one_of(self) -> Self:
+        if (self.positive is None) == (self.at_least is None):
+            raise ValueError("state either positive (categories) or at_least (a number)")
+        return self
+
+    def axis(self, columns: Columns) -> tuple[Axis, tuple[int, ...]]:
+        """The label's axis and the sign of each of its codes."""
+        column = declared(columns, self.column, "label.column")
+        if isinstance(column, CategoricalColumn):
+            if self.positive is None:
+                raise ValueError("label: a categorical column needs positive, a list of categories")
+            axis = Categories(self.column, tuple(column.categories), column.nullable)
+            if not set(self.positive) < set(axis.categories) or not self.positive:
+                raise ValueError("label.positive: must be some of the categories, but not all")
+            return axis, tuple(1 if c in self.positive else -1 for c in axis.categories)
+        if self.at_least is None:
+            raise ValueError("label: a numeric column needs at_least, a number")
+        lower = column.bounds[0]
+        upper = column.bounds[1] + isinstance(column, IntegerColumn)
+        if isinstance(column, IntegerColumn) and not self.at_least.is_integer():
+            raise ValueError("label.at_least: must be a whole number, as the column has")
+        if not lower < self.at_least < upper:
+            raise ValueError("label.at_least: must lie inside the bounds of the column")
+        return column.bins(self.column, [lower, self.at_least, upper]), (-1, 1)
+
+
+class ClassifierSection(ReleaseSection):
+    """A support vector machine with a Gaussian kernel."""
+
+    kind: Literal["classifier"]
+    features: list[StrictStr] = Field(min_length=1, max_length=20)
+    label: Label
+    bandwidth: Width | list[Width] = Field(
+        description="Of the Gaussian kernel, numbers scaled to [0, 1] and different categories at "
+        "distance 1: one for all features, or one for each.",
+    )
+    regularisation: float = Field(
+        gt=0, le=1, description="lambda in mean hinge loss + lambda ||f||^2; less noise if larger."
+    )
+    frequencies: StrictInt = Field(
+        default=256, ge=1, le=1024, description="Half the dimension of the feature space."
+    )
+    mechanism: Literal["gaussian-process"] = "gaussian-process"
+
+    @property
+    def spends_beta(self) -> bool:
+        return True
+
+    def build(self, columns: Columns, rows: int, share: Budget) -> Release:
+        if self.label.column in self.features:
+            raise ValueError("label.column: is also a feature")
+        axis, signs = self.label.axis(columns)
+        axes = [declared(columns, name, "features").axis(name) for name in self.features]
+        return Classifier(
+            self.name,
+            domain_of([*axes, axis]),
+            rows,
+            share,
+            signs,
+            one_each(self.bandwidth, self.features),
+            self.regularisation,
+            self.frequencies,
+        )
+
+    @property
+    def title(self) -> str:
+        return f"{self.label.column} from {listed(self.features, ', ')}"

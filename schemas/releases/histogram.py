@@ -1,0 +1,28 @@
+"""Histograms in a plan."""
+
+from typing import Literal
+
+from pydantic import Field, StrictStr
+
+from dpcore.budget import Budget
+from dpcore.releases.base import Release
+from dpcore.releases.histogram import Histogram
+from schemas.releases.base import Columns, ReleaseSection, listed
+from schemas.releases.binning import Bins, binned_domain
+
+
+class HistogramSection(ReleaseSection):
+    """Counts of every combination of some columns."""
+
+    kind: Literal["histogram"]
+    columns: list[StrictStr] = Field(min_length=1)
+    bins: Bins
+    mechanism: Literal["discrete-laplace", "thresholded-laplace"] = "discrete-laplace"
+
+    def build(self, columns: Columns, rows: int, share: Budget) -> Release:
+        domain = binned_domain(columns, self.columns, self.bins)
+        return Histogram(self.name, domain, rows, share, self.mechanism == "thresholded-laplace")
+
+    @property
+    def title(self) -> str:
+        return listed(self.columns, " x ")
