@@ -1,0 +1,29 @@
+"""What an event costs in (alpha, beta), and what noise a budget buys.
+
+price        whether a share of the budget covers an event: the question of the privacy line
+laplace      discrete Laplace noise: pure alpha
+gaussian     discrete Gaussian noise: the least variance that either proof below allows
+zcdp         its proof by zero-concentrated differential privacy
+analytic     continuous Gaussian noise, classical and analytic calibration, and how the discrete one
+             inherits the latter
+
+>>> from fractions import Fraction
+>>> from dpcore.budget import Budget
+>>> from dpcore.events import GaussianEvent
+>>> event = GaussianEvent(Fraction(2), gaussian_variance(Fraction(2), Fraction(1), Fraction("1e-6")))
+>>> affordable(event, Budget.of("1", "1e-6")), affordable(event, Budget.of("0.99", "1e-6"))
+(True, False)
+"""
+
+from dpcore.accounting.analytic import analytic_gaussian_scale, classical_gaussian_scale
+from dpcore.accounting.gaussian import gaussian_variance
+from dpcore.accounting.laplace import laplace_scale
+from dpcore.accounting.price import affordable
+
+__all__ = [
+    "affordable",
+    "analytic_gaussian_scale",
+    "classical_gaussian_scale",
+    "gaussian_variance",
+    "laplace_scale",
+]

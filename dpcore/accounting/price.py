@@ -1,0 +1,17 @@
+"""The question of the privacy line: does a share of the budget cover an event?"""
+
+from __future__ import annotations
+
+from dpcore.accounting.gaussian import covers_gaussian
+from dpcore.accounting.laplace import covers_laplace
+from dpcore.budget import Budget
+from dpcore.events import Event, GaussianEvent, LaplaceEvent
+
+
+def affordable(event: Event, share: Budget) -> bool:
+    """Whether the event costs at most ``share``; an event without a price is never affordable."""
+    if isinstance(event, LaplaceEvent):
+        return covers_laplace(event, share)
+    if isinstance(event, GaussianEvent):
+        return covers_gaussian(event, share)
+    return False

@@ -1,0 +1,102 @@
+"""Calibration of continuous Gaussian noise, and what the discrete Gaussian inherits from it."""
+
+import math
+from decimal import Decimal
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pytest
+
+from dpcore.accounting import analytic_gaussian_scale, classical_gaussian_scale
+from dpcore.accounting.analytic import ROUNDINGS, covers_rounded, gaussian_beta, rounding
+
+ONE = Fraction(1)
+
+
+def profile(mu: mpmath.mpf, alpha: mpmath.mpf) -> mpmath.mpf:
+    """The least beta of continuous Gaussian noise, with 400 digits."""
+    return mpmath.ncdf(mu / 2 - alpha / mu) - mpmath.exp(alpha) * mpmath.ncdf(-mu / 2 - alpha / mu)
+
+
+@pytest.mark.parametrize(
+    ("alpha", "beta", "classical", "analytic"),
+    [(1, 1e-6, 5.38677, 4.22468), (0.5, 1e-6, 10.7735, 8.05762), (1, 0.1, 2.44775, 1.08588)],
+)
+def test_both_calibrations_have_their_reference_values(alpha, beta, classical, analytic):
+    assert classical_gaussian_scale(alpha, beta) == pytest.approx(classical, rel=1e-5)
+    assert analytic_gaussian_scale(alpha, beta) == pytest.approx(analytic, rel=5e-6)
+
+
+@pytest.mark.parametrize(
+    ("alpha", "beta"), [(1e-3, 1e-30), (0.1, 1e-9), (1, 0.5), (7, 1e-6), (50, 1e-6), (900, 1e-12)]
+)
+def test_the_analytic_scale_is_the_least_one(alpha: float, beta: float):
+    with mpmath.workdps(400):
+        scale = mpmath.mpf(analytic_gaussian_scale(alpha, beta))
+        assert profile(1 / (scale * (1 + mpmath.mpf("1e-9"))), mpmath.mpf(alpha)) <= beta
+        assert profile(1 / (scale * (1 - mpmath.mpf("1e-9"))), mpmath.mpf(alpha)) >= beta
+
+
+def test_the_classical_calibration_is_refused_beyond_its_proof_where_it_fails_in_the_end():
+    assert classical_gaussian_scale(1, 1e-6) > analytic_gaussian_scale(1, 1e-6)
+    for alpha in (1.001, 20, 50):
+        with pytest.raises(ValueError, match="proved for alpha up to 1"):
+            classical_gaussian_scale(alpha, 1e-6)
+    printed = math.sqrt(2 * math.log(2 / 1e-6)) / 20
+    with mpmath.workdps(50):
+        assert profile(1 / mpmath.mpf(printed), mpmath.mpf(20)) == pytest.approx(1e-4, rel=0.1)
+
+
+@pytest.mark.parametrize("calibration", [classical_gaussian_scale, analytic_gaussian_scale])
+@pytest.mark.parametrize(("alpha", "beta"), [(0, 0.1), (-1, 0.1), (1, 0), (1, 1), (1, -0.1)])
+def test_budgets_that_buy_no_gaussian_noise_are_refused(calibration, alpha, beta):
+    with pytest.raises(ValueError, match="alpha must be positive and beta between 0 and 1"):
+        calibration(alpha, beta)
+
+
+@pytest.mark.parametrize("alpha", ["0.000001", "0.5", "3", "40", "900"])
+@pytest.mark.parametrize("mu", ["1/50", "1/4", "1", "7"])
+def test_the_certified_beta_is_just_above_the_true_one(mu: str, alpha: str):
+    with mpmath.workdps(1500):
+        m = mpmath.mpf(Fraction(mu).numerator) / Fraction(mu).denominator
+        true = profile(m, mpmath.mpf(alpha))
+        bound = gaussian_beta(Fraction(mu) ** 2, Decimal(alpha), 40)
+        assert (
+            true <= mpmath.mpf(str(bound)) <= true * (1 + mpmath.mpf("1e-30")) + mpmath.mpf("1e-39")
+        )
+
+
+def test_so_little_noise_that_digits_run_out_is_priced_at_everything():
+    assert gaussian_beta(Fraction(10**12), Decimal(1), 40) == 1
+
+
+@pytest.mark.parametrize("part", ROUNDINGS[:4])
+def test_rounding_costs_no_more_than_is_counted(part: Fraction):
+    """The normalising sum of the rounding law, directly, where it is largest and smallest."""
+    k = np.arange(-60, 61)
+    sums = [np.exp(-((k - x) ** 2) / (2 * float(part))).sum() for x in np.linspace(0, 1, 201)]
+    assert math.log(max(sums) / min(sums)) <= rounding(ONE, part)
+
+
+@pytest.mark.parametrize("cells", [1, 2])
+@pytest.mark.parametrize(("alpha", "beta"), [("1", "0.01"), ("0.3", "0.001"), ("2", "0.0001")])
+def test_the_exact_profile_of_discrete_noise_is_within_what_was_certified(
+    alpha: str, beta: str, cells: int
+):
+    """One cell by one, or two by one each (a record that moves): the loss is linear in the noise."""
+    squared = Fraction(cells)
+    grid = [Fraction(i, 50) for i in range(20, 6000)]
+    variance = next(v for v in grid if covers_rounded(squared, v, Fraction(alpha), Fraction(beta)))
+    support = np.arange(-400, 401)
+    law = np.exp(-(support**2) / (2 * float(variance)))
+    law /= law.sum()
+    total = law if cells == 1 else np.convolve(law, law)
+    reach = 400 * cells
+    losses = (2 * np.arange(-reach, reach + 1) + cells) / (2 * float(variance))
+    true = float((total * np.maximum(1 - np.exp(float(Fraction(alpha)) - losses), 0)).sum())
+    assert 0.3 * float(Fraction(beta)) < true <= float(Fraction(beta))
+
+
+def test_no_variance_below_the_smallest_rounding_is_certified():
+    assert not covers_rounded(ONE, ROUNDINGS[0], Fraction(900), Fraction(1, 2))
