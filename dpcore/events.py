@@ -51,4 +51,26 @@ class GaussianEvent:
         }
 
 
-Event = LaplaceEvent | GaussianEvent
+@dataclass(frozen=True)
+class ExponentialEvent:
+    """Choices i from finite sets, P(i) proportional to exp(-score_i/scale), ``selections`` of them.
+
+    ``sensitivity``: the most by which a neighbour changes any score.
+    """
+
+    sensitivity: Fraction
+    scale: Fraction
+    selections: int
+
+    def to_dict(self) -> dict[str, str]:
+        """JSON form."""
+        return {
+            "event": "exponential",
+            "neighbours": "replace-one",
+            "sensitivity": str(self.sensitivity),
+            "scale": str(self.scale),
+            "selections": str(self.selections),
+        }
+
+
+Event = LaplaceEvent | GaussianEvent | ExponentialEvent

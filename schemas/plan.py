@@ -162,7 +162,7 @@ class Plan(Section):
             except ValueError as error:
                 raise ValueError(f"releases[{i}].{error}") from None
             try:
-                release.mechanism.stddev  # noqa: B018 - there must be noise that the share buys
+                release.expected_error()  # there must be noise that the share buys
             except ValueError as error:
                 raise ValueError(f"releases[{i}]: {error}") from None
         names = {section.name: section for section in self.releases}

@@ -30,8 +30,6 @@ class Synthesis(Section):
         section = sections.get(self.from_)
         if section is None:
             raise ValueError(f"{place}.from: the plan has no release {self.from_!r}")
-        if section.kind == "classifier":
-            raise ValueError(f"{place}.from: records cannot be drawn from a classifier")
         if self.tree is None:
             return
         if section.kind != "margins":
@@ -48,5 +46,6 @@ class Synthesis(Section):
             position = release.domain.names.index
             edges = tuple((position(a), position(b)) for a, b in self.tree)
             release = replace(release, tree=edges)
-        assert isinstance(release, Samplable)
+        if not isinstance(release, Samplable):
+            raise ValueError(f"from: records cannot be drawn from {release.name!r}")
         return release

@@ -112,6 +112,7 @@ def plan_document() -> dict:
             bandwidth: [0.5, 0.5, 1]
             regularisation: 0.1
             frequencies: 32
+          - {name: age-quartiles, kind: quantiles, column: age, levels: ["1/4", "0.5", "0.75"]}
         synthesis:
           - {name: everybody, from: pairs, rows: 400}
           - {name: along-a-tree, from: pairs, rows: 100, tree: [[sex, region], [region, income]]}

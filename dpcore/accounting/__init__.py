@@ -2,6 +2,7 @@
 
 price        whether a share of the budget covers an event: the question of the privacy line
 laplace      discrete Laplace noise: pure alpha
+exponential  choices from a finite set by their scores: pure alpha
 gaussian     discrete Gaussian noise: the least variance that either proof below allows
 zcdp         its proof by zero-concentrated differential privacy
 analytic     continuous Gaussian noise, classical and analytic calibration, and how the discrete one
@@ -16,6 +17,7 @@ analytic     continuous Gaussian noise, classical and analytic calibration, and 
 """
 
 from dpcore.accounting.analytic import analytic_gaussian_scale, classical_gaussian_scale
+from dpcore.accounting.exponential import exponential_scale
 from dpcore.accounting.gaussian import gaussian_variance
 from dpcore.accounting.laplace import laplace_scale
 from dpcore.accounting.price import affordable
@@ -24,6 +26,7 @@ __all__ = [
     "affordable",
     "analytic_gaussian_scale",
     "classical_gaussian_scale",
+    "exponential_scale",
     "gaussian_variance",
     "laplace_scale",
 ]

@@ -154,7 +154,7 @@ def _normal_cdf(x: Decimal) -> Decimal:
 @lru_cache(maxsize=64)
 def _pi(digits: int) -> Decimal:
     """Machin: pi = 16 arctan(1/5) - 4 arctan(1/239)."""
-    one = 10 ** (digits + 10)
+    one: int = 10 ** (digits + 10)
 
     def arctan_inverse(n: int) -> int:
         power, total, k = one // n, 0, 0

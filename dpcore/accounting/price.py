@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dpcore.accounting.exponential import covers_exponential
 from dpcore.accounting.gaussian import covers_gaussian
 from dpcore.accounting.laplace import covers_laplace
 from dpcore.budget import Budget
-from dpcore.events import Event, GaussianEvent, LaplaceEvent
+from dpcore.events import Event, ExponentialEvent, GaussianEvent, LaplaceEvent
 
 
 def affordable(event: Event, share: Budget) -> bool:
@@ -14,4 +15,6 @@ def affordable(event: Event, share: Budget) -> bool:
         return covers_laplace(event, share)
     if isinstance(event, GaussianEvent):
         return covers_gaussian(event, share)
+    if isinstance(event, ExponentialEvent):
+        return covers_exponential(event, share)
     return False

@@ -7,8 +7,8 @@ An audit that wants a million outputs cannot run a release a million times.  ``R
 ``perturb`` itself, the real privacy line, once per batch: it hands it the exact statistic and a
 mechanism that lays the statistic out ``times`` times and draws the noise of all copies at once.
 That has the law of ``times`` separate draws because the noise of these mechanisms is independent
-from cell to cell; ``LoopedDraws`` calls ``perturb`` for one output at a time, and tests hold the two
-against each other.  A mechanism that is not known to draw cell by cell is looped.
+from cell to cell, or from block to block; ``LoopedDraws`` calls ``perturb`` for one output at a
+time, and tests hold the two against each other.  A mechanism that is known to do neither is looped.
 
 Neither opens an exact statistic, and what either draws is marked as not fit for publication: the
 tables of an audit are made up, and nobody is charged for it.
@@ -32,12 +32,18 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcore.audit.scores import Floats, Outputs, Part, Score, StatedRatio, Sum
+from dpcore.audit.scores import Floats, Outputs, Part, Score, Sum, stated_ratio
 from dpcore.budget import Budget
 from dpcore.domain import LARGEST_DOMAIN, Tally
 from dpcore.errors import PrivacyLineError
-from dpcore.events import Event, GaussianEvent
-from dpcore.mechanisms import DiscreteGaussian, DiscreteLaplace, Mechanism, ThresholdedLaplace
+from dpcore.events import Event, ExponentialEvent, GaussianEvent
+from dpcore.mechanisms import (
+    DiscreteGaussian,
+    DiscreteLaplace,
+    ExponentialMechanism,
+    Mechanism,
+    ThresholdedLaplace,
+)
 from dpcore.privacy_line import perturb
 from dpcore.releases.base import Release
 from dpcore.sampling.source import RandomSource
@@ -150,7 +156,7 @@ class ReleaseDraws:
             cells = np.arange(len(values[0]))
         near, far = values
         kept = np.arange(len(cells))
-        if len(cells) > WIDE:
+        if len(cells) > WIDE and isinstance(self.release.mechanism, CELL_BY_CELL):
             differ = np.flatnonzero(near != far)
             kept = np.union1d(differ, kept[:: -(-len(cells) // (WIDE // 2))])
         return _Centres(cells[kept], near[kept].astype(np.float64), far[kept].astype(np.float64))
@@ -165,7 +171,8 @@ class ReleaseDraws:
     def draw(self, side: int, size: int, source: RandomSource) -> Outputs:
         rows, mechanism, watched = [], self.release.mechanism, self.centres.watched
         for times in self._batches(size):
-            repeated = Repeated(mechanism, times, None if mechanism.sparse else watched)
+            cell_by_cell = isinstance(mechanism, CELL_BY_CELL) and not mechanism.sparse
+            repeated = Repeated(mechanism, times, watched if cell_by_cell else None)
             share, rehearsal = self.release.share, Rehearsal(source)
             rows.append(
                 self._arranged(perturb(self._exact[side], repeated, share, rehearsal), times)
@@ -178,7 +185,7 @@ class ReleaseDraws:
         most = max(1, LARGEST_BATCH // len(self.centres.watched))
         if mechanism.sparse:
             most = max(1, min(most, LARGEST_DOMAIN // mechanism.size))
-        if not isinstance(mechanism, CELL_BY_CELL):
+        if not isinstance(mechanism, CELL_BY_CELL + IN_BLOCKS):
             most = 1
         while size > 0:
             yield min(size, most)
@@ -187,7 +194,7 @@ class ReleaseDraws:
     def _arranged(self, noisy: Noisy, times: int) -> Outputs:
         watched = self.centres.watched
         if noisy.cells is None:
-            return noisy.values.reshape(times, len(watched))
+            return noisy.values.reshape(times, -1)
         copy, cell = np.divmod(noisy.cells, self.release.mechanism.size)
         place = np.minimum(np.searchsorted(watched, cell), len(watched) - 1)
         known = watched[place] == cell
@@ -197,10 +204,10 @@ class ReleaseDraws:
         return outputs
 
     def scores(self) -> Sequence[Score]:
-        """The log-ratio of the mechanism's stated noise, between the two exact statistics."""
+        """The log-ratio that the mechanism states, between the two exact statistics."""
         _, near, far = self.centres
         threshold = float(getattr(self.release.mechanism, "threshold", np.nan))
-        return [StatedRatio(self.release.mechanism.event, near, far, threshold)]
+        return stated_ratio(self.release.mechanism.event, near, far, threshold)
 
     def distance(self) -> float:
         """How far apart the statistics lie, in units of the noise: in the norm of the mechanism."""
@@ -208,6 +215,8 @@ class ReleaseDraws:
         moved = self.centres.near - self.centres.far
         if isinstance(event, GaussianEvent):
             return float(np.linalg.norm(moved)) / math.sqrt(event.variance)
+        if isinstance(event, ExponentialEvent):
+            moved = np.ptp(moved.reshape(event.selections, -1), axis=1)
         return float(np.abs(moved).sum()) / float(event.scale)
 
 
@@ -219,7 +228,7 @@ class LoopedDraws(ReleaseDraws):
         release, rows = self.release, []
         for _ in range(size):
             noisy = perturb(self._exact[side], release.mechanism, release.share, Rehearsal(source))
-            if noisy.cells is None:
+            if isinstance(release.mechanism, CELL_BY_CELL) and noisy.cells is None:
                 noisy = replace(noisy, values=noisy.values[self.centres.watched])
             rows.append(self._arranged(noisy, 1))
         return np.concatenate(rows)
@@ -235,6 +244,9 @@ def _at(noisy: Noisy, cells: Integers) -> Integers:
 
 CELL_BY_CELL = (DiscreteLaplace, DiscreteGaussian, ThresholdedLaplace)
 """Mechanisms that treat every cell alike and on its own, so that tables may be laid side by side."""
+
+IN_BLOCKS = (ExponentialMechanism,)
+"""Mechanisms that treat a statistic of several times their size as so many statistics, one by one."""
 
 READING = Budget.of(4096)
 """What it costs to see a made-up statistic as it is."""
@@ -269,23 +281,13 @@ class Repeated:
     def event(self) -> Event:
         return self.once.event
 
-    @property
-    def stddev(self) -> float:
-        return self.once.stddev
-
-    def half_width(self, level: float) -> float:
-        return self.once.half_width(level)
-
     def draw(self, values: Integers, cells: Integers | None, source: RandomSource) -> Noisy:
         if not source.reproducible:
             raise PrivacyLineError("draws are repeated in a rehearsal only")
-        if not isinstance(self.once, CELL_BY_CELL):
+        if not isinstance(self.once, CELL_BY_CELL + IN_BLOCKS):
             if self.times > 1:
                 raise PrivacyLineError(f"{type(self.once).__name__} is not drawn cell by cell")
-            noisy = self.once.draw(values, cells, source)
-            return (
-                noisy if self.watched is None else replace(noisy, values=noisy.values[self.watched])
-            )
+            return self.once.draw(values, cells, source)
         if self.watched is not None:
             values = values[self.watched]
         size = self.size if cells is not None else len(values)

@@ -5,6 +5,7 @@ best one is the log of how much likelier an output is on one side than on the ot
 Pearson); those below come near it without knowing the mechanism:
 
     StatedRatio      the log-ratio of the noise that a mechanism states (mechanisms we know)
+    ChoiceRatio      the same of a mechanism that chooses
     Coordinate       one number of the output;  Linear, Largest, Smallest: of all of them
     Quadratic        a quadratic form: for noise whose coordinates hang together
     LowBits          the last digits of a number: floating point noise leaks there (Mironov 2012)
@@ -22,13 +23,15 @@ An output is a row of (size, d); NaN stands for an absent number.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import logsumexp
 
-from dpcore.events import Event, GaussianEvent
+from dpcore.events import Event, ExponentialEvent, GaussianEvent, LaplaceEvent
 
 Floats = NDArray[np.float64]
 Outputs = NDArray[Any]
@@ -241,7 +244,7 @@ class StatedRatio:
     For the noise that ``event`` states; absent numbers were at most ``threshold``.
     """
 
-    event: Event
+    event: LaplaceEvent | GaussianEvent
     near: Floats
     far: Floats
     threshold: float = math.nan
@@ -264,6 +267,34 @@ class StatedRatio:
 
     def __str__(self) -> str:
         return "log-ratio of the stated noise"
+
+
+@dataclass(frozen=True, eq=False)
+class ChoiceRatio:
+    """The same of choices: the ratios (choices, candidates) of what was chosen, added up."""
+
+    ratios: Floats
+
+    def __call__(self, outputs: Outputs) -> Floats:
+        ratios = self.ratios[np.arange(len(self.ratios)), outputs.astype(np.int64)]
+        return np.asarray(np.round(ratios.sum(axis=1), 9))
+
+    def __str__(self) -> str:
+        return "log-ratio of the stated choices"
+
+
+def stated_ratio(
+    event: Event, near: Floats, far: Floats, threshold: float = math.nan
+) -> Sequence[Score]:
+    """The log-ratio of what ``event`` states, or none where it is not known."""
+    if isinstance(event, LaplaceEvent | GaussianEvent):
+        return [StatedRatio(event, near, far, threshold)]
+    if isinstance(event, ExponentialEvent):
+        shape = (event.selections, -1)
+        logs = [-side.reshape(shape) / float(event.scale) for side in (near, far)]
+        sides = [log - logsumexp(log, axis=1, keepdims=True) for log in logs]
+        return [ChoiceRatio(sides[0] - sides[1])]
+    return []
 
 
 def laplace_log_cdf(z: Floats, scale: float) -> Floats:

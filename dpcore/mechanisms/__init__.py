@@ -1,10 +1,19 @@
-"""Mechanisms: noise, with the sensitivity it was scaled to.
+"""Mechanisms: noise, or a random choice, with the sensitivity it was scaled to.
 
 ``Mechanism`` is what the privacy line calls; each kind has a file of its own.
 """
 
 from dpcore.mechanisms.additive import DiscreteGaussian, DiscreteLaplace
-from dpcore.mechanisms.base import Interval, Mechanism
+from dpcore.mechanisms.base import AdditiveMechanism, Interval, Mechanism
+from dpcore.mechanisms.exponential import ExponentialMechanism
 from dpcore.mechanisms.thresholded import ThresholdedLaplace
 
-__all__ = ["DiscreteGaussian", "DiscreteLaplace", "Interval", "Mechanism", "ThresholdedLaplace"]
+__all__ = [
+    "AdditiveMechanism",
+    "DiscreteGaussian",
+    "DiscreteLaplace",
+    "ExponentialMechanism",
+    "Interval",
+    "Mechanism",
+    "ThresholdedLaplace",
+]

@@ -15,7 +15,7 @@ Interval = tuple[float, float]
 
 
 class Mechanism(Protocol):
-    """Noise for integer statistics over ``size`` public cells."""
+    """What makes integer statistics over ``size`` public cells private."""
 
     @property
     def size(self) -> int:
@@ -32,15 +32,6 @@ class Mechanism(Protocol):
         """What the ledger records."""
         ...
 
-    @property
-    def stddev(self) -> float:
-        """Standard deviation of the noise on one cell."""
-        ...
-
-    def half_width(self, level: float) -> float:
-        """The least t with P(|noise| <= t) >= level, for one cell."""
-        ...
-
     def draw(
         self,
         values: NDArray[np.int64],
@@ -48,4 +39,17 @@ class Mechanism(Protocol):
         source: RandomSource,
     ) -> Noisy:
         """The noisy statistic.  Called by the privacy line alone."""
+        ...
+
+
+class AdditiveMechanism(Mechanism, Protocol):
+    """A mechanism that adds noise of one law to every cell."""
+
+    @property
+    def stddev(self) -> float:
+        """Standard deviation of the noise on one cell."""
+        ...
+
+    def half_width(self, level: float) -> float:
+        """The least t with P(|noise| <= t) >= level, for one cell."""
         ...

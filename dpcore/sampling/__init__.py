@@ -6,5 +6,6 @@ inversion         any law on {0, 1, 2, ...}, by comparing words with its distrib
 bernoulli         whole arrays of coins that show heads with probability exp(-x)
 discrete_laplace  the noise of pure differential privacy; and the geometric law
 discrete_gaussian the noise of (alpha, beta) and zero-concentrated differential privacy
+choice            one candidate of many, the better the likelier: the exponential mechanism
 sparse            how many empty cells of a huge histogram pass a threshold, and which
 """

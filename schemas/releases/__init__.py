@@ -15,9 +15,15 @@ from schemas.releases.histogram import HistogramSection
 from schemas.releases.margins import MarginsSection
 from schemas.releases.microdata import MicrodataSection
 from schemas.releases.names import STATISTICS, check_names
+from schemas.releases.quantiles import QuantilesSection
 
 AnyRelease = Annotated[
-    HistogramSection | MarginsSection | MicrodataSection | DensitySection | ClassifierSection,
+    HistogramSection
+    | MarginsSection
+    | MicrodataSection
+    | DensitySection
+    | ClassifierSection
+    | QuantilesSection,
     Field(discriminator="kind"),
 ]
 

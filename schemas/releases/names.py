@@ -11,11 +11,13 @@ from dpcore.releases.cells import describe_cells
 from dpcore.releases.density import Density
 from dpcore.releases.histogram import Histogram
 from dpcore.releases.margins import Margins, file_word
+from dpcore.releases.quantiles import Quantiles
 
 _OF_COUNTS = ("noisy_count", "standard_error", "lower_90", "upper_90", "count")
 STATISTICS: Mapping[type[Any], tuple[str, ...]] = {
     Histogram: _OF_COUNTS,
     Margins: (*_OF_COUNTS, "estimate"),
+    Quantiles: ("level", "rank_error_90"),
     Density: ("density", "estimate", "standard_error", "lower_90", "upper_90"),
 }
 """What stands beside the survey's own columns in a published table, by kind."""

@@ -13,8 +13,9 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
+from scipy.special import logsumexp
 
-from dpcore.events import Event, GaussianEvent, LaplaceEvent
+from dpcore.events import Event, ExponentialEvent, GaussianEvent, LaplaceEvent
 
 Floats = NDArray[np.float64]
 
@@ -26,6 +27,10 @@ def log_ratio(
 
     Absent cells (NaN) were at most the threshold.  Only a good score: any score gives a valid bound.
     """
+    if isinstance(event, ExponentialEvent):
+        logs = [-side.reshape(event.selections, -1) / float(event.scale) for side in (near, far)]
+        ratios = np.subtract(*(log - logsumexp(log, axis=1, keepdims=True) for log in logs))
+        return ratios[np.arange(len(ratios)), draws.astype(int)].sum(axis=1)
     if isinstance(event, GaussianEvent):
         centre, width = (near + far) / 2, float(event.variance)
         return (draws - centre) @ (near - far) / width

@@ -10,7 +10,8 @@ from __future__ import annotations
 import inspect
 import pkgutil
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from fractions import Fraction
 from functools import cache
 from importlib import import_module
 from itertools import combinations_with_replacement
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 
 import dpcore.mechanisms
 import dpcore.releases
+from dpcore.audit.draws import Repeated
 from dpcore.budget import Budget
 from dpcore.domain import Bins, Categories, Domain, Grid, Tally
 from dpcore.mechanisms import Mechanism
@@ -30,8 +32,8 @@ from dpcore.releases.density import BinnedDensity, SpectralDensity
 from dpcore.releases.histogram import Histogram
 from dpcore.releases.margins import Margins
 from dpcore.releases.microdata import Microdata
+from dpcore.releases.quantiles import Quantiles
 from dpcore.sampling.source import RandomSource
-from dpcore.statistic import Exact
 
 PURE = Budget.of("1")
 APPROXIMATE = Budget.of("1", "0.01")
@@ -93,6 +95,7 @@ CASES: dict[str, Case] = {
     "classifier": Case(
         Classifier("c", LABELLED, 2, APPROXIMATE, (-1, 1), (0.5,), 0.5, 4), (2, 4), (2, 5), 0.985
     ),
+    "quantiles": Case(Quantiles("q", LINE, 2, PURE, (Fraction(1, 2),)), (0, 1), (1, 23), 1.0),
 }
 
 
@@ -165,16 +168,13 @@ def repeated_draws(
 ) -> NDArray[np.float64]:
     """(times, size) independent draws across the privacy line; absent cells are NaN.
 
-    The noise of cells is independent, so many draws of one statistic are one draw of the statistic
-    repeated, over as many copies of the public cells.
+    ``test_draws`` holds them against single draws.
     """
     mechanism = mechanism or release.mechanism
-    exact, size = release.statistic(tally), mechanism.size
-    wide = replace(mechanism, size=size * times)
-    values, cells = np.tile(exact._values, times), None
-    if exact._cells is not None:
-        cells = np.add.outer(size * np.arange(times), exact._cells).ravel()
-    noisy = perturb(Exact(values, cells), wide, share or release.share, source)
-    result = np.full(size * times, np.nan)
-    result[slice(None) if noisy.cells is None else noisy.cells] = noisy.values
-    return result.reshape(times, size)
+    repeated = Repeated(mechanism, times)
+    noisy = perturb(release.statistic(tally), repeated, share or release.share, source)
+    if noisy.cells is None:
+        return noisy.values.reshape(times, -1).astype(np.float64)
+    result = np.full(mechanism.size * times, np.nan)
+    result[noisy.cells] = noisy.values
+    return result.reshape(times, -1)

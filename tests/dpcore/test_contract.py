@@ -6,11 +6,12 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from dpcore.budget import Budget
 from dpcore.errors import PrivacyLineError
 from dpcore.events import GaussianEvent, LaplaceEvent
-from dpcore.mechanisms import additive
+from dpcore.mechanisms import ExponentialMechanism, additive
 from dpcore.privacy_line import perturb
 from dpcore.releases.base import Release, Samplable
 from dpcore.releases.histogram import Histogram
@@ -32,16 +33,32 @@ from tests.dpcore.contract import (
 every_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 
 
-def squared_claim(release: Release) -> Fraction:
+CHOOSING = {
+    name: case
+    for name, case in CASES.items()
+    if isinstance(case.release.mechanism, ExponentialMechanism)
+}
+ADDITIVE = {name: case for name, case in CASES.items() if name not in CHOOSING}
+additive_case = pytest.mark.parametrize("case", ADDITIVE.values(), ids=ADDITIVE)
+choosing_case = pytest.mark.parametrize("case", CHOOSING.values(), ids=CHOOSING)
+
+
+def claim(release: Release) -> Fraction:
     """The stated sensitivity, as a square where it is an L2 norm."""
     event = release.mechanism.event
-    return getattr(event, "l1_sensitivity", None) or event.l2_sensitivity_squared
+    if isinstance(event, GaussianEvent):
+        return event.l2_sensitivity_squared
+    return event.l1_sensitivity if isinstance(event, LaplaceEvent) else event.sensitivity
 
 
 def moved(release: Release, difference: np.ndarray) -> np.ndarray:
     """The norm that the claim is about, along the last axis, in whole numbers."""
-    gaussian = isinstance(release.mechanism.event, GaussianEvent)
-    return (difference**2 if gaussian else np.abs(difference)).sum(axis=-1)
+    event = release.mechanism.event
+    if isinstance(event, GaussianEvent):
+        return (difference**2).sum(axis=-1)
+    if isinstance(event, LaplaceEvent):
+        return np.abs(difference).sum(axis=-1)
+    return np.abs(difference).max(axis=-1)
 
 
 def test_every_release_and_every_mechanism_of_dpcore_is_registered():
@@ -66,7 +83,7 @@ def test_replacing_any_record_of_any_table_moves_the_statistic_by_at_most_the_cl
     for family in families(case.release):
         for table in family:
             farthest = max(farthest, int(moved(case.release, family - table).max()))
-    assert 0 < farthest <= squared_claim(case.release)
+    assert 0 < farthest <= claim(case.release)
 
 
 @every_case
@@ -77,10 +94,10 @@ def test_the_claim_is_attained_so_no_smaller_one_is_true(case: Case):
     vectors = [exact_vector(case.release, cells) for cells in (case.near, case.far)]
     attained = moved(case.release, vectors[1] - vectors[0])
     power = 2 if isinstance(case.release.mechanism.event, GaussianEvent) else 1
-    assert attained >= case.attained**power * squared_claim(case.release)
+    assert attained >= case.attained**power * claim(case.release)
 
 
-@every_case
+@additive_case
 def test_the_noise_has_the_stated_scale_and_neither_two_thirds_nor_three_halves_of_it(case: Case):
     release, source = case.release, SeededSource(11)
     # Counts so high that no threshold drops them.
@@ -103,6 +120,20 @@ def test_the_noise_has_the_stated_scale_and_neither_two_thirds_nor_three_halves_
         assert np.mean(np.abs(noise) <= width - 1) < level + 0.01
 
 
+@choosing_case
+def test_choices_have_the_stated_scale_and_neither_two_thirds_nor_three_halves_of_it(case: Case):
+    release = case.release
+    tally = tally_of(release.domain, case.near)
+    draws = repeated_draws(release, tally, 30_000, SeededSource(12)).astype(int)
+    scores = opened(release, tally).reshape(draws.shape[1], -1)
+    for choice, score in zip(draws.T, scores, strict=True):
+        counts = np.bincount(choice, minlength=len(score))
+        for stretch, fits in ((1, True), (2 / 3, False), (3 / 2, False)):
+            weights = np.exp(-score / (float(release.mechanism.scale) * stretch))
+            p_value = stats.chisquare(counts, weights / weights.sum() * len(choice)).pvalue
+            assert p_value > 1e-4 if fits else p_value < 1e-9
+
+
 @every_case
 @pytest.mark.parametrize("order", [1, -1], ids=["near first", "far first"])
 def test_an_audit_does_not_find_more_loss_than_alpha(case: Case, order: int):
@@ -114,10 +145,10 @@ def test_an_audit_does_not_find_more_loss_than_alpha(case: Case, order: int):
 @every_case
 def test_the_same_audit_finds_noise_of_half_the_scale(case: Case):
     mechanism = case.release.mechanism
-    if isinstance(mechanism.event, LaplaceEvent):
-        faulty = replace(mechanism, scale=mechanism.scale / 2)
-    else:
+    if isinstance(mechanism.event, GaussianEvent):
         faulty = replace(mechanism, variance=mechanism.variance / 4)
+    else:
+        faulty = replace(mechanism, scale=mechanism.scale / 2)
     assert audited(case, case.company, faulty) > float(case.release.share.alpha)
 
 
@@ -150,7 +181,7 @@ def test_what_is_drawn_can_be_afforded_exactly_up_to_the_share(case: Case):
 @every_case
 def test_a_gaussian_mechanism_refuses_a_share_without_beta(case: Case):
     without = replace(case.release, share=Budget.of("1"))
-    if isinstance(case.release.mechanism.event, LaplaceEvent):
+    if not isinstance(case.release.mechanism.event, GaussianEvent):
         assert without.mechanism.event == replace(case.release, share=without.share).mechanism.event
     else:
         with pytest.raises(ValueError, match="needs beta"):

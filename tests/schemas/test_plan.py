@@ -21,7 +21,7 @@ def test_the_shares_add_up_to_the_requested_budget_exactly(plan_path):
     plan = load_plan(plan_path)
     shares = [release.share for release in plan.built.values()]
     assert total(shares) == Budget.of("4", "1e-6")
-    assert plan.built["pairs"].share.alpha == Fraction(4) * Fraction(3, 8)
+    assert plan.built["pairs"].share.alpha == Fraction(4) * Fraction(3, 9)
 
 
 def test_only_mechanisms_that_spend_beta_get_a_share_of_it(plan_path):
@@ -72,9 +72,15 @@ def test_only_mechanisms_that_spend_beta_get_a_share_of_it(plan_path):
         (("releases", 5, "features"), ["region", "age", "sex"], "releases[5].features: region has"),
         (("releases", 5, "label"), {"column": "sex"}, "releases[5].label"),
         (("releases", 5, "label", "at_least"), 1e9, "releases[5].label.at_least"),
+        (("releases", 6, "column"), "region", "releases[6].column: region must be"),
+        (("releases", 6, "column"), "shoe", "releases[6].column: the plan declares no column"),
+        (("releases", 6, "levels"), [], "releases[6].levels"),
+        (("releases", 6, "levels"), ["0.5", "0.25"], "releases[6].levels: must ascend"),
+        (("releases", 6, "levels"), ["0.5", "1"], "releases[6].levels: one at least, each"),
         (("releases", 1, "name"), "people", "releases[1].name: 'people' stands twice"),
         (("releases", 1, "name"), "../people", "releases[1].name"),
         (("synthesis", 0, "from"), "nobody", "synthesis[0].from: the plan has no release"),
+        (("synthesis", 0, "from"), "age-quartiles", "synthesis[0].from: records cannot be drawn"),
         (("synthesis", 0, "from"), "rich", "synthesis[0].from: records cannot be drawn"),
         (("synthesis", 2, "tree"), [["sex", "age"]], "synthesis[2].tree"),
         (("dprelease",), 2, "dprelease"),

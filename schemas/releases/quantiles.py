@@ -1,0 +1,32 @@
+"""Quantiles in a plan."""
+
+from typing import Literal
+
+from pydantic import Field, StrictStr
+
+from dpcore.budget import Budget
+from dpcore.releases.base import Release
+from dpcore.releases.quantiles import Quantiles
+from schemas.numbers import WrittenRational
+from schemas.releases.base import Columns, ReleaseSection, declared, domain_of
+
+
+class QuantilesSection(ReleaseSection):
+    """Quantiles of a numeric column."""
+
+    kind: Literal["quantiles"]
+    column: StrictStr
+    levels: list[WrittenRational] = Field(
+        min_length=1,
+        max_length=100,
+        description='Which quantiles, ascending: ["0.25", "0.5", "0.75"]. Fewer are more accurate.',
+    )
+    mechanism: Literal["exponential"] = "exponential"
+
+    def build(self, columns: Columns, rows: int, share: Budget) -> Release:
+        domain = domain_of([declared(columns, self.column, "column").axis(self.column)])
+        return Quantiles(self.name, domain, rows, share, tuple(self.levels))
+
+    @property
+    def title(self) -> str:
+        return self.column
