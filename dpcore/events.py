@@ -73,4 +73,27 @@ class ExponentialEvent:
         }
 
 
-Event = LaplaceEvent | GaussianEvent | ExponentialEvent
+@dataclass(frozen=True)
+class TableEvent:
+    """An answer drawn from a table of chances, one row for each true count.
+
+    Neighbours are in the same row or in adjacent ones, and all adjacent rows were proved to be
+    (alpha, beta)-indistinguishable in exact arithmetic; ``sha256`` names the table.
+    """
+
+    alpha: Fraction
+    beta: Fraction
+    sha256: str
+
+    def to_dict(self) -> dict[str, str]:
+        """JSON form."""
+        return {
+            "event": "table",
+            "neighbours": "replace-one",
+            "alpha": str(self.alpha),
+            "beta": str(self.beta),
+            "sha256": self.sha256,
+        }
+
+
+Event = LaplaceEvent | GaussianEvent | ExponentialEvent | TableEvent

@@ -113,6 +113,7 @@ def plan_document() -> dict:
             regularisation: 0.1
             frequencies: 32
           - {name: age-quartiles, kind: quantiles, column: age, levels: ["1/4", "0.5", "0.75"]}
+          - {name: grown-up, kind: count, condition: {column: age, at_least: 40}, prior: 0.6}
         synthesis:
           - {name: everybody, from: pairs, rows: 400}
           - {name: along-a-tree, from: pairs, rows: 100, tree: [[sex, region], [region, income]]}

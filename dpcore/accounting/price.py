@@ -6,7 +6,7 @@ from dpcore.accounting.exponential import covers_exponential
 from dpcore.accounting.gaussian import covers_gaussian
 from dpcore.accounting.laplace import covers_laplace
 from dpcore.budget import Budget
-from dpcore.events import Event, ExponentialEvent, GaussianEvent, LaplaceEvent
+from dpcore.events import Event, ExponentialEvent, GaussianEvent, LaplaceEvent, TableEvent
 
 
 def affordable(event: Event, share: Budget) -> bool:
@@ -17,4 +17,6 @@ def affordable(event: Event, share: Budget) -> bool:
         return covers_gaussian(event, share)
     if isinstance(event, ExponentialEvent):
         return covers_exponential(event, share)
+    if isinstance(event, TableEvent):
+        return 0 <= event.alpha <= share.alpha and 0 <= event.beta <= share.beta
     return False

@@ -36,12 +36,13 @@ from dpcore.audit.scores import Floats, Outputs, Part, Score, Sum, stated_ratio
 from dpcore.budget import Budget
 from dpcore.domain import LARGEST_DOMAIN, Tally
 from dpcore.errors import PrivacyLineError
-from dpcore.events import Event, ExponentialEvent, GaussianEvent
+from dpcore.events import Event, ExponentialEvent, GaussianEvent, TableEvent
 from dpcore.mechanisms import (
     DiscreteGaussian,
     DiscreteLaplace,
     ExponentialMechanism,
     Mechanism,
+    TabulatedMechanism,
     ThresholdedLaplace,
 )
 from dpcore.privacy_line import perturb
@@ -217,6 +218,8 @@ class ReleaseDraws:
             return float(np.linalg.norm(moved)) / math.sqrt(event.variance)
         if isinstance(event, ExponentialEvent):
             moved = np.ptp(moved.reshape(event.selections, -1), axis=1)
+        if isinstance(event, TableEvent):
+            return float(np.abs(moved).max())
         return float(np.abs(moved).sum()) / float(event.scale)
 
 
@@ -242,7 +245,7 @@ def _at(noisy: Noisy, cells: Integers) -> Integers:
     return values
 
 
-CELL_BY_CELL = (DiscreteLaplace, DiscreteGaussian, ThresholdedLaplace)
+CELL_BY_CELL = (DiscreteLaplace, DiscreteGaussian, ThresholdedLaplace, TabulatedMechanism)
 """Mechanisms that treat every cell alike and on its own, so that tables may be laid side by side."""
 
 IN_BLOCKS = (ExponentialMechanism,)

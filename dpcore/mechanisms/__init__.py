@@ -6,6 +6,7 @@
 from dpcore.mechanisms.additive import DiscreteGaussian, DiscreteLaplace
 from dpcore.mechanisms.base import AdditiveMechanism, Interval, Mechanism
 from dpcore.mechanisms.exponential import ExponentialMechanism
+from dpcore.mechanisms.tabulated import TabulatedMechanism
 from dpcore.mechanisms.thresholded import ThresholdedLaplace
 
 __all__ = [
@@ -15,5 +16,6 @@ __all__ = [
     "ExponentialMechanism",
     "Interval",
     "Mechanism",
+    "TabulatedMechanism",
     "ThresholdedLaplace",
 ]

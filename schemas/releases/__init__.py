@@ -10,6 +10,7 @@ from pydantic import Field
 
 from schemas.releases.base import Name
 from schemas.releases.classifier import ClassifierSection
+from schemas.releases.count import CountSection
 from schemas.releases.density import DensitySection
 from schemas.releases.histogram import HistogramSection
 from schemas.releases.margins import MarginsSection
@@ -23,7 +24,8 @@ AnyRelease = Annotated[
     | MicrodataSection
     | DensitySection
     | ClassifierSection
-    | QuantilesSection,
+    | QuantilesSection
+    | CountSection,
     Field(discriminator="kind"),
 ]
 

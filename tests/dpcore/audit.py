@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import stats
 from scipy.special import logsumexp
 
-from dpcore.events import Event, ExponentialEvent, GaussianEvent, LaplaceEvent
+from dpcore.events import Event, ExponentialEvent, GaussianEvent, LaplaceEvent, TableEvent
 
 Floats = NDArray[np.float64]
 
@@ -34,6 +34,8 @@ def log_ratio(
     if isinstance(event, GaussianEvent):
         centre, width = (near + far) / 2, float(event.variance)
         return (draws - centre) @ (near - far) / width
+    if isinstance(event, TableEvent):  # a higher count makes higher answers likelier
+        return draws @ (near - far)
     scale = float(event.scale)
     present = (np.abs(draws - far) - np.abs(draws - near)) / scale
     absent = log_cdf(scale, threshold - near) - log_cdf(scale, threshold - far)

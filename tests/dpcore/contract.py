@@ -28,6 +28,7 @@ from dpcore.mechanisms import Mechanism
 from dpcore.privacy_line import perturb
 from dpcore.releases.base import Release
 from dpcore.releases.classifier import Classifier
+from dpcore.releases.count import Count, MinimaxCount
 from dpcore.releases.density import BinnedDensity, SpectralDensity
 from dpcore.releases.histogram import Histogram
 from dpcore.releases.margins import Margins
@@ -94,6 +95,13 @@ CASES: dict[str, Case] = {
     ),
     "classifier": Case(
         Classifier("c", LABELLED, 2, APPROXIMATE, (-1, 1), (0.5,), 0.5, 4), (2, 4), (2, 5), 0.985
+    ),
+    "count": Case(Count("c", LABELLED, 3, PURE, (1, 3)), (0, 0, 0), (0, 0, 1), 1.0),
+    "minimax count": Case(
+        MinimaxCount("c", Domain((PLACE,)), 9, PURE, (0,)), 9 * (1,), (0, *8 * (1,)), 1.0
+    ),
+    "approximate minimax count": Case(
+        MinimaxCount("c", Domain((PLACE,)), 6, APPROXIMATE, (0,)), 6 * (1,), (0, *5 * (1,)), 1.0
     ),
     "quantiles": Case(Quantiles("q", LINE, 2, PURE, (Fraction(1, 2),)), (0, 1), (1, 23), 1.0),
 }

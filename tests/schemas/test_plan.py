@@ -21,7 +21,7 @@ def test_the_shares_add_up_to_the_requested_budget_exactly(plan_path):
     plan = load_plan(plan_path)
     shares = [release.share for release in plan.built.values()]
     assert total(shares) == Budget.of("4", "1e-6")
-    assert plan.built["pairs"].share.alpha == Fraction(4) * Fraction(3, 9)
+    assert plan.built["pairs"].share.alpha == Fraction(4) * Fraction(3, 10)
 
 
 def test_only_mechanisms_that_spend_beta_get_a_share_of_it(plan_path):
@@ -77,6 +77,25 @@ def test_only_mechanisms_that_spend_beta_get_a_share_of_it(plan_path):
         (("releases", 6, "levels"), [], "releases[6].levels"),
         (("releases", 6, "levels"), ["0.5", "0.25"], "releases[6].levels: must ascend"),
         (("releases", 6, "levels"), ["0.5", "1"], "releases[6].levels: one at least, each"),
+        (("releases", 7, "condition"), {"column": "age"}, "releases[7].condition: state either"),
+        (
+            ("releases", 7, "condition"),
+            {"column": "sex", "below": 3},
+            "releases[7].condition: a cat",
+        ),
+        (
+            ("releases", 7, "condition"),
+            {"column": "sex", "categories": ["X"]},
+            "releases[7].condition.categories: ['X'] are not among",
+        ),
+        (("releases", 7, "condition", "at_least"), 40.5, "condition.at_least: must be an edge"),
+        (("releases", 7, "condition", "at_least"), 18, "condition: must hold for some values"),
+        (("releases", 7, "prior"), 2.0, "releases[7].prior: a proportion must lie"),
+        (
+            ("releases", 7, "mechanism"),
+            "minimax-table",
+            "releases[7]: prior: a worst case has none",
+        ),
         (("releases", 1, "name"), "people", "releases[1].name: 'people' stands twice"),
         (("releases", 1, "name"), "../people", "releases[1].name"),
         (("synthesis", 0, "from"), "nobody", "synthesis[0].from: the plan has no release"),

@@ -1,0 +1,144 @@
+"""How many records satisfy a condition on one column: the mechanisms that are best for one count.
+
+Replacing a record changes a count by one at most.
+
+    Count          discrete Laplace noise, and the best answer to it for a public prior and loss:
+                   of all alpha-DP mechanisms the one with the least expected loss (METHODS l)
+    MinimaxCount   a table with the least worst-case loss, pure or (alpha, beta): few rows only
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from dpcore.counting.programs import Loss
+from dpcore.counting.remap import best_answer
+from dpcore.counting.table import TOTAL, minimax_table, worst_risk
+from dpcore.domain import Tally
+from dpcore.mechanisms import DiscreteLaplace, TabulatedMechanism
+from dpcore.releases.base import ErrorStatement, Published, Release, Table
+from dpcore.statistic import Exact, Noisy
+
+LEVEL = 0.9
+"""Published intervals hold the exact count this often."""
+
+
+@dataclass(frozen=True)
+class CountRelease(Release):
+    """``counted``: the cells of the one column whose records are counted, not all and not none."""
+
+    counted: tuple[int, ...] = ()
+    loss: Loss = "absolute"
+
+    def __post_init__(self) -> None:
+        if not 0 < len(set(self.counted)) < self.domain.size:
+            raise ValueError("condition: must hold for some values of the column, but not for all")
+
+    def statistic(self, tally: Tally) -> Exact:
+        counted = tally.counts[np.isin(tally.cells, self.counted)]
+        return Exact(np.array([counted.sum()], dtype=np.int64))
+
+
+@dataclass(frozen=True)
+class Count(CountRelease):
+    """``proportion``: a binomial prior with this chance for each record; uniform if None."""
+
+    proportion: float | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.proportion is not None and not 0 < self.proportion < 1:
+            raise ValueError("prior: a proportion must lie strictly between 0 and 1")
+        self._answer(0)  # a prior that cannot be weighed is refused
+
+    @cached_property
+    def mechanism(self) -> DiscreteLaplace:
+        return DiscreteLaplace.within(self.share, 1, Fraction(1))
+
+    def _answer(self, noisy_count: int) -> int:
+        scale = float(self.mechanism.scale)
+        return best_answer(noisy_count, self.rows, scale, self.loss, self.proportion)
+
+    def publish(self, noisy: Noisy) -> Published:
+        noisy_count = int(noisy.values[0])
+        width = int(self.mechanism.half_width(LEVEL))
+        columns = {
+            "noisy_count": noisy_count,
+            "standard_error": self.mechanism.stddev,
+            "lower_90": max(0, min(noisy_count - width, self.rows)),
+            "upper_90": max(0, min(noisy_count + width, self.rows)),
+            "count": self._answer(noisy_count),
+        }
+        descriptions = {
+            "noisy_count": "Count of records plus noise of mean zero; may be negative",
+            "standard_error": "Standard deviation of the noise in noisy_count",
+            "lower_90": "Lower end of a 90% interval for the exact count",
+            "upper_90": "Upper end of a 90% interval for the exact count",
+            "count": f"The answer of least expected {self.loss} loss under the stated prior",
+        }
+        return _published(self, columns, descriptions)
+
+    def expected_error(self) -> tuple[ErrorStatement, ...]:
+        rate = 1 / float(self.mechanism.scale)
+        noise = {
+            "absolute": 1 / math.sinh(rate) if rate < 700 else 0.0,
+            "squared": self.mechanism.stddev**2,
+            "zero-one": 2 / (math.exp(rate) + 1) if rate < 700 else 0.0,
+        }[self.loss]
+        return (
+            ErrorStatement(f"expected {self.loss} loss, at most", noise, "that of the noise alone"),
+            ErrorStatement(
+                "90% interval of the count: plus or minus", self.mechanism.half_width(LEVEL)
+            ),
+        )
+
+
+@dataclass(frozen=True)
+class MinimaxCount(CountRelease):
+    """The least worst-case loss over all counts from 0 to the rows."""
+
+    @cached_property
+    def mechanism(self) -> TabulatedMechanism:
+        table = minimax_table(self.rows, self.share.alpha, self.share.beta, self.loss)
+        rows = tuple(tuple(row) for row in table.tolist())
+        return TabulatedMechanism(1, self.share.alpha, self.share.beta, rows)
+
+    def interval(self, answer: int) -> tuple[int, int]:
+        """Counts that give this answer or lower ones, or it or higher ones, with chance 5% at least.
+
+        Holds the exact count with probability 90% at least, whatever it is.
+        """
+        ends = np.cumsum(np.array(self.mechanism.table), axis=1) / TOTAL
+        below = ends[:, answer - 1] if answer else np.zeros(len(ends))
+        tail = (1 - LEVEL) / 2
+        plausible = np.flatnonzero((ends[:, answer] > tail) & (1 - below > tail))
+        return (int(plausible[0]), int(plausible[-1])) if len(plausible) else (0, self.rows)
+
+    def publish(self, noisy: Noisy) -> Published:
+        answer = int(noisy.values[0])
+        lower, upper = self.interval(answer)
+        columns = {"count": answer, "lower_90": lower, "upper_90": upper}
+        descriptions = {
+            "count": f"The answer of least worst-case {self.loss} loss",
+            "lower_90": "Lower end of a 90% interval for the exact count",
+            "upper_90": "Upper end of a 90% interval for the exact count",
+        }
+        return _published(self, columns, descriptions)
+
+    def expected_error(self) -> tuple[ErrorStatement, ...]:
+        risk = worst_risk(np.array(self.mechanism.table), self.loss)
+        return (ErrorStatement(f"expected {self.loss} loss, at most", risk, "whatever the count"),)
+
+
+def _published(
+    release: CountRelease, columns: Mapping[str, float], descriptions: Mapping[str, str]
+) -> Published:
+    """A table of one row."""
+    arrays = {name: np.array([value]) for name, value in columns.items()}
+    return Published((Table("tables", release.name, arrays, descriptions),), {"rows": release.rows})

@@ -1,0 +1,107 @@
+"""Single counts in a plan."""
+
+from typing import Literal, Self
+
+import numpy as np
+from pydantic import Field, StrictBool, StrictFloat, StrictInt, StrictStr, model_validator
+
+from dpcore.budget import Budget
+from dpcore.domain import Axis, Categories, Grid
+from dpcore.releases.base import Release
+from dpcore.releases.count import Count, MinimaxCount
+from schemas.document import Section
+from schemas.releases.base import Columns, ReleaseSection, declared, domain_of
+
+LARGEST_GRID = 2**20
+
+
+class Condition(Section):
+    """Which records are counted: those with one of some categories, or a number in an interval."""
+
+    column: StrictStr
+    categories: list[StrictStr | StrictBool | StrictInt | StrictFloat] | None = None
+    at_least: float | None = None
+    below: float | None = None
+
+    @model_validator(mode="after")
+    def _one_of(self) -> Self:
+        if (self.categories is None) == (self.at_least is None and self.below is None):
+            raise ValueError("state either categories, or at_least and below or one of them")
+        return self
+
+
+class CountSection(ReleaseSection):
+    """How many records satisfy a condition."""
+
+    kind: Literal["count"]
+    condition: Condition
+    loss: Literal["absolute", "squared", "zero-one"] = Field(
+        default="absolute", description="What is made as small as it can be."
+    )
+    prior: Literal["uniform"] | float = Field(
+        default="uniform",
+        description="For discrete-laplace: which counts are likely beforehand, all alike or, for a"
+        " number p, binomial with that proportion of the rows.",
+    )
+    mechanism: Literal["discrete-laplace", "minimax-table", "approximate-minimax-table"] = Field(
+        default="discrete-laplace",
+        description="The tables have the least worst-case loss and are for few rows only; the"
+        " approximate one spends beta.",
+    )
+
+    @model_validator(mode="after")
+    def _prior_has_a_use(self) -> Self:
+        if self.prior != "uniform" and self.mechanism != "discrete-laplace":
+            raise ValueError("prior: a worst case has none; leave it out")
+        return self
+
+    @property
+    def spends_beta(self) -> bool:
+        return self.mechanism == "approximate-minimax-table"
+
+    def build(self, columns: Columns, rows: int, share: Budget) -> Release:
+        place = self.condition.column
+        axis = declared(columns, place, "condition.column").axis(place)
+        domain = domain_of([axis])
+        if isinstance(axis, Categories) != (self.condition.categories is not None):
+            raise ValueError(
+                "condition: a categorical column needs categories, a numeric one at_least or below"
+            )
+        counted = self._categories(axis) if isinstance(axis, Categories) else self._interval(axis)
+        if self.mechanism != "discrete-laplace":
+            return MinimaxCount(self.name, domain, rows, share, counted, self.loss)
+        proportion = None if isinstance(self.prior, str) else self.prior
+        return Count(self.name, domain, rows, share, counted, self.loss, proportion)
+
+    def _categories(self, axis: Categories) -> tuple[int, ...]:
+        wanted = self.condition.categories or []
+        unknown = [c for c in wanted if c not in axis.categories]
+        if unknown:
+            raise ValueError(f"condition.categories: {unknown} are not among those of the column")
+        return tuple(i for i, c in enumerate(axis.categories) if c in wanted)
+
+    def _interval(self, axis: Axis) -> tuple[int, ...]:
+        """The cells of the column's own grid from ``at_least`` to ``below``."""
+        assert isinstance(axis, Grid)
+        if axis.cells > LARGEST_GRID:
+            raise ValueError("condition.column: has too many values; use narrower bounds")
+        condition = self.condition
+        first = 0 if condition.at_least is None else _edge(axis, "at_least", condition.at_least)
+        last = axis.cells if condition.below is None else _edge(axis, "below", condition.below)
+        return tuple(range(first, last))
+
+    @property
+    def title(self) -> str:
+        return self.condition.column
+
+
+def _edge(axis: Grid, name: str, value: float) -> int:
+    """The place of a grid edge; a value that is none would count a part of a cell."""
+    width = (axis.upper - axis.lower) / axis.cells
+    place = round(min(max((value - axis.lower) / width, 0), axis.cells))
+    nearest = float(axis.edge(np.array([place]))[0])
+    if abs(nearest - value) > 1e-6 * width:
+        raise ValueError(
+            f"condition.{name}: must be an edge of the column's grid; the nearest is {nearest!r}"
+        )
+    return place

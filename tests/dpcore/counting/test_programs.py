@@ -1,0 +1,81 @@
+"""The linear programs and the fast form, against each other and the reference values of METHODS l."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dpcore.counting.programs import losses, optimal_remap, optimal_table
+from dpcore.counting.remap import LARGEST_WINDOW, best_answer, geometric_table
+
+
+def bayes_risk(n: int, alpha: float, loss: str, prior: np.ndarray, proportion: float | None):
+    """Geometric noise and the best answer to it."""
+    answers = [best_answer(z, n, 1 / alpha, loss, proportion) for z in range(n + 1)]
+    noise = geometric_table(n, alpha)
+    return float(prior @ (noise * losses(n, loss)[:, answers]).sum(axis=1))
+
+
+@pytest.mark.parametrize(("beta", "risk"), [(0, 3.367), (1e-3, 3.336), (0.01, 3.056), (0.1, 1.502)])
+def test_minimax_risks_with_beta_have_their_reference_values(beta: float, risk: float):
+    table, value = optimal_table(10, 0.1, beta)
+    assert value == pytest.approx(risk, abs=6e-4)
+    excess = [
+        np.maximum(table[j] - np.exp(0.1) * table[k], 0).sum()
+        for j in range(11)
+        for k in (j - 1, j + 1)
+        if 0 <= k <= 10
+    ]
+    assert max(excess) <= beta + 1e-7
+
+
+@pytest.mark.parametrize(("alpha", "risk"), [(0.1, 8.26394), (0.5, 1.91264), (1, 0.85092)])
+def test_the_minimax_of_seventy_records_and_that_of_remapped_geometric_noise(alpha, risk):
+    _, value = optimal_remap(70, alpha)
+    assert value == pytest.approx(risk, abs=6e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("alpha", "risk"), [(0.1, 8.26394), (0.5, 1.91264), (1, 0.85092)])
+def test_the_minimax_over_all_tables_for_seventy_records(alpha, risk):
+    assert optimal_table(70, alpha)[1] == pytest.approx(risk, abs=6e-6)
+
+
+@pytest.mark.parametrize("loss", ["absolute", "squared", "zero-one"])
+@pytest.mark.parametrize("proportion", [None, 0.5, 0.03])
+@pytest.mark.parametrize("alpha", [0.1, 1.0])
+def test_the_best_answer_to_geometric_noise_is_as_good_as_the_best_table(alpha, proportion, loss):
+    n = 14
+    prior = np.full(n + 1, 1 / (n + 1))
+    if proportion is not None:
+        prior = stats.binom.pmf(np.arange(n + 1), n, proportion)
+    best = optimal_table(n, alpha, loss=loss, prior=prior)[1]
+    assert bayes_risk(n, alpha, loss, prior, proportion) == pytest.approx(best, rel=1e-6, abs=1e-9)
+
+
+def test_bayes_risks_of_seventy_records_have_their_reference_values():
+    uniform, binomial = np.full(71, 1 / 71), stats.binom.pmf(np.arange(71), 70, 0.5)
+    assert bayes_risk(70, 0.1, "absolute", uniform, None) == pytest.approx(7.953, abs=6e-4)
+    assert bayes_risk(70, 0.1, "absolute", binomial, 0.5) == pytest.approx(3.13, abs=6e-3)
+    clamped = (geometric_table(70, 0.1) * losses(70, "absolute")).sum(axis=1)
+    assert clamped.mean() == pytest.approx(8.50699, abs=6e-6)
+    assert clamped.max() == pytest.approx(9.68188, abs=6e-6)
+
+
+def test_a_certain_count_and_a_count_of_nobody():
+    assert geometric_table(0, 1.0).tolist() == [[1.0]]
+    for loss in ("absolute", "squared", "zero-one"):
+        assert best_answer(7, 0, 3.0, loss, None) == 0
+        assert best_answer(-50, 10, 0.01, loss, None) == 0
+        assert best_answer(6, 10, 0.01, loss, 0.3) == 6
+    # Far beyond both ends the answer is that at the end.
+    assert best_answer(10**15, 50, 2.0, "absolute", None) == best_answer(
+        50, 50, 2.0, "absolute", None
+    )
+
+
+def test_many_records_are_no_trouble_unless_too_many_counts_are_likely():
+    assert best_answer(10**8, 10**9, 100.0, "absolute", None) == 10**8
+    with pytest.raises(ValueError, match="too many counts to weigh"):
+        best_answer(5, LARGEST_WINDOW + 1, 1.0, "absolute", 0.5)
+    with pytest.raises(ValueError, match="too many counts to weigh"):
+        best_answer(5, 10**9, 1e6, "absolute", None)
