@@ -96,4 +96,22 @@ class TableEvent:
         }
 
 
-Event = LaplaceEvent | GaussianEvent | ExponentialEvent | TableEvent
+@dataclass(frozen=True)
+class SampledEvent:
+    """``draws`` records drawn from an urn of the histogram with ``prior`` balls for each cell."""
+
+    urn: str
+    draws: int
+    prior: Fraction
+
+    def to_dict(self) -> dict[str, str]:
+        """JSON form."""
+        return {
+            "event": self.urn,
+            "neighbours": "replace-one",
+            "draws": str(self.draws),
+            "prior": str(self.prior),
+        }
+
+
+Event = LaplaceEvent | GaussianEvent | ExponentialEvent | TableEvent | SampledEvent

@@ -3,6 +3,7 @@
 price        whether a share of the budget covers an event: the question of the privacy line
 laplace      discrete Laplace noise: pure alpha
 exponential  choices from a finite set by their scores: pure alpha
+sampled      draws from an urn of private and public balls: pure alpha
 gaussian     discrete Gaussian noise: the least variance that either proof below allows
 zcdp         its proof by zero-concentrated differential privacy
 analytic     continuous Gaussian noise, classical and analytic calibration, and how the discrete one

@@ -5,8 +5,16 @@ from __future__ import annotations
 from dpcore.accounting.exponential import covers_exponential
 from dpcore.accounting.gaussian import covers_gaussian
 from dpcore.accounting.laplace import covers_laplace
+from dpcore.accounting.sampled import covers_sampled
 from dpcore.budget import Budget
-from dpcore.events import Event, ExponentialEvent, GaussianEvent, LaplaceEvent, TableEvent
+from dpcore.events import (
+    Event,
+    ExponentialEvent,
+    GaussianEvent,
+    LaplaceEvent,
+    SampledEvent,
+    TableEvent,
+)
 
 
 def affordable(event: Event, share: Budget) -> bool:
@@ -19,4 +27,6 @@ def affordable(event: Event, share: Budget) -> bool:
         return covers_exponential(event, share)
     if isinstance(event, TableEvent):
         return 0 <= event.alpha <= share.alpha and 0 <= event.beta <= share.beta
+    if isinstance(event, SampledEvent):
+        return covers_sampled(event, share)
     return False

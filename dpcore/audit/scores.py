@@ -5,7 +5,7 @@ best one is the log of how much likelier an output is on one side than on the ot
 Pearson); those below come near it without knowing the mechanism:
 
     StatedRatio      the log-ratio of the noise that a mechanism states (mechanisms we know)
-    ChoiceRatio      the same of a mechanism that chooses
+    ChoiceRatio      the same of a mechanism that chooses;  UrnRatio: of one that draws from an urn
     Coordinate       one number of the output;  Linear, Largest, Smallest: of all of them
     Quadratic        a quadratic form: for noise whose coordinates hang together
     LowBits          the last digits of a number: floating point noise leaks there (Mironov 2012)
@@ -29,9 +29,9 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
+from scipy.special import gammaln, logsumexp
 
-from dpcore.events import Event, ExponentialEvent, GaussianEvent, LaplaceEvent
+from dpcore.events import Event, ExponentialEvent, GaussianEvent, LaplaceEvent, SampledEvent
 
 Floats = NDArray[np.float64]
 Outputs = NDArray[Any]
@@ -283,6 +283,25 @@ class ChoiceRatio:
         return "log-ratio of the stated choices"
 
 
+@dataclass(frozen=True, eq=False)
+class UrnRatio:
+    """The same of draws from an urn with these balls of each cell, (cells,) each."""
+
+    near: Floats
+    far: Floats
+    polya: bool
+
+    def __call__(self, outputs: Outputs) -> Floats:
+        drawn = outputs.astype(np.float64)
+        if self.polya:
+            sides = [gammaln(urn + drawn) - gammaln(urn) for urn in (self.near, self.far)]
+            return np.asarray(np.round((sides[0] - sides[1]).sum(axis=1), 9))
+        return np.asarray(np.round(drawn @ np.log(self.near / self.far), 9))
+
+    def __str__(self) -> str:
+        return "log-ratio of the stated draws"
+
+
 def stated_ratio(
     event: Event, near: Floats, far: Floats, threshold: float = math.nan
 ) -> Sequence[Score]:
@@ -294,6 +313,9 @@ def stated_ratio(
         logs = [-side.reshape(shape) / float(event.scale) for side in (near, far)]
         sides = [log - logsumexp(log, axis=1, keepdims=True) for log in logs]
         return [ChoiceRatio(sides[0] - sides[1])]
+    if isinstance(event, SampledEvent):
+        prior = float(event.prior)
+        return [UrnRatio(near + prior, far + prior, event.urn == "dirichlet-multinomial")]
     return []
 
 

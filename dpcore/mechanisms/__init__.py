@@ -6,6 +6,7 @@
 from dpcore.mechanisms.additive import DiscreteGaussian, DiscreteLaplace
 from dpcore.mechanisms.base import AdditiveMechanism, Interval, Mechanism
 from dpcore.mechanisms.exponential import ExponentialMechanism
+from dpcore.mechanisms.sampled import Sampled
 from dpcore.mechanisms.tabulated import TabulatedMechanism
 from dpcore.mechanisms.thresholded import ThresholdedLaplace
 
@@ -16,6 +17,7 @@ __all__ = [
     "ExponentialMechanism",
     "Interval",
     "Mechanism",
+    "Sampled",
     "TabulatedMechanism",
     "ThresholdedLaplace",
 ]

@@ -17,9 +17,11 @@ from schemas.releases.margins import MarginsSection
 from schemas.releases.microdata import MicrodataSection
 from schemas.releases.names import STATISTICS, check_names
 from schemas.releases.quantiles import QuantilesSection
+from schemas.releases.sampled_histogram import SampledHistogramSection
 
 AnyRelease = Annotated[
     HistogramSection
+    | SampledHistogramSection
     | MarginsSection
     | MicrodataSection
     | DensitySection

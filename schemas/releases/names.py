@@ -12,10 +12,12 @@ from dpcore.releases.density import Density
 from dpcore.releases.histogram import Histogram
 from dpcore.releases.margins import Margins, file_word
 from dpcore.releases.quantiles import Quantiles
+from dpcore.releases.sampled_histogram import SampledHistogram
 
 _OF_COUNTS = ("noisy_count", "standard_error", "lower_90", "upper_90", "count")
 STATISTICS: Mapping[type[Any], tuple[str, ...]] = {
     Histogram: _OF_COUNTS,
+    SampledHistogram: ("drawn", *_OF_COUNTS[:-1]),
     Margins: (*_OF_COUNTS, "estimate"),
     Quantiles: ("level", "rank_error_90"),
     Density: ("density", "estimate", "standard_error", "lower_90", "upper_90"),

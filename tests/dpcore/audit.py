@@ -15,7 +15,15 @@ from numpy.typing import NDArray
 from scipy import stats
 from scipy.special import logsumexp
 
-from dpcore.events import Event, ExponentialEvent, GaussianEvent, LaplaceEvent, TableEvent
+from dpcore.audit.scores import stated_ratio
+from dpcore.events import (
+    Event,
+    ExponentialEvent,
+    GaussianEvent,
+    LaplaceEvent,
+    SampledEvent,
+    TableEvent,
+)
 
 Floats = NDArray[np.float64]
 
@@ -34,6 +42,9 @@ def log_ratio(
     if isinstance(event, GaussianEvent):
         centre, width = (near + far) / 2, float(event.variance)
         return (draws - centre) @ (near - far) / width
+    if isinstance(event, SampledEvent):
+        (score,) = stated_ratio(event, near, far)
+        return score(draws)
     if isinstance(event, TableEvent):  # a higher count makes higher answers likelier
         return draws @ (near - far)
     scale = float(event.scale)

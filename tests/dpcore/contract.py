@@ -34,6 +34,7 @@ from dpcore.releases.histogram import Histogram
 from dpcore.releases.margins import Margins
 from dpcore.releases.microdata import Microdata
 from dpcore.releases.quantiles import Quantiles
+from dpcore.releases.sampled_histogram import SampledHistogram
 from dpcore.sampling.source import RandomSource
 
 PURE = Budget.of("1")
@@ -61,6 +62,7 @@ def grid(name: str, size: int) -> Grid:
 PLACE = Categories("place", ("a", "b"), nullable=True)
 AGE = Bins("age", (0.0, 5.0, 9.0))
 YES = Categories("yes", (False, True))
+THREE = Domain((Categories("size", (1, 2, 3)),))
 TABLE = Domain((PLACE, AGE))
 CUBE = Domain((Categories("place", ("a", "b")), YES, Categories("size", (1, 2, 3))))
 PAIRS = ((0, 1), (0, 2), (1, 2))
@@ -102,6 +104,12 @@ CASES: dict[str, Case] = {
     ),
     "approximate minimax count": Case(
         MinimaxCount("c", Domain((PLACE,)), 6, APPROXIMATE, (0,)), 6 * (1,), (0, *5 * (1,)), 1.0
+    ),
+    "smoothed histogram": Case(
+        SampledHistogram("s", THREE, 2, PURE, 2, "smoothed-histogram"), (0, 1), (1, 2), 1.0
+    ),
+    "dirichlet-multinomial": Case(
+        SampledHistogram("d", THREE, 2, PURE, 2, "dirichlet-multinomial"), (0, 1), (1, 2), 1.0
     ),
     "quantiles": Case(Quantiles("q", LINE, 2, PURE, (Fraction(1, 2),)), (0, 1), (1, 23), 1.0),
 }

@@ -11,8 +11,8 @@ from scipy import stats
 from dpcore.accounting import affordable
 from dpcore.budget import Budget
 from dpcore.errors import PrivacyLineError
-from dpcore.events import GaussianEvent, LaplaceEvent, TableEvent
-from dpcore.mechanisms import ExponentialMechanism, TabulatedMechanism, additive
+from dpcore.events import GaussianEvent, LaplaceEvent, SampledEvent, TableEvent
+from dpcore.mechanisms import ExponentialMechanism, Sampled, TabulatedMechanism, additive
 from dpcore.privacy_line import perturb
 from dpcore.releases.base import Release, Samplable
 from dpcore.releases.histogram import Histogram
@@ -51,6 +51,8 @@ def claim(release: Release) -> Fraction:
         return event.l2_sensitivity_squared
     if isinstance(event, TableEvent):
         return Fraction(1)
+    if isinstance(event, SampledEvent):
+        return Fraction(2)
     return event.l1_sensitivity if isinstance(event, LaplaceEvent) else event.sensitivity
 
 
@@ -59,7 +61,7 @@ def moved(release: Release, difference: np.ndarray) -> np.ndarray:
     event = release.mechanism.event
     if isinstance(event, GaussianEvent):
         return (difference**2).sum(axis=-1)
-    if isinstance(event, LaplaceEvent):
+    if isinstance(event, LaplaceEvent | SampledEvent):
         return np.abs(difference).sum(axis=-1)
     return np.abs(difference).max(axis=-1)
 
@@ -150,6 +152,8 @@ def test_the_same_audit_finds_noise_of_half_the_scale(case: Case):
     mechanism = case.release.mechanism
     if isinstance(mechanism, TabulatedMechanism):
         faulty = replace(case.release, share=Budget.of("2")).mechanism
+    elif isinstance(mechanism, Sampled):
+        faulty = replace(mechanism, prior=mechanism.prior // 3)
     elif isinstance(mechanism.event, GaussianEvent):
         faulty = replace(mechanism, variance=mechanism.variance / 4)
     else:

@@ -215,3 +215,12 @@ def test_the_shipped_plans_load():
     assert plans
     for path in plans:
         load_plan(path)
+
+
+def test_records_may_be_drawn_from_an_urn_and_become_a_synthetic_table(tmp_path, plan_document):
+    plan_document["releases"].append(
+        {"name": "urn", "kind": "sampled-histogram", "columns": ["sex", "region"], "draws": 50}
+    )
+    plan_document["synthesis"].append({"name": "drawn", "from": "urn", "rows": 50})
+    urn = load_plan(write_plan(tmp_path, plan_document)).built["urn"]
+    assert (urn.draws, urn.mechanism.urn) == (50, "dirichlet-multinomial")
