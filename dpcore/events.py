@@ -114,4 +114,59 @@ class SampledEvent:
         }
 
 
-Event = LaplaceEvent | GaussianEvent | ExponentialEvent | TableEvent | SampledEvent
+@dataclass(frozen=True)
+class RandomLaplaceEvent:
+    """Discrete Laplace noise on counts, but for low ones, which are told exactly.
+
+    ``exposure``: the chance that a random record and its random replacement are not protected by
+    the noise, which is what the event costs in gamma.
+    """
+
+    l1_sensitivity: Fraction
+    scale: Fraction
+    exposure: Fraction
+
+    def to_dict(self) -> dict[str, str]:
+        """JSON form."""
+        return {
+            "event": "random-discrete-laplace",
+            "neighbours": "replace-one",
+            "l1_sensitivity": str(self.l1_sensitivity),
+            "scale": str(self.scale),
+            "exposure": str(self.exposure),
+        }
+
+
+@dataclass(frozen=True)
+class SmoothLaplaceEvent:
+    """A sum with discrete Laplace noise, whose scale follows the data by steps of ``growth``.
+
+    ``alpha`` protects the sum, ``level_alpha`` the scale; ``exposure`` is the cost in gamma.
+    """
+
+    alpha: Fraction
+    level_alpha: Fraction
+    growth: Fraction
+    exposure: Fraction
+
+    def to_dict(self) -> dict[str, str]:
+        """JSON form."""
+        return {
+            "event": "smooth-discrete-laplace",
+            "neighbours": "replace-one",
+            "alpha": str(self.alpha),
+            "level_alpha": str(self.level_alpha),
+            "growth": str(self.growth),
+            "exposure": str(self.exposure),
+        }
+
+
+Event = (
+    LaplaceEvent
+    | GaussianEvent
+    | ExponentialEvent
+    | TableEvent
+    | SampledEvent
+    | RandomLaplaceEvent
+    | SmoothLaplaceEvent
+)

@@ -9,6 +9,8 @@
   SHA256SUMS           digests of all of them
 """
 
+import math
+from fractions import Fraction
 from typing import Any, Literal
 
 from pydantic import Field
@@ -36,10 +38,21 @@ class Guarantee(Section):
 
 def privacy_statement(spent: Budget, rows: int) -> str:
     """The promise of a release in words and numbers."""
-    return (
-        f"All numbers of this release together are differentially private with {spent}"
+    form = "randomly differentially private" if spent.gamma else "differentially private"
+    promise = (
+        f"All numbers of this release together are {form} with {spent}"
         " (alpha is also called epsilon, beta delta), for tables that differ in one record;"
         f" the number of records, {rows}, is public."
+    )
+    return f"{promise} {_meaning_of_gamma(spent.gamma, rows)}" if spent.gamma else promise
+
+
+def _meaning_of_gamma(gamma: Fraction, rows: int) -> str:
+    return (
+        "Random differential privacy is weaker than differential privacy: it takes the records for"
+        " independent draws from one population, and holds for a record and its replacement drawn at"
+        f" random, but for a chance of gamma. Up to about {math.ceil(gamma * rows)} of the {rows}"
+        " people, those who are rare in the published tables, may have no protection."
     )
 
 

@@ -136,23 +136,8 @@ class Plan(Section):
                 )
         _refuse_twice("releases", [section.name for section in self.releases])
         _refuse_twice("synthesis", [table.name for table in self.synthesis])
-        spends_beta = [section.spends_beta for section in self.releases]
-        if self.budget.requested.beta and not any(spends_beta):
-            raise ValueError(
-                "budget.requested.beta: every mechanism of this plan is pure, none can spend beta;"
-                " ask for 0"
-            )
-        if self.budget.requested.gamma:
-            raise ValueError(
-                "budget.requested.gamma: no mechanism of this plan is a random-DP one; ask for 0"
-            )
-        for i, section in enumerate(self.releases):
-            if spends_beta[i] and not self.budget.requested.beta:
-                raise ValueError(
-                    f"releases[{i}].mechanism: {section.mechanism} spends beta, but "
-                    "budget.requested.beta is 0"
-                )
-        parts = [part for share in self.shares for part in (share.alpha, share.beta)]
+        self._check_spending()
+        parts = [part for share in self.shares for part in (share.alpha, share.beta, share.gamma)]
         if any(part.denominator.bit_length() > LARGEST_SHARE_BITS for part in parts):
             raise ValueError("releases: the weights have too many digits together; shorten them")
         built = self._build()
@@ -174,6 +159,22 @@ class Plan(Section):
                 raise ValueError(f"synthesis[{i}].{error}") from None
         return self
 
+    def _check_spending(self) -> None:
+        """What is asked for can be spent, and what a mechanism needs was asked for."""
+        requested = self.budget.requested
+        for name, amount in (("beta", requested.beta), ("gamma", requested.gamma)):
+            spenders = [getattr(section, f"spends_{name}") for section in self.releases]
+            if amount and not any(spenders):
+                raise ValueError(
+                    f"budget.requested.{name}: no mechanism of this plan can spend {name}; ask for 0"
+                )
+            for i, section in enumerate(self.releases):
+                if spenders[i] and not amount:
+                    raise ValueError(
+                        f"releases[{i}].mechanism: {section.mechanism} spends {name}, but"
+                        f" budget.requested.{name} is 0"
+                    )
+
     def _build(self) -> tuple[Release, ...]:
         shares = self.shares
         built = []
@@ -186,10 +187,13 @@ class Plan(Section):
 
     @property
     def shares(self) -> list[Budget]:
-        """The share of each release: alpha by weight, beta by weight among those that spend it."""
+        """The share of each release by weight: alpha of all, beta and gamma of those that spend it."""
         return split(
             self.budget.requested.budget,
-            [Weight(s.weight, s.weight if s.spends_beta else 0) for s in self.releases],
+            [
+                Weight(s.weight, s.weight * s.spends_beta, s.weight * s.spends_gamma)
+                for s in self.releases
+            ],
         )
 
     @cached_property

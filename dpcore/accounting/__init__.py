@@ -4,6 +4,7 @@ price        whether a share of the budget covers an event: the question of the 
 laplace      discrete Laplace noise: pure alpha
 exponential  choices from a finite set by their scores: pure alpha
 sampled      draws from an urn of private and public balls: pure alpha
+random       low counts told exactly, noise that follows the data: random differential privacy
 gaussian     discrete Gaussian noise: the least variance that either proof below allows
 zcdp         its proof by zero-concentrated differential privacy
 analytic     continuous Gaussian noise, classical and analytic calibration, and how the discrete one

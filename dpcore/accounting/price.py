@@ -5,6 +5,7 @@ from __future__ import annotations
 from dpcore.accounting.exponential import covers_exponential
 from dpcore.accounting.gaussian import covers_gaussian
 from dpcore.accounting.laplace import covers_laplace
+from dpcore.accounting.random import covers_random
 from dpcore.accounting.sampled import covers_sampled
 from dpcore.budget import Budget
 from dpcore.events import (
@@ -12,7 +13,9 @@ from dpcore.events import (
     ExponentialEvent,
     GaussianEvent,
     LaplaceEvent,
+    RandomLaplaceEvent,
     SampledEvent,
+    SmoothLaplaceEvent,
     TableEvent,
 )
 
@@ -29,4 +32,6 @@ def affordable(event: Event, share: Budget) -> bool:
         return 0 <= event.alpha <= share.alpha and 0 <= event.beta <= share.beta
     if isinstance(event, SampledEvent):
         return covers_sampled(event, share)
+    if isinstance(event, RandomLaplaceEvent | SmoothLaplaceEvent):
+        return covers_random(event, share)
     return False

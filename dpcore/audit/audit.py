@@ -170,7 +170,13 @@ def audit_release(
     The real ``perturb`` draws with the release's own mechanism; the source is the operating
     system's if None.  ``pairs`` replaces the worst cases of ``dpcore.audit.neighbours``.
     """
-    candidates = neighbouring_pairs(release.domain, release.rows) if pairs is None else list(pairs)
+    if pairs is None:
+        pairs = neighbouring_pairs(release.domain, release.rows)
+    candidates = [pair for pair in pairs if release.promises(pair.near, pair.far)]
+    if not candidates:
+        raise ValueError(
+            f"{release.name}: no pair of neighbours to audit is covered by its promise"
+        )
     audited = [ReleaseDraws(release, pair.near, pair.far) for pair in candidates]
     promising = _farthest(audited)
     return audit_mechanism(
@@ -202,7 +208,14 @@ def audit_releases(
     rows = {release.rows for release in releases}
     if len(rows) != 1:
         raise ValueError(f"releases of one survey have the same rows, not {sorted(rows)}")
-    pairs = survey_pairs([release.domain for release in releases], rows.pop())[:surveys]
+    pairs = [
+        survey
+        for survey in survey_pairs([release.domain for release in releases], rows.pop())
+        if all(
+            release.promises(pair.near, pair.far)
+            for release, pair in zip(releases, survey, strict=True)
+        )
+    ][:surveys]
     audited = [
         Joint(
             tuple(

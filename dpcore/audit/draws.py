@@ -36,13 +36,22 @@ from dpcore.audit.scores import Floats, Outputs, Part, Score, Sum, stated_ratio
 from dpcore.budget import Budget
 from dpcore.domain import LARGEST_DOMAIN, Tally
 from dpcore.errors import PrivacyLineError
-from dpcore.events import Event, ExponentialEvent, GaussianEvent, SampledEvent, TableEvent
+from dpcore.events import (
+    Event,
+    ExponentialEvent,
+    GaussianEvent,
+    SampledEvent,
+    SmoothLaplaceEvent,
+    TableEvent,
+)
 from dpcore.mechanisms import (
     DiscreteGaussian,
     DiscreteLaplace,
     ExponentialMechanism,
     Mechanism,
+    RandomLaplace,
     Sampled,
+    SmoothLaplace,
     TabulatedMechanism,
     ThresholdedLaplace,
 )
@@ -219,7 +228,7 @@ class ReleaseDraws:
             return float(np.linalg.norm(moved)) / math.sqrt(event.variance)
         if isinstance(event, ExponentialEvent):
             moved = np.ptp(moved.reshape(event.selections, -1), axis=1)
-        if isinstance(event, TableEvent | SampledEvent):
+        if isinstance(event, TableEvent | SampledEvent | SmoothLaplaceEvent):
             return float(np.abs(moved).max())
         return float(np.abs(moved).sum()) / float(event.scale)
 
@@ -246,10 +255,16 @@ def _at(noisy: Noisy, cells: Integers) -> Integers:
     return values
 
 
-CELL_BY_CELL = (DiscreteLaplace, DiscreteGaussian, ThresholdedLaplace, TabulatedMechanism)
+CELL_BY_CELL = (
+    DiscreteLaplace,
+    DiscreteGaussian,
+    RandomLaplace,
+    ThresholdedLaplace,
+    TabulatedMechanism,
+)
 """Mechanisms that treat every cell alike and on its own, so that tables may be laid side by side."""
 
-IN_BLOCKS = (ExponentialMechanism, Sampled)
+IN_BLOCKS = (ExponentialMechanism, Sampled, SmoothLaplace)
 """Mechanisms that treat a statistic of several times their size as so many statistics, one by one."""
 
 READING = Budget.of(4096)

@@ -31,7 +31,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln, logsumexp
 
-from dpcore.events import Event, ExponentialEvent, GaussianEvent, LaplaceEvent, SampledEvent
+from dpcore.events import (
+    Event,
+    ExponentialEvent,
+    GaussianEvent,
+    LaplaceEvent,
+    RandomLaplaceEvent,
+    SampledEvent,
+)
 
 Floats = NDArray[np.float64]
 Outputs = NDArray[Any]
@@ -244,7 +251,7 @@ class StatedRatio:
     For the noise that ``event`` states; absent numbers were at most ``threshold``.
     """
 
-    event: LaplaceEvent | GaussianEvent
+    event: LaplaceEvent | RandomLaplaceEvent | GaussianEvent
     near: Floats
     far: Floats
     threshold: float = math.nan
@@ -306,7 +313,7 @@ def stated_ratio(
     event: Event, near: Floats, far: Floats, threshold: float = math.nan
 ) -> Sequence[Score]:
     """The log-ratio of what ``event`` states, or none where it is not known."""
-    if isinstance(event, LaplaceEvent | GaussianEvent):
+    if isinstance(event, LaplaceEvent | RandomLaplaceEvent | GaussianEvent):
         return [StatedRatio(event, near, far, threshold)]
     if isinstance(event, ExponentialEvent):
         shape = (event.selections, -1)

@@ -6,7 +6,9 @@
 from dpcore.mechanisms.additive import DiscreteGaussian, DiscreteLaplace
 from dpcore.mechanisms.base import AdditiveMechanism, Interval, Mechanism
 from dpcore.mechanisms.exponential import ExponentialMechanism
+from dpcore.mechanisms.random_laplace import RandomLaplace
 from dpcore.mechanisms.sampled import Sampled
+from dpcore.mechanisms.smooth_laplace import SmoothLaplace
 from dpcore.mechanisms.tabulated import TabulatedMechanism
 from dpcore.mechanisms.thresholded import ThresholdedLaplace
 
@@ -17,7 +19,9 @@ __all__ = [
     "ExponentialMechanism",
     "Interval",
     "Mechanism",
+    "RandomLaplace",
     "Sampled",
+    "SmoothLaplace",
     "TabulatedMechanism",
     "ThresholdedLaplace",
 ]

@@ -77,6 +77,10 @@ class Release(ABC):
     def statistic(self, tally: Tally) -> Exact:
         """The exact statistic: private."""
 
+    def promises(self, near: Tally, far: Tally) -> bool:
+        """Whether the guarantee is about these neighbours: all pairs, but in random DP."""
+        return True
+
     @abstractmethod
     def publish(self, noisy: Noisy) -> Published:
         """Tables for the bundle, from the noisy statistic alone."""

@@ -14,6 +14,7 @@ from schemas.releases.count import CountSection
 from schemas.releases.density import DensitySection
 from schemas.releases.histogram import HistogramSection
 from schemas.releases.margins import MarginsSection
+from schemas.releases.mean import MeanSection
 from schemas.releases.microdata import MicrodataSection
 from schemas.releases.names import STATISTICS, check_names
 from schemas.releases.quantiles import QuantilesSection
@@ -23,6 +24,7 @@ AnyRelease = Annotated[
     HistogramSection
     | SampledHistogramSection
     | MarginsSection
+    | MeanSection
     | MicrodataSection
     | DensitySection
     | ClassifierSection

@@ -43,6 +43,11 @@ class ReleaseSection(Section):
         """Whether the mechanism is an approximate one, which needs a share of beta."""
         return False
 
+    @property
+    def spends_gamma(self) -> bool:
+        """Whether the mechanism is one of random differential privacy."""
+        return False
+
 
 def one_each(value: float | list[float], columns: list[str]) -> tuple[float, ...]:
     """One number for each column: a list as it is, a single number for all."""

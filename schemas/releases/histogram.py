@@ -7,6 +7,7 @@ from pydantic import Field, StrictStr
 from dpcore.budget import Budget
 from dpcore.releases.base import Release
 from dpcore.releases.histogram import Histogram
+from dpcore.releases.random_histogram import RandomHistogram
 from schemas.releases.base import Columns, ReleaseSection, listed
 from schemas.releases.binning import Bins, binned_domain
 
@@ -17,10 +18,19 @@ class HistogramSection(ReleaseSection):
     kind: Literal["histogram"]
     columns: list[StrictStr] = Field(min_length=1)
     bins: Bins
-    mechanism: Literal["discrete-laplace", "thresholded-laplace"] = "discrete-laplace"
+    mechanism: Literal[
+        "discrete-laplace", "thresholded-laplace", "random-zero-cells", "random-low-counts"
+    ] = "discrete-laplace"
+
+    @property
+    def spends_gamma(self) -> bool:
+        return self.mechanism in ("random-zero-cells", "random-low-counts")
 
     def build(self, columns: Columns, rows: int, share: Budget) -> Release:
         domain = binned_domain(columns, self.columns, self.bins)
+        if self.spends_gamma:
+            exact_below = 1 if self.mechanism == "random-zero-cells" else None
+            return RandomHistogram(self.name, domain, rows, share, exact_below=exact_below)
         return Histogram(self.name, domain, rows, share, self.mechanism == "thresholded-laplace")
 
     @property

@@ -21,7 +21,9 @@ from dpcore.events import (
     ExponentialEvent,
     GaussianEvent,
     LaplaceEvent,
+    RandomLaplaceEvent,
     SampledEvent,
+    SmoothLaplaceEvent,
     TableEvent,
 )
 
@@ -45,6 +47,8 @@ def log_ratio(
     if isinstance(event, SampledEvent):
         (score,) = stated_ratio(event, near, far)
         return score(draws)
+    if isinstance(event, SmoothLaplaceEvent):
+        return draws[:, 0] * ((near - far) @ np.arange(len(near)))
     if isinstance(event, TableEvent):  # a higher count makes higher answers likelier
         return draws @ (near - far)
     scale = float(event.scale)
@@ -93,7 +97,7 @@ def goodness_of_fit(noise: Floats, event: Event, stretch: float = 1.0) -> float:
 
 def noise_cdf(event: Event, z: Floats, stretch: float = 1.0) -> Floats:
     """P(Z <= z) for whole numbers z, from the definition of the law."""
-    if isinstance(event, LaplaceEvent):
+    if isinstance(event, LaplaceEvent | RandomLaplaceEvent):
         return np.exp(log_cdf(float(event.scale) * stretch, z))
     sigma = math.sqrt(event.variance) * stretch
     if sigma > 100:  # the lattice is far finer than the noise

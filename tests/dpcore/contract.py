@@ -32,8 +32,10 @@ from dpcore.releases.count import Count, MinimaxCount
 from dpcore.releases.density import BinnedDensity, SpectralDensity
 from dpcore.releases.histogram import Histogram
 from dpcore.releases.margins import Margins
+from dpcore.releases.mean import Mean
 from dpcore.releases.microdata import Microdata
 from dpcore.releases.quantiles import Quantiles
+from dpcore.releases.random_histogram import RandomHistogram
 from dpcore.releases.sampled_histogram import SampledHistogram
 from dpcore.sampling.source import RandomSource
 
@@ -62,6 +64,7 @@ def grid(name: str, size: int) -> Grid:
 PLACE = Categories("place", ("a", "b"), nullable=True)
 AGE = Bins("age", (0.0, 5.0, 9.0))
 YES = Categories("yes", (False, True))
+SINGLE = Domain((YES,))
 THREE = Domain((Categories("size", (1, 2, 3)),))
 TABLE = Domain((PLACE, AGE))
 CUBE = Domain((Categories("place", ("a", "b")), YES, Categories("size", (1, 2, 3))))
@@ -73,6 +76,19 @@ CASES: dict[str, Case] = {
     "histogram": Case(Histogram("h", TABLE, 3, PURE), (0, 0, 0), (0, 0, 5), 1.0),
     "thresholded histogram": Case(
         Histogram("t", TABLE, 3, PURE, thresholded=True), (0, 0, 1), (0, 0, 5), 1.0, 30 * (1, 5)
+    ),
+    "random histogram": Case(
+        RandomHistogram("r", SINGLE, 5, Budget.of("1", 0, "0.6"), exact_below=1),
+        (0, 0, 0, 1, 1),
+        (0, 0, 1, 1, 1),
+        1.0,
+    ),
+    "mean": Case(Mean("m", Domain((grid("x", 3),)), 3, PURE), (0, 0, 0), (0, 0, 2), 1.0),
+    "smooth mean": Case(
+        Mean("s", Domain((grid("x", 3),)), 5, Budget.of("1", "0.01", "0.9"), smooth=True),
+        (0, 0, 0, 2, 2),
+        (0, 0, 2, 2, 2),
+        1.0,
     ),
     "margins": Case(Margins("m", CUBE, 2, PURE, PAIRS), (0, 0), (0, 11), 1.0),
     "gaussian margins": Case(

@@ -7,6 +7,7 @@ import pytest
 
 from dpcore.budget import Budget, total
 from dpcore.errors import PlanError
+from schemas.bundle import privacy_statement
 from schemas.plan import Plan, load_plan
 from tests.conftest import ROOT, write_plan
 
@@ -122,7 +123,7 @@ def test_what_a_plan_must_state_has_no_default(tmp_path, plan_document, key):
 def test_beta_asked_of_pure_mechanisms_alone_is_refused(tmp_path, plan_document):
     plan_document["releases"] = plan_document["releases"][:2]
     plan_document["synthesis"] = []
-    assert "budget.requested.beta: every mechanism of this plan is pure" in refused(
+    assert "budget.requested.beta: no mechanism of this plan can spend beta" in refused(
         tmp_path, plan_document
     )
 
@@ -131,6 +132,20 @@ def test_gamma_that_no_mechanism_can_spend_is_refused(tmp_path, plan_document):
     plan_document["budget"]["granted"]["gamma"] = "0.1"
     plan_document["budget"]["requested"]["gamma"] = "0.1"
     assert "budget.requested.gamma" in refused(tmp_path, plan_document)
+
+
+def test_random_differential_privacy_needs_gamma_and_says_what_it_means(tmp_path, plan_document):
+    people = plan_document["releases"][0]
+    people |= {"mechanism": "random-zero-cells", "columns": ["sex", "region"], "bins": {}}
+    assert "releases[0].mechanism: random-zero-cells spends gamma" in refused(
+        tmp_path, plan_document
+    )
+    for amount in plan_document["budget"].values():
+        amount["gamma"] = "0.1"
+    plan = load_plan(write_plan(tmp_path, plan_document))
+    assert plan.built["people"].share.gamma == Fraction("0.1")
+    assert plan.built["pairs"].share.gamma == 0
+    assert "40 of the 400 people" in privacy_statement(plan.budget.requested.budget, plan.rows)
 
 
 def test_all_faults_are_told_at_once(tmp_path, plan_document):

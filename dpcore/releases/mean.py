@@ -1,0 +1,132 @@
+"""The mean of a numeric column.
+
+Values are clamped to the public bounds and rounded to the public grid; the statistic is the sum of
+their codes, and n is public.  Under differential privacy the sum moves by as much as the bounds are
+wide; under random differential privacy the noise follows the bulk of the data (METHODS j).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from dpcore.domain import Grid, Tally
+from dpcore.mechanisms import DiscreteLaplace, SmoothLaplace
+from dpcore.releases.base import ErrorStatement, Published, Release, Table
+from dpcore.sampling.discrete_laplace import laplace_quantile, laplace_stddev
+from dpcore.statistic import Exact, Noisy
+
+LEVEL = 0.9
+
+
+@dataclass(frozen=True)
+class Mean(Release):
+    """The mean of the one axis of the domain, a grid."""
+
+    smooth: bool = False
+
+    def __post_init__(self) -> None:
+        if self.grid.nullable:
+            raise ValueError(f"columns: {self.grid.name!r} may be null; its mean needs values only")
+
+    @property
+    def grid(self) -> Grid:
+        (axis,) = self.domain.axes
+        if not isinstance(axis, Grid):
+            raise ValueError(f"columns: {axis.name!r} is not numeric and has no mean")
+        return axis
+
+    @cached_property
+    def mechanism(self) -> DiscreteLaplace | SmoothLaplace:
+        if self.smooth:
+            return SmoothLaplace.within(self.share, self.grid.size, self.rows)
+        return DiscreteLaplace.within(self.share, 1, Fraction(max(self.grid.size - 1, 1)))
+
+    def statistic(self, tally: Tally) -> Exact:
+        if self.smooth:
+            return Exact(tally.counts, tally.cells)
+        return Exact(np.array([tally.counts @ tally.cells], dtype=np.int64))
+
+    def promises(self, near: Tally, far: Tally) -> bool:
+        """Whether the sum moves by no more than the width that either table's noise is made for."""
+        if not isinstance(self.mechanism, SmoothLaplace):
+            return True
+        moved = abs(int(near.counts @ near.cells) - int(far.counts @ far.cells))
+        levels = [self.mechanism.level(table.counts, table.cells) for table in (near, far)]
+        return bool(moved <= self.mechanism.table[min(levels)])
+
+    @property
+    def _unit(self) -> float:
+        """What one unit of the sum of codes is worth in the mean."""
+        return (self.grid.upper - self.grid.lower) / self.grid.cells / self.rows
+
+    def publish(self, noisy: Noisy) -> Published:
+        # A code stands for its cell's middle; that of a whole number is the number.
+        first = self.grid.lower + (0.0 if self.grid.integer else self._unit * self.rows / 2)
+        last = self.grid.upper - self._unit * self.rows + (first - self.grid.lower)
+        estimate = first + self._unit * float(noisy.values[0])
+        deviation, width = self._error(noisy)
+        columns = {
+            "noisy_mean": estimate,
+            "standard_error": deviation * self._unit,
+            "lower_90": max(first, min(last, estimate - width * self._unit)),
+            "upper_90": max(first, min(last, estimate + width * self._unit)),
+            "mean": max(first, min(last, estimate)),
+        }
+        at_most = ", at most (with 95% confidence)" if self.smooth else ""
+        return Published(
+            (
+                Table(
+                    "tables",
+                    self.name,
+                    {name: np.array([value]) for name, value in columns.items()},
+                    {
+                        "noisy_mean": f"Mean of {self.grid.name} plus noise of mean zero",
+                        "standard_error": f"Standard deviation of the noise{at_most}",
+                        "lower_90": "Lower end of a 90% interval for the mean",
+                        "upper_90": "Upper end of a 90% interval for the mean",
+                        "mean": "noisy_mean, moved to the nearest bound where it is outside",
+                    },
+                ),
+            ),
+            {"column": self.grid.name, "grid_step": self._unit * self.rows},
+        )
+
+    def _error(self, noisy: Noisy) -> tuple[float, float]:
+        """Standard deviation and half width of a 90% interval of the sum."""
+        if not isinstance(self.mechanism, SmoothLaplace):
+            return self.mechanism.stddev, self.mechanism.half_width(LEVEL)
+        level = self.mechanism.highest_level(int(noisy.values[1]), chance=0.05)
+        scale = self.mechanism.scale(level)
+        return laplace_stddev(scale), float(laplace_quantile(scale, (1 + LEVEL) / 2))
+
+    def expected_error(self) -> tuple[ErrorStatement, ...]:
+        if not isinstance(self.mechanism, SmoothLaplace):
+            width = self.mechanism.half_width(LEVEL) * self._unit
+            return (
+                ErrorStatement("standard error of the mean", self.mechanism.stddev * self._unit),
+                ErrorStatement("90% interval of the mean: plus or minus", width),
+            )
+        most = laplace_stddev(self.mechanism.largest_scale) * self._unit
+        inside = 1 - 2 * self.mechanism.trimmed / self.rows
+        return (
+            ErrorStatement(
+                "standard error of the mean, at most",
+                most,
+                "where records spread over all of the bounds",
+            ),
+            ErrorStatement(
+                "standard error, as a part of the width that holds most records, at least",
+                math.sqrt(2) * 2 / float(self.mechanism.alpha) / self.rows,
+                f"the middle {inside:.4g} of the records",
+            ),
+            ErrorStatement(
+                "expected number of people outside that width, at most",
+                float(self.mechanism.event.exposure) * self.rows,
+                "gamma times rows; they may not be protected",
+            ),
+        )

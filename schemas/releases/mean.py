@@ -1,0 +1,34 @@
+"""Means in a plan."""
+
+from typing import Literal
+
+from pydantic import StrictStr
+
+from dpcore.budget import Budget
+from dpcore.releases.base import Release
+from dpcore.releases.mean import Mean
+from schemas.releases.base import Columns, ReleaseSection, declared, domain_of
+
+
+class MeanSection(ReleaseSection):
+    """The mean of a numeric column."""
+
+    kind: Literal["mean"]
+    column: StrictStr
+    mechanism: Literal["discrete-laplace", "random-smooth-laplace"] = "discrete-laplace"
+
+    @property
+    def spends_beta(self) -> bool:
+        return self.spends_gamma
+
+    @property
+    def spends_gamma(self) -> bool:
+        return self.mechanism == "random-smooth-laplace"
+
+    def build(self, columns: Columns, rows: int, share: Budget) -> Release:
+        domain = domain_of([declared(columns, self.column, "column").axis(self.column)])
+        return Mean(self.name, domain, rows, share, self.spends_gamma)
+
+    @property
+    def title(self) -> str:
+        return self.column
