@@ -27,12 +27,10 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -215,11 +213,10 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=40, help="repeats of each silent audit")
     arguments = parser.parse_args()
     if arguments.tables:
-        sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "dpcore" / "audit"))
-        import audit_gallery
+        from tests.dpcore.audit import gallery
 
-        print(audit_gallery.power_table())
-        print(audit_gallery.silence_table(arguments.repeats))
+        print(gallery.power_table())
+        print(gallery.silence_table(arguments.repeats))
         return
     for name in mechanisms():
         print(json.dumps(line(name, 1.0)), flush=True)

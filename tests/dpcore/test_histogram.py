@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from dpcore.audit.scores import laplace_log_cdf
 from dpcore.budget import Budget
 from dpcore.domain import Bins, Categories, Domain, Grid
 from dpcore.privacy_line import perturb
@@ -15,7 +16,6 @@ from dpcore.releases.histogram import LARGEST_DENSE, Histogram
 from dpcore.sampling.discrete_laplace import discrete_laplace
 from dpcore.sampling.source import SeededSource
 from dpcore.statistic import Exact, Noisy
-from tests.dpcore.audit import log_cdf
 from tests.dpcore.contract import opened, repeated_draws, tally_of
 
 DOMAIN = Domain(
@@ -118,7 +118,7 @@ def test_the_exact_loss_of_a_thresholded_cell_never_exceeds_one_over_the_scale()
     for count in range(40):
         logs = [
             np.r_[
-                log_cdf(scale, np.array(tau - c)),
+                laplace_log_cdf(np.array(tau - c), scale),
                 math.log((1 - a) / (1 + a)) - np.abs(values - c) / scale,
             ]
             for c in (count, count + 1)

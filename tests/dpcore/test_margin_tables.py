@@ -12,8 +12,8 @@ from dpcore.privacy_line import perturb
 from dpcore.releases.margins import LARGEST_TOTAL, Margins, file_word
 from dpcore.sampling.source import SeededSource
 from dpcore.statistic import Noisy
-from tests.dpcore.audit import goodness_of_fit
 from tests.dpcore.contract import exact_vector, opened, tally_of
+from tests.dpcore.noise_laws import goodness_of_fit
 
 DOMAIN = Domain(
     (

@@ -2,7 +2,14 @@
 
 import numpy as np
 import pytest
-from audit_gallery import (
+from scipy import stats
+
+from dpcore.audit import audit_mechanism, audit_release, audit_releases
+from dpcore.budget import Budget
+from dpcore.domain import Categories, Domain
+from dpcore.releases.histogram import Histogram
+from dpcore.sampling.source import SeededSource
+from tests.dpcore.audit.gallery import (
     RIGHT,
     TABLE,
     WRONG,
@@ -12,13 +19,6 @@ from audit_gallery import (
     uniform_moments,
     violations,
 )
-from scipy import stats
-
-from dpcore.audit import audit_mechanism, audit_release, audit_releases
-from dpcore.budget import Budget
-from dpcore.domain import Categories, Domain
-from dpcore.releases.histogram import Histogram
-from dpcore.sampling.source import SeededSource
 
 CHEAP = ("Laplace noise on a grid", "randomised response", "noisy max")
 
