@@ -42,7 +42,7 @@ from dpcore.budget import Budget, decimal_text, total
 from dpcore.releases.base import Release
 from dpcore.sampling.source import RandomSource, SystemSource
 
-LARGEST_SEARCH = 2**23
+LARGEST_SEARCH = 2**21
 """Numbers in the search sample of one side."""
 
 ENOUGH = 2**16

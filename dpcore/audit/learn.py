@@ -56,8 +56,9 @@ _ATOM = 0.01
 def propose(near: Outputs, far: Outputs, digits: bool = True) -> list[Score]:
     """Scores worth trying, from search draws (n, d) of the two sides."""
     width = near.shape[1]
-    ratios = {j: binned(Coordinate(j), near, far) for j in _candidates(near, far)}
-    clearness = {j: _divergence(ratio, near, far) for j, ratio in ratios.items()}
+    learned = {j: _learned(Coordinate(j), near, far) for j in _candidates(near, far)}
+    ratios = {j: ratio for j, (ratio, _) in learned.items()}
+    clearness = {j: clear for j, (_, clear) in learned.items()}
     telling = sorted(ratios, key=lambda j: -clearness[j])
     scores: list[Score] = []
     for j in telling[:SINGLES]:
@@ -93,6 +94,11 @@ def _candidates(near: Outputs, far: Outputs) -> list[int]:
 
 def binned(base: Score, near: Outputs, far: Outputs) -> BinnedRatio:
     """Log-ratio of counts in bins of a score: its values, or quantiles where they are many."""
+    return _learned(base, near, far)[0]
+
+
+def _learned(base: Score, near: Outputs, far: Outputs) -> tuple[BinnedRatio, float]:
+    """The ratio, and how clearly its bins differ: chi-square over its degrees of freedom."""
     values = base(near), base(far)
     together = np.concatenate(values)
     together = together[~np.isnan(together)]
@@ -102,7 +108,11 @@ def binned(base: Score, near: Outputs, far: Outputs) -> BinnedRatio:
     if len(edges) > BINS:
         edges = np.unique(np.quantile(together, _LEVELS, method="nearest"))
     counts = [_bin_counts(edges, side) for side in values]
-    return BinnedRatio(base, edges, log_ratio(*counts))
+    total = counts[0] + counts[1]
+    used = total >= 10
+    difference = (counts[0] - counts[1])[used] ** 2 / total[used]
+    clearness = float(difference.sum() / max(1, np.count_nonzero(used) - 1))
+    return BinnedRatio(base, edges, log_ratio(*counts)), clearness
 
 
 def _bin_counts(edges: Floats, values: Floats) -> Floats:
@@ -117,15 +127,6 @@ def log_ratio(near: Floats, far: Floats) -> Floats:
     return np.asarray(
         np.log((near + 0.5) / (near.sum() + 0.5)) - np.log((far + 0.5) / (far.sum() + 0.5))
     )
-
-
-def _divergence(ratio: BinnedRatio, near: Outputs, far: Outputs) -> float:
-    """How clearly the bins differ: chi-square over its degrees of freedom."""
-    counts = [_bin_counts(ratio.edges, ratio.base(side)) for side in (near, far)]
-    total = counts[0] + counts[1]
-    used = total >= 10
-    difference = (counts[0] - counts[1])[used] ** 2 / total[used]
-    return float(difference.sum() / max(1, np.count_nonzero(used) - 1))
 
 
 def linear(near: Outputs, far: Outputs, columns: list[int]) -> list[Score]:
@@ -227,8 +228,7 @@ def low_bits(near: Outputs, far: Outputs, columns: list[int]) -> list[Score]:
     found: list[tuple[float, Score]] = []
     for j in columns:
         for residue in (None, 1, 4):
-            ratio = binned(LowBits(j, residue), near, far)
-            clearness = _divergence(ratio, near, far)
+            ratio, clearness = _learned(LowBits(j, residue), near, far)
             if clearness > _NOISE:
                 found.append((clearness, ratio))
     found.sort(key=lambda pair: -pair[0])

@@ -38,7 +38,7 @@ Integers = NDArray[np.int64]
 DEGREES = (1, 2, 4, 8)
 """Numbers are moved by 1/(m+1) of their range for these m."""
 
-SPREAD = 256
+SPREAD = 64
 """At most so many cells are occupied when records are spread out."""
 
 _FEW_AXES, _FEW_COLUMNS = 4, 3
