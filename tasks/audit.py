@@ -2,12 +2,12 @@
 
 import base64
 from collections.abc import Sequence
-from html import escape
 
 from prefect.artifacts import create_markdown_artifact, create_table_artifact
 
 from dpcore.audit import AuditResult, audit_release, audit_releases, neighbouring_pairs
 from schemas.plan import Plan
+from tasks.audit_picture import audit_picture
 from tasks.step import step
 
 QUICK_DRAWS = 1_000
@@ -41,16 +41,23 @@ def audit_together(plan: Plan, draws: int, level: float = 0.95) -> AuditResult:
 
 @step("show the audit")
 def show_audit(plan: Plan, results: Sequence[AuditResult]) -> None:
-    """Leave the audit as Prefect artifacts: a table, and a plot of bounds against claims."""
+    """Leave the audit as Prefect artifacts: a table, and a plot of bounds and loss functions."""
     create_table_artifact(result_rows(plan, results), key="audit", description="Privacy audit")
-    picture = base64.b64encode(bounds_picture(plan, results).encode()).decode()
+    picture = base64.b64encode(picture_of(plan, results).encode()).decode()
     create_markdown_artifact(
         f"# Privacy audit: {plan.publication.title}\n\n"
         "A lower bound above the claim would prove a violation. One below proves nothing, but that"
-        " this audit found none.\n\n"
-        f"![Lower bound of alpha against the claim](data:image/svg+xml;base64,{picture})",
+        " this audit found none. The curves estimate the privacy loss of an output, |ln f - ln f'|,"
+        " over the score by which outputs are told apart; where beta is positive, rare outputs may"
+        " lose more than alpha.\n\n"
+        f"![Bounds, claims and loss functions](data:image/svg+xml;base64,{picture})",
         key="audit-plot",
     )
+
+
+def picture_of(plan: Plan, results: Sequence[AuditResult]) -> str:
+    """Bounds against claims, and loss functions, as SVG."""
+    return audit_picture({label(plan, result): result for result in results})
 
 
 def label(plan: Plan, result: AuditResult) -> str:
@@ -74,29 +81,3 @@ def result_rows(plan: Plan, results: Sequence[AuditResult]) -> list[dict[str, st
         }
         for result in results
     ]
-
-
-def bounds_picture(plan: Plan, results: Sequence[AuditResult]) -> str:
-    """Bars as SVG: the claimed alpha of every release, and inside it what the audit could show."""
-    most = max(max(float(r.claim.alpha), r.lower_bound) for r in results) or 1.0
-    width, bar, left = 420, 26, 230
-    lines = []
-    for i, result in enumerate(results):
-        y, claim = 12 + i * (bar + 14), float(result.claim.alpha)
-        colour = "#1f3b57" if result.passed else "#b3261e"
-        name = escape(label(plan, result))
-        lines += [
-            f'<text x="{left - 10}" y="{y + 18}" text-anchor="end">{name}</text>',
-            f'<rect x="{left}" y="{y}" width="{claim / most * width:.1f}" height="{bar}"'
-            ' fill="#d7e3ec"/>',
-            f'<rect x="{left}" y="{y + 7}" width="{result.lower_bound / most * width:.1f}"'
-            f' height="{bar - 14}" fill="{colour}"/>',
-            f'<text x="{left + claim / most * width + 8:.1f}" y="{y + 18}">'
-            f"{result.lower_bound:.3g} of {claim:.3g}</text>",
-        ]
-    height = 12 + len(results) * (bar + 14)
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {left + width + 130} {height}"'
-        f' width="{left + width + 130}" font-family="sans-serif" font-size="13">'
-        f'<rect width="100%" height="100%" fill="white"/>{"".join(lines)}</svg>'
-    )

@@ -19,6 +19,7 @@ from dpcore.audit.audit import (
     audit_release,
     audit_releases,
 )
+from dpcore.audit.density import LossCurve
 from dpcore.audit.draws import Audited, Joint, LoopedDraws, ReleaseDraws, Simulated
 from dpcore.audit.neighbours import Pair, neighbouring_pairs, survey_pairs
 
@@ -28,6 +29,7 @@ __all__ = [
     "DensityLoss",
     "Joint",
     "LoopedDraws",
+    "LossCurve",
     "Pair",
     "ReleaseDraws",
     "Simulated",

@@ -27,13 +27,13 @@ False
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
 
 import numpy as np
 
 from dpcore.audit.bounds import loss_estimate, loss_lower_bound
-from dpcore.audit.density import PointLoss, loss_at, pair_loss
+from dpcore.audit.density import LossCurve, loss_at, pair_loss
 from dpcore.audit.draws import LARGEST_BATCH, Audited, Joint, ReleaseDraws
 from dpcore.audit.events import Choice, Event, choose_events
 from dpcore.audit.neighbours import Pair, neighbouring_pairs, survey_pairs
@@ -50,6 +50,9 @@ ENOUGH = 2**16
 
 PROMISING = 4
 """Pairs of tables of a release that are searched: those that its statistic sets farthest apart."""
+
+NEARLY = 0.9
+"""Pairs that lie less far apart than this part of the farthest are not promising."""
 
 LARGEST_READING = 2**24
 """Numbers in the statistics of all pairs that are compared; more pairs than that are not tried."""
@@ -73,7 +76,8 @@ class AuditResult:
 
     ``estimate``: of the loss of the event, without uncertainty; ``lower_bound``: alpha is not below
     it, but with chance 1 - ``level``; ``draws``: fresh ones, of each side; ``passed``: the bound is
-    not above the claim; ``density``: only where beta is 0.
+    not above the claim; ``density``: only where beta is 0; ``curve``: the loss function of the
+    chosen pair over ``score``, on the search sample.
     """
 
     name: str
@@ -87,11 +91,14 @@ class AuditResult:
     hits: tuple[int, int]
     claim: Budget
     passed: bool
-    density: DensityLoss | None = None
+    density: DensityLoss | None
+    score: str = field(compare=False)
+    curve: LossCurve = field(repr=False, compare=False)
 
     def to_dict(self) -> dict[str, object]:
-        """JSON form."""
-        values: Mapping[str, object] = asdict(self) | {"claim": self.claim.as_strings()}
+        """JSON form, without the curve."""
+        values: dict[str, object] = asdict(self) | {"claim": self.claim.as_strings()}
+        del values["score"], values["curve"]
         return {key: _json_number(value) for key, value in values.items()}
 
     def __str__(self) -> str:
@@ -136,8 +143,8 @@ def audit_mechanism(
         best = max(best, counted, key=lambda c: c.bound)
     density = None
     if beta == 0:
-        loss, bound = loss_at(fresh[0][0], fresh[1][0], chosen.point, level)
-        density = DensityLoss(loss, bound, chosen.point.point)
+        loss, bound = loss_at(fresh[0][0], fresh[1][0], chosen.curve, level)
+        density = DensityLoss(loss, bound, chosen.curve.point)
     bound = max(0.0, best.bound)
     return AuditResult(
         pairs[worst].name,
@@ -152,6 +159,8 @@ def audit_mechanism(
         claim,
         bound <= claim.alpha,
         density,
+        str(events[0].score),
+        chosen.curve,
     )
 
 
@@ -241,14 +250,15 @@ def _farthest(audited: Sequence[ReleaseDraws]) -> list[int]:
     width = max(1, min(audited[0].release.mechanism.size, LARGEST_READING))
     few = audited[: max(PROMISING, LARGEST_READING // width)]
     # Equal distances keep the order of the list, in spite of rounding.
-    order = sorted(range(len(few)), key=lambda i: (-round(few[i].distance(), 6), i))
-    return order[:PROMISING]
+    distances = [round(pair.distance(), 6) for pair in few]
+    order = sorted(range(len(few)), key=lambda i: (-distances[i], i))
+    return [i for i in order[:PROMISING] if distances[i] >= NEARLY * distances[order[0]]]
 
 
 @dataclass(frozen=True, eq=False)
 class _Search:
     choice: Choice
-    point: PointLoss
+    curve: LossCurve
     size: int
 
 

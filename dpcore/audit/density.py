@@ -81,13 +81,26 @@ def rule_of_thumb(*samples: Floats) -> float:
     return float(1.06 * max(min(widths), 1e-300) * min(map(len, samples)) ** -0.2)
 
 
-@dataclass(frozen=True)
-class PointLoss:
-    """An estimated loss and where it is attained; ``bandwidth`` None: the law is discrete."""
+@dataclass(frozen=True, eq=False)
+class LossCurve:
+    """The estimated loss function of a pair: ``losses`` (k,) at ascending ``points`` (k,).
 
-    loss: float
-    point: float
+    NaN where it is not searched; ``bandwidth`` None: the law is discrete.
+    """
+
+    points: Floats
+    losses: Floats
     bandwidth: float | None = None
+
+    @property
+    def loss(self) -> float:
+        """The largest estimated loss."""
+        return float(np.nanmax(self.losses, initial=0.0))
+
+    @property
+    def point(self) -> float:
+        """Where it is attained."""
+        return float(self.points[np.argmax(np.nan_to_num(self.losses))])
 
 
 @dataclass(frozen=True)
@@ -102,8 +115,8 @@ class MaximumLoss:
     pair: int
 
 
-def pair_loss(near: Floats, far: Floats, floor: float | None = None) -> PointLoss:
-    """The largest estimated loss between two samples of scores (n,), and its place (AKD's DPL).
+def pair_loss(near: Floats, far: Floats, floor: float | None = None) -> LossCurve:
+    """The estimated loss between two samples of scores (n,), and its maximum (AKD's DPL).
 
     Discrete laws are searched over all observed values, continuous ones over a grid between the
     outer half per cent.  The default floor is 100 draws, or as many in one
@@ -112,14 +125,13 @@ def pair_loss(near: Floats, far: Floats, floor: float | None = None) -> PointLos
     together = np.concatenate([near, far])
     together = together[np.isfinite(together)]
     if len(together) == 0:
-        return PointLoss(0.0, 0.0)
+        return LossCurve(np.zeros(1), np.zeros(1))
     values = np.unique(together)
     size = min(len(near), len(far))
     if len(values) <= MOST_ATOMS:
         least = 100.0 / size if floor is None else floor
-        losses = np.abs(np.log(tdde(near, values, least)) - np.log(tdde(far, values, least)))
-        best = int(np.argmax(losses))
-        return PointLoss(float(losses[best]), float(values[best]))
+        logs = [np.log(tdde(side, values, least)) for side in (near, far)]
+        return LossCurve(values, _losses(logs, math.log(least)))
     low, high = np.quantile(together, [0.005, 0.995])
     width, points = rule_of_thumb(near, far), np.linspace(low, high, POINTS)
     least = 100.0 / (size * width) if floor is None else floor
@@ -128,16 +140,21 @@ def pair_loss(near: Floats, far: Floats, floor: float | None = None) -> PointLos
         [np.log(tkde(side, points, factor * width, least)) for side in (near, far)]
         for factor in (1, 2)
     )
-    losses, coarser = np.abs(fine[0] - fine[1]), np.abs(coarse[0] - coarse[1])
+    losses, coarser = _losses(fine, math.log(least)), np.abs(coarse[0] - coarse[1])
     noise = np.sqrt((np.exp(-fine[0]) + np.exp(-fine[1])) / (2 * math.sqrt(math.pi) * size * width))
     # More than three standard errors is bias: a kink is near.
-    losses = np.where(np.abs(losses - coarser) <= 3 * noise + 0.02, losses, 0.0)
-    best = int(np.argmax(losses))
-    return PointLoss(float(losses[best]), float(points[best]), width)
+    losses = np.where(np.abs(losses - coarser) <= 3 * noise + 0.02, losses, np.nan)
+    return LossCurve(points, losses, width)
+
+
+def _losses(logs: Sequence[Floats], floor: float) -> Floats:
+    """|ln f - ln f'|; NaN where both lie at the floor, and nothing is known."""
+    known = (logs[0] > floor) | (logs[1] > floor)
+    return np.where(known, np.abs(logs[0] - logs[1]), np.nan)
 
 
 def loss_at(
-    near: Floats, far: Floats, found: PointLoss, level: float, floor: float | None = None
+    near: Floats, far: Floats, found: LossCurve, level: float, floor: float | None = None
 ) -> tuple[float, float]:
     """The loss at a given point on fresh scores (N,), and its asymptotic lower bound.
 

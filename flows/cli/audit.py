@@ -3,6 +3,7 @@
 import argparse
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from dpcore.errors import AuditError, InputError
@@ -17,6 +18,7 @@ def add(commands: Any) -> None:
         "--quick", action="store_true", help="fewer draws, and no rehearsal of the survey's path"
     )
     parser.add_argument("--draws", type=int, metavar="N", help="draws on each of two tables")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="write the loss functions as SVG")
     parser.add_argument("--json", action="store_true", help="print the results as JSON")
 
 
@@ -29,10 +31,12 @@ def _audit(options: argparse.Namespace) -> None:
     plan = load_plan(options.plan, overrides)
     if options.draws is not None and options.draws < 1:
         raise InputError("--draws: write a positive whole number")
+    if options.plot is not None and not options.plot.parent.is_dir():
+        raise InputError(f"--plot: there is no folder {options.plot.parent}")
     show_progress()
     with prefect_api():
         from flows.audit import audit
-        from tasks.audit import result_rows
+        from tasks.audit import picture_of, result_rows
 
         failure: AuditError | None = None
         try:
@@ -41,6 +45,8 @@ def _audit(options: argparse.Namespace) -> None:
             )
         except AuditError as error:
             failure, results = error, error.results
+    if options.plot is not None and results:
+        options.plot.write_text(picture_of(plan, results), encoding="utf-8")
     if options.json:
         print(json.dumps([result.to_dict() for result in results], indent=2))
     elif results:

@@ -1,16 +1,21 @@
 """`dprelease audit`, and the short audit before every release."""
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
+from dpcore.audit import LossCurve, audit_release
 from dpcore.budget import Budget
 from dpcore.errors import AuditError
+from dpcore.sampling.source import SeededSource
 from flows.cli import main
 from schemas.plan import load_plan
-from tasks.audit import bounds_picture
+from tasks.audit_picture import audit_picture
 from tasks.home import ledger_url
 from tasks.ledger import Ledger
 from tasks.verify import read_manifest
@@ -86,10 +91,62 @@ def test_the_full_audit_rehearses_the_path_of_the_survey(small_plan, monkeypatch
     assert "prove nothing" in capsys.readouterr().err
 
 
-def test_the_picture_shows_every_claim(small_plan):
-    from tasks.audit import audit_together
+def test_the_picture_shows_bounds_claims_and_the_loss_function(small_plan):
+    release = load_plan(small_plan).built["people"]
+    found = audit_release(release, draws=20_000, source=SeededSource(1))
+    picture = ElementTree.fromstring(audit_picture({"<people>": found}))
+    words = "".join(picture.itertext())
+    assert words.count("<people>") == 2
+    assert f"{found.lower_bound:.3g} of {float(found.claim.alpha):.3g}" in words
+    assert f"claimed {float(found.claim.alpha):.3g}" in words
+    assert f"largest {found.curve.loss:.3g} at {found.curve.point:.3g}" in words
+    # The curve lies inside its axes, and its maximum is marked.
+    svg = "{http://www.w3.org/2000/svg}"
+    heights = [
+        float(pair.split(",")[1])
+        for line in picture.iter(f"{svg}polyline")
+        for pair in line.get("points").split()
+    ]
+    assert 40 <= min(heights) < max(heights) <= 200
+    marked = [c for c in picture.iter(f"{svg}circle") if c.get("r") == "4.5"]
+    assert [float(circle.get("cy")) for circle in marked] == [min(heights)]
 
-    plan = load_plan(small_plan)
-    picture = bounds_picture(plan, [audit_together.fn(plan, 200)])
-    assert picture.startswith("<svg")
-    assert "all together" in picture
+
+def test_a_loss_function_without_draws_to_tell_is_drawn_empty(small_plan):
+    release = load_plan(small_plan).built["people"]
+    found = audit_release(release, draws=1, source=SeededSource(1))
+    unknown = LossCurve(np.zeros(3), np.full(3, np.nan))
+    picture = ElementTree.fromstring(audit_picture({"people": replace(found, curve=unknown)}))
+    assert not list(picture.iter("{http://www.w3.org/2000/svg}polyline"))
+    assert "too few draws" in "".join(picture.itertext())
+
+
+def test_the_command_writes_the_plot_and_keeps_its_json(small_plan, tmp_path, capsys):
+    plot = tmp_path / "audit.svg"
+    command = ["audit", str(small_plan), "--draws", "1", "--json", "--plot"]
+    assert main([*command, str(plot)]) == 0
+    results = json.loads(capsys.readouterr().out)
+    assert set(results[0]) == {
+        *("name", "estimate", "lower_bound", "level", "draws", "search_draws", "pair", "event"),
+        *("hits", "claim", "passed", "density"),
+    }
+    assert len(ElementTree.parse(plot).getroot()) > 4 * len(results)
+    assert main([*command, str(tmp_path / "nowhere" / "audit.svg")]) == 2
+
+
+def test_the_flow_leaves_a_table_and_a_plot_and_fails_when_a_bound_is_above_its_claim(
+    small_plan, too_little_noise
+):
+    from prefect.client.orchestration import get_client
+    from prefect.client.schemas.filters import ArtifactFilter
+    from prefect.utilities.importtools import import_object
+
+    # What a deployment with this entry point loads.
+    audit = import_object("flows.audit:audit")
+    state = audit(str(small_plan), quick=True, return_state=True)
+    assert state.is_failed()
+    mine = ArtifactFilter(flow_run_id={"any_": [state.state_details.flow_run_id]})
+    with get_client(sync_client=True) as client:
+        found = {a.key: a for a in client.read_artifacts(artifact_filter=mine)}
+    assert "FAILED" in found["audit"].data
+    assert "data:image/svg+xml;base64," in found["audit-plot"].data

@@ -93,3 +93,19 @@ def test_outputs_of_several_numbers_are_refused():
     pair = Simulated("two", (0, 1), lambda x, size, g: g.random((size, 2)))
     with pytest.raises(ValueError, match="single numbers"):
         maximum_loss([pair], 100, 100, SeededSource(1))
+
+
+def test_the_loss_function_of_laplace_noise_is_a_slope_between_two_plateaus():
+    near, far = (x + GENERATOR.laplace(size=100_000) for x in (0.0, 1.0))
+    curve = pair_loss(near, far)
+    truth = np.abs(np.abs(curve.points) - np.abs(curve.points - 1))
+    known = np.isfinite(curve.losses) & (np.abs(curve.points - 0.5) < 2)
+    assert np.count_nonzero(known) > 30
+    assert np.abs(curve.losses - truth)[known].max() < 0.15
+    assert curve.loss == np.nanmax(curve.losses) == curve.losses[curve.points == curve.point][0]
+
+
+def test_nothing_is_said_where_neither_side_has_draws_enough():
+    sample = np.repeat([1.0, 2.0], [5, 1000])
+    curve = pair_loss(sample, sample)
+    assert np.isnan(curve.losses).tolist() == [True, False]
