@@ -42,8 +42,11 @@ from dpcore.budget import Budget, decimal_text, total
 from dpcore.releases.base import Release
 from dpcore.sampling.source import RandomSource, SystemSource
 
-LARGEST_SEARCH = 2**21
+LARGEST_SEARCH = 2**23
 """Numbers in the search sample of one side."""
+
+USUAL_SEARCH = 2**21
+"""The same, unless more draws are asked for."""
 
 ENOUGH = 2**16
 """Search draws of one side, unless more are asked for."""
@@ -131,7 +134,9 @@ def audit_mechanism(
         raise ValueError("there is no pair of inputs to audit")
     if draws < 1 or not 0 < level < 1:
         raise ValueError(f"draws must be positive and level in (0, 1), not {draws} and {level}")
-    beta, search = float(claim.beta), search_draws or max(200, min(draws // 2, ENOUGH))
+    width = pairs[0].draw(0, 1, source).shape[1]
+    usual = max(200, min(draws // 2, ENOUGH, USUAL_SEARCH // width))
+    beta, search = float(claim.beta), search_draws or usual
     labels = descriptions or [f"pair {i + 1} of {len(pairs)}" for i in range(len(pairs))]
 
     worst, chosen = _worst_pair(pairs, search, beta, source, digits)

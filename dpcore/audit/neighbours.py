@@ -56,12 +56,14 @@ class Pair:
 def neighbouring_pairs(domain: Domain, rows: int) -> list[Pair]:
     """Pairs of tables of ``rows`` records each that differ in one, the likeliest worst ones first.
 
-    Raises ``ValueError`` where there is only one table, or no record to replace.
+    Of a domain of one cell there is only one table: it is its own neighbour.  Raises ``ValueError``
+    where there is no record to replace.
     """
     if rows < 1:
         raise ValueError(f"rows must be positive, not {rows}: there is no record to replace")
     if domain.size < 2:
-        raise ValueError("a domain of one cell has no neighbouring tables")
+        only = _tally(domain, [(0, rows)])
+        return [Pair("the only table there is", only, only)]
     pairs: list[Pair] = []
     seen: set[tuple[bytes, ...]] = set()
     for move, first, second in _moves(domain):

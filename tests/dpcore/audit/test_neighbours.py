@@ -77,12 +77,14 @@ def test_there_are_full_and_empty_cells():
     assert any(np.all(table > 0) for table in tables)
 
 
-@pytest.mark.parametrize(
-    ("domain", "rows"), [(Domain((Categories("a", (1,)),)), 5), (DOMAINS["line"], 0)]
-)
-def test_a_table_without_neighbours_is_refused(domain: Domain, rows: int):
-    with pytest.raises(ValueError, match=r"neighbouring|replace"):
-        neighbouring_pairs(domain, rows)
+def test_a_table_without_records_is_refused():
+    with pytest.raises(ValueError, match="no record to replace"):
+        neighbouring_pairs(DOMAINS["line"], 0)
+
+
+def test_the_only_table_of_one_cell_is_its_own_neighbour():
+    (pair,) = neighbouring_pairs(Domain((Categories("a", (1,)),)), 5)
+    assert pair.near.counts.tolist() == pair.far.counts.tolist() == [5]
 
 
 def test_survey_pairs_are_one_survey_seen_through_several_domains():
