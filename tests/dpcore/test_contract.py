@@ -188,6 +188,7 @@ def audited(case: Case, company: tuple[int, ...], mechanism: Mechanism, order: i
     tables = [tally_of(release.domain, cells + company) for cells in (case.near, case.far)][::order]
     near, far = (opened(release, table).astype(float) for table in tables)
     stated = stated_ratio(mechanism.event, near, far, getattr(mechanism, "threshold", np.nan))
+
     def scores(table: Tally) -> np.ndarray:
         draws = repeated_draws(release, table, 40_000, source, mechanism, plenty)
         return stated[0](draws)[:, None] if stated else draws
