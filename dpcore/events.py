@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
+from dpcore.sampling.k_norm import Norm
+
 
 @dataclass(frozen=True)
 class LaplaceEvent:
@@ -161,6 +163,54 @@ class SmoothLaplaceEvent:
         }
 
 
+@dataclass(frozen=True)
+class StabilityEvent:
+    """Discrete Laplace noise on the occupied cells of a histogram, shown above ``threshold`` only.
+
+    ``l1_sensitivity``: the most by which neighbours differ, summed over cells; a record is in one
+    cell, so that replacing it empties or newly occupies one at most.
+    """
+
+    l1_sensitivity: Fraction
+    scale: Fraction
+    threshold: int
+
+    def to_dict(self) -> dict[str, str]:
+        """JSON form."""
+        return {
+            "event": "stability-laplace",
+            "neighbours": "replace-one",
+            "l1_sensitivity": str(self.l1_sensitivity),
+            "scale": str(self.scale),
+            "threshold": str(self.threshold),
+        }
+
+
+@dataclass(frozen=True)
+class KNormEvent:
+    """Noise P(z) proportional to exp(-||z||/scale) on integer vectors of ``dimension`` numbers.
+
+    ``norm``: l2 (Euclidean, rounded up), cube (the largest coordinate) or discs (the largest pair,
+    Euclidean, rounded up); ``sensitivity``: the most by which neighbours differ, in that norm.
+    """
+
+    norm: Norm
+    dimension: int
+    sensitivity: int
+    scale: Fraction
+
+    def to_dict(self) -> dict[str, str]:
+        """JSON form."""
+        return {
+            "event": "discrete-k-norm",
+            "neighbours": "replace-one",
+            "norm": self.norm,
+            "dimension": str(self.dimension),
+            "sensitivity": str(self.sensitivity),
+            "scale": str(self.scale),
+        }
+
+
 Event = (
     LaplaceEvent
     | GaussianEvent
@@ -169,4 +219,6 @@ Event = (
     | SampledEvent
     | RandomLaplaceEvent
     | SmoothLaplaceEvent
+    | StabilityEvent
+    | KNormEvent
 )

@@ -32,11 +32,13 @@ class Lattice:
     sensitivity: float
 
     @classmethod
-    def for_sensitivity(cls, sensitivity: float, size: int, rows: int) -> Lattice:
+    def for_sensitivity(
+        cls, sensitivity: float, size: int, rows: int, most_bits: int = 24
+    ) -> Lattice:
         """The lattice for vectors of a given L2 sensitivity, computed from ``rows`` records."""
         if not (math.isfinite(sensitivity) and sensitivity > 0):
             raise ValueError("the sensitivity must be positive and finite")
-        bits = min(24, 48 - rows.bit_length())
+        bits = min(most_bits, 48 - rows.bit_length())
         if bits < 10:
             raise ValueError("too many rows for double precision; 2**38 is too many")
         return cls(sensitivity / 2**bits, size, sensitivity)
@@ -48,6 +50,11 @@ class Lattice:
         # 1 + 2**-40 covers the rounding of the real sensitivity itself.
         grown = steps * (1 + Fraction(1, 2**40)) + 2 * (math.isqrt(self.size) + 1)
         return grown * grown
+
+    def l1_sensitivity(self, sensitivity: float) -> Fraction:
+        """The L1 sensitivity in steps, rounding included, of a real L1 ``sensitivity``."""
+        steps = Fraction(sensitivity) / Fraction(self.step)
+        return steps * (1 + Fraction(1, 2**40)) + 2 * self.size
 
     def encode(self, vector: NDArray[np.float64]) -> NDArray[np.int64]:
         """(size,) reals to whole steps; a non-finite or huge number stops the release."""

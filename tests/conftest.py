@@ -114,6 +114,12 @@ def plan_document() -> dict:
             frequencies: 32
           - {name: age-quartiles, kind: quantiles, column: age, levels: ["1/4", "0.5", "0.75"]}
           - {name: grown-up, kind: count, condition: {column: age, at_least: 40}, prior: 0.6}
+          - name: rarer
+            kind: histogram
+            columns: [sex, region, age, children]
+            mechanism: stability-laplace
+          - {name: pure-wealth, kind: density, columns: [income], bandwidth: 0.2,
+             mechanism: spectral-gamma}
         synthesis:
           - {name: everybody, from: pairs, rows: 400}
           - {name: along-a-tree, from: pairs, rows: 100, tree: [[sex, region], [region, income]]}

@@ -5,6 +5,7 @@ laplace      discrete Laplace noise: pure alpha
 exponential  choices from a finite set by their scores: pure alpha
 sampled      draws from an urn of private and public balls: pure alpha
 random       low counts told exactly, noise that follows the data: random differential privacy
+stability    discrete Laplace noise on occupied cells, and a threshold: alpha and beta
 gaussian     discrete Gaussian noise: the least variance that either proof below allows
 zcdp         its proof by zero-concentrated differential privacy
 analytic     continuous Gaussian noise, classical and analytic calibration, and how the discrete one
@@ -23,6 +24,7 @@ from dpcore.accounting.exponential import exponential_scale
 from dpcore.accounting.gaussian import gaussian_variance
 from dpcore.accounting.laplace import laplace_scale
 from dpcore.accounting.price import affordable
+from dpcore.accounting.stability import stability_threshold
 
 __all__ = [
     "affordable",
@@ -31,4 +33,5 @@ __all__ = [
     "exponential_scale",
     "gaussian_variance",
     "laplace_scale",
+    "stability_threshold",
 ]

@@ -7,15 +7,18 @@ from dpcore.accounting.gaussian import covers_gaussian
 from dpcore.accounting.laplace import covers_laplace
 from dpcore.accounting.random import covers_random
 from dpcore.accounting.sampled import covers_sampled
+from dpcore.accounting.stability import covers_stability
 from dpcore.budget import Budget
 from dpcore.events import (
     Event,
     ExponentialEvent,
     GaussianEvent,
+    KNormEvent,
     LaplaceEvent,
     RandomLaplaceEvent,
     SampledEvent,
     SmoothLaplaceEvent,
+    StabilityEvent,
     TableEvent,
 )
 
@@ -34,4 +37,8 @@ def affordable(event: Event, share: Budget) -> bool:
         return covers_sampled(event, share)
     if isinstance(event, RandomLaplaceEvent | SmoothLaplaceEvent):
         return covers_random(event, share)
+    if isinstance(event, StabilityEvent):
+        return covers_stability(event, share)
+    if isinstance(event, KNormEvent):
+        return event.scale > 0 and 0 < event.sensitivity <= share.alpha * event.scale
     return False

@@ -14,7 +14,8 @@ Neither opens an exact statistic, and what either draws is marked as not fit for
 tables of an audit are made up, and nobody is charged for it.
 
 >>> import numpy as np
->>> from dpcore.sampling.source import SeededSource
+>>> from dpcore.sampling.k_norm import lattice_norm
+from dpcore.sampling.source import SeededSource
 >>> coin = Simulated("coin", (0.25, 0.75), lambda p, size, generator: generator.random(size) < p)
 >>> coin.draw(1, 1000, SeededSource(1)).mean().round(2)
 np.float64(0.74)
@@ -40,23 +41,27 @@ from dpcore.events import (
     Event,
     ExponentialEvent,
     GaussianEvent,
+    KNormEvent,
     SampledEvent,
     SmoothLaplaceEvent,
     TableEvent,
 )
 from dpcore.mechanisms import (
     DiscreteGaussian,
+    DiscreteKNorm,
     DiscreteLaplace,
     ExponentialMechanism,
     Mechanism,
     RandomLaplace,
     Sampled,
     SmoothLaplace,
+    StabilityLaplace,
     TabulatedMechanism,
     ThresholdedLaplace,
 )
 from dpcore.privacy_line import perturb
 from dpcore.releases.base import Release
+from dpcore.sampling.k_norm import lattice_norm
 from dpcore.sampling.source import RandomSource
 from dpcore.statistic import Exact, Noisy
 
@@ -230,6 +235,8 @@ class ReleaseDraws:
             moved = np.ptp(moved.reshape(event.selections, -1), axis=1)
         if isinstance(event, TableEvent | SampledEvent | SmoothLaplaceEvent):
             return float(np.abs(moved).max())
+        if isinstance(event, KNormEvent):
+            moved = lattice_norm(event.norm, moved.astype(np.int64)[None]).astype(np.float64)
         return float(np.abs(moved).sum()) / float(event.scale)
 
 
@@ -260,11 +267,12 @@ CELL_BY_CELL = (
     DiscreteGaussian,
     RandomLaplace,
     ThresholdedLaplace,
+    StabilityLaplace,
     TabulatedMechanism,
 )
 """Mechanisms that treat every cell alike and on its own, so that tables may be laid side by side."""
 
-IN_BLOCKS = (ExponentialMechanism, Sampled, SmoothLaplace)
+IN_BLOCKS = (ExponentialMechanism, Sampled, SmoothLaplace, DiscreteKNorm)
 """Mechanisms that treat a statistic of several times their size as so many statistics, one by one."""
 
 READING = Budget.of(4096)

@@ -35,14 +35,20 @@ from dpcore.events import (
     Event,
     ExponentialEvent,
     GaussianEvent,
+    KNormEvent,
     LaplaceEvent,
     RandomLaplaceEvent,
     SampledEvent,
+    StabilityEvent,
 )
+from dpcore.sampling.k_norm import lattice_norm
 
 Floats = NDArray[np.float64]
 Outputs = NDArray[Any]
 """(size, d) of int64 or float64."""
+
+CERTAIN = 50.0
+"""Stands for the log-ratio of what is possible on one side only."""
 
 DIGIT = 2.0**-53
 """The last binary digit of a float64 between 1/2 and 1."""
@@ -251,7 +257,7 @@ class StatedRatio:
     For the noise that ``event`` states; absent numbers were at most ``threshold``.
     """
 
-    event: LaplaceEvent | RandomLaplaceEvent | GaussianEvent
+    event: LaplaceEvent | RandomLaplaceEvent | StabilityEvent | GaussianEvent
     near: Floats
     far: Floats
     threshold: float = math.nan
@@ -269,6 +275,10 @@ class StatedRatio:
         if outputs.dtype.kind == "f":
             absent = laplace_log_cdf(self.threshold - near, scale)
             absent -= laplace_log_cdf(self.threshold - far, scale)
+            if isinstance(self.event, StabilityEvent):  # an empty cell is absent, for certain
+                ratio += CERTAIN * ((far == 0).astype(float) - (near == 0))
+                absent -= np.where(near == 0, laplace_log_cdf(self.threshold - near, scale), 0.0)
+                absent += np.where(far == 0, laplace_log_cdf(self.threshold - far, scale), 0.0)
             ratio = np.where(np.isnan(values), absent, ratio)
         return np.asarray(np.round(ratio.sum(axis=1), 9))
 
@@ -309,11 +319,31 @@ class UrnRatio:
         return "log-ratio of the stated draws"
 
 
+@dataclass(frozen=True, eq=False)
+class NormRatio:
+    """The same of K-norm noise, which hangs together: by how far the output is from either centre."""
+
+    event: KNormEvent
+    near: Floats
+    far: Floats
+
+    def __call__(self, outputs: Outputs) -> Floats:
+        whole = outputs.astype(np.int64)
+        lengths = [
+            lattice_norm(self.event.norm, whole - side.astype(np.int64))
+            for side in (self.near, self.far)
+        ]
+        return np.asarray((lengths[1] - lengths[0]) / float(self.event.scale))
+
+    def __str__(self) -> str:
+        return "log-ratio of the stated K-norm noise"
+
+
 def stated_ratio(
     event: Event, near: Floats, far: Floats, threshold: float = math.nan
 ) -> Sequence[Score]:
     """The log-ratio of what ``event`` states, or none where it is not known."""
-    if isinstance(event, LaplaceEvent | RandomLaplaceEvent | GaussianEvent):
+    if isinstance(event, LaplaceEvent | RandomLaplaceEvent | StabilityEvent | GaussianEvent):
         return [StatedRatio(event, near, far, threshold)]
     if isinstance(event, ExponentialEvent):
         shape = (event.selections, -1)
@@ -323,6 +353,8 @@ def stated_ratio(
     if isinstance(event, SampledEvent):
         prior = float(event.prior)
         return [UrnRatio(near + prior, far + prior, event.urn == "dirichlet-multinomial")]
+    if isinstance(event, KNormEvent):
+        return [NormRatio(event, near, far)]
     return []
 
 

@@ -6,15 +6,18 @@
 from dpcore.mechanisms.additive import DiscreteGaussian, DiscreteLaplace
 from dpcore.mechanisms.base import AdditiveMechanism, Interval, Mechanism
 from dpcore.mechanisms.exponential import ExponentialMechanism
+from dpcore.mechanisms.k_norm import DiscreteKNorm
 from dpcore.mechanisms.random_laplace import RandomLaplace
 from dpcore.mechanisms.sampled import Sampled
 from dpcore.mechanisms.smooth_laplace import SmoothLaplace
+from dpcore.mechanisms.stability import StabilityLaplace
 from dpcore.mechanisms.tabulated import TabulatedMechanism
 from dpcore.mechanisms.thresholded import ThresholdedLaplace
 
 __all__ = [
     "AdditiveMechanism",
     "DiscreteGaussian",
+    "DiscreteKNorm",
     "DiscreteLaplace",
     "ExponentialMechanism",
     "Interval",
@@ -22,6 +25,7 @@ __all__ = [
     "RandomLaplace",
     "Sampled",
     "SmoothLaplace",
+    "StabilityLaplace",
     "TabulatedMechanism",
     "ThresholdedLaplace",
 ]

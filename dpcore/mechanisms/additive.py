@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dpcore.accounting import gaussian_variance, laplace_scale
 from dpcore.budget import Budget
-from dpcore.events import GaussianEvent, LaplaceEvent, RandomLaplaceEvent
+from dpcore.events import Event, GaussianEvent, LaplaceEvent
 from dpcore.sampling import discrete_gaussian as gaussian
 from dpcore.sampling import discrete_laplace as laplace
 from dpcore.sampling.source import RandomSource
@@ -26,7 +26,7 @@ class LaplaceNoise:
     scale: Fraction
 
     @property
-    def event(self) -> LaplaceEvent | RandomLaplaceEvent:
+    def event(self) -> Event:
         return LaplaceEvent(self.l1_sensitivity, self.scale)
 
     @property

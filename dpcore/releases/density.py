@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from dpcore.domain import Domain, Grid, Tally
 from dpcore.lattice import Lattice
-from dpcore.mechanisms import DiscreteGaussian, DiscreteLaplace
+from dpcore.mechanisms import DiscreteGaussian, DiscreteKNorm, DiscreteLaplace
 from dpcore.releases.base import (
     ErrorStatement,
     Published,
@@ -189,16 +189,16 @@ class Density(Release):
 
 
 @dataclass(frozen=True)
-class SpectralDensity(Density):
-    """Gaussian noise with the covariance of the reflected kernel: (alpha, beta)."""
+class WhitenedDensity(Density):
+    """Noise on sqrt(lambda_k) mean phi_k, measured in steps of a lattice."""
+
+    @property
+    @abstractmethod
+    def mechanism(self) -> DiscreteGaussian | DiscreteKNorm | DiscreteLaplace: ...
 
     @cached_property
-    def basis(self) -> Cosines:
-        return Cosines(self.domain.shape, self.bandwidths, self.domain.shape)
-
-    @cached_property
-    def lattice(self) -> Lattice:
-        """The whitened coefficients' lattice, with their L2 sensitivity.
+    def sensitivity(self) -> float:
+        """The L2 sensitivity of the whitened coefficients.
 
         The squared distance of the whitened coefficients of two records is k(x,x) + k(y,y) -
         2 k(x,y) <= 2 (product of largest k - product of smallest k), attained at opposite corners;
@@ -207,14 +207,11 @@ class SpectralDensity(Density):
         extremes = [kernel_extremes(bandwidth) for bandwidth in self.bandwidths]
         largest = math.prod(high for high, _ in extremes)
         smallest = math.prod(low for _, low in extremes)
-        sensitivity = math.sqrt(2 * (largest - smallest)) / self.rows * (1 + 1e-12)
-        return Lattice.for_sensitivity(sensitivity, self.basis.size, self.rows)
+        return math.sqrt(2 * (largest - smallest)) / self.rows * (1 + 1e-12)
 
     @cached_property
-    def mechanism(self) -> DiscreteGaussian:
-        return DiscreteGaussian.within(
-            self.share, self.basis.size, self.lattice.l2_sensitivity_squared
-        )
+    def lattice(self) -> Lattice:
+        return Lattice.for_sensitivity(self.sensitivity, self.basis.size, self.rows)
 
     def statistic(self, tally: Tally) -> Exact:
         weights = tally.dense().reshape(self.domain.shape) / self.rows
@@ -227,6 +224,21 @@ class SpectralDensity(Density):
     @cached_property
     def coefficient_variances(self) -> Floats:
         return np.asarray(self.basis.lambdas * (self.lattice.step * self.mechanism.stddev) ** 2)
+
+
+@dataclass(frozen=True)
+class SpectralDensity(WhitenedDensity):
+    """Gaussian noise with the covariance of the reflected kernel: (alpha, beta)."""
+
+    @cached_property
+    def basis(self) -> Cosines:
+        return Cosines(self.domain.shape, self.bandwidths, self.domain.shape)
+
+    @cached_property
+    def mechanism(self) -> DiscreteGaussian:
+        return DiscreteGaussian.within(
+            self.share, self.basis.size, self.lattice.l2_sensitivity_squared
+        )
 
 
 PARTS = 1024

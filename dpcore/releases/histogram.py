@@ -3,7 +3,8 @@
 One record sits in one cell, so replacing it takes one from a cell and gives one to another: the L1
 sensitivity is 2 (METHODS d).  A dense histogram adds discrete Laplace noise to every cell; a
 thresholded one keeps only noisy counts above a public threshold, and its cost does not grow with
-the number of empty cells (METHODS i).
+the number of empty cells (METHODS i).  Where the share has a beta, a thresholded one adds noise to
+occupied cells alone, and its threshold does not grow with the number of cells either.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.domain import Domain, Tally
-from dpcore.mechanisms import DiscreteLaplace, ThresholdedLaplace
+from dpcore.mechanisms import DiscreteLaplace, StabilityLaplace, ThresholdedLaplace
 from dpcore.post.simplex import project_to_simplex, round_to_total
 from dpcore.releases.base import (
     ErrorStatement,
@@ -43,7 +44,9 @@ class Histogram(Release):
     thresholded: bool = False
 
     @cached_property
-    def mechanism(self) -> DiscreteLaplace | ThresholdedLaplace:
+    def mechanism(self) -> DiscreteLaplace | ThresholdedLaplace | StabilityLaplace:
+        if self.thresholded and self.share.beta:
+            return StabilityLaplace.within(self.share, self.domain.size, L1_SENSITIVITY)
         if self.thresholded:
             return ThresholdedLaplace.within(self.share, self.domain.size, L1_SENSITIVITY)
         if self.domain.size > LARGEST_DENSE:
@@ -94,7 +97,7 @@ class Histogram(Release):
             "cells_published": len(cells),
             "records_counted": int(self.counts(noisy).sum()),
         }
-        if isinstance(self.mechanism, ThresholdedLaplace):
+        if isinstance(self.mechanism, ThresholdedLaplace | StabilityLaplace):
             facts["threshold"] = self.mechanism.threshold
             facts["absent_cells"] = (
                 "A cell that is absent had a noisy count of at most the threshold. Intervals hold"
@@ -106,14 +109,12 @@ class Histogram(Release):
         noise, width = self.mechanism.stddev, self.mechanism.half_width(LEVEL)
         scale = float(self.mechanism.scale)
         mean_absolute = 1 / math.sinh(1 / scale) if scale > 1e-2 else 0.0
-        statements = (
+        statements: tuple[ErrorStatement, ...] = (
             ErrorStatement("standard error of a count", noise, "noise, before rounding"),
             ErrorStatement("90% interval of a count: plus or minus", width),
         )
-        if isinstance(self.mechanism, ThresholdedLaplace):
-            ratio = math.exp(-1 / scale)
-            passing = ratio ** (self.mechanism.threshold + 1) / (1 + ratio)
-            return (
+        if isinstance(self.mechanism, ThresholdedLaplace | StabilityLaplace):
+            statements = (
                 *statements,
                 ErrorStatement("threshold below which cells are dropped", self.mechanism.threshold),
                 ErrorStatement(
@@ -121,6 +122,13 @@ class Histogram(Release):
                     self.mechanism.threshold + mean_absolute,
                     "threshold and noise (Hall 2012, section 2.4.1)",
                 ),
+            )
+            if isinstance(self.mechanism, StabilityLaplace):
+                return statements
+            ratio = math.exp(-1 / scale)
+            passing = ratio ** (self.mechanism.threshold + 1) / (1 + ratio)
+            return (
+                *statements,
                 ErrorStatement(
                     "expected number of published cells that hold nobody, at most",
                     self.domain.size * passing,

@@ -1,13 +1,22 @@
 """Densities in a plan."""
 
+from collections.abc import Mapping
 from typing import Literal
 
 from pydantic import Field, StrictStr
 
 from dpcore.budget import Budget
 from dpcore.releases.base import Release
-from dpcore.releases.density import BinnedDensity, SpectralDensity
+from dpcore.releases.density import BinnedDensity, Density, SpectralDensity
+from dpcore.releases.pure_density import CoefficientDensity, GammaDensity
 from schemas.releases.base import Columns, ReleaseSection, declared, domain_of, listed, one_each
+
+_KINDS: Mapping[str, type[Density]] = {
+    "spectral-gaussian": SpectralDensity,
+    "binned-laplace": BinnedDensity,
+    "spectral-gamma": GammaDensity,
+    "coefficient-laplace": CoefficientDensity,
+}
 
 
 class DensitySection(ReleaseSection):
@@ -18,7 +27,9 @@ class DensitySection(ReleaseSection):
     bandwidth: float | list[float] = Field(
         description="Standard deviation of the Gaussian kernel, in units of a column's range."
     )
-    mechanism: Literal["spectral-gaussian", "binned-laplace"]
+    mechanism: Literal[
+        "spectral-gaussian", "binned-laplace", "spectral-gamma", "coefficient-laplace"
+    ]
 
     @property
     def spends_beta(self) -> bool:
@@ -26,7 +37,7 @@ class DensitySection(ReleaseSection):
 
     def build(self, columns: Columns, rows: int, share: Budget) -> Release:
         domain = domain_of([declared(columns, name).axis(name) for name in self.columns])
-        kind = SpectralDensity if self.spends_beta else BinnedDensity
+        kind = _KINDS[self.mechanism]
         widths = one_each(self.bandwidth, self.columns)
         return kind(self.name, domain, rows, share, widths)
 

@@ -19,8 +19,16 @@ class HistogramSection(ReleaseSection):
     columns: list[StrictStr] = Field(min_length=1)
     bins: Bins
     mechanism: Literal[
-        "discrete-laplace", "thresholded-laplace", "random-zero-cells", "random-low-counts"
+        "discrete-laplace",
+        "thresholded-laplace",
+        "stability-laplace",
+        "random-zero-cells",
+        "random-low-counts",
     ] = "discrete-laplace"
+
+    @property
+    def spends_beta(self) -> bool:
+        return self.mechanism == "stability-laplace"
 
     @property
     def spends_gamma(self) -> bool:
@@ -31,7 +39,7 @@ class HistogramSection(ReleaseSection):
         if self.spends_gamma:
             exact_below = 1 if self.mechanism == "random-zero-cells" else None
             return RandomHistogram(self.name, domain, rows, share, exact_below=exact_below)
-        return Histogram(self.name, domain, rows, share, self.mechanism == "thresholded-laplace")
+        return Histogram(self.name, domain, rows, share, self.mechanism != "discrete-laplace")
 
     @property
     def title(self) -> str:

@@ -34,6 +34,7 @@ from dpcore.releases.histogram import Histogram
 from dpcore.releases.margins import Margins
 from dpcore.releases.mean import Mean
 from dpcore.releases.microdata import Microdata
+from dpcore.releases.pure_density import CoefficientDensity, GammaDensity
 from dpcore.releases.quantiles import Quantiles
 from dpcore.releases.random_histogram import RandomHistogram
 from dpcore.releases.sampled_histogram import SampledHistogram
@@ -90,6 +91,13 @@ CASES: dict[str, Case] = {
         (0, 0, 2, 2, 2),
         1.0,
     ),
+    "histogram of occupied cells": Case(
+        Histogram("s", TABLE, 3, APPROXIMATE, thresholded=True),
+        (0, 0, 1),
+        (0, 0, 5),
+        1.0,
+        30 * (1, 5),
+    ),
     "margins": Case(Margins("m", CUBE, 2, PURE, PAIRS), (0, 0), (0, 11), 1.0),
     "gaussian margins": Case(
         Margins("g", CUBE, 2, APPROXIMATE, ((0,), (1, 2)), "discrete-gaussian"),
@@ -110,6 +118,13 @@ CASES: dict[str, Case] = {
     "binned density": Case(BinnedDensity("b", LINE, 2, PURE, (0.3,)), (0, 0), (0, 23), 1.0),
     "binned density in two dimensions": Case(
         BinnedDensity("b2", SQUARE, 2, PURE, (0.5, 0.6)), (0, 0), (0, 29), 1.0
+    ),
+    "gamma density": Case(GammaDensity("k", LINE, 2, PURE, (0.2,)), (0, 0), (0, 23), 0.98),
+    "gamma density in two dimensions": Case(
+        GammaDensity("k2", SQUARE, 2, PURE, (0.4, 0.5)), (0, 0), (0, 29), 0.9
+    ),
+    "coefficient density": Case(
+        CoefficientDensity("l", LINE, 2, PURE, (0.2,)), (0, 0), (0, 14), 0.98
     ),
     "classifier": Case(
         Classifier("c", LABELLED, 2, APPROXIMATE, (-1, 1), (0.5,), 0.5, 4), (2, 4), (2, 5), 0.985

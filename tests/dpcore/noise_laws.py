@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from dpcore.audit.scores import laplace_log_cdf
-from dpcore.events import Event, LaplaceEvent, RandomLaplaceEvent
+from dpcore.events import Event, LaplaceEvent, RandomLaplaceEvent, StabilityEvent
 
 Floats = NDArray[np.float64]
 
@@ -23,7 +23,7 @@ def goodness_of_fit(noise: Floats, event: Event, stretch: float = 1.0) -> float:
 
 def noise_cdf(event: Event, z: Floats, stretch: float = 1.0) -> Floats:
     """P(Z <= z) for whole numbers z, from the definition of the law."""
-    if isinstance(event, LaplaceEvent | RandomLaplaceEvent):
+    if isinstance(event, LaplaceEvent | RandomLaplaceEvent | StabilityEvent):
         return np.exp(laplace_log_cdf(z, float(event.scale) * stretch))
     sigma = math.sqrt(event.variance) * stretch
     if sigma > 100:  # the lattice is far finer than the noise

@@ -19,11 +19,13 @@ from dpcore.errors import PrivacyLineError
 from dpcore.events import (
     ExponentialEvent,
     GaussianEvent,
+    KNormEvent,
     SampledEvent,
     SmoothLaplaceEvent,
     TableEvent,
 )
 from dpcore.mechanisms import (
+    DiscreteKNorm,
     ExponentialMechanism,
     Mechanism,
     Sampled,
@@ -34,6 +36,7 @@ from dpcore.mechanisms import (
 from dpcore.privacy_line import perturb
 from dpcore.releases.base import Release, Samplable
 from dpcore.releases.histogram import Histogram
+from dpcore.sampling.k_norm import lattice_norm
 from dpcore.sampling.source import SeededSource
 from dpcore.statistic import Noisy
 from tests.dpcore.contract import (
@@ -57,8 +60,11 @@ CHOOSING = {
     for name, case in CASES.items()
     if isinstance(case.release.mechanism, ExponentialMechanism)
 }
-ADDITIVE = {n: case for n, case in CASES.items() if hasattr(case.release.mechanism, "stddev")}
+ADDITIVE = {n: case for n, case in CASES.items() if hasattr(case.release.mechanism, "half_width")}
 additive_case = pytest.mark.parametrize("case", ADDITIVE.values(), ids=ADDITIVE)
+norm_case = pytest.mark.parametrize(
+    "case", [c for c in CASES.values() if isinstance(c.release.mechanism, DiscreteKNorm)]
+)
 choosing_case = pytest.mark.parametrize("case", CHOOSING.values(), ids=CHOOSING)
 
 
@@ -71,7 +77,8 @@ def claim(release: Release) -> Fraction:
         return Fraction(1)
     if isinstance(event, SampledEvent | SmoothLaplaceEvent):
         return Fraction(2)
-    return event.sensitivity if isinstance(event, ExponentialEvent) else event.l1_sensitivity
+    whole = isinstance(event, ExponentialEvent | KNormEvent)
+    return event.sensitivity if whole else event.l1_sensitivity
 
 
 def moved(release: Release, difference: np.ndarray) -> np.ndarray:
@@ -79,6 +86,9 @@ def moved(release: Release, difference: np.ndarray) -> np.ndarray:
     event = release.mechanism.event
     if isinstance(event, GaussianEvent):
         return (difference**2).sum(axis=-1)
+    if isinstance(event, KNormEvent):
+        lengths = lattice_norm(event.norm, difference.reshape(-1, event.dimension))
+        return lengths.reshape(difference.shape[:-1])
     if not isinstance(event, ExponentialEvent | TableEvent):
         return np.abs(difference).sum(axis=-1)
     return np.abs(difference).max(axis=-1)
@@ -141,6 +151,19 @@ def test_the_noise_has_the_stated_scale_and_neither_two_thirds_nor_three_halves_
         width = release.mechanism.half_width(level)
         assert np.mean(np.abs(noise) <= width) > level - 0.01
         assert np.mean(np.abs(noise) <= width - 1) < level + 0.01
+
+
+@norm_case
+def test_the_length_of_k_norm_noise_has_the_stated_scale_and_not_another(case: Case):
+    release, event = case.release, case.release.mechanism.event
+    tally = tally_of(release.domain, case.near)
+    noise = repeated_draws(release, tally, 4000, SeededSource(13)) - opened(release, tally)
+    lengths = lattice_norm(event.norm, noise.astype(np.int64)) / float(event.scale)
+    law = stats.gamma(event.dimension)
+    assert stats.kstest(lengths, law.cdf).pvalue > 1e-4
+    for stretch in (2 / 3, 3 / 2):
+        assert stats.kstest(lengths / stretch, law.cdf).pvalue < 1e-9
+    assert np.std(noise) == pytest.approx(release.mechanism.stddev, rel=0.03)
 
 
 @choosing_case

@@ -22,13 +22,13 @@ def test_the_shares_add_up_to_the_requested_budget_exactly(plan_path):
     plan = load_plan(plan_path)
     shares = [release.share for release in plan.built.values()]
     assert total(shares) == Budget.of("4", "1e-6")
-    assert plan.built["pairs"].share.alpha == Fraction(4) * Fraction(3, 10)
+    assert plan.built["pairs"].share.alpha == Fraction(4) * Fraction(3, 12)
 
 
 def test_only_mechanisms_that_spend_beta_get_a_share_of_it(plan_path):
     plan = load_plan(plan_path)
     with_beta = {name for name, release in plan.built.items() if release.share.beta}
-    assert with_beta == {"pairs", "ages", "rich"}
+    assert with_beta == {"pairs", "ages", "rich", "rarer"}
 
 
 @pytest.mark.parametrize(
@@ -97,6 +97,7 @@ def test_only_mechanisms_that_spend_beta_get_a_share_of_it(plan_path):
             "minimax-table",
             "releases[7]: prior: a worst case has none",
         ),
+        (("releases", 9, "bandwidth"), 0.02, "releases[9]: bandwidth: asks for 48 coefficients"),
         (("releases", 1, "name"), "people", "releases[1].name: 'people' stands twice"),
         (("releases", 1, "name"), "../people", "releases[1].name"),
         (("synthesis", 0, "from"), "nobody", "synthesis[0].from: the plan has no release"),

@@ -1,0 +1,108 @@
+"""Histograms of occupied cells: the exact loss on small tables, and 2^60 cells."""
+
+import math
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+
+from dpcore.accounting import affordable, stability_threshold
+from dpcore.budget import Budget
+from dpcore.domain import Categories, Domain, Grid
+from dpcore.events import StabilityEvent
+from dpcore.mechanisms import StabilityLaplace
+from dpcore.privacy_line import perturb
+from dpcore.releases.histogram import Histogram
+from dpcore.sampling.source import SeededSource
+from tests.dpcore.contract import tally_of
+
+WIDE = Domain((Grid("x", 0.0, 1.0, 2**30), Grid("y", 0.0, 1.0, 2**30)))
+
+
+def law(count: int, scale: float, threshold: int, reach: int = 80) -> np.ndarray:
+    """Chances that a cell is absent, then that it shows threshold + 1, + 2, ...; by definition."""
+    if count == 0:
+        return np.r_[1.0, np.zeros(reach)]
+    a = math.exp(-1 / scale)
+    shown = threshold + 1 + np.arange(reach)
+    chances = (1 - a) / (1 + a) * a ** np.abs(shown - count)
+    return np.r_[1 - chances.sum(), chances]
+
+
+def least_beta(near: tuple[int, ...], far: tuple[int, ...], mechanism: StabilityLaplace) -> float:
+    """Of two tables of counts, at the alpha that the scale pays for: cells are independent."""
+    joint = []
+    for counts in (near, far):
+        p = np.ones(1)
+        for count in counts:
+            p = np.outer(p, law(count, float(mechanism.scale), mechanism.threshold)).ravel()
+        joint.append(p)
+    alpha = float(mechanism.l1_sensitivity / mechanism.scale)
+    return float(np.maximum(joint[0] - math.exp(alpha) * joint[1], 0).sum())
+
+
+@pytest.mark.parametrize("budget", [("1", "0.01"), ("2", "0.1"), ("4", "0.001")])
+def test_no_record_that_moves_costs_more_than_beta_and_some_cost_it_all(budget):
+    share = Budget.of(*budget)
+    mechanism = StabilityLaplace.within(share, 2, Fraction(2))
+    tables = list(product(range(6), repeat=2))
+    worst = max(
+        least_beta(near, far, mechanism)
+        for near, far in product(tables, repeat=2)
+        if sum(near) == sum(far) and abs(near[0] - far[0]) == 1
+    )
+    beta = float(share.beta)
+    a = math.exp(-1 / float(mechanism.scale))
+    assert worst <= beta * (1 + 1e-9)
+    assert worst == pytest.approx(a**mechanism.threshold / (1 + a), rel=1e-6)
+    assert worst > beta * a * 0.999  # one less in the threshold would be too much
+
+
+def test_the_threshold_is_that_of_the_continuous_law_but_for_rounding():
+    for alpha, beta in (("1", "1e-6"), ("0.1", "1e-9"), ("0.5", "0.01")):
+        scale = 2 / Fraction(alpha)
+        continuous = 1 + float(scale) * math.log(1 / (2 * float(Fraction(beta))))
+        assert abs(stability_threshold(scale, Fraction(beta)) - continuous) < 2
+
+
+@pytest.mark.parametrize("scale", [Fraction(1, 50), Fraction(2), Fraction(2000, 3)])
+@pytest.mark.parametrize("beta", ["0.9", "0.5", "1e-6", "1e-50"])
+def test_the_threshold_is_affordable_and_the_one_below_is_not(scale: Fraction, beta: str):
+    share = Budget(2 / scale, Fraction(beta))
+    threshold = stability_threshold(scale, share.beta)
+    assert affordable(StabilityEvent(Fraction(2), scale, threshold), share)
+    if threshold:
+        assert not affordable(StabilityEvent(Fraction(2), scale, threshold - 1), share)
+    assert not affordable(StabilityEvent(Fraction(2), scale, threshold), Budget(share.alpha))
+    assert not affordable(StabilityEvent(Fraction(1), scale, threshold), share)
+    assert not affordable(StabilityEvent(Fraction(2), scale, -1), Budget(share.alpha, Fraction(1)))
+
+
+def test_two_to_the_sixty_cells_cost_no_more_than_the_occupied_ones():
+    release = Histogram("w", WIDE, 5000, Budget.of("1", "1e-6"), thresholded=True)
+    pure = Histogram("w", WIDE, 5000, Budget.of("1"), thresholded=True)
+    assert release.mechanism.threshold < 0.4 * pure.mechanism.threshold
+    cells = np.repeat([3, 2**59, 2**60 - 1], [1000, 3999, 1])
+    noisy = perturb(
+        release.statistic(tally_of(WIDE, cells)), release.mechanism, release.share, SeededSource(1)
+    )
+    assert noisy.cells.tolist() == [3, 2**59]
+    assert np.abs(noisy.values - [1000, 3999]).max() < 40
+    facts = release.publish(noisy).facts
+    assert facts["threshold"] == release.mechanism.threshold
+    assert not any("hold nobody" in s.quantity for s in release.expected_error())
+
+
+def test_an_empty_cell_is_never_shown_and_without_beta_none_is_drawn_this_way():
+    domain = Domain((Categories("c", tuple(range(50))),))
+    release = Histogram("h", domain, 1, Budget.of("0.01", "0.9"), thresholded=True)
+    exact = release.statistic(tally_of(domain, [7]))
+    shown = {
+        int(cell)
+        for seed in range(40)
+        for cell in perturb(exact, release.mechanism, release.share, SeededSource(seed)).cells
+    }
+    assert shown == {7}
+    with pytest.raises(ValueError, match="needs beta between 0 and 1"):
+        StabilityLaplace.within(Budget.of("1"), 50, Fraction(2))
