@@ -6,6 +6,7 @@
   densities/*.parquet  grids and coefficients
   classifiers/*.parquet
   microdata/*.parquet  synthetic records
+  report.html          all this for people
   SHA256SUMS           digests of all of them
 """
 

@@ -37,6 +37,7 @@ from schemas.synthesis import Synthesis
 from tasks.home import home, ledger_url, locked, private_folder
 from tasks.ledger import ChargeRecord, Ledger, State
 from tasks.parquet import write_table
+from tasks.report import write_report
 from tasks.step import step
 from tasks.verify import read_manifest, verify_files
 
@@ -131,6 +132,7 @@ def publish(
     )
     text = json.dumps(manifest.model_dump(mode="json"), indent=2, ensure_ascii=False)
     (staging / MANIFEST).write_text(text + "\n", encoding="utf-8")
+    write_report(plan, manifest, staging, Ledger(ledger_url()).history(plan.dataset))
     files = sorted(path for path in staging.rglob("*") if path.is_file())
     lines = [f"{_sha256(path)}  {path.relative_to(staging).as_posix()}\n" for path in files]
     (staging / DIGESTS).write_text("".join(lines), encoding="utf-8")

@@ -1,0 +1,12 @@
+"""``report.html``: what a release holds, how wrong it may be and what it promises, for people.
+
+One file that needs no network and no script.  It is written from the bundle's own tables and
+manifest and the ledger's history, all public; the same bundle gives the same bytes.
+
+    svg -> bars, band, heat -> counts, density, classifier, synthetic -> release -+
+    parts, cells               words, history, audit -----------------------------+-> page
+"""
+
+from tasks.report.page import REPORT, write_report
+
+__all__ = ["REPORT", "write_report"]

@@ -1,0 +1,148 @@
+"""Histograms and margins on the page: bars with intervals, heat maps, and a list of the rest."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from schemas.bundle import TableFile
+from tasks.report.bars import Bar, bars
+from tasks.report.cells import NORMAL_90, Columns, Counts, noisy, read_counts, sides_of
+from tasks.report.heat import Side, heat_map
+from tasks.report.parts import DataTable, Drawn, Figure, Source
+from tasks.report.svg import figure
+
+MOST_FIGURES = 4
+LARGEST_SIDE = 100
+"""A heat map with more cells on a side is not legible."""
+
+LARGEST_CELLS = 15
+INDEPENDENT = ("discrete-laplace", "discrete-gaussian")
+"""Noise that is drawn for each cell on its own, so that variances of a sum add up."""
+
+
+def draw_counts(source: Source) -> Drawn:
+    """A few tables of a release as charts, and all of them as a list."""
+    files = source.record.files
+    shown = choose(files, [_names(source, file) for file in files])
+    figures = [shape for file in shown for shape in _figures(source, file)]
+    absent = source.record.facts.get("absent_cells")
+    notes = [str(absent)] if absent else []
+    if not any(file.rows for file in files):
+        notes.append("No count is published: all were at most the threshold.")
+    if len(files) == 1:
+        return Drawn(figures, notes)
+    listing = DataTable(
+        f"All {len(files)} tables of this release",
+        ("Columns", "Cells", "File"),
+        [(" × ".join(_names(source, f)), f"{f.rows:,}", f.path) for f in files],
+    )
+    if len(shown) < len(files):
+        notes.append(f"{len(shown)} of {len(files)} tables are drawn; a list names all of them.")
+    return Drawn(figures, notes, [listing])
+
+
+def choose(files: list[TableFile], names: list[list[str]]) -> list[TableFile]:
+    """Some tables for the page: in the plan's order, those that show new columns first.
+
+    Public facts alone decide: the columns and sizes of tables.
+    """
+    legible = [i for i, file in enumerate(files) if file.rows <= LARGEST_SIDE**2] or [0]
+    chosen: list[int] = []
+    while len(chosen) < min(MOST_FIGURES, len(legible)):
+        seen = {name for i in chosen for name in names[i]}
+        rest = [i for i in legible if i not in chosen]
+        chosen.append(max(rest, key=lambda i: (len(set(names[i]) - seen), -i)))
+    return [files[i] for i in sorted(chosen)]
+
+
+def _names(source: Source, file: TableFile) -> list[str]:
+    return sides_of(file.columns, source.plan.columns)
+
+
+def _figures(source: Source, file: TableFile) -> list[Figure]:
+    table, columns = source.read(file.path), source.plan.columns
+    if not file.rows:
+        return []
+    if file.rows > LARGEST_SIDE**2:
+        return [largest(table, columns, file.path)]
+    counts = read_counts(table, columns)
+    dense = file.rows == math.prod(counts.shape)
+    if len(counts.names) == 1:
+        return [one_way(counts)]
+    if dense and len(counts.names) == 2 and max(counts.shape) <= LARGEST_SIDE:
+        return [two_way(counts)]
+    if dense and source.record.kind == "histogram" and source.record.mechanism in INDEPENDENT:
+        return [one_way(summed(counts, axis)) for axis in range(len(counts.names))]
+    return [largest(table, columns, file.path)]
+
+
+def one_way(counts: Counts) -> Figure:
+    """One column: a bar and an interval for each cell."""
+    title = f"Records by {counts.names[0]}"
+    says = f"Each bar is a noisy count; its line is the 90% interval, ± {counts.half_width}"
+    return Figure(title, says, bars(_bars(counts), title, says, "records"), count_table(counts))
+
+
+def two_way(counts: Counts) -> Figure:
+    """Two columns: a heat map, hatched where the interval holds zero."""
+    title = f"Records by {counts.names[0]} and {counts.names[1]}"
+    doubtful = counts.grid(counts.lower <= 0)
+    says = (
+        f"Shades as below the map. Each count has a 90% interval of ± {counts.half_width};"
+        f" {doubtful.sum():,} of {doubtful.size:,} cells are hatched: their interval holds zero"
+    )
+    rows, columns = (Side(n, labels) for n, labels in zip(counts.names, counts.sides, strict=True))
+    shades = heat_map(counts.grid(counts.value), rows, columns, title, says, doubtful)
+    return Figure(title, says, shades, count_table(counts))
+
+
+def largest(table: Mapping[str, NDArray[Any]], columns: Columns, path: str) -> Figure:
+    """The largest counts of a table that no chart can hold."""
+    order = np.argsort(-noisy(table), kind="stable")[:LARGEST_CELLS]
+    counts = read_counts({name: values[order] for name, values in table.items()}, columns)
+    title = f"The {len(order):,} largest of {len(noisy(table)):,} counts in {path}"
+    says = (
+        f"Records by {', '.join(counts.names)}, with 90% intervals of ± {counts.half_width};"
+        " the largest of many noisy counts tend to be too large"
+    )
+    rows = [replace(bar, label=f"no. {i}") for i, bar in enumerate(_bars(counts), 1)]
+    plain = count_table(counts)
+    numbered = [(f"no. {i}", *row) for i, row in enumerate(plain.rows, 1)]
+    described = DataTable(plain.caption, ("Bar", *plain.header), numbered)
+    return Figure(title, says, bars(rows, title, says, "records"), described, needed=True)
+
+
+def _bars(counts: Counts) -> list[Bar]:
+    ends = zip(counts.value.tolist(), counts.lower.tolist(), counts.upper.tolist(), strict=True)
+    return [Bar(counts.cell(i), *numbers) for i, numbers in enumerate(ends)]
+
+
+def summed(counts: Counts, axis: int) -> Counts:
+    """A dense table with independent noise, summed to one of its columns; normal intervals."""
+    others = tuple(i for i in range(len(counts.shape)) if i != axis)
+    value = counts.grid(counts.value).sum(axis=others)
+    error = np.sqrt(counts.grid(counts.error**2).sum(axis=others))
+    half = NORMAL_90 * error
+    keys, labels = list(dict.fromkeys(counts.keys[axis])), counts.sides[axis]
+    ends = value - half, value + half
+    return Counts([counts.names[axis]], [keys], [labels], value, *ends, error)
+
+
+def count_table(counts: Counts) -> DataTable:
+    """The numbers of a chart."""
+    return DataTable(
+        f"Records by {', '.join(counts.names)}",
+        (*counts.names, "Noisy count", "90% interval"),
+        [
+            (
+                *(axis[i] for axis in counts.labels),
+                figure(round(float(counts.value[i]), 1)),
+                f"{figure(round(float(counts.lower[i])))} to {figure(round(float(counts.upper[i])))}",
+            )
+            for i in range(len(counts.value))
+        ],
+    )

@@ -1,0 +1,51 @@
+"""Densities on the page: a line in its band, or a map beside the map of its standard error."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tasks.report.band import Curve, band
+from tasks.report.heat import Side, heat_map
+from tasks.report.parts import Drawn, Figure, Source
+from tasks.report.svg import figure
+
+
+def draw_density(source: Source) -> Drawn:
+    """The published grid, by how many columns it has."""
+    names = source.release.domain.names
+    table = source.read(source.record.files[0].path)
+    figures = _one_column(table, names[0]) if len(names) == 1 else _two_columns(table, *names)
+    return Drawn(figures)
+
+
+def _one_column(table: Mapping[str, NDArray[Any]], name: str) -> list[Figure]:
+    half = figure(float(f"{(table['upper_90'] - table['lower_90']).mean() / 2:.3g}"))
+    title = f"Density of {name}"
+    says = (
+        "The line is the noisy estimate; the shaded band holds the density without noise with 90%"
+        f" probability at each point, ± {half} on average"
+    )
+    curve = Curve(table[name], table["estimate"], table["lower_90"], table["upper_90"])
+    return [Figure(title, says, band(curve, title, says, name))]
+
+
+def _two_columns(table: Mapping[str, NDArray[Any]], one: str, other: str) -> list[Figure]:
+    x, y = (np.unique(table[name]) for name in (one, other))
+    sides = Side.of_numbers(other, y[::-1]), Side.of_numbers(one, x)
+
+    def drawn(column: str, title: str, says: str) -> Figure:
+        values = table[column].reshape(len(x), len(y)).T[::-1]
+        return Figure(title, says, heat_map(values, *sides, title, says))
+
+    return [
+        drawn(
+            "density", f"Density of {one} and {other}", "Noisy estimate, shades as below the map"
+        ),
+        drawn(
+            "standard_error",
+            "Its standard error",
+            "From privacy noise, on a scale of its own: compare the numbers below the two maps",
+        ),
+    ]

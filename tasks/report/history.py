@@ -1,0 +1,122 @@
+"""The budget of a dataset over its life, up to one release.
+
+Later grants and charges are left out, so that a release that is published again tells the same.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from markupsafe import Markup
+
+from dpcore.budget import Budget, decimal_text, total
+from tasks.ledger import Action, HistoryRecord
+from tasks.report.parts import DataTable, Figure
+from tasks.report.svg import WIDTH, Scale, horizontal_axis, label, picture, tag, text_width
+
+MOST_BARS = 20
+STATES = {
+    Action.COMMIT: "published or ready to be",
+    Action.RESERVE: "reserved, not drawn",
+    Action.VOID: "void, does not count",
+}
+
+
+@dataclass(frozen=True)
+class Spending:
+    """What one release cost, when it was charged, and what became of the charge."""
+
+    release_id: str
+    at: str
+    budget: Budget
+    state: str
+
+
+@dataclass(frozen=True)
+class History:
+    """Grants and charges of a dataset, in order of time."""
+
+    granted: Budget
+    spendings: Sequence[Spending]
+
+    @property
+    def spent(self) -> Budget:
+        return total(s.budget for s in self.spendings)
+
+
+def history_until(records: Iterable[HistoryRecord], drawn_at: str) -> History:
+    """What the ledger said of a dataset when the last draw of a release was committed."""
+    past = [record for record in records if record.at <= drawn_at]
+    granted = total(record.budget for record in past if record.action is Action.GRANT)
+    charges: dict[tuple[str, str], HistoryRecord] = {}
+    for record in sorted(past, key=lambda r: (r.at, list(Action).index(r.action))):
+        if record.release_id is None or record.release_name is None:
+            continue
+        key = (record.release_id, record.release_name)
+        first = charges.setdefault(key, record)
+        charges[key] = replace(record, at=first.at)
+    return History(granted, _spendings(charges))
+
+
+def _spendings(charges: dict[tuple[str, str], HistoryRecord]) -> list[Spending]:
+    """Charges by release; those of one release that ended differently stay apart."""
+    together: dict[tuple[str, Action], list[HistoryRecord]] = {}
+    for (release_id, _), record in charges.items():
+        together.setdefault((release_id, record.action), []).append(record)
+    spendings = [
+        Spending(
+            release_id,
+            min(record.at for record in records),
+            Budget() if action is Action.VOID else total(r.budget for r in records),
+            STATES[action],
+        )
+        for (release_id, action), records in together.items()
+    ]
+    return sorted(spendings, key=lambda s: (s.at, s.release_id, s.state))
+
+
+def history_figure(history: History) -> Figure:
+    """What each release took of alpha, one after the other, against what was granted."""
+    title = "Budget spent over the life of the dataset"
+    says = (
+        f"Each bar is what one release took; {decimal_text(history.spent.alpha)} of"
+        f" {decimal_text(history.granted.alpha)} alpha are spent"
+    )
+    return Figure(title, says, waterfall(history, title, says), history_table(history))
+
+
+def waterfall(history: History, title: str, description: str) -> Markup:
+    """Bars that begin where the one before ended; the newest where there are many."""
+    shown = history.spendings[-MOST_BARS:]
+    before = total(s.budget for s in history.spendings[: len(history.spendings) - len(shown)])
+    left = min(text_width(s.release_id for s in shown), 0.36 * WIDTH) + 8
+    most = max(float(history.granted.alpha), float(history.spent.alpha), 1e-9)
+    scale, height, top = Scale(0.0, most, left, WIDTH - 20), 22, 8
+    bottom = top + height * len(shown)
+    parts = [horizontal_axis(scale, bottom, top, "alpha (epsilon) spent, of all that was granted")]
+    start = before
+    for i, spending in enumerate(shown):
+        end, y = start + spending.budget, top + i * height
+        x = scale(float(start.alpha))
+        width = max(scale(float(end.alpha)) - x, 1.0)
+        parts.append(label(spending.release_id, left - 6, y + 15, left - 6, text_anchor="end"))
+        parts.append(tag("rect", class_="bar", x=x, y=y + 5, width=width, height=12))
+        start = end
+    x = scale(float(history.granted.alpha))
+    parts.append(tag("line", class_="limit", x1=x, x2=x, y1=top, y2=bottom))
+    return picture(title, description, bottom + 38, *parts)
+
+
+def history_table(history: History) -> DataTable:
+    """Grants and charges as numbers."""
+    rows = [(s.release_id, s.at[:10], *_amounts(s.budget), s.state) for s in history.spendings]
+    rows.append(("spent", "", *_amounts(history.spent), ""))
+    rows.append(("granted", "", *_amounts(history.granted), ""))
+    return DataTable(
+        "Charges of all releases of the dataset, up to this one",
+        ("Release", "Charged", "alpha", "beta", "gamma", "State"),
+        rows,
+    )
+
+
+def _amounts(budget: Budget) -> tuple[str, str, str]:
+    return decimal_text(budget.alpha), decimal_text(budget.beta), decimal_text(budget.gamma)

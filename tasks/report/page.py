@@ -1,0 +1,69 @@
+"""From the parts of a report to one HTML file."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from schemas.bundle import Manifest
+from schemas.plan import Plan
+from tasks.ledger import HistoryRecord
+from tasks.report.audit import audit_figure
+from tasks.report.history import history_figure, history_until
+from tasks.report.release import release_parts, synthetic_parts
+from tasks.report.words import LIMITS, in_plain_words, in_symbols
+
+REPORT = "report.html"
+
+ENVIRONMENT = jinja2.Environment(
+    loader=jinja2.PackageLoader("tasks.report"),
+    autoescape=True,
+    undefined=jinja2.StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+    keep_trailing_newline=True,
+)
+
+
+def write_report(
+    plan: Plan, manifest: Manifest, bundle: Path, history: Iterable[HistoryRecord]
+) -> None:
+    """Write the report of a bundle into it, from its tables, its manifest and the ledger's history."""
+    page = report_page(plan, manifest, bundle, history)
+    (bundle / REPORT).write_text(page, encoding="utf-8", newline="\n")
+
+
+def report_page(
+    plan: Plan, manifest: Manifest, bundle: Path, history: Iterable[HistoryRecord]
+) -> str:
+    """The report as HTML."""
+    return render(
+        "report.html",
+        manifest=manifest,
+        publication=plan.publication,
+        rows=plan.rows,
+        citation=cite(plan, manifest),
+        words=in_plain_words(plan, manifest.guarantee),
+        symbols=in_symbols(plan, manifest.guarantee),
+        releases=release_parts(plan, manifest, bundle),
+        synthetic=synthetic_parts(plan, manifest, bundle),
+        budget=history_figure(history_until(history, manifest.drawn_at)),
+        audit=audit_figure(manifest.audit),
+        limits=LIMITS,
+    )
+
+
+def render(template: str, **values: Any) -> str:
+    """A page from a template; everything that is not markup of ours is escaped."""
+    return ENVIRONMENT.get_template(template).render(**values)
+
+
+def cite(plan: Plan, manifest: Manifest) -> str:
+    """How to cite the release."""
+    publisher = plan.publication.publisher.strip()
+    return (
+        f"{publisher + ' ' if publisher else ''}({manifest.drawn_at[:4]}). {manifest.title}"
+        f" [differentially private data set {manifest.dataset}, release {manifest.release_id},"
+        f" {manifest.guarantee.statement.partition(' with ')[2].partition(' (')[0]}]."
+    )

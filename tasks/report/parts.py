@@ -1,0 +1,84 @@
+"""What a report is made of, before it becomes a page."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+from markupsafe import Markup
+from numpy.typing import NDArray
+
+from dpcore.releases.base import Release
+from schemas.bundle import ReleaseRecord
+from schemas.plan import Plan
+
+MOST_ROWS = 60
+"""Rows of a table that the page shows; the others are in the Parquet file."""
+
+
+@dataclass(frozen=True)
+class DataTable:
+    """A table for reading: the first cell of a row is its heading."""
+
+    caption: str
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+    @property
+    def shown(self) -> Sequence[Sequence[str]]:
+        return self.rows[:MOST_ROWS]
+
+    @property
+    def hidden(self) -> int:
+        """How many rows the page leaves out."""
+        return len(self.rows) - len(self.shown)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A chart with its title, a sentence on how to read it, and its numbers as a table.
+
+    ``needed``: the chart cannot be read without the table.
+    """
+
+    title: str
+    says: str
+    picture: Markup
+    table: DataTable | None = None
+    needed: bool = False
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """What is shown of one release or synthetic table, beside what all have in common."""
+
+    figures: Sequence[Figure] = ()
+    notes: Sequence[str] = ()
+    tables: Sequence[DataTable] = ()
+
+
+@dataclass(frozen=True)
+class Source:
+    """One release of a bundle, for those who draw it: public things alone."""
+
+    plan: Plan
+    record: ReleaseRecord
+    bundle: Path
+
+    @property
+    def release(self) -> Release:
+        return self.plan.built[self.record.name]
+
+    def read(self, path: str) -> Mapping[str, NDArray[Any]]:
+        """The columns of one of its tables."""
+        return read_columns(self.bundle / path)
+
+
+def read_columns(path: Path) -> Mapping[str, NDArray[Any]]:
+    """The columns of a Parquet file, each as an array; nulls are None, and NaN among numbers."""
+    table = pq.read_table(path)
+    return {
+        name: np.asarray(table[name].to_numpy(zero_copy_only=False)) for name in table.column_names
+    }

@@ -1,0 +1,148 @@
+"""Synthetic tables on the page: how their columns compare with the noisy counts behind them."""
+
+import math
+from collections.abc import Hashable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpcore.post.consistency import consistent_variance
+from dpcore.post.margins import Margin
+from dpcore.releases.histogram import Histogram
+from dpcore.releases.margins import Margins
+from schemas.bundle import SynthesisRecord
+from tasks.report.bars import Bar, bars
+from tasks.report.cells import Counts, read_counts
+from tasks.report.counts import INDEPENDENT, LARGEST_SIDE, summed
+from tasks.report.parts import DataTable, Drawn, Figure, Source, read_columns
+from tasks.report.svg import figure
+
+MOST_FIGURES = 4
+
+
+def draw_synthetic(record: SynthesisRecord, source: Source) -> Drawn:
+    """Synthetic counts of each column against the noisy ones of the release behind them."""
+    records = read_columns(source.bundle / record.file.path)
+    scale = source.plan.rows / max(record.file.rows, 1)
+    compared = [
+        (noisy, scale * count_records(records[noisy.names[0]], noisy.keys[0]))
+        for noisy in noisy_columns(source)
+    ]
+    tree = next(table.tree for table in source.plan.synthesis if table.name == record.name)
+    notes = [support(source, tree)]
+    if record.file.rows != source.plan.rows:
+        notes.append(
+            f"Synthetic counts are multiplied by {figure(scale)}, so that they compare with those"
+            f" of {source.plan.rows:,} records."
+        )
+    if record.refined_by:
+        refined = ", ".join(f"{c} (from {r})" for c, r in record.refined_by.items())
+        notes.append(f"Inside the bins, values follow a private density: {refined}.")
+    if not compared:
+        return Drawn((), notes)
+    differences = DataTable(
+        "How far the synthetic counts are from the noisy ones, by column",
+        ("Column", "Largest difference", "90% interval of a noisy count"),
+        [
+            (n.names[0], figure(round(float(np.abs(c - n.value).max()), 1)), f"± {n.half_width}")
+            for n, c in compared
+        ],
+    )
+    return Drawn([_comparison(*pair) for pair in compared[:MOST_FIGURES]], notes, [differences])
+
+
+def support(source: Source, tree: object) -> str:
+    """Which relations a release supports, and which are assumptions."""
+    release = source.release
+    beyond = "is an assumption of the fit and not a finding."
+    if tree is not None:
+        return (
+            "The records follow a tree of private pair tables, in which each column depends on one"
+            f" other. Whatever else relates two columns {beyond}"
+        )
+    if isinstance(release, Margins):
+        widest = max(len(attrs) for attrs in release.sets)
+        return (
+            f"The records are fitted to {len(release.sets)} private tables of at most {widest}"
+            " columns. What these tables do not show, such as relations among more columns at"
+            f" once, {beyond}"
+        )
+    return (
+        f"The records follow the release {source.record.name}: relations among its columns are as"
+        " well supported as its numbers."
+    )
+
+
+def noisy_columns(source: Source) -> Iterator[Counts]:
+    """The noisy counts of single columns that a release implies, with their exact errors."""
+    release, record = source.release, source.record
+    if isinstance(release, Margins):
+        for axis in range(len(release.domain.axes)):
+            table = min(
+                (i for i, attrs in enumerate(release.sets) if axis in attrs),
+                key=lambda i: release.domains[i].size,
+            )
+            counts = read_counts(source.read(record.files[table].path), source.plan.columns)
+            if release.domain.shape[axis] <= LARGEST_SIDE:
+                yield _implied(release, axis, summed(counts, release.sets[table].index(axis)))
+    elif isinstance(release, Histogram) and record.mechanism in INDEPENDENT:
+        counts = read_counts(source.read(record.files[0].path), source.plan.columns)
+        for axis, size in enumerate(counts.shape):
+            if size <= LARGEST_SIDE:
+                yield summed(counts, axis)
+
+
+def _implied(release: Margins, axis: int, counts: Counts) -> Counts:
+    """The counts with the standard error that they have after all tables were made to agree."""
+    variance = release.mechanism.stddev**2
+    empty = [
+        Margin(attrs, np.zeros(domain.shape), variance)
+        for attrs, domain in zip(release.sets, release.domains, strict=True)
+    ]
+    error = math.sqrt(consistent_variance(release.domain.shape, empty, (axis,)))
+    return counts.with_error(error)
+
+
+def count_records(values: NDArray[Any], keys: Any) -> NDArray[np.float64]:
+    """How many records have each key: a value, an interval (from, to), or None for null."""
+    missing = np.asarray([v is None or v != v for v in values.tolist()], dtype=bool)
+    present = values[~missing]
+    return np.asarray([_count(present, missing, key, keys) for key in keys], dtype=np.float64)
+
+
+def _count(present: NDArray[Any], missing: NDArray[np.bool_], key: Hashable, keys: Any) -> int:
+    if key is None:
+        return int(missing.sum())
+    if not isinstance(key, tuple):
+        return int((present == key).sum())
+    low, high = key
+    if isinstance(low, int):
+        return int(((present >= low) & (present <= high)).sum())
+    last = high == max(k[1] for k in keys if k is not None)
+    return int(((present >= low) & ((present <= high) if last else (present < high))).sum())
+
+
+def _comparison(noisy: Counts, counted: NDArray[np.float64]) -> Figure:
+    numbers = (noisy.value, noisy.lower, noisy.upper, counted)
+    rows = [
+        Bar(noisy.sides[0][i], *(float(values[i]) for values in numbers))
+        for i in range(len(counted))
+    ]
+    name = noisy.names[0]
+    title = f"Synthetic records by {name}"
+    says = f"Bars: synthetic records; dots and lines: noisy counts ± {noisy.half_width} (90%)"
+    table = DataTable(
+        f"Synthetic and noisy counts by {name}",
+        (name, "Synthetic", "Noisy", "90% interval"),
+        [
+            (
+                row.label,
+                figure(round(row.other or 0.0)),
+                figure(round(row.value)),
+                f"{figure(round(row.lower))} to {figure(round(row.upper))}",
+            )
+            for row in rows
+        ],
+    )
+    return Figure(title, says, bars(rows, title, says, "records"), table)

@@ -1,0 +1,100 @@
+"""The privacy of a release in plain words, and its limits.
+
+For any test between two tables that differ in one record, differential privacy bounds both errors:
+    1 - false negatives <= e^alpha false positives + beta, and the other way round,
+so that somebody who guesses between two equally likely records is right with probability at most
+(e^alpha + beta) / (1 + e^alpha) (Kairouz, Oh and Viswanath 2015, section 3).
+"""
+
+import math
+from collections.abc import Sequence
+
+from dpcore.budget import decimal_text
+from schemas.bundle import Guarantee
+from schemas.plan import Plan
+from tasks.report.parts import DataTable
+
+UNITS = {"row": "one record (a row of the survey table)"}
+NEIGHBOURS = {
+    "replace-one": "two tables of the same number of records that differ in one of them",
+}
+
+
+def best_guess(guarantee: Guarantee) -> float:
+    """How often somebody who knows all other records can guess which of two the last one is."""
+    alpha, beta = float(guarantee.alpha), float(guarantee.beta)
+    return 1 - (1 - beta) / (1 + math.exp(min(alpha, 700.0)))
+
+
+def in_plain_words(plan: Plan, guarantee: Guarantee) -> Sequence[str]:
+    """What the promise means for the people in the survey."""
+    guess, alpha = best_guess(guarantee), float(guarantee.alpha)
+    words = [
+        "Random noise of a known size was added to everything that was computed from the survey"
+        " before it left the agency. The noise hides what any one record contributed: had a record"
+        " been replaced by an entirely different one, the same numbers could have come out, and"
+        " nearly as often.",
+        "How much is hidden: suppose somebody knows all other records, and that the last one is"
+        " one of two, each as likely as the other. Guessing blindly they are right 50% of the"
+        f" time. With everything published here, however they use it, they are right"
+        f" {_percent(guess)} of the time at most."
+        + (" This is a bound on the worst case, and no small one." if alpha > 3 else ""),
+        "The promise holds whatever else is or becomes known, and whatever is computed from the"
+        " published files. It is about what taking part adds: facts that hold of people in general"
+        " may be learnt, also about those who did not answer.",
+    ]
+    if guarantee.gamma:
+        words.append(
+            "Part of this release keeps a weaker promise, random differential privacy: it protects"
+            " people as they are drawn from the population, and may fail for an unusual group of"
+            f" people with probability {decimal_text(guarantee.gamma)} (gamma) at most. Somebody"
+            " whose answers are very unusual is protected less."
+        )
+    return words
+
+
+def _percent(share: float) -> str:
+    """Rounded up: it is said of a bound."""
+    return f"{math.ceil(share * 1000 - 1e-6) / 10:g}%"
+
+
+def in_symbols(plan: Plan, guarantee: Guarantee) -> DataTable:
+    """The promise as the field writes it."""
+    gamma = (
+        "0: the promise holds for every table, not only for likely ones"
+        if not guarantee.gamma
+        else f"{decimal_text(guarantee.gamma)}: probability, over the draw of people from the"
+        " population, that the promise fails (random differential privacy)"
+    )
+    return DataTable(
+        "The guarantee in symbols",
+        ("Symbol", "Value"),
+        [
+            ("privacy unit", UNITS.get(guarantee.privacy_unit, guarantee.privacy_unit)),
+            (
+                "neighbouring tables D, D′",
+                f"{guarantee.neighbours}: {NEIGHBOURS.get(guarantee.neighbours, '')}",
+            ),
+            ("n", f"{plan.rows:,} records, public"),
+            ("α (alpha), also ε (epsilon)", decimal_text(guarantee.alpha)),
+            ("β (beta), also δ (delta)", decimal_text(guarantee.beta)),
+            ("γ (gamma)", gamma),
+            (
+                "promise",
+                "P[M(D) ∈ S] ≤ exp(α) P[M(D′) ∈ S] + β for all D, D′ and sets S of results",
+            ),
+        ],
+    )
+
+
+LIMITS = (
+    "Error bars, bands and intervals are about privacy noise. They say nothing of sampling,"
+    " non-response, wrong answers or, for densities, smoothing.",
+    "Counts are of records in the survey, not estimates for a population, unless the description"
+    " says otherwise.",
+    "A 90% interval misses the number without noise one time in ten. Among many intervals some do.",
+    "Synthetic records are drawn from noisy statistics. None of them is a person, and a relation"
+    " that no released table shows may be missing or made up.",
+    "The privacy unit is one record. Somebody with several records is protected less.",
+    "The number of records is public, as are the categories, bounds and bins of the plan.",
+)

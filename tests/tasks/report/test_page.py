@@ -1,0 +1,177 @@
+"""The report of a bundle: sound, self-contained, and the same every time."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpcore.budget import Budget
+from schemas.plan import Plan, load_plan
+from tasks.home import ledger_url
+from tasks.ledger import Ledger
+from tasks.report.page import REPORT, report_page
+from tasks.verify import read_manifest, verify_files
+from tests.conftest import ROOT, write_plan
+from tests.tasks.made_up import publish_made_up
+from tests.tasks.report.pages import Node, require_sound
+
+PLANS = sorted((ROOT / "deployments" / "plans").glob("*.yaml"))
+
+HOSTILE = [
+    "</script><script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    "\"' onload='alert(1)' x=\"",
+    "{{ 7 * 7 }} {% raw %}",
+    "\u202eabc\u202c \u05e9\u05dc\u05d5\u05dd",
+    "&lt;b&gt; ]]> <!-- -->",
+    "very long " * 40,
+    "表" * 60,
+]
+
+
+@pytest.fixture
+def plan(plan_path: Path) -> Plan:
+    return load_plan(plan_path)
+
+
+@pytest.fixture
+def bundle(plan: Plan, tmp_path: Path) -> Path:
+    return publish_made_up(plan, "r1", tmp_path / "out")
+
+
+def page_of(bundle: Path) -> Node:
+    return require_sound((bundle / REPORT).read_text(encoding="utf-8"), bundle)
+
+
+def words_of(bundle: Path) -> str:
+    return " ".join(page_of(bundle).words.split())
+
+
+def made_again(plan: Plan, bundle: Path) -> str:
+    history = Ledger(ledger_url()).history(plan.dataset)
+    return report_page(plan, read_manifest(bundle), bundle, history)
+
+
+@pytest.mark.parametrize("path", PLANS, ids=lambda path: path.stem)
+def test_every_worked_plan_has_a_sound_report(path, tmp_path):
+    plan = load_plan(path, {"source": "nowhere.parquet"})
+    bundle = publish_made_up(plan, "r1", tmp_path)
+    words = words_of(bundle)
+    assert plan.publication.title in words
+    for name in [*plan.built, *(table.name for table in plan.synthesis)]:
+        assert name in words
+    assert (bundle / REPORT).stat().st_size < 1_000_000
+    assert made_again(plan, bundle) == (bundle / REPORT).read_text(encoding="utf-8")
+
+
+def test_the_report_is_a_file_of_the_bundle_like_any_other(bundle):
+    assert REPORT in (bundle / "SHA256SUMS").read_text()
+    verify_files(bundle, read_manifest(bundle))
+
+
+def test_a_page_without_script_that_may_load_nothing(bundle):
+    page = page_of(bundle)
+    assert not list(page.all("script", "iframe", "object", "img"))
+    policies = [
+        node.attributes["content"]
+        for node in page.all("meta")
+        if node.attributes.get("http-equiv") == "Content-Security-Policy"
+    ]
+    assert policies == ["default-src 'none'; style-src 'unsafe-inline'; img-src data:"]
+
+
+def test_it_says_what_is_promised_in_words_and_in_symbols(bundle):
+    words = words_of(bundle)
+    assert "they are right 98.3% of the time at most" in words  # e^4 / (1 + e^4), rounded up
+    assert read_manifest(bundle).guarantee.statement in words
+    for symbol in ("alpha", "beta", "gamma", "epsilon", "delta", "replace-one"):
+        assert symbol in words
+    assert "random differential privacy" not in words
+
+
+def test_every_kind_of_release_is_drawn_with_its_uncertainty(bundle):
+    parts = {
+        node.attributes["aria-labelledby"]: node
+        for node in page_of(bundle).all("section")
+        if node.attributes.get("aria-labelledby", "").startswith(("release-", "synthetic-"))
+    }
+    drawn = {
+        name.partition("-")[2]: {n.attributes.get("class", "") for n in part.all()}
+        for name, part in parts.items()
+    }
+    assert "whisker" in drawn["people"]
+    assert "whisker" in drawn["rare"]
+    assert "hatched" in drawn["pairs"]
+    assert "band" in drawn["wealth"]
+    assert "shade7" in drawn["ages"]
+    assert "band" in drawn["rich"]
+    assert {"other", "dot", "whisker"} <= {
+        c for d in ("everybody",) for k in drawn[d] for c in k.split()
+    }
+    assert "standard error" in parts["release-ages"].words
+
+
+def test_the_numbers_of_a_chart_are_those_of_the_published_table(bundle):
+    captions = {next(t.all("caption")).words: t for t in page_of(bundle).all("table")}
+    shown = next(t for caption, t in captions.items() if caption == "Records by sex, region")
+    rows = [[cell.words for cell in row.all("th", "td")] for row in shown.all("tr")][1:]
+    table = pd.read_parquet(bundle / "tables" / "pairs.sex.region.parquet")
+    assert [row[0] for row in rows] == table["sex"].tolist()
+    assert [row[1] for row in rows] == table["region"].fillna("null").tolist()
+    published = table["estimate"].to_numpy()
+    assert np.allclose([float(row[2].replace(",", "")) for row in rows], published, atol=0.5)
+
+
+def test_a_later_charge_does_not_change_an_earlier_report(bundle, plan):
+    before = (bundle / REPORT).read_text(encoding="utf-8")
+    Ledger(ledger_url()).grant("survey", Budget.of("5"), who="board", why="more")
+    other = publish_made_up(plan, "r2", bundle.parent.parent)
+    assert made_again(plan, bundle) == before
+    assert "8 of 15 alpha are spent" in words_of(other)
+    assert "4 of 10 alpha are spent" in words_of(bundle)
+
+
+def test_nobody_s_name_stands_in_the_history(bundle, plan):
+    Ledger(ledger_url()).grant("survey", Budget.of("5"), who="Jane Doe", why="a whim")
+    words = words_of(publish_made_up(plan, "r2", bundle.parent.parent))
+    assert "Jane" not in words
+    assert "whim" not in words
+
+
+def test_a_kind_that_nobody_has_drawn_shows_its_error_statements(bundle, plan):
+    manifest = read_manifest(bundle)
+    strange = manifest.releases[0].model_copy(update={"kind": "quantiles"})
+    changed = manifest.model_copy(update={"releases": [strange], "synthesis": []})
+    page = require_sound(report_page(plan, changed, bundle, []), bundle)
+    assert "standard error of a count" in page.words
+    assert "tables/people.parquet" in page.words
+    assert not [n for n in page.all("section") for _ in n.all("svg")]
+
+
+def test_gamma_is_explained_where_it_is_spent(bundle, plan):
+    manifest = read_manifest(bundle)
+    guarantee = manifest.guarantee.model_copy(update={"gamma": Budget.of(gamma="0.05").gamma})
+    page = report_page(plan, manifest.model_copy(update={"guarantee": guarantee}), bundle, [])
+    assert "random differential privacy" in page
+    assert "0.05" in page
+
+
+def test_hostile_texts_are_shown_and_not_obeyed(plan_document, plan_path, tmp_path):
+    plan_document["columns"]["sex"]["categories"] = HOSTILE
+    plan_document["columns"]["region"]["labels"] = {"north": HOSTILE[0], "south": HOSTILE[1]}
+    texts = ("title", "description", "publisher", "contact", "licence", "citation")
+    plan_document["publication"] = dict.fromkeys(texts, HOSTILE[0])
+    plan = load_plan(write_plan(plan_path.parent, plan_document))
+    bundle = publish_made_up(plan, "r1", tmp_path / "out")
+    page = page_of(bundle)
+    assert not list(page.all("script", "img", "b", "raw"))
+    assert not [n for n in page.all() for key in n.attributes if key.startswith("on")]
+    for text in HOSTILE[:6]:
+        assert text in page.words
+    html = (bundle / REPORT).read_text(encoding="utf-8")
+    assert "49 " not in re.sub(r"\s", " ", next(page.all("title")).words)
+    assert not re.search(r"<(script|img)", html)
+    for element in page.all("text"):
+        assert len(next(iter(element.text.splitlines()), "")) < 80
