@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 WIDTH = 380
-CHARACTER = 6.2
+CHARACTER = 6.8
 """Mean width of a character at the size of chart labels (11 units)."""
 
 
@@ -54,7 +54,7 @@ def clip(text: str, room: float) -> str:
     """The text, or as much of it as has room, with an ellipsis.
 
     >>> clip("a very long name", 60)
-    'a very l…'
+    'a very…'
     """
     widths = [CHARACTER * (2 if unicodedata.east_asian_width(c) in "WF" else 1) for c in text]
     if sum(widths) <= room:
