@@ -76,11 +76,14 @@ def read_counts(table: Mapping[str, NDArray[Any]], columns: Columns) -> Counts:
     """The count table in a Parquet file's columns; the plan's columns tell what its sides are."""
     names = sides_of(table, columns)
     keys = [_keys(table, name) for name in names]
-    labels = [
-        [_label(key, columns[name]) for key in side] for name, side in zip(names, keys, strict=True)
-    ]
+    labels = [read_labels(table, name, columns) for name in names]
     numbers = (noisy(table), table["lower_90"], table["upper_90"], table["standard_error"])
     return Counts(names, keys, labels, *(np.asarray(v, dtype=np.float64) for v in numbers))
+
+
+def read_labels(table: Mapping[str, NDArray[Any]], name: str, columns: Columns) -> list[str]:
+    """The label of each row of a table on one side."""
+    return [_label(key, columns[name]) for key in _keys(table, name)]
 
 
 def noisy(table: Mapping[str, NDArray[Any]]) -> NDArray[Any]:

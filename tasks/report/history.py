@@ -88,7 +88,8 @@ def waterfall(history: History, title: str, description: str) -> Markup:
     """Bars that begin where the one before ended; the newest where there are many."""
     shown = history.spendings[-MOST_BARS:]
     before = total(s.budget for s in history.spendings[: len(history.spendings) - len(shown)])
-    left = min(text_width(s.release_id for s in shown), 0.36 * WIDTH) + 8
+    names = [f"{spending.at[:10]} {spending.release_id}" for spending in shown]
+    left = min(text_width(names), 0.42 * WIDTH) + 8
     most = max(float(history.granted.alpha), float(history.spent.alpha), 1e-9)
     scale, height, top = Scale(0.0, most, left, WIDTH - 20), 22, 8
     bottom = top + height * len(shown)
@@ -98,7 +99,7 @@ def waterfall(history: History, title: str, description: str) -> Markup:
         end, y = start + spending.budget, top + i * height
         x = scale(float(start.alpha))
         width = max(scale(float(end.alpha)) - x, 1.0)
-        parts.append(label(spending.release_id, left - 6, y + 15, left - 6, text_anchor="end"))
+        parts.append(label(names[i], left - 6, y + 15, left - 6, text_anchor="end"))
         parts.append(tag("rect", class_="bar", x=x, y=y + 5, width=width, height=12))
         start = end
     x = scale(float(history.granted.alpha))

@@ -110,6 +110,8 @@ def test_every_kind_of_release_is_drawn_with_its_uncertainty(bundle):
     assert {"other", "dot", "whisker"} <= {
         c for d in ("everybody",) for k in drawn[d] for c in k.split()
     }
+    assert "whisker" in drawn["age-quartiles"]
+    assert "whisker" in drawn["grown-up"]
     assert "standard error" in parts["release-ages"].words
 
 
@@ -142,7 +144,7 @@ def test_nobody_s_name_stands_in_the_history(bundle, plan):
 
 def test_a_kind_that_nobody_has_drawn_shows_its_error_statements(bundle, plan):
     manifest = read_manifest(bundle)
-    strange = manifest.releases[0].model_copy(update={"kind": "quantiles"})
+    strange = manifest.releases[0].model_copy(update={"kind": "unheard-of"})
     changed = manifest.model_copy(update={"releases": [strange], "synthesis": []})
     page = require_sound(report_page(plan, changed, bundle, []), bundle)
     assert "standard error of a count" in page.words

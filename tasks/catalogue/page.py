@@ -1,0 +1,161 @@
+"""What the catalogue says of each dataset and release, for people and for programs."""
+
+import hashlib
+import os
+from base64 import b64encode
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from markupsafe import Markup
+
+from dpcore.budget import Budget, decimal_text
+from schemas.bundle import Manifest
+from tasks.catalogue.bundles import Bundle, Damaged, Dataset
+from tasks.report.history import History, Spending, waterfall
+from tasks.report.page import REPORT, render
+from tasks.report.parts import Figure
+
+
+@dataclass(frozen=True)
+class File:
+    """A file to download: its place in the bundle, its address from the site, its size."""
+
+    path: str
+    address: str
+    size: str
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One release in the catalogue."""
+
+    manifest: Manifest
+    report: str | None
+    amounts: Sequence[str]
+    files: Sequence[File]
+
+
+@dataclass(frozen=True)
+class Listing:
+    """One dataset in the catalogue; ``words`` are what a search looks at."""
+
+    dataset: Dataset
+    entries: Sequence[Entry]
+    timeline: Figure
+    words: str
+
+    @property
+    def latest(self) -> Entry:
+        return self.entries[0]
+
+
+def catalogue_page(datasets: Sequence[Dataset], damaged: Sequence[Damaged], site: Path) -> str:
+    """The catalogue as HTML, for the folder ``site``."""
+    script = files("tasks.report").joinpath("templates/search.js").read_text(encoding="utf-8")
+    digest = b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    releases = sum(len(dataset.bundles) for dataset in datasets)
+    return render(
+        "catalogue.html",
+        counted=f"{_counted(len(datasets), 'dataset')}, {_counted(releases, 'release')}",
+        listings=[_listing(dataset, site) for dataset in datasets],
+        damaged=damaged,
+        script=Markup(script),
+        script_digest=digest,
+    )
+
+
+def catalogue_json(datasets: Sequence[Dataset], site: Path) -> dict[str, Any]:
+    """The catalogue for programs: addresses are relative to the site."""
+    return {
+        "format": 1,
+        "datasets": {
+            dataset.name: {
+                "title": dataset.latest.manifest.title,
+                "latest": dataset.latest.manifest.release_id,
+                "releases": {
+                    bundle.manifest.release_id: {
+                        "address": _address(bundle.path, site),
+                        "drawn_at": bundle.manifest.drawn_at,
+                        **_spent(bundle.manifest).as_strings(),
+                        "files": [file.path for file in _files(bundle, site)],
+                    }
+                    for bundle in dataset.bundles
+                },
+            }
+            for dataset in datasets
+        },
+    }
+
+
+def _listing(dataset: Dataset, site: Path) -> Listing:
+    entries = [_entry(bundle, site) for bundle in dataset.bundles]
+    words = [
+        text
+        for bundle in dataset.bundles
+        for manifest in (bundle.manifest,)
+        for text in (
+            manifest.dataset,
+            manifest.release_id,
+            manifest.title,
+            manifest.plan["publication"]["description"],
+            *manifest.plan["columns"],
+            *(f"{record.kind} {record.name} {record.title}" for record in manifest.releases),
+        )
+    ]
+    return Listing(dataset, entries, _timeline(dataset), " ".join(dict.fromkeys(words)).lower())
+
+
+def _entry(bundle: Bundle, site: Path) -> Entry:
+    spent = _spent(bundle.manifest)
+    listed = _files(bundle, site)
+    report = next((file.address for file in listed if file.path == REPORT), None)
+    amounts = [decimal_text(getattr(spent, c)) for c in ("alpha", "beta", "gamma")]
+    return Entry(bundle.manifest, report, amounts, listed)
+
+
+def _timeline(dataset: Dataset) -> Figure:
+    """What each release took of the grant that the newest plan states, the oldest first."""
+    grant = dataset.latest.manifest.plan["budget"]["granted"]
+    granted = Budget.of(grant["alpha"], grant["beta"], grant["gamma"])
+    spendings = [
+        Spending(m.release_id, m.drawn_at, _spent(m), "published")
+        for m in (bundle.manifest for bundle in reversed(dataset.bundles))
+    ]
+    history = History(granted, spendings)
+    title = f"Budget spent by the releases of {dataset.name}"
+    says = (
+        f"{_counted(len(spendings), 'release')} here took {decimal_text(history.spent.alpha)} of"
+        f" {decimal_text(granted.alpha)} alpha; the newest report tells what else was charged"
+    )
+    return Figure(title, says, waterfall(history, title, says))
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _spent(manifest: Manifest) -> Budget:
+    guarantee = manifest.guarantee
+    return Budget(guarantee.alpha, guarantee.beta, guarantee.gamma)
+
+
+def _files(bundle: Bundle, site: Path) -> list[File]:
+    paths = sorted(path for path in bundle.path.rglob("*") if path.is_file())
+    return [
+        File(path.relative_to(bundle.path).as_posix(), _address(path, site), _size(path))
+        for path in paths
+    ]
+
+
+def _address(path: Path, site: Path) -> str:
+    """A relative address: the site and the bundles may move together."""
+    return quote(Path(os.path.relpath(path.resolve(), site.resolve())).as_posix())
+
+
+def _size(path: Path) -> str:
+    size = path.stat().st_size
+    return f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{max(size / 1e3, 0.1):.1f} kB"

@@ -1,0 +1,163 @@
+"""The catalogue: every whole bundle, no damaged one, and nothing that leads out of the site."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from dpcore.errors import BundleError, InputError
+from flows.cli import main
+from schemas.plan import load_plan
+from tasks.catalogue import write_catalogue
+from tasks.report.page import REPORT
+from tests.conftest import write_plan
+from tests.tasks.browser import PHONE, WIDE, require_accessible, require_fit, visit
+from tests.tasks.made_up import publish_made_up
+from tests.tasks.report.pages import require_sound
+
+HOSTILE = "</script><script>alert(1)</script>\"' & \u202eabc"
+
+
+@pytest.fixture
+def published(tmp_path, plan_document):
+    """Two datasets, the first with two releases."""
+    plan = load_plan(write_plan(tmp_path, small(plan_document)))
+    for release_id in ("r1", "r2"):
+        publish_made_up(plan, release_id, tmp_path / "published")
+    other = small(plan_document) | {"dataset": "other", "publication": {"title": HOSTILE}}
+    plan = load_plan(write_plan(tmp_path, other))
+    publish_made_up(plan, "r1", tmp_path / "published")
+    return tmp_path / "published"
+
+
+def small(document: dict) -> dict:
+    """A plan that is published in no time."""
+    releases = [r for r in document["releases"] if r["name"] in ("people", "wealth")]
+    budget = {"granted": {"alpha": "10"}, "requested": {"alpha": "4"}}
+    return document | {"releases": releases, "synthesis": [], "budget": budget}
+
+
+def page_of(site: Path):
+    return require_sound((site / "index.html").read_text(encoding="utf-8"), site)
+
+
+def test_every_release_is_listed_and_the_latest_comes_first(published):
+    assert write_catalogue(published, published) == published / "index.html"
+    page = page_of(published)
+    assert "2 datasets, 3 releases" in page.words
+    assert "8 of 10 alpha" in page.words
+    sections = {n.attributes["aria-labelledby"]: n for n in page.all("section")}
+    survey = sections["dataset-survey"]
+    assert [next(r.all("th")).words for r in survey.all("tr")] == ["Release", "r2", "r1"]
+    latest = next(n for n in survey.all("a") if n.words == "Latest report")
+    assert latest.attributes["href"] == f"survey/r2/{REPORT}"
+    addresses = {n.attributes["href"] for n in survey.all("a")}
+    for path in (published / "survey").rglob("*"):
+        assert path.is_dir() or path.relative_to(published).as_posix() in addresses
+
+
+def test_programs_read_the_same(published):
+    write_catalogue(published, published)
+    record = json.loads((published / "catalogue.json").read_text(encoding="utf-8"))
+    survey = record["datasets"]["survey"]
+    assert survey["latest"] == "r2"
+    assert survey["releases"]["r1"]["alpha"] == "4"
+    for release in survey["releases"].values():
+        for file in release["files"]:
+            assert (published / release["address"] / file).is_file()
+
+
+def test_a_site_elsewhere_leads_to_the_bundles(published, tmp_path):
+    site = tmp_path / "a site"
+    write_catalogue(published, site)
+    page_of(site)
+    record = json.loads((site / "catalogue.json").read_text(encoding="utf-8"))
+    assert record["datasets"]["other"]["releases"]["r1"]["address"] == "../published/other/r1"
+
+
+def test_writing_again_changes_nothing_and_leaves_nothing_behind(published):
+    write_catalogue(published, published)
+    before = {path.name: path.read_bytes() for path in published.glob("*.*")}
+    write_catalogue(published, published)
+    assert {path.name: path.read_bytes() for path in published.glob("*.*")} == before
+    assert sorted(before) == ["catalogue.json", "index.html"]
+
+
+def test_damaged_bundles_are_named_and_left_out(published):
+    (published / "survey" / "r1" / "tables" / "people.parquet").write_bytes(b"")
+    (published / "other" / "r1" / "manifest.json").unlink()
+    shutil.copytree(published / "survey" / "r2", published / "copy" / "r2")
+    with pytest.raises(BundleError, match=r"damaged bundles \(3\): .*other/r1"):
+        write_catalogue(published, published)
+    words = page_of(published).words
+    assert "1 dataset, 1 release." in words
+    assert "r1: tables/people.parquet was changed" in words
+    assert "r1: is not a bundle, it has no manifest.json" in words
+    assert "r2: is the same release as copy/r2" in words
+    assert str(published) not in (published / "index.html").read_text(encoding="utf-8")
+
+
+def test_a_bundle_that_is_being_made_is_not_a_damaged_one(published):
+    staging = published / "survey" / ".r3.staging"
+    shutil.copytree(published / "survey" / "r2", staging)
+    (staging / "SHA256SUMS").unlink()
+    write_catalogue(published, published)
+
+
+def test_a_folder_without_bundles_is_refused(tmp_path):
+    with pytest.raises(InputError, match="no bundles"):
+        write_catalogue(tmp_path, tmp_path / "site")
+    assert not (tmp_path / "site").exists()
+
+
+def test_hostile_titles_are_shown_and_not_obeyed(published):
+    write_catalogue(published, published)
+    page = page_of(published)
+    assert HOSTILE in page.words
+    (script,) = page.all("script")
+    assert "alert" not in script.words
+
+
+def test_the_command_prints_the_page_and_tells_of_damage(published, capsys):
+    assert main(["catalogue", str(published)]) == 0
+    assert capsys.readouterr().out.strip() == str(published / "index.html")
+    (published / "survey" / "r1" / "SHA256SUMS").write_text("")
+    assert main(["catalogue", str(published), "--out", str(published / "site")]) == 1
+    assert "survey/r1" in capsys.readouterr().err
+    assert (published / "site" / "index.html").is_file()
+    assert main(["catalogue", str(published / "nowhere")]) == 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [WIDE, PHONE])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_fits_and_axe_finds_nothing(chromium, published, width, scheme):
+    page = write_catalogue(published, published)
+    with visit(chromium, page, width, scheme) as tab:
+        tab.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+        require_fit(tab)
+        require_accessible(tab)
+
+
+@pytest.mark.slow
+def test_a_search_shows_what_fits(chromium, published):
+    with visit(chromium, write_catalogue(published, published)) as tab:
+        shown = "[...document.querySelectorAll('.dataset')].filter(d => !d.hidden).length"
+        assert tab.evaluate(shown) == 2
+        for wanted, count in (("made-up INCOME", 1), ("income", 2), ("nothing", 0), ("", 2)):
+            tab.fill("#search", wanted)
+            assert tab.evaluate(shown) == count
+        tab.fill("#search", "made-up")
+        assert tab.text_content("#found") == "1 of 2 datasets"
+
+
+@pytest.mark.slow
+def test_without_script_everything_is_there(chromium, published):
+    page = write_catalogue(published, published)
+    context = chromium.new_context(java_script_enabled=False)
+    tab = context.new_page()
+    tab.goto(page.as_uri())
+    assert tab.locator(".dataset:visible").count() == 2
+    assert not tab.locator("#search").is_visible()
+    context.close()
