@@ -58,4 +58,4 @@ clean:
 
 .PHONY: pictures
 pictures: demo $(VENV)/.dev
-	$(BIN)/python docs/pictures.py $(DEMO)/published/fair-1978/demo docs/demo.png
+	$(BIN)/python docs/pictures.py $(DEMO)/published/fair-1978/demo docs/pages/images

@@ -44,7 +44,7 @@ def draw_classifier(source: Source) -> Drawn:
 
 def _along(source: Source, axis: Axis, codes: NDArray[np.int64], f: Floats, half: float) -> Figure:
     title = f"Decision along {axis.name}"
-    says = f"Positive above zero; 90% interval ± {half:.3g}; other features in the middle"
+    says = f"Positive above zero; 90% interval ±{half:.3g}; other features in the middle"
     column = source.plan.columns[axis.name]
     if isinstance(axis, Categories) and not _ordered(axis):
         rows = [

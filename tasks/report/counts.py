@@ -83,7 +83,7 @@ def _figures(source: Source, file: TableFile) -> list[Figure]:
 def one_way(counts: Counts) -> Figure:
     """One column: a bar and an interval for each cell."""
     title = f"Records by {counts.names[0]}"
-    says = f"Each bar is a noisy count; its line is the 90% interval, ± {counts.half_width}"
+    says = f"Each bar is a noisy count; its line is the 90% interval, ±{counts.half_width}"
     return Figure(title, says, bars(_bars(counts), title, says, "records"), count_table(counts))
 
 
@@ -92,7 +92,7 @@ def two_way(counts: Counts) -> Figure:
     title = f"Records by {counts.names[0]} and {counts.names[1]}"
     doubtful = counts.grid(counts.lower <= 0)
     says = (
-        f"Shades as below the map. Each count has a 90% interval of ± {counts.half_width};"
+        f"Shades as below the map. Each count has a 90% interval of ±{counts.half_width};"
         f" {doubtful.sum():,} of {doubtful.size:,} cells are hatched: their interval holds zero"
     )
     rows, columns = (Side(n, labels) for n, labels in zip(counts.names, counts.sides, strict=True))
@@ -106,13 +106,14 @@ def largest(table: Mapping[str, NDArray[Any]], columns: Columns, path: str) -> F
     counts = read_counts({name: values[order] for name, values in table.items()}, columns)
     title = f"The {len(order):,} largest of {len(noisy(table)):,} counts in {path}"
     says = (
-        f"Records by {', '.join(counts.names)}, with 90% intervals of ± {counts.half_width};"
+        f"Records by {', '.join(counts.names)}, with 90% intervals of ±{counts.half_width};"
         " the largest of many noisy counts tend to be too large"
     )
     rows = [replace(bar, label=f"no. {i}") for i, bar in enumerate(_bars(counts), 1)]
     plain = count_table(counts)
-    numbered = [(f"no. {i}", *row) for i, row in enumerate(plain.rows, 1)]
-    described = DataTable(plain.caption, ("Bar", *plain.header), numbered)
+    numbered = [(f"no. {i}", *row[-2:], *row[:-2]) for i, row in enumerate(plain.rows, 1)]
+    header = ("Bar", *plain.header[-2:], *plain.header[:-2])
+    described = DataTable(plain.caption, header, numbered)
     return Figure(title, says, bars(rows, title, says, "records"), described, needed=True)
 
 

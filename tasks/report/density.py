@@ -25,7 +25,7 @@ def _one_column(table: Mapping[str, NDArray[Any]], name: str) -> list[Figure]:
     title = f"Density of {name}"
     says = (
         "The line is the noisy estimate; the shaded band holds the density without noise with 90%"
-        f" probability at each point, ± {half} on average"
+        f" probability at each point, ±{half} on average"
     )
     curve = Curve(table[name], table["estimate"], table["lower_90"], table["upper_90"])
     return [Figure(title, says, band(curve, title, says, name))]

@@ -45,7 +45,7 @@ def draw_synthetic(record: SynthesisRecord, source: Source) -> Drawn:
         "How far the synthetic counts are from the noisy ones, by column",
         ("Column", "Largest difference", "90% interval of a noisy count"),
         [
-            (n.names[0], figure(round(float(np.abs(c - n.value).max()), 1)), f"± {n.half_width}")
+            (n.names[0], figure(round(float(np.abs(c - n.value).max()), 1)), f"±{n.half_width}")
             for n, c in compared
         ],
     )
@@ -131,7 +131,7 @@ def _comparison(noisy: Counts, counted: NDArray[np.float64]) -> Figure:
     ]
     name = noisy.names[0]
     title = f"Synthetic records by {name}"
-    says = f"Bars: synthetic records; dots and lines: noisy counts ± {noisy.half_width} (90%)"
+    says = f"Bars: synthetic records; dots and lines: noisy counts ±{noisy.half_width} (90%)"
     table = DataTable(
         f"Synthetic and noisy counts by {name}",
         (name, "Synthetic", "Noisy", "90% interval"),
