@@ -20,6 +20,9 @@ LARGEST_SIDE = 100
 """A heat map with more cells on a side is not legible."""
 
 LARGEST_CELLS = 15
+WARNINGS = ("absent_cells", "exact_counts")
+"""Facts of a release that say where its intervals do not hold as they stand."""
+
 INDEPENDENT = ("discrete-laplace", "discrete-gaussian")
 """Noise that is drawn for each cell on its own, so that variances of a sum add up."""
 
@@ -29,8 +32,7 @@ def draw_counts(source: Source) -> Drawn:
     files = source.record.files
     shown = choose(files, [_names(source, file) for file in files])
     figures = [shape for file in shown for shape in _figures(source, file)]
-    absent = source.record.facts.get("absent_cells")
-    notes = [str(absent)] if absent else []
+    notes = [str(source.record.facts[key]) for key in WARNINGS if key in source.record.facts]
     if not any(file.rows for file in files):
         notes.append("No count is published: all were at most the threshold.")
     if len(files) == 1:

@@ -1,4 +1,4 @@
-"""Single counts and quantiles on the page: a few numbers, each with its interval."""
+"""Single counts, means and quantiles on the page: a few numbers, each with its interval."""
 
 from tasks.report.bars import Bar, bars
 from tasks.report.cells import read_labels
@@ -8,12 +8,21 @@ from tasks.report.svg import figure
 
 def draw_count(source: Source) -> Drawn:
     """One bar: the count and its interval."""
+    return _draw_one(source, "count", "records")
+
+
+def draw_mean(source: Source) -> Drawn:
+    """One bar: the mean and its interval."""
+    return _draw_one(source, "mean", source.record.title)
+
+
+def _draw_one(source: Source, column: str, unit: str) -> Drawn:
     table = source.read(source.record.files[0].path)
-    count, lower, upper = (float(table[name][0]) for name in ("count", "lower_90", "upper_90"))
-    title = f"Records counted by {source.record.title}"
-    says = f"The count is {figure(count)}; its 90% interval is {figure(lower)} to {figure(upper)}"
-    rows = [Bar(source.record.name, count, lower, upper)]
-    return Drawn([Figure(title, says, bars(rows, title, says, "records"))])
+    value, lower, upper = (float(table[name][0]) for name in (column, "lower_90", "upper_90"))
+    title = f"{column.capitalize()}: {source.record.title}"
+    says = f"It is {figure(value)}, with a 90% interval of {figure(lower)} to {figure(upper)}"
+    rows = [Bar(source.record.name, value, lower, upper)]
+    return Drawn([Figure(title, says, bars(rows, title, says, unit))])
 
 
 def draw_quantiles(source: Source) -> Drawn:

@@ -11,7 +11,7 @@ from schemas.plan import Plan
 from tasks.report.classifier import draw_classifier
 from tasks.report.counts import draw_counts
 from tasks.report.density import draw_density
-from tasks.report.numbers import draw_count, draw_quantiles
+from tasks.report.numbers import draw_count, draw_mean, draw_quantiles
 from tasks.report.parts import DataTable, Drawn, Source
 from tasks.report.svg import figure
 from tasks.report.synthetic import draw_synthetic
@@ -22,7 +22,9 @@ DRAWERS: Mapping[str, Callable[[Source], Drawn]] = {
     "microdata-margins": draw_counts,
     "density": draw_density,
     "classifier": draw_classifier,
+    "sampled-histogram": draw_counts,
     "count": draw_count,
+    "mean": draw_mean,
     "quantiles": draw_quantiles,
 }
 """How each kind is drawn; of any other kind the error statements and files are shown."""

@@ -30,10 +30,10 @@ def in_plain_words(plan: Plan, guarantee: Guarantee) -> Sequence[str]:
     """What the promise means for the people in the survey."""
     guess, alpha = best_guess(guarantee), float(guarantee.alpha)
     words = [
-        "Random noise of a known size was added to everything that was computed from the survey"
-        " before it left the agency. The noise hides what any one record contributed: had a record"
-        " been replaced by an entirely different one, the same numbers could have come out, and"
-        " nearly as often.",
+        "Everything that was computed from the survey was changed by chance, in a known way, before"
+        " it left the agency. This noise hides what any one record contributed: had a record been"
+        " replaced by an entirely different one, the same numbers could have come out, and nearly"
+        " as often.",
         "How much is hidden: suppose somebody knows all other records, and that the last one is"
         " one of two, each as likely as the other. Guessing blindly they are right 50% of the"
         f" time. With everything published here, however they use it, they are right"
@@ -44,11 +44,13 @@ def in_plain_words(plan: Plan, guarantee: Guarantee) -> Sequence[str]:
         " may be learnt, also about those who did not answer.",
     ]
     if guarantee.gamma:
+        exposed = math.ceil(guarantee.gamma * plan.rows)
         words.append(
-            "Part of this release keeps a weaker promise, random differential privacy: it protects"
-            " people as they are drawn from the population, and may fail for an unusual group of"
-            f" people with probability {decimal_text(guarantee.gamma)} (gamma) at most. Somebody"
-            " whose answers are very unusual is protected less."
+            "Not everybody is protected so. Part of this release keeps a weaker promise, random"
+            " differential privacy: it is about people who are drawn from a population at random,"
+            f" and leaves out a part gamma = {decimal_text(guarantee.gamma)} of them. Up to about"
+            f" {exposed:,} of the {plan.rows:,} people, those whose answers are rare, may have no"
+            " protection at all."
         )
     return words
 
@@ -64,7 +66,7 @@ def in_symbols(plan: Plan, guarantee: Guarantee) -> DataTable:
         "0: the promise holds for every table, not only for likely ones"
         if not guarantee.gamma
         else f"{decimal_text(guarantee.gamma)}: probability, over the draw of people from the"
-        " population, that the promise fails (random differential privacy)"
+        " population, that the promise does not hold for them (random differential privacy)"
     )
     return DataTable(
         "The guarantee in symbols",

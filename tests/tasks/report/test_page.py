@@ -152,12 +152,30 @@ def test_a_kind_that_nobody_has_drawn_shows_its_error_statements(bundle, plan):
     assert not [n for n in page.all("section") for _ in n.all("svg")]
 
 
+def test_means_and_sampled_tables_are_drawn(plan_document, plan_path, tmp_path):
+    plan_document["releases"] += [
+        {"name": "mean-age", "kind": "mean", "column": "age"},
+        {"name": "exact-if-rare", "kind": "histogram", "columns": ["sex", "region"],
+         "mechanism": "random-zero-cells"},
+        {"name": "urn", "kind": "sampled-histogram", "columns": ["sex"], "draws": 50, "bins": {}},
+    ]  # fmt: skip
+    for amount in plan_document["budget"].values():
+        amount["gamma"] = "0.1"
+    plan = load_plan(write_plan(plan_path.parent, plan_document))
+    page = page_of(publish_made_up(plan, "r1", tmp_path / "out"))
+    sections = {n.attributes.get("aria-labelledby"): n for n in page.all("section")}
+    for name in ("mean-age", "exact-if-rare", "urn"):
+        assert list(sections[f"release-{name}"].all("svg")), name
+    assert "told without noise" in sections["release-exact-if-rare"].words
+    assert "may have no protection at all" in page.words
+
+
 def test_gamma_is_explained_where_it_is_spent(bundle, plan):
     manifest = read_manifest(bundle)
     guarantee = manifest.guarantee.model_copy(update={"gamma": Budget.of(gamma="0.05").gamma})
     page = report_page(plan, manifest.model_copy(update={"guarantee": guarantee}), bundle, [])
-    assert "random differential privacy" in page
-    assert "0.05" in page
+    assert "gamma = 0.05" in page
+    assert "Up to about 20 of the 400 people" in page
 
 
 def test_hostile_texts_are_shown_and_not_obeyed(plan_document, plan_path, tmp_path):
