@@ -1,5 +1,7 @@
 """Single counts, means and quantiles on the page: a few numbers, each with its interval."""
 
+from dataclasses import replace
+
 from tasks.report.bars import Bar, bars
 from tasks.report.cells import read_labels
 from tasks.report.parts import Drawn, Figure, Source
@@ -7,8 +9,13 @@ from tasks.report.svg import figure
 
 
 def draw_count(source: Source) -> Drawn:
-    """One bar: the count and its interval."""
-    return _draw_one(source, "count", "records")
+    """One bar: the count and its interval, and the best answer where it is another."""
+    table = source.read(source.record.files[0].path)
+    drawn = _draw_one(source, "noisy_count" if "noisy_count" in table else "count", "records")
+    if "noisy_count" not in table:
+        return drawn
+    answer = f"The answer of least expected loss under the stated prior is {table['count'][0]:,}."
+    return replace(drawn, notes=[answer])
 
 
 def draw_mean(source: Source) -> Drawn:
@@ -19,7 +26,7 @@ def draw_mean(source: Source) -> Drawn:
 def _draw_one(source: Source, column: str, unit: str) -> Drawn:
     table = source.read(source.record.files[0].path)
     value, lower, upper = (float(table[name][0]) for name in (column, "lower_90", "upper_90"))
-    title = f"{column.capitalize()}: {source.record.title}"
+    title = f"{column.capitalize().replace('_', ' ')}: {source.record.title}"
     says = f"It is {figure(value)}, with a 90% interval of {figure(lower)} to {figure(upper)}"
     rows = [Bar(source.record.name, value, lower, upper)]
     return Drawn([Figure(title, says, bars(rows, title, says, unit))])

@@ -126,6 +126,20 @@ def test_the_numbers_of_a_chart_are_those_of_the_published_table(bundle):
     assert np.allclose([float(row[2].replace(",", "")) for row in rows], published, atol=0.5)
 
 
+def test_a_count_stands_inside_its_interval(bundle):
+    """The best answer under a prior that is far off does not; it is told beside."""
+    part = next(
+        n for n in page_of(bundle).all("section")
+        if n.attributes.get("aria-labelledby") == "release-grown-up"
+    )  # fmt: skip
+    value, lower, upper = (
+        float(x.replace(",", "").rstrip("."))
+        for x in re.search(r"It is ([\d,.]+), .* of ([\d,.]+) to ([\d,.]+)", part.words).groups()
+    )
+    assert lower <= value <= upper
+    assert "stated prior" in part.words
+
+
 def test_a_later_charge_does_not_change_an_earlier_report(bundle, plan):
     before = (bundle / REPORT).read_text(encoding="utf-8")
     Ledger(ledger_url()).grant("survey", Budget.of("5"), who="board", why="more")
