@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from dpcore.audit import AuditResult
+from dpcore.audit.density import LossCurve
 from dpcore.domain import Domain, Tally
 from dpcore.privacy_line import perturb
 from dpcore.sampling.source import SystemSource
@@ -49,6 +50,20 @@ def made_up_tally(domain: Domain, rows: int) -> Tally:
 def made_up_audit(plan: Plan) -> AuditResult:
     """A result such as the audit before a release gives."""
     claim = plan.budget.requested.budget
+    curve = LossCurve(np.zeros(2), np.zeros(2))
     return AuditResult(
-        "all", 0.5, 0.25, 0.999, 1000, 500, "end to end", "score", (1, 2), claim, passed=True
+        name="all",
+        estimate=0.5,
+        lower_bound=0.25,
+        level=0.999,
+        draws=1000,
+        search_draws=500,
+        pair="end to end",
+        event="score",
+        hits=(1, 2),
+        claim=claim,
+        passed=True,
+        density=None,
+        score="score",
+        curve=curve,
     )
