@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from dpcore.budget import Budget, decimal_text, total
 from schemas.plan import Plan
-from tasks.ledger import Ledger
+from tasks.ledger import Fault, Ledger
 
 COORDINATES = ("alpha", "beta", "gamma")
 
@@ -109,3 +109,16 @@ def ledger_text(ledger: Ledger, dataset: str) -> str:
         for record in ledger.history(dataset)
     ]
     return f"{dataset}\n{text_table(budget)}\n\n{text_table(history)}"
+
+
+def fault_rows(faults: Sequence[Fault]) -> list[dict[str, str]]:
+    """One numbered row per fault; the remedies are sentences, and stand below the table."""
+    return [
+        {
+            "": str(number),
+            "dataset": fault.dataset,
+            "release": " ".join(filter(None, (fault.release_id, fault.release_name))),
+            "fault": fault.what,
+        }
+        for number, fault in enumerate(faults, 1)
+    ]

@@ -1,27 +1,52 @@
-"""``dprelease ledger``: grants and charges."""
+"""``dprelease ledger``: grants and charges, and whether they agree with what was published."""
+
+from __future__ import annotations
 
 import argparse
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from dpcore.budget import Budget
-from dpcore.errors import InputError
+from dpcore.errors import InputError, LedgerError
 from flows.cli.arguments import add_command, ledger_argument, ledger_exists
+
+if TYPE_CHECKING:
+    from tasks.ledger import Fault, Ledger
+
+PUBLISHED = Path("published")
 
 
 def add(commands: Any) -> None:
     """Add the command to the parser."""
-    ledger = commands.add_parser("ledger", help="grant a budget, or show what was spent")
+    ledger = commands.add_parser(
+        "ledger", help="grant a budget, show what was spent, look for faults"
+    )
     actions = ledger.add_subparsers(dest="action", required=True, metavar="ACTION")
     grant = add_command(actions, "grant", _grant, "add to the budget of a dataset")
     grant.add_argument("dataset", metavar="DATASET")
     for name in ("alpha", "beta", "gamma"):
         grant.add_argument(f"--{name}", default="0", metavar="NUMBER")
-    grant.add_argument("--who", required=True, help="who decided")
-    grant.add_argument("--why", required=True, help="on what grounds")
-    ledger_argument(grant)
+    _officer_arguments(grant)
     show = add_command(actions, "show", _show, "print grants, charges and what is left")
     show.add_argument("dataset", nargs="?", metavar="DATASET")
     ledger_argument(show)
+    void = add_command(actions, "void", _void, "give back a reservation that was never drawn")
+    void.add_argument("dataset", metavar="DATASET")
+    void.add_argument("release_id", metavar="RELEASE_ID")
+    void.add_argument("name", metavar="NAME", help="of the release in its plan")
+    _officer_arguments(void)
+    check = add_command(actions, "check", _check, "compare ledger, draws and bundles; no repairs")
+    check.add_argument("dataset", nargs="?", metavar="DATASET")
+    check.add_argument(
+        "--out", type=Path, metavar="DIR", help="the folder of bundles; default: published"
+    )
+    ledger_argument(check)
+
+
+def _officer_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--who", required=True, help="who decided")
+    parser.add_argument("--why", required=True, help="on what grounds")
+    ledger_argument(parser)
 
 
 def _grant(options: argparse.Namespace) -> None:
@@ -49,14 +74,61 @@ def _grant(options: argparse.Namespace) -> None:
 
 def _show(options: argparse.Namespace) -> None:
     from tasks.explain import ledger_text
+
+    ledger = _existing_ledger()
+    datasets = [options.dataset] if options.dataset else ledger.datasets()
+    _require_known(ledger, options.dataset)
+    print("\n\n".join(ledger_text(ledger, dataset) for dataset in datasets) or "no datasets yet")
+
+
+def _void(options: argparse.Namespace) -> None:
+    ledger = _existing_ledger()
+    _require_known(ledger, options.dataset)
+    ledger.void(options.dataset, options.release_id, options.name, who=options.who, why=options.why)
+    print(
+        f"{options.dataset}: voided {options.name} of release {options.release_id};"
+        f" {ledger.remaining(options.dataset)} left"
+    )
+
+
+def _check(options: argparse.Namespace) -> None:
+    from tasks.explain import fault_rows, text_table
+    from tasks.reconcile import reconcile
+
+    ledger = _existing_ledger()
+    published = options.out or PUBLISHED
+    if options.dataset and not (published / options.dataset).is_dir():
+        _require_known(ledger, options.dataset)
+    if options.out and not published.is_dir():
+        raise InputError(f"--out: there is no folder {published}")
+    if not published.is_dir():
+        print(f"bundles: not compared, there is no folder {published} (name one with --out)")
+        published = None
+    faults = reconcile(ledger, published, options.dataset)
+    if not faults:
+        print("ledger, draws and bundles agree" if published else "ledger and draws agree")
+        return
+    print(text_table(fault_rows(faults)))
+    for remedy in dict.fromkeys(fault.remedy for fault in faults):
+        print(f"\n{', '.join(_places(faults, remedy))}:\n  {remedy}")
+    count = f"{len(faults)} fault" + "s" * (len(faults) > 1)
+    raise LedgerError(f"{count} found; nothing was changed")
+
+
+def _places(faults: list[Fault], remedy: str) -> list[str]:
+    return [str(number) for number, fault in enumerate(faults, 1) if fault.remedy == remedy]
+
+
+def _existing_ledger() -> Ledger:
     from tasks.home import ledger_url
     from tasks.ledger import Ledger
 
     url = ledger_url()
     if not ledger_exists(url):
         raise InputError("there is no ledger yet; name one with --ledger or DPRELEASE_LEDGER")
-    ledger = Ledger(url, create=False)
-    datasets = [options.dataset] if options.dataset else ledger.datasets()
-    if options.dataset and options.dataset not in ledger.datasets():
-        raise InputError(f"the ledger knows no dataset {options.dataset!r}")
-    print("\n\n".join(ledger_text(ledger, dataset) for dataset in datasets) or "no datasets yet")
+    return Ledger(url, create=False)
+
+
+def _require_known(ledger: Ledger, dataset: str | None) -> None:
+    if dataset and dataset not in ledger.datasets():
+        raise InputError(f"the ledger knows no dataset {dataset!r}")

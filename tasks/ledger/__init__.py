@@ -41,6 +41,23 @@ True
 """
 
 from tasks.ledger.ledger import Ledger
-from tasks.ledger.records import Action, Charge, ChargeRecord, HistoryRecord, State, charge_id
+from tasks.ledger.records import (
+    Action,
+    Charge,
+    ChargeRecord,
+    Fault,
+    HistoryRecord,
+    State,
+    charge_id,
+)
 
-__all__ = ["Action", "Charge", "ChargeRecord", "HistoryRecord", "Ledger", "State", "charge_id"]
+__all__ = [
+    "Action",
+    "Charge",
+    "ChargeRecord",
+    "Fault",
+    "HistoryRecord",
+    "Ledger",
+    "State",
+    "charge_id",
+]

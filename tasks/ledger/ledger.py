@@ -1,7 +1,8 @@
 """``Ledger``: grant, check, reserve, commit, void, and what the ledger remembers.
 
 Every method is one transaction.  A method that writes takes the lock of its dataset first, reads
-what it decides on under that lock, and decides before it writes.
+what it decides on under that lock, and decides before it writes.  Where there is no dataset to
+lock it goes by that alone: what it read next could be another process's newest word.
 """
 
 from __future__ import annotations
@@ -14,10 +15,17 @@ from sqlalchemy.exc import ArgumentError
 from dpcore.budget import Budget, total
 from dpcore.errors import InputError, LedgerError
 from dpcore.statistic import Noisy
-from tasks.ledger import queries, rules
+from tasks.ledger import check, queries, rules
 from tasks.ledger.database import Database
 from tasks.ledger.postgresql import PostgreSQLDatabase
-from tasks.ledger.records import Charge, ChargeRecord, HistoryRecord, State, require_text
+from tasks.ledger.records import (
+    Charge,
+    ChargeRecord,
+    Fault,
+    HistoryRecord,
+    State,
+    require_text,
+)
 from tasks.ledger.sqlite import SQLiteDatabase
 
 # What one value may weigh in SQLite as it is usually built, and in PostgreSQL.
@@ -102,7 +110,8 @@ class Ledger:
         """
         _require_charges(dataset, release_id, plan_digest, charges)
         with self._database.transaction(write=True) as connection:
-            queries.lock(connection, dataset)
+            if not queries.lock(connection, dataset):
+                rules.require_known(dataset, None)
             new = _allowed(connection, dataset, release_id, plan_digest, charges)
             if new:
                 queries.insert_charges(connection, dataset, release_id, plan_digest, new)
@@ -121,8 +130,7 @@ class Ledger:
                 f"ledger keeps at most {MAX_PAYLOAD_BYTES}: publish fewer cells"
             )
         with self._database.transaction(write=True) as connection:
-            queries.lock(connection, dataset)
-            charge = queries.find_charge(connection, dataset, release_id, release_name)
+            charge = _locked_charge(connection, dataset, release_id, release_name)
             if charge is not None and charge.state is State.COMMITTED:
                 return queries.read_draw(connection, charge)
             charge = rules.require_reserved(charge, release_name, "its draw cannot be committed")
@@ -145,8 +153,7 @@ class Ledger:
         """
         require_text(who=who, why=why)
         with self._database.transaction(write=True) as connection:
-            queries.lock(connection, dataset)
-            charge = queries.find_charge(connection, dataset, release_id, release_name)
+            charge = _locked_charge(connection, dataset, release_id, release_name)
             charge = rules.require_reserved(charge, release_name, "it cannot be voided")
             queries.insert_void(connection, charge, who, why)
 
@@ -154,6 +161,16 @@ class Ledger:
         """The charges of one release by name; empty for a release that the ledger does not know."""
         with self._database.transaction(write=False) as connection:
             return queries.charges(connection, dataset, release_id)
+
+    def releases(self, dataset: str) -> dict[str, dict[str, ChargeRecord]]:
+        """The charges of every release of the dataset, by release id and name."""
+        with self._database.transaction(write=False) as connection:
+            return queries.releases(connection, dataset)
+
+    def faults(self, dataset: str) -> list[Fault]:
+        """Whatever does not add up in what the ledger holds on the dataset; repairs nothing."""
+        with self._database.transaction(write=False) as connection:
+            return check.faults(connection, dataset)
 
     def history(self, dataset: str | None = None) -> list[HistoryRecord]:
         """Every grant, reservation, commit and void in order of time, of one dataset or of all."""
@@ -175,6 +192,14 @@ def _open(url: str, lock_seconds: float, create: bool) -> Database:
     if parsed.drivername in ("postgres", "postgresql", "postgresql+psycopg"):
         return PostgreSQLDatabase(parsed, lock_seconds, create)
     raise InputError("a ledger lives in SQLite (sqlite:///...) or PostgreSQL (postgresql://...)")
+
+
+def _locked_charge(
+    connection: Connection, dataset: str, release_id: str, release_name: str
+) -> ChargeRecord | None:
+    if not queries.lock(connection, dataset):
+        return None
+    return queries.find_charge(connection, dataset, release_id, release_name)
 
 
 def _require_charges(

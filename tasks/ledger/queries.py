@@ -26,10 +26,13 @@ from tasks.ledger.records import (
 )
 
 
-def lock(connection: Connection, dataset: str) -> None:
-    """Wait for the dataset's row; SQLite has locked the whole file already."""
+def lock(connection: Connection, dataset: str) -> bool:
+    """Wait for the dataset's row; SQLite has locked the whole file already.
+
+    False for an unknown dataset: there was no row to lock, and another process may make one now.
+    """
     locked = select(tables.dataset).where(tables.dataset.c.dataset == dataset).with_for_update()
-    connection.execute(locked).all()
+    return bool(connection.execute(locked).all())
 
 
 def datasets(connection: Connection) -> list[str]:
@@ -103,6 +106,23 @@ def charges(connection: Connection, dataset: str, release_id: str) -> dict[str, 
     return {row.release_name: _charge_record(row) for row in connection.execute(statement)}
 
 
+def releases(connection: Connection, dataset: str) -> dict[str, dict[str, ChargeRecord]]:
+    """The charges of every release, by release id and release name."""
+    table = tables.charge
+    ids = select(table.c.release_id).where(table.c.dataset == dataset).distinct()
+    return {name: charges(connection, dataset, name) for name in sorted(connection.scalars(ids))}
+
+
+def has_draw(connection: Connection, charge: ChargeRecord) -> bool:
+    """Whether anything is stored as the draw of a charge."""
+    return _exists(connection, tables.draw, charge)
+
+
+def has_void_note(connection: Connection, charge: ChargeRecord) -> bool:
+    """Whether it is on record who voided a charge, and why."""
+    return _exists(connection, tables.note, charge, tables.note.c.action == Action.VOID.value)
+
+
 def find_charge(
     connection: Connection, dataset: str, release_id: str, release_name: str
 ) -> ChargeRecord | None:
@@ -166,6 +186,11 @@ def history(connection: Connection, dataset: str | None) -> list[HistoryRecord]:
         (record for record in records if dataset in (None, record.dataset)),
         key=lambda record: record.at,
     )
+
+
+def _exists(connection: Connection, table: Any, charge: ChargeRecord, *where: Any) -> bool:
+    found = select(table.c.charge_id).where(table.c.charge_id == charge.charge_id, *where)
+    return connection.execute(found).first() is not None
 
 
 def _move(connection: Connection, charge: ChargeRecord, **values: str) -> None:

@@ -92,6 +92,17 @@ class HistoryRecord:
     digest: str | None = None
 
 
+@dataclass(frozen=True)
+class Fault:
+    """Something that does not add up, where, and what a person can do about it."""
+
+    dataset: str
+    release_id: str
+    release_name: str
+    what: str
+    remedy: str
+
+
 def charge_id(dataset: str, release_id: str, release_name: str) -> str:
     """The identity of a charge: the same three names always mean the same charge.
 

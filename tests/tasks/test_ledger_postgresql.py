@@ -21,8 +21,8 @@ from pathlib import Path
 import pytest
 
 from dpcore.budget import Budget
-from dpcore.errors import LedgerError
-from tasks.ledger import Charge, Ledger
+from dpcore.errors import BudgetError, LedgerError
+from tasks.ledger import Charge, Ledger, queries
 
 ENGINES = ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)]
 PASSWORD = "hush-hush"
@@ -159,6 +159,22 @@ class TestServer:
                 ledger.reserve("wages", "r1", "p", {"a": Charge(Budget.of(1))})
             ledger.reserve("health", "r1", "p", {"a": Charge(Budget.of(1))})
         assert ledger.spent("wages") == Budget()
+
+    def test_a_grant_that_comes_between_lock_and_check_is_not_spent_without_a_lock(
+        self, url, monkeypatch
+    ):
+        ledger, lock = Ledger(url), queries.lock
+
+        def lock_and_lose(connection, dataset):
+            locked = lock(connection, dataset)
+            monkeypatch.undo()
+            Ledger(url).grant(dataset, Budget.of(1), "A. Officer", "test")
+            return locked
+
+        monkeypatch.setattr(queries, "lock", lock_and_lose)
+        with pytest.raises(BudgetError, match="has no grant"):
+            ledger.reserve("wages", "r1", "p", {"a": Charge(Budget.of(1))})
+        assert ledger.remaining("wages") == Budget.of(1)
 
     def test_the_server_s_defaults_are_not_trusted(self, url):
         database = Ledger(url)._database

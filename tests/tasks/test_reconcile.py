@@ -1,0 +1,160 @@
+"""Ledger, draws and bundles, put out of step in every way that was thought of."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sqlalchemy import insert, update
+
+from dpcore.budget import Budget
+from dpcore.statistic import Noisy
+from flows.cli import main
+from tasks.home import ledger_url
+from tasks.ledger import Charge, Ledger, State, charge_id, tables
+from tasks.reconcile import reconcile
+from tests.bare import release, small_plan, without_prefect
+
+WHO_WHY = ("--who", "A. Officer", "--why", "the disk was lost")
+
+
+@pytest.fixture
+def published(tmp_path, monkeypatch) -> Path:
+    """A folder with one bundle, and the ledger that paid for it."""
+    without_prefect(monkeypatch.setattr)
+    release(small_plan(tmp_path), "r1", tmp_path / "out")
+    return tmp_path / "out"
+
+
+@pytest.fixture
+def ledger(published) -> Ledger:
+    return Ledger(ledger_url())
+
+
+def found(ledger: Ledger, published: Path | None, dataset: str | None = None) -> list[tuple]:
+    faults = reconcile(ledger, published, dataset)
+    assert all(fault.remedy for fault in faults)
+    return [(fault.release_id, fault.release_name, fault.what) for fault in faults]
+
+
+def tamper(ledger: Ledger, *statements) -> None:
+    with ledger._database.transaction(write=True) as connection:
+        for statement in statements:
+            connection.execute(statement)
+
+
+def of(name: str):
+    return tables.charge.c.charge_id == charge_id("survey", "r1", name)
+
+
+def test_what_agrees_has_no_faults(ledger, published):
+    assert found(ledger, published) == []
+    assert found(ledger, None) == []
+
+
+def test_a_reservation_without_a_draw(ledger, published):
+    ledger.reserve("survey", "r2", "p", {"people": Charge(Budget.of("1/2"))})
+    assert found(ledger, published) == [("r2", "people", "reserved, not drawn")]
+    ledger.void("survey", "r2", "people", "A. Officer", "the machine was lost")
+    assert found(ledger, published) == []
+
+
+def test_draws_without_their_bundle(ledger, published, tmp_path):
+    (published / "survey" / "r1").rename(tmp_path / "gone")
+    assert found(ledger, published) == [("r1", "", "drawn, but not published here")]
+    assert found(ledger, None) == []
+
+
+def test_a_bundle_without_its_charge(ledger, published, own_home):
+    (own_home / "ledger.sqlite").unlink()
+    assert found(Ledger(ledger_url()), published) == [("r1", "", "published, but never charged")]
+
+
+def test_a_bundle_under_another_name(ledger, published):
+    ledger.reserve("survey", "r2", "p", {"people": Charge(Budget())})
+    ledger.commit("survey", "r2", "people", Noisy(np.array([1])))
+    shutil.copytree(published / "survey" / "r1", published / "survey" / "r2")
+    assert found(ledger, published) == [("r2", "", "the bundle is that of another release")]
+
+
+@pytest.mark.parametrize("file", ["tables/people.parquet", "manifest.json", "SHA256SUMS"])
+def test_a_bundle_that_lost_a_file(ledger, published, file):
+    (published / "survey" / "r1" / file).unlink()
+    ((release_id, _, what),) = found(ledger, published)
+    assert release_id == "r1"
+    assert file in what
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "says"),
+    [
+        ("people", {"digest": "0" * 64}, "draw is missing or another one"),
+        ("people", {"alpha": "1/3"}, "differ in its price"),
+        ("people", {"plan_digest": "other"}, "different plans"),
+        ("people", {"alpha": "99"}, "more was charged than was granted"),
+    ],
+)
+def test_a_charge_that_was_changed_by_hand(ledger, published, name, values, says):
+    tamper(ledger, update(tables.charge).where(of(name)).values(values))
+    assert any(says in what for _, _, what in found(ledger, published))
+
+
+def test_a_draw_that_was_lost_or_is_too_many(ledger, published):
+    identity = charge_id("survey", "r2", "people")
+    ledger.reserve("survey", "r2", "p", {"people": Charge(Budget())})
+    tamper(
+        ledger,
+        tables.draw.delete().where(tables.draw.c.charge_id == charge_id("survey", "r1", "people")),
+        insert(tables.draw).values(charge_id=identity, payload=b"x"),
+    )
+    assert found(ledger, None) == [
+        ("r1", "people", "committed, but its draw is missing or another one"),
+        ("r2", "people", "RESERVED, but a draw is stored"),
+    ]
+
+
+def test_a_void_that_nobody_signed(ledger, published):
+    ledger.reserve("survey", "r2", "p", {"people": Charge(Budget())})
+    wanted = tables.charge.c.release_id == "r2"
+    tamper(ledger, update(tables.charge).where(wanted).values(state=State.VOID.value))
+    assert found(ledger, None) == [("r2", "people", "voided, and nobody is on record for it")]
+
+
+def test_the_commands_print_faults_and_remedies_and_repair_nothing(published, ledger, capsys):
+    out = ("--out", str(published))
+    assert main(["ledger", "check", *out]) == 0
+    assert "agree" in capsys.readouterr().out
+    ledger.reserve("survey", "r2", "p", {"people": Charge(Budget.of("1/2"))})
+    history = ledger.history()
+    for _ in range(2):
+        assert main(["ledger", "check", "survey", *out]) == 1
+        printed = capsys.readouterr()
+        assert "r2 people" in printed.out
+        assert "ledger void survey r2 people" in printed.out
+        assert "1 fault found" in printed.err
+    assert ledger.history() == history
+    assert main(["ledger", "void", "survey", "r2", "people", *WHO_WHY]) == 0
+    assert capsys.readouterr().out == (
+        "survey: voided people of release r2; alpha = 1, beta = 0, gamma = 0 left\n"
+    )
+    assert ledger.history()[-1].why == "the disk was lost"
+    assert main(["ledger", "check", *out]) == 0
+    assert main(["ledger", "void", "survey", "r1", "people", *WHO_WHY]) == 1
+    assert "COMMITTED: it cannot be voided" in capsys.readouterr().err
+
+
+def test_a_folder_or_dataset_that_is_not_there(published, ledger, capsys, monkeypatch, tmp_path):
+    assert main(["ledger", "check", "--out", str(tmp_path / "nowhere")]) == 2
+    assert main(["ledger", "check", "nobody"]) == 2
+    assert main(["ledger", "void", "nobody", "r1", "people", *WHO_WHY]) == 2
+    capsys.readouterr()
+    monkeypatch.chdir(tmp_path)
+    assert main(["ledger", "check"]) == 0
+    assert "not compared" in capsys.readouterr().out
+
+
+def test_a_manifest_that_is_no_manifest(ledger, published):
+    (published / "survey" / "r1" / "manifest.json").write_text(json.dumps({}))
+    ((_, _, what),) = found(ledger, published)
+    assert "form of a manifest" in what
