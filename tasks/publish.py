@@ -39,7 +39,7 @@ from tasks.ledger import ChargeRecord, Ledger, State
 from tasks.parquet import write_table
 from tasks.report import write_report
 from tasks.step import step
-from tasks.verify import read_manifest, verify_files
+from tasks.verify import bundle_digest, read_manifest, verify_files, verify_seal
 
 
 def bundle_path(plan: Plan, release_id: str, out: Path) -> Path:
@@ -114,7 +114,8 @@ def publish(
     audited: AuditResult,
 ) -> None:
     """Complete the staging folder and put it in its place, at once."""
-    charges = Ledger(ledger_url()).release(plan.dataset, release_id)
+    ledger = Ledger(ledger_url())
+    charges = ledger.release(plan.dataset, release_id)
     manifest = Manifest(
         format=1,
         dataset=plan.dataset,
@@ -139,6 +140,7 @@ def publish(
     verify_files(staging, manifest)
     _open_to_readers(staging)
     _flush(staging)
+    ledger.seal(plan.dataset, release_id, bundle_digest(staging))
     try:
         os.rename(staging, target)
     except OSError:
@@ -153,7 +155,8 @@ def check_published(plan: Plan, release_id: str, target: Path) -> None:
     """Raise ``BundleError`` where what stands at ``target`` is not this release, unchanged."""
     manifest = read_manifest(target)
     verify_files(target, manifest)
-    charges = Ledger(ledger_url()).release(plan.dataset, release_id)
+    ledger = Ledger(ledger_url())
+    charges = ledger.release(plan.dataset, release_id)
     drawn = {name: charge.digest for name, charge in charges.items()}
     if manifest.plan_digest != plan.digest or drawn != {
         record.name: record.draw_sha256 for record in manifest.releases
@@ -162,6 +165,7 @@ def check_published(plan: Plan, release_id: str, target: Path) -> None:
             f"{target} holds another bundle; a published bundle is never changed: use another"
             " release id or another folder"
         )
+    verify_seal(target, manifest, ledger)
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from pathlib import Path
 from dpcore.errors import DPReleaseError
 from schemas.bundle import MANIFEST
 from tasks.ledger import ChargeRecord, Fault, Ledger, State
-from tasks.verify import read_manifest, verify_budget, verify_files
+from tasks.verify import read_manifest, verify_budget, verify_files, verify_seal
 
 
 def reconcile(ledger: Ledger, published: Path | None, dataset: str | None = None) -> list[Fault]:
@@ -64,6 +64,7 @@ def _wrong_with(bundle: Path, dataset: str, ledger: Ledger) -> str:
             return "the bundle is that of another release"
         verify_files(bundle, manifest)
         verify_budget(manifest, ledger)
+        verify_seal(bundle, manifest, ledger)
     except DPReleaseError as error:
         return str(error)
     return ""

@@ -98,6 +98,39 @@ def verify_budget(manifest: Manifest, ledger: Ledger) -> Budget:
     return spent
 
 
+def verify_seal(bundle: Path, manifest: Manifest, ledger: Ledger) -> None:
+    """Check that this very bundle was made by a run that had the ledger's word for it.
+
+    The digests in a bundle show a slip; only the ledger, or a signature, shows a forgery.
+    """
+    if bundle_digest(bundle) not in ledger.seals(manifest.dataset, manifest.release_id):
+        raise BundleError(
+            f"{bundle}: the ledger does not know this bundle: it is forged, or {DIGESTS} was changed"
+        )
+
+
+def seal_published(ledger: Ledger, published: Path) -> int:
+    """Make known to the ledger what was published before it kept digests; the number of bundles.
+
+    Only for a ledger that was just brought up to date: it trusts every bundle that was paid for.
+    """
+    bundles = [path.parent for path in sorted(published.glob(f"*/*/{MANIFEST}"))]
+    for bundle in bundles:
+        manifest = read_manifest(bundle)
+        verify_files(bundle, manifest)
+        verify_budget(manifest, ledger)
+        ledger.seal(manifest.dataset, manifest.release_id, bundle_digest(bundle))
+    return len(bundles)
+
+
+def bundle_digest(bundle: Path) -> str:
+    """The SHA-256 of ``SHA256SUMS``, which stands for the whole bundle."""
+    try:
+        return hashlib.sha256((bundle / DIGESTS).read_bytes()).hexdigest()
+    except OSError:
+        raise BundleError(f"{bundle}: {DIGESTS} is missing or cannot be read") from None
+
+
 def _read_digests(bundle: Path) -> dict[str, str]:
     try:
         lines = (bundle / DIGESTS).read_text(encoding="utf-8").splitlines()

@@ -41,6 +41,13 @@ def add(commands: Any) -> None:
         "--out", type=Path, metavar="DIR", help="the folder of bundles; default: published"
     )
     ledger_argument(check)
+    roles = "print SQL that makes a role for publishers and one for officers (PostgreSQL)"
+    add_command(actions, "roles", _roles, roles)
+    upgrade = add_command(actions, "upgrade", _upgrade, "bring an older ledger up to date")
+    upgrade.add_argument(
+        "--out", type=Path, metavar="DIR", help="bundles of its time, which it is to know"
+    )
+    ledger_argument(upgrade)
 
 
 def _officer_arguments(parser: argparse.ArgumentParser) -> None:
@@ -113,6 +120,27 @@ def _check(options: argparse.Namespace) -> None:
         print(f"\n{', '.join(_places(faults, remedy))}:\n  {remedy}")
     count = f"{len(faults)} fault" + "s" * (len(faults) > 1)
     raise LedgerError(f"{count} found; nothing was changed")
+
+
+def _roles(_: argparse.Namespace) -> None:
+    from tasks.ledger.roles import roles_sql
+
+    print(roles_sql(), end="")
+
+
+def _upgrade(options: argparse.Namespace) -> None:
+    from tasks.home import ledger_url
+    from tasks.ledger import Ledger, upgrade
+    from tasks.verify import seal_published
+
+    url = ledger_url()
+    if not upgrade(url):
+        print("the ledger is up to date; nothing was changed")
+        return
+    print("the ledger was brought up to date")
+    if options.out:
+        ledger = Ledger(url, create=False)
+        print(f"it now knows the {seal_published(ledger, options.out)} bundles in {options.out}")
 
 
 def _places(faults: list[Fault], remedy: str) -> list[str]:

@@ -18,15 +18,17 @@ def add(commands: Any) -> None:
 def _verify(options: argparse.Namespace) -> None:
     from tasks.home import ledger_url
     from tasks.ledger import Ledger
-    from tasks.verify import read_manifest, verify_budget, verify_files
+    from tasks.verify import read_manifest, verify_budget, verify_files, verify_seal
 
     manifest = read_manifest(options.bundle)
     files = verify_files(options.bundle, manifest)
     print(f"digests and schemas: {files} files as published")
     url = ledger_url()
     if os.environ.get("DPRELEASE_LEDGER") or _ledger_knows(url, manifest.dataset):
-        spent = verify_budget(manifest, Ledger(url, create=False))
-        print(f"budget: the ledger charged {spent}, as the manifest says")
+        ledger = Ledger(url, create=False)
+        spent = verify_budget(manifest, ledger)
+        verify_seal(options.bundle, manifest, ledger)
+        print(f"budget: the ledger charged {spent}, as the manifest says, and knows this bundle")
     else:
         print("budget: not compared, no ledger here knows the dataset (name one with --ledger)")
 

@@ -40,7 +40,7 @@ True
 >>> folder.cleanup()
 """
 
-from tasks.ledger.ledger import Ledger
+from tasks.ledger.ledger import Ledger, upgrade
 from tasks.ledger.records import (
     Action,
     Charge,
@@ -60,4 +60,5 @@ __all__ = [
     "Ledger",
     "State",
     "charge_id",
+    "upgrade",
 ]

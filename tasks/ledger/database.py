@@ -15,11 +15,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from sqlalchemy import Connection, Engine, select
+from sqlalchemy import Connection, Engine, select, update
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from dpcore.errors import LedgerError
 from tasks.ledger import tables
+from tasks.ledger.append_only import protect
 from tasks.ledger.records import RESTORE
 
 
@@ -37,10 +38,37 @@ class Database(ABC):
         A reader sees one consistent state.  A writer holds its locks until the block ends; if a
         lock is not had within ``lock_seconds``, ``LedgerError`` is raised and nothing was done.
         """
+        with self._transaction(write) as connection:
+            version = self._layout(connection)
+            if version != tables.VERSION:
+                raise LedgerError(
+                    f"the ledger has layout version {version}, and this program knows version "
+                    f"{tables.VERSION}: use the program that wrote it, or bring an older one up to "
+                    f"date with: dprelease ledger upgrade (ledger {self.shown})"
+                )
+            yield connection
+
+    def upgrade(self) -> bool:
+        """Bring an older layout up to date, in one transaction; False if there is nothing to do."""
+        with self._transaction(write=True) as connection:
+            connection.execute(select(tables.schema).with_for_update())
+            version = self._layout(connection)
+            if version not in (1, tables.VERSION):
+                raise LedgerError(
+                    f"the ledger has layout version {version}, which this program cannot bring up "
+                    f"to date (ledger {self.shown})"
+                )
+            if version == 1:
+                tables.metadata.create_all(connection)
+                protect(connection)
+                connection.execute(update(tables.schema).values(version=tables.VERSION))
+            return version == 1
+
+    @contextmanager
+    def _transaction(self, write: bool) -> Iterator[Connection]:
         try:
             with self.engine.connect() as connection, connection.begin():
                 self.begin(connection, write=write)
-                self._require_known_layout(connection)
                 yield connection
         except DBAPIError as error:
             raise LedgerError(f"{self.explain(error)} (ledger {self.shown})") from None
@@ -68,12 +96,6 @@ class Database(ABC):
         """The message for a database without our tables."""
         return f"this database holds no ledger, or its tables were removed: check the URL, or {RESTORE}"
 
-    def _require_known_layout(self, connection: Connection) -> None:
+    def _layout(self, connection: Connection) -> str | int:
         found = list(connection.scalars(select(tables.schema.c.version)))
-        if found != [tables.VERSION]:
-            versions = ", ".join(str(version) for version in found) or "none"
-            raise LedgerError(
-                f"the ledger has layout version {versions}, and this program knows version "
-                f"{tables.VERSION}: use the program that wrote it, or migrate it "
-                f"(ledger {self.shown})"
-            )
+        return found[0] if len(found) == 1 else ", ".join(map(str, found)) or "none"

@@ -61,6 +61,9 @@ class Ledger:
         """Grant ``budget`` if the ledger has never heard of the dataset; tell whether it did."""
         require_text(dataset=dataset, who=who, why=why)
         with self._database.transaction(write=True) as connection:
+            # Looked for first: a user who may publish, but not grant, may not even try to insert.
+            if queries.granted(connection, dataset) is not None:
+                return False
             if not queries.insert_dataset(connection, dataset):
                 return False
             queries.insert_grant(connection, dataset, budget, who, why)
@@ -157,6 +160,24 @@ class Ledger:
             charge = rules.require_reserved(charge, release_name, "it cannot be voided")
             queries.insert_void(connection, charge, who, why)
 
+    def seal(self, dataset: str, release_id: str, digest: str) -> None:
+        """Record the digest of a bundle that is about to be published.
+
+        A run that dies after this leaves a digest without a bundle, and the next run another one;
+        a bundle whose digest was never recorded is forged.
+        """
+        require_text(digest=digest)
+        with self._database.transaction(write=True) as connection:
+            queries.lock(connection, dataset)
+            rules.require_drawn(release_id, queries.charges(connection, dataset, release_id))
+            if digest not in queries.seals(connection, dataset, release_id):
+                queries.insert_seal(connection, dataset, release_id, digest)
+
+    def seals(self, dataset: str, release_id: str) -> set[str]:
+        """The digests that the bundle of a release may have."""
+        with self._database.transaction(write=False) as connection:
+            return queries.seals(connection, dataset, release_id)
+
     def release(self, dataset: str, release_id: str) -> dict[str, ChargeRecord]:
         """The charges of one release by name; empty for a release that the ledger does not know."""
         with self._database.transaction(write=False) as connection:
@@ -176,6 +197,11 @@ class Ledger:
         """Every grant, reservation, commit and void in order of time, of one dataset or of all."""
         with self._database.transaction(write=False) as connection:
             return queries.history(connection, dataset)
+
+
+def upgrade(url: str, lock_seconds: float = 30) -> bool:
+    """Bring an older ledger up to this program's layout; False if there was nothing to do."""
+    return _open(url, lock_seconds, create=False).upgrade()
 
 
 def _open(url: str, lock_seconds: float, create: bool) -> Database:

@@ -16,8 +16,10 @@ from sqlalchemy.pool import NullPool
 
 from dpcore.errors import LedgerError
 from tasks.ledger import tables
+from tasks.ledger.append_only import protect
 from tasks.ledger.database import Database
 from tasks.ledger.records import utc_now
+from tasks.ledger.roles import OFFICER, PUBLISHER
 
 # Any number will do as long as every version of this program uses the same.
 _CREATION_LOCK = 0x6470726C
@@ -65,7 +67,10 @@ class PostgreSQLDatabase(Database):
         if code == "25006":  # read_only_sql_transaction
             return "the ledger cannot be written: the server is read-only (a standby?)"
         if code == "42501":  # insufficient_privilege
-            return "this database user may not read or write the ledger"
+            return (
+                "this database user may not do that: publishing needs the role "
+                f"{PUBLISHER}, grants and voids {OFFICER} (dprelease ledger roles)"
+            )
         # Only the primary message: the detail of a broken constraint quotes the row.
         message = getattr(getattr(error.orig, "diag", None), "message_primary", None)
         if code and message:
@@ -84,6 +89,7 @@ class PostgreSQLDatabase(Database):
             if inspect(connection).has_table(tables.schema.name):
                 return
             tables.metadata.create_all(connection, checkfirst=False)
+            protect(connection)
             connection.execute(
                 insert(tables.schema).values(version=tables.VERSION, created_at=utc_now())
             )

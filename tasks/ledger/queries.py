@@ -165,6 +165,19 @@ def insert_void(connection: Connection, charge: ChargeRecord, who: str, why: str
     _move(connection, charge, state=State.VOID.value)
 
 
+def insert_seal(connection: Connection, dataset: str, release_id: str, digest: str) -> None:
+    """Append the digest of a bundle."""
+    row = {"dataset": dataset, "release_id": release_id, "digest": digest, "at": utc_now()}
+    connection.execute(insert(tables.bundle).values(row))
+
+
+def seals(connection: Connection, dataset: str, release_id: str) -> set[str]:
+    """The digests of the bundles that were made ready for a release."""
+    table = tables.bundle
+    of_release = (table.c.dataset == dataset) & (table.c.release_id == release_id)
+    return set(connection.scalars(select(table.c.digest).where(of_release)))
+
+
 def history(connection: Connection, dataset: str | None) -> list[HistoryRecord]:
     """Every line of history, in order of time."""
     charge, note = tables.charge, tables.note

@@ -94,3 +94,11 @@ def require_reserved(charge: ChargeRecord | None, name: str, refused: str) -> Ch
             f"the charge for {name!r} in release {charge.release_id!r} is {charge.state}: {refused}"
         )
     return charge
+
+
+def require_drawn(release_id: str, charges: Mapping[str, ChargeRecord]) -> None:
+    """Raise ``LedgerError`` unless everything of a release is charged and drawn."""
+    if not charges or any(charge.state is not State.COMMITTED for charge in charges.values()):
+        raise LedgerError(
+            f"release {release_id!r} is not drawn as a whole, so no bundle of it can be published"
+        )

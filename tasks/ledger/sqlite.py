@@ -25,6 +25,7 @@ from sqlalchemy.pool import NullPool
 
 from dpcore.errors import InputError, LedgerError
 from tasks.ledger import tables
+from tasks.ledger.append_only import protect
 from tasks.ledger.database import Database
 from tasks.ledger.records import RESTORE, utc_now
 
@@ -102,6 +103,7 @@ class SQLiteDatabase(Database):
             with self._engine_for(temporary).connect() as connection, connection.begin():
                 self.begin(connection, write=True)
                 tables.metadata.create_all(connection, checkfirst=False)
+                protect(connection)
                 connection.execute(
                     insert(tables.schema).values(version=tables.VERSION, created_at=utc_now())
                 )

@@ -7,9 +7,11 @@
                      RESERVED, COMMITTED or VOID
     ledger_draw      the noisy statistic of each COMMITTED charge, byte for byte
     ledger_note      append-only: who voided which reservation, and why
+    ledger_bundle    append-only: SHA-256 of the SHA256SUMS of every bundle that was made ready
 
 Amounts are texts such as ``1/3``: a database has no exact rational, and sums are made in Python.
-The rules that the code keeps are also constraints here wherever a constraint can say them.
+The rules that the code keeps are also constraints here wherever a constraint can say them, and
+triggers (``append_only.py``) where it cannot.
 Adding to the layout means a new ``VERSION`` and a migration; an old ledger is never guessed at.
 """
 
@@ -27,7 +29,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-VERSION = 1
+VERSION = 2
 
 metadata = MetaData()
 
@@ -100,4 +102,15 @@ note = Table(
     Column("who", Text, nullable=False),
     Column("why", Text, nullable=False),
     Column("at", Text, nullable=False),
+)
+
+bundle = Table(
+    "ledger_bundle",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("dataset", Text, ForeignKey(dataset.c.dataset), nullable=False),
+    Column("release_id", Text, nullable=False),
+    Column("digest", Text, nullable=False),
+    Column("at", Text, nullable=False),
+    UniqueConstraint("dataset", "release_id", "digest"),
 )

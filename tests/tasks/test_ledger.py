@@ -15,6 +15,7 @@ from dpcore.budget import Budget, Weight, split
 from dpcore.errors import BudgetError, InputError, LedgerError
 from dpcore.statistic import Noisy
 from tasks.ledger import Action, Charge, Ledger, State, charge_id, records, tables
+from tests.tasks.damage import by_hand
 from tests.tasks.test_ledger_postgresql import ENGINES, fresh_url
 
 WHO_WHY = {"who": "A. Officer", "why": "test"}
@@ -239,7 +240,7 @@ class TestCommit:
     @pytest.mark.parametrize("payload", [b"", noisy(1, 3).to_bytes()])
     def test_a_changed_draw_is_never_returned(self, ledger, payload):
         ledger.commit("wages", "r1", "a", noisy(1, 2))
-        with ledger._database.transaction(write=True) as connection:
+        with by_hand(ledger) as connection:
             connection.execute(update(tables.draw).values(payload=payload))
         with pytest.raises(LedgerError, match="not what was committed"):
             ledger.committed("wages", "r1", "a")
@@ -248,7 +249,7 @@ class TestCommit:
 
     def test_a_lost_draw_is_noticed(self, ledger):
         ledger.commit("wages", "r1", "a", noisy(1, 2))
-        with ledger._database.transaction(write=True) as connection:
+        with by_hand(ledger) as connection:
             connection.execute(tables.draw.delete())
         with pytest.raises(LedgerError, match="missing"):
             ledger.committed("wages", "r1", "a")
@@ -339,7 +340,7 @@ class TestDamage:
     @pytest.mark.parametrize("damage", ["", "0.5x", "-1", "1/0", "nan"])
     def test_an_amount_that_is_no_budget_stops_everything(self, ledger, damage):
         ledger.reserve("wages", "r1", "p", charges(a="1/2"))
-        with ledger._database.transaction(write=True) as connection:
+        with by_hand(ledger) as connection:
             connection.execute(update(tables.charge).values(alpha=damage))
         for method in (ledger.spent, ledger.remaining, ledger.history):
             with pytest.raises(LedgerError, match="restore it from a backup"):
@@ -349,7 +350,7 @@ class TestDamage:
 
     def test_a_grant_below_what_was_spent_stops_new_charges(self, ledger):
         ledger.reserve("wages", "r1", "p", charges(a="1/2"))
-        with ledger._database.transaction(write=True) as connection:
+        with by_hand(ledger) as connection:
             connection.execute(update(tables.granted).values(alpha="1/4"))
         with pytest.raises(LedgerError, match="more was spent"):
             ledger.remaining("wages")
@@ -358,7 +359,7 @@ class TestDamage:
 
     def test_an_event_that_is_no_json_is_noticed(self, ledger):
         ledger.reserve("wages", "r1", "p", charges(a="1/2"))
-        with ledger._database.transaction(write=True) as connection:
+        with by_hand(ledger) as connection:
             connection.execute(update(tables.charge).values(event="{"))
         with pytest.raises(LedgerError, match="cannot be read"):
             ledger.release("wages", "r1")
@@ -368,7 +369,7 @@ class TestDamage:
         for values in ({"state": "LOST"}, {"state": "COMMITTED"}, {"digest": "00"}):
             with (
                 pytest.raises(LedgerError, match="refused"),
-                ledger._database.transaction(write=True) as connection,
+                by_hand(ledger) as connection,
             ):
                 connection.execute(update(tables.charge).values(**values))
         assert ledger.release("wages", "r1")["a"].state is State.RESERVED
@@ -376,12 +377,12 @@ class TestDamage:
     def test_an_unknown_layout_is_refused(self, ledger):
         with ledger._database.transaction(write=True) as connection:
             connection.execute(update(tables.schema).values(version=99))
-        with pytest.raises(LedgerError, match=r"layout version 99.*version 1"):
+        with pytest.raises(LedgerError, match=r"layout version 99.*version 2"):
             ledger.reserve("wages", "r1", "p", charges(a="1/2"))
 
     def test_a_failed_transaction_leaves_nothing(self, ledger):
         def fail_half_way() -> None:
-            with ledger._database.transaction(write=True) as connection:
+            with by_hand(ledger) as connection:
                 connection.execute(update(tables.granted).values(alpha="9"))
                 raise InterruptedError
 

@@ -23,6 +23,7 @@ import pytest
 from dpcore.budget import Budget
 from dpcore.errors import BudgetError, LedgerError
 from tasks.ledger import Charge, Ledger, queries
+from tests.tasks.damage import by_hand
 
 ENGINES = ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)]
 PASSWORD = "hush-hush"
@@ -62,6 +63,8 @@ def _server_port() -> int:
         port = probe.getsockname()[1]
     postgres = [found / "postgres", "-D", data, "-p", str(port), "-k", folder]
     postgres += ["-c", "listen_addresses=127.0.0.1", "-c", "fsync=off"]
+    # A server takes a moment to clear away a closed connection, and a race opens 64 at once.
+    postgres += ["-c", "max_connections=300"]
     # Defaults that would break the ledger if it trusted them.
     postgres += ["-c", "default_transaction_isolation=serializable", "-c", "synchronous_commit=off"]
     log = (folder / "log").open("w")
@@ -192,7 +195,7 @@ class TestServer:
         ledger.grant("wages", Budget.of(1), "A. Officer", "test")
         with (
             pytest.raises(LedgerError, match="refused") as caught,
-            ledger._database.transaction(write=True) as connection,
+            by_hand(ledger) as connection,
         ):
             connection.exec_driver_sql("UPDATE ledger_grant SET who = NULL")
         assert "test" not in str(caught.value)

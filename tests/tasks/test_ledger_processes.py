@@ -27,8 +27,9 @@ import pytest
 from sqlalchemy import event
 
 from dpcore.budget import Budget
+from dpcore.errors import LedgerError
 from dpcore.statistic import Noisy
-from tasks.ledger import Charge, Ledger, State
+from tasks.ledger import Charge, Ledger, State, queries
 from tests.tasks.test_ledger_postgresql import ENGINES, fresh_url
 
 REPOSITORY = Path(__file__).parents[2]
@@ -112,8 +113,55 @@ def two_race(url: str) -> list[dict[str, int]]:
     return race(url, contenders=2, affordable=1, rounds=12)
 
 
-def sixteen_race(url: str) -> list[dict[str, int]]:
-    return race(url, contenders=16, affordable=5, rounds=4)
+def sixty_four_race(url: str) -> list[dict[str, int]]:
+    return race(url, contenders=64, affordable=23, rounds=3)
+
+
+def unequal_race(url: str) -> list[list[tuple[int, str]]]:
+    """64 processes ask for 1, 2, ... 64 shares, of 500; each round, who asked for what and got it."""
+    rounds = []
+    for number in range(3):
+        dataset = f"dataset {number}"
+        Ledger(url).grant(dataset, shares(500), **WHO_WHY)
+
+        def job(asked: int, dataset: str = dataset) -> str:
+            charge = {"a": Charge(shares(asked))}
+            return f"{asked}:{len(Ledger(url).reserve(dataset, f'r{asked}', 'p', charge))}"
+
+        asked = list(range(1, 65))
+        random.shuffle(asked)
+        outcomes = compete([lambda i=i: told(lambda: job(i), i) for i in asked])
+        pairs = [outcome.split(":") for outcome in outcomes]
+        rounds.append([(int(amount), outcome) for amount, outcome in pairs])
+        got = sum(int(amount) for amount, outcome in pairs if outcome == "1")
+        assert Ledger(url).remaining(dataset) == shares(500 - got)
+    return rounds
+
+
+def told(job: Callable[[], str], asked: int) -> str:
+    try:
+        return job()
+    except Exception as error:
+        return f"{asked}:{type(error).__name__}"
+
+
+def held_lock(url: str) -> list[str]:
+    """16 processes wait half a second each for a lock that its holder never lets go."""
+    ledger = Ledger(url, lock_seconds=0.5)
+    ledger.grant("wages", shares(99), **WHO_WHY)
+
+    def job(contender: int) -> str:
+        try:
+            ledger.reserve("wages", f"r{contender}", "p", {"a": SHARE})
+        except LedgerError as error:
+            return str(error).replace(" ", "_")
+        return "reserved"
+
+    with ledger._database.transaction(write=True) as holder:
+        queries.lock(holder, "wages")
+        outcomes = compete([lambda i=i: job(i) for i in range(16)])
+    assert ledger.spent("wages") == Budget()
+    return outcomes
 
 
 def same_release(url: str) -> list[str]:
@@ -235,6 +283,12 @@ def run(scenario: Callable[[str], Any], url: str) -> Any:
     return json.loads(done.stdout)
 
 
+def show(url: str, race: str, rounds: list[dict[str, int]], seconds: float) -> None:
+    """A line of the concurrency table (pytest -rP)."""
+    outcomes = "; ".join(", ".join(f"{k} {v}" for k, v in sorted(r.items())) for r in rounds)
+    print(f"{url.partition(':')[0]:10} {race:30} {outcomes}  ({seconds:.1f} s)")
+
+
 @pytest.fixture(params=ENGINES)
 def url(request, tmp_path) -> str:
     return fresh_url(request.param, tmp_path)
@@ -244,8 +298,32 @@ class TestRaces:
     def test_of_two_processes_exactly_one_gets_what_one_may_have(self, url):
         assert run(two_race, url) == [{"['a']": 1, "BudgetError": 1}] * 12
 
-    def test_of_sixteen_processes_exactly_five_get_what_five_may_have(self, url):
-        assert run(sixteen_race, url) == [{"['a']": 5, "BudgetError": 11}] * 4
+    @pytest.mark.slow
+    def test_of_sixty_four_processes_exactly_those_that_can_be_afforded_get_it(self, url):
+        started = time.monotonic()
+        rounds = run(sixty_four_race, url)
+        show(url, "64 ask for 1 of 23", rounds, time.monotonic() - started)
+        assert rounds == [{"['a']": 23, "BudgetError": 41}] * 3
+
+    @pytest.mark.slow
+    def test_nobody_is_refused_what_is_left_in_the_end(self, url):
+        started = time.monotonic()
+        rounds = run(unequal_race, url)
+        tallies = [Counter(outcome for _, outcome in asked) for asked in rounds]
+        show(url, "64 ask for 1 to 64 of 500", tallies, time.monotonic() - started)
+        for asked in rounds:
+            left = 500 - sum(amount for amount, outcome in asked if outcome == "1")
+            refused = [amount for amount, outcome in asked if outcome == "BudgetError"]
+            assert Counter(outcome for _, outcome in asked).keys() == {"1", "BudgetError"}
+            assert 0 <= left < min(refused)
+
+    def test_a_lock_that_is_not_had_in_time_is_a_clear_error(self, url):
+        started = time.monotonic()
+        outcomes = run(held_lock, url)
+        show(url, "16 wait 0.5 s for a held lock", [{"told": 16}], time.monotonic() - started)
+        for outcome in outcomes:
+            assert "held_the_lock_of_the_ledger_for_0.5_s;_nothing_was_changed" in outcome
+        assert len(outcomes) == 16
 
     def test_sixteen_runs_of_one_release_are_charged_once(self, url):
         assert Counter(run(same_release, url)) == {"a+b": 1, "nothing": 15}

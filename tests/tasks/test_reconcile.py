@@ -2,19 +2,25 @@
 
 import json
 import shutil
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from sqlalchemy import insert, update
 
 from dpcore.budget import Budget
 from dpcore.statistic import Noisy
 from flows.cli import main
+from schemas.bundle import DIGESTS
 from tasks.home import ledger_url
 from tasks.ledger import Charge, Ledger, State, charge_id, tables
 from tasks.reconcile import reconcile
+from tasks.verify import read_manifest, verify_files
 from tests.bare import release, small_plan, without_prefect
+from tests.tasks.damage import by_hand
 
 WHO_WHY = ("--who", "A. Officer", "--why", "the disk was lost")
 
@@ -39,13 +45,27 @@ def found(ledger: Ledger, published: Path | None, dataset: str | None = None) ->
 
 
 def tamper(ledger: Ledger, *statements) -> None:
-    with ledger._database.transaction(write=True) as connection:
+    with by_hand(ledger) as connection:
         for statement in statements:
             connection.execute(statement)
 
 
 def of(name: str):
     return tables.charge.c.charge_id == charge_id("survey", "r1", name)
+
+
+def forge(bundle: Path) -> None:
+    """Other numbers, with digests to match."""
+    path = bundle / "tables" / "people.parquet"
+    table = pq.read_table(path)
+    counts = pa.array(reversed(table["count"].to_pylist()))
+    pq.write_table(table.set_column(table.column_names.index("count"), "count", counts), path)
+    lines = [line.split("  ") for line in (bundle / DIGESTS).read_text().splitlines()]
+    (bundle / DIGESTS).write_text(
+        "".join(
+            f"{sha256((bundle / name).read_bytes()).hexdigest()}  {name}\n" for _, name in lines
+        )
+    )
 
 
 def test_what_agrees_has_no_faults(ledger, published):
@@ -158,3 +178,25 @@ def test_a_manifest_that_is_no_manifest(ledger, published):
     (published / "survey" / "r1" / "manifest.json").write_text(json.dumps({}))
     ((_, _, what),) = found(ledger, published)
     assert "form of a manifest" in what
+
+
+def test_a_forged_bundle_is_noticed_by_the_ledger_alone(ledger, published, capsys):
+    bundle = published / "survey" / "r1"
+    forge(bundle)
+    verify_files(bundle, read_manifest(bundle))
+    ((_, _, what),) = found(ledger, published)
+    assert "the ledger does not know this bundle" in what
+    assert main(["verify", str(bundle), "--ledger", ledger_url()]) == 1
+    assert "forged" in capsys.readouterr().err
+
+
+def test_bundles_of_an_older_ledger_become_known_when_it_is_upgraded(ledger, published, capsys):
+    with by_hand(ledger) as connection:
+        connection.exec_driver_sql("DROP TABLE ledger_bundle")
+        connection.exec_driver_sql("UPDATE ledger_schema SET version = 1")
+    assert main(["ledger", "upgrade", "--out", str(published)]) == 0
+    assert "1 bundles" in capsys.readouterr().out
+    assert found(ledger, published) == []
+    forge(published / "survey" / "r1")
+    assert main(["ledger", "upgrade", "--out", str(published)]) == 0  # too late for others
+    assert "does not know" in found(ledger, published)[0][2]

@@ -1,0 +1,66 @@
+"""What the database itself refuses, whoever asks: history is added to, and never changed.
+
+Rows are only ever inserted, except that a charge moves once, from RESERVED to COMMITTED with its
+draw stored or to VOID with a note on who and why.  The triggers stop slips, other programs and
+roles without rights over the tables (``roles.py``); the owner of the database can drop them.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection
+
+from tasks.ledger import tables
+
+_HISTORY = (tables.dataset, tables.granted, tables.draw, tables.note, tables.bundle)
+_FIXED = [c.name for c in tables.charge.c if c.name not in ("state", "committed_at", "digest")]
+_REFUSAL = "the history of a ledger is never changed"
+_WRONG_MOVE = " OR ".join(
+    [
+        "OLD.state <> 'RESERVED'",
+        *(f"NEW.{name} <> OLD.{name}" for name in _FIXED),
+        "NOT EXISTS (SELECT 1 FROM ledger_draw WHERE charge_id = OLD.charge_id"
+        " AND NEW.state = 'COMMITTED' UNION ALL SELECT 1 FROM ledger_note"
+        " WHERE charge_id = OLD.charge_id AND action = 'void' AND NEW.state = 'VOID')",
+    ]
+)
+
+_SQLITE = [
+    f"CREATE TRIGGER {name} BEFORE {moment} BEGIN SELECT RAISE(ABORT, '{_REFUSAL}'); END"
+    for name, moment in [
+        *(
+            (f"{t.name}_{verb}", f"{verb} ON {t.name}")
+            for t in _HISTORY
+            for verb in ("update", "delete")
+        ),
+        ("ledger_charge_delete", "DELETE ON ledger_charge"),
+        ("ledger_charge_insert", "INSERT ON ledger_charge WHEN NEW.state <> 'RESERVED'"),
+        ("ledger_charge_update", f"UPDATE ON ledger_charge WHEN {_WRONG_MOVE}"),
+    ]
+]
+
+# The functions look for tables in the ledger's schema alone: a user may make temporary tables, and
+# those would be found first.
+_POSTGRESQL = [
+    "SELECT set_config('search_path', quote_ident(current_schema()) || ', pg_temp', true)",
+    "CREATE FUNCTION ledger_refuse() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT"
+    f" AS $$ BEGIN RAISE EXCEPTION '{_REFUSAL}'; END $$",
+    "CREATE FUNCTION ledger_move() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT"
+    f" AS $$ BEGIN IF {_WRONG_MOVE} THEN RAISE EXCEPTION '{_REFUSAL}'; END IF; RETURN NEW; END $$",
+    *(
+        f"CREATE TRIGGER {t.name}_history BEFORE UPDATE OR DELETE OR TRUNCATE ON {t.name}"
+        " EXECUTE FUNCTION ledger_refuse()"
+        for t in _HISTORY
+    ),
+    "CREATE TRIGGER ledger_charge_history BEFORE DELETE OR TRUNCATE ON ledger_charge"
+    " EXECUTE FUNCTION ledger_refuse()",
+    "CREATE TRIGGER ledger_charge_insert BEFORE INSERT ON ledger_charge FOR EACH ROW"
+    " WHEN (NEW.state <> 'RESERVED') EXECUTE FUNCTION ledger_refuse()",
+    "CREATE TRIGGER ledger_charge_move BEFORE UPDATE ON ledger_charge FOR EACH ROW"
+    " EXECUTE FUNCTION ledger_move()",
+]
+
+
+def protect(connection: Connection) -> None:
+    """Add the triggers to a ledger that has none, in the transaction that makes its tables."""
+    for statement in _SQLITE if connection.dialect.name == "sqlite" else _POSTGRESQL:
+        connection.exec_driver_sql(statement)
