@@ -31,6 +31,7 @@ from tasks.publish import (
     write_release,
 )
 from tasks.river import ingest_survey, validate_survey
+from tasks.sign import signing_key
 
 
 @flow(name="release", flow_run_name="release: {plan}", log_prints=False, persist_result=False)
@@ -50,6 +51,7 @@ def release(
     """
     the_plan = load_plan(plan, overrides)
     release_id = check_release_id(release_id or new_release_id())
+    signing_key()  # a key that cannot be read is told before anything is charged
     bundle = bundle_path(the_plan, release_id, Path(out))
     say(f"release {release_id} of {the_plan.dataset}: a retry with this id costs nothing more")
     remove_abandoned()

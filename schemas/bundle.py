@@ -8,6 +8,7 @@
   microdata/*.parquet  synthetic records
   report.html          all this for people
   SHA256SUMS           digests of all of them
+  SHA256SUMS.sig       a signature of SHA256SUMS, where the agency signs
 """
 
 import math
@@ -22,6 +23,7 @@ from schemas.numbers import Rational
 
 MANIFEST = "manifest.json"
 DIGESTS = "SHA256SUMS"
+SIGNATURE = "SHA256SUMS.sig"
 
 
 class Guarantee(Section):

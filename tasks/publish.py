@@ -38,6 +38,7 @@ from tasks.home import home, ledger_url, locked, private_folder
 from tasks.ledger import ChargeRecord, Ledger, State
 from tasks.parquet import write_table
 from tasks.report import write_report
+from tasks.sign import sign, signing_key
 from tasks.step import step
 from tasks.verify import bundle_digest, read_manifest, verify_files, verify_seal
 
@@ -138,6 +139,8 @@ def publish(
     lines = [f"{_sha256(path)}  {path.relative_to(staging).as_posix()}\n" for path in files]
     (staging / DIGESTS).write_text("".join(lines), encoding="utf-8")
     verify_files(staging, manifest)
+    if key := signing_key():
+        sign(staging, key)
     _open_to_readers(staging)
     _flush(staging)
     ledger.seal(plan.dataset, release_id, bundle_digest(staging))

@@ -10,7 +10,14 @@ from pydantic import ValidationError
 
 from dpcore.budget import Budget, total
 from dpcore.errors import BundleError, InputError
-from schemas.bundle import DIGESTS, MANIFEST, Manifest, TableFile, privacy_statement
+from schemas.bundle import (
+    DIGESTS,
+    MANIFEST,
+    SIGNATURE,
+    Manifest,
+    TableFile,
+    privacy_statement,
+)
 from schemas.plan import digest_of
 from tasks.ledger import Ledger, State
 from tasks.parquet import arrow_types
@@ -35,7 +42,7 @@ def verify_files(bundle: Path, manifest: Manifest) -> int:
     present = {
         path.relative_to(bundle).as_posix()
         for path in bundle.rglob("*")
-        if not path.is_dir() and path != bundle / DIGESTS
+        if not path.is_dir() and path not in (bundle / DIGESTS, bundle / SIGNATURE)
     }
     for path in sorted(present ^ set(digests)):
         state = "is missing" if path in digests else f"is not listed in {DIGESTS}"

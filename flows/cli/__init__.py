@@ -15,9 +15,9 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from dpcore.errors import DPReleaseError
-from flows.cli import audit, catalogue, explain, ledger, run, schema, verify
+from flows.cli import audit, catalogue, explain, ledger, run, schema, sign, verify
 
-COMMANDS = (run, explain, audit, schema, verify, ledger, catalogue)
+COMMANDS = (run, explain, audit, schema, sign, verify, ledger, catalogue)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -12,17 +12,24 @@ def add(commands: Any) -> None:
     """Add the command to the parser."""
     parser = add_command(commands, "verify", _verify, "check that a bundle is whole and paid for")
     parser.add_argument("bundle", type=Path, metavar="BUNDLE")
+    parser.add_argument(
+        "--public-key", type=Path, metavar="FILE", help="also ask for a signature (Ed25519, PEM)"
+    )
     ledger_argument(parser)
 
 
 def _verify(options: argparse.Namespace) -> None:
     from tasks.home import ledger_url
     from tasks.ledger import Ledger
+    from tasks.sign import read_public_key, verify_signature
     from tasks.verify import read_manifest, verify_budget, verify_files, verify_seal
 
     manifest = read_manifest(options.bundle)
     files = verify_files(options.bundle, manifest)
     print(f"digests and schemas: {files} files as published")
+    if options.public_key:
+        verify_signature(options.bundle, read_public_key(options.public_key))
+        print("signature: made with the key to this public key")
     url = ledger_url()
     if os.environ.get("DPRELEASE_LEDGER") or _ledger_knows(url, manifest.dataset):
         ledger = Ledger(url, create=False)

@@ -1,0 +1,26 @@
+"""``dprelease sign``: sign a published bundle."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from flows.cli.arguments import add_command
+
+
+def add(commands: Any) -> None:
+    """Add the command to the parser."""
+    parser = add_command(commands, "sign", _sign, "sign a bundle, after checking that it is whole")
+    parser.add_argument("bundle", type=Path, metavar="BUNDLE")
+    parser.add_argument(
+        "--key", type=Path, required=True, metavar="FILE", help="an Ed25519 private key, PEM"
+    )
+
+
+def _sign(options: argparse.Namespace) -> None:
+    from tasks.sign import read_private_key, sign
+    from tasks.verify import read_manifest, verify_files
+
+    key = read_private_key(options.key)
+    verify_files(options.bundle, read_manifest(options.bundle))
+    sign(options.bundle, key)
+    print(f"{options.bundle}: signed")
