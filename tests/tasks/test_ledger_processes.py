@@ -260,6 +260,9 @@ def killed_at_random(url: str) -> dict[str, int]:
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
 
+    # A server may still be at the commit of a client that is dead, and holds the lock until then.
+    with ledger._database.transaction(write=True) as connection:
+        queries.lock(connection, "wages")
     states: Counter[str] = Counter()
     releases = {line.release_id for line in ledger.history("wages") if line.release_id}
     for release_id in releases:

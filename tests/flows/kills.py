@@ -1,0 +1,348 @@
+"""Kill the release path at every boundary and at random, resume it, and look for harm.
+
+    python -m tests.flows.kills FOLDER [LEDGER_URL] [--sabotage NAME]
+
+A boundary is a point at which the path may stop: before and after every step, every writing
+statement and commit of the ledger, every draw, and every call that makes, renames, links or
+flushes a file.  Each release is run in a forked child that is killed (SIGKILL) at one of them, and
+resumed in another child.  ``--sabotage`` breaks the product on purpose, to show that the harm is
+seen, and stops where it is.  Without LEDGER_URL every release has an SQLite ledger of its own, made
+and killed with it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import itertools
+import json
+import os
+import random
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pandera.backends.ibis.register import register_ibis_backends
+from sqlalchemy import Engine, event
+from sqlalchemy.engine.default import DefaultDialect
+
+import flows.release
+import tasks.draw
+import tasks.publish
+from dpcore.budget import Budget
+from dpcore.errors import DPReleaseError
+from schemas.plan import load_plan
+from tasks.home import ledger_url
+from tasks.ledger import Ledger, State, queries, tables
+from tasks.reconcile import reconcile
+from tasks.verify import read_manifest, verify_budget, verify_files
+from tests.bare import release, small_plan, without_prefect
+
+PRICE = Budget.of(1)
+FILE_CALLS = ("rename", "replace", "link", "fsync")
+NOWHERE = 0
+
+
+class Boundaries:
+    """Counts the boundaries that a process reaches, and kills it at the one numbered ``fatal``."""
+
+    def __init__(self) -> None:
+        self.fatal: int | None = None
+        self.reached = 0
+        self.report = -1
+        self.wrote = False
+
+    def reach(self, label: str) -> None:
+        if self.fatal is None:
+            return
+        self.reached += 1
+        if self.reached == self.fatal:
+            self.tell(f"killed {label}")
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def tell(self, line: str) -> None:
+        os.write(self.report, f"{line}\n".encode())
+
+    def around(self, label: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def bounded(*args: Any, **kwargs: Any) -> Any:
+            self.reach(f"before {label}")
+            result = function(*args, **kwargs)
+            self.reach(f"after {label}")
+            return result
+
+        return bounded
+
+
+def install(boundaries: Boundaries) -> None:
+    """Mark every boundary of the release path in this process and those forked from it."""
+    without_prefect()
+    register_ibis_backends()
+    for name in ("check_budget", "ingest_survey", "validate_survey", "reserve_budget", "draw"):
+        _wrap(boundaries, flows.release, name, f"step {name}")
+    for name in ("write_release", "write_microdata", "publish", "check_published"):
+        _wrap(boundaries, flows.release, name, f"step {name}")
+    for name in FILE_CALLS:
+        _wrap(boundaries, os, name, f"file {name}")
+    make_folder, commit = os.mkdir, DefaultDialect.do_commit
+    make_new_folder = boundaries.around("file mkdir", make_folder)
+    commit_writes = boundaries.around("ledger COMMIT", commit)
+
+    def mkdir(path: Any, *args: Any, **kwargs: Any) -> None:
+        (make_folder if os.path.exists(path) else make_new_folder)(path, *args, **kwargs)
+
+    def do_commit(*args: Any) -> None:
+        wrote, boundaries.wrote = boundaries.wrote, False
+        (commit_writes if wrote else commit)(*args)
+
+    os.mkdir, DefaultDialect.do_commit = mkdir, do_commit
+
+    perturb = tasks.draw.perturb
+
+    def draw_and_tell(*args: Any) -> Any:
+        noisy = perturb(*args)
+        boundaries.tell(f"drawn {noisy.digest()}")
+        boundaries.reach("after the noise is drawn")
+        return noisy
+
+    tasks.draw.perturb = draw_and_tell
+
+    for moment in ("before", "after"):
+
+        def statement(_: Any, __: Any, sql: str, *___: Any, moment: str = moment) -> None:
+            verb, *words = sql.split()
+            if verb == "CREATE" and moment == "before":  # all of them in one transaction
+                boundaries.wrote = True
+                boundaries.reach("before ledger CREATE")
+            elif verb in ("INSERT", "UPDATE"):
+                boundaries.wrote = True
+                boundaries.reach(f"{moment} ledger {verb} {words[verb == 'INSERT']}")
+
+        event.listen(Engine, f"{moment}_cursor_execute", statement)
+
+
+def _wrap(boundaries: Boundaries, owner: Any, name: str, label: str) -> None:
+    setattr(owner, name, boundaries.around(label, getattr(owner, name)))
+
+
+@dataclass
+class Row:
+    """What became of the kills at one boundary."""
+
+    kills: int = 0
+    resumes: int = 0
+    violations: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One release that is to be killed: a dataset, a home and a folder of its own."""
+
+    plan: Path
+    folder: Path
+    dataset: str
+
+    def run(
+        self, boundaries: Boundaries, fatal: int, seconds: float | None = None
+    ) -> tuple[bool, list[str]]:
+        """Run the release in a child; whether it was killed, and what it told before."""
+        told, boundaries.report = os.pipe()
+        child = os.fork()
+        if child == 0:
+            boundaries.fatal = fatal
+            try:
+                release(self.plan, "r1", self.folder / "out", dataset=self.dataset)
+            except Exception as error:
+                boundaries.tell(f"failed {type(error).__name__}: {error}")
+            os._exit(0)
+        os.close(boundaries.report)
+        if seconds is not None:
+            time.sleep(seconds)
+            os.kill(child, signal.SIGKILL)
+        with os.fdopen(told) as lines:
+            said = lines.read().splitlines()
+        return os.WIFSIGNALED(os.waitpid(child, 0)[1]), said
+
+    def ledger(self) -> Ledger | None:
+        """The ledger, if the run came so far as to make one."""
+        try:
+            return Ledger(ledger_url(), create=False)
+        except DPReleaseError:
+            return None
+
+    @property
+    def bundle(self) -> Path:
+        return self.folder / "out" / self.dataset / "r1"
+
+    def digests(self, ledger: Ledger | None) -> dict[str, str]:
+        """The digest of every committed draw, by release name."""
+        charges = ledger.release(self.dataset, "r1") if ledger else {}
+        return {n: c.digest or "" for n, c in charges.items() if c.state is State.COMMITTED}
+
+    def contents(self) -> dict[Path, bytes]:
+        return {path: path.read_bytes() for path in self.bundle.rglob("*") if path.is_file()}
+
+    def harm_when_killed(self, told: list[str]) -> Iterator[str]:
+        """What must not be, however the run ended."""
+        ledger = self.ledger()
+        drawn = any(line.startswith("drawn") for line in told)
+        if drawn and (ledger is None or ledger.spent(self.dataset) != PRICE):
+            yield "noise was drawn without a charge"
+        if ledger is not None:
+            for fault in ledger.faults(self.dataset):
+                if fault.what != "reserved, not drawn":
+                    yield f"the ledger disagrees with itself: {fault.what}"
+        if self.bundle.exists():
+            try:
+                manifest = read_manifest(self.bundle)
+                verify_files(self.bundle, manifest)
+                assert ledger is not None
+                verify_budget(manifest, ledger)
+            except Exception as error:
+                yield f"a partial bundle: {error}"
+
+    def harm_when_resumed(
+        self, told: list[str], drawn: dict[str, str], published: dict[Path, bytes]
+    ) -> Iterator[str]:
+        """What must not be after a resumed run came to its end."""
+        if failures := [line for line in told if line.startswith("failed")]:
+            yield f"the resumed run {failures[0]}"
+        ledger = self.ledger()
+        if ledger is None or ledger.spent(self.dataset) != PRICE:
+            yield "not charged exactly once"
+            return
+        if not drawn.items() <= self.digests(ledger).items():
+            yield "a committed draw was drawn again"
+        if not published.items() <= self.contents().items():
+            yield "a published bundle was changed"
+        for fault in reconcile(ledger, self.folder / "out", self.dataset):
+            yield f"ledger and bundles disagree: {fault.what}"
+        private = Path(os.environ["DPRELEASE_HOME"]) / "private"
+        left = [*self.bundle.parent.glob(".*"), *private.glob("[!.]*")]
+        if left:
+            yield f"left behind: {', '.join(path.name for path in left)}"
+
+
+def kill_at_every_boundary(
+    cases: Iterator[Case], boundaries: Boundaries, until_harm: bool
+) -> dict[str, Row]:
+    """One release for each boundary: killed there, resumed, examined; until one is not killed."""
+    rows: dict[str, Row] = {}
+    for fatal in itertools.count(1):
+        case = next(cases)
+        killed, told = case.run(boundaries, fatal)
+        if not killed:
+            return rows
+        row = rows.setdefault(told[-1].removeprefix("killed "), Row())
+        row.kills += 1
+        row.violations += case.harm_when_killed(told)
+        resume(case, boundaries, row)
+        if row.violations and until_harm:
+            return rows
+    raise AssertionError
+
+
+def kill_at_random(cases: Iterator[Case], boundaries: Boundaries, kills: int) -> dict[str, Row]:
+    """Releases that are killed at any time, and whose resumed runs are killed too."""
+    started = time.monotonic()
+    next(cases).run(boundaries, NOWHERE)
+    duration = time.monotonic() - started
+    row = Row()
+    while row.kills < kills:
+        case, told, killed = next(cases), [], True
+        while killed and row.kills < kills:
+            killed, more = case.run(boundaries, NOWHERE, random.uniform(0, duration))
+            told += more
+            row.kills += killed
+            row.violations += case.harm_when_killed(told)
+        resume(case, boundaries, row)
+    return {"at random": row}
+
+
+def resume(case: Case, boundaries: Boundaries, row: Row) -> None:
+    """Run a release to its end, and note every harm."""
+    drawn, published = case.digests(case.ledger()), case.contents()
+    _, told = case.run(boundaries, NOWHERE)
+    row.resumes += 1
+    row.violations += case.harm_when_resumed(told, drawn, published)
+
+
+def new_cases(folder: Path) -> Iterator[Case]:
+    """Releases that have nothing in common but their plan and, on a server, the ledger."""
+    plan = small_plan(folder)
+    for number in itertools.count(1):
+        own = folder / str(number)
+        own.mkdir()
+        os.environ["DPRELEASE_HOME"] = str(own / "home")
+        yield Case(plan, own, f"survey-{number}")
+
+
+def sabotage(name: str | None) -> None:
+    """Break the product in one of the ways that these tests must notice."""
+    if name == "two transactions":
+
+        def commit(
+            self: Ledger, dataset: str, release_id: str, release_name: str, noisy: Any
+        ) -> Any:
+            with self._database.transaction(write=True) as connection:
+                charge = queries.find_charge(connection, dataset, release_id, release_name)
+                row = {"charge_id": charge.charge_id, "payload": noisy.to_bytes()}
+                connection.execute(tables.draw.insert().values(row))
+            with self._database.transaction(write=True) as connection:
+                moved = {"state": "COMMITTED", "committed_at": "now", "digest": noisy.digest()}
+                queries._move(connection, charge, **moved)
+            return noisy
+
+        Ledger.commit = commit  # type: ignore[method-assign]
+    elif name == "no staging":
+
+        @contextmanager
+        def in_place(target: Path) -> Iterator[Path]:
+            target.mkdir(parents=True)
+            yield target
+
+        flows.release.staging_folder = in_place  # type: ignore[assignment]
+    elif name is not None:
+        raise SystemExit(f"no such sabotage: {name}")
+
+
+def table(rows: dict[str, Row]) -> str:
+    """The kill table as text."""
+    total = Row(sum(r.kills for r in rows.values()), sum(r.resumes for r in rows.values()))
+    total.violations = [v for row in rows.values() for v in row.violations]
+    lines = [f"{'boundary':44} kills resumes violations"]
+    for label, row in [*rows.items(), ("all", total)]:
+        lines.append(f"{label:44} {row.kills:5} {row.resumes:7} {len(row.violations):10}")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Print the kill table on standard error, and every row of it as JSON on standard output."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("ledger", nargs="?", metavar="LEDGER_URL")
+    parser.add_argument("--random", type=int, default=40, metavar="KILLS")
+    parser.add_argument("--sabotage", metavar="NAME")
+    options = parser.parse_args()
+    if options.ledger:
+        os.environ["DPRELEASE_LEDGER"] = options.ledger
+        Ledger(options.ledger)
+    boundaries = Boundaries()
+    install(boundaries)
+    sabotage(options.sabotage)
+    cases = new_cases(options.folder)
+    flows.release.audit_together(load_plan(next(cases).plan), 1000, 0.999)
+    rows = kill_at_every_boundary(cases, boundaries, until_harm=bool(options.sabotage))
+    if options.random:
+        rows |= kill_at_random(cases, boundaries, options.random)
+    print(table(rows), file=sys.stderr)
+    print(json.dumps({label: vars(row) for label, row in rows.items()}))
+
+
+if __name__ == "__main__":
+    main()

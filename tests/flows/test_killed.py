@@ -1,0 +1,48 @@
+"""Charged once, drawn once, published whole: whenever the process was killed (see ``kills.py``)."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+from tests.tasks.test_ledger_postgresql import fresh_url
+
+pytestmark = pytest.mark.slow
+
+
+def kills(folder: Path, *arguments: str) -> dict[str, dict]:
+    program = [sys.executable, "-m", "tests.flows.kills", str(folder), *arguments]
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}  # do not fork a process with threads
+    done = subprocess.run(program, cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    print(done.stderr)
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("engine", ["sqlite", "postgresql"])
+def test_no_kill_costs_a_charge_a_draw_or_a_whole_bundle(engine, tmp_path):
+    own = [] if engine == "sqlite" else [fresh_url(engine, tmp_path)]
+    rows = kills(tmp_path, *own, "--random", "50")
+    assert {label: row["violations"] for label, row in rows.items() if row["violations"]} == {}
+    assert sum(row["kills"] for row in rows.values()) > 100
+    for boundary in ("after the noise is drawn", "before ledger COMMIT", "before file rename"):
+        assert rows[boundary]["kills"] > 0
+    assert rows["at random"]["kills"] == 50
+
+
+@pytest.mark.parametrize(
+    ("sabotage", "harm"),
+    [
+        ("two transactions", "the ledger disagrees with itself: RESERVED, but a draw is stored"),
+        ("no staging", "a partial bundle"),
+    ],
+)
+def test_a_product_that_is_broken_on_purpose_is_found_out(sabotage, harm, tmp_path):
+    rows = kills(tmp_path, "--random", "0", "--sabotage", sabotage)
+    assert any(harm in violation for row in rows.values() for violation in row["violations"])

@@ -1,0 +1,134 @@
+"""Secrets in every column, runs that succeed and that fail, a real Prefect server: then the search."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from urllib.error import URLError
+from urllib.request import urlopen
+
+import pytest
+
+from tests.conftest import ROOT
+from tests.flows.leak_runs import LEAKED, SECRETS
+from tests.flows.search import occurrences
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory) -> tuple[Path, dict]:
+    """The folder in which everything was left, the server too, and what the runs told."""
+    folder = tmp_path_factory.mktemp("leaks")
+    for name in ("server", "client", "tmp", "user"):
+        (folder / name).mkdir(mode=0o700)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("PREFECT_")} | {
+        "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+        "DO_NOT_TRACK": "1",
+        "HOME": str(folder / "user"),
+        "TMPDIR": str(folder / "tmp"),
+        "OPENBLAS_NUM_THREADS": "1",
+        "PREFECT_SERVER_API_HOST": "127.0.0.1",
+    }
+    with (folder / "server.log").open("w") as log:
+        server = subprocess.Popen(
+            [sys.executable, "-m", "prefect", "server", "start", "--port", str(port)],
+            env=environment | {"PREFECT_HOME": str(folder / "server")},
+            stdout=log,
+            stderr=log,
+            umask=0o077,
+        )
+    try:
+        wait_until_healthy(f"http://127.0.0.1:{port}/api", server)
+        done = subprocess.run(
+            [sys.executable, "-m", "tests.flows.leak_runs", str(folder)],
+            env=environment
+            | {
+                "PREFECT_HOME": str(folder / "client"),
+                "PREFECT_API_URL": f"http://127.0.0.1:{port}/api",
+                "DPRELEASE_HOME": str(folder / "home"),
+                "PYTHONPATH": str(ROOT),
+                # As talkative as Prefect can be made.
+                "PREFECT_LOGGING_LEVEL": "DEBUG",
+                "PREFECT_LOGGING_EXTRA_LOGGERS": "dprelease,duckdb,pandera,ibis,sqlalchemy",
+                "PREFECT_RESULTS_PERSIST_BY_DEFAULT": "true",
+            },
+            cwd=folder,
+            capture_output=True,
+            text=True,
+        )
+        (folder / "client.log").write_text(done.stderr)
+        assert done.returncode == 0, done.stderr[-3000:]
+    finally:
+        server.terminate()
+        server.wait(timeout=60)
+    for path in (folder / "surveys").iterdir():
+        path.unlink()
+    told = json.loads(done.stdout.splitlines()[-1])
+    (folder / "told.json").write_text(json.dumps(told["ends"]))
+    return folder, told
+
+
+def wait_until_healthy(api: str, server: subprocess.Popen) -> None:
+    deadline = time.monotonic() + 300
+    while server.poll() is None and time.monotonic() < deadline:
+        try:
+            with urlopen(f"{api}/health"):
+                return
+        except (URLError, ConnectionError):
+            time.sleep(0.5)
+    raise RuntimeError("the Prefect server did not start")
+
+
+def test_the_runs_end_as_they_should(ran):
+    _, told = ran
+    ends = dict(told["ends"])
+    assert ends.pop("good") == "published"
+    assert len(ends) == 20
+    stumbled = [name for name in ends if name.startswith("stumbling")]
+    for name in stumbled:
+        assert "Error: " in ends.pop(name), name
+    assert {name: end for name, end in ends.items() if not end.startswith(("Data", "Input"))} == {}
+
+
+def test_no_secret_is_left_anywhere(ran):
+    folder, _ = ran
+    searched = [path for path in folder.rglob("*") if path.is_file()]
+    names = {path.name for path in searched}
+    assert {"prefect.db", "ledger.sqlite", "manifest.json", "people.parquet"} <= names
+    failures = folder / "home" / "failures"
+    found = [place for place in occurrences(folder, SECRETS) if str(failures) not in place]
+    size = sum(path.stat().st_size for path in searched)
+    print(f"{len(searched)} files, {size:,} bytes, {len(SECRETS)} secrets: {len(found)} hits")
+    assert found == []
+
+
+def test_the_traces_of_unforeseen_errors_are_for_their_owner_alone(ran):
+    folder, _ = ran
+    failures = folder / "home" / "failures"
+    assert occurrences(failures, SECRETS)
+    for path in (failures, *failures.iterdir()):
+        assert path.stat().st_mode & 0o077 == 0
+
+
+def test_working_files_were_closed_to_others_and_are_gone(ran):
+    folder, told = ran
+    assert told["working"]
+    assert told["open"] == []
+    assert [path for path in map(Path, told["working"]) if path.exists()] == []
+    assert [path.name for path in (folder / "home" / "private").iterdir()] == [".lock"]
+    assert not list((folder / "tmp").rglob("*.duckdb*"))
+
+
+@pytest.mark.parametrize("leaked", LEAKED)
+def test_what_a_careless_flow_leaks_is_found(ran, leaked):
+    folder, _ = ran
+    assert occurrences(folder / "server", [leaked]) or occurrences(folder / "client", [leaked])
