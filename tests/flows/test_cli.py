@@ -82,7 +82,7 @@ def test_a_budget_that_does_not_suffice_exits_with_3(prefect, plan_path, ledger,
         (("run", "PLAN", "--set", "source"), "PLACE=VALUE"),
         (("run", "PLAN", "--release-id", "../r"), "release id"),
         (("run", "PLAN", "--set", "rows=many"), "rows"),
-        (("run", "PLAN", "--set", "releases.9.weight=2"), "no such place"),
+        (("run", "PLAN", "--set", "releases.99.weight=2"), "no such place"),
         (("explain", "nowhere.yaml"), "cannot be read"),
         (("ledger", "show"), "no ledger yet"),
         (
