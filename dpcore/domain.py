@@ -173,15 +173,29 @@ class Tally:
     def __reduce__(self) -> str:
         raise TypeError("a tally does not leave the process that computed it")
 
+    def codes(self, position: int) -> Integers:
+        """(k,) codes of the occupied cells on one axis."""
+        stride = math.prod(self.domain.shape[position + 1 :])
+        upwards = self.cells // stride
+        size = self.domain.shape[position]
+        return upwards - upwards // size * size  # twice as fast as a remainder
+
     def roll_up(self, names: tuple[str, ...]) -> Tally:
         """The tally over some of the columns, in the order given."""
+        if names == self.domain.names:
+            return self
         target = self.domain.select(names)
-        positions = [self.domain.names.index(name) for name in names]
-        packed = target.pack(self.domain.unpack(self.cells)[:, positions])
-        cells, inverse = np.unique(packed, return_inverse=True)
-        counts = np.zeros(len(cells), dtype=np.int64)
-        np.add.at(counts, inverse, self.counts)
-        return Tally(target, cells, counts)
+        packed = np.zeros(len(self.cells), dtype=np.int64)
+        for name, size in zip(names, target.shape, strict=True):
+            packed = packed * size + self.codes(self.domain.names.index(name))
+        if target.size <= len(packed):  # counts below 2**53 are exact as weights
+            counts = np.bincount(packed, self.counts, minlength=target.size).astype(np.int64)
+            cells = np.flatnonzero(counts)
+            return Tally(target, cells, counts[cells])
+        order = np.argsort(packed)
+        packed = packed[order]
+        first = np.flatnonzero(np.diff(packed, prepend=-1))
+        return Tally(target, packed[first], np.add.reduceat(self.counts[order], first))
 
     def dense(self) -> Integers:
         """(domain.size,) counts of every cell."""

@@ -1,7 +1,9 @@
 """The release flow: a plan goes in, a published bundle comes out.
 
-    check budget -> audit -> ingest -> validate -> reserve budget -> draw each release
+    check budget -> audit -> ingest -> validate -> reserve budget -> tally -> draw each release
         -> write tables, synthesize -> publish -> announce
+
+Draws do not wait for each other, nor do tables, nor synthetic tables (``flows.parallel``).
 
 What was drawn once stays drawn: a run that finds every draw committed goes straight to publishing,
 and a run that finds its bundle published changes nothing.
@@ -15,11 +17,12 @@ from typing import Any
 from prefect import flow
 
 from flows.audit import require_passed
+from flows.parallel import task_runner, together
 from schemas.plan import Plan, check_release_id, load_plan
 from tasks.announce import announce
 from tasks.audit import QUICK_DRAWS, UNATTENDED, audit_together
 from tasks.charge import check_budget, reserve_budget, undrawn
-from tasks.draw import draw
+from tasks.draw import draw, tally_survey
 from tasks.home import private_workspace, remove_abandoned
 from tasks.progress import say
 from tasks.publish import (
@@ -34,7 +37,13 @@ from tasks.river import ingest_survey, validate_survey
 from tasks.sign import signing_key
 
 
-@flow(name="release", flow_run_name="release: {plan}", log_prints=False, persist_result=False)
+@flow(
+    name="release",
+    flow_run_name="release: {plan}",
+    task_runner=task_runner(),
+    log_prints=False,
+    persist_result=False,
+)
 def release(
     plan: str,
     release_id: str | None = None,
@@ -65,11 +74,13 @@ def release(
     with staging_folder(bundle) as staging:
         if undrawn(the_plan, release_id):
             cross_the_line(the_plan, release_id)
-        tables = [write_release(the_plan, release_id, name, staging) for name in the_plan.built]
-        microdata = [
-            write_microdata(the_plan, release_id, synthesis.name, staging)
+        tables = together(
+            write_release.submit(the_plan, release_id, name, staging) for name in the_plan.built
+        )
+        microdata = together(
+            write_microdata.submit(the_plan, release_id, synthesis.name, staging)
             for synthesis in the_plan.synthesis
-        ]
+        )
         publish(the_plan, release_id, staging, bundle, tables, microdata, audited)
     announce(the_plan, release_id, bundle)
     return str(bundle)
@@ -81,9 +92,12 @@ def cross_the_line(plan: Plan, release_id: str) -> None:
         database = ingest_survey(plan, workspace)
         validate_survey(plan, database)
         reserve_budget(plan, release_id)
-        for name in undrawn(plan, release_id):
-            section = plan.section(name)
-            draw(plan, release_id, name, f"{section.kind}: {section.title}", database)
+        names = undrawn(plan, release_id)
+        tallied = tally_survey(plan, release_id, names, database)
+        sections = [plan.section(name) for name in names]
+        together(
+            draw.submit(plan, release_id, s.name, f"{s.kind}: {s.title}", tallied) for s in sections
+        )
 
 
 def new_release_id() -> str:

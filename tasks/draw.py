@@ -1,15 +1,40 @@
-"""One release of the plan: tally, statistic, privacy line, ledger."""
+"""The releases of a plan: one tally for all, then each statistic across the privacy line.
 
+Between the two the tallies lie in the private workspace, so that the draws may run in any order, at
+the same time and in other processes:
+
+    survey --tally--> WORKSPACE/tallies/NAME.npy --statistic, privacy line--> ledger
+"""
+
+from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+
+from dpcore.domain import Domain, Tally
 from dpcore.errors import LedgerError
 from dpcore.privacy_line import perturb
 from dpcore.sampling.source import RandomSource, SystemSource
 from schemas.plan import Plan
-from tasks.home import ledger_url
-from tasks.ledger import Ledger, State
+from tasks.home import ledger_url, private_folder
+from tasks.ledger import ChargeRecord, Ledger, State
 from tasks.step import step
-from tasks.tally import tally
+from tasks.tally import tallies
+
+
+@step("tally")
+def tally_survey(plan: Plan, release_id: str, names: Sequence[str], database: Path) -> Path:
+    """Tally the survey for the named releases; returns the private folder that holds the tallies.
+
+    Raises ``LedgerError`` where nothing was reserved for one of them.
+    """
+    for name in names:
+        _require_reserved(plan, release_id, name)
+    domains = [plan.built[name].domain for name in names]
+    folder = private_folder(database.parent / "tallies")
+    for name, tally in zip(names, tallies(database, domains, plan.rows), strict=True):
+        np.save(folder / f"{name}.npy", np.stack([tally.cells, tally.counts]))
+    return folder
 
 
 @step("draw", run_name="{title}")
@@ -18,21 +43,32 @@ def draw(
     release_id: str,
     name: str,
     title: str,
-    database: Path,
+    tallied: Path,
     source: RandomSource | None = None,
 ) -> None:
     """Draw the noisy statistic of one release, once: it goes to the ledger, and nowhere else.
 
-    ``title`` is what an operator sees.  ``source`` is for tests; production draws from the
-    operating system.  Raises ``LedgerError`` where nothing was reserved.
+    ``title`` is what an operator sees; ``tallied`` is the folder of the tallies, private.
+    ``source`` is for tests; production draws from the operating system.  Raises ``LedgerError``
+    where nothing was reserved.
     """
-    ledger = Ledger(ledger_url())
-    charge = ledger.release(plan.dataset, release_id).get(name)
-    if charge is not None and charge.state is State.COMMITTED:
+    charge = _require_reserved(plan, release_id, name)
+    if charge.state is State.COMMITTED:
         return
-    if charge is None or charge.state is not State.RESERVED:
-        raise LedgerError(f"{name}: nothing is reserved for this release, so nothing may be read")
     release = plan.built[name]
-    exact = release.statistic(tally(database, release.domain, plan.rows))
+    exact = release.statistic(_read_tally(tallied / f"{name}.npy", release.domain))
     noisy = perturb(exact, release.mechanism, charge.budget, source or SystemSource())
-    ledger.commit(plan.dataset, release_id, name, noisy)
+    Ledger(ledger_url()).commit(plan.dataset, release_id, name, noisy)
+
+
+def _require_reserved(plan: Plan, release_id: str, name: str) -> ChargeRecord:
+    """The charge of a release, reserved at least: before, nothing private may be read for it."""
+    charge = Ledger(ledger_url()).release(plan.dataset, release_id).get(name)
+    if charge is None or charge.state not in (State.RESERVED, State.COMMITTED):
+        raise LedgerError(f"{name}: nothing is reserved for this release, so nothing may be read")
+    return charge
+
+
+def _read_tally(path: Path, domain: Domain) -> Tally:
+    cells, counts = np.load(path, allow_pickle=False)
+    return Tally(domain, cells, counts)

@@ -32,20 +32,25 @@ def test_a_refused_table_leaves_no_value_behind(
     assert occurrences(own_home, [SECRET, NUMBER]) == []
 
 
-def test_an_unforeseen_failure_is_told_without_its_text(prefect, plan_path, own_home, monkeypatch):
+@pytest.mark.parametrize(
+    ("function", "step"), [("tallies", "tally_survey"), ("_read_tally", "draw")]
+)
+def test_an_unforeseen_failure_is_told_without_its_text(
+    prefect, plan_path, own_home, monkeypatch, function, step
+):
     from flows.release import release
 
     def stumble(*_: object) -> None:
         raise ValueError(f"could not convert {SECRET}")
 
-    monkeypatch.setattr("tasks.draw.tally", stumble)
-    with pytest.raises(DPReleaseError, match="draw failed with ValueError") as caught:
+    monkeypatch.setattr(f"tasks.draw.{function}", stumble)
+    with pytest.raises(DPReleaseError, match=f"{step} failed with ValueError") as caught:
         release(str(plan_path), "leak", str(plan_path.parent / "out"))
     assert SECRET not in str(caught.value)
     assert caught.value.__context__ is None
     assert occurrences(prefect, [SECRET]) == []
     kept = occurrences(own_home, [SECRET])
-    assert len(kept) == 1
-    assert Path(kept[0]).parent == own_home / "failures"
-    assert Path(kept[0]).stat().st_mode & 0o077 == 0
-    assert Path(kept[0]).parent.stat().st_mode & 0o077 == 0
+    assert kept  # a trace for every release that failed
+    assert {Path(trace).parent for trace in kept} == {own_home / "failures"}
+    assert all(Path(trace).stat().st_mode & 0o077 == 0 for trace in kept)
+    assert (own_home / "failures").stat().st_mode & 0o077 == 0

@@ -12,11 +12,11 @@ import pandas as pd
 import pytest
 from pydantic import TypeAdapter
 
-from dpcore.domain import Axis, Bins, Categories, Domain, Grid
+from dpcore.domain import Axis, Bins, Categories, Domain, Grid, Tally
 from dpcore.errors import DataError
 from schemas.columns import Column
 from tasks.survey import ingest
-from tasks.tally import tally
+from tasks.tally import LARGEST_PACK, pack, tallies
 
 DATA = Path(os.environ.get("DPRELEASE_TEST_DATA", Path(__file__).parents[3] / "shared" / "data"))
 AWKWARD = [
@@ -38,6 +38,10 @@ def column(type: str, **rest: object) -> Column:
 def survey(tmp_path: Path, frame: pd.DataFrame, columns: Mapping[str, Column]) -> Path:
     frame.to_parquet(tmp_path / "t.parquet")
     return ingest(str(tmp_path / "t.parquet"), columns, len(frame), tmp_path / "work")
+
+
+def tally(database: Path, domain: Domain, rows: int | None = None) -> Tally:
+    return tallies(database, [domain], rows)[0]
 
 
 def code(value: object, axis: Axis) -> int:
@@ -139,6 +143,50 @@ def test_a_roll_up_is_the_tally_over_fewer_axes(table):
     narrow = tally(database, Domain((AXES["wealth bins"], AXES["the sex"])))
     rolled = wide.roll_up(("wealth", "the sex"))
     assert np.array_equal(rolled.dense(), narrow.dense())
+
+
+SHARING = [
+    ("the sex", "age bins"),
+    ("age bins", "the sex", "employed"),
+    ("age",),
+    ("income bins", "children"),
+    ("income",),
+    ("region-2", "share", "wealth", "income"),
+    ("children bins", "wealth bins"),
+    (),
+    ("age",),
+]
+
+
+@pytest.mark.parametrize("largest", [0, 500, 10**5, LARGEST_PACK])
+def test_releases_that_share_a_reading_get_what_each_would_get_alone(largest, table, monkeypatch):
+    database, frame = table
+    domains = [Domain(tuple(AXES[name] for name in names)) for names in SHARING]
+    alone = [tally(database, domain, len(frame)) for domain in domains]
+    monkeypatch.setattr("tasks.tally.LARGEST_PACK", largest)
+    shared = tallies(database, domains, len(frame))
+    for domain, one, other in zip(domains, alone, shared, strict=True):
+        assert one.domain == other.domain == domain
+        np.testing.assert_array_equal(one.cells, other.cells)
+        np.testing.assert_array_equal(one.counts, other.counts)
+
+
+def test_domains_are_packed_while_few_cells_can_be_occupied():
+    letters = [Categories(name, tuple(range(10))) for name in "abcd"]
+    wide = Grid("x", 0.0, 1.0, 2**40)
+    pairs = [Domain((one, other)) for one in letters for other in letters if one != other]
+    # 10^4 cells in all: one reading, however many records.
+    assert [sorted(axis.name for axis in axes) for axes in pack(pairs, 10**9)] == [list("abcd")]
+    # 2^40 cells more: of few records only few can be occupied, of many nobody knows.
+    with_wide = [*pairs, Domain((wide,))]
+    assert len(pack(with_wide, 1000)) == 1
+    assert pack(with_wide, 10**9)[0] == pack(with_wide, None)[0] == (wide,)
+    assert len(pack(with_wide, 10**9)) == 2
+    # A margin of what is counted anyhow costs no reading.
+    assert len(pack([Domain((wide, letters[0])), Domain((letters[0],))], 10**9)) == 1
+    # More cells than can be numbered are not packed.
+    assert len(pack([Domain((wide,)), Domain((Grid("y", 0.0, 1.0, 2**40),))], 1)) == 2
+    assert pack([], 10) == []
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,38 @@
+"""What runs at the same time: steps that do not wait for each other.
+
+In threads of this process by default, one for each processor.  With the address of a Dask scheduler
+in DPRELEASE_DASK they run on its workers, who need the same home folder and ledger: the private
+workspace is handed on as a path, never as values.
+"""
+
+import os
+from collections.abc import Iterable
+from typing import Any, TypeVar
+
+from prefect.futures import PrefectFuture, wait
+from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
+
+from dpcore.errors import InputError
+
+R = TypeVar("R")
+
+
+def task_runner() -> TaskRunner[Any]:
+    """The runner that the environment asks for; raises ``InputError`` where it is not installed."""
+    scheduler = os.environ.get("DPRELEASE_DASK")
+    if not scheduler:
+        return ThreadPoolTaskRunner(max_workers=os.cpu_count())
+    try:
+        from prefect_dask.task_runners import DaskTaskRunner
+    except ImportError:
+        raise InputError(
+            'DPRELEASE_DASK needs prefect-dask; run: pip install "dprelease[dask]"'
+        ) from None
+    return DaskTaskRunner(address=scheduler)
+
+
+def together(submitted: Iterable[PrefectFuture[R]]) -> list[R]:
+    """The results in the order of submission; the first error only once nothing runs any more."""
+    futures = list(submitted)
+    wait(futures)
+    return [future.result() for future in futures]
