@@ -24,9 +24,9 @@ from numpy.typing import NDArray
 from dpcore.domain import Domain, Tally
 from dpcore.mechanisms import DiscreteGaussian, DiscreteLaplace
 from dpcore.post.consistency import consistent_variance, make_consistent
-from dpcore.post.margins import Margin, margins_of
-from dpcore.post.records import fit_records
+from dpcore.post.margins import Margin
 from dpcore.post.tree import sample_tree, spanning_tree
+from dpcore.post.weighted import Weighted, fit_weighted
 from dpcore.releases.base import (
     ErrorStatement,
     Published,
@@ -109,7 +109,7 @@ class Margins(Release):
 
     def publish(self, noisy: Noisy) -> Published:
         records = _fitted_records(self, noisy.to_bytes(), self.rows)
-        whole = margins_of(records, self.domain.shape, self.sets)
+        whole = records.margins(self.domain.shape, self.sets)
         tables = [
             self._table(*parts)
             for parts in zip(
@@ -185,7 +185,7 @@ class Margins(Release):
         """
         generator = post_processing_generator(noisy)
         if self.tree is None:
-            records = _fitted_records(self, noisy.to_bytes(), rows)
+            records = _fitted_records(self, noisy.to_bytes(), rows).records()
         else:
             shape, margins = self.domain.shape, self.noisy_margins(noisy)
             edges = spanning_tree(shape, margins, self.rows) if self.tree == "auto" else self.tree
@@ -194,10 +194,10 @@ class Margins(Release):
 
 
 @lru_cache(maxsize=2)
-def _fitted_records(release: Margins, data: bytes, rows: int) -> NDArray[np.int64]:
-    """(rows, columns) codes whose margins are near the noisy ones; both readers want the same."""
+def _fitted_records(release: Margins, data: bytes, rows: int) -> Weighted:
+    """Records whose margins are near the noisy ones; both readers want the same."""
     noisy = Noisy.from_bytes(data)
-    return fit_records(
+    return fit_weighted(
         release.domain.shape,
         release.noisy_margins(noisy),
         rows,

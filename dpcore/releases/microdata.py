@@ -27,8 +27,8 @@ from numpy.typing import NDArray
 
 from dpcore.domain import Categories, Domain
 from dpcore.post.denoise import denoise
-from dpcore.post.margins import Margin, margins_of
-from dpcore.post.records import fit_records
+from dpcore.post.margins import Margin
+from dpcore.post.weighted import Weighted, fit_weighted
 from dpcore.releases.base import Published, post_processing_generator
 from dpcore.releases.margins import Margins
 from dpcore.statistic import Noisy
@@ -82,14 +82,12 @@ class Microdata(Margins):
 
     def publish(self, noisy: Noisy) -> Published:
         """As for ``Margins``; ``count`` is the margin of the synthetic records."""
-        whole = margins_of(
-            _records(self, noisy.to_bytes(), self.rows), self.domain.shape, self.sets
-        )
+        records = _records(self, noisy.to_bytes(), self.rows)
         tables = zip(
             self.domains,
             self.noisy_margins(noisy),
             self.consistent_margins(noisy),
-            whole,
+            records.margins(self.domain.shape, self.sets),
             strict=True,
         )
         return Published(
@@ -99,15 +97,15 @@ class Microdata(Margins):
 
     def sample(self, noisy: Noisy, rows: int) -> tuple[Domain, NDArray[np.int64]]:
         """Synthetic records; with as many rows as the survey, those that ``count`` counts."""
-        records = _records(self, noisy.to_bytes(), rows)
+        records = _records(self, noisy.to_bytes(), rows).records()
         return self.domain, post_processing_generator(noisy).permutation(records)
 
 
 @lru_cache(maxsize=2)
-def _records(release: Microdata, data: bytes, rows: int) -> NDArray[np.int64]:
-    """(rows, columns) codes that follow the denoised margins; both readers want the same."""
+def _records(release: Microdata, data: bytes, rows: int) -> Weighted:
+    """Records that follow the denoised margins; both readers want the same."""
     noisy = Noisy.from_bytes(data)
-    return fit_records(
+    return fit_weighted(
         release.domain.shape,
         _denoised(release, data),
         rows,

@@ -1,0 +1,162 @@
+"""A whole private release beside the one reading of the survey that it needs.
+
+    python -m benchmarks.tally --rows 10000000
+
+makes a survey of six categorical columns, once with 192 and once with 100,000 cells in all, and
+releases all 21 one- and two-way margins of it.  One JSON line for each, from a process of its own:
+
+    packed      seconds of the GROUP BY over the packed cell alone
+    release     seconds of the tallies (that reading and the roll-up), the exact statistics, the
+                privacy line and the tables as they are published; ingest is excluded
+    ratio       release over packed
+    apart       seconds of 21 readings, one for each margin, without packing
+    peak_mib    the most memory that the process held, DuckDB's included
+
+Times are medians over ``--repeats``; packed and release take turns.  ``--kind margins`` draws the 21
+tables as one release of kind margins instead of 21 histograms.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from fractions import Fraction
+from itertools import combinations
+from pathlib import Path
+from statistics import median
+
+from dpcore.budget import Budget
+from dpcore.domain import Categories, Domain
+from dpcore.privacy_line import perturb
+from dpcore.releases.base import Release
+from dpcore.releases.histogram import Histogram
+from dpcore.releases.margins import Margins
+from dpcore.sampling.source import SystemSource
+from schemas.columns import CategoricalColumn
+from tasks.cells import count_cells
+from tasks.survey import TABLE, connect, ingest
+from tasks.tally import tallies
+
+SHAPES = {192: (2, 2, 2, 2, 3, 4), 100_000: (10, 10, 10, 10, 5, 2)}
+SETS = tuple((i,) for i in range(6)) + tuple(combinations(range(6), 2))
+ALPHA = Fraction(1)
+
+
+def main() -> None:
+    """Make each survey, and measure it in a process of its own."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--rows", type=int, default=10_000_000, help="default: 10 million")
+    parser.add_argument("--repeats", type=int, default=5, help="default: 5")
+    parser.add_argument("--kind", choices=["histogram", "margins"], default="histogram")
+    parser.add_argument("--cells", type=int, choices=SHAPES, help="default: both")
+    parser.add_argument("--measure", type=Path, metavar="FILE", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.measure:
+        domain = domain_of(SHAPES[options.cells])
+        found = measure(options.measure, domain, options.rows, options.kind, options.repeats)
+        print(json.dumps(found))
+        return
+    for cells in [options.cells] if options.cells else SHAPES:
+        with tempfile.TemporaryDirectory() as folder:
+            database = make_survey(Path(folder), domain_of(SHAPES[cells]), options.rows)
+            command = [sys.executable, "-m", "benchmarks.tally", "--measure", str(database)]
+            command += ["--cells", str(cells), "--rows", str(options.rows), "--kind", options.kind]
+            subprocess.run([*command, "--repeats", str(options.repeats)], check=True)
+
+
+def domain_of(shape: tuple[int, ...]) -> Domain:
+    """Columns of text categories."""
+    return Domain(
+        tuple(
+            Categories(f"column{i}", tuple(f"value {j}" for j in range(size)))
+            for i, size in enumerate(shape)
+        )
+    )
+
+
+def make_survey(folder: Path, domain: Domain, rows: int) -> Path:
+    """A survey of uneven columns, ingested; returns the file."""
+    source = folder / "survey.parquet"
+    columns = ", ".join(
+        f"'value ' || CAST(floor({axis.size} * random() * random()) AS INTEGER) AS {axis.name}"
+        for axis in domain.axes
+    )
+    with connect(folder / "made.duckdb", read_only=False) as connection:
+        connection.execute("SELECT setseed(0.5)")
+        connection.execute(f"COPY (SELECT {columns} FROM range({rows})) TO '{source}'")
+    described = {
+        axis.name: CategoricalColumn(type="categorical", categories=list(axis.categories))
+        for axis in domain.axes
+        if isinstance(axis, Categories)
+    }
+    database = ingest(str(source), described, rows, folder / "work")
+    source.unlink()
+    return database
+
+
+def measure(
+    database: Path, domain: Domain, rows: int, kind: str, repeats: int
+) -> dict[str, object]:
+    """The figures of one survey."""
+    releases = releases_of(domain, rows, kind)
+    domains = [release.domain for release in releases]
+
+    def packed() -> None:
+        with connect(database) as connection:
+            connection.execute(*count_cells(TABLE, domain.axes)).fetchnumpy()
+
+    def release() -> None:
+        for release, tally in zip(releases, tallies(database, domains, rows), strict=True):
+            exact = release.statistic(tally)
+            release.publish(perturb(exact, release.mechanism, release.share, SystemSource()))
+
+    packed_seconds, release_seconds = [], []
+    for _ in range(repeats):
+        packed_seconds.append(seconds(packed))
+        release_seconds.append(seconds(release))
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    apart = sum(
+        seconds(lambda domain=margin: tallies(database, [domain], rows))  # type: ignore[misc]
+        for margin in [domain.select(tuple(domain.names[a] for a in attrs)) for attrs in SETS]
+    )
+    return {
+        "rows": rows,
+        "cells": domain.size,
+        "occupied": len(tallies(database, [domain], rows)[0].cells),
+        "kind": kind,
+        "tables": len(SETS),
+        "packed": round(median(packed_seconds), 3),
+        "release": round(median(release_seconds), 3),
+        "ratio": round(median(release_seconds) / median(packed_seconds), 2),
+        "apart": round(apart, 3),
+        "peak_mib": round(peak),
+    }
+
+
+def releases_of(domain: Domain, rows: int, kind: str) -> list[Release]:
+    """All margins, as 21 histograms with equal shares or as one release."""
+    if kind == "margins":
+        return [Margins("margins", domain, rows, Budget(ALPHA), sets=SETS)]
+    names = domain.names
+    return [
+        Histogram(f"margin{i}", domain.select(tuple(names[a] for a in attrs)), rows, share)
+        for i, attrs in enumerate(SETS)
+        for share in [Budget(ALPHA / len(SETS))]
+    ]
+
+
+def seconds(action: Callable[[], None]) -> float:
+    """Wall time of one call."""
+    start = time.perf_counter()
+    action()
+    return time.perf_counter() - start
+
+
+if __name__ == "__main__":
+    main()
