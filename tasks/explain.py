@@ -1,10 +1,15 @@
 """What a plan costs and how accurate it will be, before any data is opened."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from dpcore.budget import Budget, decimal_text, total
 from schemas.plan import Plan
-from tasks.ledger import Fault, Ledger
+
+if TYPE_CHECKING:
+    from tasks.ledger import Fault, Ledger
 
 COORDINATES = ("alpha", "beta", "gamma")
 

@@ -31,8 +31,6 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
 
-from scipy.special import log_ndtr
-
 ROUNDINGS = tuple(Fraction(r, 4) for r in (2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24))
 """Parts r of the variance that may be set apart for rounding; all are at least 1/2."""
 
@@ -127,6 +125,8 @@ def _check(alpha: float, beta: float) -> None:
 
 def _log_profile(scale: float, alpha: float) -> float:
     """ln beta of continuous noise, in floating point; minus infinity where it is lost in rounding."""
+    from scipy.special import log_ndtr  # slow to import, and most plans do without
+
     upper = float(log_ndtr(1 / (2 * scale) - alpha * scale))
     lower = alpha + float(log_ndtr(-1 / (2 * scale) - alpha * scale))
     return upper + math.log(-math.expm1(lower - upper)) if lower < upper else -math.inf

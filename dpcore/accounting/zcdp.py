@@ -16,8 +16,6 @@ import math
 from decimal import Decimal
 from fractions import Fraction
 
-from scipy.optimize import minimize_scalar
-
 _DIGITS = decimal.Context(prec=50)
 
 
@@ -46,15 +44,21 @@ def _log_beta(rho: float, alpha: float, order: float) -> float:
 
 
 def _best_order(rho: float, alpha: float) -> float:
-    """The a > 1 that makes the bound least, near enough: any a is valid."""
-    centre = math.log(max((alpha / rho + 1) / 2 - 1, 1e-6))
-    found = minimize_scalar(
-        lambda t: _log_beta(rho, alpha, 1 + math.exp(t)),
-        bounds=(centre - 8, centre + 8),
-        method="bounded",
-        options={"xatol": 1e-10},
-    )
-    return 1 + math.exp(float(found.x))
+    """The a > 1 that makes the bound least, near enough: any a is valid.
+
+    The logarithm of the bound is convex in a; its slope is (2a - 1) rho - alpha + log(1 - 1/a).
+    """
+
+    def slope(order: float) -> float:
+        return (2 * order - 1) * rho - alpha + math.log1p(-1 / order)
+
+    lower, upper = 1.0, 2.0
+    while slope(upper) < 0 and upper < 2.0**100:
+        lower, upper = upper, 2 * upper
+    for _ in range(50):
+        middle = (lower + upper) / 2
+        lower, upper = (middle, upper) if slope(middle) < 0 else (lower, middle)
+    return upper
 
 
 def _beta_bound(rho: Fraction, alpha: Fraction, order: float) -> Decimal:

@@ -16,14 +16,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
-from scipy.optimize import linprog
 
 from dpcore.counting.remap import geometric_table
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 Floats = NDArray[np.float64]
 Loss = Literal["absolute", "squared", "zero-one"]
@@ -46,6 +47,8 @@ def optimal_table(
     n: int, alpha: float, beta: float = 0.0, loss: Loss = "absolute", prior: Floats | None = None
 ) -> tuple[Floats, float]:
     """The best table (n+1, n+1) and its risk: Bayes for a ``prior`` (n+1,), else minimax."""
+    from scipy import sparse  # slow to import, and a plan is explained without
+
     size = (n + 1) ** 2
     pairs = [(j, k) for j in range(n + 1) for k in (j - 1, j + 1) if 0 <= k <= n]
     identity = sparse.identity(n + 1, format="csr")
@@ -78,6 +81,8 @@ def optimal_remap(
     Sundararajan (2012), for the minimax by Gupte & Sundararajan (2010).  No constraint of privacy
     is left: it comes from the noise, whatever the answers are.
     """
+    from scipy import sparse
+
     noise = geometric_table(n, alpha)
     cost = losses(n, loss)
     rows = sparse.kron(sparse.identity(n + 1), np.ones((1, n + 1)))
@@ -99,6 +104,9 @@ def _solve(
     ``risks``: (n+1, (n+1)^2) the risk of every count, linear in the unknowns; or (n+1, n+1) where
     each count has unknowns of its own.
     """
+    from scipy import sparse
+    from scipy.optimize import linprog
+
     size, counts = rows.shape[1], rows.shape[0]
     if risks.shape[1] == counts and size > counts:
         risks = sparse.block_diag(list(risks[:, None, :]), format="csr")

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 Floats = NDArray[np.float64]
 
@@ -49,6 +48,8 @@ def best_answer(z: int, n: int, scale: float, loss: str, proportion: float | Non
     counts = np.arange(first, last + 1)
     weights = -np.abs(counts - z) / scale
     if proportion is not None:
+        from scipy import stats  # slow to import, and a plan is explained without
+
         weights += stats.binom.logpmf(counts, n, proportion)
     chances = np.exp(weights - weights.max())
     if loss == "zero-one":

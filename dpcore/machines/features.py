@@ -40,8 +40,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
-from scipy.stats import qmc
 
 Reals = NDArray[np.float64]
 
@@ -100,11 +98,15 @@ class FourierFeatures:
         beside the unscrambled Sobol' sequence moved to the middles of its dyadic cells, which keeps
         it away from 0 and 1, where the quantile is infinite.
         """
+        from scipy.special import ndtri  # slow to import, and a plan is explained without
+
         count = self.frequencies
         uniforms = np.empty((count, self.dimensions))
         uniforms[:, 0] = 0.5 + (np.arange(count) + 0.5) / (2 * count)
         if self.dimensions > 1:
             log_cells = (count - 1).bit_length()
+            from scipy.stats import qmc
+
             sobol = qmc.Sobol(self.dimensions - 1, scramble=False).random_base2(log_cells)
             uniforms[:, 1:] = sobol[:count] + 0.5 / 2**log_cells
         return np.asarray(ndtri(uniforms) / np.array(self.bandwidths()))
@@ -140,6 +142,8 @@ def approximation_error(features: FourierFeatures, pairs: int = 4096) -> Approxi
     The pairs are a Halton set in 2d dimensions: the same on every call, and not the set that the
     frequencies come from.
     """
+    from scipy.stats import qmc
+
     dimensions = features.dimensions
     points = qmc.Halton(2 * dimensions, scramble=False).random(pairs)
     left, right = points[:, :dimensions], points[:, dimensions:]

@@ -33,7 +33,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
 
 Reals = NDArray[np.float64]
 
@@ -147,6 +146,8 @@ def _step(problem: Problem, state: _State, reach: float) -> _State | None:
     """One predictor-corrector step over ``reach`` of the way to the boundary, or None."""
     p = problem.shares
     theta = 1.0 / (state.xi / state.s + state.t / state.a)
+    from scipy.linalg import cho_solve  # slow to import, and a plan is explained without
+
     factor = _factor(problem.curvature(p * theta))
     if factor is None:
         return None
@@ -207,6 +208,8 @@ def _factor(matrix: Reals) -> tuple[Reals, bool] | None:
     Near the optimum the matrix mixes entries of size 2 lambda with others 1e16 times as large.  The
     ridge only slows the refinement in ``_step``, which uses the true matrix.
     """
+    from scipy.linalg import cho_factor
+
     if not np.all(np.isfinite(matrix)):
         return None
     scale = float(np.max(np.diagonal(matrix)))

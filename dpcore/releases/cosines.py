@@ -20,7 +20,6 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import fft
 
 Floats = NDArray[np.float64]
 
@@ -78,6 +77,8 @@ class Cosines:
 
         ``weights``: of the grid's shape; counts divided by n give the empirical means.
         """
+        from scipy import fft  # slow to import, and a plan is explained without
+
         transformed = fft.dctn(weights, type=2, norm=None) / 2 ** len(self.shape)
         return np.asarray((transformed * self._norms)[self.kept])
 
@@ -118,6 +119,8 @@ class Cosines:
 
     def _synthesis(self, spectrum: Floats) -> Floats:
         """sum over k of spectrum_k prod cos(pi k x) at the cell centres: DCT-III up to scale."""
+        from scipy import fft
+
         halves = spectrum
         for axis, size in enumerate(self.shape):
             scale = np.r_[1.0, np.full(size - 1, 0.5)]

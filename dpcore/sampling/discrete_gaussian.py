@@ -25,10 +25,10 @@ import math
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import lru_cache, partial
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 from dpcore.sampling import _validate
 from dpcore.sampling.bernoulli import bernoulli_exp
@@ -86,7 +86,7 @@ def gaussian_quantile(variance: Fraction | int, level: float) -> int:
     if sigma > 1000:
         # P(|Z| <= t) is that of the continuous law, with density f, at b = t + 1/2, plus
         # b f(b) / (12 sigma**2) (midpoint rule), as if b were larger by b / (24 sigma**2).
-        b = -sigma * (1 - 1 / (24 * sigma**2)) * float(special.ndtri((1 - level) / 2))
+        b = -sigma * (1 - 1 / (24 * sigma**2)) * NormalDist().inv_cdf((1 - level) / 2)
         return max(0, math.ceil(b - 0.5))
     z = np.arange(math.ceil(40 * sigma) + 2)
     weights = np.exp(-(z**2) / (2 * float(variance)))

@@ -24,12 +24,13 @@ def _explain(options: argparse.Namespace) -> None:
     from schemas.plan import load_plan
     from tasks.explain import explain
     from tasks.home import ledger_url
-    from tasks.ledger import Ledger
 
     plan = load_plan(options.plan, overrides_of(options))
     granted, spent = None, Budget()
     url = ledger_url()
     if ledger_exists(url):
+        from tasks.ledger import Ledger
+
         ledger = Ledger(url, create=False)
         granted, spent = ledger.granted(plan.dataset), ledger.spent(plan.dataset)
     print(explain(plan, granted, spent))
