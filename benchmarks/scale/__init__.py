@@ -1,0 +1,1 @@
+"""How time, memory and error grow: measurements with a plot each."""

@@ -1,0 +1,47 @@
+"""The measurements of growth measure what they say, on small sizes."""
+
+import numpy as np
+import pytest
+
+from benchmarks import tally as tally_benchmark
+from benchmarks.scale import density, sparse
+from dpcore.releases.density import SpectralDensity
+from tasks.tally import tallies
+
+
+@pytest.mark.parametrize("kind", ["histogram", "margins"])
+def test_the_tally_benchmark_releases_all_margins(tmp_path, kind):
+    domain = tally_benchmark.domain_of((2, 2, 2, 2, 3, 4))
+    database = tally_benchmark.make_survey(tmp_path, domain, 2000)
+    line = tally_benchmark.measure(database, domain, 2000, kind, repeats=1)
+    assert (line["tables"], line["cells"]) == (21, 192)
+    assert 100 < line["occupied"] <= 192
+    assert line["ratio"] == pytest.approx(line["release"] / line["packed"], rel=0.2)
+    published = tally_benchmark.releases_of(domain, 2000, kind)
+    assert float(sum(release.share.alpha for release in published)) == 1
+
+
+@pytest.mark.parametrize("bits", [8, 60])
+def test_the_sparse_benchmark_fills_the_cells_it_states(bits, monkeypatch):
+    monkeypatch.setattr(sparse, "OCCUPIED", 500)
+    line = sparse.measure(bits, draws=2)
+    assert line["occupied"] == min(500, 2**bits)
+    # A thousand records in each are far above the threshold; no empty cell is.
+    assert line["published"] == pytest.approx(line["occupied"], abs=5)
+
+
+def test_the_exact_estimator_is_the_one_that_the_grid_approaches(tmp_path):
+    database = density.make_survey(tmp_path, ["x", "y"], 3000)
+    records = density.read(database, ["x", "y"])
+    for cells, error in ((8, 1e-1), (256, 2e-4)):
+        axes = [density.Grid(name, 0.0, 1.0, cells) for name in "xy"]
+        domain = density.Domain(tuple(axes))
+        release = SpectralDensity("d", domain, 3000, density.SHARE, bandwidths=(0.2, 0.2))
+        exact, _ = density.exact_coefficients(release, records)
+        naive = [
+            scale * np.mean(np.prod(np.where(k, np.sqrt(2), 1) * np.cos(np.pi * k * records), 1))
+            for k, scale in zip(release.basis.frequencies, release.basis.lambdas, strict=True)
+        ]
+        np.testing.assert_allclose(exact, naive, atol=1e-12)
+        grid = density.grid_coefficients(release, tallies(database, [domain], 3000)[0])
+        assert np.abs(grid - exact).max() < error
