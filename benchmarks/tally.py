@@ -31,6 +31,8 @@ from itertools import combinations
 from pathlib import Path
 from statistics import median
 
+import ibis
+
 from dpcore.budget import Budget
 from dpcore.domain import Categories, Domain
 from dpcore.privacy_line import perturb
@@ -109,7 +111,8 @@ def measure(
 
     def packed() -> None:
         with connect(database) as connection:
-            connection.execute(*count_cells(TABLE, domain.axes)).fetchnumpy()
+            table = ibis.duckdb.from_connection(connection).table(TABLE)
+            count_cells(table, domain.axes).to_pyarrow()
 
     def release() -> None:
         for release, tally in zip(releases, tallies(database, domains, rows), strict=True):

@@ -1,4 +1,4 @@
-"""The cell of a record as SQL: what ``dpcore.domain`` says of an axis, for the engine to compute.
+"""The cell of a record as an Ibis expression: what ``dpcore.domain`` says of an axis, for an engine.
 
     Categories    position in the list, by a join with the list
     Bins          number of inner edges at or below the value, by a balanced tree of comparisons
@@ -6,81 +6,92 @@
     null          the last cell of a nullable axis
 
 The floating-point steps are those of ``dpcore.domain``, in the same order and on the same doubles,
-so SQL and numpy agree on every record, also at the edges.
+so every engine and numpy agree on every record, also at the edges.  Joins with the lists are as fast
+in DuckDB as SQL written by hand, and twice as fast as a list of cases.
 """
 
 from collections.abc import Sequence
 from typing import Any
 
 from dpcore.domain import Axis, Bins, Categories, Grid
-from tasks.sql import quote, real
 
 
-def count_cells(table: str, axes: Sequence[Axis]) -> tuple[str, dict[str, Any]]:
-    """A query for the occupied cells of a table, and its parameters.
+def count_cells(table: Any, axes: Sequence[Axis]) -> Any:
+    """The occupied cells of an Ibis table, ascending: columns ``cell`` and ``records``.
 
         SELECT (code of axis 0 * size 1 + code of axis 1) * ... AS cell, count(*) GROUP BY cell
 
     One null cell stands for the records that have none.
     """
-    cell, joins = "CAST(0 AS BIGINT)", ""
-    parameters: dict[str, Any] = {}
+    import ibis  # slow to import, and only the private steps need it
+
+    cell = ibis.literal(0, "int64")
     for i, axis in enumerate(axes):
-        cell = f"({cell} * {axis.size} + {_code(axis, i)})"
         if isinstance(axis, Categories):
-            parameters[f"categories{i}"] = list(axis.categories)
-            joins += (
-                f" LEFT JOIN (SELECT unnest($categories{i}) AS value,"
-                f" unnest(range({len(axis.categories)})) AS code) AS axis{i}"
-                f" ON {_value(axis)} = axis{i}.value"
-            )
-    query = (
-        f"SELECT {cell} AS cell, count(*) AS records FROM {table} AS survey{joins}"
-        " GROUP BY cell ORDER BY cell"
-    )
-    return query, parameters
+            # No column of a plan begins with an underscore.
+            listed = _listed(axis, f"_value{i}", f"_code{i}")
+            table = table.left_join(listed, table[axis.name] == listed[f"_value{i}"])
+    for i, axis in enumerate(axes):
+        cell = cell * axis.size + _code(table, axis, f"_code{i}")
+    return table.group_by(cell=cell).aggregate(records=table.count()).order_by("cell")
 
 
-def _value(axis: Axis) -> str:
-    return f"survey.{quote(axis.name)}"
+def _listed(axis: Categories, value: str, code: str) -> Any:
+    import ibis
+    import pyarrow as pa
+
+    codes = pa.array(range(len(axis.categories)), pa.int64())
+    return ibis.memtable(pa.table({value: pa.array(axis.categories), code: codes}))
 
 
-def _code(axis: Axis, position: int) -> str:
-    """SQL for the code of a record on one axis; null where it has none."""
-    value = _value(axis)
+def _code(table: Any, axis: Axis, listed: str) -> Any:
+    """The code of a record on one axis; null where it has none."""
+    import ibis
+
+    value = table[axis.name]
     if isinstance(axis, Categories):
-        code, last = f"axis{position}.code", len(axis.categories)
+        code, last = table[listed], len(axis.categories)
     else:
         cells = _bin(value, axis) if isinstance(axis, Bins) else _grid(value, axis)
-        within, last = f"{value} >= {_number(axis, axis.lower)}", axis.cells
+        upper, last = _number(axis, axis.upper), axis.cells
         # The upper edge of a whole-number axis is the largest value plus one, so it is left out;
-        # NaN is above every number in DuckDB, so it is never within.
-        within += f" AND {value} {'<' if axis.integer else '<='} {_number(axis, axis.upper)}"
-        code = f"CASE WHEN {within} THEN {cells} END"
-    return f"CASE WHEN {value} IS NULL THEN {last} ELSE {code} END" if axis.nullable else code
+        # NaN is above every number in these engines, so it is never within.
+        below = value < upper if axis.integer else value <= upper
+        within = (value >= _number(axis, axis.lower)) & below
+        code = ibis.ifelse(within, cells, ibis.null("int64"))
+    return ibis.ifelse(value.isnull(), last, code) if axis.nullable else code
 
 
-def _number(axis: Bins | Grid, edge: float) -> str:
-    return str(int(edge)) if axis.integer else real(edge)
+def _number(axis: Bins | Grid, edge: float) -> Any:
+    return int(edge) if axis.integer else exactly(edge)
 
 
-def _bin(value: str, axis: Bins) -> str:
+def exactly(number: float) -> Any:
+    """A double as an Ibis literal; Ibis writes 0.1 as a decimal, which engines round later."""
+    import ibis
+
+    return ibis.literal(repr(float(number))).cast("float64")
+
+
+def _bin(value: Any, axis: Bins) -> Any:
     """Ten comparisons a record for a thousand bins, where a plain list of cases would take 500."""
+    import ibis
 
-    def between(first: int, last: int) -> str:
+    def between(first: int, last: int) -> Any:
         if first == last:
-            return str(first)
+            return ibis.literal(first, "int64")
         middle = (first + last + 1) // 2
-        above = f"{value} >= {_number(axis, axis.edges[middle])}"
-        upper, lower = between(middle, last), between(first, middle - 1)
-        return f"CASE WHEN {above} THEN {upper} ELSE {lower} END"
+        above = value >= _number(axis, axis.edges[middle])
+        return ibis.ifelse(above, between(middle, last), between(first, middle - 1))
 
     return between(0, axis.cells - 1)
 
 
-def _grid(value: str, axis: Grid) -> str:
+def _grid(value: Any, axis: Grid) -> Any:
+    import ibis
+
     if axis.integer:
-        return f"{value} - {_number(axis, axis.lower)}"
-    lower, width = real(axis.lower), real(axis.upper - axis.lower)
-    position = f"floor(({value} - {lower}) / {width} * {real(axis.cells)})"
-    return f"CAST(least({position}, {axis.cells - 1}) AS BIGINT)"
+        return value - _number(axis, axis.lower)
+    width = exactly(axis.upper - axis.lower)
+    position = ((value - exactly(axis.lower)) / width * exactly(axis.cells)).floor()
+    return ibis.least(position.cast("int64"), axis.cells - 1)

@@ -78,18 +78,21 @@ def _count(
     connection: duckdb.DuckDBPyConnection, axes: Axes, rows: int | None
 ) -> tuple[Integers, Integers]:
     """Cell ids, ascending, and counts of the records that they hold."""
+    import ibis  # slow to import, and only the private steps need it
+
     names = list(dict.fromkeys(axis.name for axis in axes))
     unread = connection.execute(
         f"SELECT sum(failures) FROM {FAULTS} WHERE list_contains(?, name)", [names]
     ).fetchone()
     if unread and unread[0]:
         raise DataError("values of the wrong type were found: validate the survey table first")
-    found = connection.execute(*count_cells(TABLE, axes)).fetchnumpy()
-    cells, counts = found["cell"], found["records"]
-    if np.any(np.ma.getmaskarray(cells)):
+    table = ibis.duckdb.from_connection(connection).table(TABLE)
+    found = count_cells(table, axes).to_pyarrow()
+    if found["cell"].null_count:
         raise DataError(
             f"a record has no cell in {' x '.join(names)}: validate the survey table first"
         )
+    cells, counts = (found[name].to_numpy() for name in ("cell", "records"))
     if rows is not None and counts.sum() != rows:
         raise DataError("the survey table does not have the number of records that the plan states")
     return np.asarray(cells, dtype=np.int64), np.asarray(counts, dtype=np.int64)
