@@ -6,6 +6,7 @@
     |   +-- DataError             the survey table does not have the declared form
     +-- BudgetError           exit code 3: the privacy budget refuses
     +-- AuditError            exit code 4: an audit found more loss than is claimed
+    +-- ApprovalError         exit code 5: a disclosure officer has not approved, or has rejected
     +-- LedgerError               the ledger cannot be read, written or trusted
     +-- BundleError               a published bundle is incomplete, changed or inconsistent
     +-- PrivacyLineError          a statistic, mechanism or price is not fit to be drawn
@@ -48,6 +49,13 @@ class AuditError(DPReleaseError):
 
     exit_code = 4
     results: Sequence[object] = ()
+
+
+class ApprovalError(DPReleaseError):
+    """A disclosure officer has not approved; ``release_id`` is set where one can still decide."""
+
+    exit_code = 5
+    release_id: str | None = None
 
 
 class LedgerError(DPReleaseError):

@@ -11,12 +11,21 @@ from prefect import flow
 
 from dpcore.audit import AuditResult
 from dpcore.errors import AuditError
+from flows.notify import tell_crash, tell_failure
 from schemas.plan import Plan, load_plan
 from tasks.audit import FULL_DRAWS, QUICK_DRAWS, audit_one, audit_together, label, show_audit
+from tasks.plans import find_plan
 from tasks.rehearsal import rehearse
 
 
-@flow(name="audit", flow_run_name="audit: {plan}", log_prints=False, persist_result=False)
+@flow(
+    name="audit",
+    flow_run_name="audit: {plan}",
+    log_prints=False,
+    persist_result=False,
+    on_failure=[tell_failure],
+    on_crashed=[tell_crash],
+)
 def audit(
     plan: str,
     quick: bool = False,
@@ -26,12 +35,12 @@ def audit(
     """Audit every release of a plan, and all of them together.
 
     Args:
-        plan: Path of the release plan, a YAML document.
+        plan: Name of a plan in the folder of plans, or path of a YAML document.
         quick: Fewer draws, and the survey's path is not rehearsed.
         draws: How often each release is drawn on each of two neighbouring tables.
         overrides: Values that replace those at dotted places of the plan.
     """
-    the_plan = load_plan(plan, overrides)
+    the_plan = load_plan(find_plan(plan), overrides)
     draws = draws or (QUICK_DRAWS if quick else FULL_DRAWS)
     if not quick:
         rehearse(the_plan)

@@ -96,6 +96,14 @@ class SynthesisRecord(Section):
     file: TableFile
 
 
+class Approval(Section):
+    """A disclosure officer's decision to publish, as the ledger records it."""
+
+    who: str = Field(description="The name that the officer gave; nothing proves it.")
+    why: str
+    at: str = Field(description="When it was recorded, UTC.")
+
+
 class Manifest(Section):
     """The whole manifest."""
 
@@ -111,5 +119,8 @@ class Manifest(Section):
     synthesis: list[SynthesisRecord]
     audit: dict[str, Any] = Field(
         description="A short audit of all releases together, on made-up surveys, before the draw."
+    )
+    approval: Approval | None = Field(
+        default=None, description="Set where the plan asks for approval."
     )
     versions: dict[str, str]

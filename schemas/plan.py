@@ -22,6 +22,7 @@ from dpcore.releases.base import Release
 from schemas.columns import Column
 from schemas.document import Section, explain_errors, read_yaml
 from schemas.numbers import WrittenRational
+from schemas.operation import Operation
 from schemas.releases import AnyRelease, Name, check_names
 from schemas.synthesis import Synthesis
 
@@ -88,6 +89,11 @@ class Publication(Section):
     contact: str = ""
     licence: str = ""
     citation: str = ""
+    requester: str = Field(default="", description="Who asked for the release; published.")
+    approval: bool = Field(
+        default=False,
+        description="Whether a disclosure officer must approve before anything is published.",
+    )
 
     @field_validator("title")
     @classmethod
@@ -95,6 +101,13 @@ class Publication(Section):
         if not title.strip() or title.splitlines() != [title]:
             raise ValueError("must be one line of text, and not empty")
         return title
+
+    @field_validator("requester")
+    @classmethod
+    def _printable(cls, requester: str) -> str:
+        if not requester.isprintable():
+            raise ValueError("must be one line of printable text")
+        return requester.strip()
 
 
 class Plan(Section):
@@ -120,6 +133,9 @@ class Plan(Section):
         "are drawn independently.",
     )
     publication: Publication
+    operation: Operation = Field(
+        default=Operation(), description="When it runs and what it tells; no part of the digest."
+    )
 
     @model_validator(mode="after")
     def _coherent(self) -> Self:
@@ -206,8 +222,8 @@ class Plan(Section):
         return next(section for section in self.releases if section.name == name)
 
     def public(self) -> dict[str, Any]:
-        """The plan as JSON values, without the place where the private table lies."""
-        return self.model_dump(mode="json", by_alias=True, exclude={"source"})
+        """The plan as JSON values, without the table's place and what is the operator's alone."""
+        return self.model_dump(mode="json", by_alias=True, exclude={"source", "operation"})
 
     @cached_property
     def digest(self) -> str:

@@ -4,14 +4,38 @@ from pathlib import Path
 
 from prefect.artifacts import create_link_artifact, create_markdown_artifact, create_table_artifact
 
+from dpcore.audit import AuditResult
 from dpcore.budget import Budget
 from schemas.bundle import Manifest
 from schemas.plan import Plan
-from tasks.explain import COORDINATES, cost_rows, error_rows
+from tasks.explain import COORDINATES
 from tasks.home import ledger_url
 from tasks.ledger import Ledger
+from tasks.markdown import cost_and_accuracy, explanation, preview, written
 from tasks.step import step
 from tasks.verify import read_manifest
+
+
+@step("explain")
+def show_explanation(plan: Plan) -> None:
+    """Tell what a release will cost and how accurate it will be, before anything is done."""
+    ledger = Ledger(ledger_url())
+    granted, spent = ledger.granted(plan.dataset), ledger.spent(plan.dataset)
+    create_markdown_artifact(
+        explanation(plan, granted, spent),
+        key="cost-and-accuracy",
+        description="What this release will cost and how accurate it will be",
+    )
+
+
+@step("show the preview")
+def show_preview(plan: Plan, release_id: str, audited: AuditResult) -> None:
+    """Tell a disclosure officer what is to be published; everything here is public."""
+    create_markdown_artifact(
+        preview(plan, release_id, audited),
+        key="approval-preview",
+        description=f"To be approved or rejected: {plan.dataset} {release_id}",
+    )
 
 
 @step("announce")
@@ -32,26 +56,18 @@ def announce(plan: Plan, release_id: str, bundle: Path) -> None:
 
 
 def _summary(plan: Plan, manifest: Manifest) -> str:
-    errors = [row | {"note": row["note"] or " "} for row in error_rows(plan)]
     files = [f for record in manifest.releases for f in record.files]
     files += [record.file for record in manifest.synthesis]
     return "\n\n".join(
         [
-            f"# {plan.publication.title}",
+            f"# {written(plan.publication.title)}",
             f"Release `{manifest.release_id}` of `{plan.dataset}`. {manifest.guarantee.statement}",
-            "## Cost",
-            _markdown(cost_rows(plan)),
-            "## Expected error, from privacy noise alone",
-            _markdown(errors),
+            *([f"Approved by {written(manifest.approval.who)}."] if manifest.approval else []),
+            cost_and_accuracy(plan),
             "## Files",
             "\n".join(f"- `{file.path}`: {file.rows:,} rows" for file in files),
         ]
     )
-
-
-def _markdown(rows: list[dict[str, str]]) -> str:
-    lines = [list(rows[0]), ["---"] * len(rows[0]), *(list(row.values()) for row in rows)]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
 def _amounts(budget: Budget) -> dict[str, str]:

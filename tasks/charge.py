@@ -67,6 +67,10 @@ def reserve_budget(plan: Plan, release_id: str) -> None:
     granted = plan.budget.granted.budget
     ledger.first_grant(plan.dataset, granted, who="release plan", why="first use of the dataset")
     ledger.reserve(plan.dataset, release_id, plan.digest, charges_of(plan))
+    if plan.publication.requester:
+        ledger.request(
+            plan.dataset, release_id, who=plan.publication.requester, why=plan.publication.title
+        )
 
 
 def undrawn(plan: Plan, release_id: str) -> list[str]:

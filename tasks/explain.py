@@ -43,35 +43,50 @@ def error_rows(plan: Plan) -> list[dict[str, str]]:
     ]
 
 
-def explain(plan: Plan, granted: Budget | None, spent: Budget) -> str:
-    """The explanation as text.  ``granted`` is None where the ledger does not know the dataset."""
+def budget_rows(
+    plan: Plan, granted: Budget | None, spent: Budget
+) -> tuple[list[dict[str, str]], str]:
+    """What the dataset's budget is before and after, and a verdict where it does not suffice.
+
+    ``granted`` is None where the ledger does not know the dataset.
+    """
     requested = total(release.share for release in plan.built.values())
     grant = plan.budget.granted.budget if granted is None else granted
     origin = (
         "by the plan; the ledger does not know the dataset yet" if granted is None else "ledger"
     )
-    budget = [
+    rows = [
         _amounts(f"granted ({origin})", grant),
         _amounts("spent so far", spent),
         _amounts("this release", requested),
     ]
-    if grant.covers(spent + requested):
-        budget.append(_amounts("left afterwards", grant - spent - requested))
-        verdict = ""
-    else:
-        verdict = "The grant does not cover this release: it would be refused.\n"
+    if not grant.covers(spent + requested):
+        return rows, "The grant does not cover this release: it would be refused."
+    return [*rows, _amounts("left afterwards", grant - spent - requested)], ""
+
+
+def about(plan: Plan) -> str:
+    """The dataset's public facts in one line."""
+    return (
+        f"dataset {plan.dataset}: {plan.rows:,} records, privacy unit: one {plan.privacy_unit},"
+        f" neighbours: {plan.neighbours}"
+    )
+
+
+def explain(plan: Plan, granted: Budget | None, spent: Budget) -> str:
+    """The explanation as text.  ``granted`` is None where the ledger does not know the dataset."""
+    budget, verdict = budget_rows(plan, granted, spent)
     return "\n".join(
         [
             f"{plan.publication.title}",
-            f"dataset {plan.dataset}: {plan.rows:,} records, privacy unit: one {plan.privacy_unit},"
-            f" neighbours: {plan.neighbours}",
+            about(plan),
             "",
             "What each release costs (alpha is epsilon, beta is delta)",
             text_table(cost_rows(plan)),
             "",
             "Budget of the dataset",
             text_table(budget),
-            verdict,
+            verdict + "\n" * bool(verdict),
             "Expected error, from privacy noise alone",
             text_table(error_rows(plan)),
         ]

@@ -12,7 +12,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 
@@ -40,6 +40,11 @@ def locked(path: Path) -> Iterator[None]:
     with path.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
+
+
+def one_at_a_time(dataset: str) -> AbstractContextManager[None]:
+    """Wait until no other run on this machine holds the dataset, and hold it."""
+    return locked(private_folder(home() / "locks") / f"{dataset}.dataset")
 
 
 @contextmanager

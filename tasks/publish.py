@@ -18,7 +18,7 @@ from typing import Any
 
 from dpcore.audit import AuditResult
 from dpcore.budget import total
-from dpcore.errors import BundleError, LedgerError
+from dpcore.errors import ApprovalError, BundleError, LedgerError
 from dpcore.releases.base import Published, post_processing_generator
 from dpcore.releases.density import Density
 from dpcore.statistic import Noisy
@@ -26,6 +26,7 @@ from dpcore.synthesis import ColumnDensity, decode_records
 from schemas.bundle import (
     DIGESTS,
     MANIFEST,
+    Approval,
     Guarantee,
     Manifest,
     ReleaseRecord,
@@ -35,7 +36,7 @@ from schemas.bundle import (
 from schemas.plan import Plan
 from schemas.synthesis import Synthesis
 from tasks.home import home, ledger_url, locked, private_folder
-from tasks.ledger import ChargeRecord, Ledger, State
+from tasks.ledger import ChargeRecord, Decision, Ledger, State
 from tasks.parquet import write_table
 from tasks.report import write_report
 from tasks.sign import sign, signing_key
@@ -117,6 +118,7 @@ def publish(
     """Complete the staging folder and put it in its place, at once."""
     ledger = Ledger(ledger_url())
     charges = ledger.release(plan.dataset, release_id)
+    approval = require_approved(plan, release_id, ledger.decision(plan.dataset, release_id))
     manifest = Manifest(
         format=1,
         dataset=plan.dataset,
@@ -130,6 +132,7 @@ def publish(
         releases=releases,
         synthesis=synthesis,
         audit=audited.to_dict(),
+        approval=approval,
         versions=_versions(),
     )
     text = json.dumps(manifest.model_dump(mode="json"), indent=2, ensure_ascii=False)
@@ -152,6 +155,29 @@ def publish(
         # Another run was first: its bundle stays, and is checked like any other.
     _flush_folder(target.parent)
     check_published(plan, release_id, target)
+
+
+def require_approved(plan: Plan, release_id: str, decision: Decision | None) -> Approval | None:
+    """The approval, if the plan asks for one; raises ``ApprovalError`` unless it may be published.
+
+    A rejection counts whatever the plan says.
+    """
+    if decision is not None and not decision.approved:
+        raise ApprovalError(
+            f"release {release_id} of {plan.dataset} was {decision}: nothing is published, and its"
+            " budget stays spent, for the noise was drawn"
+        )
+    if not plan.publication.approval:
+        return None
+    if decision is None:
+        waiting = ApprovalError(
+            f"release {release_id} of {plan.dataset} is drawn and waits for a disclosure officer."
+            f" Decide with `dprelease approve {plan.dataset} {release_id} --who NAME --why REASON`"
+            " or `dprelease reject ...`, then run the plan again with this release id"
+        )
+        waiting.release_id = release_id
+        raise waiting
+    return Approval(who=decision.who, why=decision.why, at=decision.at)
 
 
 def check_published(plan: Plan, release_id: str, target: Path) -> None:
@@ -185,6 +211,7 @@ def staging_folder(target: Path) -> Iterator[Path]:
         staging = target.parent / f".{target.name}.staging"
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
+            target.parent.chmod(0o755)  # public, whatever the umask of the process
             staging.mkdir(mode=0o700)
         except OSError as error:
             raise BundleError(f"{target.parent} cannot be written ({error.strerror})") from None

@@ -95,6 +95,17 @@ def verify_budget(manifest: Manifest, ledger: Ledger) -> Budget:
             raise BundleError(f"{record.name}: the ledger holds another draw, or none")
         if charge.budget != Budget(record.alpha, record.beta, record.gamma):
             raise BundleError(f"{record.name}: the manifest and the ledger differ in its price")
+    decision = ledger.decision(manifest.dataset, manifest.release_id)
+    approved = decision and (decision.who, decision.why, decision.at)
+    stated = manifest.approval and (
+        manifest.approval.who,
+        manifest.approval.why,
+        manifest.approval.at,
+    )
+    if manifest.plan["publication"].get("approval") and (stated is None or stated != approved):
+        raise BundleError("the approval in the manifest is not the one that the ledger records")
+    if decision is not None and not decision.approved:
+        raise BundleError("the ledger says that a disclosure officer has rejected this release")
     spent = total(charge.budget for charge in charges.values())
     guarantee = manifest.guarantee
     if spent != Budget(guarantee.alpha, guarantee.beta, guarantee.gamma) or (

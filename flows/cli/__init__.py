@@ -1,7 +1,8 @@
 """The command line, ``dprelease``.
 
-Exit codes: 0 success, 2 bad input, 3 the budget refuses, 4 an audit fails, 1 anything else.  The
-result goes to standard output, progress and errors to standard error.
+Exit codes: 0 success, 2 bad input, 3 the budget refuses, 4 an audit fails, 5 a
+disclosure officer has not approved, 1 anything else.  The result goes to standard output, progress
+and errors to standard error.
 
 One module per command: it adds its parser and runs it.  Heavy modules are imported by the command
 that needs them, when it runs.
@@ -15,9 +16,9 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from dpcore.errors import DPReleaseError
-from flows.cli import audit, catalogue, explain, ledger, run, schema, sign, verify
+from flows.cli import approve, audit, catalogue, explain, ledger, run, schema, sign, verify
 
-COMMANDS = (run, explain, audit, schema, sign, verify, ledger, catalogue)
+COMMANDS = (run, explain, audit, schema, sign, verify, ledger, approve, catalogue)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

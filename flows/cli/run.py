@@ -1,9 +1,13 @@
 """``dprelease run``: publish a release."""
 
 import argparse
+import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from dpcore.errors import ApprovalError
+from flows.cli.approve import ask_officer
 from flows.cli.arguments import (
     add_command,
     ledger_argument,
@@ -33,17 +37,25 @@ def _run(options: argparse.Namespace) -> None:
     from schemas.plan import check_release_id, load_plan
 
     overrides = overrides_of(options)
-    load_plan(options.plan, overrides)  # a faulty plan is told before anything is started
+    plan = load_plan(options.plan, overrides)  # a faulty plan is told before anything is started
     if options.release_id is not None:
         check_release_id(options.release_id)
     show_progress()
     with prefect_api():
         from flows.release import release
 
-        bundle = release(
+        publish = partial(
+            release,
             plan=str(options.plan),
             release_id=options.release_id,
             out=str(options.out),
             overrides=overrides,
         )
+        try:
+            bundle = publish()
+        except ApprovalError as waiting:
+            if not waiting.release_id or not sys.stdin.isatty():
+                raise
+            ask_officer(plan.dataset, waiting.release_id)
+            bundle = publish(release_id=waiting.release_id)
     print(bundle)

@@ -41,6 +41,7 @@ True
 """
 
 from tasks.ledger.ledger import Ledger, upgrade
+from tasks.ledger.notes import Decision
 from tasks.ledger.records import (
     Action,
     Charge,
@@ -55,6 +56,7 @@ __all__ = [
     "Action",
     "Charge",
     "ChargeRecord",
+    "Decision",
     "Fault",
     "HistoryRecord",
     "Ledger",

@@ -15,10 +15,11 @@ from sqlalchemy.exc import ArgumentError
 from dpcore.budget import Budget, total
 from dpcore.errors import InputError, LedgerError
 from dpcore.statistic import Noisy
-from tasks.ledger import check, queries, rules
+from tasks.ledger import check, notes, queries, rules
 from tasks.ledger.database import Database
 from tasks.ledger.postgresql import PostgreSQLDatabase
 from tasks.ledger.records import (
+    Action,
     Charge,
     ChargeRecord,
     Fault,
@@ -177,6 +178,45 @@ class Ledger:
         """The digests that the bundle of a release may have."""
         with self._database.transaction(write=False) as connection:
             return queries.seals(connection, dataset, release_id)
+
+    def request(self, dataset: str, release_id: str, who: str, why: str) -> None:
+        """Record who asked for a release and for what; the first record stays."""
+        require_text(who=who, why=why)
+        with self._database.transaction(write=True) as connection:
+            queries.lock(connection, dataset)
+            charges = queries.charges(connection, dataset, release_id)
+            if not notes.find(connection, charges, Action.REQUEST):
+                notes.add(connection, charges, Action.REQUEST, who, why)
+
+    def decide(
+        self, dataset: str, release_id: str, approved: bool, who: str, why: str
+    ) -> notes.Decision:
+        """Record a disclosure officer's decision on the committed draws of a release, for good.
+
+        The same decision again changes nothing.  Raises ``LedgerError`` where something is not drawn
+        yet, or where the other decision was recorded before.
+        """
+        require_text(who=who, why=why)
+        with self._database.transaction(write=True) as connection:
+            queries.lock(connection, dataset)
+            charges = queries.charges(connection, dataset, release_id)
+            notes.require_drawn(dataset, release_id, charges)
+            known = notes.decision(connection, charges)
+            if known is None:
+                action = Action.APPROVE if approved else Action.REJECT
+                notes.add(connection, charges, action, who, why)
+            elif known.approved != approved:
+                raise LedgerError(
+                    f"release {release_id!r} was {known} before, and a decision is final"
+                )
+            decided = notes.decision(connection, charges)
+        assert decided is not None
+        return decided
+
+    def decision(self, dataset: str, release_id: str) -> notes.Decision | None:
+        """The decision on a release; None where there is none (yet)."""
+        with self._database.transaction(write=False) as connection:
+            return notes.decision(connection, queries.charges(connection, dataset, release_id))
 
     def release(self, dataset: str, release_id: str) -> dict[str, ChargeRecord]:
         """The charges of one release by name; empty for a release that the ledger does not know."""

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Row, insert, select, text, update
 from dpcore.budget import Budget, total
 from dpcore.errors import LedgerError
 from dpcore.statistic import Noisy
-from tasks.ledger import tables
+from tasks.ledger import notes, tables
 from tasks.ledger.records import (
     RESTORE,
     Action,
@@ -192,9 +192,10 @@ def history(connection: Connection, dataset: str | None) -> list[HistoryRecord]:
             committed = HistoryRecord(row.committed_at, Action.COMMIT, *names, digest=row.digest)
             records.append(committed)
     voids = select(note.c.who, note.c.why, note.c.at, charge).join_from(note, charge)
-    for row in connection.execute(voids):
+    for row in connection.execute(voids.where(note.c.action == Action.VOID.value)):
         names = (row.dataset, _budget(row), row.release_id, row.release_name)
         records.append(HistoryRecord(row.at, Action.VOID, *names, who=row.who, why=row.why))
+    records += notes.history(connection)
     return sorted(
         (record for record in records if dataset in (None, record.dataset)),
         key=lambda record: record.at,

@@ -40,6 +40,9 @@ class Action(StrEnum):
     RESERVE = "reserve"
     COMMIT = "commit"
     VOID = "void"
+    REQUEST = "request"
+    APPROVE = "approve"
+    REJECT = "reject"
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,58 @@
+"""``dprelease approve`` and ``dprelease reject``: a disclosure officer's decision."""
+
+import argparse
+import sys
+from functools import partial
+from typing import Any
+
+from dpcore.errors import ApprovalError
+from flows.cli.arguments import add_command, ledger_argument
+
+
+def add(commands: Any) -> None:
+    """Add both commands to the parser."""
+    for verb, approved, text in (
+        ("approve", True, "let a drawn release be published"),
+        ("reject", False, "keep a drawn release from being published; its budget stays spent"),
+    ):
+        parser = add_command(commands, verb, partial(_decide, approved=approved), text)
+        parser.add_argument("dataset", metavar="DATASET")
+        parser.add_argument("release_id", metavar="RELEASE_ID")
+        parser.add_argument("--who", required=True, help="who decides; it is published")
+        parser.add_argument("--why", required=True, help="on what grounds; it is published")
+        ledger_argument(parser)
+
+
+def _decide(options: argparse.Namespace, approved: bool) -> None:
+    from schemas.plan import check_dataset, check_release_id
+    from tasks.home import ledger_url
+    from tasks.ledger import Ledger
+
+    check_dataset(options.dataset)
+    check_release_id(options.release_id)
+    ledger = Ledger(ledger_url(), create=False)
+    decision = ledger.decide(
+        options.dataset, options.release_id, approved, who=options.who, why=options.why
+    )
+    print(f"{options.dataset} {options.release_id}: {decision}")
+    if approved:
+        print("run the plan again with this release id, or resume its Prefect run, to publish")
+
+
+def ask_officer(dataset: str, release_id: str) -> None:
+    """Ask on the terminal and record the answer; anything but yes or no leaves it open."""
+    from tasks.home import ledger_url
+    from tasks.ledger import Ledger
+
+    print(f"{dataset} {release_id} is drawn. Publish it? A decision is final.", file=sys.stderr)
+    answer = _ask("approve or reject: ")
+    if answer not in ("approve", "reject"):
+        raise ApprovalError(f"nothing was decided; {dataset} {release_id} waits")
+    Ledger(ledger_url()).decide(
+        dataset, release_id, answer == "approve", who=_ask("name: "), why=_ask("reason: ")
+    )
+
+
+def _ask(question: str) -> str:
+    print(question, end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip()

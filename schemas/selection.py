@@ -1,0 +1,58 @@
+"""A smaller plan made of a plan: some of its releases, for a part of its budget.
+
+The result is a plan like any other, with its own digest, so that ledger, audit and bundle need not
+know where it came from.
+"""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+from pydantic import ValidationError
+
+from dpcore.errors import InputError, PlanError
+from schemas.document import explain_errors
+from schemas.plan import Plan
+
+
+def select(
+    plan: Plan, releases: Sequence[str], percent: int, title: str = "", requester: str = ""
+) -> Plan:
+    """The plan with these releases alone, at ``percent`` of the budget that it asks for.
+
+    No ``releases`` means all.  The budget is shared out among the chosen ones by their weights; beta
+    is asked for only if one of them can spend it.  Synthetic tables stay where their release does.
+    Raises ``InputError`` for an unknown release or a part that is no percentage, ``PlanError`` where
+    what remains is no valid plan.
+    """
+    names = [section.name for section in plan.releases]
+    for name in releases:
+        if name not in names:
+            raise InputError(f"the plan has no release {name!r}; it has {', '.join(names)}")
+    if isinstance(percent, bool) or not isinstance(percent, int) or not 1 <= percent <= 100:
+        raise InputError(f"share of the budget: a whole per cent from 1 to 100, not {percent!r}")
+    chosen = set(releases or names)
+    sections = [section for section in plan.releases if section.name in chosen]
+    document = plan.model_dump(mode="json", by_alias=True)
+    document["releases"] = [r for r in document["releases"] if r["name"] in chosen]
+    document["synthesis"] = [s for s in document["synthesis"] if s["from"] in chosen]
+    asked = plan.budget.requested.budget
+    share = Fraction(percent, 100)
+    document["budget"]["requested"] = {
+        "alpha": str(asked.alpha * share),
+        "beta": str(asked.beta * share if any(s.spends_beta for s in sections) else 0),
+    }
+    document["publication"] |= _words(plan, title, requester)
+    try:
+        return Plan.model_validate(document)
+    except ValidationError as error:
+        raise PlanError(
+            f"this selection is not a valid plan\n{explain_errors(error, document)}"
+        ) from None
+
+
+def _words(plan: Plan, title: str, requester: str) -> dict[str, Any]:
+    return {
+        "title": title or plan.publication.title,
+        "requester": requester or plan.publication.requester,
+    }

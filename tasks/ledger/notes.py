@@ -1,0 +1,101 @@
+"""What people said of a release: who asked for it, and a disclosure officer's decision.
+
+A note belongs to a charge, and so to one draw: what was approved are the draws that lay before the
+officer, and no others.  A note on a release is written once on each of its charges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, insert, select
+
+from dpcore.budget import Budget
+from dpcore.errors import LedgerError
+from tasks.ledger import tables
+from tasks.ledger.records import Action, ChargeRecord, HistoryRecord, State, utc_now
+
+_ON_RELEASES = (Action.REQUEST, Action.APPROVE, Action.REJECT)
+
+
+@dataclass(frozen=True)
+class Decision:
+    """A disclosure officer's decision; ``who`` is what the officer said, nothing proves it."""
+
+    approved: bool
+    who: str
+    why: str
+    at: str
+
+    def __str__(self) -> str:
+        verb = "approved" if self.approved else "rejected"
+        return f"{verb} by {self.who} ({self.why}) at {self.at[:19]} UTC"
+
+
+def add(
+    connection: Connection,
+    charges: Mapping[str, ChargeRecord],
+    action: Action,
+    who: str,
+    why: str,
+) -> None:
+    """Write a note on every charge."""
+    note = {"action": action.value, "who": who, "why": why, "at": utc_now()}
+    rows = [{"charge_id": charge.charge_id, **note} for charge in charges.values()]
+    connection.execute(insert(tables.note), rows)
+
+
+def find(
+    connection: Connection, charges: Mapping[str, ChargeRecord], *actions: Action
+) -> Sequence[Any]:
+    """The notes of these kinds on any of the charges, the oldest first."""
+    note = tables.note.c
+    wanted = note.charge_id.in_([charge.charge_id for charge in charges.values()])
+    statement = select(note.action, note.who, note.why, note.at).where(
+        wanted, note.action.in_([action.value for action in actions])
+    )
+    return connection.execute(statement.order_by(note.id)).all()
+
+
+def decision(connection: Connection, charges: Mapping[str, ChargeRecord]) -> Decision | None:
+    """The decision on a release with these charges."""
+    for row in find(connection, charges, Action.APPROVE, Action.REJECT):
+        return Decision(row.action == Action.APPROVE, row.who, row.why, row.at)
+    return None
+
+
+def require_drawn(dataset: str, release_id: str, charges: Mapping[str, ChargeRecord]) -> None:
+    """Raise ``LedgerError`` unless the release has draws, and all of them: else decide on what?"""
+    if not charges:
+        raise LedgerError(f"the ledger knows no release {release_id!r} of {dataset}")
+    missing = [name for name, charge in charges.items() if charge.state is not State.COMMITTED]
+    if missing:
+        raise LedgerError(
+            f"release {release_id!r} is not drawn yet ({', '.join(missing)}), so there is nothing"
+            " to decide on: run it first"
+        )
+
+
+def history(connection: Connection) -> list[HistoryRecord]:
+    """One line for each note on a release."""
+    note, charge = tables.note.c, tables.charge.c
+    statement = (
+        select(note.at, note.action, charge.dataset, charge.release_id, note.who, note.why)
+        .join_from(tables.note, tables.charge)
+        .where(note.action.in_([action.value for action in _ON_RELEASES]))
+        .distinct()
+    )
+    return [
+        HistoryRecord(
+            row.at,
+            Action(row.action),
+            row.dataset,
+            Budget(),
+            row.release_id,
+            who=row.who,
+            why=row.why,
+        )
+        for row in connection.execute(statement)
+    ]

@@ -1,0 +1,84 @@
+"""The ad hoc release: choices are checked, told and carried out as a plan of their own."""
+
+from pathlib import Path
+
+import pytest
+
+from dpcore.budget import Budget
+from dpcore.errors import InputError
+from tasks.home import ledger_url
+from tasks.ledger import Action, Ledger
+from tasks.verify import read_manifest, verify_budget
+
+pytestmark = pytest.mark.usefixtures("prefect")
+
+
+@pytest.fixture
+def plans(plan_path, monkeypatch):
+    """The folder of plans, which holds one, named plan."""
+    monkeypatch.setenv("DPRELEASE_PLANS", str(plan_path.parent))
+    monkeypatch.setenv("DPRELEASE_OUT", str(plan_path.parent / "out"))
+    return plan_path.parent
+
+
+@pytest.mark.parametrize(
+    ("choice", "says"),
+    [
+        ({"plan": "census"}, "no plan 'census'; there is plan"),
+        ({"plan": "../plan"}, "no plan"),
+        ({"releases": ["census: people"]}, "choose releases of one plan"),
+        ({"releases": ["plan: folk"]}, "no release 'folk'"),
+        ({"requester": "  "}, "say who asks"),
+        ({"requester": "two\nlines"}, "requester"),
+        ({"percent": 0}, "per cent from 1 to 100"),
+        ({"percent": 101}, "per cent from 1 to 100"),
+        ({"title": "two\nlines"}, "title"),
+    ],
+)
+def test_a_choice_that_cannot_be_is_refused_with_the_reason(plans, choice, says):
+    from flows.ad_hoc import choose
+
+    form = {"plan": "plan", "releases": [], "percent": 100, "title": "", "requester": "B. Analyst"}
+    with pytest.raises(InputError, match=says):
+        choose(**(form | choice))
+
+
+def test_what_was_chosen_is_released_and_recorded(plans):
+    from prefect.client.orchestration import get_client
+
+    from flows.ad_hoc import ad_hoc
+
+    path = ad_hoc(
+        "plan",
+        releases=["plan: people", "plan: pairs"],
+        percent_of_budget=25,
+        title="Two tables",
+        requester="B. Analyst",
+    )
+    bundle = Path(path)
+    assert bundle.parent == plans / "out" / "survey"
+    assert bundle.name.startswith("plan-ad-hoc-")
+    manifest = read_manifest(bundle)
+    assert [record.name for record in manifest.releases] == ["people", "pairs"]
+    assert manifest.title == "Two tables"
+    assert manifest.plan["publication"]["requester"] == "B. Analyst"
+    ledger = Ledger(ledger_url())
+    assert verify_budget(manifest, ledger) == Budget.of(1, "1/4000000")
+    requests = [r for r in ledger.history("survey") if r.action is Action.REQUEST]
+    assert [(r.release_id, r.who, r.why) for r in requests] == [
+        (bundle.name, "B. Analyst", "Two tables")
+    ]
+    with get_client(sync_client=True) as client:
+        artifacts = {a.key: a.data for a in client.read_artifacts(limit=200)}
+    told = artifacts["cost-and-accuracy"]
+    assert "Asked for by B. Analyst" in told
+    assert "| this release | 1 | 2.5e-07 |" in told
+    assert "standard error of a count" in told
+
+
+def test_the_first_refusal_is_the_run_s_own_error(plans):
+    from flows.ad_hoc import ad_hoc
+
+    with pytest.raises(InputError, match="choose releases of one plan"):
+        ad_hoc("plan", requester="B. Analyst", releases=["census: people"])
+    assert Ledger(ledger_url()).datasets() == []

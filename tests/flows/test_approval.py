@@ -1,0 +1,126 @@
+"""Approval without a server: the ledger's word decides, however it got there."""
+
+import io
+import os
+from pathlib import Path
+
+import pytest
+
+from dpcore.budget import Budget
+from dpcore.errors import ApprovalError, BundleError
+from flows.cli import main
+from tasks.home import ledger_url
+from tasks.ledger import Ledger
+from tasks.verify import read_manifest, verify_budget
+from tests.conftest import write_plan
+
+pytestmark = pytest.mark.usefixtures("prefect")
+
+
+@pytest.fixture
+def guarded_plan(plan_path, plan_document):
+    plan_document["releases"] = plan_document["releases"][:1]
+    plan_document["synthesis"] = []
+    plan_document["budget"]["requested"] = {"alpha": "4"}
+    plan_document["publication"]["approval"] = True
+    return write_plan(plan_path.parent, plan_document)
+
+
+def dprelease(*arguments: object) -> int:
+    return main([str(argument) for argument in arguments])
+
+
+def run(plan: Path) -> int:
+    return dprelease("run", plan, "--release-id", "r1", "--out", plan.parent / "out")
+
+
+def decide(verb: str) -> int:
+    return dprelease(verb, "survey", "r1", "--who", "C. Officer", "--why", "cells are large")
+
+
+def test_a_release_waits_until_it_is_approved(guarded_plan, capsys):
+    bundle = guarded_plan.parent / "out" / "survey" / "r1"
+    assert run(guarded_plan) == 5
+    assert "dprelease approve survey r1 --who NAME --why REASON" in capsys.readouterr().err
+    assert not bundle.exists()
+    draw = Ledger(ledger_url()).committed("survey", "r1", "people").digest()
+    assert decide("approve") == 0
+    os.remove(guarded_plan.parent / "survey.parquet")  # the survey is not needed again
+    assert run(guarded_plan) == 0
+    manifest = read_manifest(bundle)
+    assert (manifest.approval.who, manifest.approval.why) == ("C. Officer", "cells are large")
+    assert manifest.releases[0].draw_sha256 == draw
+    assert verify_budget(manifest, Ledger(ledger_url())) == Budget.of(4)
+
+
+def test_a_rejection_publishes_nothing_and_gives_nothing_back(guarded_plan, capsys):
+    assert run(guarded_plan) == 5
+    assert decide("reject") == 0
+    for _ in range(2):
+        assert run(guarded_plan) == 5
+        said = capsys.readouterr().err
+        assert "rejected by C. Officer (cells are large)" in said
+        assert "its budget stays spent" in said
+    assert not (guarded_plan.parent / "out" / "survey" / "r1").exists()
+    assert Ledger(ledger_url()).spent("survey") == Budget.of(4)
+    assert decide("approve") == 1
+    assert "a decision is final" in capsys.readouterr().err
+
+
+def test_a_rejection_counts_even_where_the_plan_asks_for_no_approval(plan_path, monkeypatch):
+    from flows.release import release
+
+    arguments = (str(plan_path), "r1", str(plan_path.parent / "out"))
+    with monkeypatch.context() as patched:
+        patched.setattr("flows.release.write_microdata", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            release(*arguments)
+    assert decide("reject") == 0
+    with pytest.raises(ApprovalError, match="rejected"):
+        release(*arguments)
+
+
+def test_publication_itself_refuses_what_is_not_approved(guarded_plan, monkeypatch):
+    from flows.release import release
+
+    monkeypatch.setattr("flows.release.await_approval", lambda *_: None)  # a flow that forgets
+    with pytest.raises(ApprovalError, match="waits for a disclosure officer"):
+        release(str(guarded_plan), "r1", str(guarded_plan.parent / "out"))
+    assert not (guarded_plan.parent / "out" / "survey" / "r1").exists()
+
+
+def test_a_bundle_whose_approval_the_ledger_does_not_know_is_found_out(guarded_plan):
+    run(guarded_plan)
+    decide("approve")
+    run(guarded_plan)
+    manifest = read_manifest(guarded_plan.parent / "out" / "survey" / "r1")
+    forged = manifest.approval.model_copy(update={"who": "Somebody Else"})
+    for approval in (forged, None):
+        with pytest.raises(BundleError, match="approval"):
+            verify_budget(manifest.model_copy(update={"approval": approval}), Ledger(ledger_url()))
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("answers", "code", "published"),
+    [
+        ("approve\nC. Officer\nchecked\n", 0, True),
+        ("reject\nC. Officer\ntoo fine\n", 5, False),
+        ("hm\n", 5, False),
+        ("approve\n\n\n", 2, False),
+        ("", 5, False),
+    ],
+)
+def test_a_person_at_a_terminal_is_asked(guarded_plan, monkeypatch, answers, code, published):
+    monkeypatch.setattr("sys.stdin", Terminal(answers))
+    assert run(guarded_plan) == code
+    assert (guarded_plan.parent / "out" / "survey" / "r1").exists() is published
+
+
+def test_deciding_needs_a_ledger_and_a_draw(own_home, capsys):
+    assert decide("approve") == 1
+    assert "there is no ledger" in capsys.readouterr().err

@@ -1,0 +1,138 @@
+"""Whoever looks after the releases is told of trouble, in public words."""
+
+import http.server
+import json
+import threading
+
+import pytest
+
+from dpcore.errors import DPReleaseError
+from tests.conftest import write_plan
+from tests.flows.test_leaks import SECRET
+
+pytestmark = pytest.mark.usefixtures("prefect")
+
+
+@pytest.fixture
+def told(monkeypatch):
+    """What a local webhook was told, as documents."""
+    received = []
+
+    class Webhook(http.server.BaseHTTPRequestHandler):
+        def do_POST(self):
+            received.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            self.send_response(204)
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Webhook)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    monkeypatch.setenv("DPRELEASE_WEBHOOK", f"http://127.0.0.1:{server.server_port}/hush-hush")
+    yield received
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture
+def small_plan(plan_path, plan_document):
+    plan_document["releases"] = plan_document["releases"][:1]
+    plan_document["synthesis"] = []
+    plan_document["budget"]["requested"] = {"alpha": "4"}
+    return write_plan(plan_path.parent, plan_document)
+
+
+def release(plan, release_id="r1", **options):
+    from flows.release import release
+
+    return release.with_options(**options)(str(plan), release_id, str(plan.parent / "out"))
+
+
+def test_a_failure_is_told_without_private_values(told, small_plan, survey):
+    survey.loc[3, "sex"] = SECRET
+    survey.to_parquet(small_plan.parent / "survey.parquet")
+    with pytest.raises(DPReleaseError):
+        release(small_plan)
+    trouble = "the plan or the survey is not as declared"
+    assert told == [
+        {
+            "text": f"survey r1: {trouble}",
+            "dataset": "survey",
+            "release_id": "r1",
+            "trouble": trouble,
+        }
+    ]
+
+
+def test_an_unforeseen_failure_is_told_once_when_its_retries_are_used_up(
+    told, small_plan, monkeypatch
+):
+    def stumble(*_):
+        raise ValueError(SECRET)
+
+    monkeypatch.setattr("tasks.draw.tally", stumble)
+    with pytest.raises(DPReleaseError):
+        release(small_plan, retries=1, retry_delay_seconds=0)
+    assert [document["trouble"] for document in told] == ["failed, after 2 attempts"]
+
+
+def test_a_refusal_of_the_budget_is_told(told, small_plan):
+    release(small_plan, "r1")
+    release(small_plan, "r2")
+    assert told == []
+    with pytest.raises(DPReleaseError):
+        release(small_plan, "r3")
+    assert [(d["release_id"], d["trouble"]) for d in told] == [("r3", "the budget refuses")]
+
+
+def test_a_low_budget_is_told_once_it_is_low(told, small_plan, plan_document):
+    plan_document["operation"] = {"warn_below": {"alpha": "3"}}
+    write_plan(small_plan.parent, plan_document)
+    release(small_plan, "r1")
+    assert told == []  # 6 of 10 left
+    release(small_plan, "r2")
+    assert [d["trouble"] for d in told] == [
+        "the budget is low: alpha = 2, beta = 1e-05, gamma = 0 left"
+    ]
+
+
+def test_an_audit_above_its_claim_is_told(told, small_plan, monkeypatch):
+    from fractions import Fraction
+
+    from flows.audit import audit
+
+    monkeypatch.setattr("dpcore.releases.histogram.L1_SENSITIVITY", Fraction(1, 8))
+    with pytest.raises(DPReleaseError):
+        audit(str(small_plan), quick=True)
+    assert told[0]["trouble"] == "an audit found more privacy loss than is claimed"
+    assert told[0]["release_id"].startswith("plan-audit-")
+
+
+def test_a_crash_is_told(told, small_plan):
+    from uuid import uuid4
+
+    from prefect.client.schemas.objects import FlowRun
+    from prefect.states import Crashed
+    from prefect.types._datetime import now
+
+    from flows.notify import tell_crash
+    from flows.release import release as flow
+
+    run = FlowRun(
+        flow_id=uuid4(),
+        parameters={"plan": str(small_plan)},
+        expected_start_time=now("UTC").replace(2026, 12, 1, 6, 0, 0),
+        auto_scheduled=True,
+    )
+    tell_crash(flow, run, Crashed())
+    assert told[0]["text"] == "survey plan-20261201-060000: the run was killed or lost"
+
+
+def test_a_webhook_that_fails_changes_nothing(small_plan, monkeypatch, caplog):
+    monkeypatch.setenv("DPRELEASE_WEBHOOK", "http://127.0.0.1:1/hush-hush")
+    from tasks.notify import notify
+
+    notify("survey", "r1", "failed")
+    assert "DPRELEASE_WEBHOOK was not told" in caplog.text
+    assert "hush-hush" not in caplog.text
