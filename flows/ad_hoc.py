@@ -23,7 +23,7 @@ from tasks.plans import plans_folder, plans_in, published_folder
 
 @flow(
     name="ad hoc release",
-    flow_run_name="ad hoc: {plan}",
+    flow_run_name="ad hoc release: {plan}, for {requester}",
     log_prints=False,
     persist_result=False,
     **HOOKS,

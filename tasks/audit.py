@@ -74,7 +74,7 @@ def result_rows(plan: Plan, results: Sequence[AuditResult]) -> list[dict[str, st
             "claimed alpha": f"{float(result.claim.alpha):.4g}",
             "beta": f"{float(result.claim.beta):.2g}",
             "at least": f"{result.lower_bound:.4g}",
-            "confidence": f"{result.level:.0%}",
+            "confidence": f"{100 * result.level:g}%",
             "estimate": f"{result.estimate:.4g}",
             "draws": f"{result.draws:,}",
             "tables": result.pair,

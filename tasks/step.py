@@ -37,7 +37,7 @@ def step(name: str, run_name: str | None = None) -> Callable[[Callable[P, R]], T
     def decorate(function: Callable[P, R]) -> Task[P, R]:
         return task(
             name=name,
-            task_run_name=run_name,
+            task_run_name=run_name or name,
             persist_result=False,
             cache_policy=NO_CACHE,
             log_prints=False,

@@ -51,6 +51,10 @@ def prefect(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture
 def survey() -> pd.DataFrame:
+    return made_up_survey()
+
+
+def made_up_survey() -> pd.DataFrame:
     """A survey of mixed columns with nulls, made of a fixed seed."""
     random = np.random.default_rng(7)
     age = random.integers(18, 90, ROWS)
@@ -71,6 +75,10 @@ def survey() -> pd.DataFrame:
 
 @pytest.fixture
 def plan_document() -> dict:
+    return plan_of_every_kind()
+
+
+def plan_of_every_kind() -> dict:
     """A plan with every kind of release, as a document that tests may change."""
     return yaml.safe_load(
         """

@@ -16,9 +16,20 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from dpcore.errors import DPReleaseError
-from flows.cli import approve, audit, catalogue, explain, ledger, run, schema, sign, verify
+from flows.cli import (
+    approve,
+    audit,
+    catalogue,
+    explain,
+    ledger,
+    run,
+    schema,
+    serve,
+    sign,
+    verify,
+)
 
-COMMANDS = (run, explain, audit, schema, sign, verify, ledger, approve, catalogue)
+COMMANDS = (run, explain, audit, schema, sign, verify, ledger, approve, serve, catalogue)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

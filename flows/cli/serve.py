@@ -1,0 +1,68 @@
+"""``dprelease serve`` and ``dprelease deploy``: plans on a schedule and on demand, by Prefect."""
+
+import argparse
+import os
+from pathlib import Path
+from typing import Any
+
+from dpcore.errors import InputError
+from flows.cli.arguments import add_command, ledger_argument, show_progress
+
+RUNS_AT_ONCE = 2
+
+
+def add(commands: Any) -> None:
+    """Add both commands to the parser."""
+    serve = add_command(
+        commands, "serve", _serve, "run a Prefect server and a worker for a folder of plans"
+    )
+    _folder_arguments(serve)
+    serve.add_argument(
+        "--out", type=Path, default=Path("published"), metavar="DIR", help="default: published"
+    )
+    serve.add_argument("--port", type=int, default=4200, metavar="N", help="default: 4200")
+    ledger_argument(serve)
+    deploy = add_command(
+        commands, "deploy", _deploy, "tell a Prefect server that is running of a folder of plans"
+    )
+    _folder_arguments(deploy)
+
+
+def _folder_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--plans", type=Path, default=Path("plans"), metavar="DIR", help="default: plans"
+    )
+    parser.add_argument(
+        "--runs-at-once",
+        type=int,
+        default=RUNS_AT_ONCE,
+        metavar="N",
+        help=f"how many releases may run together; default: {RUNS_AT_ONCE}",
+    )
+
+
+def _serve(options: argparse.Namespace) -> None:
+    from flows.serve import serve
+
+    _check(options)
+    show_progress()
+    serve(options.plans, options.out, options.port, options.runs_at_once, ready=_tell)
+
+
+def _tell(address: str) -> None:
+    print(address, flush=True)
+
+
+def _deploy(options: argparse.Namespace) -> None:
+    _check(options)
+    if not os.environ.get("PREFECT_API_URL"):
+        raise InputError("set PREFECT_API_URL to the address of the Prefect server, .../api")
+    show_progress()
+    from flows.deploy import deploy
+
+    print("\n".join(deploy(options.plans, options.runs_at_once)))
+
+
+def _check(options: argparse.Namespace) -> None:
+    if options.runs_at_once < 1:
+        raise InputError("--runs-at-once: write a positive whole number")

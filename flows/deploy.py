@@ -1,0 +1,138 @@
+"""What a Prefect server is told of an agency's plans: a work pool, and the deployments.
+
+    release/PLAN                   one for each plan, on its schedule if it has one
+    ad hoc release/ad-hoc-release  a form: which plan, which of its releases, what share of its budget
+    audit/audit-a-plan             a form: which plan
+
+Telling again changes what has changed and leaves late runs in place: they are still due.  Plans are
+named, not placed, so that a worker on another machine finds them in its own folder.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from prefect import Flow
+from prefect.client.orchestration import SyncPrefectClient, get_client
+from prefect.client.schemas.actions import DeploymentScheduleCreate, WorkPoolCreate
+from prefect.client.schemas.filters import DeploymentFilter, DeploymentFilterTags
+from prefect.client.schemas.schedules import CronSchedule
+from prefect.utilities.callables import parameter_schema
+from prefect.workers.process import ProcessWorker
+
+from dpcore.errors import InputError, PlanError
+from flows.ad_hoc import ad_hoc
+from flows.audit import audit
+from flows.release import release
+from schemas.plan import Plan, load_plan
+from tasks.plans import plans_in
+from tasks.progress import say
+
+POOL = "dprelease"
+TAG = "dprelease"
+
+
+def deploy(folder: Path, runs_at_once: int) -> list[str]:
+    """Tell the configured Prefect server of every plan in the folder; return the deployments.
+
+    A plan that is not valid is told and passed over, and what was deployed of it stays.  Raises
+    ``InputError`` where the folder holds no valid plan.
+    """
+    plans = valid_plans(folder)
+    which = {"plan": list(plans)}
+    parts = [f"{name}: {release}" for name, plan in plans.items() for release in plan.built]
+    with get_client(sync_client=True) as client:
+        _make_pool(client, runs_at_once)
+        deployed = [
+            _deploy(client, release, name, {"plan": name}, _schedules(plan))
+            for name, plan in plans.items()
+        ]
+        deployed += [
+            _deploy(client, ad_hoc, "ad-hoc-release", choices=which | {"releases": parts}),
+            _deploy(client, audit, "audit-a-plan", choices=which),
+        ]
+        _remove_others(client, {f"release/{name}" for name in plans_in(folder)} | {*deployed})
+    return deployed
+
+
+def valid_plans(folder: Path) -> dict[str, Plan]:
+    """The plans of the folder that can be read and scheduled, by name."""
+    plans = {}
+    for name, path in plans_in(folder).items():
+        try:
+            plan = load_plan(path)
+            _schedules(plan)
+        except PlanError as error:
+            say(f"passed over: {error}")
+        else:
+            plans[name] = plan
+    if not plans:
+        raise InputError(f"{folder}: there is no valid plan in this folder")
+    return plans
+
+
+def form(flow: Flow[..., Any], choices: Mapping[str, list[str]]) -> dict[str, Any]:
+    """The JSON Schema of a flow's parameters, as people read it, with these choices to choose from."""
+    schema = parameter_schema(flow.fn).model_dump_for_openapi()
+    for name, field in schema["properties"].items():
+        field["title"] = name.replace("_", " ").capitalize()
+    for name, values in choices.items():
+        field = schema["properties"][name]
+        (field["items"] if field["type"] == "array" else field)["enum"] = values
+    return schema
+
+
+def _make_pool(client: SyncPrefectClient, runs_at_once: int) -> None:
+    pool = WorkPoolCreate(
+        name=POOL,
+        type="process",
+        description="Each run is a process of its own on the worker's machine.",
+        base_job_template=ProcessWorker.get_default_base_job_template(),
+        concurrency_limit=runs_at_once,
+    )
+    client.create_work_pool(pool, overwrite=True)
+
+
+def _schedules(plan: Plan) -> list[DeploymentScheduleCreate]:
+    due = plan.operation.schedule
+    if due is None:
+        return []
+    try:
+        cron = CronSchedule(cron=due.cron, timezone=due.timezone)
+    except ValueError:
+        raise PlanError(
+            f"operation.schedule.cron: {due.cron!r} is no time that ever comes"
+        ) from None
+    return [DeploymentScheduleCreate(schedule=cron, active=True)]
+
+
+def _deploy(
+    client: SyncPrefectClient,
+    flow: Flow[..., Any],
+    name: str,
+    parameters: Mapping[str, Any] | None = None,
+    schedules: list[DeploymentScheduleCreate] | None = None,
+    choices: Mapping[str, list[str]] | None = None,
+) -> str:
+    client.create_deployment(
+        flow_id=client.create_flow(flow),
+        name=name,
+        description=flow.description,
+        entrypoint=f"{flow.fn.__module__}:{flow.fn.__name__}",
+        parameters=dict(parameters or {}),
+        schedules=schedules,
+        parameter_openapi_schema=form(flow, choices or {}),
+        enforce_parameter_schema=True,
+        work_pool_name=POOL,
+        tags=[TAG],
+    )
+    return f"{flow.name}/{name}"
+
+
+def _remove_others(client: SyncPrefectClient, kept: set[str]) -> None:
+    """Remove the deployments of plans that are gone; their runs stay."""
+    ours = DeploymentFilter(tags=DeploymentFilterTags(all_=[TAG]))
+    for deployment in client.read_deployments(deployment_filter=ours):
+        flow = client.read_flow(deployment.flow_id).name
+        if f"{flow}/{deployment.name}" not in kept:
+            client.delete_deployment(deployment.id)

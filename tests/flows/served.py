@@ -1,0 +1,138 @@
+"""`dprelease serve` for tests: two plans over one made-up survey, on a free port of loopback."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+import yaml
+
+from tasks.ledger import Ledger
+from tests.conftest import ROOT
+
+PASSWORD = "officer:hush-hush"
+SECONDS = 240
+ENDED = {"COMPLETED", "FAILED", "CRASHED", "CANCELLED", "PAUSED"}
+
+
+@dataclass
+class Served:
+    """A running `dprelease serve`, its folders, and a client of its API."""
+
+    folder: Path
+    port: int = field(default_factory=lambda: free_port())
+    said: list[str] = field(default_factory=list)
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def out(self) -> Path:
+        return self.folder / "out"
+
+    @property
+    def ledger(self) -> Ledger:
+        return Ledger(f"sqlite:///{self.folder}/home/ledger.sqlite", create=False)
+
+    def start(self) -> None:
+        arguments = ["--plans", "plans", "--out", "out", "--port", str(self.port)]
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "flows.cli", "serve", *arguments],
+            cwd=self.folder,
+            env=own_environment(self.folder / "home")
+            | {"PREFECT_SERVER_API_AUTH_STRING": PASSWORD},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        listening = threading.Thread(target=lambda: self.said.extend(self.process.stderr))
+        listening.start()
+        assert self.process.stdout is not None
+        assert self.process.stdout.readline().strip() == self.address, "".join(self.said)
+
+    def stop(self) -> int:
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(timeout=SECONDS)
+
+    def api(self, method: str, path: str, **document: Any) -> Any:
+        answer = httpx.request(
+            method, f"{self.address}/api{path}", json=document, auth=_login(), timeout=60
+        )
+        answer.raise_for_status()
+        return answer.json() if answer.content else None
+
+    def deployment(self, flow: str, name: str) -> dict[str, Any]:
+        return self.api("GET", f"/deployments/name/{flow}/{name}")
+
+    def first_due(self, deployment: dict[str, Any]) -> dict[str, Any]:
+        """The first run that Prefect's scheduler has planned for a deployment."""
+        only = {"id": {"any_": [deployment["id"]]}}
+        deadline = time.monotonic() + SECONDS
+        while time.monotonic() < deadline:
+            runs = self.api(
+                "POST", "/flow_runs/filter", deployments=only, sort="EXPECTED_START_TIME_ASC"
+            )
+            if runs:
+                return runs[0]
+            time.sleep(0.5)
+        raise TimeoutError("nothing was scheduled")
+
+    def settled(self, run: str) -> dict[str, Any]:
+        """The run, once it has ended or waits for somebody."""
+        deadline = time.monotonic() + SECONDS
+        while time.monotonic() < deadline:
+            found = self.api("GET", f"/flow_runs/{run}")
+            if found["state_type"] in ENDED:
+                return found
+            time.sleep(0.5)
+        raise TimeoutError(found["state_name"])
+
+    def artifact(self, run: str, key: str) -> str:
+        only = {"flow_run_id": {"any_": [run]}, "key": {"any_": [key]}}
+        return self.api("POST", "/artifacts/filter", artifacts=only, sort="CREATED_DESC")[0]["data"]
+
+
+def prepare(folder: Path, survey: Any, document: dict[str, Any]) -> None:
+    """Plans: one on a schedule, one that asks for approval, one that is not valid."""
+    plans = folder / "plans"
+    plans.mkdir()
+    survey.to_parquet(plans / "survey.parquet")
+    kept = ("people", "pairs", "wealth")
+    document["releases"] = [r for r in document["releases"] if r["name"] in kept]
+    document["synthesis"] = document["synthesis"][:1]
+    document["budget"]["granted"]["alpha"] = "40"
+    document["dataset"] = "income"
+    document["publication"]["title"] = "Income of a made-up population"
+    document["operation"] = {"schedule": {"cron": "0 6 1 * *", "timezone": "Asia/Kathmandu"}}
+    (plans / "income.yaml").write_text(yaml.safe_dump(document, sort_keys=False))
+    document["dataset"] = "health"
+    document["publication"] = {"title": "Health of a made-up population", "approval": True}
+    del document["operation"]
+    (plans / "health.yaml").write_text(yaml.safe_dump(document, sort_keys=False))
+    (plans / "draft.yaml").write_text("dprelease: 1\n")
+
+
+def own_environment(home: Path) -> dict[str, str]:
+    """The environment without the settings that the tests' own Prefect has left in it."""
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("PREFECT_")}
+    paths = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
+    return environment | {"DPRELEASE_HOME": str(home), "PYTHONPATH": paths}
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _login() -> tuple[str, str]:
+    user, _, password = PASSWORD.partition(":")
+    return user, password

@@ -1,0 +1,167 @@
+"""`dprelease serve` with a real server and worker: schedules, approval, restarts, clean endings."""
+
+import subprocess
+import sys
+from datetime import UTC, datetime
+from uuid import uuid4
+
+import httpx
+import pytest
+from prefect.client.schemas.objects import FlowRun
+
+from dpcore.budget import Budget
+from flows.cli import main
+from flows.identity import release_id_of
+from tasks.verify import read_manifest, verify_budget, verify_files
+from tests.flows.served import free_port, own_environment
+
+WHOLE = {"releases": [], "percent_of_budget": 10, "title": "", "requester": "B. Analyst"}
+
+
+def a_run(**facts) -> FlowRun:
+    due = datetime(2026, 12, 1, 0, 15, tzinfo=UTC)
+    return FlowRun(flow_id=uuid4(), expected_start_time=due, **facts)
+
+
+def test_a_scheduled_run_is_named_by_the_time_at_which_it_was_due():
+    late, repeated = a_run(auto_scheduled=True), a_run(auto_scheduled=True, run_count=3)
+    assert release_id_of("release", late, "income") == "income-20261201-001500"
+    assert release_id_of("release", repeated, "plans/income.yaml") == "income-20261201-001500"
+
+
+def test_two_people_who_ask_in_the_same_second_get_two_releases():
+    ids = {release_id_of("ad hoc release", a_run(), "income") for _ in range(2)}
+    assert len(ids) == 2
+    assert all(name.startswith("income-ad-hoc-20261201-001500-") for name in ids)
+
+
+def ask(served, plan: str, **choices: object) -> dict:
+    form = served.deployment("ad hoc release", "ad-hoc-release")
+    return served.api(
+        "POST",
+        f"/deployments/{form['id']}/create_flow_run",
+        parameters=WHOLE | {"plan": plan} | choices,
+        **({"enforce_parameter_schema": False} if choices else {}),
+    )
+
+
+@pytest.mark.slow
+class TestServed:
+    def test_plans_are_deployed_and_what_is_private_is_closed(self, served):
+        names = {d["name"] for d in served.api("POST", "/deployments/filter")}
+        assert names == {"income", "health", "ad-hoc-release", "audit-a-plan"}
+        assert "draft.yaml: the plan is not valid" in "".join(served.said)
+        server = served.folder / "home" / "server"
+        assert server.stat().st_mode & 0o077 == 0
+        assert (server / "prefect.db").stat().st_mode & 0o077 == 0
+
+    def test_the_api_asks_for_the_password(self, served):
+        assert httpx.post(f"{served.address}/api/flow_runs/filter", json={}).status_code == 401
+
+    def test_the_form_knows_plans_releases_and_limits(self, served):
+        fields = served.deployment("ad hoc release", "ad-hoc-release")["parameter_openapi_schema"]
+        fields = fields["properties"]
+        assert fields["plan"]["enum"] == ["health", "income"]
+        assert fields["releases"]["items"]["enum"][0] == "health: people"
+        assert (fields["percent_of_budget"]["minimum"], fields["percent_of_budget"]["maximum"]) == (
+            1,
+            100,
+        )
+        assert all(field["description"] for field in fields.values())
+        with pytest.raises(httpx.HTTPStatusError, match=r"409|422"):
+            ask(served, "census")
+
+    def test_a_scheduled_run_is_the_same_release_whenever_it_runs(self, served):
+        deployment = served.deployment("release", "income")
+        run = served.first_due(deployment)
+        due = datetime.fromisoformat(run["expected_start_time"])
+        assert (due.day, due.hour, due.minute) == (1, 0, 15)  # six in Kathmandu
+        release_id = f"income-{due:%Y%m%d-%H%M%S}"
+        bundles = set()
+        for _ in range(2):  # early, and once more
+            served.api(
+                "POST",
+                f"/flow_runs/{run['id']}/set_state",
+                state={"type": "SCHEDULED", "state_details": {"scheduled_time": None}},
+                force=True,
+            )
+            assert served.settled(run["id"])["state_type"] == "COMPLETED"
+            bundles |= {path.name for path in (served.out / "income").iterdir()}
+        assert bundles == {release_id}
+        bundle = served.out / "income" / release_id
+        manifest = read_manifest(bundle)
+        verify_files(bundle, manifest)
+        assert verify_budget(manifest, served.ledger) == Budget.of(4, "1e-6")
+        assert served.ledger.spent("income") == Budget.of(4, "1e-6")
+        assert bundle.stat().st_mode & 0o777 == 0o755
+        assert bundle.parent.stat().st_mode & 0o777 == 0o755
+
+    def test_what_the_form_cannot_refuse_is_refused_at_once_with_the_reason(self, served):
+        run = ask(served, "income", releases=["health: people"])
+        ended = served.settled(run["id"])
+        assert ended["state_type"] == "FAILED"
+        assert "choose releases of one plan" in ended["state"]["message"]
+
+    def test_a_rejection_is_kept_over_a_restart_and_publishes_nothing(self, served):
+        run = ask(served, "health")
+        waiting = served.settled(run["id"])
+        assert waiting["state_name"] == "Suspended"
+        preview = served.artifact(run["id"], "approval-preview")
+        assert "standard error of a count" in preview
+        spent = served.ledger.spent("health")
+        assert spent.alpha > 0
+        assert served.stop() == 0
+        served.start()
+        review = {"decision": "reject", "name": "C. Officer", "reason": "too fine"}
+        served.api("POST", f"/flow_runs/{run['id']}/resume", run_input=review)
+        ended = served.settled(run["id"])
+        assert ended["state_type"] == "FAILED"
+        assert "rejected by C. Officer (too fine)" in ended["state"]["message"]
+        assert "its budget stays spent" in ended["state"]["message"]
+        assert served.ledger.spent("health") == spent
+        assert not (served.out / "health").exists() or not any(
+            path.name.endswith(run["id"][-4:]) for path in (served.out / "health").iterdir()
+        )
+
+    def test_a_port_that_is_taken_is_refused(self, served, capsys):
+        plans = str(served.folder / "plans")
+        assert main(["serve", "--plans", plans, "--port", str(served.port)]) == 2
+        assert "is taken" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("serve", "--plans", "nowhere"), "no such folder of plans"),
+        (("serve", "--runs-at-once", "0"), "--runs-at-once"),
+        (("deploy", "--plans", "nowhere"), "PREFECT_API_URL"),
+    ],
+)
+def test_what_cannot_be_served_is_refused(capsys, monkeypatch, arguments, says):
+    monkeypatch.delenv("PREFECT_API_URL", raising=False)
+    assert main(list(arguments)) == 2
+    assert says in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_folder_without_a_valid_plan_stops_everything_again(tmp_path, own_home):
+    (tmp_path / "draft.yaml").write_text("dprelease: 1\n")
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "flows.cli",
+            "serve",
+            "--plans",
+            tmp_path,
+            "--port",
+            str(free_port()),
+        ],
+        cwd=tmp_path,
+        env=own_environment(own_home),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2, done.stderr
+    assert "no valid plan" in done.stderr
