@@ -51,7 +51,10 @@ def announce(plan: Plan, release_id: str, bundle: Path) -> None:
     ]
     create_table_artifact(budget, key="budget", description=f"Budget of {plan.dataset}")
     create_link_artifact(
-        bundle.resolve().as_uri(), key="bundle", link_text=f"{plan.dataset} {release_id}"
+        bundle.resolve().as_uri(),
+        key="bundle",
+        link_text=str(bundle.resolve()),
+        description=f"Where the bundle of {plan.dataset} {release_id} lies",
     )
 
 

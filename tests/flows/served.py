@@ -95,9 +95,9 @@ class Served:
             time.sleep(0.5)
         raise TimeoutError(found["state_name"])
 
-    def artifact(self, run: str, key: str) -> str:
+    def artifact(self, run: str, key: str) -> dict[str, Any]:
         only = {"flow_run_id": {"any_": [run]}, "key": {"any_": [key]}}
-        return self.api("POST", "/artifacts/filter", artifacts=only, sort="CREATED_DESC")[0]["data"]
+        return self.api("POST", "/artifacts/filter", artifacts=only, sort="CREATED_DESC")[0]
 
 
 def prepare(folder: Path, survey: Any, document: dict[str, Any]) -> None:

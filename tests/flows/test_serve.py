@@ -106,7 +106,7 @@ class TestServed:
         run = ask(served, "health")
         waiting = served.settled(run["id"])
         assert waiting["state_name"] == "Suspended"
-        preview = served.artifact(run["id"], "approval-preview")
+        preview = served.artifact(run["id"], "approval-preview")["data"]
         assert "standard error of a count" in preview
         spent = served.ledger.spent("health")
         assert spent.alpha > 0

@@ -1,0 +1,135 @@
+"""The Prefect UI as people see it: the ad hoc form, the run, its artifacts, approval, the bundle.
+
+Pictures for the documentation are taken on the way where DPRELEASE_PICTURES names a folder.
+"""
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tasks.verify import read_manifest, verify_budget
+from tests.flows.served import PASSWORD, SECONDS, Served
+
+pytestmark = pytest.mark.slow
+
+QUIET = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+
+
+@pytest.fixture
+def page(served: Served) -> Iterator[Any]:
+    """A page of a headless Chromium that is logged in."""
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    if chromium is None:
+        pytest.skip("no Chromium is installed")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=QUIET)
+        page = browser.new_page(viewport={"width": 1200, "height": 1000})
+        page.set_default_timeout(30_000)
+        asked = set()
+        page.on("request", lambda request: asked.add(request.url.split("/")[2]))
+        log_in(page, served)
+        yield page
+        browser.close()
+    assert asked == {f"127.0.0.1:{served.port}"}  # nobody else is told
+
+
+def log_in(page, served: Served) -> None:
+    page.goto(f"{served.address}/dashboard")
+    page.get_by_placeholder("admin:pass").fill(PASSWORD)
+    page.get_by_role("button", name="Login").click()
+    page.wait_for_url("**/dashboard")
+
+
+def field(page, name: str):
+    label = page.locator(".schema-form-property__label", has_text=name)
+    return page.locator(".schema-form-property", has=label).last
+
+
+def choose(page, name: str, *values: str) -> None:
+    field(page, name).locator(".p-select-button__control").press("Space")
+    for value in values:
+        page.get_by_role("option", name=value, exact=True).click()
+    page.keyboard.press("Escape")
+
+
+def write(page, name: str, text: str) -> None:
+    field(page, name).locator("textarea, input").first.fill(text)
+
+
+def picture(page, name: str) -> None:
+    if folder := os.environ.get("DPRELEASE_PICTURES"):
+        from PIL import Image
+
+        path = Path(folder) / f"{name}.png"
+        page.wait_for_timeout(4000)  # let what moves come to rest
+        page.screenshot(path=path)
+        Image.open(path).convert("RGB").quantize(64).save(path, optimize=True)
+
+
+def fill_the_form(page, served: Served, percent: str) -> None:
+    form = served.deployment("ad hoc release", "ad-hoc-release")
+    page.goto(f"{served.address}/deployments/deployment/{form['id']}/run")
+    choose(page, "Plan", "health")
+    choose(page, "Releases", "health: people", "health: pairs")
+    write(page, "Percent of budget", percent)
+    write(page, "Title", "Health by sex and region")
+    write(page, "Requester", "B. Analyst, Ministry of Health")
+
+
+def open_artifact(page, served: Served, run: str, key: str) -> None:
+    page.goto(f"{served.address}/artifacts/artifact/{served.artifact(run, key)['id']}")
+
+
+def runs_of(served: Served) -> set[str]:
+    only = {"name": {"any_": ["ad hoc release"]}}
+    return {run["id"] for run in served.api("POST", "/flow_runs/filter", flows=only)}
+
+
+def test_the_form_refuses_more_than_the_whole_budget(page, served):
+    before = runs_of(served)
+    fill_the_form(page, served, percent="150")
+    page.get_by_role("button", name="Submit").click()
+    page.get_by_text("150 is greater than the maximum of 100").first.wait_for()
+    assert runs_of(served) == before
+
+
+def test_from_the_form_to_the_bundle(page, served):
+    before = runs_of(served)
+    fill_the_form(page, served, percent="25")
+    picture(page, "ad-hoc-form")
+    page.get_by_role("button", name="Submit").click()
+    page.get_by_role("button", name="Submit").wait_for(state="detached")
+    (run,) = runs_of(served) - before
+    page.goto(f"{served.address}/runs/flow-run/{run}")
+    page.get_by_role("button", name="Resume").wait_for(timeout=1000 * SECONDS)
+    assert page.get_by_text("ad hoc release: health, for B. Analyst").first.is_visible()
+    picture(page, "run")
+    for key, says in (
+        ("cost-and-accuracy", "Asked for by B. Analyst, Ministry of Health"),
+        ("approval-preview", "To be approved: Health by sex and region"),
+    ):
+        open_artifact(page, served, run, key)
+        page.get_by_text(says).first.wait_for()
+        picture(page, key)
+    page.goto(f"{served.address}/runs/flow-run/{run}")
+    page.get_by_role("button", name="Resume").click()
+    choose(page, "Decision", "approve")
+    write(page, "Name", "C. Officer")
+    write(page, "Reason", "every cell is large")
+    picture(page, "approve")
+    page.get_by_role("button", name="Submit").click()
+    page.get_by_text("Completed", exact=True).first.wait_for(timeout=1000 * SECONDS)
+    open_artifact(page, served, run, "bundle")
+    page.get_by_text("/health/health-ad-hoc-").first.wait_for()
+    (bundle,) = [p for p in (served.out / "health").iterdir() if p.name.endswith(run[-4:])]
+    manifest = read_manifest(bundle)
+    assert [record.name for record in manifest.releases] == ["people", "pairs"]
+    assert manifest.plan["publication"]["requester"] == "B. Analyst, Ministry of Health"
+    assert (manifest.approval.who, manifest.approval.why) == ("C. Officer", "every cell is large")
+    assert verify_budget(manifest, served.ledger).alpha == 1
