@@ -44,7 +44,7 @@ def ad_hoc(
     Args:
         plan: What to release from.
         releases: Which releases of the chosen plan, as PLAN: RELEASE. None chosen means all of them.
-        percent_of_budget: Per cent (1 to 100) of the alpha and beta that the plan asks for. The
+        percent_of_budget: Per cent (1 to 100) of the alpha, beta and gamma that the plan asks for. The
             chosen releases share it by their weights.
         title: Title of the bundle. Left empty, it is the plan's own.
         requester: Who asks. It is published with the bundle and kept in the ledger.

@@ -21,7 +21,7 @@ def select(
     """The plan with these releases alone, at ``percent`` of the budget that it asks for.
 
     No ``releases`` means all.  The budget is shared out among the chosen ones by their weights; beta
-    is asked for only if one of them can spend it.  Synthetic tables stay where their release does.
+    and gamma are asked for only if one of them can spend it.  Synthetic tables stay where their release does.
     Raises ``InputError`` for an unknown release or a part that is no percentage, ``PlanError`` where
     what remains is no valid plan.
     """
@@ -41,6 +41,7 @@ def select(
     document["budget"]["requested"] = {
         "alpha": str(asked.alpha * share),
         "beta": str(asked.beta * share if any(s.spends_beta for s in sections) else 0),
+        "gamma": str(asked.gamma * share if any(s.spends_gamma for s in sections) else 0),
     }
     document["publication"] |= _words(plan, title, requester)
     try:

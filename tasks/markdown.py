@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dpcore.audit import AuditResult
 from dpcore.budget import Budget
 from schemas.plan import Plan
-from tasks.audit import bounds_picture, result_rows
+from tasks.audit import picture_of, result_rows
 from tasks.explain import about, budget_rows, cost_rows, error_rows
 
 
@@ -50,7 +50,7 @@ def explanation(plan: Plan, granted: Budget | None, spent: Budget) -> str:
 
 def preview(plan: Plan, release_id: str, audited: AuditResult) -> str:
     """What a disclosure officer decides on."""
-    picture = base64.b64encode(bounds_picture(plan, [audited]).encode()).decode()
+    picture = base64.b64encode(picture_of(plan, [audited]).encode()).decode()
     return "\n\n".join(
         [
             f"# To be approved: {written(plan.publication.title)}",
@@ -59,7 +59,7 @@ def preview(plan: Plan, release_id: str, audited: AuditResult) -> str:
             cost_and_accuracy(plan),
             "## Privacy audit, on made-up surveys",
             table(result_rows(plan, [audited])),
-            f"![Lower bound of alpha against the claim](data:image/svg+xml;base64,{picture})",
+            f"![Bounds, claims and loss functions](data:image/svg+xml;base64,{picture})",
         ]
     )
 
