@@ -21,7 +21,8 @@ def select(
     """The plan with these releases alone, at ``percent`` of the budget that it asks for.
 
     No ``releases`` means all.  The budget is shared out among the chosen ones by their weights; beta
-    and gamma are asked for only if one of them can spend it.  Synthetic tables stay where their release does.
+    and gamma are asked for only if one of them can spend them.  Synthetic tables stay where their
+    release does.
     Raises ``InputError`` for an unknown release or a part that is no percentage, ``PlanError`` where
     what remains is no valid plan.
     """
