@@ -69,7 +69,7 @@ def picture(page, name: str) -> None:
         path = Path(folder) / f"{name}.png"
         page.wait_for_timeout(4000)  # let what moves come to rest
         page.screenshot(path=path)
-        Image.open(path).convert("RGB").quantize(64).save(path, optimize=True)
+        Image.open(path).convert("RGB").quantize(160).save(path, optimize=True)
 
 
 def fill_the_form(page, served: Served, percent: str) -> None:
@@ -109,6 +109,8 @@ def test_from_the_form_to_the_bundle(page, served):
     page.goto(f"{served.address}/runs/flow-run/{run}")
     page.get_by_role("button", name="Resume").wait_for(timeout=1000 * SECONDS)
     assert page.get_by_text("ad hoc release: health, for B. Analyst").first.is_visible()
+    page.reload()  # the graph at rest
+    page.get_by_text("12 Task runs").first.wait_for()
     picture(page, "run")
     for key, says in (
         ("cost-and-accuracy", "Asked for by B. Analyst, Ministry of Health"),
