@@ -27,14 +27,24 @@ def reconcile(ledger: Ledger, published: Path | None, dataset: str | None = None
 def _between(ledger: Ledger, dataset: str, bundles: Mapping[str, Path]) -> Iterator[Fault]:
     """What is wrong between the ledger and the bundles of a dataset."""
     releases = ledger.releases(dataset)
+    rejected = {name for name in releases if _rejected(ledger, dataset, name)}
+    for release_id in sorted(rejected & set(bundles)):
+        yield Fault(
+            dataset,
+            release_id,
+            "",
+            "published, but a disclosure officer rejected it",
+            "withdraw this bundle",
+        )
     for release_id, charges in releases.items():
-        if release_id not in bundles and _drawn(charges):
+        if release_id not in {*bundles, *rejected} and _drawn(charges):
             yield Fault(
                 dataset,
                 release_id,
                 "",
                 "drawn, but not published here",
-                "run the plan with this release id: it publishes the same draws and costs nothing",
+                "run the plan with this release id: it publishes the same draws and costs nothing;"
+                " if the plan asks for approval, an officer must approve or reject it first",
             )
     for release_id, bundle in bundles.items():
         if release_id not in releases:
@@ -68,6 +78,11 @@ def _wrong_with(bundle: Path, dataset: str, ledger: Ledger) -> str:
     except DPReleaseError as error:
         return str(error)
     return ""
+
+
+def _rejected(ledger: Ledger, dataset: str, release_id: str) -> bool:
+    decision = ledger.decision(dataset, release_id)
+    return decision is not None and not decision.approved
 
 
 def _drawn(charges: Mapping[str, ChargeRecord]) -> bool:

@@ -170,7 +170,9 @@ class Ledger:
         require_text(digest=digest)
         with self._database.transaction(write=True) as connection:
             queries.lock(connection, dataset)
-            rules.require_drawn(release_id, queries.charges(connection, dataset, release_id))
+            rules.require_drawn(
+                dataset, release_id, queries.charges(connection, dataset, release_id)
+            )
             if digest not in queries.seals(connection, dataset, release_id):
                 queries.insert_seal(connection, dataset, release_id, digest)
 
@@ -200,7 +202,7 @@ class Ledger:
         with self._database.transaction(write=True) as connection:
             queries.lock(connection, dataset)
             charges = queries.charges(connection, dataset, release_id)
-            notes.require_drawn(dataset, release_id, charges)
+            rules.require_drawn(dataset, release_id, charges)
             known = notes.decision(connection, charges)
             if known is None:
                 action = Action.APPROVE if approved else Action.REJECT

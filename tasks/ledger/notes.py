@@ -13,9 +13,8 @@ from typing import Any
 from sqlalchemy import Connection, insert, select
 
 from dpcore.budget import Budget
-from dpcore.errors import LedgerError
 from tasks.ledger import tables
-from tasks.ledger.records import Action, ChargeRecord, HistoryRecord, State, utc_now
+from tasks.ledger.records import Action, ChargeRecord, HistoryRecord, utc_now
 
 _ON_RELEASES = (Action.REQUEST, Action.APPROVE, Action.REJECT)
 
@@ -64,18 +63,6 @@ def decision(connection: Connection, charges: Mapping[str, ChargeRecord]) -> Dec
     for row in find(connection, charges, Action.APPROVE, Action.REJECT):
         return Decision(row.action == Action.APPROVE, row.who, row.why, row.at)
     return None
-
-
-def require_drawn(dataset: str, release_id: str, charges: Mapping[str, ChargeRecord]) -> None:
-    """Raise ``LedgerError`` unless the release has draws, and all of them: else decide on what?"""
-    if not charges:
-        raise LedgerError(f"the ledger knows no release {release_id!r} of {dataset}")
-    missing = [name for name, charge in charges.items() if charge.state is not State.COMMITTED]
-    if missing:
-        raise LedgerError(
-            f"release {release_id!r} is not drawn yet ({', '.join(missing)}), so there is nothing"
-            " to decide on: run it first"
-        )
 
 
 def history(connection: Connection) -> list[HistoryRecord]:

@@ -96,9 +96,13 @@ def require_reserved(charge: ChargeRecord | None, name: str, refused: str) -> Ch
     return charge
 
 
-def require_drawn(release_id: str, charges: Mapping[str, ChargeRecord]) -> None:
-    """Raise ``LedgerError`` unless everything of a release is charged and drawn."""
-    if not charges or any(charge.state is not State.COMMITTED for charge in charges.values()):
+def require_drawn(dataset: str, release_id: str, charges: Mapping[str, ChargeRecord]) -> None:
+    """Raise ``LedgerError`` unless a release has draws, and all of them: else decide on what?"""
+    if not charges:
+        raise LedgerError(f"the ledger knows no release {release_id!r} of {dataset}")
+    missing = [name for name, charge in charges.items() if charge.state is not State.COMMITTED]
+    if missing:
         raise LedgerError(
-            f"release {release_id!r} is not drawn as a whole, so no bundle of it can be published"
+            f"release {release_id!r} is not drawn yet ({', '.join(missing)}), so there is nothing"
+            " to decide on or to publish: run it first"
         )

@@ -72,7 +72,7 @@ def test_a_rejection_counts_even_where_the_plan_asks_for_no_approval(plan_path, 
 
     arguments = (str(plan_path), "r1", str(plan_path.parent / "out"))
     with monkeypatch.context() as patched:
-        patched.setattr("flows.release.write_microdata", lambda *_: 1 / 0)
+        patched.setattr("flows.release.publish", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             release(*arguments)
     assert decide("reject") == 0

@@ -71,7 +71,7 @@ def test_an_unforeseen_failure_is_told_once_when_its_retries_are_used_up(
     def stumble(*_):
         raise ValueError(SECRET)
 
-    monkeypatch.setattr("tasks.draw.tally", stumble)
+    monkeypatch.setattr("tasks.draw.tallies", stumble)
     with pytest.raises(DPReleaseError):
         release(small_plan, retries=1, retry_delay_seconds=0)
     assert [document["trouble"] for document in told] == ["failed, after 2 attempts"]

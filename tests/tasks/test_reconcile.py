@@ -86,6 +86,12 @@ def test_draws_without_their_bundle(ledger, published, tmp_path):
     assert found(ledger, None) == []
 
 
+def test_a_rejected_release_is_not_missing_and_must_not_be_published(ledger, published, tmp_path):
+    ledger.decide("survey", "r1", approved=False, who="A. Officer", why="too few rows")
+    assert found(ledger, tmp_path / "elsewhere") == []
+    assert ("r1", "", "published, but a disclosure officer rejected it") in found(ledger, published)
+
+
 def test_a_bundle_without_its_charge(ledger, published, own_home):
     (own_home / "ledger.sqlite").unlink()
     assert found(Ledger(ledger_url()), published) == [("r1", "", "published, but never charged")]
