@@ -128,6 +128,7 @@ def plan_of_every_kind() -> dict:
             mechanism: stability-laplace
           - {name: pure-wealth, kind: density, columns: [income], bandwidth: 0.2,
              mechanism: spectral-gamma}
+          - {name: path, kind: function, columns: [income], bandwidth: 0.1, points: 40}
         synthesis:
           - {name: everybody, from: pairs, rows: 400}
           - {name: along-a-tree, from: pairs, rows: 100, tree: [[sex, region], [region, income]]}

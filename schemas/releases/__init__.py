@@ -12,6 +12,7 @@ from schemas.releases.base import Name
 from schemas.releases.classifier import ClassifierSection
 from schemas.releases.count import CountSection
 from schemas.releases.density import DensitySection
+from schemas.releases.function import FunctionSection
 from schemas.releases.histogram import HistogramSection
 from schemas.releases.margins import MarginsSection
 from schemas.releases.mean import MeanSection
@@ -27,6 +28,7 @@ AnyRelease = Annotated[
     | MeanSection
     | MicrodataSection
     | DensitySection
+    | FunctionSection
     | ClassifierSection
     | QuantilesSection
     | CountSection,

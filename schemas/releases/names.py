@@ -9,6 +9,7 @@ from dpcore.domain import Axis, Domain
 from dpcore.releases.base import Release
 from dpcore.releases.cells import describe_cells
 from dpcore.releases.density import Density
+from dpcore.releases.function import SmoothFunction
 from dpcore.releases.histogram import Histogram
 from dpcore.releases.margins import Margins, file_word
 from dpcore.releases.quantiles import Quantiles
@@ -21,6 +22,7 @@ STATISTICS: Mapping[type[Any], tuple[str, ...]] = {
     Margins: (*_OF_COUNTS, "estimate"),
     Quantiles: ("level", "rank_error_90"),
     Density: ("density", "estimate", "standard_error", "lower_90", "upper_90"),
+    SmoothFunction: ("estimate", "standard_error", "lower_90", "upper_90", "coefficient"),
 }
 """What stands beside the survey's own columns in a published table, by kind."""
 
@@ -60,7 +62,7 @@ def _tables(release: Release) -> Iterator[tuple[Axis, ...]]:
 
 
 def _published_as(release: Release, axis: Axis) -> list[str]:
-    """The names of an axis in a published table: a density prints points, the others cells."""
-    if isinstance(release, Density):
+    """The names of an axis in a published table: points of a function are named like the column."""
+    if isinstance(release, Density | SmoothFunction):
         return [axis.name]
     return list(describe_cells(Domain((axis,)), np.empty(0, dtype=np.int64))[0])

@@ -30,6 +30,7 @@ from dpcore.releases.base import Release
 from dpcore.releases.classifier import Classifier
 from dpcore.releases.count import Count, MinimaxCount
 from dpcore.releases.density import BinnedDensity, SpectralDensity
+from dpcore.releases.function import SmoothFunction
 from dpcore.releases.histogram import Histogram
 from dpcore.releases.margins import Margins
 from dpcore.releases.mean import Mean
@@ -71,6 +72,7 @@ TABLE = Domain((PLACE, AGE))
 CUBE = Domain((Categories("place", ("a", "b")), YES, Categories("size", (1, 2, 3))))
 PAIRS = ((0, 1), (0, 2), (1, 2))
 LINE, SQUARE = Domain((grid("x", 24),)), Domain((grid("x", 6), grid("y", 5)))
+SOLID = Domain((grid("x", 3), grid("y", 3), grid("z", 2)))
 LABELLED = Domain((grid("x", 4), YES))
 
 CASES: dict[str, Case] = {
@@ -125,6 +127,27 @@ CASES: dict[str, Case] = {
     ),
     "coefficient density": Case(
         CoefficientDensity("l", LINE, 2, PURE, (0.2,)), (0, 0), (0, 14), 0.98
+    ),
+    "function": Case(
+        SmoothFunction("f", LINE, 2, APPROXIMATE, "gaussian", (0.2,), (24,)), (0, 0), (0, 23), 0.99
+    ),
+    "function with exponential kernel": Case(
+        SmoothFunction("e", LINE, 2, APPROXIMATE, "exponential", (0.08,), (96,)),
+        (9, 9),
+        (9, 15),
+        0.98,
+    ),
+    "function in two dimensions": Case(
+        SmoothFunction("f2", SQUARE, 2, APPROXIMATE, "gaussian", (0.4, 0.5), (8, 7)),
+        (0, 0),
+        (0, 29),
+        0.98,
+    ),
+    "function in three dimensions": Case(
+        SmoothFunction("f3", SOLID, 2, APPROXIMATE, "gaussian", (0.4, 0.5, 0.6), (5, 4, 3)),
+        (0, 0),
+        (0, 17),
+        0.9,
     ),
     "classifier": Case(
         Classifier("c", LABELLED, 2, APPROXIMATE, (-1, 1), (0.5,), 0.5, 4), (2, 4), (2, 5), 0.985

@@ -22,13 +22,13 @@ def test_the_shares_add_up_to_the_requested_budget_exactly(plan_path):
     plan = load_plan(plan_path)
     shares = [release.share for release in plan.built.values()]
     assert total(shares) == Budget.of("4", "1e-6")
-    assert plan.built["pairs"].share.alpha == Fraction(4) * Fraction(3, 12)
+    assert plan.built["pairs"].share.alpha == Fraction(4) * Fraction(3, 13)
 
 
 def test_only_mechanisms_that_spend_beta_get_a_share_of_it(plan_path):
     plan = load_plan(plan_path)
     with_beta = {name for name, release in plan.built.items() if release.share.beta}
-    assert with_beta == {"pairs", "ages", "rich", "rarer"}
+    assert with_beta == {"pairs", "ages", "rich", "rarer", "path"}
 
 
 @pytest.mark.parametrize(
@@ -221,9 +221,13 @@ def test_the_json_schema_describes_every_section():
     schema = Plan.model_json_schema(by_alias=True)
     assert set(schema["required"]) >= {"dataset", "source", "rows", "columns", "releases"}
     assert schema["additionalProperties"] is False
-    assert {"HistogramSection", "MarginsSection", "DensitySection", "ClassifierSection"} <= set(
-        schema["$defs"]
-    )
+    assert {
+        "HistogramSection",
+        "MarginsSection",
+        "DensitySection",
+        "FunctionSection",
+        "ClassifierSection",
+    } <= set(schema["$defs"])
 
 
 def test_the_shipped_plans_load():

@@ -1,0 +1,50 @@
+"""Smooth functions in a plan."""
+
+from typing import Literal
+
+from pydantic import Field, StrictInt, StrictStr
+
+from dpcore.budget import Budget
+from dpcore.processes.kernels import KernelName
+from dpcore.releases.base import Release
+from dpcore.releases.function import SmoothFunction, default_points
+from schemas.releases.base import Columns, ReleaseSection, declared, domain_of, listed, one_each
+
+
+class FunctionSection(ReleaseSection):
+    """A kernel density of one to three numeric columns, hidden by a Gaussian process."""
+
+    kind: Literal["function"]
+    columns: list[StrictStr] = Field(min_length=1, max_length=3)
+    bandwidth: float | list[float] = Field(
+        description="Standard deviation of the Gaussian kernel, in units of a column's range."
+    )
+    kernel: KernelName = Field(
+        default="gaussian",
+        description="Covariance of the noise: gaussian is smooth, exponential is rough.",
+    )
+    points: StrictInt | list[StrictInt] | None = Field(
+        default=None,
+        description="Points of the public grid along each column; more cost no budget. Without it"
+        " four for each bandwidth.",
+    )
+    mechanism: Literal["gaussian-process"] = "gaussian-process"
+
+    @property
+    def spends_beta(self) -> bool:
+        return True
+
+    def build(self, columns: Columns, rows: int, share: Budget) -> Release:
+        domain = domain_of([declared(columns, name).axis(name) for name in self.columns])
+        widths = one_each(self.bandwidth, self.columns)
+        if self.points is None:
+            points = default_points(widths)
+        elif isinstance(self.points, list):
+            points = tuple(self.points)
+        else:
+            points = (self.points,) * len(self.columns)
+        return SmoothFunction(self.name, domain, rows, share, self.kernel, widths, points)
+
+    @property
+    def title(self) -> str:
+        return listed(self.columns, " x ")
