@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +39,20 @@ class Cosines:
     shape: tuple[int, ...]
     bandwidths: tuple[float, ...]
     limits: tuple[int, ...]
+
+    meaning: ClassVar[str] = "product of sqrt(2) cos(pi j x) over axes with j > 0"
+
+    @property
+    def extremes(self) -> tuple[float, float]:
+        """Largest k(x, x) and smallest k(x, y) of the kernel, products over the axes."""
+        ends = [kernel_extremes(bandwidth) for bandwidth in self.bandwidths]
+        return math.prod(high for high, _ in ends), math.prod(low for _, low in ends)
+
+    @property
+    def widest(self) -> float:
+        """No two points are farther apart in the whitened basis: its square, summed bound by bound."""
+        powers = 2.0 ** np.count_nonzero(self.frequencies, axis=1)
+        return 4 * float(powers @ self.lambdas)
 
     @cached_property
     def damping(self) -> Floats:

@@ -1,10 +1,11 @@
-"""Density of one or two bounded columns: a reflected Gaussian kernel estimate, with noise.
+"""Density of one or two bounded columns: a Gaussian kernel estimate, reflected or periodic, with noise.
 
-Both kinds release noisy cosine coefficients (``dpcore.releases.cosines``) and differ in the noise:
+Both kinds release noisy coefficients (``dpcore.releases.cosines``) and differ in the noise:
 
     SpectralDensity   (alpha, beta): Gaussian noise on the whitened coefficients
                       sqrt(lambda_k) mean phi_k, so that it has the covariance of the kernel (the
-                      best allocation to within a few per cent, METHODS g)
+                      best allocation to within a few per cent, METHODS g); also for columns whose
+                      ends meet (``dpcore.releases.waves``)
     BinnedDensity     pure alpha: records are shared out linearly among wide cells, the cells get
                       discrete Laplace noise, and the coefficients are corrected for the sharing
                       (METHODS c); exact integers throughout
@@ -36,10 +37,12 @@ from dpcore.releases.base import (
     Table,
     post_processing_generator,
 )
-from dpcore.releases.cosines import Cosines, kernel_extremes
+from dpcore.releases.cosines import Cosines
+from dpcore.releases.waves import Waves
 from dpcore.statistic import Exact, Noisy
 
 Floats = NDArray[np.float64]
+Basis = Cosines | Waves
 
 LARGEST_GRID = 2**24
 """The most cells that the columns' own grids may have together."""
@@ -78,7 +81,7 @@ class Density(Release):
 
     @property
     @abstractmethod
-    def basis(self) -> Cosines:
+    def basis(self) -> Basis:
         """The frequencies, on the grid on which the statistic is computed."""
 
     @abstractmethod
@@ -91,19 +94,19 @@ class Density(Release):
         """(coefficients,) variances of the noise in theta_k, uncorrelated."""
 
     @cached_property
-    def fine(self) -> Cosines:
+    def fine(self) -> Basis:
         """The same frequencies on the columns' own grids."""
-        return Cosines(self.domain.shape, self.bandwidths, self.basis.limits)
+        return type(self.basis)(self.domain.shape, self.bandwidths, self.basis.limits)
 
     @cached_property
-    def printed(self) -> Cosines:
+    def printed(self) -> Basis:
         """The same frequencies on the published grid."""
         target = PRINTED_CELLS[len(self.bandwidths)]
         shape = tuple(
             min(size, max(target, math.ceil(2 / h)))
             for size, h in zip(self.domain.shape, self.bandwidths, strict=True)
         )
-        return Cosines(shape, self.bandwidths, self.basis.limits)
+        return type(self.basis)(shape, self.bandwidths, self.basis.limits)
 
     def publish(self, noisy: Noisy) -> Published:
         theta, variances = self.coefficients(noisy), self.coefficient_variances
@@ -115,8 +118,8 @@ class Density(Release):
             | {"coefficient": theta, "standard_error": np.sqrt(variances)},
             {f"frequency_{name}": f"Frequency j along {name}" for name in names}
             | {
-                "coefficient": "Noisy coefficient of the product of sqrt(2) cos(pi j x) over axes"
-                " with j > 0, x scaled to [0, 1]; the constant coefficient is 1",
+                "coefficient": f"Noisy coefficient of the {self.basis.meaning}, x scaled to [0, 1];"
+                " the constant coefficient is 1",
                 "standard_error": "Standard deviation of the noise in coefficient",
             },
         )
@@ -201,13 +204,12 @@ class WhitenedDensity(Density):
         """The L2 sensitivity of the whitened coefficients.
 
         The squared distance of the whitened coefficients of two records is k(x,x) + k(y,y) -
-        2 k(x,y) <= 2 (product of largest k - product of smallest k), attained at opposite corners;
-        leaving frequencies out only lowers it.
+        2 k(x,y) <= 2 (product of largest k - product of smallest k), attained at opposite corners,
+        or half a turn apart; leaving frequencies out only lowers it, at last to a sum of bounds.
         """
-        extremes = [kernel_extremes(bandwidth) for bandwidth in self.bandwidths]
-        largest = math.prod(high for high, _ in extremes)
-        smallest = math.prod(low for _, low in extremes)
-        return math.sqrt(2 * (largest - smallest)) / self.rows * (1 + 1e-12)
+        largest, smallest = self.basis.extremes
+        square = min(2 * (largest - smallest), self.basis.widest or math.inf)
+        return math.sqrt(square) / self.rows * (1 + 1e-12)
 
     @cached_property
     def lattice(self) -> Lattice:
@@ -228,11 +230,27 @@ class WhitenedDensity(Density):
 
 @dataclass(frozen=True)
 class SpectralDensity(WhitenedDensity):
-    """Gaussian noise with the covariance of the reflected kernel: (alpha, beta)."""
+    """Gaussian noise with the covariance of the kernel: (alpha, beta).
+
+    ``periodic``: the ends of every axis meet, instead of reflecting; ``terms``: frequencies kept along
+    each axis, a truncated Mercer expansion of the kernel (None: all that are not negligible).
+    """
+
+    periodic: bool = False
+    terms: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.terms is not None and self.terms < 1:
+            raise ValueError("terms: must be positive")
 
     @cached_property
-    def basis(self) -> Cosines:
-        return Cosines(self.domain.shape, self.bandwidths, self.domain.shape)
+    def basis(self) -> Basis:
+        shape = self.domain.shape
+        if self.terms is not None:
+            most = 2 * self.terms + 1 if self.periodic else self.terms + 1
+            shape = tuple(min(size, most) for size in shape)
+        return (Waves if self.periodic else Cosines)(self.domain.shape, self.bandwidths, shape)
 
     @cached_property
     def mechanism(self) -> DiscreteGaussian:
@@ -262,7 +280,7 @@ class BinnedDensity(Density):
         )
 
     @cached_property
-    def basis(self) -> Cosines:
+    def basis(self) -> Basis:
         return Cosines(self.cells, self.bandwidths, self.cells)
 
     @cached_property

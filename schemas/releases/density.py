@@ -1,9 +1,9 @@
 """Densities in a plan."""
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field, StrictStr
+from pydantic import Field, StrictInt, StrictStr, model_validator
 
 from dpcore.budget import Budget
 from dpcore.releases.base import Release
@@ -11,8 +11,7 @@ from dpcore.releases.density import BinnedDensity, Density, SpectralDensity
 from dpcore.releases.pure_density import CoefficientDensity, GammaDensity
 from schemas.releases.base import Columns, ReleaseSection, declared, domain_of, listed, one_each
 
-_KINDS: Mapping[str, type[Density]] = {
-    "spectral-gaussian": SpectralDensity,
+_PURE: Mapping[str, type[Density]] = {
     "binned-laplace": BinnedDensity,
     "spectral-gamma": GammaDensity,
     "coefficient-laplace": CoefficientDensity,
@@ -30,6 +29,25 @@ class DensitySection(ReleaseSection):
     mechanism: Literal[
         "spectral-gaussian", "binned-laplace", "spectral-gamma", "coefficient-laplace"
     ]
+    boundary: Literal["reflected", "periodic"] = Field(
+        default="reflected",
+        description="periodic: the ends of the columns meet, like those of a day; spectral-gaussian"
+        " only.",
+    )
+    terms: StrictInt | None = Field(
+        default=None,
+        ge=1,
+        description="The most frequencies along each column; fewer have less noise and tell less."
+        " Without it all that the bandwidth leaves; spectral-gaussian only.",
+    )
+
+    @model_validator(mode="after")
+    def _spectral(self) -> Self:
+        if self.mechanism != "spectral-gaussian" and (
+            self.boundary != "reflected" or self.terms is not None
+        ):
+            raise ValueError("boundary and terms: only with the mechanism spectral-gaussian")
+        return self
 
     @property
     def spends_beta(self) -> bool:
@@ -37,9 +55,11 @@ class DensitySection(ReleaseSection):
 
     def build(self, columns: Columns, rows: int, share: Budget) -> Release:
         domain = domain_of([declared(columns, name).axis(name) for name in self.columns])
-        kind = _KINDS[self.mechanism]
         widths = one_each(self.bandwidth, self.columns)
-        return kind(self.name, domain, rows, share, widths)
+        if self.mechanism != "spectral-gaussian":
+            return _PURE[self.mechanism](self.name, domain, rows, share, widths)
+        periodic = self.boundary == "periodic"
+        return SpectralDensity(self.name, domain, rows, share, widths, periodic, self.terms)
 
     @property
     def title(self) -> str:

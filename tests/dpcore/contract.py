@@ -72,6 +72,7 @@ TABLE = Domain((PLACE, AGE))
 CUBE = Domain((Categories("place", ("a", "b")), YES, Categories("size", (1, 2, 3))))
 PAIRS = ((0, 1), (0, 2), (1, 2))
 LINE, SQUARE = Domain((grid("x", 24),)), Domain((grid("x", 6), grid("y", 5)))
+EVEN = Domain((grid("x", 6), grid("y", 4)))
 SOLID = Domain((grid("x", 3), grid("y", 3), grid("z", 2)))
 LABELLED = Domain((grid("x", 4), YES))
 
@@ -116,6 +117,24 @@ CASES: dict[str, Case] = {
     ),
     "spectral density in two dimensions": Case(
         SpectralDensity("s2", SQUARE, 2, APPROXIMATE, (0.6, 0.8)), (0, 0), (0, 29), 0.96
+    ),
+    "periodic density": Case(
+        SpectralDensity("p", LINE, 2, APPROXIMATE, (0.1,), periodic=True), (0, 0), (0, 12), 0.999
+    ),
+    "periodic density in two dimensions": Case(
+        SpectralDensity("p2", EVEN, 2, APPROXIMATE, (0.3, 0.4), periodic=True),
+        (0, 0),
+        (0, 14),
+        0.99,
+    ),
+    "truncated density": Case(
+        SpectralDensity("t", LINE, 2, APPROXIMATE, (0.05,), terms=1), (0, 0), (0, 23), 0.99
+    ),
+    "truncated periodic density": Case(
+        SpectralDensity("tp", LINE, 2, APPROXIMATE, (0.05,), periodic=True, terms=1),
+        (0, 0),
+        (0, 12),
+        0.999,
     ),
     "binned density": Case(BinnedDensity("b", LINE, 2, PURE, (0.3,)), (0, 0), (0, 23), 1.0),
     "binned density in two dimensions": Case(

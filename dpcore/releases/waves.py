@@ -1,0 +1,149 @@
+"""The Fourier basis of a density on a circle or a torus: the periodic twin of ``cosines``.
+
+A column whose ends meet, like an hour of the day or a direction, is not reflected but wrapped around.
+Along one axis the basis is numbered 0, 1, 2, 3, 4, ...:
+
+    1,  sqrt2 cos(2 pi x),  sqrt2 sin(2 pi x),  sqrt2 cos(4 pi x),  sqrt2 sin(4 pi x),  ...
+
+and number k belongs to the frequency j = ceil(k / 2), damped by lambda_j = exp(-2 pi^2 j^2 h^2): the
+mean of wrapped Gaussians of standard deviation h (METHODS g; Hall 2012 prints the exponent without
+pi^2).  In two dimensions the basis is made of products.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import fft
+
+from dpcore.releases.cosines import NEGLIGIBLE
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Waves:
+    """Functions kept for a grid of the given shape and public bandwidths (1 or 2 dimensions).
+
+    ``limits``: functions with numbers below these are kept, at most.
+    """
+
+    shape: tuple[int, ...]
+    bandwidths: tuple[float, ...]
+    limits: tuple[int, ...]
+
+    meaning: ClassVar[str] = (
+        "product over axes of the basis functions j: sqrt(2) cos(pi (j + 1) x) where j is odd,"
+        " sqrt(2) sin(pi j x) where it is even and not 0"
+    )
+
+    @property
+    def extremes(self) -> tuple[float, float]:
+        """Largest k(x, x) and smallest k(x, y) of the kernel, products over the axes."""
+        ends = [kernel_extremes(bandwidth) for bandwidth in self.bandwidths]
+        return math.prod(high for high, _ in ends), math.prod(low for _, low in ends)
+
+    @property
+    def widest(self) -> float:
+        """No two points are farther apart in the whitened basis: its square, summed bound by bound.
+
+        The functions of one frequency have constant norm together, one per function.
+        """
+        return 4 * float(self.lambdas.sum())
+
+    @cached_property
+    def damping(self) -> Floats:
+        """lambda over all functions of the grid: of the grid's shape, or one less where it is even."""
+        result = np.ones(())
+        for size, bandwidth in zip(self.shape, self.bandwidths, strict=True):
+            j = (np.arange(_odd(size)) + 1) // 2
+            result = np.multiply.outer(result, np.exp(-2 * (np.pi * bandwidth * j) ** 2))
+        return np.asarray(result)
+
+    @cached_property
+    def kept(self) -> NDArray[np.bool_]:
+        """Which functions are kept: not the constant one, and not negligible."""
+        keep = self.damping >= NEGLIGIBLE
+        for axis, limit in enumerate(self.limits):
+            keep[(slice(None),) * axis + (slice(limit, None),)] = False
+        keep.flat[0] = False
+        return np.asarray(keep)
+
+    @cached_property
+    def frequencies(self) -> NDArray[np.int64]:
+        """(coefficients, dimensions) numbers of the functions, in row-major order."""
+        return np.argwhere(self.kept)
+
+    @property
+    def size(self) -> int:
+        """The number of coefficients."""
+        return len(self.frequencies)
+
+    @cached_property
+    def lambdas(self) -> Floats:
+        """(coefficients,) lambda."""
+        return self.damping[self.kept]
+
+    def means(self, weights: Floats) -> Floats:
+        """Sum over cells of weight times basis function at the centre, for every one kept."""
+        for axis in range(len(self.shape)):
+            weights = _analysis(weights, axis)
+        return np.asarray(weights[self.kept])
+
+    def density(self, coefficients: Floats) -> Floats:
+        """1 + sum of coefficient times basis function at the cell centres, of the grid's shape."""
+        spectrum = np.zeros(self.damping.shape)
+        spectrum[self.kept] = coefficients
+        spectrum.flat[0] = 1.0
+        for axis, size in enumerate(self.shape):
+            spectrum = _synthesis(spectrum, axis, size)
+        return spectrum
+
+    def variance(self, variances: Floats) -> Floats:
+        """Pointwise variance: the same everywhere, if a cosine and its sine have the same."""
+        return np.full(self.shape, variances.sum())
+
+
+def kernel_extremes(bandwidth: float) -> tuple[float, float]:
+    """Largest k(x, x) and smallest k(x, y) of the wrapped Gaussian kernel, half a turn apart.
+
+    k = 1 + 2 sum over j >= 1 of lambda_j cos(2 pi j (x - y)), a theta function: monotone and positive.
+    """
+    j = np.arange(1, math.ceil(4.5 / (math.pi * bandwidth)) + 2)
+    lambdas = np.exp(-2 * (np.pi * bandwidth * j) ** 2)
+    signs = np.where(j % 2, -1.0, 1.0)
+    return 1 + 2 * float(lambdas.sum()), max(1 + 2 * float(signs @ lambdas), 0.0)
+
+
+def _odd(size: int) -> int:
+    """A grid of so many cells tells so many basis functions apart."""
+    return size - 1 + size % 2
+
+
+def _analysis(values: Floats, axis: int) -> Floats:
+    """Sums against the basis functions along one axis."""
+    size = values.shape[axis]
+    moved = np.moveaxis(values, axis, -1)
+    j = np.arange((_odd(size) + 1) // 2)
+    waves = fft.rfft(moved)[..., : len(j)] * np.exp(-1j * np.pi * j / size)
+    result = np.empty((*moved.shape[:-1], _odd(size)))
+    result[..., 0] = waves[..., 0].real
+    result[..., 1::2] = math.sqrt(2) * waves[..., 1:].real
+    result[..., 2::2] = -math.sqrt(2) * waves[..., 1:].imag
+    return np.moveaxis(result, -1, axis)
+
+
+def _synthesis(spectrum: Floats, axis: int, size: int) -> Floats:
+    """Sums of the basis functions at the cell centres along one axis."""
+    moved = np.moveaxis(spectrum, axis, -1)
+    waves = np.zeros((*moved.shape[:-1], size // 2 + 1), dtype=np.complex128)
+    count = (moved.shape[-1] + 1) // 2
+    waves[..., 0] = moved[..., 0]
+    waves[..., 1:count] = (moved[..., 1::2] - 1j * moved[..., 2::2]) / math.sqrt(2)
+    waves[..., :count] *= np.exp(1j * np.pi * np.arange(count) / size)
+    return np.moveaxis(np.asarray(fft.irfft(waves * size, n=size)), -1, axis)
