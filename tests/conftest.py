@@ -129,6 +129,8 @@ def plan_of_every_kind() -> dict:
           - {name: pure-wealth, kind: density, columns: [income], bandwidth: 0.2,
              mechanism: spectral-gamma}
           - {name: path, kind: function, columns: [income], bandwidth: 0.1, points: 40}
+          - {name: pay, kind: regression, features: [age, region], target: income, bandwidth: 0.5,
+             regularisation: 0.1, frequencies: 16}
         synthesis:
           - {name: everybody, from: pairs, rows: 400}
           - {name: along-a-tree, from: pairs, rows: 100, tree: [[sex, region], [region, income]]}

@@ -4,7 +4,7 @@ For *any* w and any multipliers a in [0, 1]^N, with w(a) = (1 / (2 lambda)) sum_
 primal minus dual objective (``svm``) is a sum of terms that are all non-negative:
 
     F(w) - D(a) = S + lambda ||w - w(a)||^2,
-    S = sum_i p_i [(1 - a_i) max(m_i, 0) + a_i max(-m_i, 0)],       m_i = 1 - y_i <w, Phi_i>.
+    S = sum_i p_i [(1 - a_i) max(m_i, 0) + a_i max(-m_i, 0)],       m_i = b_i - y_i <w, Phi_i>.
 
 Both objectives have curvature 2 lambda in w: F(w) - F(w*) >= lambda ||w - w*||^2 and
 D(a*) - D(a) >= lambda ||w(a) - w*||^2.  Add them, write x = ||w - w*|| and e = ||w - w(a)||:
@@ -57,16 +57,24 @@ def certified_gap(problem: Problem, multipliers: Reals, weights: Reals, good: fl
 
     doubt = excesses - optimistic
     order = np.argsort(doubt)
+    targets = np.broadcast_to(problem.targets, len(margins))
     doubtful = order[np.cumsum(doubt[order]) > good / 8.0]
     for start in range(0, len(doubtful), _BLOCK_ROWS):
         rows = doubtful[start : start + _BLOCK_ROWS]
-        margins[rows] = exact_margins(problem.features[rows], problem.labels[rows], weights)
+        margins[rows] = exact_margins(
+            problem.features[rows], problem.labels[rows], weights, targets[rows]
+        )
         error[rows] = 2.0 * _UNIT_ROUNDOFF * np.abs(margins[rows])
     return _gap(problem, _excesses(problem, multipliers, margins, error), distance)
 
 
-def exact_margins(features: Reals, labels: Reals, weights: Reals) -> Reals:
-    """1 - y_i <w, Phi_i>, rounded once: ``features`` (k, D), ``labels`` (k,), ``weights`` (D,)."""
+def exact_margins(
+    features: Reals, labels: Reals, weights: Reals, targets: Reals | float = 1.0
+) -> Reals:
+    """b_i - y_i <w, Phi_i>, rounded once.
+
+    ``features``: (k, D); ``labels``: (k,); ``weights``: (D,); ``targets``: (k,) or one for all.
+    """
     products = features * weights
     left, right = _high(features), _high(weights)
     left_rest, right_rest = features - left, weights - right
@@ -74,7 +82,10 @@ def exact_margins(features: Reals, labels: Reals, weights: Reals) -> Reals:
         left_rest * right_rest
     )
     terms = -labels[:, None] * np.concatenate([products, errors], axis=1)
-    return np.array([math.fsum([1.0, *row]) for row in terms.tolist()])
+    goals = np.broadcast_to(targets, len(terms)).tolist()
+    return np.array(
+        [math.fsum([goal, *row]) for goal, row in zip(goals, terms.tolist(), strict=True)]
+    )
 
 
 def _high(values: Reals) -> Reals:
@@ -99,19 +110,27 @@ def _gap(problem: Problem, excesses: Reals, distance: float) -> float:
 
 
 def _distance_bound(problem: Problem, multipliers: Reals, weights: Reals) -> float:
-    """e = ||w - w(a)||, rounded up.  Sums in blocks keep its rounding small for any N."""
+    """e = ||w - w(a)||, rounded up."""
     pull = problem.shares * multipliers
-    total = np.zeros_like(weights)
-    blocks = 0
-    for start in range(0, len(pull), _BLOCK_ROWS):
-        rows = slice(start, start + _BLOCK_ROWS)
-        total += (problem.labels[rows] * pull[rows]) @ problem.features[rows]
-        blocks += 1
+    total, roundings = blocked_sum(problem.features, problem.labels * pull)
     gradient = 2.0 * problem.regularisation * weights - total
     largest_sum = problem.radius * float(np.sum(pull))
-    lost = largest_sum * (_BLOCK_ROWS + blocks + 8) + float(np.sum(np.abs(gradient))) * 4.0
+    lost = largest_sum * (roundings + 8) + float(np.sum(np.abs(gradient))) * 4.0
     size = math.sqrt(float(gradient @ gradient)) * (1.0 + (len(weights) + 8) * _UNIT_ROUNDOFF)
     size += (
         2.0 * problem.regularisation * math.sqrt(float(weights @ weights)) * 4.0 * _UNIT_ROUNDOFF
     )
     return (size + 1.01 * _UNIT_ROUNDOFF * lost) / (2.0 * problem.regularisation)
+
+
+def blocked_sum(features: Reals, coefficients: Reals) -> tuple[Reals, int]:
+    """sum_i coefficients_i Phi_i: (D,), and through how many roundings a term goes at most.
+
+    Blocks keep these few for any number of rows.
+    """
+    total, blocks = np.zeros(features.shape[1]), 0
+    for start in range(0, len(coefficients), _BLOCK_ROWS):
+        rows = slice(start, start + _BLOCK_ROWS)
+        total += coefficients[rows] @ features[rows]
+        blocks += 1
+    return total, _BLOCK_ROWS + blocks

@@ -4,8 +4,9 @@ The hinge machine without intercept, with shares p_i = c_i / n of the rows and s
 z_i = y_i Phi_i, is the quadratic programme
 
     minimise over w, xi, t    lambda ||w||^2 + sum_i p_i xi_i
-    subject to                xi_i - t_i = 1 - <w, z_i>,    xi_i >= 0,    t_i >= 0.
+    subject to                xi_i - t_i = b_i - <w, z_i>,    xi_i >= 0,    t_i >= 0,
 
+with targets b_i = 1; other losses that are sums of hinges have others.
 Its optimality conditions, with multipliers a_i in (0, 1) and s_i = 1 - a_i, are
 
     2 lambda w = sum_i p_i a_i z_i,     p_i a_i t_i = mu,     p_i s_i xi_i = mu,     mu -> 0,
@@ -45,13 +46,15 @@ _REFINEMENTS = 3
 class Problem:
     """One training problem: private.
 
-    ``features``: (N, D) rows Phi_i; ``labels``: (N,) of +-1; ``shares``: (N,) p_i = c_i / n > 0.
+    ``features``: (N, D) rows Phi_i; ``labels``: (N,) of +-1; ``shares``: (N,) p_i = c_i / n > 0;
+    ``targets``: (N,) of at most 1 in size, or one for all: what y_i <w, Phi_i> should reach.
     """
 
     features: Reals
     labels: Reals
     shares: Reals
     regularisation: float
+    targets: Reals | float = 1.0
 
     @cached_property
     def radius(self) -> float:
@@ -65,8 +68,8 @@ class Problem:
         return np.asarray(self.labels * (self.features @ weights))
 
     def margins(self, weights: Reals) -> Reals:
-        """1 - y_i <w, Phi_i>: (N,), positive where the hinge is active."""
-        return 1.0 - self.responses(weights)
+        """b_i - y_i <w, Phi_i>: (N,), positive where the hinge is active."""
+        return np.asarray(self.targets - self.responses(weights))
 
     def combine(self, coefficients: Reals) -> Reals:
         """sum_i coefficients_i y_i Phi_i: (D,)."""

@@ -38,7 +38,7 @@ to reach, which is private.  ``certificate`` proves the bound for the floats tha
 >>> solution = train_svm(features, np.array([1, -1]), np.array([3, 2]), rows=5, regularisation=0.25)
 >>> [round(value, 3) for value in solution.weights.tolist()]
 [0.72, -0.64]
->>> round(hinge_sensitivity(rows=5, regularisation=0.25), 3)
+>>> round(weight_sensitivity(rows=5, regularisation=0.25), 3)
 0.808
 """
 
@@ -87,34 +87,41 @@ def smallest_gap(regularisation: float) -> float:
     return 16.0 * _UNIT_ROUNDOFF * largest_weights
 
 
-def default_gap(rows: int, regularisation: float) -> float:
+def default_gap(rows: int, regularisation: float, slope: float = 1.0) -> float:
     """The tolerance that adds 1% to the sensitivity, or a little more where float64 needs it.
 
+    ``slope``: the Lipschitz constant M of the loss.
     Where ``smallest_gap`` takes over (above n = 230,000 or so) that adds 4.3e-8 n at most: 4.3% for
     a million records.
     """
     _require_public(rows, regularisation)
-    wanted = 2.0 * _SLACK**2 / (regularisation * float(rows) ** 2)
+    wanted = 2.0 * (_SLACK * slope) ** 2 / (regularisation * float(rows) ** 2)
     return max(wanted, smallest_gap(regularisation))
 
 
-def hinge_sensitivity(
-    rows: int, regularisation: float, kappa: float = KAPPA, gap: float | None = None
+def weight_sensitivity(
+    rows: int,
+    regularisation: float,
+    kappa: float = KAPPA,
+    gap: float | None = None,
+    slope: float = 1.0,
 ) -> float:
     """L2 sensitivity of the trained weights when one of ``rows`` records is replaced, rounded up.
 
-    ``kappa``: bound on ||Phi||; ``gap``: the tolerance given to ``train_svm`` (``default_gap`` if
-    None); 0 gives the sensitivity of the exact minimiser.
+    ``kappa``: bound on ||Phi||; ``gap``: the tolerance given to the solver (``default_gap`` if
+    None); 0 gives the sensitivity of the exact minimiser; ``slope``: the Lipschitz constant M of the
+    loss, 1 for the hinge: slope kappa / (lambda n) (METHODS h).
     """
     _require_public(rows, regularisation)
-    if not (math.isfinite(kappa) and kappa > 0.0):
-        raise ValueError(f"kappa must be positive and finite, not {kappa!r}")
-    tolerance = default_gap(rows, regularisation) if gap is None else gap
+    for name, value in (("kappa", kappa), ("slope", slope)):
+        if not (math.isfinite(value) and value > 0.0):
+            raise ValueError(f"{name} must be positive and finite, not {value!r}")
+    tolerance = default_gap(rows, regularisation, slope) if gap is None else gap
     if not (math.isfinite(tolerance) and tolerance >= 0.0):
         raise ValueError(f"gap must not be negative or infinite, but is {gap!r}")
-    exact = kappa / (regularisation * rows)
+    exact = slope * kappa / (regularisation * rows)
     slack = 2.0 * math.sqrt(tolerance / (2.0 * regularisation))
-    # At most seven roundings above, each a factor within 2^-53 of 1.
+    # At most eight roundings above, each a factor within 2^-53 of 1.
     return (exact + slack) * (1.0 + 16.0 * _UNIT_ROUNDOFF)
 
 
@@ -139,16 +146,17 @@ def train_svm(
     are those of the features as given, so how they were computed does not matter, as long as the
     row of one record does not depend on the other records.
     """
-    _require_public(rows, regularisation)
-    tolerance = default_gap(rows, regularisation) if gap is None else gap
-    if not tolerance >= smallest_gap(regularisation):
-        raise ValueError(
-            f"gap must be at least {smallest_gap(regularisation):.3g} for regularisation "
-            f"{regularisation!r}, not {gap!r}"
-        )
-    problem = _problem(features, labels, weights, rows, regularisation)
+    tolerance = public_tolerance(rows, regularisation, gap)
+    signs = np.asarray(labels, dtype=np.float64)
+    if not np.all(np.abs(signs) == 1.0):
+        raise ValueError("labels must be +1 or -1")
+    return solve(checked_problem(features, signs, weights, rows, regularisation), tolerance)
+
+
+def solve(problem: Problem, tolerance: float) -> Solution:
+    """The minimiser of a sum of hinges, to within a certified gap of ``tolerance``."""
     if not len(problem.shares):
-        return Solution(np.zeros(features.shape[1]), 0.0, 0)
+        return Solution(np.zeros(problem.features.shape[1]), 0.0, 0)
     steps, detour = 0, 0.0
     while True:
         best, stale = math.inf, 0
@@ -163,24 +171,35 @@ def train_svm(
         detour = (detour + _GOLDEN) % 1.0
 
 
-def _problem(
+def public_tolerance(
+    rows: int, regularisation: float, gap: float | None, slope: float = 1.0
+) -> float:
+    """The tolerance to train to, refused where float64 may not reach it."""
+    _require_public(rows, regularisation)
+    tolerance = default_gap(rows, regularisation, slope) if gap is None else gap
+    if not tolerance >= smallest_gap(regularisation):
+        raise ValueError(
+            f"gap must be at least {smallest_gap(regularisation):.3g} for regularisation "
+            f"{regularisation!r}, not {gap!r}"
+        )
+    return tolerance
+
+
+def checked_problem(
     features: Reals,
-    labels: NDArray[np.generic],
+    labels: Reals,
     weights: NDArray[np.generic],
     rows: int,
     regularisation: float,
 ) -> Problem:
-    """The arrays, checked for form; messages hold shapes and never values."""
+    """The arrays, checked for form, without rows of count zero; messages never hold values."""
     matrix = np.ascontiguousarray(features, dtype=np.float64)
-    signs = np.asarray(labels, dtype=np.float64)
     counts = np.asarray(weights, dtype=np.float64)
-    if matrix.ndim != 2 or signs.shape != (len(matrix),) or counts.shape != (len(matrix),):
+    if matrix.ndim != 2 or labels.shape != (len(matrix),) or counts.shape != (len(matrix),):
         raise ValueError(
             "features, labels and weights must have shapes (N, D), (N,) and (N,), not "
-            f"{matrix.shape}, {signs.shape} and {counts.shape}"
+            f"{matrix.shape}, {labels.shape} and {counts.shape}"
         )
-    if not np.all(np.abs(signs) == 1.0):
-        raise ValueError("labels must be +1 or -1")
     if not np.all((counts >= 0.0) & (counts == np.floor(counts))):
         raise ValueError("weights must be whole numbers that are not negative")
     if float(np.sum(counts)) > rows:
@@ -189,8 +208,8 @@ def _problem(
         raise ValueError("features must be finite")
     present = counts > 0.0
     if not present.all():
-        matrix, signs, counts = matrix[present], signs[present], counts[present]
-    return Problem(matrix, signs, counts / rows, regularisation)
+        matrix, labels, counts = matrix[present], labels[present], counts[present]
+    return Problem(matrix, labels, counts / rows, regularisation)
 
 
 def _require_public(rows: int, regularisation: float) -> None:

@@ -19,6 +19,7 @@ from schemas.releases.mean import MeanSection
 from schemas.releases.microdata import MicrodataSection
 from schemas.releases.names import STATISTICS, check_names
 from schemas.releases.quantiles import QuantilesSection
+from schemas.releases.regression import RegressionSection
 from schemas.releases.sampled_histogram import SampledHistogramSection
 
 AnyRelease = Annotated[
@@ -30,6 +31,7 @@ AnyRelease = Annotated[
     | DensitySection
     | FunctionSection
     | ClassifierSection
+    | RegressionSection
     | QuantilesSection
     | CountSection,
     Field(discriminator="kind"),

@@ -7,7 +7,7 @@ from pydantic import Field, StrictFloat, StrictInt, StrictStr, model_validator
 from dpcore.budget import Budget
 from dpcore.domain import Axis, Categories
 from dpcore.releases.base import Release
-from dpcore.releases.classifier import Classifier
+from dpcore.releases.classifier import Classifier, LossName
 from schemas.columns import CategoricalColumn, IntegerColumn
 from schemas.document import Section
 from schemas.releases.base import Columns, ReleaseSection, declared, domain_of, listed, one_each
@@ -50,7 +50,7 @@ class Label(Section):
 
 
 class ClassifierSection(ReleaseSection):
-    """A support vector machine with a Gaussian kernel."""
+    """A support vector machine, or logistic regression, with a Gaussian kernel."""
 
     kind: Literal["classifier"]
     features: list[StrictStr] = Field(min_length=1, max_length=20)
@@ -60,7 +60,10 @@ class ClassifierSection(ReleaseSection):
         "distance 1: one for all features, or one for each.",
     )
     regularisation: float = Field(
-        gt=0, le=1, description="lambda in mean hinge loss + lambda ||f||^2; less noise if larger."
+        gt=0, le=1, description="lambda in mean loss + lambda ||f||^2; less noise if larger."
+    )
+    loss: LossName = Field(
+        default="hinge", description="logistic gives log-odds, hinge the sharper boundary."
     )
     frequencies: StrictInt = Field(
         default=256, ge=1, le=1024, description="Half the dimension of the feature space."
@@ -81,10 +84,11 @@ class ClassifierSection(ReleaseSection):
             domain_of([*axes, axis]),
             rows,
             share,
-            signs,
             one_each(self.bandwidth, self.features),
             self.regularisation,
             self.frequencies,
+            signs,
+            self.loss,
         )
 
     @property

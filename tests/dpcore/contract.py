@@ -38,6 +38,7 @@ from dpcore.releases.microdata import Microdata
 from dpcore.releases.pure_density import CoefficientDensity, GammaDensity
 from dpcore.releases.quantiles import Quantiles
 from dpcore.releases.random_histogram import RandomHistogram
+from dpcore.releases.regression import Regression
 from dpcore.releases.sampled_histogram import SampledHistogram
 from dpcore.sampling.source import RandomSource
 
@@ -49,13 +50,15 @@ APPROXIMATE = Budget.of("1", "0.01")
 class Case:
     """``near`` and ``far``: cells of the records of two neighbouring tables that lie as far apart
     as any; ``attained``: at least this part of the stated sensitivity lies between them;
-    ``company``: records to add to both tables where a threshold would hide them from an audit."""
+    ``company``: records to add to both tables where a threshold would hide them from an audit;
+    ``fault``: noise so many times too small is found by an audit."""
 
     release: Release
     near: tuple[int, ...]
     far: tuple[int, ...]
     attained: float
     company: tuple[int, ...] = ()
+    fault: int = 2
 
 
 def grid(name: str, size: int) -> Grid:
@@ -74,7 +77,8 @@ PAIRS = ((0, 1), (0, 2), (1, 2))
 LINE, SQUARE = Domain((grid("x", 24),)), Domain((grid("x", 6), grid("y", 5)))
 EVEN = Domain((grid("x", 6), grid("y", 4)))
 SOLID = Domain((grid("x", 3), grid("y", 3), grid("z", 2)))
-LABELLED = Domain((grid("x", 4), YES))
+LABELLED, NUMBERED = Domain((grid("x", 4), YES)), Domain((grid("x", 3), grid("y", 3)))
+WITH_NULLS = Domain((Grid("x", 0.0, 3.0, 3, nullable=True), YES))
 
 CASES: dict[str, Case] = {
     "histogram": Case(Histogram("h", TABLE, 3, PURE), (0, 0, 0), (0, 0, 5), 1.0),
@@ -169,7 +173,30 @@ CASES: dict[str, Case] = {
         0.9,
     ),
     "classifier": Case(
-        Classifier("c", LABELLED, 2, APPROXIMATE, (-1, 1), (0.5,), 0.5, 4), (2, 4), (2, 5), 0.985
+        Classifier("c", LABELLED, 2, APPROXIMATE, (0.5,), 0.5, 4, (-1, 1)), (2, 4), (2, 5), 0.985
+    ),
+    # A label that flips changes the slope of the logistic loss by 1, where 2 is the most thinkable.
+    "logistic classifier": Case(
+        Classifier("l", LABELLED, 2, APPROXIMATE, (0.5,), 4.0, 4, (-1, 1), "logistic"),
+        (4, 4),
+        (4, 5),
+        0.47,
+        fault=5,
+    ),
+    "classifier on a column with nulls": Case(
+        Classifier("n", WITH_NULLS, 2, APPROXIMATE, (0.5,), 0.5, 4, (-1, 1)), (2, 6), (2, 7), 0.985
+    ),
+    "huber regression": Case(
+        Regression("r", NUMBERED, 2, APPROXIMATE, (0.5,), 0.5, 4, "huber", 0.1),
+        (3, 3),
+        (3, 5),
+        0.98,
+    ),
+    "epsilon-insensitive regression": Case(
+        Regression("e", NUMBERED, 2, APPROXIMATE, (0.5,), 4.0, 4, "epsilon-insensitive", 0.1),
+        (3, 3),
+        (3, 5),
+        0.98,
     ),
     "count": Case(Count("c", LABELLED, 3, PURE, (1, 3)), (0, 0, 0), (0, 0, 1), 1.0),
     "minimax count": Case(

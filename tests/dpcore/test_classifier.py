@@ -9,7 +9,8 @@ import pytest
 from dpcore.budget import Budget
 from dpcore.domain import Bins, Categories, Domain, Grid
 from dpcore.privacy_line import perturb
-from dpcore.releases.classifier import Classifier, coordinate_names, scaled_positions
+from dpcore.releases.classifier import Classifier
+from dpcore.releases.features import coordinate_names, coordinates, scaled_positions
 from dpcore.sampling.source import SeededSource
 from dpcore.statistic import Noisy
 from tests.dpcore.contract import grid, opened, repeated_draws, tally_of
@@ -23,7 +24,7 @@ SIGNS = (-1, 1, 1)
 
 
 def classifier(rows: int = 300, regularisation: float = 0.1, **rest: object) -> Classifier:
-    return Classifier("c", DOMAIN, rows, SHARE, SIGNS, (0.5, 0.5), regularisation, 16, **rest)
+    return Classifier("c", DOMAIN, rows, SHARE, (0.5, 0.5), regularisation, 16, SIGNS, **rest)
 
 
 def records(rows: int = 300) -> np.ndarray:
@@ -133,7 +134,7 @@ def test_the_published_function_can_be_evaluated_from_its_table_alone():
 def test_a_machine_with_little_noise_predicts_the_label():
     table = np.repeat(records(), 300)
     release = Classifier(
-        "c", DOMAIN, len(table), Budget.of("8", "1e-3"), SIGNS, (0.5, 0.5), 0.01, 16
+        "c", DOMAIN, len(table), Budget.of("8", "1e-3"), (0.5, 0.5), 0.01, 16, SIGNS
     )
     exact = release.statistic(tally_of(DOMAIN, table))
     noisy = perturb(exact, release.mechanism, release.share, SeededSource(2))
@@ -158,6 +159,32 @@ def test_text_categories_lie_at_distance_one():
     assert coordinate_names(Categories("owner", (False, True))) == ["owner=False", "owner=True"]
 
 
+def test_null_lies_apart_from_every_value():
+    age = Grid("age", 0.0, 10.0, 5, nullable=True)
+    places = scaled_positions(age)
+    assert coordinate_names(age) == ["age", "age is null"]
+    assert places[-1].tolist() == [0.5, 1]
+    apart = np.linalg.norm(places[:-1] - places[-1], axis=1)
+    assert 1 <= apart.min() <= apart.max() <= math.sqrt(1.25)
+    np.testing.assert_array_equal(places[:-1, 0], scaled_positions(Grid("age", 0.0, 10.0, 5)))
+    assert "age is null" in str(coordinates(age)["null"])
+
+    region = Categories("region", ("north", "south"), nullable=True)
+    assert coordinate_names(region) == ["region=north", "region=south", "region is null"]
+    apart = np.linalg.norm(scaled_positions(region)[:, None] - scaled_positions(region), axis=2)
+    np.testing.assert_allclose(apart, 1 - np.eye(3))
+
+
+def test_a_machine_learns_from_nulls():
+    domain = Domain((Grid("x", 0.0, 4.0, 4, nullable=True), LABEL))
+    release = Classifier("c", domain, 40, SHARE, (0.5,), 0.05, 16, SIGNS)
+    table = domain.pack(np.array([[4, 1]] * 20 + [[i % 4, 0] for i in range(20)]))
+    trained = Noisy(opened(release, tally_of(domain, table)))
+    decisions = release.decide(trained, scaled_positions(domain.axes[0]))
+    assert decisions[-1] > 0.5 > -0.5 > decisions[:-1].max()
+    assert "w_x is null" in release.publish(trained).tables[0].columns
+
+
 def test_one_record_and_an_empty_table_train_a_machine():
     release = classifier(rows=1)
     for table in ([5], []):
@@ -171,17 +198,16 @@ def test_one_record_and_an_empty_table_train_a_machine():
     ("feature", "text"),
     [
         (Categories("c", tuple(f"c{i}" for i in range(65))), "too many"),
-        (Categories("c", (1, 2), nullable=True), "has nulls"),
         (Bins("c", (0.0, 1.0, 2.0)), "is binned"),
         (Grid("c", 0.0, 1.0, 2**24 + 1), "too many"),
     ],
 )
 def test_features_without_a_place_in_a_kernel_are_refused(feature: object, text: str):
     with pytest.raises(ValueError, match=text):
-        Classifier("c", Domain((feature, LABEL)), 10, SHARE, SIGNS)
+        Classifier("c", Domain((feature, LABEL)), 10, SHARE, (0.5,), signs=SIGNS)
 
 
 def test_a_label_with_nulls_is_refused():
     label = Categories("rich", ("no", "yes"), nullable=True)
     with pytest.raises(ValueError, match="has nulls"):
-        Classifier("c", Domain((AGE, label)), 10, SHARE, (-1, 1, 1))
+        Classifier("c", Domain((AGE, label)), 10, SHARE, (0.5,), signs=(-1, 1, 1))

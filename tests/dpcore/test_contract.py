@@ -189,7 +189,7 @@ def test_an_audit_does_not_find_more_loss_than_alpha(case: Case, order: int):
 
 
 @every_case
-def test_the_same_audit_finds_noise_of_half_the_scale(case: Case):
+def test_the_same_audit_finds_noise_that_is_too_small(case: Case):
     mechanism = case.release.mechanism
     if isinstance(mechanism, TabulatedMechanism):
         faulty = replace(case.release, share=Budget.of("2")).mechanism
@@ -198,9 +198,9 @@ def test_the_same_audit_finds_noise_of_half_the_scale(case: Case):
     elif isinstance(mechanism, Sampled):
         faulty = replace(mechanism, prior=mechanism.prior // 3)
     elif isinstance(mechanism.event, GaussianEvent):
-        faulty = replace(mechanism, variance=mechanism.variance / 4)
+        faulty = replace(mechanism, variance=mechanism.variance / case.fault**2)
     else:
-        faulty = replace(mechanism, scale=mechanism.scale / 2)
+        faulty = replace(mechanism, scale=mechanism.scale / case.fault)
     assert audited(case, case.company, faulty) > float(case.release.share.alpha)
 
 

@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 from dpcore.machines.certificate import certified_gap, exact_margins
 from dpcore.machines.features import KAPPA, FourierFeatures
 from dpcore.machines.interior_point import Problem, iterates
-from dpcore.machines.svm import default_gap, hinge_sensitivity, smallest_gap, train_svm
+from dpcore.machines.svm import default_gap, smallest_gap, train_svm, weight_sensitivity
 
 
 def primal(features, labels, weights, rows, regularisation, w):
@@ -188,8 +188,8 @@ def test_sensitivity_bounds_every_replacement_and_is_reached():
             for rows in (slice(0, n), slice(1, n + 1))
         )
         moved = float(np.linalg.norm(before - after))
-        assert moved <= hinge_sensitivity(n, regularisation, 1.0, gap)
-        largest = max(largest, moved / hinge_sensitivity(n, regularisation, 1.0, 0.0))
+        assert moved <= weight_sensitivity(n, regularisation, 1.0, gap)
+        largest = max(largest, moved / weight_sensitivity(n, regularisation, 1.0, 0.0))
     assert 0.999 < largest < 1.0001
 
 
@@ -203,8 +203,8 @@ def test_flipping_one_label_inside_the_margin_moves_the_weights_by_the_whole_sen
         for plus in (51, 50)
     )
     moved = float(np.linalg.norm(before - after))
-    assert moved <= hinge_sensitivity(n, regularisation)
-    assert moved >= 0.98 * hinge_sensitivity(n, regularisation, gap=0.0)
+    assert moved <= weight_sensitivity(n, regularisation)
+    assert moved >= 0.98 * weight_sensitivity(n, regularisation, gap=0.0)
 
 
 def test_a_dropped_record_moves_the_weights_by_half_of_it_at_most():
@@ -217,7 +217,7 @@ def test_a_dropped_record_moves_the_weights_by_half_of_it_at_most():
         with_it = train_svm(features, labels, weights, n, regularisation, gap).weights
         without = train_svm(features, labels, fewer, n, regularisation, gap).weights
         moved = float(np.linalg.norm(with_it - without))
-        assert moved <= 0.501 * hinge_sensitivity(n, regularisation, gap=0.0)
+        assert moved <= 0.501 * weight_sensitivity(n, regularisation, gap=0.0)
 
 
 def test_an_unregularised_intercept_would_have_no_sensitivity():
@@ -231,13 +231,13 @@ def test_an_unregularised_intercept_would_have_no_sensitivity():
 
     assert best_intercept(51, 50) == pytest.approx(1)
     assert best_intercept(50, 51) == pytest.approx(-1)
-    assert hinge_sensitivity(101, 1.0, gap=0.0) < 0.01
+    assert weight_sensitivity(101, 1.0, gap=0.0) < 0.01
     point = np.array([[1.0], [1.0]])
     decisions = [
         float(train_svm(point, np.array([1, -1]), np.array(counts), 101, 1.0).weights[0])
         for counts in ((51, 50), (50, 51))
     ]
-    assert abs(decisions[0] - decisions[1]) <= hinge_sensitivity(101, 1.0)
+    assert abs(decisions[0] - decisions[1]) <= weight_sensitivity(101, 1.0)
 
 
 def test_weighted_rows_are_repeated_rows():
@@ -358,11 +358,11 @@ def test_five_thousand_rows_are_a_matter_of_seconds():
 def test_sensitivity_is_rounded_up_and_the_slack_is_small(rows, regularisation):
     gap = default_gap(rows, regularisation)
     exact = Fraction(KAPPA) / (Fraction(regularisation) * rows)
-    with_slack = Fraction(hinge_sensitivity(rows, regularisation)) - exact
+    with_slack = Fraction(weight_sensitivity(rows, regularisation)) - exact
     assert with_slack > 0
     assert with_slack**2 >= 4 * Fraction(gap) / (2 * Fraction(regularisation))
-    assert Fraction(hinge_sensitivity(rows, regularisation, gap=0.0)) >= exact
-    extra = hinge_sensitivity(rows, regularisation) / float(exact) - 1
+    assert Fraction(weight_sensitivity(rows, regularisation, gap=0.0)) >= exact
+    extra = weight_sensitivity(rows, regularisation) / float(exact) - 1
     assert extra < max(0.0101, 4.4e-8 * rows)
 
 
@@ -398,7 +398,7 @@ def test_arguments_of_another_form_are_refused(changes, message):
 @pytest.mark.parametrize("keywords", [{"kappa": 0.0}, {"kappa": math.inf}, {"gap": -1.0}])
 def test_sensitivity_of_nonsense_is_refused(keywords):
     with pytest.raises(ValueError, match=next(iter(keywords))):
-        hinge_sensitivity(10, 0.1, **keywords)
+        weight_sensitivity(10, 0.1, **keywords)
 
 
 def test_a_trained_machine_does_not_print_its_weights():

@@ -1,0 +1,152 @@
+"""Kernel machines with Gaussian-process noise, evaluable anywhere without the data.
+
+A machine is trained in a public feature space of dimension D that stands for the Gaussian kernel
+(``dpcore.machines.features``), without an intercept, on the distinct rows of the tally.  In that
+space its weight vector moves by at most M kappa/(lambda n) when one record is replaced, M being the
+largest slope of the loss (Hall, Rinaldo & Wasserman 2013, Proposition 8), plus what the solver's
+certified gap allows (METHODS h).  Isotropic Gaussian noise on the weights is Gaussian-process noise
+with the kernel as covariance: the function has the same standard error everywhere.
+
+The function of x, columns as coordinates (``dpcore.releases.features``), is
+
+    f(x) = sum over k of  cos_k cos(<w_k, x>) + sin_k sin(<w_k, x>)
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpcore.domain import Axis, Tally
+from dpcore.lattice import Lattice
+from dpcore.machines.features import KAPPA, FourierFeatures
+from dpcore.machines.losses import Loss
+from dpcore.machines.svm import weight_sensitivity
+from dpcore.mechanisms import DiscreteGaussian
+from dpcore.releases.base import Published, Release, Table
+from dpcore.releases.features import coordinate_names, coordinates, scaled_positions
+from dpcore.statistic import Exact, Noisy
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class KernelMachine(Release):
+    """The last axis of the domain is what is predicted, the others are features.
+
+    ``bandwidths``: of the Gaussian kernel, one per feature; ``regularisation``: lambda in
+    mean loss + lambda ||f||^2; ``frequencies``: half the dimension of the feature space.
+    """
+
+    bandwidths: tuple[float, ...] = ()
+    regularisation: float = 0.01
+    frequencies: int = 256
+
+    def __post_init__(self) -> None:
+        for axis in self.feature_axes:
+            scaled_positions(axis)
+        if len(self.bandwidths) != len(self.feature_axes):
+            raise ValueError("bandwidth: one number, or one for each feature")
+
+    @property
+    @abstractmethod
+    def loss(self) -> Loss:
+        """What the machine minimises."""
+
+    @property
+    @abstractmethod
+    def targets(self) -> Floats:
+        """What the loss takes for each code of the last axis: (size,)."""
+
+    @property
+    def feature_axes(self) -> tuple[Axis, ...]:
+        return self.domain.axes[:-1]
+
+    @cached_property
+    def features(self) -> FourierFeatures:
+        """The public feature map."""
+        widths = [
+            width
+            for axis, width in zip(self.feature_axes, self.bandwidths, strict=True)
+            for _ in coordinate_names(axis)
+        ]
+        return FourierFeatures(len(widths), tuple(widths), self.frequencies)
+
+    @cached_property
+    def lattice(self) -> Lattice:
+        # The solver's tolerance, a public number, is counted in it: about one per cent.
+        sensitivity = weight_sensitivity(
+            self.rows, self.regularisation, KAPPA, slope=self.loss.slope
+        )
+        return Lattice.for_sensitivity(sensitivity, self.features.size, self.rows)
+
+    @cached_property
+    def mechanism(self) -> DiscreteGaussian:
+        return DiscreteGaussian.within(
+            self.share, self.features.size, self.lattice.l2_sensitivity_squared
+        )
+
+    def statistic(self, tally: Tally) -> Exact:
+        codes = tally.domain.unpack(tally.cells)
+        points = np.column_stack(
+            [scaled_positions(axis)[codes[:, i]] for i, axis in enumerate(self.feature_axes)]
+        )
+        solution = self.loss.train(
+            self.features.transform(points),
+            self.targets[codes[:, -1]],
+            tally.counts,
+            self.rows,
+            self.regularisation,
+        )
+        return Exact(self.lattice.encode(solution.weights))
+
+    def weights(self, noisy: Noisy) -> Floats:
+        """(D,) noisy weights."""
+        return self.lattice.decode(noisy.values)
+
+    @property
+    def decision_stddev(self) -> float:
+        """Standard deviation of the noise in f(x), the same at every x."""
+        return self.lattice.step * self.mechanism.stddev
+
+    def decide(self, noisy: Noisy, points: Floats) -> Floats:
+        """f at scaled points (k, coordinates)."""
+        return np.asarray(self.features.transform(points) @ self.weights(noisy))
+
+    def publish(self, noisy: Noisy) -> Published:
+        weights = self.weights(noisy) / np.sqrt(self.frequencies)
+        names = [name for axis in self.feature_axes for name in coordinate_names(axis)]
+        matrix = self.features.frequencies_matrix()
+        table = Table(
+            self.folder,
+            self.name,
+            {f"w_{name}": matrix[:, i] for i, name in enumerate(names)}
+            | {"cos": weights[: self.frequencies], "sin": weights[self.frequencies :]},
+            {f"w_{name}": f"Frequency along the coordinate {name}" for name in names}
+            | {
+                "cos": "Noisy coefficient of the cosine of <w, x>",
+                "sin": "Noisy coefficient of the sine of <w, x>",
+            },
+        )
+        facts = {
+            "coordinates": {axis.name: coordinates(axis) for axis in self.feature_axes},
+            "loss": self.loss.name,
+            "kernel_bandwidths": dict(
+                zip((axis.name for axis in self.feature_axes), self.bandwidths, strict=True)
+            ),
+            "regularisation": self.regularisation,
+        }
+        return Published((table,), facts | self.facts())
+
+    @property
+    @abstractmethod
+    def folder(self) -> str:
+        """Of the published table."""
+
+    @abstractmethod
+    def facts(self) -> dict[str, object]:
+        """What a reader needs to make a prediction of f."""

@@ -1,0 +1,63 @@
+"""Kernel regressions in a plan."""
+
+from typing import Literal
+
+from pydantic import Field, StrictInt, StrictStr
+
+from dpcore.budget import Budget
+from dpcore.releases.base import Release
+from dpcore.releases.regression import LossName, Regression
+from schemas.releases.base import Columns, ReleaseSection, declared, domain_of, listed, one_each
+from schemas.releases.classifier import Width
+
+
+class RegressionSection(ReleaseSection):
+    """A regression with a Gaussian kernel, of a number on other columns."""
+
+    kind: Literal["regression"]
+    features: list[StrictStr] = Field(min_length=1, max_length=20)
+    target: StrictStr = Field(description="The column that is predicted; its bounds are its scale.")
+    bandwidth: Width | list[Width] = Field(
+        description="Of the Gaussian kernel, numbers scaled to [0, 1] and different categories at "
+        "distance 1: one for all features, or one for each.",
+    )
+    regularisation: float = Field(
+        gt=0, le=1, description="lambda in mean loss + lambda ||f||^2; less noise if larger."
+    )
+    loss: LossName = "huber"
+    threshold: float = Field(
+        default=0.1,
+        gt=0,
+        le=1,
+        description="In units of the target's range. huber: errors beyond it count linearly, and the"
+        " noise is in proportion to it; epsilon-insensitive: errors within it do not count.",
+    )
+    frequencies: StrictInt = Field(
+        default=256, ge=1, le=1024, description="Half the dimension of the feature space."
+    )
+    mechanism: Literal["gaussian-process"] = "gaussian-process"
+
+    @property
+    def spends_beta(self) -> bool:
+        return True
+
+    def build(self, columns: Columns, rows: int, share: Budget) -> Release:
+        if self.target in self.features:
+            raise ValueError("target: is also a feature")
+        axes = [declared(columns, name, "features").axis(name) for name in self.features]
+        target = declared(columns, self.target, "target").axis(self.target)
+        return Regression(
+            self.name,
+            domain_of([*axes, target]),
+            rows,
+            share,
+            one_each(self.bandwidth, self.features),
+            self.regularisation,
+            self.frequencies,
+            self.loss,
+            self.threshold,
+        )
+
+    @property
+    def title(self) -> str:
+        return f"{self.target} on {listed(self.features, ', ')}"

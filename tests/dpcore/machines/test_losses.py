@@ -1,0 +1,252 @@
+"""Every loss: the true minimiser, an honest certificate, a sensitivity that holds; any table."""
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from dpcore.machines import newton
+from dpcore.machines.features import FourierFeatures
+from dpcore.machines.interior_point import Problem
+from dpcore.machines.losses import EpsilonInsensitive, Hinge, Huber, Logistic
+from dpcore.machines.svm import default_gap, smallest_gap, weight_sensitivity
+
+LOSSES = [Hinge(), Logistic(), Huber(0.1), Huber(1.0), EpsilonInsensitive(0.05)]
+SMOOTH = [Logistic(), Huber(0.1), Huber(1.0)]
+every_loss = pytest.mark.parametrize("loss", LOSSES, ids=str)
+every_smooth_loss = pytest.mark.parametrize("loss", SMOOTH, ids=str)
+
+
+def classifies(loss) -> bool:
+    return isinstance(loss, Hinge | Logistic)
+
+
+def random_targets(loss, rng, size: int) -> np.ndarray:
+    return rng.choice([-1.0, 1.0], size) if classifies(loss) else rng.uniform(-0.5, 0.5, size)
+
+
+def random_problem(loss, rng, largest=30):
+    """Rows in a small Fourier space: features, targets, weights, n, lambda."""
+    count = int(rng.integers(1, largest + 1))
+    features = FourierFeatures(1, 0.3, int(rng.integers(1, 8))).transform(rng.random((count, 1)))
+    weights = rng.integers(1, 6, count)
+    rows = int(weights.sum()) + int(rng.integers(0, 3))
+    targets = random_targets(loss, rng, count)
+    return features, targets, weights, rows, float(10 ** rng.uniform(-4, 0.2))
+
+
+def objective(loss, features, targets, weights, rows, regularisation, w) -> float:
+    losses = loss.value(features @ w, targets)
+    return float(weights @ losses) / rows + regularisation * float(w @ w)
+
+
+@every_loss
+def test_slopes_are_bounded_by_the_stated_one_and_reach_it(loss):
+    responses = np.linspace(-40, 40, 80_001)
+    for target in (-1.0, 1.0) if classifies(loss) else (-0.5, 0.0, 0.31):
+        values = loss.value(responses, np.full_like(responses, target))
+        slopes = np.abs(np.diff(values) / np.diff(responses))
+        assert slopes.max() <= loss.slope * (1 + 1e-9)
+        assert slopes.max() == pytest.approx(loss.slope, rel=1e-6)
+        assert np.diff(values, 2).min() > -1e-9  # convex
+
+
+@every_smooth_loss
+def test_slopes_and_curvatures_are_the_derivatives_of_the_value(loss):
+    responses, step = np.linspace(-6.02, 6.07, 1201), 1e-6
+    for target in (-1.0, 1.0):
+        targets = np.full_like(responses, target)
+        rise = loss.value(responses + step, targets) - loss.value(responses - step, targets)
+        np.testing.assert_allclose(loss.slopes(responses, targets), rise / (2 * step), atol=1e-6)
+        turn = loss.slopes(responses + step, targets) - loss.slopes(responses - step, targets)
+        np.testing.assert_allclose(
+            loss.curvatures(responses, targets), turn / (2 * step), atol=1e-4
+        )
+        assert loss.curvatures(responses, targets).max() <= loss.curving
+
+
+@every_loss
+def test_no_other_weights_have_a_smaller_objective(loss):
+    """A general optimiser finds none, from the solution and from elsewhere."""
+    rng = np.random.default_rng(1)
+    for _ in range(8):
+        problem = random_problem(loss, rng)
+        solution = loss.train(*problem, gap=1e-13 / problem[-1])
+        value = objective(loss, *problem, solution.weights)
+        for start in (
+            solution.weights,
+            np.zeros_like(solution.weights),
+            rng.normal(size=len(solution.weights)),
+        ):
+            found = minimize(lambda w, p=problem: objective(loss, *p, w), start, method="Powell")
+            assert value <= found.fun + 1e-9
+        assert solution.gap <= 1e-13 / problem[-1]
+
+
+@pytest.mark.parametrize("regularisation", [1e-6, 1e-3, 0.25, 1.0])
+@pytest.mark.parametrize("count", [1, 400, 1000])
+def test_one_distinct_row_has_the_closed_form(regularisation, count):
+    """w = u Phi with a number u, as ||Phi|| = 1; p is the share of the row."""
+    phi = FourierFeatures(1, 0.3, 8).transform(np.array([[0.7]]))
+    share, rows = count / 1000, 1000
+
+    def response(loss, target: float) -> float:
+        solution = loss.train(phi, np.array([target]), np.array([count]), rows, regularisation)
+        np.testing.assert_allclose(solution.weights, (phi @ solution.weights) * phi[0], atol=1e-4)
+        return float(phi[0] @ solution.weights)
+
+    def close(loss) -> float:
+        gap = default_gap(rows, regularisation, loss.slope)
+        return math.sqrt(gap / (2 * regularisation))
+
+    for y in (-0.5, -0.02, 0.0, 0.4):
+        tube, huber = EpsilonInsensitive(0.05), Huber(0.1)
+        expected = math.copysign(min(max(abs(y) - 0.05, 0), share / (2 * regularisation)), y)
+        assert response(tube, y) == pytest.approx(expected, abs=close(tube))
+        inside = share * y / (share + 2 * regularisation)
+        pulled = math.copysign(share * 0.1 / (2 * regularisation), y)
+        expected = inside if abs(y - inside) <= 0.1 else pulled
+        assert response(huber, y) == pytest.approx(expected, abs=close(huber))
+    u = response(Logistic(), -1.0)
+    slope = share / (1 + math.exp(-u)) + 2 * regularisation * u
+    assert abs(slope) <= (0.25 * share + 2 * regularisation) * close(Logistic())
+
+
+@every_loss
+def test_the_distance_to_the_minimiser_is_within_the_certificate(loss):
+    rng = np.random.default_rng(3)
+    for _ in range(15):
+        problem = random_problem(loss, rng)
+        strength = problem[-1]
+        tight = smallest_gap(strength)
+        best = loss.train(*problem, gap=tight).weights
+        for gap in (1e-1, 1e-3, 1e-6):
+            solution = loss.train(*problem, gap=max(gap, tight))
+            assert solution.gap <= max(gap, tight)
+            allowed = math.sqrt(solution.gap / (2 * strength)) + math.sqrt(tight / (2 * strength))
+            assert np.linalg.norm(solution.weights - best) <= allowed
+
+
+@pytest.mark.parametrize("delta", [0.1, 1.0])
+def test_the_gradient_certificate_covers_every_rounding(delta):
+    """Against rational arithmetic, at weights as large as a small lambda makes them."""
+    rng, loss = np.random.default_rng(4), Huber(delta)
+    for size in (0.0, 1.0, 1e3):
+        features, targets, weights, rows, _ = random_problem(loss, rng, largest=12)
+        w = size * rng.normal(size=features.shape[1])
+        shares = weights / rows
+        problem = Problem(features, np.ones(len(shares)), shares, 1e-3)
+        _, proved = newton._gradient(loss, problem, targets, problem.responses(w), w)
+        exact_w = [Fraction(x) for x in w]
+        gradient = [2 * Fraction(1e-3) * x for x in exact_w]
+        for row, y, count in zip(features, targets, weights, strict=True):
+            phi = [Fraction(x) for x in row]
+            away = sum(a * b for a, b in zip(phi, exact_w, strict=True)) - Fraction(y)
+            slope = max(min(away, Fraction(delta)), -Fraction(delta)) * int(count) / rows
+            gradient = [g + slope * x for g, x in zip(gradient, phi, strict=True)]
+        exact = sum(g * g for g in gradient) / (2 * Fraction(1e-3))
+        assert exact <= Fraction(proved) <= exact * Fraction(1.001) + Fraction(1e-15)
+
+
+@every_loss
+@pytest.mark.parametrize("regularisation", [0.02, 0.5, 8.0])
+def test_no_replacement_in_any_small_table_moves_the_weights_by_more_than_the_claim(
+    loss, regularisation
+):
+    """Brute force: three records, each at one of two points with one of three targets."""
+    points = FourierFeatures(1, 0.3, 2).transform(np.array([[0.1], [0.8]]))
+    targets = (-1.0, 1.0) if classifies(loss) else (-0.5, 0.0, 0.5)
+    kinds = list(itertools.product(range(2), targets))
+    gap = max(smallest_gap(regularisation), 1e-10)
+    trained = {}
+    for table in itertools.combinations_with_replacement(range(len(kinds)), 3):
+        place, goal = zip(*(kinds[i] for i in table), strict=True)
+        trained[table] = loss.train(
+            points[list(place)], np.array(goal), np.ones(3), 3, regularisation, gap
+        ).weights
+    claim = weight_sensitivity(3, regularisation, gap=gap, slope=loss.slope)
+    farthest = 0.0
+    for shared in itertools.combinations_with_replacement(range(len(kinds)), 2):
+        family = [trained[tuple(sorted((*shared, i)))] for i in range(len(kinds))]
+        farthest = max(
+            farthest, *(np.linalg.norm(a - b) for a, b in itertools.combinations(family, 2))
+        )
+    assert farthest <= claim
+    if regularisation == 8.0:  # every record pulls with its whole slope, or half of it
+        assert farthest >= (0.49 if isinstance(loss, Logistic) else 0.99) * claim or loss == Huber(
+            1.0
+        )
+
+
+@every_loss
+def test_weighted_rows_are_repeated_rows(loss):
+    rng = np.random.default_rng(5)
+    for _ in range(8):
+        features, targets, weights, rows, regularisation = random_problem(loss, rng)
+        merged = loss.train(features, targets, weights, rows, regularisation)
+        order = rng.permutation(np.repeat(np.arange(len(targets)), weights))
+        repeated = loss.train(
+            features[order], targets[order], np.ones(len(order)), rows, regularisation
+        )
+        allowed = 2 * math.sqrt(
+            default_gap(rows, regularisation, loss.slope) / (2 * regularisation)
+        )
+        assert np.linalg.norm(merged.weights - repeated.weights) <= allowed
+
+
+@every_loss
+def test_no_rows_give_zero_weights(loss):
+    for count in (0, 2):
+        solution = loss.train(np.zeros((count, 4)), np.ones(count), np.zeros(count), 10, 0.1)
+        assert solution.weights.tolist() == [0.0] * 4
+
+
+@every_loss
+@pytest.mark.parametrize("regularisation", [1e-6, 1e-3, 1.0])
+@pytest.mark.parametrize("rows", [200, 10**6])
+def test_the_tolerance_is_met_on_degenerate_data(loss, regularisation, rows):
+    rng = np.random.default_rng(6)
+    phi = FourierFeatures(2, 0.3, 16).transform(rng.random((100, 2)))
+    ones, mixed = np.ones(100), random_targets(loss, rng, 100)
+    heavy = np.ones(100)
+    heavy[0] = rows - 199
+    for features, targets, weights in [
+        (phi, ones if classifies(loss) else 0.5 * ones, ones),  # all alike
+        (phi, mixed, heavy),
+        (np.tile(phi[:1], (100, 1)), mixed, ones),  # all at one point
+        (phi[:1], ones[:1], np.array([rows])),
+        (np.zeros((3, 4)), mixed[:3], np.ones(3)),
+    ]:
+        solution = loss.train(features, targets, weights, rows, regularisation)
+        assert solution.gap <= default_gap(rows, regularisation, loss.slope)
+        assert solution.iterations < 80
+
+
+def test_regressions_follow_a_curve():
+    x = np.linspace(0, 1, 400)[:, None]
+    curve = 0.4 * np.sin(6 * x[:, 0])
+    noisy = np.clip(curve + np.random.default_rng(7).normal(0, 0.05, 400), -0.5, 0.5)
+    noisy[::20] = -0.5  # outliers
+    phi = FourierFeatures(1, 0.2, 32).transform(x)
+    for loss in (Huber(0.1), EpsilonInsensitive(0.05)):
+        found = phi @ loss.train(phi, noisy, np.ones(400), 400, 1e-5).weights
+        assert np.abs(found - curve).mean() < 0.03
+
+
+@pytest.mark.parametrize("value", [0.0, -1.0, 1.5, math.nan, math.inf])
+def test_thresholds_out_of_range_are_refused(value):
+    for kind, name in ((Huber, "delta"), (EpsilonInsensitive, "epsilon")):
+        with pytest.raises(ValueError, match=name):
+            kind(value)
+
+
+@every_loss
+def test_targets_of_another_form_are_refused(loss):
+    for bad in (np.array([1.0, 2.0]), np.array([1.0, math.nan]), np.ones(3)):
+        with pytest.raises(ValueError, match=r"labels|targets|shapes"):
+            loss.train(np.eye(2), bad, np.ones(2), 2, 0.1)
+    with pytest.raises(ValueError, match="gap must be at least"):
+        loss.train(np.eye(2), np.ones(2), np.ones(2), 2, 0.1, gap=1e-30)
