@@ -16,7 +16,6 @@ Labels are +-1, targets lie in [-1, 1].  Squared loss has no bounded slope and i
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
@@ -100,7 +99,7 @@ class EpsilonInsensitive:
     slope: ClassVar[float] = 1.0
 
     def __post_init__(self) -> None:
-        _require_unit("epsilon", self.epsilon)
+        _require_threshold("epsilon", self.epsilon)
 
     def value(self, responses: Reals, targets: Reals) -> Reals:
         return np.maximum(0.0, np.abs(responses - targets) - self.epsilon)
@@ -170,7 +169,7 @@ class Huber:
     curving: ClassVar[float] = 1.0
 
     def __post_init__(self) -> None:
-        _require_unit("delta", self.delta)
+        _require_threshold("delta", self.delta)
 
     @property
     def slope(self) -> float:
@@ -208,6 +207,6 @@ def _targets(values: Reals) -> Reals:
     return targets
 
 
-def _require_unit(name: str, value: float) -> None:
-    if not (math.isfinite(value) and 0.0 < value <= 1.0):
-        raise ValueError(f"{name} must be positive and at most 1, not {value!r}")
+def _require_threshold(name: str, value: float) -> None:
+    if not 0.001 <= value <= 1.0:
+        raise ValueError(f"{name} must lie between 0.001 and 1, not {value!r}")

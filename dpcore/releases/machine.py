@@ -25,6 +25,7 @@ from dpcore.domain import Axis, Tally
 from dpcore.lattice import Lattice
 from dpcore.machines.features import KAPPA, FourierFeatures
 from dpcore.machines.losses import Loss
+from dpcore.machines.newton import LEAST_REGULARISATION
 from dpcore.machines.svm import weight_sensitivity
 from dpcore.mechanisms import DiscreteGaussian
 from dpcore.releases.base import Published, Release, Table
@@ -51,6 +52,8 @@ class KernelMachine(Release):
             scaled_positions(axis)
         if len(self.bandwidths) != len(self.feature_axes):
             raise ValueError("bandwidth: one number, or one for each feature")
+        if not self.regularisation >= LEAST_REGULARISATION:
+            raise ValueError(f"regularisation: must be at least {LEAST_REGULARISATION}")
 
     @property
     @abstractmethod

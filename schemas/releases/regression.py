@@ -27,7 +27,7 @@ class RegressionSection(ReleaseSection):
     loss: LossName = "huber"
     threshold: float = Field(
         default=0.1,
-        gt=0,
+        ge=0.001,
         le=1,
         description="In units of the target's range. huber: errors beyond it count linearly, and the"
         " noise is in proportion to it; epsilon-insensitive: errors within it do not count.",

@@ -123,3 +123,9 @@ def test_targets_are_centred_on_the_bounds():
 def test_targets_that_are_no_numbers_are_refused(target: object, text: str):
     with pytest.raises(ValueError, match=text):
         Regression("r", Domain((AGE, target)), 10, SHARE, (0.5,))
+
+
+@pytest.mark.parametrize("regularisation", [0.0, 1e-9, math.nan])
+def test_too_little_regularisation_is_refused_before_anything_is_read(regularisation: float):
+    with pytest.raises(ValueError, match="regularisation: must be at least"):
+        regression("huber", regularisation=regularisation)

@@ -108,6 +108,21 @@ def test_the_sensitivity_is_that_of_the_method_sheet(bandwidth: float):
     assert release.lattice.sensitivity == pytest.approx(math.sqrt(8 * odd) / 1000, rel=1e-9)
 
 
+@pytest.mark.parametrize("bandwidth", [0.02, 0.1])
+def test_the_noise_is_that_of_the_formula(bandwidth: float):
+    """ISE = sigma*^2 Delta^2 (k(0) - 1) (METHODS g), the same error at every point."""
+    line = Domain((grid("x", 4000),))
+    release = SpectralDensity("p", line, 1000, Budget.of("1", "1e-6"), (bandwidth,), periodic=True)
+    sigma = math.sqrt(release.mechanism.variance / release.mechanism.l2_sensitivity_squared)
+    largest, smallest = kernel_extremes(bandwidth)
+    formula = sigma**2 * 2 * (largest - smallest) / 1000**2 * (largest - 1)
+    assert release.expected_error()[0].value == pytest.approx(formula, rel=1e-4)
+    table = release.publish(Noisy(np.zeros(release.mechanism.size, np.int64))).tables[0]
+    np.testing.assert_allclose(
+        table.columns["standard_error"] * 4000, math.sqrt(formula), rtol=1e-4
+    )
+
+
 @pytest.mark.parametrize(("sizes", "bandwidths"), [((200,), (0.05,)), ((24, 31), (0.1, 0.2))])
 def test_without_noise_the_estimate_is_the_wrapped_kernel_density(sizes, bandwidths):
     domain = Domain(tuple(grid(f"x{i}", size) for i, size in enumerate(sizes)))

@@ -236,7 +236,7 @@ def test_regressions_follow_a_curve():
         assert np.abs(found - curve).mean() < 0.03
 
 
-@pytest.mark.parametrize("value", [0.0, -1.0, 1.5, math.nan, math.inf])
+@pytest.mark.parametrize("value", [0.0, -1.0, 1e-4, 1.5, math.nan, math.inf])
 def test_thresholds_out_of_range_are_refused(value):
     for kind, name in ((Huber, "delta"), (EpsilonInsensitive, "epsilon")):
         with pytest.raises(ValueError, match=name):
@@ -250,3 +250,10 @@ def test_targets_of_another_form_are_refused(loss):
             loss.train(np.eye(2), bad, np.ones(2), 2, 0.1)
     with pytest.raises(ValueError, match="gap must be at least"):
         loss.train(np.eye(2), np.ones(2), np.ones(2), 2, 0.1, gap=1e-30)
+
+
+@every_smooth_loss
+def test_a_regularisation_that_newton_steps_may_not_master_is_refused(loss):
+    for strength in (1e-7, 1e-18):
+        with pytest.raises(ValueError, match="regularisation must be at least 1e-06"):
+            loss.train(np.eye(2), np.ones(2), np.ones(2), 2, strength)
