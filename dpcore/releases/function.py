@@ -32,6 +32,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -122,15 +123,19 @@ class SmoothFunction(Release):
 
     def statistic(self, tally: Tally) -> Exact:
         codes, total = tally.domain.unpack(tally.cells), np.zeros(self.mechanism.size, np.int64)
-        step = max(1, _BLOCK // self.mechanism.size)
+        rest = self.mechanism.size // self.points[0]
+        step = max(1, _BLOCK // max(self.points[0], rest))
         for start in range(0, len(codes), step):
-            block = codes[start : start + step]
-            first, *others = (u[block[:, i]] for i, u in enumerate(self._vectors))
-            product = np.ones((len(block), 1), dtype=np.int64)
+            block, counts = codes[start : start + step], tally.counts[start : start + step]
+            # Whole numbers below 2^53 are exact in floating point, however they are summed.
+            small = int(counts.sum()) < 2 ** (52 - self.bits * len(self.points))
+            kind = np.float64 if small else np.int64
+            first, *others = (u[block[:, i]].astype(kind) for i, u in enumerate(self._vectors))
+            product: NDArray[Any] = np.ones((len(block), 1), dtype=kind)
             for other in others:
                 product = (product[:, :, None] * other[:, None, :]).reshape(len(block), -1)
-            weighted = first * tally.counts[start : start + step, None]
-            total += (weighted.T @ product).ravel()
+            weighted = first * counts[:, None].astype(kind)
+            total += (weighted.T @ product).ravel().astype(np.int64)
         return Exact(total)
 
     @property

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpcore.budget import Budget
-from dpcore.domain import Categories, Domain, Grid
+from dpcore.domain import Categories, Domain, Grid, Tally
 from dpcore.privacy_line import perturb
 from dpcore.processes.kernels import KernelName
 from dpcore.releases.function import SmoothFunction, default_points
@@ -159,6 +159,23 @@ def test_later_questions_have_the_same_answer_and_cost_nothing():
         release.on_grid(noisy).ravel(),
         atol=1e-3 * release.stddev,
     )
+
+
+@every_shape
+def test_the_sum_over_records_is_exact_for_few_and_for_very_many(sizes, bandwidths, points):
+    """Against Python's own whole numbers; large counts leave the range of floating point."""
+    release = function("gaussian", sizes, bandwidths, points, rows=2**33)
+    cells = np.sort(np.random.default_rng(8).choice(release.domain.size, 5, replace=False))
+    for counts in (np.array([1, 2, 3, 4, 5]), np.array([2**32, 1, 2**31 + 1, 7, 2**30])):
+        found = release.statistic(Tally(release.domain, cells, counts))._values
+        expected = np.zeros(release.points, dtype=object)
+        for code, count in zip(release.domain.unpack(cells), counts, strict=True):
+            vectors = [u[c].astype(object) for u, c in zip(release._vectors, code, strict=True)]
+            product = vectors[0] * int(count)
+            for vector in vectors[1:]:
+                product = np.multiply.outer(product, vector)
+            expected += product
+        assert found.tolist() == expected.ravel().tolist()
 
 
 def test_an_empty_table_and_a_single_point_are_released():
