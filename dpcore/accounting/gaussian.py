@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import lru_cache
 
 from dpcore.accounting.analytic import ROUNDINGS, analytic_gaussian_scale, covers_rounded, rounding
 from dpcore.accounting.zcdp import covers_rho, largest_rho
@@ -39,6 +40,7 @@ def gaussian_variance(
     raise ValueError(f"no Gaussian noise could be certified for alpha {alpha}, beta {beta}")
 
 
+@lru_cache(maxsize=256)
 def covers_gaussian(event: GaussianEvent, share: Budget) -> bool:
     """Whether the share's alpha and beta pay for the noise, by either proof."""
     squared, variance = event.l2_sensitivity_squared, event.variance

@@ -4,7 +4,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.domain import Axis, Categories
-from dpcore.releases.classifier import Classifier, scaled_positions
+from dpcore.releases.classifier import Classifier
+from dpcore.releases.features import ordered, scaled_positions
 from schemas.columns import CategoricalColumn
 from tasks.report.band import Curve, band
 from tasks.report.bars import Bar, bars
@@ -27,7 +28,8 @@ def draw_classifier(source: Source) -> Drawn:
     middles = [scaled_positions(axis)[axis.size // 2] for axis in axes]
     figures = []
     for i, axis in enumerate(axes[:MOST_FEATURES]):
-        codes = np.unique(np.linspace(0, axis.size - 1, MOST_VALUES).astype(int))
+        last = axis.size - 1 - (axis.nullable and ordered(axis))
+        codes = np.unique(np.linspace(0, last, MOST_VALUES).astype(int))
         parts = [np.broadcast_to(m, (len(codes), np.size(m))) for m in middles]
         parts[i] = scaled_positions(axis)[codes].reshape(len(codes), -1)
         figures.append(_along(source, axis, codes, _decide(source, np.hstack(parts)), half))
@@ -46,10 +48,11 @@ def _along(source: Source, axis: Axis, codes: NDArray[np.int64], f: Floats, half
     title = f"Decision along {axis.name}"
     says = f"Positive above zero; 90% interval ±{half:.3g}; other features in the middle"
     column = source.plan.columns[axis.name]
-    if isinstance(axis, Categories) and not _ordered(axis):
+    if isinstance(axis, Categories) and not ordered(axis):
+        categories = (*axis.categories, "null")
         rows = [
             Bar(
-                category_text(axis.categories[c], column),
+                category_text(categories[c], column),
                 float(v),
                 float(v - half),
                 float(v + half),
@@ -75,15 +78,11 @@ def positive_text(source: Source) -> str:
     return f"{name} of {plain(positive[0][0])} or more"
 
 
-def _ordered(axis: Categories) -> bool:
-    return scaled_positions(axis).ndim == 1
-
-
 def _values(axis: Axis) -> Floats:
-    """(size,) the value that each code of a numeric axis stands for."""
+    """The value that each code of a numeric axis stands for, null left out."""
     if isinstance(axis, Categories):
         return np.asarray(axis.categories, dtype=np.float64)
-    codes = np.arange(axis.size)
+    codes = np.arange(axis.cells)
     lower, upper = axis.edge(codes), axis.edge(codes + 1)
     return lower if axis.integer else (lower + upper) / 2
 

@@ -20,6 +20,15 @@ def draw_density(source: Source) -> Drawn:
     return Drawn(figures)
 
 
+def draw_function(source: Source) -> Drawn:
+    """The public grid of a function of one or two columns; of three there is no picture."""
+    names = source.release.domain.names
+    table = source.read(source.record.files[0].path)
+    if len(names) == 1:
+        return Drawn(_one_column(table, names[0]))
+    return Drawn(_two_columns(table, *names, "estimate") if len(names) == 2 else [])
+
+
 def _one_column(table: Mapping[str, NDArray[Any]], name: str) -> list[Figure]:
     half = figure(float(f"{(table['upper_90'] - table['lower_90']).mean() / 2:.3g}"))
     title = f"Density of {name}"
@@ -31,7 +40,9 @@ def _one_column(table: Mapping[str, NDArray[Any]], name: str) -> list[Figure]:
     return [Figure(title, says, band(curve, title, says, name))]
 
 
-def _two_columns(table: Mapping[str, NDArray[Any]], one: str, other: str) -> list[Figure]:
+def _two_columns(
+    table: Mapping[str, NDArray[Any]], one: str, other: str, shown: str = "density"
+) -> list[Figure]:
     x, y = (np.unique(table[name]) for name in (one, other))
     sides = Side.of_numbers(other, y[::-1]), Side.of_numbers(one, x)
 
@@ -40,9 +51,7 @@ def _two_columns(table: Mapping[str, NDArray[Any]], one: str, other: str) -> lis
         return Figure(title, says, heat_map(values, *sides, title, says))
 
     return [
-        drawn(
-            "density", f"Density of {one} and {other}", "Noisy estimate, shades as below the map"
-        ),
+        drawn(shown, f"Density of {one} and {other}", "Noisy estimate, shades as below the map"),
         drawn(
             "standard_error",
             "Its standard error",

@@ -10,7 +10,7 @@ from schemas.bundle import Manifest, ReleaseRecord, TableFile
 from schemas.plan import Plan
 from tasks.report.classifier import draw_classifier
 from tasks.report.counts import draw_counts
-from tasks.report.density import draw_density
+from tasks.report.density import draw_density, draw_function
 from tasks.report.numbers import draw_count, draw_mean, draw_quantiles
 from tasks.report.parts import DataTable, Drawn, Source
 from tasks.report.svg import figure
@@ -21,6 +21,7 @@ DRAWERS: Mapping[str, Callable[[Source], Drawn]] = {
     "margins": draw_counts,
     "microdata-margins": draw_counts,
     "density": draw_density,
+    "function": draw_function,
     "classifier": draw_classifier,
     "sampled-histogram": draw_counts,
     "count": draw_count,

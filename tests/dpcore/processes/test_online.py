@@ -120,17 +120,17 @@ def test_a_dense_sweep_comes_close_to_the_price():
 
 @every_kind
 def test_drawn_answers_have_the_law_of_the_process(domain, kernel, bandwidths):
-    """600 paths of five answers: mean, standard error to 12 per cent, correlations to 0.2."""
+    """150 paths of five answers: mean, standard error to 25 per cent, correlations to 0.4."""
     spec, tally = questions(domain, kernel, bandwidths, most=5), tally_of(domain, records(domain))
     points, source = asked(len(bandwidths), 5), SeededSource(8)
-    paths = np.empty((600, 5))
+    paths = np.empty((150, 5))
     for path in paths:
         function = OnlineFunction(spec)
         path[:] = [function.answer(point, tally, source) for point in points]
-    np.testing.assert_allclose(paths.std(axis=0), spec.stddev, rtol=0.12)
+    np.testing.assert_allclose(paths.std(axis=0), spec.stddev, rtol=0.25)
     expected = covariance(kernel, bandwidths, points)
-    np.testing.assert_allclose(np.corrcoef(paths.T), expected, atol=0.2)
-    spread = spec.stddev / math.sqrt(600)
+    np.testing.assert_allclose(np.corrcoef(paths.T), expected, atol=0.4)
+    spread = spec.stddev / math.sqrt(150)
     clean = OnlineFunction(Questions(domain, 300, Budget.of("4000", "0.5"), kernel, bandwidths, 5))
     exact = [clean.answer(point, tally, source) for point in points]
     np.testing.assert_allclose(paths.mean(axis=0), exact, atol=5 * spread)

@@ -107,6 +107,7 @@ def test_every_kind_of_release_is_drawn_with_its_uncertainty(bundle):
     assert "band" in drawn["wealth"]
     assert "shade7" in drawn["ages"]
     assert "band" in drawn["rich"]
+    assert "band" in drawn["path"]
     assert {"other", "dot", "whisker"} <= {
         c for d in ("everybody",) for k in drawn[d] for c in k.split()
     }
@@ -182,6 +183,32 @@ def test_means_and_sampled_tables_are_drawn(plan_document, plan_path, tmp_path):
         assert list(sections[f"release-{name}"].all("svg")), name
     assert "told without noise" in sections["release-exact-if-rare"].words
     assert "may have no protection at all" in page.words
+
+
+def test_functions_and_features_with_nulls_are_drawn(plan_document, plan_path, tmp_path):
+    plan_document["columns"]["children"]["nullable"] = True
+    two = {"kind": "function", "columns": ["age", "income"], "bandwidth": 0.2}
+    three = {
+        "kind": "function",
+        "columns": ["age", "income", "size"],
+        "bandwidth": 0.3,
+        "points": 8,
+    }
+    plan_document["columns"]["size"] = {"type": "integer", "bounds": [1, 9]}
+    nulls = plan_document["releases"][5] | {"features": ["region", "children", "age"]}
+    plan_document["releases"] = [
+        {"name": "two", **two},
+        {"name": "three", **three},
+        nulls,
+    ]
+    plan_document["synthesis"] = []
+    plan = load_plan(write_plan(plan_path.parent, plan_document))
+    page = page_of(publish_made_up(plan, "r1", tmp_path / "out"))
+    sections = {n.attributes.get("aria-labelledby"): n for n in page.all("section")}
+    assert len(list(sections["release-two"].all("svg"))) == 2
+    assert not list(sections["release-three"].all("svg"))
+    assert len(list(sections["release-rich"].all("svg"))) == 3
+    assert "null" in sections["release-rich"].words
 
 
 def test_gamma_is_explained_where_it_is_spent(bundle, plan):
