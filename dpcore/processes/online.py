@@ -114,7 +114,7 @@ class OnlineFunction:
         self.reproducible = False
         self._order = questions.order()
         self._steps: dict[Place, int] = {}
-        self._values: dict[Place, float] = {}
+        self._answers: dict[Place, float] = {}
 
     def answer(self, point: tuple[float, ...], tally: Tally, source: RandomSource) -> float:
         """The noisy density at a scaled point, relative to a uniform one; ``tally`` is private.
@@ -123,8 +123,8 @@ class OnlineFunction:
         answers have been given.
         """
         place = self._place(point)
-        if place not in self._values:
-            if len(self._values) >= self.questions.most_answers:
+        if place not in self._answers:
+            if len(self._answers) >= self.questions.most_answers:
                 raise PrivacyLineError("all answers that the budget was priced for have been given")
             whole = np.rint(np.ldexp(self._order.residual(place), BITS)).astype(np.int64)
             exact = Exact(np.array([whole[tally.cells] @ tally.counts]))
@@ -132,7 +132,7 @@ class OnlineFunction:
             noisy = perturb(exact, mechanism, share, source)
             self.reproducible |= noisy.reproducible
             self._record(place, int(noisy.values[0]))
-        return self._values[place]
+        return self._answers[place]
 
     def _place(self, point: tuple[float, ...]) -> Place:
         if len(point) != len(self.questions.bandwidths) or not all(0 <= x <= 1 for x in point):
@@ -141,7 +141,7 @@ class OnlineFunction:
 
     def _record(self, place: Place, steps: int) -> None:
         self._steps[place] = steps
-        self._values[place] = self._order.value(place, steps * self.questions.unit)
+        self._answers[place] = self._order.value(place, steps * self.questions.unit)
 
     def to_bytes(self) -> bytes:
         """Points in the order asked, and what was drawn there: public."""

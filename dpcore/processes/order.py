@@ -108,7 +108,7 @@ class Markov:
 
     def __init__(self, kernel: ExponentialKernel, positions: Floats) -> None:
         self._kernel, self._positions = kernel, positions
-        self._values: SkipList[float] = SkipList()
+        self._told: SkipList[float] = SkipList()
 
     def residual(self, place: Place) -> Floats:
         near = self.near(place[0])
@@ -122,11 +122,11 @@ class Markov:
         value = near.scale * whitened
         for (_, known), weight in zip(near.known, near.weights, strict=True):
             value += weight * known
-        self._values.insert(place[0], value)
+        self._told.insert(place[0], value)
         return value
 
     def near(self, key: int) -> Near:
-        below, above = self._values.neighbours(key)
+        below, above = self._told.neighbours(key)
         known = [item for item in (below, above) if item is not None]
         steps = [abs(key - item[0]) / PLACES / self._kernel.bandwidth for item in known]
         gone = [-math.expm1(-2 * step) for step in steps]

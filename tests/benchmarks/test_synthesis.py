@@ -49,7 +49,7 @@ def test_add_remove_noise_is_for_one_record_more():
     assert (moved**2).sum() == gaussian.mechanism.event.l2_sensitivity_squared
     ours = Microdata("r", domain, 3, Budget.of("1", "1e-6"), noise="discrete-gaussian")
     ratio = ours.mechanism.variance / gaussian.mechanism.variance
-    assert float(ratio) == pytest.approx(2.0)
+    assert float(ratio) == pytest.approx(2.0, rel=0.01)  # rounding costs the smaller noise more
 
 
 @pytest.mark.slow
