@@ -65,9 +65,10 @@ def test_a_budget_that_does_not_suffice_exits_with_3(prefect, plan_path, ledger,
     assert (code, out) == (3, "")
     assert "alpha" in err
     assert "dprelease ledger grant" in err
-    code, out, _ = dprelease("explain", plan_path, "--ledger", ledger, capsys=capsys)
-    assert code == 0
+    code, out, err = dprelease("explain", plan_path, "--ledger", ledger, capsys=capsys)
+    assert code == 3
     assert "would be refused" in out
+    assert "does not cover" in err
     grant = ("--alpha", "2", "--who", "the board", "--why", "a second year")
     code, out, _ = dprelease("ledger", "grant", "survey", *grant, "--ledger", ledger, capsys=capsys)
     assert (code, out) == (0, "survey: granted alpha = 12, beta = 1e-05, gamma = 0 in all\n")
@@ -84,6 +85,9 @@ def test_a_budget_that_does_not_suffice_exits_with_3(prefect, plan_path, ledger,
         (("run", "PLAN", "--set", "rows=many"), "rows"),
         (("run", "PLAN", "--set", "releases.99.weight=2"), "no such place"),
         (("explain", "nowhere.yaml"), "cannot be read"),
+        (("explain", "PLAN", "--target", "people"), "write RELEASE=ERROR"),
+        (("explain", "PLAN", "--target", "people=-1"), "a positive number"),
+        (("explain", "PLAN", "--target", "nobody=1"), "no release 'nobody'"),
         (("ledger", "show"), "no ledger yet"),
         (
             ("ledger", "grant", "d", "--alpha", "x", "--who", "a", "--why", "b"),
@@ -131,6 +135,25 @@ def test_the_wrong_number_of_rows_is_refused_without_telling_the_right_one(
     assert code == 2
     assert "rows" in err
     assert "400" not in err
+
+
+def test_a_target_is_priced_and_one_beyond_the_grant_exits_with_3(plan_path, capsys):
+    code, out, _ = dprelease("explain", plan_path, "--target", "people=8", capsys=capsys)
+    assert code == 0
+    settings = re.findall(r"--set (\S+)", out)
+    assert [s.partition("=")[0] for s in settings] == [
+        "budget.requested.alpha",
+        "releases.0.weight",
+    ]
+    changed = [word for setting in settings for word in ("--set", setting)]
+    code, out, _ = dprelease("explain", plan_path, *changed, capsys=capsys)
+    assert code == 0
+    assert float(re.search(r"people +standard error of a count +(\S+)", out)[1]) <= 8
+    target = "people:standard error=0.01"
+    code, out, err = dprelease("explain", plan_path, "--target", target, capsys=capsys)
+    assert code == 3
+    assert "wanted" in out
+    assert "does not cover" in err
 
 
 def test_verify_needs_a_bundle(tmp_path, capsys):
