@@ -19,6 +19,7 @@ from pydantic import Field, StrictInt, ValidationError, field_validator, model_v
 from dpcore.budget import Budget, Weight, split
 from dpcore.errors import InputError, PlanError
 from dpcore.releases.base import Release
+from schemas.blanks import refuse_blanks
 from schemas.columns import Column
 from schemas.document import Section, explain_errors, read_yaml
 from schemas.numbers import WrittenRational
@@ -34,6 +35,10 @@ LEAST_AMOUNT = Fraction(1, 10**50)
 
 LARGEST_SHARE_BITS = 6000
 """Exact shares may be this long; they must fit in a manifest."""
+
+
+NAMEABLE = re.compile(r"[^\W\d][\w .-]{0,99}")
+"""The names that a column may have."""
 
 
 class Amount(Section):
@@ -141,7 +146,7 @@ class Plan(Section):
     def _coherent(self) -> Self:
         lowered: dict[str, str] = {}
         for name in self.columns:
-            if not re.fullmatch(r"[^\W\d][\w .-]{0,99}", name):
+            if not NAMEABLE.fullmatch(name):
                 raise ValueError(
                     f"columns.{name}: a column name begins with a letter and holds letters, "
                     "digits, blanks and _ . -"
@@ -240,6 +245,7 @@ def load_plan(path: Path | str, overrides: Mapping[str, Any] | None = None) -> P
     document = read_yaml(path)
     for place, value in (overrides or {}).items():
         _set(document, place, value)
+    refuse_blanks(path, document)
     try:
         plan = Plan.model_validate(document)
     except ValidationError as error:

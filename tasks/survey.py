@@ -157,7 +157,7 @@ def _locate(
 ) -> _Relation:
     if isinstance(source, TableSource):
         return _attached(source, connection)
-    path = _packaged(source) if source.startswith(PACKAGE) else Path(source)
+    path = packaged(source) if source.startswith(PACKAGE) else Path(source)
     suffix = "".join(path.suffixes[-2:] if path.suffix.lower() == ".gz" else path.suffixes[-1:])
     if suffix.lower() not in (".parquet", ".csv", ".csv.gz"):
         raise InputError(f"{source}: the survey table must be a .parquet, .csv or .csv.gz file")
@@ -173,7 +173,7 @@ def _locate(
     )
 
 
-def _packaged(source: str) -> Path:
+def packaged(source: str) -> Path:
     """The file that ``package://NAME/PATH`` names; the package itself is not imported."""
     package, _, inside = source.removeprefix(PACKAGE).partition("/")
     outside = Path(inside).is_absolute() or ".." in Path(inside).parts
@@ -211,6 +211,14 @@ def _described(sql: str, connection: duckdb.DuckDBPyConnection, message: str) ->
     return _Relation(sql, {name: (quote(name), kind) for name, kind, *_ in found})
 
 
+def csv_headers(path: Path) -> dict[str, list[str]]:
+    """The first line of a CSV file as each delimiter would part it; nothing else is taken."""
+    opened = gzip.open if path.suffix.lower() == ".gz" else open
+    with opened(path, "rt", encoding="utf-8-sig", newline="") as file:
+        line = file.readline()
+    return {d: next(csv.reader([line], delimiter=d), []) for d in DELIMITERS}
+
+
 def _csv(path: Path, escaped: str, columns: Mapping[str, Column]) -> _Relation:
     """A CSV file, all text, its columns taken by position.
 
@@ -218,10 +226,7 @@ def _csv(path: Path, escaped: str, columns: Mapping[str, Column]) -> _Relation:
     only.  The delimiter is the one that finds the plan's columns in it, so no guess depends on the
     records.  An empty field is null.
     """
-    opened = gzip.open if path.suffix.lower() == ".gz" else open
-    with opened(path, "rt", encoding="utf-8-sig", newline="") as file:
-        line = file.readline()
-    headers = {d: next(csv.reader([line], delimiter=d), []) for d in DELIMITERS}
+    headers = csv_headers(path)
     delimiter = max(DELIMITERS, key=lambda d: len(set(headers[d]) & set(columns)))
     header = headers[delimiter]
     for name in columns:

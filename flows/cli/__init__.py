@@ -21,6 +21,7 @@ from flows.cli import (
     audit,
     catalogue,
     explain,
+    init,
     ledger,
     run,
     schema,
@@ -29,7 +30,7 @@ from flows.cli import (
     verify,
 )
 
-COMMANDS = (run, explain, audit, schema, sign, verify, ledger, approve, serve, catalogue)
+COMMANDS = (init, run, explain, audit, schema, sign, verify, ledger, approve, serve, catalogue)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
