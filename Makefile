@@ -6,12 +6,13 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 DEMO := build/demo
 
-.PHONY: help demo test test-all lint format clean
+.PHONY: help demo docs test test-all lint format clean
 
 help:
 	@echo "make demo      publish the demo survey; the last line is the bundle's path"
 	@echo "make test      linters, types and the tests that need no server"
 	@echo "make test-all  also the slow tests"
+	@echo "make docs      the documentation, as pages in build/site"
 	@echo "make format    lay out the code"
 	@echo "make clean     remove what the other targets made"
 
@@ -27,7 +28,7 @@ $(VENV)/.demo: pyproject.toml constraints.txt | $(BIN)/python
 
 $(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
 	@echo "installing dprelease with what its tests need (a minute or two)" >&2
-	@$(PIP) --editable ".[demo,dev,postgres]"
+	@$(PIP) --editable ".[demo,dev,docs,postgres]"
 	@touch $@ $(VENV)/.demo
 
 # The demo has a home and a ledger of its own, made anew each time: its survey is public.
@@ -42,6 +43,10 @@ lint: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
+
+docs: $(VENV)/.dev
+	@NO_MKDOCS_2_WARNING=true $(BIN)/python -m mkdocs build --strict --quiet -f docs/mkdocs.yml
+	@echo build/site/index.html
 
 test: lint
 	$(BIN)/pytest -m "not slow"

@@ -22,6 +22,9 @@ from schemas.document import Section
 
 Outside = Literal["refuse", "clamp"]
 
+NULLABLE = "Whether null is a value; it gets a cell."
+DESCRIPTION = "What the column means, for readers."
+
 _Kind = TypeVar("_Kind")
 _Listed = Annotated[list[_Kind], Field(min_length=1)]
 
@@ -57,8 +60,8 @@ class CategoricalColumn(Section):
     labels: dict[str, str] = Field(
         default_factory=dict, description="What a category means, for the codebook."
     )
-    nullable: bool = Field(default=False, description="Whether null is a value; it gets a cell.")
-    description: str = ""
+    nullable: bool = Field(default=False, description=NULLABLE)
+    description: str = Field(default="", description=DESCRIPTION)
 
     @model_validator(mode="after")
     def _distinct(self) -> Self:
@@ -88,8 +91,8 @@ class IntegerColumn(Section):
         description="What happens to values outside the bounds: stop the release, or move them to "
         "the nearest bound.",
     )
-    nullable: bool = False
-    description: str = ""
+    nullable: bool = Field(default=False, description=NULLABLE)
+    description: str = Field(default="", description=DESCRIPTION)
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
@@ -129,8 +132,8 @@ class ContinuousColumn(Section):
         description="What happens to values outside the bounds: stop the release, or move them to "
         "the nearest bound.",
     )
-    nullable: bool = False
-    description: str = ""
+    nullable: bool = Field(default=False, description=NULLABLE)
+    description: str = Field(default="", description=DESCRIPTION)
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:

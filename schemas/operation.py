@@ -44,9 +44,9 @@ class Schedule(Section):
 class Threshold(Section):
     """An amount of budget below which somebody should know."""
 
-    alpha: WrittenRational = Fraction(0)
-    beta: WrittenRational = Fraction(0)
-    gamma: WrittenRational = Fraction(0)
+    alpha: WrittenRational = Field(default=Fraction(0), description="What should be left of alpha.")
+    beta: WrittenRational = Field(default=Fraction(0), description="Of beta.")
+    gamma: WrittenRational = Field(default=Fraction(0), description="Of gamma.")
 
     @property
     def budget(self) -> Budget:

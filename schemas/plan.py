@@ -44,9 +44,14 @@ NAMEABLE = re.compile(r"[^\W\d][\w .-]{0,99}")
 class Amount(Section):
     """An amount of privacy: alpha (epsilon), beta (delta), and gamma of random DP."""
 
-    alpha: WrittenRational
-    beta: WrittenRational = Fraction(0)
-    gamma: WrittenRational = Fraction(0)
+    alpha: WrittenRational = Field(description="epsilon of differential privacy.")
+    beta: WrittenRational = Field(
+        default=Fraction(0), description="delta; for mechanisms that spend it."
+    )
+    gamma: WrittenRational = Field(
+        default=Fraction(0),
+        description="The chance of random differential privacy; for mechanisms that spend it.",
+    )
 
     @model_validator(mode="after")
     def _sensible(self) -> Self:
@@ -81,19 +86,19 @@ class BudgetSection(Section):
 class TableSource(Section):
     """A table inside a DuckDB database file."""
 
-    database: str
-    table: str
+    database: str = Field(description="The DuckDB file.")
+    table: str = Field(description="The table in it.")
 
 
 class Publication(Section):
     """What the bundle says about itself and its publisher."""
 
-    title: str
-    description: str = ""
-    publisher: str = ""
-    contact: str = ""
-    licence: str = ""
-    citation: str = ""
+    title: str = Field(description="One line.")
+    description: str = Field(default="", description="What the survey is about.")
+    publisher: str = Field(default="", description="Who publishes.")
+    contact: str = Field(default="", description="Whom readers may ask.")
+    licence: str = Field(default="", description="What readers may do with the bundle.")
+    citation: str = Field(default="", description="How the survey is cited.")
     requester: str = Field(default="", description="Who asked for the release; published.")
     approval: bool = Field(
         default=False,
@@ -130,8 +135,12 @@ class Plan(Section):
         description="Tables are neighbours when one record differs; n is public."
     )
     budget: BudgetSection
-    columns: dict[str, Column] = Field(min_length=1)
-    releases: list[AnyRelease] = Field(min_length=1)
+    columns: dict[str, Column] = Field(
+        min_length=1, description="The columns by name; others in the table are ignored."
+    )
+    releases: list[AnyRelease] = Field(
+        min_length=1, description="What is released, each with a share of the budget by weight."
+    )
     synthesis: list[Synthesis] = Field(
         default_factory=list,
         description="Synthetic tables. A tree need not span all columns: those in none of its edges "

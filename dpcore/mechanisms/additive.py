@@ -57,7 +57,10 @@ class DiscreteLaplace(LaplaceNoise):
 
 @dataclass(frozen=True)
 class DiscreteGaussian:
-    """P(z) proportional to exp(-z^2/(2 variance)): (alpha, beta)-DP by zero-concentrated DP."""
+    """P(z) proportional to exp(-z^2/(2 variance)): (alpha, beta)-DP.
+
+    ``dpcore.accounting.gaussian_variance`` has the proofs.
+    """
 
     size: int
     l2_sensitivity_squared: Fraction

@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # Before numpy is imported: threads of the linear algebra library that compete for few cores
     # make training many times slower.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    options = _parser().parse_args(arguments)
+    options = command_parser().parse_args(arguments)
     try:
         if getattr(options, "ledger", None):
             os.environ["DPRELEASE_LEDGER"] = options.ledger
@@ -55,7 +55,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
+def command_parser() -> argparse.ArgumentParser:
+    """All commands and options; the reference is made of it."""
     parser = argparse.ArgumentParser(
         prog="dprelease", description=__doc__.partition("\n\n")[2], allow_abbrev=False
     )

@@ -16,8 +16,8 @@ def add(commands: Any) -> None:
         ("reject", False, "keep a drawn release from being published; its budget stays spent"),
     ):
         parser = add_command(commands, verb, partial(_decide, approved=approved), text)
-        parser.add_argument("dataset", metavar="DATASET")
-        parser.add_argument("release_id", metavar="RELEASE_ID")
+        parser.add_argument("dataset", metavar="DATASET", help="its name in the plan")
+        parser.add_argument("release_id", metavar="RELEASE_ID", help="of the run that waits")
         parser.add_argument("--who", required=True, help="who decides; it is published")
         parser.add_argument("--why", required=True, help="on what grounds; it is published")
         ledger_argument(parser)

@@ -18,7 +18,7 @@ def add_command(commands: Any, name: str, run: Any, text: str) -> argparse.Argum
 
 
 def plan_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("plan", type=Path, metavar="PLAN")
+    parser.add_argument("plan", type=Path, metavar="PLAN", help="the release plan, a YAML file")
     parser.add_argument(
         "--set",
         action="append",

@@ -23,20 +23,22 @@ def add(commands: Any) -> None:
     )
     actions = ledger.add_subparsers(dest="action", required=True, metavar="ACTION")
     grant = add_command(actions, "grant", _grant, "add to the budget of a dataset")
-    grant.add_argument("dataset", metavar="DATASET")
+    grant.add_argument("dataset", metavar="DATASET", help="its name in the plan")
     for name in ("alpha", "beta", "gamma"):
-        grant.add_argument(f"--{name}", default="0", metavar="NUMBER")
+        grant.add_argument(
+            f"--{name}", default="0", metavar="NUMBER", help="a decimal or a fraction; default: 0"
+        )
     _officer_arguments(grant)
     show = add_command(actions, "show", _show, "print grants, charges and what is left")
-    show.add_argument("dataset", nargs="?", metavar="DATASET")
+    show.add_argument("dataset", nargs="?", metavar="DATASET", help="default: all")
     ledger_argument(show)
     void = add_command(actions, "void", _void, "give back a reservation that was never drawn")
-    void.add_argument("dataset", metavar="DATASET")
-    void.add_argument("release_id", metavar="RELEASE_ID")
+    void.add_argument("dataset", metavar="DATASET", help="its name in the plan")
+    void.add_argument("release_id", metavar="RELEASE_ID", help="of the run that reserved")
     void.add_argument("name", metavar="NAME", help="of the release in its plan")
     _officer_arguments(void)
     check = add_command(actions, "check", _check, "compare ledger, draws and bundles; no repairs")
-    check.add_argument("dataset", nargs="?", metavar="DATASET")
+    check.add_argument("dataset", nargs="?", metavar="DATASET", help="default: all")
     check.add_argument(
         "--out", type=Path, metavar="DIR", help="the folder of bundles; default: published"
     )

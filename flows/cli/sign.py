@@ -10,7 +10,7 @@ from flows.cli.arguments import add_command
 def add(commands: Any) -> None:
     """Add the command to the parser."""
     parser = add_command(commands, "sign", _sign, "sign a bundle, after checking that it is whole")
-    parser.add_argument("bundle", type=Path, metavar="BUNDLE")
+    parser.add_argument("bundle", type=Path, metavar="BUNDLE", help="the folder of a release")
     parser.add_argument(
         "--key", type=Path, required=True, metavar="FILE", help="an Ed25519 private key, PEM"
     )

@@ -11,7 +11,7 @@ from flows.cli.arguments import add_command, ledger_argument, ledger_exists
 def add(commands: Any) -> None:
     """Add the command to the parser."""
     parser = add_command(commands, "verify", _verify, "check that a bundle is whole and paid for")
-    parser.add_argument("bundle", type=Path, metavar="BUNDLE")
+    parser.add_argument("bundle", type=Path, metavar="BUNDLE", help="the folder of a release")
     parser.add_argument(
         "--public-key", type=Path, metavar="FILE", help="also ask for a signature (Ed25519, PEM)"
     )

@@ -18,9 +18,13 @@ Width = Annotated[float, Field(gt=0.01, le=100)]
 class Label(Section):
     """What a classifier predicts: categories of a column, or values from a threshold up."""
 
-    column: StrictStr
-    positive: list[str | bool | StrictInt | StrictFloat] | None = None
-    at_least: float | None = None
+    column: StrictStr = Field(description="The column that it predicts.")
+    positive: list[str | bool | StrictInt | StrictFloat] | None = Field(
+        default=None, description="Of a categorical column, the categories on the positive side."
+    )
+    at_least: float | None = Field(
+        default=None, description="Of a numeric column, the least value on the positive side."
+    )
 
     @model_validator(mode="after")
     def _one_of(self) -> Self:
@@ -53,7 +57,9 @@ class ClassifierSection(ReleaseSection):
     """A support vector machine, or logistic regression, with a Gaussian kernel."""
 
     kind: Literal["classifier"]
-    features: list[StrictStr] = Field(min_length=1, max_length=20)
+    features: list[StrictStr] = Field(
+        min_length=1, max_length=20, description="The columns that it predicts from."
+    )
     label: Label
     bandwidth: Width | list[Width] = Field(
         description="Of the Gaussian kernel, numbers scaled to [0, 1] and different categories at "

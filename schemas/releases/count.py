@@ -18,10 +18,16 @@ LARGEST_GRID = 2**20
 class Condition(Section):
     """Which records are counted: those with one of some categories, or a number in an interval."""
 
-    column: StrictStr
-    categories: list[StrictStr | StrictBool | StrictInt | StrictFloat] | None = None
-    at_least: float | None = None
-    below: float | None = None
+    column: StrictStr = Field(description="The column that decides.")
+    categories: list[StrictStr | StrictBool | StrictInt | StrictFloat] | None = Field(
+        default=None, description="The categories that count."
+    )
+    at_least: float | None = Field(
+        default=None, description="The least number that counts; an edge of the column's grid."
+    )
+    below: float | None = Field(
+        default=None, description="The number from which on none counts; an edge of the grid."
+    )
 
     @model_validator(mode="after")
     def _one_of(self) -> Self:

@@ -22,7 +22,9 @@ class DensitySection(ReleaseSection):
     """A smooth density of one or two numeric columns."""
 
     kind: Literal["density"]
-    columns: list[StrictStr] = Field(min_length=1, max_length=2)
+    columns: list[StrictStr] = Field(
+        min_length=1, max_length=2, description="One numeric column, or two."
+    )
     bandwidth: float | list[float] = Field(
         description="Standard deviation of the Gaussian kernel, in units of a column's range."
     )

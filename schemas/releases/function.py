@@ -15,7 +15,9 @@ class FunctionSection(ReleaseSection):
     """A kernel density of one to three numeric columns, hidden by a Gaussian process."""
 
     kind: Literal["function"]
-    columns: list[StrictStr] = Field(min_length=1, max_length=3)
+    columns: list[StrictStr] = Field(
+        min_length=1, max_length=3, description="One numeric column, up to three."
+    )
     bandwidth: float | list[float] = Field(
         description="Standard deviation of the Gaussian kernel, in units of a column's range."
     )

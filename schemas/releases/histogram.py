@@ -16,7 +16,9 @@ class HistogramSection(ReleaseSection):
     """Counts of every combination of some columns."""
 
     kind: Literal["histogram"]
-    columns: list[StrictStr] = Field(min_length=1)
+    columns: list[StrictStr] = Field(
+        min_length=1, description="The columns whose combinations are counted."
+    )
     bins: Bins
     mechanism: Literal[
         "discrete-laplace",

@@ -19,7 +19,7 @@ class MarginsSection(ReleaseSection):
     """Counts over several sets of columns, drawn together."""
 
     kind: Literal["margins"]
-    columns: list[StrictStr] = Field(min_length=1)
+    columns: list[StrictStr] = Field(min_length=1, description="The columns of all the tables.")
     ways: StrictInt | list[StrictInt] | None = Field(
         default=None, description="All sets of this many of the columns; a list adds them up."
     )

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from pydantic import StrictStr
+from pydantic import Field, StrictStr
 
 from dpcore.budget import Budget
 from dpcore.releases.base import Release
@@ -14,7 +14,7 @@ class MeanSection(ReleaseSection):
     """The mean of a numeric column."""
 
     kind: Literal["mean"]
-    column: StrictStr
+    column: StrictStr = Field(description="A numeric column.")
     mechanism: Literal["discrete-laplace", "random-smooth-laplace"] = "discrete-laplace"
 
     @property

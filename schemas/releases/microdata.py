@@ -15,7 +15,9 @@ class MicrodataSection(ReleaseSection):
     """Synthetic records that follow the private tables of all pairs of columns."""
 
     kind: Literal["microdata-margins"]
-    columns: list[StrictStr] = Field(min_length=1)
+    columns: list[StrictStr] = Field(
+        min_length=1, description="The columns of the synthetic records."
+    )
     pairs: list[tuple[StrictStr, StrictStr]] | None = Field(
         default=None,
         description="Only these pairs of columns; fewer pairs have less noise each, but nothing "

@@ -15,7 +15,7 @@ class QuantilesSection(ReleaseSection):
     """Quantiles of a numeric column."""
 
     kind: Literal["quantiles"]
-    column: StrictStr
+    column: StrictStr = Field(description="A numeric column.")
     levels: list[WrittenRational] = Field(
         min_length=1,
         max_length=100,

@@ -15,7 +15,9 @@ class RegressionSection(ReleaseSection):
     """A regression with a Gaussian kernel, of a number on other columns."""
 
     kind: Literal["regression"]
-    features: list[StrictStr] = Field(min_length=1, max_length=20)
+    features: list[StrictStr] = Field(
+        min_length=1, max_length=20, description="The columns that it predicts from."
+    )
     target: StrictStr = Field(description="The column that is predicted; its bounds are its scale.")
     bandwidth: Width | list[Width] = Field(
         description="Of the Gaussian kernel, numbers scaled to [0, 1] and different categories at "

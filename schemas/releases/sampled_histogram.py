@@ -15,7 +15,7 @@ class SampledHistogramSection(ReleaseSection):
     """Synthetic records drawn from the counts of every combination of some columns."""
 
     kind: Literal["sampled-histogram"]
-    columns: list[StrictStr] = Field(min_length=1)
+    columns: list[StrictStr] = Field(min_length=1, description="The columns of the records.")
     bins: Bins
     draws: StrictInt = Field(
         ge=1, le=10**7, description="Records to draw; more of them need more public ones mixed in."

@@ -1,0 +1,94 @@
+"""The page of the plan, from its JSON schema."""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from docs.reference.markdown import table
+from schemas.plan import Plan
+
+Node = Mapping[str, Any]
+
+
+def plan_page() -> str:
+    """Every section of a plan with every key."""
+    parts = [
+        "# Plan",
+        "One YAML document; `dprelease schema` prints its JSON Schema. Unknown keys are errors.",
+    ]
+    for name, section in sections():
+        parts += [f"## {heading(section, name)}", section.get("description", "")]
+        parts.append(table(["key", "value", "meaning"], _rows(section)))
+    return "\n\n".join(parts) + "\n"
+
+
+def sections() -> Iterator[tuple[str, Node]]:
+    """The plan and every section that it may hold, in the order in which they are met."""
+    schema = Plan.model_json_schema(by_alias=True)
+    definitions = schema.get("$defs", {})
+    yield "Plan", schema
+    waiting, met = _references(schema["properties"]), set()
+    while waiting:
+        name = waiting.pop(0)
+        if name not in met:
+            met.add(name)
+            yield name, definitions[name]
+            waiting = _references(definitions[name]) + waiting
+
+
+def heading(section: Node, name: str) -> str:
+    """A section by the key and value that choose it, or by its name."""
+    for key in ("kind", "type"):
+        value = section["properties"].get(key, {}).get("const")
+        if value:
+            return f"{key}: {value}"
+    return "Top level" if section.get("title") == "Plan" else name
+
+
+def _references(node: Any) -> list[str]:
+    if isinstance(node, Mapping):
+        own = [node["$ref"].rpartition("/")[2]] if "$ref" in node else []
+        return own + [r for k, v in node.items() if k != "discriminator" for r in _references(v)]
+    return [r for item in node for r in _references(item)] if isinstance(node, list) else []
+
+
+def _rows(section: Node) -> Iterator[tuple[str, str, str]]:
+    required = section.get("required", [])
+    for key, node in section["properties"].items():
+        default = node.get("default")
+        after = " Required." if key in required and "const" not in node else ""
+        if default not in (None, "", [], {}):
+            after = f" Default: `{default if isinstance(default, str) else json.dumps(default)}`."
+        yield f"`{key}`", kind_of(node), f"{node.get('description', '')}{after}".strip()
+
+
+def kind_of(node: Node) -> str:
+    """What may stand under a key, in a few words."""
+    if "const" in node:
+        return f"`{node['const']}`"
+    if "enum" in node:
+        return ", ".join(f"`{value}`" for value in node["enum"])
+    if "$ref" in node:
+        return _link(node["$ref"])
+    choices = node.get("anyOf") or node.get("oneOf")
+    if choices:
+        return " or ".join(dict.fromkeys(kind_of(c) for c in choices if c.get("type") != "null"))
+    kind = node.get("type", "any")
+    if isinstance(kind, list):
+        return f"number, such as `{node['examples'][0]}`"
+    if kind == "array":
+        parts = node.get("prefixItems")
+        held = ", ".join(kind_of(p) for p in parts) if parts else kind_of(node.get("items", {}))
+        return f"[{held}{'' if parts else ', ...'}]"
+    if kind == "object":
+        return f"name: {kind_of(node.get('additionalProperties', {}))}"
+    return {"string": "text", "boolean": "truth value", "integer": "whole number"}.get(kind, kind)
+
+
+def _link(reference: str) -> str:
+    name = reference.rpartition("/")[2]
+    title = dict(_HEADINGS)[name]
+    return f"[{title}](#{title.lower().replace(': ', '-').replace(' ', '-')})"
+
+
+_HEADINGS = [(name, heading(section, name)) for name, section in sections()]

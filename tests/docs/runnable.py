@@ -1,0 +1,62 @@
+"""Pages that can be run: their ``console`` blocks are sessions, their titled blocks files.
+
+    ```yaml title="plan.yaml"      written to the folder of the page
+    ```console                     `$ command` is run there; what follows must be its output, in which
+                                   `...` stands for anything (as in a doctest)
+    <!-- slow -->                  before a block: it is run with the slow tests
+
+``# exits with N`` after a command says so where N is not 0.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from doctest import ELLIPSIS, OutputChecker
+from pathlib import Path
+
+BLOCK = re.compile(
+    r"(?P<slow><!-- slow -->\n)?```(?P<kind>\w+)(?: title=\"(?P<title>[^\"]+)\")?\n(?P<text>.*?)```",
+    re.DOTALL,
+)
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command of a page, its exit code and the output that the page shows; '' shows none."""
+
+    line: str
+    shown: str
+    slow: bool
+
+    @property
+    def code(self) -> int:
+        told = re.search(r"# exits with (\d+)$", self.line)
+        return int(told[1]) if told else 0
+
+    def run(self, folder: Path) -> None:
+        """Run it in the folder; fails where the page shows something else."""
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        done = subprocess.run(
+            self.line, shell=True, cwd=folder, env=os.environ | {"PATH": path, "NO_COLOR": "1"},
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300,
+        )  # fmt: skip
+        assert done.returncode == self.code, f"{self.line}\n{done.stdout}"
+        shown_so = OutputChecker().check_output(self.shown, done.stdout, ELLIPSIS)
+        assert not self.shown or shown_so, f"{self.line}\nshown:\n{self.shown}\ngot:\n{done.stdout}"
+
+
+def files(page: Path) -> dict[str, str]:
+    """The files that a page tells to save, by name."""
+    return {b["title"]: b["text"] for b in BLOCK.finditer(page.read_text()) if b["title"]}
+
+
+def commands(page: Path) -> Iterator[Command]:
+    """The commands of a page in their order."""
+    for block in BLOCK.finditer(page.read_text()):
+        if block["kind"] == "console":
+            for session in re.split(r"^\$ ", block["text"], flags=re.MULTILINE)[1:]:
+                line, _, shown = session.partition("\n")
+                yield Command(line, shown, block["slow"] is not None)

@@ -1,0 +1,69 @@
+"""The site is built without a warning, and asks for nothing elsewhere."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from docs.reference import PAGES
+from tests.conftest import ROOT
+from tests.tasks.browser import PHONE, WIDE
+from tests.tasks.conftest import chromium
+
+__all__ = ["chromium"]
+
+FETCHED = re.compile(
+    r"""<(?:script|img|iframe|source)\b[^>]*\bsrc=["']?([^"'\s>]+)"""
+    r"""|<link\b[^>]*\brel=["']?(?:stylesheet|preload|icon)[^>]*\bhref=["']?([^"'\s>]+)"""
+    r"""|url\(["']?([^"')]+)"""
+)
+"""What a page or a style sheet asks a browser to fetch."""
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "-f", "docs/mkdocs.yml"]
+    built = subprocess.run(
+        [*command, "--site-dir", str(folder)],
+        cwd=ROOT,
+        env=os.environ | {"NO_MKDOCS_2_WARNING": "true"},
+        capture_output=True,
+        text=True,
+    )
+    assert built.returncode == 0, built.stderr
+    return folder
+
+
+@pytest.mark.slow
+def test_every_page_is_built_and_can_be_reached(site):
+    sources = {p.relative_to(ROOT / "docs" / "pages") for p in (ROOT / "docs/pages").rglob("*.md")}
+    expected = {str(p.with_suffix(".html")) for p in sources | {Path(name) for name in PAGES}}
+    assert all((site / page).is_file() for page in expected)
+    home = (site / "index.html").read_text()
+    linked = set(re.findall(r'<a href="([^"#:]+\.html)" class="md-nav__link', home))
+    assert expected - {"index.html"} <= linked
+
+
+@pytest.mark.slow
+def test_no_page_fetches_from_another_host(site):
+    for page in [*site.rglob("*.html"), *site.rglob("*.css")]:
+        for found in FETCHED.finditer(page.read_text()):
+            address = next(filter(None, found.groups()))
+            assert not re.match(r"(https?:)?//", address), f"{page.name} asks for {address}"
+
+
+@pytest.mark.slow
+def test_a_browser_asks_for_local_files_only_and_every_page_fits(site, chromium):
+    asked: list[str] = []
+    for width in (WIDE, PHONE):
+        tab = chromium.new_page(viewport={"width": width, "height": 800})
+        tab.on("request", lambda request: asked.append(request.url))
+        for page in sorted(site.rglob("*.html")):
+            tab.goto(page.as_uri())
+            assert tab.evaluate("document.documentElement.scrollWidth") <= width, page
+        tab.close()
+    assert all(url.startswith(("file:", "data:", "blob:")) for url in asked), set(asked)
