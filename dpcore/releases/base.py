@@ -13,7 +13,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from statistics import NormalDist
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,18 +34,52 @@ class ErrorStatement:
     note: str = ""
 
 
+LEVEL = 0.9
+"""Published intervals hold what they are about this often, at least or nearly, as they say."""
+
+
+@dataclass(frozen=True)
+class Uncertainty:
+    """How wrong the numbers of one published column may be, and how that is known.
+
+    ``standard_error`` and ``interval`` name columns of the same table: the root mean squared error
+    of the number, and both ends of a 90% interval for what it stands for.  ``method``: exact, normal
+    (an exact variance and the normal law), or simulated (the mechanism and what follows it, repeated
+    on the published numbers).  ``statement`` says the rest in words.
+    """
+
+    column: str
+    standard_error: str
+    interval: tuple[str, str] | None
+    method: Literal["exact", "normal", "simulated"]
+    statement: str
+
+
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A published table: a name, its columns of equal length, and what each column means."""
+    """A published table: a name, its columns of equal length, and what each column means.
+
+    ``about``: which column of the survey a column tells of, where it does; ``uncertainty``: how
+    wrong its numbers may be.
+    """
 
     folder: str
     name: str
     columns: Mapping[str, NDArray[Any]]
     descriptions: Mapping[str, str]
+    about: Mapping[str, str] = field(default_factory=dict)
+    uncertainty: tuple[Uncertainty, ...] = ()
 
     def __post_init__(self) -> None:
         if set(self.columns) != set(self.descriptions):
             raise ValueError(f"table {self.name}: columns and descriptions differ")
+        named = set(self.about).union(
+            *({u.column, u.standard_error, *(u.interval or ())} for u in self.uncertainty)
+        )
+        if not named <= set(self.columns):
+            raise ValueError(
+                f"table {self.name}: {sorted(named - set(self.columns))} are no columns"
+            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +132,42 @@ class Samplable(Protocol):
     def sample(self, noisy: Noisy, rows: int) -> tuple[Domain, NDArray[np.int64]]:
         """Codes (rows, columns) of synthetic records over the axes of the returned domain."""
         ...
+
+
+@runtime_checkable
+class Evaluable(Protocol):
+    """A release that is a function, to be had at any points."""
+
+    def evaluate(self, noisy: Noisy, points: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+        """The function at points, one array (k,) for each of its columns, in their own units.
+
+        Columns (k,): its value under a name of its own, ``standard_error``, and the ends of
+        intervals for the value without noise.  Raises ``ValueError`` where a column is missing or
+        a value lies outside what the plan allows.
+        """
+        ...
+
+
+def named_points(points: Mapping[str, NDArray[Any]], names: tuple[str, ...]) -> list[NDArray[Any]]:
+    """The arrays of exactly these columns, in order and of one length, or ``ValueError``."""
+    if set(points) != set(names):
+        raise ValueError(f"points: must be given for {list(names)}, not for {list(points)}")
+    arrays = [np.atleast_1d(np.asarray(points[name])) for name in names]
+    if len({array.shape for array in arrays}) != 1 or arrays[0].ndim != 1:
+        raise ValueError("points: columns must be of one length")
+    return arrays
+
+
+def normal_interval(
+    value: NDArray[np.float64], error: NDArray[np.float64] | float
+) -> dict[str, NDArray[np.float64]]:
+    """Columns with the standard error of values (k,), one or (k,), and their normal intervals."""
+    width = NormalDist().inv_cdf((1 + LEVEL) / 2) * np.broadcast_to(error, value.shape)
+    return {
+        "standard_error": np.broadcast_to(error, value.shape).copy(),
+        "lower_90": value - width,
+        "upper_90": value + width,
+    }
 
 
 def post_processing_generator(noisy: Noisy) -> np.random.Generator:

@@ -18,6 +18,12 @@ from dpcore.domain import Axis, Categories, Domain, Grid
 Columns = dict[str, NDArray[Any]]
 
 
+def described_as(domain: Domain) -> dict[str, str]:
+    """For each column that describes cells, the survey's column that it tells of."""
+    nothing = np.empty(0, dtype=np.int64)
+    return {name: axis.name for axis in domain.axes for name, *_ in _axis_columns(axis, nothing)}
+
+
 def describe_cells(domain: Domain, cells: NDArray[np.int64]) -> tuple[Columns, dict[str, str]]:
     """Columns and their descriptions for cells (k,) of a domain."""
     codes = domain.unpack(cells)

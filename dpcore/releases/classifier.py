@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.domain import Axis, Categories
 from dpcore.machines.losses import Hinge, Logistic, Loss
-from dpcore.releases.base import ErrorStatement
+from dpcore.releases.base import ErrorStatement, normal_interval
 from dpcore.releases.machine import KernelMachine
+from dpcore.statistic import Noisy
 
 LossName = Literal["hinge", "logistic"]
 
@@ -45,12 +47,29 @@ class Classifier(KernelMachine):
     def folder(self) -> str:
         return "classifiers"
 
+    def evaluate(
+        self, noisy: Noisy, points: Mapping[str, NDArray[Any]]
+    ) -> dict[str, NDArray[np.float64]]:
+        """``decision`` at points, with its interval; ``sign_error``: how easily noise turns it.
+
+        ``sign_error`` is the probability of noise at least as large as the decision value, in its
+        direction: 0.5 on the boundary, near 0 far from it.
+        """
+        from scipy.special import ndtr
+
+        decision, error = self.at(noisy, points), self.decision_stddev
+        turned = np.asarray(ndtr(-np.abs(decision) / error))
+        return {"decision": decision, **normal_interval(decision, error), "sign_error": turned}
+
     def facts(self) -> dict[str, object]:
         return {
             "decision": "f(x) = sum of cos * cos(<w, x>) + sin * sin(<w, x>); positive where f > 0",
             "label": self.domain.names[-1],
             "positive": _positive(self.domain.axes[-1], self.signs),
             "decision_standard_error": self.decision_stddev,
+            "decision_errors": "The noise in f is a Gaussian process: at each x, f plus or minus 1.645"
+            " standard errors holds f without noise in 90% of releases, and noise alone exceeds |f|"
+            " in its direction with probability Phi(-|f| / standard error).",
         }
 
     def expected_error(self) -> tuple[ErrorStatement, ...]:

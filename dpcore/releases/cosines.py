@@ -97,6 +97,14 @@ class Cosines:
         transformed = fft.dctn(weights, type=2, norm=None) / 2 ** len(self.shape)
         return np.asarray((transformed * self._norms)[self.kept])
 
+    def functions(self, points: Floats) -> Floats:
+        """phi_k at points (m, dimensions) of the unit box: (m, coefficients)."""
+        result = np.ones((len(points), self.size))
+        for axis, frequencies in enumerate(self.frequencies.T):
+            waves = np.cos(np.pi * np.outer(points[:, axis], frequencies))
+            result *= np.where(frequencies > 0, math.sqrt(2), 1.0) * waves
+        return result
+
     def density(self, coefficients: Floats) -> Floats:
         """1 + sum of theta_k phi_k at the cell centres, of the grid's shape."""
         spectrum = np.zeros(self.shape)

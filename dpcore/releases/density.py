@@ -18,11 +18,13 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import product
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,11 +32,15 @@ from numpy.typing import NDArray
 from dpcore.domain import Domain, Grid, Tally
 from dpcore.lattice import Lattice
 from dpcore.mechanisms import DiscreteGaussian, DiscreteKNorm, DiscreteLaplace
+from dpcore.post.simulation import noise_like
 from dpcore.releases.base import (
+    LEVEL,
     ErrorStatement,
     Published,
     Release,
     Table,
+    Uncertainty,
+    named_points,
     post_processing_generator,
 )
 from dpcore.releases.cosines import Cosines
@@ -49,6 +55,36 @@ LARGEST_GRID = 2**24
 
 PRINTED_CELLS = {1: 512, 2: 96}
 """Cells per axis of the published grid, by dimensions, unless the bandwidth asks for more."""
+
+
+REPEATS = 1000
+"""How often noise is drawn again for a simultaneous band: its level is then known to one per cent."""
+
+UNCERTAINTY = (
+    Uncertainty(
+        "estimate",
+        "standard_error",
+        ("lower_90", "upper_90"),
+        "normal",
+        "The variance is exact; the interval is normal, pointwise, and cut at zero. It is about the"
+        " kernel density without noise: not about sampling error or smoothing bias.",
+    ),
+    Uncertainty(
+        "estimate",
+        "standard_error",
+        ("lower_simultaneous_90", "upper_simultaneous_90"),
+        "simulated",
+        "Holds everywhere at once: the largest noise, in standard errors, by its known law.",
+    ),
+    Uncertainty(
+        "density",
+        "density_standard_error",
+        ("lower_90", "upper_90"),
+        "simulated",
+        "Noise, cutting at zero and scaling to mass one, repeated on the published density. The"
+        " interval is that of estimate.",
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -110,6 +146,7 @@ class Density(Release):
 
     def publish(self, noisy: Noisy) -> Published:
         theta, variances = self.coefficients(noisy), self.coefficient_variances
+        factor = self.band_factor(noisy)
         names = self.domain.names
         coefficients = Table(
             "densities",
@@ -122,21 +159,27 @@ class Density(Release):
                 " the constant coefficient is 1",
                 "standard_error": "Standard deviation of the noise in coefficient",
             },
+            uncertainty=(
+                Uncertainty(
+                    "coefficient", "standard_error", None, "exact", "Independent, by a known law."
+                ),
+            ),
         )
         facts = {
             "bandwidths": dict(zip(names, self.bandwidths, strict=True)),
             "bounds": {axis.name: [axis.lower, axis.upper] for axis in self.axes},
             "noise_integrated_squared_error": float(variances.sum()),
+            "simultaneous_factor": factor,
             "errors": "standard errors and intervals are about privacy noise alone, not about"
             " sampling error or smoothing bias",
         }
-        return Published((self._grid_table(theta), coefficients), facts)
+        return Published((self._grid_table(noisy, theta, factor), coefficients), facts)
 
-    def _grid_table(self, theta: Floats) -> Table:
+    def _grid_table(self, noisy: Noisy, theta: Floats, factor: float) -> Table:
         unit = 1 / math.prod(axis.upper - axis.lower for axis in self.axes)
         estimate = self.printed.density(theta)
         error = np.sqrt(self.printed.variance(self.coefficient_variances))
-        width = NormalDist().inv_cdf(0.95) * error
+        published = _as_probabilities(estimate) * estimate.size
         shape = self.printed.shape
         points = np.meshgrid(
             *(
@@ -146,11 +189,10 @@ class Density(Release):
             indexing="ij",
         )
         values = {
-            "density": _as_probabilities(estimate) * estimate.size,
+            "density": published,
+            "density_standard_error": self._density_error(noisy, published),
             "estimate": estimate,
-            "standard_error": error,
-            "lower_90": estimate - width,
-            "upper_90": estimate + width,
+            **_bands(estimate, error, factor),
         }
         names = self.domain.names
         return Table(
@@ -161,13 +203,61 @@ class Density(Release):
             {name: f"Value of {name} at the centre of a grid cell" for name in names}
             | {
                 "density": "Density per unit of the columns: estimate, cut at zero, of mass one",
+                "density_standard_error": "Root mean squared error of density, simulated",
                 "estimate": "Unbiased noisy kernel density; may be negative",
                 "standard_error": "Standard deviation of the privacy noise in estimate",
                 "lower_90": "Lower end of a pointwise 90% interval for the kernel density without"
                 " noise (normal)",
                 "upper_90": "Upper end of that interval",
+                "lower_simultaneous_90": "Lower end of a band that holds the whole kernel density"
+                " without noise in 90% of releases",
+                "upper_simultaneous_90": "Upper end of that band",
             },
+            {name: name for name in names},
+            UNCERTAINTY,
         )
+
+    def _noise(self, noisy: Noisy, repeats: int) -> Iterator[Floats]:
+        """Noise in the coefficients, drawn again ``repeats`` times by its known law."""
+        generator = post_processing_generator(noisy)
+        for _ in range(repeats):
+            again = noise_like(self.mechanism.event, self.mechanism.size, generator)
+            yield self.coefficients(Noisy(again))
+
+    def band_factor(self, noisy: Noisy) -> float:
+        """Standard errors that the noise nowhere exceeds in 90% of releases, by simulation.
+
+        The law of the noise is public; ``noisy`` only seeds the simulation.
+        """
+        error = np.maximum(np.sqrt(self.printed.variance(self.coefficient_variances)), 1e-300)
+        largest = [
+            float(np.max(np.abs(self.printed.density(noise) - 1) / error))
+            for noise in self._noise(noisy, REPEATS)
+        ]
+        return float(np.quantile(largest, LEVEL))
+
+    def _density_error(self, noisy: Noisy, published: Floats) -> Floats:
+        squares = np.zeros(published.shape)
+        repeats = REPEATS // 4
+        for noise in self._noise(noisy, repeats):
+            again = _as_probabilities(published + self.printed.density(noise) - 1) * published.size
+            squares += (again - published) ** 2
+        return np.asarray(np.sqrt(squares / repeats))
+
+    def evaluate(self, noisy: Noisy, points: Mapping[str, NDArray[Any]]) -> dict[str, Floats]:
+        """``estimate`` at points, with its pointwise interval and its simultaneous band."""
+        scaled = []
+        given = named_points(points, self.domain.names)
+        for axis, values in zip(self.axes, given, strict=True):
+            if not np.all((values >= axis.lower) & (values <= axis.upper)):
+                raise ValueError(f"points: {axis.name} must lie in [{axis.lower}, {axis.upper}]")
+            scaled.append((values - axis.lower) / (axis.upper - axis.lower))
+        unit = 1 / math.prod(axis.upper - axis.lower for axis in self.axes)
+        values = self.basis.functions(np.stack(scaled, axis=1))
+        estimate = 1 + values @ self.coefficients(noisy)
+        error = np.sqrt(values**2 @ self.coefficient_variances)
+        columns = {"estimate": estimate, **_bands(estimate, error, self.band_factor(noisy))}
+        return {name: column * unit for name, column in columns.items()}
 
     def probabilities(self, noisy: Noisy) -> Floats:
         """Probability of every cell of the columns' own grids, of the domain's shape."""
@@ -364,6 +454,18 @@ def _kept_by_sharing(fine: int, wide: int) -> Floats:
         between = coarse[lower] + share * (coarse[upper] - coarse[lower])
         factors[j] = 2 * float(exact @ between) / fine
     return factors
+
+
+def _bands(estimate: Floats, error: Floats, factor: float) -> dict[str, Floats]:
+    """The error with the pointwise interval and the simultaneous band; a density is not negative."""
+    width = NormalDist().inv_cdf((1 + LEVEL) / 2) * error
+    return {
+        "standard_error": error,
+        "lower_90": np.maximum(estimate - width, 0),
+        "upper_90": np.maximum(estimate + width, 0),
+        "lower_simultaneous_90": np.maximum(estimate - factor * error, 0),
+        "upper_simultaneous_90": np.maximum(estimate + factor * error, 0),
+    }
 
 
 def _as_probabilities(density: Floats) -> Floats:

@@ -12,6 +12,8 @@ Every record has its place, so a machine's sensitivity is the same with nulls as
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -45,6 +47,34 @@ def scaled_positions(axis: Axis) -> Floats:
     if not axis.nullable:
         return values
     return np.column_stack([np.r_[values, 0.5], np.arange(axis.size) == len(values)])
+
+
+def scaled_values(axis: Axis, values: NDArray[Any]) -> Floats:
+    """Where values (k,) lie, in their column's own units: (k,) or (k, coordinates), as above.
+
+    A null is masked, None or NaN.  Raises ``ValueError`` where a value is not one of the axis.
+    """
+    null = np.ma.getmaskarray(np.ma.asarray(values)) | np.array(
+        [value is None or value != value for value in np.ma.getdata(values).tolist()], dtype=bool
+    )
+    if null.any() and not axis.nullable:
+        raise ValueError(f"points: {axis.name} has no nulls")
+    given = np.ma.getdata(values)[~null]
+    if isinstance(axis, Categories):
+        codes = {category: code for code, category in enumerate(axis.categories)}
+        unknown = [value for value in given.tolist() if value not in codes]
+        if unknown:
+            raise ValueError(f"points: {axis.name} has no category {unknown[0]!r}")
+        places = np.full(len(null), axis.size - 1)
+        places[~null] = [codes[value] for value in given.tolist()]
+        return np.asarray(scaled_positions(axis)[places])
+    numbers = given.astype(np.float64)
+    if not np.all((numbers >= axis.lower) & (numbers <= axis.upper)):
+        raise ValueError(f"points: {axis.name} must lie in [{axis.lower}, {axis.upper}]")
+    lower, width = scaling(axis)
+    scaled = np.full(len(null), 0.5)
+    scaled[~null] = (numbers - lower) / width
+    return np.column_stack([scaled, null]) if axis.nullable else scaled
 
 
 def coordinate_names(axis: Axis) -> list[str]:

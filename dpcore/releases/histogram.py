@@ -19,22 +19,28 @@ from numpy.typing import NDArray
 
 from dpcore.domain import Domain, Tally
 from dpcore.mechanisms import DiscreteLaplace, StabilityLaplace, ThresholdedLaplace
+from dpcore.post.passing import passed_error, passed_interval
 from dpcore.post.simplex import project_to_simplex, round_to_total
+from dpcore.post.simulation import likely_counts, noise_like, pooled_means
 from dpcore.releases.base import (
+    LEVEL,
     ErrorStatement,
     Published,
     Release,
     Table,
+    Uncertainty,
     post_processing_generator,
 )
-from dpcore.releases.cells import describe_cells
+from dpcore.releases.cells import describe_cells, described_as
 from dpcore.statistic import Exact, Noisy
-
-LEVEL = 0.9
-"""Published intervals hold the exact count this often."""
 
 L1_SENSITIVITY = Fraction(2)
 LARGEST_DENSE = 2**24
+
+SIMULATED = 2**20
+"""Errors of counts are simulated for about this many cells, the table as often as that takes."""
+
+MOST_REPEATS = 400
 
 
 @dataclass(frozen=True)
@@ -70,40 +76,120 @@ class Histogram(Release):
     def publish(self, noisy: Noisy) -> Published:
         cells = np.arange(self.domain.size) if noisy.cells is None else noisy.cells
         columns, descriptions = describe_cells(self.domain, cells)
-        noise, width = self.mechanism.stddev, self.mechanism.half_width(LEVEL)
+        counts = self.counts(noisy)
+        lower, upper = self.interval(noisy)
         table = Table(
             "tables",
             self.name,
             columns
             | {
                 "noisy_count": noisy.values,
-                "standard_error": np.full(len(cells), noise),
-                "lower_90": noisy.values - width,
-                "upper_90": noisy.values + width,
-                "count": self.counts(noisy),
+                "standard_error": self._noise_errors(noisy),
+                "lower_90": lower,
+                "upper_90": upper,
+                "count": counts,
+                "count_standard_error": self._count_errors(noisy, counts),
             },
-            descriptions
-            | {
-                "noisy_count": "Count of records plus noise of mean zero; may be negative",
-                "standard_error": "Standard deviation of the noise in noisy_count",
-                "lower_90": "Lower end of a 90% interval for the exact count",
-                "upper_90": "Upper end of a 90% interval for the exact count",
-                "count": "noisy_count made a whole number that is not negative"
-                + ("" if self.thresholded else ", so that the table adds up to the rows"),
-            },
+            descriptions | self._descriptions(),
+            described_as(self.domain),
+            self._uncertainty(),
         )
         facts: dict[str, object] = {
             "cells": self.domain.size,
             "cells_published": len(cells),
-            "records_counted": int(self.counts(noisy).sum()),
+            "records_counted": int(counts.sum()),
         }
         if isinstance(self.mechanism, ThresholdedLaplace | StabilityLaplace):
             facts["threshold"] = self.mechanism.threshold
             facts["absent_cells"] = (
-                "A cell that is absent had a noisy count of at most the threshold. Intervals hold"
-                " before the threshold was applied; counts just above it are biased upwards."
+                "A cell that is absent had a noisy count of at most the threshold."
             )
         return Published((table,), facts)
+
+    def interval(self, noisy: Noisy) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Ends of 90% intervals for the exact counts of the published cells, exact."""
+        if isinstance(self.mechanism, ThresholdedLaplace):
+            lower, upper = passed_interval(
+                float(self.mechanism.scale), self.mechanism.threshold, noisy.values, LEVEL
+            )
+        else:
+            width = int(self.mechanism.half_width(LEVEL))
+            lower, upper = noisy.values - width, noisy.values + width
+        return np.clip(lower, 0, self.rows), np.clip(upper, 0, self.rows)
+
+    def _noise_errors(self, noisy: Noisy) -> NDArray[np.float64]:
+        if isinstance(self.mechanism, ThresholdedLaplace):
+            scale = float(self.mechanism.scale)
+            return passed_error(scale, self.mechanism.threshold, noisy.values)
+        return np.full(len(noisy.values), self.mechanism.stddev)
+
+    def _count_errors(self, noisy: Noisy, counts: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Root mean squared errors of ``count``, by repeating all that made it on itself."""
+        if self.thresholded:
+            return self._noise_errors(noisy)
+        generator = post_processing_generator(noisy)
+        likely = likely_counts(noisy.values, counts, self.mechanism.stddev)
+        repeats = int(np.clip(SIMULATED // counts.size, 1, MOST_REPEATS))
+        again = np.stack(
+            [
+                self.counts(
+                    Noisy(likely + noise_like(self.mechanism.event, counts.size, generator))
+                )
+                for _ in range(repeats)
+            ]
+        )
+        return np.sqrt(pooled_means((again - likely) ** 2, again, counts))
+
+    def _descriptions(self) -> dict[str, str]:
+        if self.thresholded:
+            noisy = "Count of records plus noise; only values above the threshold are published"
+            error = "Root mean squared error of noisy_count, given that it passed the threshold"
+            count, same = "noisy_count, which is whole and positive", "The same for count"
+        else:
+            noisy = "Count of records plus noise of mean zero; may be negative"
+            error = "Standard deviation of the noise in noisy_count"
+            count = (
+                "noisy_count made a whole number that is not negative, so that the table adds up to"
+                " the rows"
+            )
+            same = "Root mean squared error of count, simulated"
+        return {
+            "noisy_count": noisy,
+            "standard_error": error,
+            "lower_90": "Lower end of a 90% interval for the exact count",
+            "upper_90": "Upper end of a 90% interval for the exact count",
+            "count": count,
+            "count_standard_error": same,
+        }
+
+    def _uncertainty(self) -> tuple[Uncertainty, ...]:
+        ends = ("lower_90", "upper_90")
+        conservative = (
+            "At least 90% for each cell: counts are whole and the interval is cut at zero, so that"
+            " it holds more often for small scales of noise and for empty cells."
+        )
+        if self.thresholded:
+            statement = (
+                f"Given that the cell passed the threshold. {conservative} The standard error is an"
+                " average over the exact counts that may be behind the noisy one."
+            )
+            names = ("noisy_count", "count")
+            return tuple(
+                Uncertainty(name, error, ends, "exact", statement)
+                for name, error in zip(
+                    names, ("standard_error", "count_standard_error"), strict=True
+                )
+            )
+        simulated = (
+            "The standard error is that of noise, projection and rounding repeated on the published"
+            " counts, pooled over cells of about the same count. The interval is that of noisy_count,"
+            " which is all that is known of the cell; a table of many more cells than records pulls"
+            " count down, at times out of it."
+        )
+        return (
+            Uncertainty("noisy_count", "standard_error", ends, "exact", conservative),
+            Uncertainty("count", "count_standard_error", ends, "simulated", simulated),
+        )
 
     def expected_error(self) -> tuple[ErrorStatement, ...]:
         noise, width = self.mechanism.stddev, self.mechanism.half_width(LEVEL)

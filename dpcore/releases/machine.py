@@ -15,8 +15,10 @@ The function of x, columns as coordinates (``dpcore.releases.features``), is
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,8 +30,13 @@ from dpcore.machines.losses import Loss
 from dpcore.machines.newton import LEAST_REGULARISATION
 from dpcore.machines.svm import weight_sensitivity
 from dpcore.mechanisms import DiscreteGaussian
-from dpcore.releases.base import Published, Release, Table
-from dpcore.releases.features import coordinate_names, coordinates, scaled_positions
+from dpcore.releases.base import Published, Release, Table, Uncertainty, named_points
+from dpcore.releases.features import (
+    coordinate_names,
+    coordinates,
+    scaled_positions,
+    scaled_values,
+)
 from dpcore.statistic import Exact, Noisy
 
 Floats = NDArray[np.float64]
@@ -120,6 +127,16 @@ class KernelMachine(Release):
         """f at scaled points (k, coordinates)."""
         return np.asarray(self.features.transform(points) @ self.weights(noisy))
 
+    def at(self, noisy: Noisy, points: Mapping[str, NDArray[Any]]) -> Floats:
+        """f at points (k,) of the features in their own units; nulls are masked, None or NaN."""
+        given = named_points(points, tuple(axis.name for axis in self.feature_axes))
+        scaled = [scaled_values(axis, v) for axis, v in zip(self.feature_axes, given, strict=True)]
+        return self.decide(noisy, np.column_stack(scaled))
+
+    @abstractmethod
+    def evaluate(self, noisy: Noisy, points: Mapping[str, NDArray[Any]]) -> dict[str, Floats]:
+        """What is predicted at points, with its errors (``dpcore.releases.base.Evaluable``)."""
+
     def publish(self, noisy: Noisy) -> Published:
         weights = self.weights(noisy) / np.sqrt(self.frequencies)
         names = [name for axis in self.feature_axes for name in coordinate_names(axis)]
@@ -128,12 +145,23 @@ class KernelMachine(Release):
             self.folder,
             self.name,
             {f"w_{name}": matrix[:, i] for i, name in enumerate(names)}
-            | {"cos": weights[: self.frequencies], "sin": weights[self.frequencies :]},
+            | {
+                "cos": weights[: self.frequencies],
+                "sin": weights[self.frequencies :],
+                "standard_error": np.full(
+                    self.frequencies, self.decision_stddev / np.sqrt(self.frequencies)
+                ),
+            },
             {f"w_{name}": f"Frequency along the coordinate {name}" for name in names}
             | {
                 "cos": "Noisy coefficient of the cosine of <w, x>",
                 "sin": "Noisy coefficient of the sine of <w, x>",
+                "standard_error": "Standard deviation of the noise in each of cos and sin",
             },
+            uncertainty=tuple(
+                Uncertainty(name, "standard_error", None, "exact", "Independent, by a known law.")
+                for name in ("cos", "sin")
+            ),
         )
         facts = {
             "coordinates": {axis.name: coordinates(axis) for axis in self.feature_axes},

@@ -22,14 +22,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
 
-import numpy as np
-from numpy.typing import NDArray
-
-from dpcore.domain import Categories, Domain
+from dpcore.domain import Categories
 from dpcore.post.denoise import denoise
 from dpcore.post.margins import Margin
 from dpcore.post.weighted import Weighted, fit_weighted
-from dpcore.releases.base import Published, post_processing_generator
+from dpcore.releases.base import post_processing_generator
 from dpcore.releases.margins import Margins
 from dpcore.statistic import Noisy
 
@@ -80,42 +77,19 @@ class Microdata(Margins):
             linked=[axis.size - axis.nullable for axis in axes],
         )
 
-    def publish(self, noisy: Noisy) -> Published:
-        """As for ``Margins``; ``count`` is the margin of the synthetic records."""
-        records = _records(self, noisy.to_bytes(), self.rows)
-        tables = zip(
-            self.domains,
-            self.noisy_margins(noisy),
-            self.consistent_margins(noisy),
-            records.margins(self.domain.shape, self.sets),
-            strict=True,
+    def fit(self, noisy: Noisy, rows: int) -> Weighted:
+        """Records that follow the denoised margins."""
+        return fit_weighted(
+            self.domain.shape,
+            _denoised(self, noisy.to_bytes()),
+            rows,
+            post_processing_generator(noisy),
+            total=self.rows,
+            tolerance=TOLERANCE,
         )
-        return Published(
-            tuple(self._table(*parts) for parts in tables),
-            {"tables": len(self.sets), "cells": self.cells},
-        )
-
-    def sample(self, noisy: Noisy, rows: int) -> tuple[Domain, NDArray[np.int64]]:
-        """Synthetic records; with as many rows as the survey, those that ``count`` counts."""
-        records = _records(self, noisy.to_bytes(), rows).records()
-        return self.domain, post_processing_generator(noisy).permutation(records)
 
 
 @lru_cache(maxsize=2)
-def _records(release: Microdata, data: bytes, rows: int) -> Weighted:
-    """Records that follow the denoised margins; both readers want the same."""
-    noisy = Noisy.from_bytes(data)
-    return fit_weighted(
-        release.domain.shape,
-        _denoised(release, data),
-        rows,
-        post_processing_generator(noisy),
-        total=release.rows,
-        tolerance=TOLERANCE,
-    )
-
-
-@lru_cache(maxsize=1)
 def _denoised(release: Microdata, data: bytes) -> list[Margin]:
     """The model is fitted once, however many tables of records are drawn from it."""
     return release.denoised_margins(Noisy.from_bytes(data))

@@ -6,16 +6,18 @@ and no intercept is needed.  Both losses grow linearly at last, which bounds wha
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.machines.losses import EpsilonInsensitive, Huber, Loss
-from dpcore.releases.base import ErrorStatement
+from dpcore.releases.base import ErrorStatement, normal_interval
 from dpcore.releases.features import scaled_positions, scaling
 from dpcore.releases.machine import KernelMachine
+from dpcore.statistic import Noisy
 
 LossName = Literal["huber", "epsilon-insensitive"]
 
@@ -55,6 +57,15 @@ class Regression(KernelMachine):
     @property
     def _scaling(self) -> tuple[float, float]:
         return scaling(self.domain.axes[-1])
+
+    def evaluate(
+        self, noisy: Noisy, points: Mapping[str, NDArray[Any]]
+    ) -> dict[str, NDArray[np.float64]]:
+        """``prediction`` at points, in units of the target, with its interval."""
+        lower, width = self._scaling
+        prediction = lower + width * (self.at(noisy, points) + 0.5)
+        interval = normal_interval(prediction, self.decision_stddev * width)
+        return {"prediction": prediction, **interval}
 
     def facts(self) -> dict[str, object]:
         lower, width = self._scaling

@@ -95,6 +95,15 @@ class Waves:
             weights = _analysis(weights, axis)
         return np.asarray(weights[self.kept])
 
+    def functions(self, points: Floats) -> Floats:
+        """Basis functions kept, at points (m, dimensions) of the unit box: (m, coefficients)."""
+        result = np.ones((len(points), self.size))
+        for axis, numbers in enumerate(self.frequencies.T):
+            turns = 2 * np.pi * np.outer(points[:, axis], (numbers + 1) // 2)
+            waves = math.sqrt(2) * np.where(numbers % 2, np.cos(turns), np.sin(turns))
+            result *= np.where(numbers > 0, waves, 1.0)
+        return result
+
     def density(self, coefficients: Floats) -> Floats:
         """1 + sum of coefficient times basis function at the cell centres, of the grid's shape."""
         spectrum = np.zeros(self.damping.shape)

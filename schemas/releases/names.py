@@ -15,13 +15,29 @@ from dpcore.releases.margins import Margins, file_word
 from dpcore.releases.quantiles import Quantiles
 from dpcore.releases.sampled_histogram import SampledHistogram
 
-_OF_COUNTS = ("noisy_count", "standard_error", "lower_90", "upper_90", "count")
+_OF_COUNTS = (
+    "noisy_count",
+    "standard_error",
+    "lower_90",
+    "upper_90",
+    "count",
+    "count_standard_error",
+)
 STATISTICS: Mapping[type[Any], tuple[str, ...]] = {
     Histogram: _OF_COUNTS,
-    SampledHistogram: ("drawn", *_OF_COUNTS[:-1]),
-    Margins: (*_OF_COUNTS, "estimate"),
+    SampledHistogram: ("drawn", *_OF_COUNTS[:-2]),
+    Margins: (*_OF_COUNTS, "estimate", "noisy_standard_error"),
     Quantiles: ("level", "rank_error_90"),
-    Density: ("density", "estimate", "standard_error", "lower_90", "upper_90"),
+    Density: (
+        "density",
+        "density_standard_error",
+        "estimate",
+        "standard_error",
+        "lower_90",
+        "upper_90",
+        "lower_simultaneous_90",
+        "upper_simultaneous_90",
+    ),
     SmoothFunction: ("estimate", "standard_error", "lower_90", "upper_90", "coefficient"),
 }
 """What stands beside the survey's own columns in a published table, by kind."""

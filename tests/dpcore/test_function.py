@@ -69,7 +69,7 @@ def test_between_the_points_of_the_grid_a_smooth_function_is_known_too(sizes, ba
     release = function("gaussian", sizes, bandwidths, points)
     x = np.random.default_rng(2).random((40, len(sizes)))
     exact = kernel_density(release, x)
-    found = release.evaluate(noiseless(release), x)
+    found = release.interpolate(noiseless(release), x)
     np.testing.assert_allclose(found, exact, atol=5e-3 * exact.max())
 
 
@@ -141,7 +141,7 @@ def test_the_published_table_is_the_function_in_units_of_the_columns(kernel: Ker
         weights = np.exp(-np.abs(away[0]) - np.abs(away[1]))
     scaled = (at - [-3, 18]) / [8, 72]
     np.testing.assert_allclose(
-        weights @ columns["coefficient"], release.evaluate(noisy, scaled) * unit, rtol=1e-6
+        weights @ columns["coefficient"], release.interpolate(noisy, scaled) * unit, rtol=1e-6
     )
 
 
@@ -151,11 +151,11 @@ def test_later_questions_have_the_same_answer_and_cost_nothing():
     noisy = perturb(release.statistic(tally), release.mechanism, SHARE, SeededSource(5))
     stored = Noisy.from_bytes(noisy.to_bytes())
     x = np.random.default_rng(6).random((9, 1))
-    first = release.evaluate(noisy, x)
-    np.testing.assert_array_equal(first, release.evaluate(stored, x))
-    np.testing.assert_allclose(release.evaluate(stored, x[::-1])[::-1], first, rtol=1e-9)
+    first = release.interpolate(noisy, x)
+    np.testing.assert_array_equal(first, release.interpolate(stored, x))
+    np.testing.assert_allclose(release.interpolate(stored, x[::-1])[::-1], first, rtol=1e-9)
     np.testing.assert_allclose(
-        release.evaluate(noisy, grid_points(release)),
+        release.interpolate(noisy, grid_points(release)),
         release.on_grid(noisy).ravel(),
         atol=1e-3 * release.stddev,
     )

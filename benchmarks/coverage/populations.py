@@ -1,0 +1,95 @@
+"""Made-up populations of three columns, and a release of every kind over them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpcore.budget import Budget
+from dpcore.domain import Categories, Domain, Grid, Tally
+from dpcore.releases.base import Release
+from dpcore.releases.classifier import Classifier
+from dpcore.releases.density import BinnedDensity, SpectralDensity
+from dpcore.releases.histogram import Histogram
+from dpcore.releases.margins import Margins
+from dpcore.releases.microdata import Microdata
+
+PLACE = Categories("place", tuple(range(40)))
+TRADE = Categories("trade", tuple(range(12)))
+INCOME = Grid("income", 0.0, 1.0, 256)
+RICH = Categories("rich", (False, True))
+PURE, APPROXIMATE = Budget.of("0.5"), Budget.of("1", "1e-6")
+
+
+@dataclass(frozen=True)
+class Population:
+    """``skew``: 0 for places and trades of one size, 1 for Zipf's law; larger is steeper."""
+
+    name: str
+    rows: int
+    skew: float
+
+
+POPULATIONS = (
+    Population("even", 20_000, 0.0),
+    Population("skewed", 5_000, 1.2),
+    Population("small", 600, 0.6),
+)
+
+
+def counts(release: type[Release], share: Budget, **rest: object) -> Callable[[int], Release]:
+    return lambda rows: release("r", Domain((PLACE, TRADE)), rows, share, **rest)  # type: ignore[arg-type]
+
+
+RELEASES: dict[str, Callable[[int], Release]] = {
+    "histogram": counts(Histogram, PURE),
+    "thresholded histogram": counts(Histogram, PURE, thresholded=True),
+    "margins": lambda rows: Margins(
+        "r", Domain((PLACE, TRADE, RICH)), rows, PURE, ((0, 1), (0, 2), (1, 2))
+    ),
+    "gaussian margins": lambda rows: Margins(
+        "r",
+        Domain((PLACE, TRADE, RICH)),
+        rows,
+        APPROXIMATE,
+        ((0, 1), (0, 2), (1, 2)),
+        "discrete-gaussian",
+    ),
+    "microdata": lambda rows: Microdata(
+        "r", Domain((PLACE, TRADE, RICH)), rows, APPROXIMATE, noise="discrete-gaussian"
+    ),
+    "binned density": lambda rows: BinnedDensity("r", Domain((INCOME,)), rows, PURE, (0.05,)),
+    "spectral density": lambda rows: SpectralDensity(
+        "r", Domain((INCOME,)), rows, APPROXIMATE, (0.05,)
+    ),
+    "classifier": lambda rows: Classifier(
+        "r", Domain((INCOME, RICH)), rows, APPROXIMATE, (-1, 1), (0.3,), 0.1, 32
+    ),
+}
+
+
+def tally(population: Population, domain: Domain, seed: int = 1) -> Tally:
+    """The tally of one table of records drawn from the population, over the domain's columns."""
+    generator = np.random.default_rng(seed)
+    place = generator.choice(PLACE.size, population.rows, p=_sizes(PLACE.size, population.skew))
+    trade = generator.choice(TRADE.size, population.rows, p=_sizes(TRADE.size, population.skew))
+    trade = np.where(generator.random(population.rows) < 0.5, place % TRADE.size, trade)
+    income = generator.beta(2 + trade % 3, 6, population.rows)
+    rich = (income + generator.normal(0, 0.1, population.rows) > 0.4).astype(np.int64)
+    codes = {
+        "place": place,
+        "trade": trade,
+        "income": np.minimum((income * INCOME.size).astype(np.int64), INCOME.size - 1),
+        "rich": rich,
+    }
+    packed = domain.pack(np.stack([codes[name] for name in domain.names], axis=1))
+    cells, number = np.unique(packed, return_counts=True)
+    return Tally(domain, cells, number)
+
+
+def _sizes(number: int, skew: float) -> NDArray[np.float64]:
+    weights = np.arange(1, number + 1) ** -skew
+    return np.asarray(weights / weights.sum())

@@ -1,0 +1,51 @@
+"""Errors of post-processed counts by simulation: the noise's law, and what is pooled."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dpcore.events import GaussianEvent, LaplaceEvent
+from dpcore.post.simulation import likely_counts, noise_like, pooled_means
+from tests.dpcore.audit import goodness_of_fit
+
+EVENTS = [
+    LaplaceEvent(Fraction(2), Fraction(4)),
+    LaplaceEvent(Fraction(2), Fraction(1, 3)),
+    GaussianEvent(Fraction(2), Fraction(50)),
+]
+
+
+@pytest.mark.parametrize("event", EVENTS)
+def test_simulated_noise_has_the_law_of_the_event(event):
+    drawn = noise_like(event, 20_000, np.random.default_rng(3))
+    assert goodness_of_fit(drawn, event) > 1e-4
+    assert goodness_of_fit(drawn + 1, event) < 1e-9
+
+
+def test_likely_counts_lose_the_spread_that_noise_gave():
+    generator = np.random.default_rng(1)
+    exact = generator.integers(100, 300, 4000)
+    noisy = exact + generator.normal(0, 60, 4000).round().astype(np.int64)
+    likely = likely_counts(noisy, noisy, 60.0)
+    assert likely.sum() == noisy.sum()
+    assert likely.std() == pytest.approx(exact.std(), rel=0.05)
+    assert noisy.std() > 1.3 * exact.std()
+
+
+def test_likely_counts_of_noise_alone_are_equal():
+    noisy = np.array([3, -2, 1, 2, -4, 6])
+    assert likely_counts(noisy, np.array([3, 0, 1, 2, 0, 6]), 50.0).tolist() == [2] * 6
+    assert likely_counts(np.array([7]), np.array([7]), 5.0).tolist() == [7]
+
+
+def test_means_are_pooled_among_neighbours_and_zero_stands_apart():
+    levels = np.repeat(np.arange(0, 50), 400)
+    values = np.where(levels == 0, 100.0, levels.astype(float))
+    means = pooled_means(values, levels, np.array([0, 10, 40, 1000]))
+    assert means[0] == 100
+    assert means[1:3] == pytest.approx([10, 40], abs=1.5)
+    assert means[3] == pytest.approx(48, abs=1.5)
+    assert pooled_means(np.zeros(5), np.zeros(5), np.array([3.0])).tolist() == [0.0]
+    assert math.isclose(pooled_means(np.ones(3), np.arange(1, 4), np.array([2]))[0], 1.0)
