@@ -6,7 +6,10 @@
   densities/*.parquet  grids and coefficients
   classifiers/*.parquet
   microdata/*.parquet  synthetic records
+  microdata/*.support.parquet  which margins of the records a release supports, and how well
+  draws/*.parquet      the noisy statistics, of which everything else is made
   report.html          all this for people
+  datapackage.json, registry.yaml, dcat.json, codebook.csv   (schemas.standards)
   SHA256SUMS           digests of all of them
   SHA256SUMS.sig       a signature of SHA256SUMS, where the agency signs
 """
@@ -59,13 +62,29 @@ def _meaning_of_gamma(gamma: Fraction, rows: int) -> str:
     )
 
 
+class UncertaintyRecord(Section):
+    """How wrong the numbers of one column may be, as ``dpcore.releases.base.Uncertainty`` says."""
+
+    column: str
+    standard_error: str | None
+    interval: tuple[str, str] | None
+    method: Literal["exact", "normal", "simulated"]
+    statement: str
+
+
 class TableFile(Section):
     """One Parquet file: where it is and what its columns mean."""
 
     path: str
     rows: int
+    bytes: int
+    sha256: str
     columns: dict[str, str] = Field(description="Arrow type of each column, in order.")
     descriptions: dict[str, str]
+    about: dict[str, str] = Field(
+        description="Columns that tell of a column of the survey, and of which."
+    )
+    uncertainty: list[UncertaintyRecord]
 
 
 class ReleaseRecord(Section):
@@ -83,6 +102,7 @@ class ReleaseRecord(Section):
     errors: dict[str, float] = Field(description="Expected errors, known before the draw.")
     facts: dict[str, Any]
     files: list[TableFile]
+    draw: TableFile = Field(description="The noisy statistic that the files were made of.")
 
 
 class SynthesisRecord(Section):
@@ -94,6 +114,9 @@ class SynthesisRecord(Section):
         description="Columns whose values come from a density release, and which."
     )
     file: TableFile
+    support: TableFile = Field(
+        description="Which margins of the records a release supports, and how well."
+    )
 
 
 class Approval(Section):
@@ -124,3 +147,9 @@ class Manifest(Section):
         default=None, description="Set where the plan asks for approval."
     )
     versions: dict[str, str]
+
+    @property
+    def tables(self) -> list[TableFile]:
+        """Every table of the bundle, in order."""
+        files = [file for record in self.releases for file in (*record.files, record.draw)]
+        return files + [file for record in self.synthesis for file in (record.file, record.support)]

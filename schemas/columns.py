@@ -5,6 +5,8 @@ these alone come the checks on the survey table, the cells of every release and 
 synthetic table: nothing is ever learnt from the values themselves.
 """
 
+import json
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import (
@@ -92,6 +94,7 @@ class IntegerColumn(Section):
         "the nearest bound.",
     )
     nullable: bool = Field(default=False, description=NULLABLE)
+    unit: str = Field(default="", description="What the numbers count, such as years or EUR.")
     description: str = Field(default="", description=DESCRIPTION)
 
     @model_validator(mode="after")
@@ -133,6 +136,7 @@ class ContinuousColumn(Section):
         "the nearest bound.",
     )
     nullable: bool = Field(default=False, description=NULLABLE)
+    unit: str = Field(default="", description="What the numbers count, such as years or EUR.")
     description: str = Field(default="", description=DESCRIPTION)
 
     @model_validator(mode="after")
@@ -153,6 +157,26 @@ class ContinuousColumn(Section):
 Column = Annotated[
     CategoricalColumn | IntegerColumn | ContinuousColumn, Field(discriminator="type")
 ]
+
+
+def column_description(text: str, column: Column | None) -> str:
+    """What a published column means, with what the plan says of the survey's column behind it."""
+    if column is None or not column.description:
+        return text
+    return f"{text}: {column.description}" if text else column.description
+
+
+def column_metadata(name: str | None, columns: Mapping[str, Column]) -> dict[str, str]:
+    """What a file says of a column that tells of the survey's column ``name``."""
+    if name is None:
+        return {}
+    facts, column = {"column": name}, columns[name]
+    if isinstance(column, CategoricalColumn):
+        if column.labels:
+            facts["labels"] = json.dumps(column.labels, ensure_ascii=False)
+    elif column.unit:
+        facts["unit"] = column.unit
+    return facts
 
 
 def _check_bounds(lower: float, upper: float) -> None:

@@ -104,6 +104,11 @@ class Publication(Section):
         default=False,
         description="Whether a disclosure officer must approve before anything is published.",
     )
+    curator_type: Literal["Government", "Industry", "Nonprofit"] | None = Field(
+        default=None, description="What the publisher is, for the registry of deployments."
+    )
+    region: str = Field(default="", description="What region the data describe.")
+    intended_use: str = Field(default="", description="What the release is for.")
 
     @field_validator("title")
     @classmethod
@@ -264,6 +269,11 @@ def load_plan(path: Path | str, overrides: Mapping[str, Any] | None = None) -> P
     if "source" in (overrides or {}):
         return plan
     return plan.model_copy(update={"source": _beside(path, plan.source)})
+
+
+def published_plan(public: Mapping[str, Any]) -> Plan:
+    """The plan that a manifest holds: all of it but the place of the private table."""
+    return Plan.model_validate({**public, "source": "withheld"})
 
 
 def digest_of(public: Mapping[str, Any]) -> str:

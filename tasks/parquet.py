@@ -1,6 +1,8 @@
 """Tables to Parquet files, with the column descriptions and the release they belong to."""
 
+import hashlib
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -9,35 +11,48 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from schemas.bundle import TableFile
+from dpcore.releases.base import Table
+from schemas.bundle import TableFile, UncertaintyRecord
+from schemas.columns import Column, column_description, column_metadata
 
 
 def write_table(
-    root: Path,
-    path: str,
-    columns: Mapping[str, NDArray[Any]],
-    descriptions: Mapping[str, str],
-    about: Mapping[str, str],
+    root: Path, table: Table, survey: Mapping[str, Column], about: Mapping[str, str]
 ) -> TableFile:
     """Write one table under ``root`` and say what was written.
 
-    ``about`` goes into the file's own metadata, so that a file that has lost its bundle still says
-    what it is.
+    ``survey``: what the plan says of the survey's columns.  ``about`` goes into the file's own
+    metadata, so that a file that has lost its bundle still says what it is.
     """
-    arrays = [_arrow(values) for values in columns.values()]
+    path = f"{table.folder}/{table.name}.parquet"
+    descriptions = {
+        name: column_description(text, survey.get(table.about.get(name, "")))
+        for name, text in table.descriptions.items()
+    }
+    arrays = [_arrow(values) for values in table.columns.values()]
     fields = [
-        pa.field(name, array.type, metadata={"description": descriptions[name]})
-        for name, array in zip(columns, arrays, strict=True)
+        pa.field(
+            name,
+            array.type,
+            metadata={"description": descriptions[name]}
+            | column_metadata(table.about.get(name), survey),
+        )
+        for name, array in zip(table.columns, arrays, strict=True)
     ]
-    table = pa.table(arrays, schema=pa.schema(fields))
-    table = table.replace_schema_metadata(dict(about) | {"pandas": _for_pandas(table)})
+    written = pa.table(arrays, schema=pa.schema(fields))
+    written = written.replace_schema_metadata(dict(about) | {"pandas": _for_pandas(written)})
     (root / path).parent.mkdir(parents=True, exist_ok=True)
-    pq.write_table(table, root / path, compression="zstd")
+    pq.write_table(written, root / path, compression="zstd")
+    content = (root / path).read_bytes()
     return TableFile(
         path=path,
-        rows=table.num_rows,
-        columns=arrow_types(table.schema),
-        descriptions=dict(descriptions),
+        rows=written.num_rows,
+        bytes=len(content),
+        sha256=hashlib.sha256(content).hexdigest(),
+        columns=arrow_types(written.schema),
+        descriptions=descriptions,
+        about=dict(table.about),
+        uncertainty=[UncertaintyRecord(**asdict(u)) for u in table.uncertainty],
     )
 
 

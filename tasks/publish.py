@@ -12,6 +12,7 @@ import platform
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -19,10 +20,8 @@ from typing import Any
 from dpcore.audit import AuditResult
 from dpcore.budget import total
 from dpcore.errors import ApprovalError, BundleError, LedgerError
-from dpcore.releases.base import Published, post_processing_generator
-from dpcore.releases.density import Density
+from dpcore.releases.base import Published
 from dpcore.statistic import Noisy
-from dpcore.synthesis import ColumnDensity, decode_records
 from schemas.bundle import (
     DIGESTS,
     MANIFEST,
@@ -33,11 +32,13 @@ from schemas.bundle import (
     SynthesisRecord,
     privacy_statement,
 )
+from schemas.draws import draw_table
 from schemas.plan import Plan
-from schemas.synthesis import Synthesis
+from schemas.standards import documents
 from tasks.home import home, ledger_url, locked, private_folder
 from tasks.ledger import ChargeRecord, Decision, Ledger, State
 from tasks.parquet import write_table
+from tasks.records import synthetic_records
 from tasks.report import write_report
 from tasks.sign import sign, signing_key
 from tasks.step import step
@@ -66,10 +67,8 @@ def write_release(plan: Plan, release_id: str, name: str, staging: Path) -> Rele
         draw_sha256=noisy.digest(),
         errors={error.quantity: error.value for error in release.expected_error()},
         facts=dict(published.facts),
-        files=[
-            write_table(staging, f"{t.folder}/{t.name}.parquet", t.columns, t.descriptions, about)
-            for t in published.tables
-        ],
+        files=[write_table(staging, table, plan.columns, about) for table in published.tables],
+        draw=write_table(staging, draw_table(name, noisy), plan.columns, about),
     )
 
 
@@ -78,30 +77,16 @@ def write_microdata(plan: Plan, release_id: str, name: str, staging: Path) -> Sy
     """Draw one synthetic table from committed draws alone."""
     synthesis = next(table for table in plan.synthesis if table.name == name)
     _, noisy = _committed(plan, release_id, synthesis.from_)
-    domain, codes = synthesis.sampler(plan.built[synthesis.from_]).sample(noisy, synthesis.rows)
-    refining = _densities(plan, release_id, synthesis)
-    columns = decode_records(
-        domain,
-        codes,
-        {column: density for column, (_, density) in refining.items()},
-        post_processing_generator(noisy),
-    )
-    in_order = {column: columns[column] for column in plan.columns if column in columns}
-    file = write_table(
-        staging,
-        f"microdata/{name}.parquet",
-        in_order,
-        {
-            column: plan.columns[column].description or f"Synthetic values of {column}"
-            for column in in_order
-        },
-        _about(plan, release_id),
-    )
+    records = synthetic_records(plan, synthesis, partial(_draw, plan, release_id))
+    about = _about(plan, release_id)
+    file = write_table(staging, records.table(name, plan.columns), plan.columns, about)
+    support = write_table(staging, records.support(name, noisy), plan.columns, about)
     return SynthesisRecord(
         name=name,
         source=synthesis.from_,
-        refined_by={column: release for column, (release, _) in refining.items()},
+        refined_by=records.refined_by,
         file=file,
+        support=support,
     )
 
 
@@ -137,7 +122,9 @@ def publish(
     )
     text = json.dumps(manifest.model_dump(mode="json"), indent=2, ensure_ascii=False)
     (staging / MANIFEST).write_text(text + "\n", encoding="utf-8")
-    write_report(plan, manifest, staging, Ledger(ledger_url()).history(plan.dataset))
+    for path, document in documents(manifest).items():
+        (staging / path).write_text(document, encoding="utf-8")
+    write_report(plan, manifest, staging, ledger.history(plan.dataset))
     files = sorted(path for path in staging.rglob("*") if path.is_file())
     lines = [f"{_sha256(path)}  {path.relative_to(staging).as_posix()}\n" for path in files]
     (staging / DIGESTS).write_text("".join(lines), encoding="utf-8")
@@ -237,23 +224,8 @@ def _committed(plan: Plan, release_id: str, name: str) -> tuple[ChargeRecord, No
     return charge, noisy
 
 
-def _densities(
-    plan: Plan, release_id: str, synthesis: Synthesis
-) -> dict[str, tuple[str, ColumnDensity]]:
-    """For each column of a synthetic table, the density release that its values come from.
-
-    A density of that column alone goes before a joint one.
-    """
-    drawn_from = plan.built[synthesis.from_]
-    if isinstance(drawn_from, Density):
-        return {}
-    found: dict[str, tuple[str, ColumnDensity]] = {}
-    densities = [release for release in plan.built.values() if isinstance(release, Density)]
-    for release in sorted(densities, key=lambda release: len(release.domain.axes)):
-        for column in set(release.domain.names) & set(drawn_from.domain.names) - set(found):
-            _, noisy = _committed(plan, release_id, release.name)
-            found[column] = (release.name, ColumnDensity.of(release, noisy, column))
-    return {column: found[column] for column in plan.columns if column in found}
+def _draw(plan: Plan, release_id: str, name: str) -> Noisy:
+    return _committed(plan, release_id, name)[1]
 
 
 def _guarantee(plan: Plan) -> Guarantee:

@@ -1,8 +1,11 @@
 """Is a bundle whole, unchanged and paid for?"""
 
+from __future__ import annotations
+
 import hashlib
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -19,8 +22,11 @@ from schemas.bundle import (
     privacy_statement,
 )
 from schemas.plan import digest_of
-from tasks.ledger import Ledger, State
+from schemas.standards import documents
 from tasks.parquet import arrow_types
+
+if TYPE_CHECKING:  # who reads a bundle needs no database
+    from tasks.ledger import Ledger
 
 
 def read_manifest(bundle: Path) -> Manifest:
@@ -57,12 +63,14 @@ def verify_files(bundle: Path, manifest: Manifest) -> int:
     stated = Budget(guarantee.alpha, guarantee.beta, guarantee.gamma)
     if guarantee.statement != privacy_statement(stated, manifest.plan["rows"]):
         raise BundleError(f"{bundle}: the privacy statement is not that of the stated budget")
-    tables = [file for record in manifest.releases for file in record.files]
-    tables += [record.file for record in manifest.synthesis]
+    for path, document in documents(manifest).items():
+        if path not in digests or (bundle / path).read_text(encoding="utf-8") != document:
+            raise BundleError(f"{bundle}: {path} does not say what the manifest says")
+    tables = manifest.tables
     if {table.path for table in tables} != {path for path in digests if path.endswith(".parquet")}:
         raise BundleError(f"{bundle}: the manifest does not list exactly the tables of the bundle")
     for table in tables:
-        if not _has_form(bundle / table.path, table):
+        if table.sha256 != digests[table.path] or not _has_form(bundle / table.path, table):
             raise BundleError(f"{bundle}: {table.path} does not have the columns of the manifest")
     return len(digests)
 
@@ -91,7 +99,7 @@ def verify_budget(manifest: Manifest, ledger: Ledger) -> Budget:
         raise BundleError("the ledger charged another plan than the manifest holds")
     for record in manifest.releases:
         charge = charges[record.name]
-        if charge.state is not State.COMMITTED or charge.digest != record.draw_sha256:
+        if charge.state != "COMMITTED" or charge.digest != record.draw_sha256:
             raise BundleError(f"{record.name}: the ledger holds another draw, or none")
         if charge.budget != Budget(record.alpha, record.beta, record.gamma):
             raise BundleError(f"{record.name}: the manifest and the ledger differ in its price")

@@ -89,13 +89,15 @@ def _compared(release: Release, noisy: Noisy, quiet: Noisy) -> Iterator[tuple[Un
 def _seen(u: Uncertainty, columns: object, exact: Floats) -> _Seen:
     assert isinstance(columns, dict)
     ends = None if u.interval is None else (columns[u.interval[0]], columns[u.interval[1]])
-    return _Seen(columns[u.column], exact, columns[u.standard_error], ends)
+    number = columns[u.column]
+    stated = np.full(len(number), np.nan) if u.standard_error is None else columns[u.standard_error]
+    return _Seen(number, exact, stated, ends)
 
 
 def _coverage(u: Uncertainty, seen: list[_Seen]) -> Coverage:
     errors = np.concatenate([s.number - s.exact for s in seen])
     stated = np.concatenate([s.error for s in seen])
-    rms = float(np.sqrt(np.mean(stated**2) / np.mean(errors**2))) if len(errors) else np.nan
+    rms = float(np.sqrt(np.mean(stated**2) / np.mean(errors**2))) if errors.any() else np.nan
     held, away = [], []
     for s in seen:
         if s.ends is not None:

@@ -12,6 +12,7 @@ from dpcore.budget import Budget
 from dpcore.domain import Categories, Domain, Grid, Tally
 from dpcore.releases.base import Release
 from dpcore.releases.classifier import Classifier
+from dpcore.releases.count import Count
 from dpcore.releases.density import BinnedDensity, SpectralDensity
 from dpcore.releases.histogram import Histogram
 from dpcore.releases.margins import Margins
@@ -61,6 +62,7 @@ RELEASES: dict[str, Callable[[int], Release]] = {
     "microdata": lambda rows: Microdata(
         "r", Domain((PLACE, TRADE, RICH)), rows, APPROXIMATE, noise="discrete-gaussian"
     ),
+    "count": lambda rows: Count("r", Domain((RICH,)), rows, PURE, counted=(1,)),
     "binned density": lambda rows: BinnedDensity("r", Domain((INCOME,)), rows, PURE, (0.05,)),
     "spectral density": lambda rows: SpectralDensity(
         "r", Domain((INCOME,)), rows, APPROXIMATE, (0.05,)

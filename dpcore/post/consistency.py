@@ -35,7 +35,7 @@ residual queries of ResidualPlanner, Xiao et al. 2023.)
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, combinations
 
 import numpy as np
@@ -109,6 +109,32 @@ def consistent_variance(
         if set(attributes) <= set(margin.attributes):
             return _variance(sizes, noisy, _shared_subsets(sizes, noisy), margin, attributes)
     raise ValueError(f"no margin covers the attributes {attributes}")
+
+
+def combination_variance(
+    sizes: Sequence[int], margins: Iterable[MarginLike], weights: Mapping[int, Floats]
+) -> float:
+    """The exact variance of a weighted sum of cells of consistent tables, covariances and all.
+
+    ``weights``: for the tables of some margins, by position, a weight for each cell.  The sum is a
+    linear function of the noisy tables, whose cells are independent; its weights on them are found
+    by running the adjustment backwards.  Needs no data, like ``consistent_variance``.
+    """
+    sizes = checked_sizes(sizes)
+    noisy = checked_margins(sizes, margins)
+    on_noisy = {i: np.array(weight, dtype=np.float64) for i, weight in weights.items()}
+    for subset, members in _shared_subsets(sizes, noisy).items():
+        precisions = {i: 1.0 / _component_variance(noisy[i], subset, sizes) for i in members}
+        for i in set(weights) & set(members):
+            rest = cells(set(noisy[i].attributes) - set(subset), sizes)
+            asked = noisy[i]._replace(table=np.asarray(weights[i], dtype=np.float64))
+            component = _component(asked, subset) / rest
+            on_noisy[i] = on_noisy[i] - _spread(component, subset, noisy[i].attributes)
+            for j in members if subset else ():  # the total is public and has no noise
+                part = precisions[j] / sum(precisions.values())
+                spread = part * _spread(component, subset, noisy[j].attributes)
+                on_noisy[j] = on_noisy.get(j, np.zeros(noisy[j].table.shape)) + spread
+    return float(sum(noisy[i].variance * np.sum(w * w) for i, w in on_noisy.items()))
 
 
 def _shared_subsets(sizes: Sequence[int], margins: Sequence[Margin]) -> dict[Attributes, list[int]]:

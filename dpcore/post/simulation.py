@@ -15,7 +15,7 @@ import math
 
 import numpy as np
 
-from dpcore.events import Event, LaplaceEvent
+from dpcore.events import GaussianEvent, LaplaceEvent
 from dpcore.post.margins import Floats, Integers
 from dpcore.post.simplex import round_to_total
 
@@ -26,7 +26,9 @@ POOLS = 24
 """The most pools."""
 
 
-def noise_like(event: Event, size: int, generator: np.random.Generator) -> Integers:
+def noise_like(
+    event: LaplaceEvent | GaussianEvent, size: int, generator: np.random.Generator
+) -> Integers:
     """(size,) whole numbers of the law that an event records, for simulation alone."""
     if isinstance(event, LaplaceEvent):
         passing = -math.expm1(-1 / float(event.scale))

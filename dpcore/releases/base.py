@@ -49,7 +49,7 @@ class Uncertainty:
     """
 
     column: str
-    standard_error: str
+    standard_error: str | None
     interval: tuple[str, str] | None
     method: Literal["exact", "normal", "simulated"]
     statement: str
@@ -74,7 +74,8 @@ class Table:
         if set(self.columns) != set(self.descriptions):
             raise ValueError(f"table {self.name}: columns and descriptions differ")
         named = set(self.about).union(
-            *({u.column, u.standard_error, *(u.interval or ())} for u in self.uncertainty)
+            *({u.column, *(u.interval or ())} for u in self.uncertainty),
+            {u.standard_error for u in self.uncertainty if u.standard_error},
         )
         if not named <= set(self.columns):
             raise ValueError(
@@ -119,6 +120,24 @@ class Release(ABC):
     @abstractmethod
     def publish(self, noisy: Noisy) -> Published:
         """Tables for the bundle, from the noisy statistic alone."""
+
+    def sum_variance(self, weights: Mapping[str, NDArray[np.float64]]) -> float:
+        """Exact variance of the noise in a weighted sum of unbiased counts, from public values.
+
+        ``weights``: by the name of a table, one weight for each of its rows.  Raises ``ValueError``
+        where the release's numbers cannot be added up.
+        """
+        raise ValueError(f"{self.name}: its numbers cannot be added up")
+
+    def supported_margin(
+        self, noisy: Noisy, names: tuple[str, ...]
+    ) -> tuple[NDArray[np.float64], float] | None:
+        """Noisy counts over some of the columns, which synthetic records follow, and their error.
+
+        Counts (cells,) row-major, and the standard error of each (NaN where it differs from cell to
+        cell or is not known); None where the release says nothing of these columns together.
+        """
+        return None
 
     @abstractmethod
     def expected_error(self) -> tuple[ErrorStatement, ...]:

@@ -22,11 +22,11 @@ from dpcore.counting.remap import best_answer
 from dpcore.counting.table import TOTAL, minimax_table, worst_risk
 from dpcore.domain import Tally
 from dpcore.mechanisms import DiscreteLaplace, TabulatedMechanism
-from dpcore.releases.base import ErrorStatement, Published, Release, Table
+from dpcore.releases.base import LEVEL, ErrorStatement, Published, Release, Table, Uncertainty
 from dpcore.statistic import Exact, Noisy
 
-LEVEL = 0.9
-"""Published intervals hold the exact count this often."""
+ENDS = ("lower_90", "upper_90")
+AT_LEAST = "Holds the exact count with probability 90% at least, whatever it is."
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,11 @@ class Count(CountRelease):
             "upper_90": "Upper end of a 90% interval for the exact count",
             "count": f"The answer of least expected {self.loss} loss under the stated prior",
         }
-        return _published(self, columns, descriptions)
+        uncertainty = (
+            Uncertainty("noisy_count", "standard_error", ENDS, "exact", AT_LEAST),
+            Uncertainty("count", None, ENDS, "exact", f"{AT_LEAST} It is that of noisy_count."),
+        )
+        return _published(self, columns, descriptions, uncertainty)
 
     def expected_error(self) -> tuple[ErrorStatement, ...]:
         rate = 1 / float(self.mechanism.scale)
@@ -129,7 +133,8 @@ class MinimaxCount(CountRelease):
             "lower_90": "Lower end of a 90% interval for the exact count",
             "upper_90": "Upper end of a 90% interval for the exact count",
         }
-        return _published(self, columns, descriptions)
+        uncertainty = (Uncertainty("count", None, ENDS, "exact", AT_LEAST),)
+        return _published(self, columns, descriptions, uncertainty)
 
     def expected_error(self) -> tuple[ErrorStatement, ...]:
         risk = worst_risk(np.array(self.mechanism.table), self.loss)
@@ -137,8 +142,12 @@ class MinimaxCount(CountRelease):
 
 
 def _published(
-    release: CountRelease, columns: Mapping[str, float], descriptions: Mapping[str, str]
+    release: CountRelease,
+    columns: Mapping[str, float],
+    descriptions: Mapping[str, str],
+    uncertainty: tuple[Uncertainty, ...],
 ) -> Published:
     """A table of one row."""
     arrays = {name: np.array([value]) for name, value in columns.items()}
-    return Published((Table("tables", release.name, arrays, descriptions),), {"rows": release.rows})
+    table = Table("tables", release.name, arrays, descriptions, uncertainty=uncertainty)
+    return Published((table,), {"rows": release.rows})

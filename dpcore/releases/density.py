@@ -117,6 +117,11 @@ class Density(Release):
 
     @property
     @abstractmethod
+    def mechanism(self) -> DiscreteGaussian | DiscreteKNorm | DiscreteLaplace:
+        """The noise that the share buys."""
+
+    @property
+    @abstractmethod
     def basis(self) -> Basis:
         """The frequencies, on the grid on which the statistic is computed."""
 
@@ -262,6 +267,10 @@ class Density(Release):
     def probabilities(self, noisy: Noisy) -> Floats:
         """Probability of every cell of the columns' own grids, of the domain's shape."""
         return _as_probabilities(self.fine.density(self.coefficients(noisy)))
+
+    def supported_margin(self, noisy: Noisy, names: tuple[str, ...]) -> tuple[Floats, float] | None:
+        gone = tuple(i for i, name in enumerate(self.domain.names) if name not in names)
+        return self.rows * self.probabilities(noisy).sum(axis=gone).ravel(), math.nan
 
     def expected_error(self) -> tuple[ErrorStatement, ...]:
         ise = float(self.coefficient_variances.sum())

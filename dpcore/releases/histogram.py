@@ -10,6 +10,7 @@ occupied cells alone, and its threshold does not grow with the number of cells e
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -229,6 +230,28 @@ class Histogram(Release):
                 f"noisy_count; {expected / self.rows:.1%} of rows",
             ),
         )
+
+    def sum_variance(self, weights: Mapping[str, NDArray[np.float64]]) -> float:
+        if self.thresholded:
+            raise ValueError(
+                f"{self.name}: counts that passed a threshold are too large on average, and the"
+                " others are missing; their sum says nothing of the exact one"
+            )
+        return self.mechanism.stddev**2 * float(np.sum(weights[self.name] ** 2))
+
+    def supported_margin(
+        self, noisy: Noisy, names: tuple[str, ...]
+    ) -> tuple[NDArray[np.float64], float] | None:
+        margin = self.domain.select(names)
+        if margin.size > LARGEST_DENSE:
+            return None
+        cells = np.arange(self.domain.size) if noisy.cells is None else noisy.cells
+        positions = [self.domain.names.index(name) for name in names]
+        packed = margin.pack(self.domain.unpack(cells)[:, positions])
+        counts = np.bincount(packed, noisy.values, minlength=margin.size).astype(np.float64)
+        if self.thresholded:  # what did not pass is missing
+            return counts, math.nan
+        return counts, self.mechanism.stddev * math.sqrt(self.domain.size / margin.size)
 
     def sample(self, noisy: Noisy, rows: int) -> tuple[Domain, NDArray[np.int64]]:
         """Synthetic records whose histogram is the published one, scaled to ``rows``."""

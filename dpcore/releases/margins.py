@@ -12,7 +12,7 @@ numbers that are not negative, agree, and are the margins of one table of record
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 
 from dpcore.domain import Domain, Tally
 from dpcore.mechanisms import DiscreteGaussian, DiscreteLaplace
-from dpcore.post.consistency import consistent_variance, make_consistent
-from dpcore.post.margins import Margin
+from dpcore.post.consistency import combination_variance, consistent_variance, make_consistent
+from dpcore.post.margins import Margin, summed_to
 from dpcore.post.simulation import noise_like, pooled_means
 from dpcore.post.tree import sample_tree, spanning_tree
 from dpcore.post.weighted import Weighted, fit_weighted
@@ -212,7 +212,7 @@ class Margins(Release):
         width = NormalDist().inv_cdf((1 + LEVEL) / 2) * error
         return Table(
             "tables",
-            f"{self.name}.{'.'.join(file_word(name) for name in domain.names)}",
+            self._table_name(domain),
             columns
             | {
                 "noisy_count": np.rint(drawn.table.ravel()).astype(np.int64),
@@ -265,6 +265,42 @@ class Margins(Release):
             ),
         )
 
+    def _table_name(self, domain: Domain) -> str:
+        return f"{self.name}.{'.'.join(file_word(name) for name in domain.names)}"
+
+    def sum_variance(self, weights: Mapping[str, NDArray[np.float64]]) -> float:
+        """Of sums of ``estimate``, over one table or several: agreement makes cells covary."""
+        places = {self._table_name(domain): i for i, domain in enumerate(self.domains)}
+        nothing = Noisy(np.zeros(self.cells, dtype=np.int64))
+        return combination_variance(
+            self.domain.shape,
+            self.noisy_margins(nothing),
+            {
+                places[name]: weight.reshape(self.domains[places[name]].shape)
+                for name, weight in weights.items()
+            },
+        )
+
+    def supported_margin(
+        self, noisy: Noisy, names: tuple[str, ...]
+    ) -> tuple[NDArray[np.float64], float] | None:
+        attrs = tuple(sorted(self.domain.names.index(name) for name in names))
+        followed = self.sets if self.tree is None else (*self._edges(noisy), *_singles(self.sets))
+        if not any(set(attrs) <= set(other) for other in followed):
+            return None
+        shape, drawn = self.domain.shape, self.noisy_margins(noisy)
+        covering = next(
+            m for m in _agreed(self, noisy.to_bytes()) if set(attrs) <= set(m.attributes)
+        )
+        table = summed_to(covering.table, covering.attributes, attrs)
+        return table.ravel(), consistent_variance(shape, drawn, attrs) ** 0.5
+
+    def _edges(self, noisy: Noisy) -> tuple[tuple[int, int], ...]:
+        """The tree that records follow."""
+        if isinstance(self.tree, tuple):
+            return self.tree
+        return tuple(spanning_tree(self.domain.shape, self.noisy_margins(noisy), self.rows))
+
     def sample(self, noisy: Noisy, rows: int) -> tuple[Domain, NDArray[np.int64]]:
         """Synthetic records from all tables at once, or along the named tree.
 
@@ -276,8 +312,7 @@ class Margins(Release):
             records = _fitted(self, noisy.to_bytes(), rows).records()
         else:
             shape, margins = self.domain.shape, self.noisy_margins(noisy)
-            edges = spanning_tree(shape, margins, self.rows) if self.tree == "auto" else self.tree
-            records = sample_tree(shape, edges, margins, rows, generator, self.rows)
+            records = sample_tree(shape, self._edges(noisy), margins, rows, generator, self.rows)
         return self.domain, generator.permutation(records)
 
 
@@ -285,6 +320,15 @@ class Margins(Release):
 def _fitted(release: Margins, data: bytes, rows: int) -> Weighted:
     """What ``fit`` gives, once: the tables and the synthetic records want the same."""
     return release.fit(Noisy.from_bytes(data), rows)
+
+
+@lru_cache(maxsize=1)
+def _agreed(release: Margins, data: bytes) -> list[Margin]:
+    return release.consistent_margins(Noisy.from_bytes(data))
+
+
+def _singles(sets: Sequence[tuple[int, ...]]) -> set[tuple[int, ...]]:
+    return {(attribute,) for attrs in sets for attribute in attrs}
 
 
 def _all_cells(tables: Sequence[NDArray[Any]]) -> NDArray[Any]:

@@ -20,12 +20,9 @@ import numpy as np
 
 from dpcore.domain import Grid, Tally
 from dpcore.mechanisms import ExponentialMechanism
-from dpcore.releases.base import ErrorStatement, Published, Release, Table
-from dpcore.releases.cells import describe_cells
+from dpcore.releases.base import LEVEL, ErrorStatement, Published, Release, Table, Uncertainty
+from dpcore.releases.cells import describe_cells, described_as
 from dpcore.statistic import Exact, Noisy
-
-LEVEL = 0.9
-"""The stated rank errors hold this often."""
 
 LARGEST_SCORES = 2**24
 LARGEST_SCORE = 2**60
@@ -103,6 +100,18 @@ class Quantiles(Release):
                 "rank_error_90": "With probability 90% all cells hold a quantile of a level that"
                 " differs from the stated one by at most this much"
             },
+            described_as(self.domain),
+            tuple(
+                Uncertainty(
+                    name,
+                    None,
+                    None,
+                    "exact",
+                    "Wrong by its rank: the cell holds a quantile of a level within rank_error_90 of"
+                    " the stated one, for all levels together with probability 90% at least.",
+                )
+                for name in columns
+            ),
         )
         return Published((table,), {"candidates": self.domain.size})
 

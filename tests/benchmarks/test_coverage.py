@@ -5,6 +5,8 @@ import pytest
 
 from benchmarks.coverage.measure import Coverage, measure
 from benchmarks.coverage.populations import POPULATIONS, RELEASES, tally
+from dpcore.releases.count import MinimaxCount
+from dpcore.releases.quantiles import Quantiles
 from tests.dpcore.contract import concrete_releases
 
 FITTED = [
@@ -61,9 +63,10 @@ def test_decision_values_lie_in_their_intervals():
     assert decision.rms == pytest.approx(1, abs=0.1)
 
 
-def test_every_kind_of_release_is_measured():
+def test_every_kind_of_release_with_intervals_is_measured():
     measured = {type(build(100)) for build in RELEASES.values()}
-    assert measured == concrete_releases()
+    # A quantile errs in rank; the other's intervals are summed over its table of probabilities.
+    assert concrete_releases() - measured <= {Quantiles, MinimaxCount}
 
 
 def test_an_understated_error_is_found():

@@ -2,7 +2,10 @@
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 
+from dpcore.releases.base import Table
+from schemas.columns import CategoricalColumn, IntegerColumn
 from tasks.parquet import write_table
 
 
@@ -13,8 +16,8 @@ def test_whole_numbers_with_nulls_stay_whole_numbers(tmp_path):
         "region": np.ma.masked_array(np.array(["a", "b", "a"]), mask=[True, False, False]),
         "owner": np.ma.masked_array([True, False, True], mask=[False, False, True]),
     }
-    about = {"dprelease.dataset": "d"}
-    file = write_table(tmp_path, "t/x.parquet", columns, dict.fromkeys(columns, "text"), about)
+    table = Table("t", "x", columns, dict.fromkeys(columns, "text"))
+    file = write_table(tmp_path, table, {}, {"dprelease.dataset": "d"})
     frame = pd.read_parquet(tmp_path / "t" / "x.parquet")
     assert str(frame["children"].dtype) == "Int64"
     assert frame["children"].isna().tolist() == [False, True, False]
@@ -28,3 +31,25 @@ def test_whole_numbers_with_nulls_stay_whole_numbers(tmp_path):
         "owner": "bool",
     }
     assert file.rows == 3
+
+
+def test_columns_carry_what_the_plan_says_of_them(tmp_path):
+    survey = {
+        "age": IntegerColumn(type="integer", bounds=(0, 9), unit="years", description="Age"),
+        "sex": CategoricalColumn(type="categorical", categories=["f", "m"], labels={"f": "female"}),
+    }
+    columns = {"age_from": np.array([0, 5]), "sex": np.array(["f", "m"]), "count": np.array([1, 2])}
+    descriptions = {"age_from": "age at least", "sex": "Category of sex", "count": "Records"}
+    table = Table("t", "x", columns, descriptions, {"age_from": "age", "sex": "sex"})
+    file = write_table(tmp_path, table, survey, {"dprelease.release_id": "r1"})
+    schema = pq.read_schema(tmp_path / "t" / "x.parquet")
+    assert schema.metadata[b"dprelease.release_id"] == b"r1"
+    assert schema.field("age_from").metadata == {
+        b"description": b"age at least: Age",
+        b"column": b"age",
+        b"unit": b"years",
+    }
+    assert schema.field("sex").metadata[b"labels"] == b'{"f": "female"}'
+    assert schema.field("count").metadata == {b"description": b"Records"}
+    assert file.descriptions["age_from"] == "age at least: Age"
+    assert file.about == {"age_from": "age", "sex": "sex"}

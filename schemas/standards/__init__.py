@@ -1,0 +1,30 @@
+"""A bundle in the words of others: documents that are made of its manifest alone.
+
+    datapackage.json   Frictionless Data Package: every table with its full schema
+    registry.yaml      a record for the OpenDP registry of deployments
+    dcat.json          a DCAT-US 3 dataset
+    codebook.csv       the survey's columns, categories and labels
+
+What a plan does not state is left out, never made up; so a record may lack what its standard asks
+for until the plan says it (``publication``: publisher, contact, curator_type, region, intended_use).
+"""
+
+from schemas.bundle import Manifest
+from schemas.plan import published_plan
+from schemas.standards.codebook import codebook
+from schemas.standards.datapackage import datapackage
+from schemas.standards.dcat import dcat
+from schemas.standards.registry import registry
+
+DOCUMENTS = {
+    "datapackage.json": datapackage,
+    "registry.yaml": registry,
+    "dcat.json": dcat,
+    "codebook.csv": codebook,
+}
+
+
+def documents(manifest: Manifest) -> dict[str, str]:
+    """The text of every document, by its path in the bundle."""
+    plan = published_plan(manifest.plan)
+    return {path: write(manifest, plan) for path, write in DOCUMENTS.items()}

@@ -1,0 +1,99 @@
+"""``datapackage.json``: the bundle as a Frictionless Data Package (datapackage.org).
+
+Every Parquet file is a resource with a full table schema: types, descriptions, categories and their
+labels, bounds.  What the standard has no word for stands under names of our own: ``unit``,
+``survey_column`` and ``uncertainty``.  Digests and sizes are in the manifest: the standard has words
+for them, but its own library counts no bytes of a Parquet file and calls it broken.
+"""
+
+import json
+import re
+from typing import Any
+
+from schemas.bundle import Manifest, TableFile
+from schemas.columns import CategoricalColumn, Column
+from schemas.plan import Plan
+
+TYPES = {"int64": "integer", "double": "number", "string": "string", "bool": "boolean"}
+NEVER_NEGATIVE = ("count", "cells")
+
+
+def datapackage(manifest: Manifest, plan: Plan) -> str:
+    """The package descriptor as JSON."""
+    publication = plan.publication
+    package: dict[str, Any] = {
+        "name": f"{manifest.dataset}-{manifest.release_id}",
+        "title": manifest.title,
+        "description": "\n\n".join(
+            filter(None, (publication.description, manifest.guarantee.statement))
+        ),
+        "version": manifest.release_id,
+        "created": manifest.drawn_at,
+    }
+    if publication.publisher:
+        package["contributors"] = [{"title": publication.publisher, "role": "publisher"}]
+    if publication.licence:
+        package["licence"] = publication.licence
+    microdata = {record.file.path for record in manifest.synthesis}
+    package["resources"] = [
+        _resource(table, plan, table.path in microdata) for table in manifest.tables
+    ]
+    return json.dumps(package, indent=2, ensure_ascii=False) + "\n"
+
+
+def resource_name(path: str) -> str:
+    """The name of a table's resource: its path, in the characters that a name may have."""
+    return re.sub(r"[^a-z0-9._-]", "-", path.removesuffix(".parquet").lower())
+
+
+def _resource(table: TableFile, plan: Plan, records: bool) -> dict[str, Any]:
+    return {
+        "name": resource_name(table.path),
+        "path": table.path,
+        "format": "parquet",
+        "mediatype": "application/vnd.apache.parquet",
+        "schema": {
+            "fields": [_field(name, table, plan, records) for name in table.columns],
+            "missingValues": [],
+        },
+        "uncertainty": [u.model_dump(mode="json") for u in table.uncertainty],
+    }
+
+
+def _field(name: str, table: TableFile, plan: Plan, records: bool) -> dict[str, Any]:
+    field: dict[str, Any] = {
+        "name": name,
+        "type": TYPES[table.columns[name]],
+        "description": table.descriptions[name],
+    }
+    about = table.about.get(name)
+    if about is None:
+        if name in NEVER_NEGATIVE:
+            field["constraints"] = {"minimum": 0}
+        return field
+    column = plan.columns[about]
+    field["survey_column"] = about
+    if isinstance(column, CategoricalColumn):
+        if name == about and table.columns[name] == _arrow_type(column):
+            field["constraints"] = {"enum": list(column.categories)}
+            field["categories"] = _categories(column)
+    else:
+        if column.unit:
+            field["unit"] = column.unit
+        if records and not column.nullable:  # the library reads a null as NaN, out of all bounds
+            field["constraints"] = dict(zip(("minimum", "maximum"), column.bounds, strict=True))
+    if records and not column.nullable:
+        field.setdefault("constraints", {})["required"] = True
+    return field
+
+
+def _arrow_type(column: CategoricalColumn) -> str:
+    return {str: "string", bool: "bool", int: "int64", float: "double"}[type(column.categories[0])]
+
+
+def _categories(column: Column) -> list[dict[str, Any]]:
+    assert isinstance(column, CategoricalColumn)
+    return [
+        {"value": category, "label": column.labels.get(str(category), str(category))}
+        for category in column.categories
+    ]

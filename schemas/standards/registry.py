@@ -1,0 +1,118 @@
+"""``registry.yaml``: a record for the registry of differential privacy deployments.
+
+In the form of OpenDP's registry (opendp/deployments-registry-data, schemas/deployments-schema.yaml
+at commit 057e5d8).  The record is a draft of the second tier; who registers it looks it over.  The
+curator's type has a fixed list and no neutral value: it is left out where the plan does not state it.
+"""
+
+from typing import Any
+
+import yaml
+
+from dpcore.budget import decimal_text
+from schemas.bundle import Guarantee, Manifest
+from schemas.plan import Plan
+
+NOT_STATED = "Not stated in the release plan."
+RELATION = (
+    "Input metric: the number of records that differ between two tables of the same, public number"
+    " of records (replace-one). Bound on input distance: 1."
+)
+RANDOM = (
+    "Random differential privacy (Hall, Rinaldo and Wasserman 2011), a weaker promise than"
+    " differential privacy. {relation} The records and the replacement are independent draws from one"
+    " population. Output measure: the (epsilon, delta) divergence, in both directions. Bound on output"
+    " distance: epsilon = {alpha}, delta = {beta}, but for a chance of gamma = {gamma} over the draw of"
+    " records and replacement, in which it may be infinite; up to about gamma times the number of"
+    " records may have no protection."
+)
+
+
+def registry(manifest: Manifest, plan: Plan) -> str:
+    """The record as YAML."""
+    record = {
+        "url_slug": f"{manifest.dataset}-{manifest.release_id}",
+        "deployment": {
+            "basic": _basic(manifest, plan),
+            "dp_variant": {
+                "variant_name": _variant(manifest.guarantee),
+                "data_domain": f"Tables of {plan.rows} records with the columns"
+                f" {', '.join(plan.columns)}, whose categories and bounds are public (codebook.csv).",
+                "unprotected_quantities": f"The number of records, {plan.rows}, and everything else"
+                " in the plan that manifest.json holds: none of it is taken from the records.",
+            },
+            "privacy_loss": _privacy_loss(manifest.guarantee, plan),
+            "deployment_model": {
+                "model_name": "Central",
+                "release_type": "One release",
+                "release_type_details": "Of the dataset's lifetime budget of"
+                f" {plan.budget.granted.budget}; a ledger charges every release to it.",
+                "data_source_type": "Static",
+                "access_type": "Non-interactive",
+            },
+            "implementation": _implementation(manifest),
+            "administrative": {
+                "status": "Draft",
+                "registry_authors": [plan.publication.publisher or "dprelease"],
+                "tier": 2,
+            },
+        },
+    }
+    return yaml.safe_dump(record, sort_keys=False, allow_unicode=True, width=100)
+
+
+def _basic(manifest: Manifest, plan: Plan) -> dict[str, Any]:
+    publication = plan.publication
+    curator = {"data_curator_name": publication.publisher or NOT_STATED}
+    if publication.curator_type:
+        curator["data_curator_type"] = publication.curator_type
+    classifiers = {record.kind == "classifier" for record in manifest.releases}
+    product = "Machine learning model" if classifiers == {True} else "Summary statistics"
+    return {
+        "name": manifest.title,
+        "data_curators": [curator],
+        "description": publication.description or manifest.title,
+        "intended_use": publication.intended_use or NOT_STATED,
+        "data_product_type": "Synthetic data" if manifest.synthesis else product,
+        "data_product_region": publication.region or NOT_STATED,
+        "publication_date": manifest.drawn_at[:10],
+    }
+
+
+def _variant(guarantee: Guarantee) -> str:
+    if guarantee.gamma:
+        return "Custom"
+    return "Approximate DP" if guarantee.beta else "Pure DP"
+
+
+def _privacy_loss(guarantee: Guarantee, plan: Plan) -> dict[str, Any]:
+    parameters = {"epsilon": float(guarantee.alpha)}
+    if guarantee.beta:
+        parameters["delta"] = float(guarantee.beta)
+    amounts = {name: decimal_text(getattr(guarantee, name)) for name in ("alpha", "beta", "gamma")}
+    details = (
+        RANDOM.format(relation=RELATION, **amounts) if guarantee.gamma else guarantee.statement
+    )
+    return {
+        "privacy_unit": f"One {guarantee.privacy_unit} of the table",
+        "privacy_unit_details": RELATION,
+        "number_of_privacy_units": plan.rows,
+        "privacy_parameters": parameters,
+        "privacy_parameters_details": details,
+    }
+
+
+def _implementation(manifest: Manifest) -> dict[str, str]:
+    mechanisms = "".join(
+        f"- {record.name}: {record.mechanism}, {record.kind} of {record.title}\n"
+        for record in manifest.releases
+    )
+    return {
+        "preprocessing_and_hyperparameter_tuning": "None on the records: columns, bounds, bins and"
+        " parameters are those of the plan, which is fixed before the records are read.",
+        "mechanisms": f"{mechanisms}Noise is drawn by integer arithmetic from the operating system's"
+        f" generator, by dprelease {manifest.versions['dprelease']}.\n",
+        "composition": "Basic composition: the parts of the releases add up.",
+        "post_processing": "Everything in the bundle is made of the noisy statistics under draws/:"
+        " counts that are not negative and agree, densities, synthetic records, error statements.",
+    }

@@ -1,0 +1,178 @@
+"""Open a published bundle: tables, functions at any points, more records, sums with their errors.
+
+    from tasks.reader import open_bundle
+
+    bundle = open_bundle("published/fair-1978/demo")              # checks every digest
+    bundle.evaluate("affairs-density", {"affairs": [0.5, 2.0]})   # with interval and band
+    bundle.sample("respondents", 100_000)                         # as many records as wanted
+    young = bundle.total("all-pairs.age.affairs", lambda t: t["age"] <= 22)
+    young.value, young.standard_error, young.interval
+
+A bundle holds its plan and its draws, so all that the product can make of them can be made here.
+Needs pyarrow, and neither Prefect nor a database.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import ArrayLike, NDArray
+
+from dpcore.errors import BundleError, InputError
+from dpcore.releases.base import LEVEL, Evaluable, Release
+from dpcore.statistic import Noisy
+from schemas.bundle import Manifest, TableFile
+from schemas.draws import noisy_of
+from schemas.plan import Plan, published_plan
+from tasks.records import synthetic_records
+from tasks.verify import read_manifest, verify_files
+
+Columns = dict[str, NDArray[Any]]
+UNBIASED = ("estimate", "noisy_count")
+"""Columns whose sums are unbiased, the more accurate first."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number with the standard error of its noise; ``interval`` is a normal one of 90%."""
+
+    value: float
+    standard_error: float
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        width = NormalDist().inv_cdf((1 + LEVEL) / 2) * self.standard_error
+        return self.value - width, self.value + width
+
+    def __sub__(self, other: Estimate) -> Estimate:
+        """The difference of numbers with independent noise: of two bundles, or two releases."""
+        error = (self.standard_error**2 + other.standard_error**2) ** 0.5
+        return Estimate(self.value - other.value, error)
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """A published bundle, checked when it was opened."""
+
+    path: Path
+    manifest: Manifest
+
+    @cached_property
+    def plan(self) -> Plan:
+        """The plan, without the place of the private table."""
+        return published_plan(self.manifest.plan)
+
+    @cached_property
+    def tables(self) -> dict[str, TableFile]:
+        """Every table by its name, such as ``all-pairs.age.affairs``: its file without folder.
+
+        Synthetic tables and draws may be called like a release; they keep their folder.
+        """
+        listed = [file for record in self.manifest.releases for file in record.files]
+        names = {Path(file.path).name.removesuffix(".parquet"): file for file in listed}
+        rest = [file for file in self.manifest.tables if file not in listed]
+        return names | {file.path.removesuffix(".parquet"): file for file in rest}
+
+    def table(self, name: str) -> Columns:
+        """The columns of a table; nulls are masked."""
+        if name not in self.tables:
+            raise InputError(f"{self.path}: has no table {name!r}, but {sorted(self.tables)}")
+        return _columns(pq.read_table(self.path / self.tables[name].path))
+
+    def draw(self, release: str) -> Noisy:
+        """The noisy statistic of a release."""
+        record = next((r for r in self.manifest.releases if r.name == release), None)
+        if record is None:
+            raise InputError(
+                f"{self.path}: has no release {release!r}, but {list(self.plan.built)}"
+            )
+        noisy = noisy_of(_columns(pq.read_table(self.path / record.draw.path)))
+        if noisy.digest() != record.draw_sha256:
+            raise BundleError(f"{self.path}: the draw of {release} is not the one that was charged")
+        return noisy
+
+    def evaluate(self, release: str, points: Mapping[str, ArrayLike]) -> Columns:
+        """A density or classifier at points, one array for each of its columns, in their units.
+
+        Columns: the value, its ``standard_error`` and its intervals.
+        """
+        noisy, function = self.draw(release), self.plan.built[release]
+        if not isinstance(function, Evaluable):
+            raise InputError(f"{release}: is not a function that could be had at points")
+        arrays = {name: np.atleast_1d(np.asarray(values)) for name, values in points.items()}
+        try:
+            return function.evaluate(noisy, arrays)
+        except ValueError as error:
+            raise InputError(f"{release}: {error}") from None
+
+    def sample(self, table: str, rows: int) -> Columns:
+        """Synthetic records, as many as wanted, drawn as those of a synthetic table of the bundle.
+
+        They cost no privacy, and say no more of the survey than the published ones.  The same
+        number always gives the same records.
+        """
+        found = next((s for s in self.plan.synthesis if s.name == table), None)
+        if found is None:
+            names = [synthesis.name for synthesis in self.plan.synthesis]
+            raise InputError(f"{self.path}: has no synthetic table {table!r}, but {names}")
+        records = synthetic_records(self.plan, found, self.draw, rows)
+        return dict(records.table(table, self.plan.columns).columns)
+
+    def total(
+        self, table: str, weights: Callable[[Columns], ArrayLike] | ArrayLike | None = None
+    ) -> Estimate:
+        """How many records lie in some cells of a table of counts, with the exact standard error.
+
+        ``weights``: for each row whether it counts, or how often; a function gets the columns.
+        All rows by default.  Where cells covary, because tables were made to agree, that is counted.
+        """
+        columns = self.table(table)
+        value = next((columns[name] for name in UNBIASED if name in columns), None)
+        release = self._release_of(table)
+        if value is None:
+            raise InputError(f"{table}: is not a table of counts")
+        given = weights(columns) if callable(weights) else weights
+        chosen: Any = np.ma.asarray(np.ones(len(value)) if given is None else given)
+        if chosen.shape != value.shape:
+            raise InputError(f"{table}: has {len(value)} rows, so that many weights are needed")
+        # A null in a column is no answer to a question about it.
+        factors = np.ma.filled(chosen, 0).astype(np.float64)
+        try:
+            variance = release.sum_variance({table: factors})
+        except ValueError as error:
+            raise InputError(str(error)) from None
+        return Estimate(float(factors @ value), variance**0.5)
+
+    def _release_of(self, table: str) -> Release:
+        for record in self.manifest.releases:
+            if any(self.tables[table] == file for file in record.files):
+                return self.plan.built[record.name]
+        raise InputError(f"{table}: is not a table of a release")
+
+
+def open_bundle(path: str | Path) -> Bundle:
+    """Open a bundle; raises ``BundleError`` where anything in it was changed after publication."""
+    folder = Path(path)
+    manifest = read_manifest(folder)
+    verify_files(folder, manifest)
+    return Bundle(folder, manifest)
+
+
+def _columns(table: pa.Table) -> Columns:
+    return {name: _array(table[name]) for name in table.column_names}
+
+
+def _array(column: pa.ChunkedArray) -> NDArray[Any]:
+    null = column.is_null().to_numpy()
+    if not null.any():
+        return np.asarray(column.to_numpy())
+    filled = column.fill_null("" if column.type == pa.string() else 0)
+    return np.ma.masked_array(filled.to_numpy(), mask=null)

@@ -1,0 +1,137 @@
+"""Synthetic records from committed draws alone, and what supports their margins."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import chain, combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpcore.domain import Domain
+from dpcore.releases.base import Release, Table, post_processing_generator
+from dpcore.releases.density import Density
+from dpcore.statistic import Noisy
+from dpcore.synthesis import ColumnDensity, decode_records
+from schemas.columns import Column
+from schemas.plan import Plan
+from schemas.synthesis import Synthesis
+
+Draws = Callable[[str], Noisy]
+"""The draw of a release, by name."""
+
+MEAN_ABSOLUTE = math.sqrt(2 / math.pi)
+"""Of a standard normal variable."""
+
+SUPPORT = {
+    "columns": "One or two columns of the records",
+    "cells": "Cells of their joint table",
+    "supported": "Whether the records follow what a release says of these columns together; where"
+    " not, their relation is what the model assumes. So is every relation of three or more columns"
+    " that the release has no table of",
+    "standard_error": "Standard error of a cell of that table, from privacy noise",
+    "distance": "Total variation between the shares of the records and those of the noisy table",
+    "expected_distance": "The total variation that noise alone makes, on average",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Records:
+    """Synthetic records: ``codes`` (rows, columns) over ``domain``, and the columns made of them.
+
+    ``refined_by``: columns whose values come from a density release, and which.
+    """
+
+    release: Release
+    domain: Domain
+    codes: NDArray[np.int64]
+    columns: Mapping[str, NDArray[Any]]
+    refined_by: dict[str, str]
+
+    def table(self, name: str, survey: Mapping[str, Column]) -> Table:
+        """The records in the survey's own columns and order."""
+        in_order = {column: self.columns[column] for column in survey if column in self.columns}
+        return Table(
+            "microdata",
+            name,
+            in_order,
+            {column: "" if survey[column].description else "Synthetic" for column in in_order},
+            {column: column for column in in_order},
+        )
+
+    def support(self, name: str, noisy: Noisy) -> Table:
+        """Which one- and two-way margins a release supports, and how well."""
+        names = self.domain.names
+        rows = [
+            self._support(noisy, chosen)
+            for chosen in chain(combinations(names, 1), combinations(names, 2))
+        ]
+        columns: dict[str, NDArray[Any]] = {}
+        for key in SUPPORT:
+            values = np.array([row[key] for row in rows])
+            unknown = np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(rows), bool)
+            columns[key] = np.ma.masked_array(values, mask=unknown) if unknown.any() else values
+        return Table("microdata", f"{name}.support", columns, SUPPORT)
+
+    def _support(self, noisy: Noisy, names: tuple[str, ...]) -> dict[str, Any]:
+        margin = self.domain.select(names)
+        found = self.release.supported_margin(noisy, names)
+        row = {"columns": " x ".join(names), "cells": margin.size, "supported": found is not None}
+        if found is None or not len(self.codes) or not found[0].any():
+            return row | dict.fromkeys(
+                ("standard_error", "distance", "expected_distance"), math.nan
+            )
+        counts, error = found
+        positions = [self.domain.names.index(name) for name in names]
+        cells = np.bincount(margin.pack(self.codes[:, positions]), minlength=margin.size)
+        distance = np.abs(cells / len(self.codes) - counts / self.release.rows).sum() / 2
+        expected = margin.size * error * MEAN_ABSOLUTE / self.release.rows / 2
+        return row | {
+            "standard_error": error,
+            "distance": float(distance),
+            "expected_distance": expected,
+        }
+
+
+def synthetic_records(
+    plan: Plan, synthesis: Synthesis, draws: Draws, rows: int | None = None
+) -> Records:
+    """Records of one synthetic table of the plan; ``rows`` of them instead of the plan's number.
+
+    The same draws and rows always give the same records.
+    """
+    release, noisy = plan.built[synthesis.from_], draws(synthesis.from_)
+    sampler = synthesis.sampler(release)
+    domain, codes = sampler.sample(noisy, synthesis.rows if rows is None else rows)
+    refining = _densities(plan, synthesis, draws)
+    columns = decode_records(
+        domain,
+        codes,
+        {column: density for column, (_, density) in refining.items()},
+        post_processing_generator(noisy),
+    )
+    assert isinstance(sampler, Release)
+    refined_by = {column: name for column, (name, _) in refining.items()}
+    return Records(sampler, domain, codes, columns, refined_by)
+
+
+def _densities(
+    plan: Plan, synthesis: Synthesis, draws: Draws
+) -> dict[str, tuple[str, ColumnDensity]]:
+    """For each column of a synthetic table, the density release that its values come from.
+
+    A density of that column alone goes before a joint one.
+    """
+    drawn_from = plan.built[synthesis.from_]
+    if isinstance(drawn_from, Density):
+        return {}
+    found: dict[str, tuple[str, ColumnDensity]] = {}
+    densities = [release for release in plan.built.values() if isinstance(release, Density)]
+    for release in sorted(densities, key=lambda release: len(release.domain.axes)):
+        for column in set(release.domain.names) & set(drawn_from.domain.names) - set(found):
+            density = ColumnDensity.of(release, draws(release.name), column)
+            found[column] = (release.name, density)
+    return {column: found[column] for column in plan.columns if column in found}

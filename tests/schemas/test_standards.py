@@ -1,0 +1,149 @@
+"""A bundle in the words of others: each document against the validator or schema of its standard."""
+
+import csv
+import hashlib
+import io
+import json
+from pathlib import Path
+
+import frictionless
+import jsonschema
+import pytest
+import yaml
+
+from dpcore.errors import BundleError
+from schemas.bundle import Guarantee, Manifest
+from schemas.standards import DOCUMENTS, documents
+from tasks.verify import read_manifest, verify_files
+
+PUBLISHED = Path(__file__).parent / "published"
+STATED = {
+    "publisher": "Statistics Office",
+    "contact": "Help desk <help@statistics.example.org>",
+    "curator_type": "Government",
+    "region": "Nowhere",
+    "intended_use": "Tests",
+    "licence": "CC0-1.0",
+}
+
+
+@pytest.fixture
+def bundle(prefect, plan_document, survey, tmp_path):
+    from flows.release import release
+    from tests.conftest import write_plan
+
+    survey.to_parquet(tmp_path / "survey.parquet")
+    plan_document["publication"] |= STATED
+    plan_document["columns"]["age"] |= {"unit": "years", "description": "Age last birthday"}
+    plan_document["columns"]["region"]["labels"] = {"north": "The north"}
+    return Path(release(str(write_plan(tmp_path, plan_document)), "r1", str(tmp_path / "out")))
+
+
+def without(manifest: Manifest, *names: str) -> Manifest:
+    """The manifest of a plan whose publication does not state these."""
+    publication = {k: v for k, v in manifest.plan["publication"].items() if k not in names}
+    return manifest.model_copy(update={"plan": manifest.plan | {"publication": publication}})
+
+
+def faults(schema: str, document: object) -> list[str]:
+    """What a published schema finds wrong."""
+    published = yaml.safe_load((PUBLISHED / schema).read_text())
+    checker = jsonschema.Draft202012Validator.FORMAT_CHECKER
+    validator = jsonschema.Draft202012Validator(published, format_checker=checker)
+    return [error.message for error in validator.iter_errors(document)]
+
+
+def test_every_document_says_what_its_standard_asks_for(bundle):
+    """One bundle, looked at from all sides: making it is what takes the time."""
+    manifest = read_manifest(bundle)
+    texts = documents(manifest)
+    assert {path: (bundle / path).read_text() for path in DOCUMENTS} == texts
+    listed = (bundle / "SHA256SUMS").read_text()
+    assert all(f"  {path}\n" in listed for path in DOCUMENTS)
+    _check_package(bundle, manifest)
+    _check_registry(manifest, texts["registry.yaml"])
+    _check_dcat(manifest, json.loads(texts["dcat.json"]))
+    _check_codebook(texts["codebook.csv"])
+    _check_tampering(bundle, manifest)
+
+
+def _check_package(bundle: Path, manifest: Manifest) -> None:
+    package = frictionless.Package(str(bundle / "datapackage.json"))
+    report = package.validate()
+    assert report.valid, report.flatten(["type", "note"])
+    assert {resource.path for resource in package.resources} == {t.path for t in manifest.tables}
+    fields = {r.path: {f.name: f for f in r.schema.fields} for r in package.resources}
+    people = fields["tables/people.parquet"]
+    assert people["region"].constraints["enum"] == ["north", "south", "east", "west"]
+    assert people["region"].to_descriptor()["categories"][0] == {
+        "value": "north",
+        "label": "The north",
+    }
+    assert people["age_from"].description == "age at least: Age last birthday"
+    assert people["age_from"].to_descriptor()["unit"] == "years"
+    records = fields["microdata/everybody.parquet"]
+    assert records["income"].constraints == {"minimum": 0, "maximum": 9000, "required": True}
+    assert "required" not in records["region"].constraints
+    # The validator has power: a bound that the records break is found.
+    descriptor = json.loads((bundle / "datapackage.json").read_text())
+    (resource,) = [r for r in descriptor["resources"] if r["path"] == "microdata/everybody.parquet"]
+    (income,) = [f for f in resource["schema"]["fields"] if f["name"] == "income"]
+    income["constraints"]["maximum"] = 10
+    broken = frictionless.Package.from_descriptor(descriptor, basepath=str(bundle))
+    assert not broken.validate().valid
+
+
+def _check_registry(manifest: Manifest, text: str) -> None:
+    record = yaml.safe_load(text)
+    assert faults("registry.yaml", record) == []
+    assert record["deployment"]["dp_variant"]["variant_name"] == "Approximate DP"
+    assert record["deployment"]["privacy_loss"]["privacy_parameters"] == {
+        "epsilon": 4.0,
+        "delta": 1e-6,
+    }
+    unstated = documents(without(manifest, "curator_type", "region"))["registry.yaml"]
+    assert faults("registry.yaml", yaml.safe_load(unstated)) == [
+        "'data_curator_type' is a required property"
+    ]
+    random = manifest.guarantee.model_dump() | {"gamma": "0.01"}
+    weaker = manifest.model_copy(update={"guarantee": Guarantee.model_validate(random)})
+    record = yaml.safe_load(documents(weaker)["registry.yaml"])
+    assert faults("registry.yaml", record) == []
+    assert record["deployment"]["dp_variant"]["variant_name"] == "Custom"
+    details = record["deployment"]["privacy_loss"]["privacy_parameters_details"]
+    for part in ("Input metric", "input distance", "Output measure", "output", "gamma = 0.01"):
+        assert part in details
+
+
+def _check_dcat(manifest: Manifest, dataset: dict) -> None:
+    assert faults("dcat.yaml", dataset) == []
+    assert dataset["contactPoint"]["fn"] == "Help desk"
+    assert dataset["contactPoint"]["hasEmail"] == "mailto:help@statistics.example.org"
+    assert len(dataset["distribution"]) == len(manifest.tables)
+    unstated = json.loads(documents(without(manifest, "publisher", "contact"))["dcat.json"])
+    assert faults("dcat.yaml", unstated) == [
+        "'publisher' is a required property",
+        "'contactPoint' is a required property",
+    ]
+
+
+def _check_codebook(text: str) -> None:
+    rows = list(csv.DictReader(io.StringIO(text)))
+    regions = [row for row in rows if row["column"] == "region"]
+    assert [row["category"] for row in regions] == ["north", "south", "east", "west"]
+    assert regions[0]["label"] == "The north"
+    assert regions[0]["nullable"] == "true"
+    (age,) = [row for row in rows if row["column"] == "age"]
+    assert (age["unit"], age["smallest"], age["largest"]) == ("years", "18", "89")
+
+
+def _check_tampering(bundle: Path, manifest: Manifest) -> None:
+    """A document with a digest of its own, but not what the manifest says."""
+    old = (bundle / "dcat.json").read_bytes()
+    new = old.replace(b"Statistics Office", b"Somebody else")
+    (bundle / "dcat.json").write_bytes(new)
+    sums = (bundle / "SHA256SUMS").read_text()
+    before, after = (hashlib.sha256(content).hexdigest() for content in (old, new))
+    (bundle / "SHA256SUMS").write_text(sums.replace(before, after))
+    with pytest.raises(BundleError, match=r"dcat\.json does not say what the manifest says"):
+        verify_files(bundle, manifest)
