@@ -16,7 +16,9 @@ from dpcore.releases.count import Count
 from dpcore.releases.density import BinnedDensity, SpectralDensity
 from dpcore.releases.histogram import Histogram
 from dpcore.releases.margins import Margins
+from dpcore.releases.mean import Mean
 from dpcore.releases.microdata import Microdata
+from dpcore.releases.random_histogram import RandomHistogram
 
 PLACE = Categories("place", tuple(range(40)))
 TRADE = Categories("trade", tuple(range(12)))
@@ -63,6 +65,8 @@ RELEASES: dict[str, Callable[[int], Release]] = {
         "r", Domain((PLACE, TRADE, RICH)), rows, APPROXIMATE, noise="discrete-gaussian"
     ),
     "count": lambda rows: Count("r", Domain((RICH,)), rows, PURE, counted=(1,)),
+    "random histogram": counts(RandomHistogram, Budget.of("0.5", "0", "0.05")),
+    "mean": lambda rows: Mean("r", Domain((INCOME,)), rows, PURE),
     "binned density": lambda rows: BinnedDensity("r", Domain((INCOME,)), rows, PURE, (0.05,)),
     "spectral density": lambda rows: SpectralDensity(
         "r", Domain((INCOME,)), rows, APPROXIMATE, (0.05,)

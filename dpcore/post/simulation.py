@@ -15,7 +15,7 @@ import math
 
 import numpy as np
 
-from dpcore.events import GaussianEvent, LaplaceEvent
+from dpcore.events import GaussianEvent, LaplaceEvent, RandomLaplaceEvent
 from dpcore.post.margins import Floats, Integers
 from dpcore.post.simplex import round_to_total
 
@@ -27,10 +27,15 @@ POOLS = 24
 
 
 def noise_like(
-    event: LaplaceEvent | GaussianEvent, size: int, generator: np.random.Generator
+    event: LaplaceEvent | RandomLaplaceEvent | GaussianEvent,
+    size: int,
+    generator: np.random.Generator,
 ) -> Integers:
-    """(size,) whole numbers of the law that an event records, for simulation alone."""
-    if isinstance(event, LaplaceEvent):
+    """(size,) whole numbers of the law that an event records, for simulation alone.
+
+    Under random differential privacy some counts have no noise; which, is not known: all get some.
+    """
+    if not isinstance(event, GaussianEvent):
         passing = -math.expm1(-1 / float(event.scale))
         one, other = generator.geometric(passing, (2, size))
         return np.asarray(one - other)

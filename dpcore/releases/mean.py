@@ -16,11 +16,9 @@ import numpy as np
 
 from dpcore.domain import Grid, Tally
 from dpcore.mechanisms import DiscreteLaplace, SmoothLaplace
-from dpcore.releases.base import ErrorStatement, Published, Release, Table
+from dpcore.releases.base import LEVEL, ErrorStatement, Published, Release, Table, Uncertainty
 from dpcore.sampling.discrete_laplace import laplace_quantile, laplace_stddev
 from dpcore.statistic import Exact, Noisy
-
-LEVEL = 0.9
 
 
 @dataclass(frozen=True)
@@ -91,6 +89,16 @@ class Mean(Release):
                         "upper_90": "Upper end of a 90% interval for the mean",
                         "mean": "noisy_mean, moved to the nearest bound where it is outside",
                     },
+                    uncertainty=tuple(
+                        Uncertainty(
+                            name,
+                            "standard_error",
+                            ("lower_90", "upper_90"),
+                            "exact",
+                            f"By the law of the noise{at_most}; a mean moved to a bound errs no more.",
+                        )
+                        for name in ("noisy_mean", "mean")
+                    ),
                 ),
             ),
             {"column": self.grid.name, "grid_step": self._unit * self.rows},

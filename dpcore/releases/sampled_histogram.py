@@ -21,9 +21,10 @@ from dpcore.releases.base import (
     Published,
     Release,
     Table,
+    Uncertainty,
     post_processing_generator,
 )
-from dpcore.releases.cells import describe_cells
+from dpcore.releases.cells import describe_cells, described_as
 from dpcore.statistic import Exact, Noisy
 
 QUANTILE = 1.6448536269514722
@@ -70,7 +71,22 @@ class SampledHistogram(Release):
             "lower_90": "Lower end of an approximate 90% interval for the exact count",
             "upper_90": "Upper end of an approximate 90% interval for the exact count",
         }
-        table = Table("tables", self.name, columns | own, descriptions | meanings)
+        uncertainty = Uncertainty(
+            "noisy_count",
+            "standard_error",
+            ("lower_90", "upper_90"),
+            "normal",
+            "The error is estimated from the draw; the interval is that of Agresti and Coull (1998)"
+            " for a sampled share.",
+        )
+        table = Table(
+            "tables",
+            self.name,
+            columns | own,
+            descriptions | meanings,
+            described_as(self.domain),
+            (uncertainty,),
+        )
         return Published(
             (table,),
             {

@@ -1,0 +1,74 @@
+"""Every table of every kind of release says how wrong its numbers may be."""
+
+import numpy as np
+import pytest
+
+from dpcore.domain import Grid
+from dpcore.privacy_line import perturb
+from dpcore.releases.base import Evaluable, Table, Uncertainty
+from dpcore.sampling.source import SeededSource
+from tests.dpcore.contract import CASES, tally_of
+
+every_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+
+FUNCTIONS = [name for name, case in CASES.items() if isinstance(case.release, Evaluable)]
+
+
+def tables(case):
+    release = case.release
+    exact = release.statistic(tally_of(release.domain, np.array(case.near + case.company)))
+    noisy = perturb(exact, release.mechanism, release.share, SeededSource(1))
+    return noisy, release.publish(noisy).tables
+
+
+@every_case
+def test_numbers_come_with_errors_and_intervals_that_hold_them_in_order(case):
+    _, published = tables(case)
+    for table in published:
+        assert table.uncertainty, table.name
+        for uncertainty in table.uncertainty:
+            assert uncertainty.statement
+            if uncertainty.standard_error is not None:
+                assert np.all(table.columns[uncertainty.standard_error] >= 0)
+            if uncertainty.interval is not None:
+                lower, upper = (table.columns[end] for end in uncertainty.interval)
+                assert np.all(lower <= upper)
+
+
+@every_case
+def test_columns_that_tell_of_the_survey_say_of_which_column(case):
+    _, published = tables(case)
+    for table in published:
+        assert set(table.about.values()) <= set(case.release.domain.names)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_function_is_had_at_points_of_its_domain(name):
+    release, (noisy, _) = CASES[name].release, tables(CASES[name])
+    axes = [axis for axis in release.domain.axes if isinstance(axis, Grid)]
+    points = {axis.name: np.linspace(axis.lower, axis.upper, 5) for axis in axes}
+    found = release.evaluate(noisy, points)
+    assert all(len(column) == 5 for column in found.values())
+    assert np.all(found["lower_90"] <= found["upper_90"])
+    with pytest.raises(ValueError, match="points"):
+        release.evaluate(noisy, {})
+    outside = {axis.name: np.array([axis.upper + 1]) for axis in axes}
+    with pytest.raises(ValueError, match="must lie in"):
+        release.evaluate(noisy, outside)
+
+
+def test_a_table_that_names_columns_it_has_not_is_refused():
+    columns = {"count": np.array([1])}
+    with pytest.raises(ValueError, match="are no columns"):
+        Table("t", "x", columns, {"count": ""}, {"age": "age"})
+    missing = Uncertainty("count", "error", None, "exact", "")
+    with pytest.raises(ValueError, match="are no columns"):
+        Table("t", "x", columns, {"count": ""}, uncertainty=(missing,))
+
+
+def test_what_cannot_be_added_up_says_so():
+    case = CASES["binned density"]
+    with pytest.raises(ValueError, match="cannot be added up"):
+        case.release.sum_variance({"b": np.ones(1)})
+    with pytest.raises(ValueError, match="passed a threshold"):
+        CASES["thresholded histogram"].release.sum_variance({"t": np.ones(6)})
