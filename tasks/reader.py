@@ -107,7 +107,7 @@ class Bundle:
         noisy, function = self.draw(release), self.plan.built[release]
         if not isinstance(function, Evaluable):
             raise InputError(f"{release}: is not a function that could be had at points")
-        arrays = {name: np.atleast_1d(np.asarray(values)) for name, values in points.items()}
+        arrays = {name: np.atleast_1d(np.asanyarray(values)) for name, values in points.items()}
         try:
             return function.evaluate(noisy, arrays)
         except ValueError as error:

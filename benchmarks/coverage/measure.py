@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from dpcore.domain import Grid, Tally
 from dpcore.privacy_line import perturb
-from dpcore.releases.base import Evaluable, Release, Uncertainty
+from dpcore.releases.base import Release, Uncertainty
+from dpcore.releases.machine import KernelMachine
 from dpcore.sampling.source import SeededSource
 from dpcore.statistic import Noisy
 
@@ -77,13 +78,14 @@ def _compared(release: Release, noisy: Noisy, quiet: Noisy) -> Iterator[tuple[Un
             # An unbiased column, published without noise, is what all of them stand for.
             names = (n for n in ("noisy_count", "estimate", u.column) if n in exact.columns)
             yield u, _seen(u, table.columns, exact.columns[next(names)])
-    if isinstance(release, Evaluable) and not any(t.uncertainty[0].interval for t in tables):
-        axis = release.domain.axes[0]
+    if isinstance(release, KernelMachine):
+        axis = release.feature_axes[0]
         assert isinstance(axis, Grid)
         points = {axis.name: np.linspace(axis.lower, axis.upper, 50)}
-        u = Uncertainty("decision", "standard_error", ("lower_90", "upper_90"), "exact", "")
         found = release.evaluate(noisy, points)
-        yield u, _seen(u, found, release.evaluate(quiet, points)["decision"])
+        name = next(iter(found))  # decision or prediction
+        u = Uncertainty(name, "standard_error", ("lower_90", "upper_90"), "exact", "")
+        yield u, _seen(u, found, release.evaluate(quiet, points)[name])
 
 
 def _seen(u: Uncertainty, columns: object, exact: Floats) -> _Seen:
@@ -104,7 +106,7 @@ def _coverage(u: Uncertainty, seen: list[_Seen]) -> Coverage:
             inside = (s.ends[0] <= s.exact + 1e-9) & (s.exact <= s.ends[1] + 1e-9)
             together = "simultaneous" in (u.interval or ("",))[0]
             held.append(np.array([inside.all()]) if together else inside)
-            away.append(np.abs(s.exact) > AWAY * s.error)
+            away.append(np.abs(s.exact) > AWAY * s.error.max(initial=0))
     if not held:
         return Coverage(u.column, "", u.method, np.nan, np.nan, rms)
     share = np.concatenate(held)

@@ -14,11 +14,14 @@ from dpcore.releases.base import Release
 from dpcore.releases.classifier import Classifier
 from dpcore.releases.count import Count
 from dpcore.releases.density import BinnedDensity, SpectralDensity
+from dpcore.releases.function import SmoothFunction
 from dpcore.releases.histogram import Histogram
 from dpcore.releases.margins import Margins
 from dpcore.releases.mean import Mean
 from dpcore.releases.microdata import Microdata
+from dpcore.releases.pure_density import CoefficientDensity, GammaDensity
 from dpcore.releases.random_histogram import RandomHistogram
+from dpcore.releases.regression import Regression
 
 PLACE = Categories("place", tuple(range(40)))
 TRADE = Categories("trade", tuple(range(12)))
@@ -50,6 +53,7 @@ def counts(release: type[Release], share: Budget, **rest: object) -> Callable[[i
 RELEASES: dict[str, Callable[[int], Release]] = {
     "histogram": counts(Histogram, PURE),
     "thresholded histogram": counts(Histogram, PURE, thresholded=True),
+    "histogram of occupied cells": counts(Histogram, Budget.of("0.5", "1e-4"), thresholded=True),
     "margins": lambda rows: Margins(
         "r", Domain((PLACE, TRADE, RICH)), rows, PURE, ((0, 1), (0, 2), (1, 2))
     ),
@@ -71,8 +75,18 @@ RELEASES: dict[str, Callable[[int], Release]] = {
     "spectral density": lambda rows: SpectralDensity(
         "r", Domain((INCOME,)), rows, APPROXIMATE, (0.05,)
     ),
+    "gamma density": lambda rows: GammaDensity("r", Domain((INCOME,)), rows, PURE, (0.2,)),
+    "coefficient density": lambda rows: CoefficientDensity(
+        "r", Domain((INCOME,)), rows, PURE, (0.2,)
+    ),
+    "function": lambda rows: SmoothFunction(
+        "r", Domain((INCOME,)), rows, APPROXIMATE, "gaussian", (0.05,), (80,)
+    ),
     "classifier": lambda rows: Classifier(
-        "r", Domain((INCOME, RICH)), rows, APPROXIMATE, (-1, 1), (0.3,), 0.1, 32
+        "r", Domain((INCOME, RICH)), rows, APPROXIMATE, (0.3,), 0.1, 32, (-1, 1)
+    ),
+    "regression": lambda rows: Regression(
+        "r", Domain((INCOME, TRADE)), rows, APPROXIMATE, (0.3,), 0.1, 32
     ),
 }
 

@@ -15,7 +15,7 @@ import math
 
 import numpy as np
 
-from dpcore.events import GaussianEvent, LaplaceEvent, RandomLaplaceEvent
+from dpcore.events import Event, GaussianEvent, KNormEvent, LaplaceEvent, RandomLaplaceEvent
 from dpcore.post.margins import Floats, Integers
 from dpcore.post.simplex import round_to_total
 
@@ -26,20 +26,24 @@ POOLS = 24
 """The most pools."""
 
 
-def noise_like(
-    event: LaplaceEvent | RandomLaplaceEvent | GaussianEvent,
-    size: int,
-    generator: np.random.Generator,
-) -> Integers:
+def noise_like(event: Event, size: int, generator: np.random.Generator) -> Integers:
     """(size,) whole numbers of the law that an event records, for simulation alone.
 
-    Under random differential privacy some counts have no noise; which, is not known: all get some.
+    Gaussian and Euclidean K-norm noise is drawn continuous and rounded.  Under random differential
+    privacy some counts have no noise; which, is not known: all get some.
     """
-    if not isinstance(event, GaussianEvent):
+    if isinstance(event, LaplaceEvent | RandomLaplaceEvent):
         passing = -math.expm1(-1 / float(event.scale))
         one, other = generator.geometric(passing, (2, size))
         return np.asarray(one - other)
-    return np.rint(generator.normal(0, float(event.variance) ** 0.5, size)).astype(np.int64)
+    if isinstance(event, GaussianEvent):
+        return np.rint(generator.normal(0, float(event.variance) ** 0.5, size)).astype(np.int64)
+    if isinstance(event, KNormEvent) and event.norm == "l2":
+        directions = generator.normal(size=(size // event.dimension, event.dimension))
+        directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+        lengths = generator.gamma(event.dimension, float(event.scale), (len(directions), 1))
+        return np.rint(directions * lengths).astype(np.int64).ravel()
+    raise ValueError(f"the noise of {event} cannot be simulated")
 
 
 def likely_counts(noisy: Integers, counts: Integers, stddev: float) -> Integers:

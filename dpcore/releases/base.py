@@ -11,7 +11,7 @@ two things, one on each side of the privacy line:
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import NormalDist
 from typing import Any, Literal, Protocol, runtime_checkable
@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.budget import Budget
-from dpcore.domain import Domain, Tally
+from dpcore.domain import Domain, Grid, Tally
 from dpcore.mechanisms import Mechanism
 from dpcore.statistic import Exact, Noisy
 
@@ -168,13 +168,27 @@ class Evaluable(Protocol):
 
 
 def named_points(points: Mapping[str, NDArray[Any]], names: tuple[str, ...]) -> list[NDArray[Any]]:
-    """The arrays of exactly these columns, in order and of one length, or ``ValueError``."""
+    """The arrays of exactly these columns, in order and of one length, masked as they came.
+
+    Raises ``ValueError`` where they are others, or differ in length.
+    """
     if set(points) != set(names):
         raise ValueError(f"points: must be given for {list(names)}, not for {list(points)}")
-    arrays = [np.atleast_1d(np.asarray(points[name])) for name in names]
+    arrays = [np.atleast_1d(np.asanyarray(points[name])) for name in names]
     if len({array.shape for array in arrays}) != 1 or arrays[0].ndim != 1:
         raise ValueError("points: columns must be of one length")
     return arrays
+
+
+def unit_points(points: Mapping[str, NDArray[Any]], axes: Sequence[Grid]) -> NDArray[np.float64]:
+    """(k, axes) points in units of each axis's range, or ``ValueError`` where one lies outside."""
+    scaled = []
+    given = named_points(points, tuple(axis.name for axis in axes))
+    for axis, values in zip(axes, given, strict=True):
+        if not np.all(np.ma.filled((values >= axis.lower) & (values <= axis.upper), False)):
+            raise ValueError(f"points: {axis.name} must lie in [{axis.lower}, {axis.upper}]")
+        scaled.append((np.ma.getdata(values) - axis.lower) / (axis.upper - axis.lower))
+    return np.column_stack(scaled)
 
 
 def normal_interval(

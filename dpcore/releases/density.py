@@ -40,8 +40,8 @@ from dpcore.releases.base import (
     Release,
     Table,
     Uncertainty,
-    named_points,
     post_processing_generator,
+    unit_points,
 )
 from dpcore.releases.cosines import Cosines
 from dpcore.releases.waves import Waves
@@ -251,14 +251,8 @@ class Density(Release):
 
     def evaluate(self, noisy: Noisy, points: Mapping[str, NDArray[Any]]) -> dict[str, Floats]:
         """``estimate`` at points, with its pointwise interval and its simultaneous band."""
-        scaled = []
-        given = named_points(points, self.domain.names)
-        for axis, values in zip(self.axes, given, strict=True):
-            if not np.all((values >= axis.lower) & (values <= axis.upper)):
-                raise ValueError(f"points: {axis.name} must lie in [{axis.lower}, {axis.upper}]")
-            scaled.append((values - axis.lower) / (axis.upper - axis.lower))
         unit = 1 / math.prod(axis.upper - axis.lower for axis in self.axes)
-        values = self.basis.functions(np.stack(scaled, axis=1))
+        values = self.basis.functions(unit_points(points, self.axes))
         estimate = 1 + values @ self.coefficients(noisy)
         error = np.sqrt(values**2 @ self.coefficient_variances)
         columns = {"estimate": estimate, **_bands(estimate, error, self.band_factor(noisy))}

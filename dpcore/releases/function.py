@@ -46,8 +46,8 @@ from dpcore.releases.base import (
     Release,
     Table,
     Uncertainty,
-    named_points,
     normal_interval,
+    unit_points,
 )
 from dpcore.statistic import Exact, Noisy
 
@@ -177,18 +177,13 @@ class SmoothFunction(Release):
 
         It is about the interpolated function without noise.
         """
-        scaled = []
-        given = named_points(points, self.domain.names)
-        for axis, values in zip(self.axes, given, strict=True):
-            if not np.all((values >= axis.lower) & (values <= axis.upper)):
-                raise ValueError(f"points: {axis.name} must lie in [{axis.lower}, {axis.upper}]")
-            scaled.append((values - axis.lower) / (axis.upper - axis.lower))
+        scaled = unit_points(points, self.axes)
         unit = 1 / math.prod(axis.upper - axis.lower for axis in self.axes)
-        estimate = self.interpolate(noisy, np.column_stack(scaled)) * unit
+        estimate = self.interpolate(noisy, scaled) * unit
         # Whitened noise is independent; a point adds it up by the product of its axes' weights.
         lengths = [
             np.linalg.norm(w.between(x), axis=1)
-            for w, x in zip(self.whitenings, scaled, strict=True)
+            for w, x in zip(self.whitenings, scaled.T, strict=True)
         ]
         error = self.mechanism.stddev * self._unit * unit * np.prod(lengths, axis=0)
         return {"estimate": estimate, **normal_interval(estimate, error)}

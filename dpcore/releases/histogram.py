@@ -109,7 +109,7 @@ class Histogram(Release):
 
     def interval(self, noisy: Noisy) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Ends of 90% intervals for the exact counts of the published cells, exact."""
-        if isinstance(self.mechanism, ThresholdedLaplace):
+        if isinstance(self.mechanism, ThresholdedLaplace | StabilityLaplace):
             lower, upper = passed_interval(
                 float(self.mechanism.scale), self.mechanism.threshold, noisy.values, LEVEL
             )
@@ -119,7 +119,7 @@ class Histogram(Release):
         return np.clip(lower, 0, self.rows), np.clip(upper, 0, self.rows)
 
     def _noise_errors(self, noisy: Noisy) -> NDArray[np.float64]:
-        if isinstance(self.mechanism, ThresholdedLaplace):
+        if isinstance(self.mechanism, ThresholdedLaplace | StabilityLaplace):
             scale = float(self.mechanism.scale)
             return passed_error(scale, self.mechanism.threshold, noisy.values)
         return np.full(len(noisy.values), self.mechanism.stddev)

@@ -37,16 +37,19 @@ def test_counts_err_as_their_tables_say(name: str, population: int):
     assert columns["count"].method == "simulated"
 
 
-def test_cells_that_passed_a_threshold_lie_in_their_intervals():
+@pytest.mark.parametrize("name", ["thresholded histogram", "histogram of occupied cells"])
+def test_cells_that_passed_a_threshold_lie_in_their_intervals(name: str):
     """At least 90 per cent by proof; near it, because the noise is wide."""
-    columns = found("thresholded histogram", 0, 60)
+    columns = found(name, 0, 60)
     assert all(0.88 <= column.cover <= 0.92 for column in columns)
     # The stated error is an average over counts that need not be so: cautious here.
     assert all(0.8 <= column.rms <= 2.5 for column in columns)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["binned density", "spectral density"])
+@pytest.mark.parametrize(
+    "name", ["binned density", "spectral density", "gamma density", "coefficient density"]
+)
 def test_densities_lie_in_their_intervals_and_bands(name: str):
     columns = found(name, 1, 400)
     pointwise = [c for c in columns if c.interval == "each"]
@@ -65,11 +68,15 @@ def test_a_single_number_lies_in_its_interval(name: str):
     assert columns[0].rms == pytest.approx(1, abs=0.1)
 
 
-def test_decision_values_lie_in_their_intervals():
-    (decision,) = [c for c in found("classifier", 2, 150) if c.column == "decision"]
+@pytest.mark.parametrize(
+    ("name", "column"),
+    [("classifier", "decision"), ("regression", "prediction"), ("function", "estimate")],
+)
+def test_values_of_functions_lie_in_their_intervals(name: str, column: str):
+    (values,) = [c for c in found(name, 2, 150) if c.column == column]
     # Values at neighbouring points err together: 150 draws are worth some 600 values.
-    assert 0.86 <= decision.cover <= 0.94
-    assert decision.rms == pytest.approx(1, abs=0.1)
+    assert 0.86 <= values.cover <= 0.94
+    assert values.rms == pytest.approx(1, abs=0.1)
 
 
 def test_every_kind_of_release_with_intervals_is_measured():

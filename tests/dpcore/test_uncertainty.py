@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from dpcore.domain import Grid
 from dpcore.privacy_line import perturb
 from dpcore.releases.base import Evaluable, Table, Uncertainty
+from dpcore.releases.machine import KernelMachine
 from dpcore.sampling.source import SeededSource
 from tests.dpcore.contract import CASES, tally_of
 
@@ -45,7 +45,7 @@ def test_columns_that_tell_of_the_survey_say_of_which_column(case):
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_function_is_had_at_points_of_its_domain(name):
     release, (noisy, _) = CASES[name].release, tables(CASES[name])
-    axes = [axis for axis in release.domain.axes if isinstance(axis, Grid)]
+    axes = release.feature_axes if isinstance(release, KernelMachine) else release.domain.axes
     points = {axis.name: np.linspace(axis.lower, axis.upper, 5) for axis in axes}
     found = release.evaluate(noisy, points)
     assert all(len(column) == 5 for column in found.values())
@@ -55,6 +55,31 @@ def test_a_function_is_had_at_points_of_its_domain(name):
     outside = {axis.name: np.array([axis.upper + 1]) for axis in axes}
     with pytest.raises(ValueError, match="must lie in"):
         release.evaluate(noisy, outside)
+
+
+@pytest.mark.parametrize(
+    "name", ["function", "periodic density", "binned density in two dimensions"]
+)
+def test_a_function_at_the_points_of_its_table_is_the_table(name):
+    release, (noisy, (table, *_)) = CASES[name].release, tables(CASES[name])
+    found = release.evaluate(noisy, {n: table.columns[n] for n in release.domain.names})
+    for column, values in found.items():
+        expected = table.columns[column]
+        # The grid of a function has a jitter that its interpolant has not.
+        np.testing.assert_allclose(values, expected, rtol=1e-4, atol=1e-3 * np.abs(expected).max())
+
+
+def test_a_machine_takes_nulls_where_its_column_has_them():
+    case = CASES["classifier on a column with nulls"]
+    noisy, _ = tables(case)
+    masked = np.ma.masked_array([1.0, 0.0, 1.5], mask=[False, True, False])
+    first = case.release.evaluate(noisy, {"x": masked})
+    second = case.release.evaluate(noisy, {"x": np.array([1.0, np.nan, 1.5])})
+    np.testing.assert_array_equal(first["decision"], second["decision"])
+    middle = case.release.evaluate(noisy, {"x": np.array([1.5])})
+    assert first["decision"][1] != middle["decision"][0] == first["decision"][2]
+    with pytest.raises(ValueError, match="has no nulls"):
+        CASES["classifier"].release.evaluate(tables(CASES["classifier"])[0], {"x": [None]})
 
 
 def test_a_table_that_names_columns_it_has_not_is_refused():

@@ -5,10 +5,13 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy.stats import ks_2samp
 
-from dpcore.events import GaussianEvent, LaplaceEvent
+from dpcore.events import GaussianEvent, KNormEvent, LaplaceEvent, TableEvent
 from dpcore.post.simulation import likely_counts, noise_like, pooled_means
-from tests.dpcore.audit import goodness_of_fit
+from dpcore.sampling.k_norm import k_norm_noise
+from dpcore.sampling.source import SeededSource
+from tests.dpcore.noise_laws import goodness_of_fit
 
 EVENTS = [
     LaplaceEvent(Fraction(2), Fraction(4)),
@@ -22,6 +25,22 @@ def test_simulated_noise_has_the_law_of_the_event(event):
     drawn = noise_like(event, 20_000, np.random.default_rng(3))
     assert goodness_of_fit(drawn, event) > 1e-4
     assert goodness_of_fit(drawn + 1, event) < 1e-9
+
+
+def test_simulated_k_norm_noise_has_the_law_of_the_sampler():
+    """Of one coordinate, and of the length, which the coordinates share."""
+    event = KNormEvent("l2", 3, 40, Fraction(60))
+    drawn = noise_like(event, 3 * 6000, np.random.default_rng(3)).reshape(-1, 3)
+    exact = k_norm_noise("l2", Fraction(60), 3, 6000, SeededSource(5))
+    for measure in (lambda z: z[:, 0], lambda z: np.linalg.norm(z, axis=1)):
+        assert ks_2samp(measure(drawn), measure(exact)).pvalue > 1e-4
+        for stretch in (2 / 3, 3 / 2):
+            assert ks_2samp(stretch * measure(drawn), measure(exact)).pvalue < 1e-9
+
+
+def test_noise_of_another_law_is_not_simulated():
+    with pytest.raises(ValueError, match="cannot be simulated"):
+        noise_like(TableEvent(Fraction(1), Fraction(0), "0"), 3, np.random.default_rng(3))
 
 
 def test_likely_counts_lose_the_spread_that_noise_gave():
