@@ -69,7 +69,9 @@ RELEASES: dict[str, Callable[[int], Release]] = {
         "r", Domain((PLACE, TRADE, RICH)), rows, APPROXIMATE, noise="discrete-gaussian"
     ),
     "count": lambda rows: Count("r", Domain((RICH,)), rows, PURE, counted=(1,)),
-    "random histogram": counts(RandomHistogram, Budget.of("0.5", "0", "0.05")),
+    "random histogram": lambda rows: RandomHistogram(
+        "r", Domain((RICH,)), rows, Budget.of("0.5", "0", "0.05")
+    ),
     "mean": lambda rows: Mean("r", Domain((INCOME,)), rows, PURE),
     "binned density": lambda rows: BinnedDensity("r", Domain((INCOME,)), rows, PURE, (0.05,)),
     "spectral density": lambda rows: SpectralDensity(
