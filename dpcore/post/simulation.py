@@ -25,6 +25,9 @@ POOL = 100
 POOLS = 24
 """The most pools."""
 
+LEAST_CELLS = 10
+"""Cells to a pool, at least: of few cells, those that fell near a level are those that erred little."""
+
 
 def noise_like(event: Event, size: int, generator: np.random.Generator) -> Integers:
     """(size,) whole numbers of the law that an event records, for simulation alone.
@@ -65,11 +68,12 @@ def pooled_means(
 
     Values of neighbouring levels are pooled, those at level zero apart, and interpolated between.
     """
+    most = min(POOLS, values.shape[-1] // LEAST_CELLS)
     values, levels = values.ravel(), levels.ravel()
     zero = levels <= 0
     above, seen = levels[~zero], values[~zero]
     order = np.argsort(above, kind="stable")
-    pools = np.array_split(order, max(1, min(POOLS, len(above) // POOL)))
+    pools = np.array_split(order, max(1, min(most, len(above) // POOL)))
     if not len(above):
         return np.full(at.shape, values.mean())
     result = np.interp(

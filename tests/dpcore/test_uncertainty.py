@@ -3,10 +3,14 @@
 import numpy as np
 import pytest
 
+from dpcore.budget import Budget
+from dpcore.domain import Categories, Domain
 from dpcore.privacy_line import perturb
 from dpcore.releases.base import Evaluable, Table, Uncertainty
+from dpcore.releases.histogram import Histogram
 from dpcore.releases.machine import KernelMachine
 from dpcore.sampling.source import SeededSource
+from dpcore.statistic import Noisy
 from tests.dpcore.contract import CASES, tally_of
 
 every_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
@@ -97,3 +101,11 @@ def test_what_cannot_be_added_up_says_so():
         case.release.sum_variance({"b": np.ones(1)})
     with pytest.raises(ValueError, match="passed a threshold"):
         CASES["thresholded histogram"].release.sum_variance({"t": np.ones(6)})
+
+
+def test_the_counts_of_two_cells_err_by_half_the_difference_of_their_noise():
+    """Projection to the rows halves the difference of two noises: their error over sqrt 2."""
+    release = Histogram("h", Domain((Categories("yes", (False, True)),)), 600, Budget.of("0.5"))
+    (table,) = release.publish(Noisy(np.array([371, 236]))).tables
+    expected = release.mechanism.stddev / np.sqrt(2)
+    np.testing.assert_allclose(table.columns["count_standard_error"], expected, rtol=0.1)
