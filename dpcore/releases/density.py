@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 from dpcore.domain import Domain, Grid, Tally
 from dpcore.lattice import Lattice
 from dpcore.mechanisms import DiscreteGaussian, DiscreteKNorm, DiscreteLaplace
+from dpcore.post.simplex import project_to_simplex
 from dpcore.post.simulation import noise_like
 from dpcore.releases.base import (
     LEVEL,
@@ -207,7 +208,8 @@ class Density(Release):
             | {name: value.ravel() * unit for name, value in values.items()},
             {name: f"Value of {name} at the centre of a grid cell" for name in names}
             | {
-                "density": "Density per unit of the columns: estimate, cut at zero, of mass one",
+                "density": "Density per unit of the columns: the nearest to estimate that is nowhere"
+                " negative and has mass one",
                 "density_standard_error": "Root mean squared error of density, simulated",
                 "estimate": "Unbiased noisy kernel density; may be negative",
                 "standard_error": "Standard deviation of the privacy noise in estimate",
@@ -472,7 +474,8 @@ def _bands(estimate: Floats, error: Floats, factor: float) -> dict[str, Floats]:
 
 
 def _as_probabilities(density: Floats) -> Floats:
-    """Cut at zero and of mass one; a constant where nothing is left."""
-    positive = np.maximum(density, 0)
-    mass = positive.sum()
-    return positive / mass if mass > 0 else np.full(density.shape, 1 / density.size)
+    """The nearest probabilities (least squares; Hall & Murison 1993): shifted down, cut at zero.
+
+    Scaling to mass one instead would move a high peak by far more than its noise.
+    """
+    return project_to_simplex(density.ravel() / density.size, 1.0).reshape(density.shape)
