@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Loss = Literal["absolute", "squared", "zero-one"]
 
-_OPTIONS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+_TOLERANCES = (1e-10, 1e-9)
+"""Of feasibility, tightest first: some programs end without a solution at the first."""
 
 
 def losses(n: int, loss: Loss) -> Floats:
@@ -122,15 +123,21 @@ def _solve(
         objective = np.r_[np.zeros(size + slacks), 1.0]
     else:
         objective = np.r_[risks.T @ prior, np.zeros(slacks)]
-    solved = linprog(
-        objective,
-        A_ub=sparse.vstack(upper, format="csr") if upper else None,
-        b_ub=np.concatenate(bounds) if bounds else None,
-        A_eq=sparse.csr_matrix(equal),
-        b_eq=np.ones(counts),
-        method="highs",
-        options=_OPTIONS,
-    )
+    for tolerance in _TOLERANCES:
+        solved = linprog(
+            objective,
+            A_ub=sparse.vstack(upper, format="csr") if upper else None,
+            b_ub=np.concatenate(bounds) if bounds else None,
+            A_eq=sparse.csr_matrix(equal),
+            b_eq=np.ones(counts),
+            method="highs",
+            options={
+                "primal_feasibility_tolerance": tolerance,
+                "dual_feasibility_tolerance": tolerance,
+            },
+        )
+        if solved.success:
+            break
     if not solved.success:
         raise ValueError(f"the linear program was not solved: {solved.message}")
     return np.asarray(solved.x[:size]), float(solved.fun)

@@ -40,6 +40,11 @@ def test_the_minimax_over_all_tables_for_seventy_records(alpha, risk):
     assert optimal_table(70, alpha)[1] == pytest.approx(risk, abs=6e-6)
 
 
+@pytest.mark.slow
+def test_a_program_that_the_tightest_tolerance_leaves_unsolved_is_solved_at_the_next():
+    assert optimal_table(70, 0.35)[1] == pytest.approx(optimal_remap(70, 0.35)[1], abs=6e-6)
+
+
 @pytest.mark.parametrize("loss", ["absolute", "squared", "zero-one"])
 @pytest.mark.parametrize("proportion", [None, 0.5, 0.03])
 @pytest.mark.parametrize("alpha", [0.1, 1.0])
