@@ -14,6 +14,7 @@ help:
 	@echo "make test-all  also the slow tests"
 	@echo "make docs      the documentation, as pages in build/site"
 	@echo "make format    lay out the code"
+	@echo "make papers    repeats the experiments of the source papers; writes their page"
 	@echo "make clean     remove what the other targets made"
 
 $(BIN)/python:
@@ -60,6 +61,17 @@ format: $(VENV)/.dev
 
 clean:
 	rm -rf $(VENV) build *.egg-info
+
+$(VENV)/.benchmarks: pyproject.toml constraints.txt | $(BIN)/python
+	@echo "installing dprelease with what its benchmarks need (a minute or two)" >&2
+	@$(PIP) --editable ".[benchmarks]"
+	@touch $@
+
+# The two surveys of the thesis are looked for in DPRELEASE_TEST_DATA; their sections are left out without.
+.PHONY: papers
+papers: $(VENV)/.benchmarks
+	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.papers --images docs/pages/images \
+	    --page docs/pages/explanation/papers.md
 
 .PHONY: pictures
 pictures: demo $(VENV)/.dev

@@ -1,0 +1,93 @@
+"""The least worst-case risk of a count of 70 records, by linear programming (Hall 2012, figure 2.2)."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from benchmarks.papers.experiment import Experiment, Line, Measured, Row, rounded
+from dpcore.budget import Budget
+from dpcore.counting.programs import losses, optimal_table
+from dpcore.counting.remap import geometric_table
+from dpcore.domain import Categories, Domain
+from dpcore.releases.count import MinimaxCount
+
+N = 70
+DOMAIN = Domain((Categories("answer", ("no", "yes")),))
+
+
+def measure(trials: int) -> Measured:
+    """``trials``: values of alpha from 0.1 to 2; the program itself is solved for every fifth."""
+    lines = []
+    for i, alpha in enumerate(np.linspace(0.1, 2, trials).round(3)):
+        share = Budget(Fraction(str(alpha)))
+        release = MinimaxCount("count", DOMAIN, N, share, counted=(1,))
+        clamped = (geometric_table(N, alpha) * losses(N, "absolute")).sum(axis=1)
+        lines.append(
+            {
+                "alpha": float(alpha),
+                "release": rounded(release.expected_error()[0].value, 6),
+                "program": rounded(optimal_table(N, alpha)[1], 6) if i % 5 == 0 else None,
+                "clamped_geometric": rounded(clamped.max()),
+                "1/alpha": rounded(1 / alpha),
+                "1/sinh(alpha)": rounded(1 / math.sinh(alpha)),
+            }
+        )
+    return Measured(lines, lambda figure: _draw(lines, figure))
+
+
+def _draw(lines: list[Line], figure: Any) -> None:
+    axes = figure.subplots()
+    alphas = [line["alpha"] for line in lines]
+    for key, style, text in (
+        ("release", "C0-", "release minimax-table"),
+        ("1/alpha", "k--", "1/alpha"),
+        ("1/sinh(alpha)", "C1:", "1/sinh(alpha)"),
+    ):
+        axes.semilogy(alphas, [line[key] for line in lines], style, label=text)
+    solved = [line for line in lines if line["program"]]
+    axes.plot([x["alpha"] for x in solved], [x["program"] for x in solved], "C0o", label="program")
+    axes.set(xlabel="alpha", ylabel="largest expected absolute error")
+    axes.legend()
+
+
+def _beside(lines: list[Line]) -> list[Row]:
+    first, last = lines[0], lines[-1]
+    gap = max(abs(x["release"] / x["program"] - 1) for x in lines if x["program"])
+    under = all(line["release"] < line["1/alpha"] for line in lines)
+    return [
+        ("risk below 1/alpha everywhere", "yes", "yes" if under else "no"),
+        *(
+            (
+                f"risk at alpha = {line['alpha']:g}, and 1/alpha",
+                "drawn, not printed",
+                f"{line['release']:.4g}, {line['1/alpha']:g}",
+            )
+            for line in (first, last)
+        ),
+        (
+            f"limit for large n at alpha = {first['alpha']:g}",
+            "the risk at n = 70",
+            f"{first['1/sinh(alpha)']:g}",
+        ),
+        ("largest relative difference, release and program", "not reported", f"{gap:.1g}"),
+    ]
+
+
+EXPERIMENTS = (
+    Experiment(
+        "hall-2.2",
+        "Least worst-case risk of a count, n = 70",
+        "Hall (2012), figure 2.2",
+        "The minimax risk lies under 1/alpha and comes close to it as alpha decreases; n = 70 is large"
+        " enough that for all displayed alpha the risk no longer increases with n.",
+        "The curve agrees. Its limit for large n is 1/sinh(alpha), and at small alpha 70 records are"
+        " not enough to reach it: there the risk still grows with n, which the caption denies.",
+        39,
+        measure,
+        _beside,
+    ),
+)

@@ -1,0 +1,58 @@
+"""The page that sets every experiment beside what its paper reports."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from benchmarks.papers.experiment import Experiment, Line
+
+INTRODUCTION = """# The papers' experiments, repeated
+
+The mechanisms of dprelease come from Hall's thesis (2012), Hall, Rinaldo & Wasserman (2011, 2013)
+and Wasserman & Zhou (2010). This page repeats their experiments with the releases that dprelease
+publishes with, seeded, and is written by
+
+```
+make papers
+```
+
+Where the text of a paper says in words what its plot shows, the words stand in the table.
+"""
+
+
+def page(
+    experiments: Sequence[Experiment],
+    found: Mapping[str, list[Line]],
+    images: Path,
+    path: Path,
+) -> str:
+    """Markdown, one section for each experiment."""
+    folder = Path(os.path.relpath(images, path.parent)).as_posix()
+    sections = [section(each, found.get(each.name), folder) for each in experiments]
+    return "\n".join([INTRODUCTION, *sections])
+
+
+def section(experiment: Experiment, lines: list[Line] | None, folder: str) -> str:
+    """Title, plot, table and what differs; without lines, what was missing."""
+    if lines is None:
+        return f"""## {experiment.title}
+
+{experiment.source}: {experiment.reports}
+
+Not run: the public table `{experiment.data}` was not there.
+"""
+    table = "\n".join(f"| {' | '.join(row)} |" for row in experiment.beside(lines))
+    return f"""## {experiment.title}
+
+{experiment.source}: {experiment.reports}
+
+![{experiment.title}]({folder}/papers-{experiment.name}.svg)
+
+| | in the paper | here |
+|---|---|---|
+{table}
+
+{experiment.differs}
+"""

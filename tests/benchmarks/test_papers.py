@@ -1,0 +1,105 @@
+"""The papers' experiments run, measure what they say, and are all on the page."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from benchmarks.papers import bins, functions, periodic_kernel, rates, sparse_histogram
+from benchmarks.papers.page import section
+from benchmarks.papers.run import experiments, run
+from dpcore.budget import Budget
+from dpcore.domain import Bins, Domain, Tally
+from dpcore.privacy_line import perturb
+from dpcore.releases.histogram import Histogram
+from dpcore.sampling.source import SeededSource
+
+ROOT = Path(__file__).parents[2]
+SLOW = ("hall-2.2", "hrw-3")
+NAMES = [pytest.param(n, marks=pytest.mark.slow if n in SLOW else ()) for n in experiments()]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_experiment_prints_figures_and_draws_its_plot(name, tmp_path):
+    pytest.importorskip("matplotlib")
+    experiment = experiments()[name]
+    if not experiment.possible:
+        pytest.skip(f"{experiment.data} is not here")
+    *lines, _ = run(name, tmp_path, trials=6)
+    assert (tmp_path / f"papers-{name}.svg").read_text().rstrip().endswith("</svg>")
+    written = section(experiment, lines, "images")
+    for quantity, paper, here in experiment.beside(lines):
+        assert f"| {quantity} | {paper} | {here} |" in written
+        assert "nan" not in here
+
+
+def test_the_page_holds_every_experiment_and_its_plot():
+    page = (ROOT / "docs/pages/explanation/papers.md").read_text()
+    for name, experiment in experiments().items():
+        assert f"## {experiment.title}\n" in page
+        assert f"(../images/papers-{name}.svg)" in page
+        assert (ROOT / f"docs/pages/images/papers-{name}.svg").is_file()
+        assert experiment.differs in page
+    assert "Not run" not in page
+
+
+def test_a_section_without_its_data_says_so():
+    written = section(experiments()["hall-2.4"], None, "images")
+    assert "Not run: the public table `nltcs` was not there." in written
+    assert "svg" not in written
+
+
+def test_errors_of_a_sparse_table_count_absent_cells_as_zero():
+    domain = Domain((Bins("x", tuple(range(65))),))
+    tally = Tally(domain, np.arange(0, 64, 4), np.arange(16) ** 2 + 1)
+    rows = int(tally.counts.sum())
+    release = Histogram("h", domain, rows, Budget.of(1), thresholded=True)
+    errors = sparse_histogram.sparse_errors(release, tally, 50, SeededSource(1))
+    source, naive = SeededSource(1), []
+    for _ in range(50):
+        noisy = perturb(release.statistic(tally), release.mechanism, release.share, source)
+        dense = np.zeros(64)
+        dense[noisy.cells] = noisy.values
+        naive.append(np.abs(dense - tally.dense()).sum())
+    np.testing.assert_array_equal(errors, naive)
+    plain = Histogram("h", domain, rows, Budget.of(1))
+    dense_errors = sparse_histogram.dense_errors(plain, tally, 50, SeededSource(1))
+    # Negative noise on an empty cell costs nothing: half of the noise there.
+    assert dense_errors.mean() == pytest.approx((16 + 24) / np.sinh(0.5), rel=0.15)
+
+
+def test_squared_errors_are_the_integrals_that_they_stand_for():
+    x = (np.arange(60_000) + 0.5) / 60_000
+    shares = np.array([[0.1, 0.2, 0.3, 0.15, 0.25]])
+    estimate = 5 * shares[0][(x * 5).astype(int)]
+    beta = (stats.beta(10, 3).pdf(x) + stats.beta(3, 10).pdf(x)) / 2
+    exact = ((estimate - beta) ** 2).mean()
+    assert bins.squared_errors("bimodal", shares) == pytest.approx([exact], rel=1e-4)
+    exact = ((estimate - 6 * x * (1 - x)) ** 2).mean()
+    assert rates.squared_error(shares) == pytest.approx([exact], rel=1e-4)
+
+
+def test_perturbed_histograms_have_their_reference_errors():
+    lines = bins.measure(400).lines
+    found = {(x["n"], x["alpha"]): x["ise"][1] for x in lines if x["law"] == "Beta(10, 10)"}
+    expected = {(100, None): 0.157, (100, "1"): 0.210, (100, "0.1"): 1.70}
+    expected |= {(1000, None): 0.087, (1000, "1"): 0.088, (1000, "0.1"): 0.140}
+    assert found == pytest.approx(expected, rel=0.1)
+
+
+def test_fitted_slopes_are_those_of_the_paper():
+    for line in rates.measure(20).lines:
+        assert line["slope"] == pytest.approx(line["paper_slope"], abs=0.04)
+
+
+def test_noise_of_a_function_is_less_than_the_papers():
+    for kernel in ("gaussian", "exponential"):
+        (line,) = functions.measure(kernel, 40).lines
+        assert line["measured_stddev"] == pytest.approx(line["stated_stddev"], rel=0.15)
+        assert line["stated_stddev"] < line["paper_stddev"] / 2
+
+
+def test_the_periodic_kernel_differs_by_its_next_image():
+    for line in periodic_kernel.measure(1).lines:
+        assert line["largest_error"] == pytest.approx(line["next_image_there"], rel=1e-3)
