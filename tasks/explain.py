@@ -56,13 +56,13 @@ def budget_rows(
         "by the plan; the ledger does not know the dataset yet" if granted is None else "ledger"
     )
     rows = [
-        _amounts(f"granted ({origin})", grant),
-        _amounts("spent so far", spent),
-        _amounts("this release", requested),
+        amounts(f"granted ({origin})", grant),
+        amounts("spent so far", spent),
+        amounts("this release", requested),
     ]
     if not grant.covers(spent + requested):
         return rows, "The grant does not cover this release: it would be refused."
-    return [*rows, _amounts("left afterwards", grant - spent - requested)], ""
+    return [*rows, amounts("left afterwards", grant - spent - requested)], ""
 
 
 def about(plan: Plan) -> str:
@@ -106,16 +106,17 @@ def text_table(rows: Sequence[dict[str, str]]) -> str:
     )
 
 
-def _amounts(label: str, budget: Budget) -> dict[str, str]:
+def amounts(label: str, budget: Budget) -> dict[str, str]:
+    """A row of a budget's coordinates."""
     return {"": label} | {c: decimal_text(getattr(budget, c)) for c in COORDINATES}
 
 
 def ledger_text(ledger: Ledger, dataset: str) -> str:
     """What a dataset was granted and what it has spent, as text."""
     budget = [
-        _amounts("granted", ledger.granted(dataset) or Budget()),
-        _amounts("spent", ledger.spent(dataset)),
-        _amounts("left", ledger.remaining(dataset)),
+        amounts("granted", ledger.granted(dataset) or Budget()),
+        amounts("spent", ledger.spent(dataset)),
+        amounts("left", ledger.remaining(dataset)),
     ]
     history = [
         {

@@ -22,16 +22,20 @@ analytic     continuous Gaussian noise, classical and analytic calibration, and 
 from dpcore.accounting.analytic import analytic_gaussian_scale, classical_gaussian_scale
 from dpcore.accounting.exponential import exponential_scale
 from dpcore.accounting.gaussian import gaussian_variance
+from dpcore.accounting.history import Charged, Price, prices
 from dpcore.accounting.laplace import laplace_scale
 from dpcore.accounting.price import affordable
 from dpcore.accounting.stability import stability_threshold
 
 __all__ = [
+    "Charged",
+    "Price",
     "affordable",
     "analytic_gaussian_scale",
     "classical_gaussian_scale",
     "exponential_scale",
     "gaussian_variance",
     "laplace_scale",
+    "prices",
     "stability_threshold",
 ]

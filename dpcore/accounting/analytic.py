@@ -31,8 +31,13 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
 
+from dpcore.accounting.digits import decimal_of
+from dpcore.events import GaussianEvent
+
 ROUNDINGS = tuple(Fraction(r, 4) for r in (2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24))
 """Parts r of the variance that may be set apart for rounding; all are at least 1/2."""
+
+_SMALL = Fraction(1, 10**9)
 
 
 def classical_gaussian_scale(alpha: float, beta: float) -> float:
@@ -78,8 +83,7 @@ def gaussian_beta(mu_squared: Fraction, alpha: Decimal, digits: int) -> Decimal:
         return Decimal(10) ** -digits
     cancelled = (float(alpha) + farther**2 / 2) / math.log(10)
     with decimal.localcontext(prec=digits + math.ceil(cancelled) + 40):
-        squared = Decimal(mu_squared.numerator) / mu_squared.denominator
-        root = squared.sqrt()
+        root = decimal_of(mu_squared).sqrt()
         upper = _normal_cdf(root / 2 - alpha / root)
         lower = _normal_cdf(-root / 2 - alpha / root)
         return upper - alpha.exp() * lower + Decimal(10) ** -(digits + 20)
@@ -111,11 +115,23 @@ def covers_rounded(
     digits = math.ceil(-math.log10(beta)) + 25
     with decimal.localcontext(prec=digits + 40):
         loss = _rounding(l2_sensitivity_squared, best)
-        left = Decimal(alpha.numerator) / alpha.denominator - loss
+        left = decimal_of(alpha) - loss
         spent = gaussian_beta(l2_sensitivity_squared / (variance - best), left, digits)
-        return spent * loss.exp() * (1 + Decimal("1e-20")) <= Decimal(beta.numerator) / Decimal(
-            beta.denominator
-        )
+        return spent * loss.exp() * (1 + Decimal("1e-20")) <= decimal_of(beta)
+
+
+def inherited_gaussian(event: GaussianEvent) -> tuple[Fraction, Fraction] | None:
+    """The continuous noise that stands for a discrete one in composition: mu squared, and c.
+
+    mu is the ratio of sensitivity to deviation.  Densities multiply over composition, so squares of
+    mu add, and so do the c.  None where the variance leaves no part for a rounding of small c.
+    """
+    squared, variance = event.l2_sensitivity_squared, event.variance
+    for part in ROUNDINGS:
+        loss = rounding(squared, part)
+        if part < variance and loss < _SMALL:
+            return squared / (variance - part), Fraction(loss) * (1 + _SMALL)
+    return None
 
 
 def _check(alpha: float, beta: float) -> None:
@@ -133,9 +149,8 @@ def _log_profile(scale: float, alpha: float) -> float:
 
 
 def _rounding(l2_sensitivity_squared: Fraction, part: Fraction) -> Decimal:
-    squared = Decimal(l2_sensitivity_squared.numerator) / l2_sensitivity_squared.denominator
-    exponent = Decimal("-19.739") * part.numerator / part.denominator  # 2 pi^2 > 19.739
-    return 9 * squared * exponent.exp() * (1 + Decimal("1e-20"))
+    exponent = Decimal("-19.739") * decimal_of(part)  # 2 pi^2 > 19.739
+    return 9 * decimal_of(l2_sensitivity_squared) * exponent.exp() * (1 + Decimal("1e-20"))
 
 
 def _normal_cdf(x: Decimal) -> Decimal:

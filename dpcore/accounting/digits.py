@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import decimal
+import math
 from decimal import Decimal
 from fractions import Fraction
 
@@ -12,6 +13,12 @@ MARGIN = 1 + Decimal("1e-40")
 
 
 def decimal_of(value: Fraction) -> Decimal:
-    """A rational with fifty digits."""
-    with decimal.localcontext(DIGITS):
+    """A rational with fifty digits, or with as many more as the present context has."""
+    with decimal.localcontext(prec=max(DIGITS.prec, decimal.getcontext().prec)):
         return Decimal(value.numerator) / Decimal(value.denominator)
+
+
+def round_up(value: Fraction) -> Fraction:
+    """The next rational above with twelve significant decimal digits: short to print and store."""
+    quantum = Fraction(10) ** (math.floor(math.log10(value)) - 11)
+    return math.ceil(value / quantum) * quantum

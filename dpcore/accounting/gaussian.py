@@ -13,6 +13,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from dpcore.accounting.analytic import ROUNDINGS, analytic_gaussian_scale, covers_rounded, rounding
+from dpcore.accounting.digits import round_up
 from dpcore.accounting.zcdp import covers_rho, largest_rho
 from dpcore.budget import Budget
 from dpcore.events import GaussianEvent
@@ -33,7 +34,7 @@ def gaussian_variance(
         raise ValueError("the sensitivity must be positive")
     for margin in _MARGINS:
         for found in sorted(_candidates(l2_sensitivity_squared, alpha, beta)):
-            variance = _round_up(found * (1 + margin))
+            variance = round_up(found * (1 + margin))
             event = GaussianEvent(l2_sensitivity_squared, variance)
             if covers_gaussian(event, Budget(alpha, beta)):
                 return variance
@@ -61,9 +62,3 @@ def _candidates(squared: Fraction, alpha: Fraction, beta: Fraction) -> list[Frac
             scale = analytic_gaussian_scale(float(alpha) - loss, float(beta) * math.exp(-loss))
             found.append(squared * Fraction(scale) ** 2 + part)
     return found
-
-
-def _round_up(value: Fraction) -> Fraction:
-    """The next rational above with twelve significant decimal digits: short to print and store."""
-    quantum = Fraction(10) ** (math.floor(math.log10(value)) - 11)
-    return math.ceil(value / quantum) * quantum

@@ -12,10 +12,11 @@ from dpcore.events import SampledEvent
 
 def covers_sampled(event: SampledEvent, share: Budget) -> bool:
     """Whether the share's alpha pays for the draws; they are pure."""
-    return event.prior > 0 and event.draws > 0 and _loss(event) <= decimal_of(share.alpha)
+    return event.prior > 0 and event.draws > 0 and sampled_loss(event) <= decimal_of(share.alpha)
 
 
-def _loss(event: SampledEvent) -> Decimal:
+def sampled_loss(event: SampledEvent) -> Decimal:
+    """The alpha of the draws, rounded up."""
     with decimal.localcontext(DIGITS):
         polya = event.urn == "dirichlet-multinomial"
         loss = (1 + decimal_of((event.draws if polya else 1) / event.prior)).ln()

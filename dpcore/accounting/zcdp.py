@@ -16,7 +16,7 @@ import math
 from decimal import Decimal
 from fractions import Fraction
 
-_DIGITS = decimal.Context(prec=50)
+from dpcore.accounting.digits import DIGITS, MARGIN, decimal_of
 
 
 def largest_rho(alpha: Fraction, beta: Fraction) -> float:
@@ -35,7 +35,7 @@ def largest_rho(alpha: Fraction, beta: Fraction) -> float:
 def covers_rho(rho: Fraction, alpha: Fraction, beta: Fraction) -> bool:
     """Whether rho-zCDP implies (alpha, beta), certainly; all positive."""
     order = _best_order(float(rho), float(alpha))
-    return _beta_bound(rho, alpha, order) <= _decimal(beta)
+    return _beta_bound(rho, alpha, order) <= decimal_of(beta)
 
 
 def _log_beta(rho: float, alpha: float, order: float) -> float:
@@ -63,12 +63,7 @@ def _best_order(rho: float, alpha: float) -> float:
 
 def _beta_bound(rho: Fraction, alpha: Fraction, order: float) -> Decimal:
     """The bound on beta at one order, with 50 digits."""
-    with decimal.localcontext(_DIGITS):
-        a, r, e = Decimal(order), _decimal(rho), _decimal(alpha)
+    with decimal.localcontext(DIGITS):
+        a, r, e = Decimal(order), decimal_of(rho), decimal_of(alpha)
         exponent = (a - 1) * (a * r - e) - (a - 1).ln() + a * (1 - 1 / a).ln()
-        return exponent.exp() * (1 + Decimal("1e-40"))
-
-
-def _decimal(value: Fraction) -> Decimal:
-    with decimal.localcontext(_DIGITS):
-        return Decimal(value.numerator) / Decimal(value.denominator)
+        return exponent.exp() * MARGIN

@@ -42,9 +42,7 @@ from dpcore.events import (
     ExponentialEvent,
     GaussianEvent,
     KNormEvent,
-    SampledEvent,
-    SmoothLaplaceEvent,
-    TableEvent,
+    ScaledEvent,
 )
 from dpcore.mechanisms import (
     DiscreteGaussian,
@@ -233,7 +231,7 @@ class ReleaseDraws:
             return float(np.linalg.norm(moved)) / math.sqrt(event.variance)
         if isinstance(event, ExponentialEvent):
             moved = np.ptp(moved.reshape(event.selections, -1), axis=1)
-        if isinstance(event, TableEvent | SampledEvent | SmoothLaplaceEvent):
+        if not isinstance(event, ScaledEvent):
             return float(np.abs(moved).max())
         if isinstance(event, KNormEvent):
             moved = lattice_norm(event.norm, moved.astype(np.int64)[None]).astype(np.float64)

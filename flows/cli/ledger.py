@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from tasks.ledger import Fault, Ledger
 
 PUBLISHED = Path("published")
+_REPRICE = (
+    "say what the history costs by tighter accountants; changes and grants nothing, since a tighter"
+    " price is a statement about what was published, not a refund"
+)
 
 
 def add(commands: Any) -> None:
@@ -43,6 +47,12 @@ def add(commands: Any) -> None:
         "--out", type=Path, metavar="DIR", help="the folder of bundles; default: published"
     )
     ledger_argument(check)
+    reprice = add_command(actions, "reprice", _reprice, _REPRICE)
+    reprice.add_argument("dataset", metavar="DATASET")
+    reprice.add_argument(
+        "--beta", metavar="NUMBER", help="for the whole history; default: what was charged"
+    )
+    ledger_argument(reprice)
     roles = "print SQL that makes a role for publishers and one for officers (PostgreSQL)"
     add_command(actions, "roles", _roles, roles)
     upgrade = add_command(actions, "upgrade", _upgrade, "bring an older ledger up to date")
@@ -122,6 +132,19 @@ def _check(options: argparse.Namespace) -> None:
         print(f"\n{', '.join(_places(faults, remedy))}:\n  {remedy}")
     count = f"{len(faults)} fault" + "s" * (len(faults) > 1)
     raise LedgerError(f"{count} found; nothing was changed")
+
+
+def _reprice(options: argparse.Namespace) -> None:
+    from schemas.numbers import read_rational
+    from tasks.reprice import reprice
+
+    ledger = _existing_ledger()
+    _require_known(ledger, options.dataset)
+    try:
+        beta = None if options.beta is None else read_rational(options.beta)
+    except ValueError as error:
+        raise InputError(f"--beta: {error}") from None
+    print(reprice(ledger, options.dataset, beta))
 
 
 def _roles(_: argparse.Namespace) -> None:

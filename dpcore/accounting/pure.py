@@ -1,0 +1,31 @@
+"""What an event without beta costs by itself: the alpha of its noise, which its share may exceed."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from dpcore.accounting.sampled import sampled_loss
+from dpcore.events import (
+    Event,
+    ExponentialEvent,
+    KNormEvent,
+    LaplaceEvent,
+    RandomLaplaceEvent,
+    SampledEvent,
+    TableEvent,
+)
+
+
+def pure_alpha(event: Event) -> Fraction | None:
+    """The alpha of an event whose beta is 0, exact or rounded up; None for any other event."""
+    if isinstance(event, LaplaceEvent | RandomLaplaceEvent):
+        return event.l1_sensitivity / event.scale
+    if isinstance(event, ExponentialEvent):
+        return 2 * event.sensitivity * event.selections / event.scale
+    if isinstance(event, KNormEvent):
+        return event.sensitivity / event.scale
+    if isinstance(event, SampledEvent):
+        return Fraction(sampled_loss(event))
+    if isinstance(event, TableEvent) and event.beta == 0:
+        return event.alpha
+    return None
