@@ -26,6 +26,7 @@ from dpcore.budget import Budget
 from dpcore.domain import Bins, Categories, Domain, Grid, Tally
 from dpcore.mechanisms import Mechanism
 from dpcore.privacy_line import perturb
+from dpcore.releases.bandwidth import Bandwidth
 from dpcore.releases.base import Release
 from dpcore.releases.classifier import Classifier
 from dpcore.releases.count import Count, MinimaxCount
@@ -210,6 +211,14 @@ CASES: dict[str, Case] = {
     ),
     "dirichlet-multinomial": Case(
         SampledHistogram("d", THREE, 2, PURE, 2, "dirichlet-multinomial"), (0, 1), (1, 2), 1.0
+    ),
+    # Neither quartile alone may spend more than half of alpha, and no table makes both spend it.
+    "bandwidth": Case(
+        Bandwidth("w", Domain((grid("x", 4),)), 4, PURE, smallest=0.1),
+        (0, 1, 1, 1),
+        (1, 1, 1, 3),
+        1.0,
+        fault=5,
     ),
     "quantiles": Case(Quantiles("q", LINE, 2, PURE, (Fraction(1, 2),)), (0, 1), (1, 23), 1.0),
 }
