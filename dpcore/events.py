@@ -165,6 +165,18 @@ class KNormEvent(Event):
     scale: Fraction
 
 
+@dataclass(frozen=True)
+class NearRecordsEvent(Event):
+    """``draws`` synthetic records z, P(z) proportional to exp(-T(z)/scale), T as ``sampling.paths``
+    defines it: the Kolmogorov-Smirnov distance in records, which a neighbour changes by one at most.
+    """
+
+    kind = "ks-exponential"
+
+    draws: int
+    scale: Fraction
+
+
 ScaledEvent = LaplaceEvent | ExponentialEvent | RandomLaplaceEvent | StabilityEvent | KNormEvent
 """Events whose noise or choices have one public ``scale``."""
 

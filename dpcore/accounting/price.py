@@ -15,6 +15,7 @@ from dpcore.events import (
     GaussianEvent,
     KNormEvent,
     LaplaceEvent,
+    NearRecordsEvent,
     RandomLaplaceEvent,
     SampledEvent,
     SmoothLaplaceEvent,
@@ -41,4 +42,6 @@ def affordable(event: Event, share: Budget) -> bool:
         return covers_stability(event, share)
     if isinstance(event, KNormEvent):
         return event.scale > 0 and 0 < event.sensitivity <= share.alpha * event.scale
+    if isinstance(event, NearRecordsEvent):
+        return event.scale > 0 and share.alpha * event.scale >= 2
     return False

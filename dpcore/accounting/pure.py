@@ -10,6 +10,7 @@ from dpcore.events import (
     ExponentialEvent,
     KNormEvent,
     LaplaceEvent,
+    NearRecordsEvent,
     RandomLaplaceEvent,
     SampledEvent,
     TableEvent,
@@ -24,6 +25,8 @@ def pure_alpha(event: Event) -> Fraction | None:
         return 2 * event.sensitivity * event.selections / event.scale
     if isinstance(event, KNormEvent):
         return event.sensitivity / event.scale
+    if isinstance(event, NearRecordsEvent):
+        return 2 / event.scale
     if isinstance(event, SampledEvent):
         return Fraction(sampled_loss(event))
     if isinstance(event, TableEvent) and event.beta == 0:

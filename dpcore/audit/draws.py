@@ -50,6 +50,7 @@ from dpcore.mechanisms import (
     DiscreteLaplace,
     ExponentialMechanism,
     Mechanism,
+    NearRecordsMechanism,
     RandomLaplace,
     Sampled,
     SmoothLaplace,
@@ -270,7 +271,13 @@ CELL_BY_CELL = (
 )
 """Mechanisms that treat every cell alike and on its own, so that tables may be laid side by side."""
 
-IN_BLOCKS = (ExponentialMechanism, Sampled, SmoothLaplace, DiscreteKNorm)
+IN_BLOCKS = (
+    ExponentialMechanism,
+    Sampled,
+    SmoothLaplace,
+    DiscreteKNorm,
+    NearRecordsMechanism,
+)
 """Mechanisms that treat a statistic of several times their size as so many statistics, one by one."""
 
 READING = Budget.of(4096)

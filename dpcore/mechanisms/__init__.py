@@ -7,6 +7,7 @@ from dpcore.mechanisms.additive import DiscreteGaussian, DiscreteLaplace
 from dpcore.mechanisms.base import AdditiveMechanism, Interval, Mechanism
 from dpcore.mechanisms.exponential import ExponentialMechanism
 from dpcore.mechanisms.k_norm import DiscreteKNorm
+from dpcore.mechanisms.near_records import NearRecordsMechanism
 from dpcore.mechanisms.random_laplace import RandomLaplace
 from dpcore.mechanisms.sampled import Sampled
 from dpcore.mechanisms.smooth_laplace import SmoothLaplace
@@ -22,6 +23,7 @@ __all__ = [
     "ExponentialMechanism",
     "Interval",
     "Mechanism",
+    "NearRecordsMechanism",
     "RandomLaplace",
     "Sampled",
     "SmoothLaplace",

@@ -36,6 +36,7 @@ from dpcore.releases.histogram import Histogram
 from dpcore.releases.margins import Margins
 from dpcore.releases.mean import Mean
 from dpcore.releases.microdata import Microdata
+from dpcore.releases.near_records import NearRecords
 from dpcore.releases.pure_density import CoefficientDensity, GammaDensity
 from dpcore.releases.quantiles import Quantiles
 from dpcore.releases.random_histogram import RandomHistogram
@@ -211,6 +212,9 @@ CASES: dict[str, Case] = {
     ),
     "dirichlet-multinomial": Case(
         SampledHistogram("d", THREE, 2, PURE, 2, "dirichlet-multinomial"), (0, 1), (1, 2), 1.0
+    ),
+    "near records": Case(
+        NearRecords("n", Domain((AGE,)), 2, Budget.of("2"), 2), (0, 0), (0, 1), 1.0, fault=4
     ),
     # Neither quartile alone may spend more than half of alpha, and no table makes both spend it.
     "bandwidth": Case(

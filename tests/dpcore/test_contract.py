@@ -20,6 +20,7 @@ from dpcore.events import (
     ExponentialEvent,
     GaussianEvent,
     KNormEvent,
+    NearRecordsEvent,
     SampledEvent,
     SmoothLaplaceEvent,
     TableEvent,
@@ -75,7 +76,7 @@ def claim(release: Release) -> Fraction:
         return event.l2_sensitivity_squared
     if isinstance(event, TableEvent):
         return Fraction(1)
-    if isinstance(event, SampledEvent | SmoothLaplaceEvent):
+    if isinstance(event, SampledEvent | SmoothLaplaceEvent | NearRecordsEvent):
         return Fraction(2)
     whole = isinstance(event, ExponentialEvent | KNormEvent)
     return event.sensitivity if whole else event.l1_sensitivity
