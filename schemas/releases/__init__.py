@@ -18,6 +18,7 @@ from schemas.releases.margins import MarginsSection
 from schemas.releases.mean import MeanSection
 from schemas.releases.microdata import MicrodataSection
 from schemas.releases.names import STATISTICS, check_names
+from schemas.releases.near_records import NearRecordsSection
 from schemas.releases.quantiles import QuantilesSection
 from schemas.releases.regression import RegressionSection
 from schemas.releases.sampled_histogram import SampledHistogramSection
@@ -25,6 +26,7 @@ from schemas.releases.sampled_histogram import SampledHistogramSection
 AnyRelease = Annotated[
     HistogramSection
     | SampledHistogramSection
+    | NearRecordsSection
     | MarginsSection
     | MeanSection
     | MicrodataSection

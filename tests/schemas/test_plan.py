@@ -244,3 +244,24 @@ def test_records_may_be_drawn_from_an_urn_and_become_a_synthetic_table(tmp_path,
     plan_document["synthesis"].append({"name": "drawn", "from": "urn", "rows": 50})
     urn = load_plan(write_plan(tmp_path, plan_document)).built["urn"]
     assert (urn.draws, urn.mechanism.urn) == (50, "dirichlet-multinomial")
+
+
+def test_records_near_a_distribution_function_become_a_synthetic_table(tmp_path, plan_document):
+    near = {
+        "name": "near",
+        "kind": "near-records",
+        "column": "age",
+        "bins": {"age": 9},
+        "draws": 12,
+    }
+    plan_document["releases"].append(near)
+    plan_document["synthesis"].append({"name": "drawn", "from": "near", "rows": 12})
+    built = load_plan(write_plan(tmp_path, plan_document)).built["near"]
+    assert (built.draws, built.mechanism.scale) == (12, 2 / built.share.alpha)
+    for change, says in [
+        ({"draws": 10_000}, "draws: too many"),
+        ({"column": "sex", "bins": {}}, "must be in bins"),
+    ]:
+        plan_document["releases"][-1] = near | change
+        with pytest.raises(PlanError, match=says):
+            load_plan(write_plan(tmp_path, plan_document))

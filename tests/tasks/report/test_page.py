@@ -173,6 +173,7 @@ def test_means_and_sampled_tables_are_drawn(plan_document, plan_path, tmp_path):
         {"name": "exact-if-rare", "kind": "histogram", "columns": ["sex", "region"],
          "mechanism": "random-zero-cells"},
         {"name": "urn", "kind": "sampled-histogram", "columns": ["sex"], "draws": 50, "bins": {}},
+        {"name": "near", "kind": "near-records", "column": "age", "bins": {"age": 9}, "draws": 9},
     ]  # fmt: skip
     for amount in plan_document["budget"].values():
         amount["gamma"] = "0.1"
@@ -181,6 +182,7 @@ def test_means_and_sampled_tables_are_drawn(plan_document, plan_path, tmp_path):
     sections = {n.attributes.get("aria-labelledby"): n for n in page.all("section")}
     for name in ("mean-age", "exact-if-rare", "urn"):
         assert list(sections[f"release-{name}"].all("svg")), name
+    assert "Kolmogorov-Smirnov" in sections["release-near"].words
     assert "told without noise" in sections["release-exact-if-rare"].words
     assert "may have no protection at all" in page.words
 
