@@ -48,7 +48,7 @@ def add(commands: Any) -> None:
     )
     ledger_argument(check)
     reprice = add_command(actions, "reprice", _reprice, _REPRICE)
-    reprice.add_argument("dataset", metavar="DATASET")
+    reprice.add_argument("dataset", metavar="DATASET", help="its name in the plan")
     reprice.add_argument(
         "--beta", metavar="NUMBER", help="for the whole history; default: what was charged"
     )

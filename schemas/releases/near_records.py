@@ -15,7 +15,7 @@ class NearRecordsSection(ReleaseSection):
     """Synthetic records of one column, whose distribution function is near the exact one."""
 
     kind: Literal["near-records"]
-    column: StrictStr
+    column: StrictStr = Field(description="A numeric column without nulls.")
     bins: Bins
     draws: StrictInt = Field(
         ge=1, le=10**4, description="Records to draw; about n^(2/3) are best, fewer are faster."
