@@ -17,9 +17,10 @@ from dpcore.releases.base import (
     Published,
     Release,
     Table,
+    Uncertainty,
     post_processing_generator,
 )
-from dpcore.releases.cells import describe_cells
+from dpcore.releases.cells import describe_cells, described_as
 from dpcore.statistic import Exact, Noisy
 
 LEVEL = 0.9
@@ -58,11 +59,21 @@ class NearRecords(Release):
 
     def publish(self, noisy: Noisy) -> Published:
         columns, descriptions = describe_cells(self.domain, np.arange(self.domain.size))
+        uncertainty = Uncertainty(
+            "drawn",
+            None,
+            None,
+            "exact",
+            "With probability 90% the share of the drawn records up to the end of any cell differs"
+            f" from that of the exact ones by {self.distance:.3g} at most, all together.",
+        )
         table = Table(
             "tables",
             self.name,
             columns | {"drawn": noisy.values},
             descriptions | {"drawn": "Synthetic records in the cell, of those drawn"},
+            described_as(self.domain),
+            (uncertainty,),
         )
         return Published((table,), {"draws": self.draws, "distance_90": self.distance})
 
