@@ -29,8 +29,13 @@ $(VENV)/.demo: pyproject.toml constraints.txt | $(BIN)/python
 
 $(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
 	@echo "installing dprelease with what its tests need (a minute or two)" >&2
-	@$(PIP) --editable ".[demo,dev,docs,postgres]"
+	@$(PIP) --editable ".[accounting,demo,dev,docs,postgres]"
 	@touch $@ $(VENV)/.demo
+
+$(VENV)/.all: $(VENV)/.dev
+	@echo "installing the engines that the slow tests use" >&2
+	@$(PIP) --editable ".[dask,spark]"
+	@touch $@
 
 # The demo has a home and a ledger of its own, made anew each time: its survey is public.
 demo: $(VENV)/.demo
@@ -52,7 +57,7 @@ docs: $(VENV)/.dev
 test: lint
 	$(BIN)/pytest -m "not slow"
 
-test-all: test
+test-all: test $(VENV)/.all
 	$(BIN)/pytest -m slow
 
 format: $(VENV)/.dev
