@@ -28,7 +28,8 @@ def task_runner() -> TaskRunner[Any]:
         raise InputError(
             'DPRELEASE_DASK needs prefect-dask; run: pip install "dprelease[dask]"'
         ) from None
-    return DaskTaskRunner(address=scheduler)
+    runner: TaskRunner[Any] = DaskTaskRunner(address=scheduler)
+    return runner
 
 
 def together(submitted: Iterable[PrefectFuture[R]]) -> list[R]:

@@ -291,7 +291,7 @@ RIGHT = {
         APPROXIMATE,
         "1",
         lambda: tables_of(
-            Classifier("c", LABELLED, 9, APPROXIMATE, (1, -1), (0.5,), 0.1, 4), 2, "owns"
+            Classifier("c", LABELLED, 9, APPROXIMATE, (0.5,), 0.1, 4, (1, -1)), 2, "owns"
         ),
         8_000,
     ),
