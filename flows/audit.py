@@ -10,7 +10,7 @@ from typing import Any
 from prefect import flow
 
 from dpcore.audit import AuditResult
-from dpcore.errors import AuditError
+from dpcore.errors import AuditError, InputError
 from flows.notify import tell_crash, tell_failure
 from schemas.plan import Plan, load_plan
 from tasks.audit import FULL_DRAWS, QUICK_DRAWS, audit_one, audit_together, label, show_audit
@@ -40,6 +40,8 @@ def audit(
         draws: How often each release is drawn on each of two neighbouring tables.
         overrides: Values that replace those at dotted places of the plan.
     """
+    if draws is not None and draws < 1:
+        raise InputError("draws: write a positive whole number")
     the_plan = load_plan(find_plan(plan), overrides)
     draws = draws or (QUICK_DRAWS if quick else FULL_DRAWS)
     if not quick:

@@ -42,7 +42,11 @@ def audit_together(plan: Plan, draws: int, level: float = 0.95) -> AuditResult:
 @step("show the audit")
 def show_audit(plan: Plan, results: Sequence[AuditResult]) -> None:
     """Leave the audit as Prefect artifacts: a table, and a plot of bounds and loss functions."""
-    create_table_artifact(result_rows(plan, results), key="audit", description="Privacy audit")
+    create_table_artifact(
+        result_rows(plan, results),
+        key="audit",
+        description=f"Privacy audit: {plan.publication.title}",
+    )
     picture = base64.b64encode(picture_of(plan, results).encode()).decode()
     create_markdown_artifact(
         f"# Privacy audit: {plan.publication.title}\n\n"
@@ -73,6 +77,7 @@ def result_rows(plan: Plan, results: Sequence[AuditResult]) -> list[dict[str, st
             "result": "passed" if result.passed else "FAILED",
             "claimed alpha": f"{float(result.claim.alpha):.4g}",
             "beta": f"{float(result.claim.beta):.2g}",
+            "gamma": f"{float(result.claim.gamma):.2g}",
             "at least": f"{result.lower_bound:.4g}",
             "confidence": f"{100 * result.level:g}%",
             "estimate": f"{result.estimate:.4g}",

@@ -33,7 +33,8 @@ def audit_picture(results: Mapping[str, AuditResult]) -> str:
     )
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}"'
-        ' font-family="sans-serif" font-size="12"><rect width="100%" height="100%" fill="white"/>'
+        f' height="{height}" font-family="sans-serif" font-size="12">'
+        '<rect width="100%" height="100%" fill="white"/>'
         f"{''.join(_bounds(results))}{''.join(panels)}</svg>"
     )
 

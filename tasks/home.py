@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
+from dpcore.errors import InputError
+
 
 def home() -> Path:
     """The folder, made if it is not there, readable by its owner alone."""
@@ -29,8 +31,14 @@ def ledger_url() -> str:
 
 def private_folder(path: Path) -> Path:
     """A folder that only its owner can enter."""
-    path.mkdir(parents=True, exist_ok=True, mode=0o700)
-    path.chmod(0o700)
+    try:
+        path.mkdir(parents=True, exist_ok=True, mode=0o700)
+        path.chmod(0o700)
+    except OSError as error:
+        raise InputError(
+            f"{path} cannot be made or closed to others ({error.strerror}); name another folder in"
+            " DPRELEASE_HOME"
+        ) from None
     return path
 
 

@@ -2,8 +2,10 @@
 
 import atexit
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as the command line does, before numpy
 
@@ -47,6 +49,21 @@ def prefect(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
     with prefect_api():
         yield home
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Any]:
+    """Chromium without a window; the test skips where there is none."""
+    found = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+    if not found:
+        pytest.skip("there is no Chromium here (name one with CHROMIUM)")
+    from playwright.sync_api import sync_playwright
+
+    quiet = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=found, args=quiet)
+        yield browser
+        browser.close()
 
 
 @pytest.fixture

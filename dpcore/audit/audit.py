@@ -142,10 +142,14 @@ def audit_mechanism(
     worst, chosen = _worst_pair(pairs, search, beta, source, digits)
     events = chosen.choice.events
     fresh = [_fresh_scores(pairs[worst], side, draws, events, source) for side in (0, 1)]
-    best = _Counted(-math.inf, -math.inf, events[0], (0, 0))
-    for i, event in enumerate(events):
-        counted = _count(event, fresh[0][i], fresh[1][i], beta, (1 - level) / len(events))
-        best = max(best, counted, key=lambda c: c.bound)
+    error = (1 - level) / len(events)
+    best = max(
+        (
+            _count(event, near, far, beta, error)
+            for event, near, far in zip(events, *fresh, strict=True)
+        ),
+        key=lambda c: c.bound,
+    )
     density = None
     if beta == 0:
         loss, bound = loss_at(fresh[0][0], fresh[1][0], chosen.curve, level)

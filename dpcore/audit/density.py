@@ -149,8 +149,11 @@ def pair_loss(near: Floats, far: Floats, floor: float | None = None) -> LossCurv
 
 def _losses(logs: Sequence[Floats], floor: float) -> Floats:
     """|ln f - ln f'|; NaN where both lie at the floor, and nothing is known."""
-    known = (logs[0] > floor) | (logs[1] > floor)
-    return np.where(known, np.abs(logs[0] - logs[1]), np.nan)
+    losses, above = np.abs(logs[0] - logs[1]), [side > floor for side in logs]
+    most = losses[above[0] & above[1]].max(initial=0.0)
+    # With one side at the floor the loss is only bounded: it tells where it is above all others.
+    known = (above[0] & above[1]) | ((above[0] | above[1]) & (losses > most))
+    return np.where(known, losses, np.nan)
 
 
 def loss_at(

@@ -50,7 +50,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except KeyboardInterrupt:
-        print("dprelease: interrupted; run again with the same release id", file=sys.stderr)
+        again = "; run again with the same release id" if options.command == "run" else ""
+        print(f"dprelease: interrupted{again}", file=sys.stderr)
         return 1
     return 0
 

@@ -45,11 +45,17 @@ def _audit(options: argparse.Namespace) -> None:
             )
         except AuditError as error:
             failure, results = error, error.results
-    if options.plot is not None and results:
-        options.plot.write_text(picture_of(plan, results), encoding="utf-8")
     if options.json:
         print(json.dumps([result.to_dict() for result in results], indent=2))
     elif results:
         print(text_table(result_rows(plan, results)))
+    unwritten = None
+    if options.plot is not None and results:
+        try:
+            options.plot.write_text(picture_of(plan, results), encoding="utf-8")
+        except OSError as error:
+            unwritten = InputError(f"--plot {options.plot}: {error.strerror}")
     if failure:
         raise failure
+    if unwritten:
+        raise unwritten

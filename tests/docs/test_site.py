@@ -11,9 +11,6 @@ import pytest
 from docs.reference import PAGES
 from tests.conftest import ROOT
 from tests.tasks.browser import PHONE, WIDE
-from tests.tasks.conftest import chromium
-
-__all__ = ["chromium"]
 
 FETCHED = re.compile(
     r"""<(?:script|img|iframe|source)\b[^>]*\bsrc=["']?([^"'\s>]+)"""

@@ -4,7 +4,6 @@ Pictures for the documentation are taken on the way where DPRELEASE_PICTURES nam
 """
 
 import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,26 +15,18 @@ from tests.flows.served import PASSWORD, SECONDS, Served
 
 pytestmark = pytest.mark.slow
 
-QUIET = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-
 
 @pytest.fixture
-def page(served: Served) -> Iterator[Any]:
+def page(served: Served, chromium: Any) -> Iterator[Any]:
     """A page of a headless Chromium that is logged in."""
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
-    if chromium is None:
-        pytest.skip("no Chromium is installed")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=QUIET)
-        page = browser.new_page(viewport={"width": 1200, "height": 1000})
-        page.set_default_timeout(30_000)
-        asked = set()
-        page.on("request", lambda request: asked.add(request.url.split("/")[2]))
-        log_in(page, served)
-        yield page
-        browser.close()
+    context = chromium.new_context(viewport={"width": 1200, "height": 1000})
+    page = context.new_page()
+    page.set_default_timeout(30_000)
+    asked = set()
+    page.on("request", lambda request: asked.add(request.url.split("/")[2]))
+    log_in(page, served)
+    yield page
+    context.close()
     assert asked == {f"127.0.0.1:{served.port}"}  # nobody else is told
 
 
@@ -110,7 +101,7 @@ def test_from_the_form_to_the_bundle(page, served):
     page.get_by_role("button", name="Resume").wait_for(timeout=1000 * SECONDS)
     assert page.get_by_text("ad hoc release: health, for B. Analyst").first.is_visible()
     page.reload()  # the graph at rest
-    page.get_by_text("12 Task runs").first.wait_for()
+    page.get_by_text("13 Task runs").first.wait_for()
     picture(page, "run")
     for key, says in (
         ("cost-and-accuracy", "Asked for by B. Analyst, Ministry of Health"),
