@@ -35,6 +35,7 @@ from tasks.publish import (
     write_microdata,
     write_release,
 )
+from tasks.reading import held
 from tasks.river import ingest_survey, validate_survey
 from tasks.sign import signing_key
 
@@ -99,11 +100,12 @@ def carry_out(the_plan: Plan, release_id: str, out: Path) -> str:
 def cross_the_line(plan: Plan, release_id: str) -> None:
     """Everything private, one run at a time for each dataset: from the survey to committed draws."""
     with one_at_a_time(plan.dataset), private_workspace(plan.dataset, release_id) as workspace:
-        database = ingest_survey(plan, workspace)
-        validate_survey(plan, database)
-        reserve_budget(plan, release_id)
-        names = undrawn(plan, release_id)
-        tallied = tally_survey(plan, release_id, names, database)
+        survey = ingest_survey(plan, workspace)
+        with held(survey):
+            validate_survey(plan, survey)
+            reserve_budget(plan, release_id)
+            names = undrawn(plan, release_id)
+            tallied = tally_survey(plan, release_id, names, survey, workspace)
         sections = [plan.section(name) for name in names]
         together(
             draw.submit(plan, release_id, s.name, f"{s.kind}: {s.title}", tallied) for s in sections

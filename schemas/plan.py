@@ -25,6 +25,7 @@ from schemas.document import Section, explain_errors, read_yaml
 from schemas.numbers import WrittenRational
 from schemas.operation import Operation
 from schemas.releases import AnyRelease, Name, check_names
+from schemas.source import Source, beside
 from schemas.synthesis import Synthesis
 
 LARGEST_ALPHA = 1000
@@ -83,13 +84,6 @@ class BudgetSection(Section):
         return self
 
 
-class TableSource(Section):
-    """A table inside a DuckDB database file."""
-
-    database: str = Field(description="The DuckDB file.")
-    table: str = Field(description="The table in it.")
-
-
 class Publication(Section):
     """What the bundle says about itself and its publisher."""
 
@@ -130,9 +124,9 @@ class Plan(Section):
 
     dprelease: Literal[1] = Field(description="Version of this document's form.")
     dataset: Name = Field(description="The ledger keeps one budget per dataset.")
-    source: str | TableSource = Field(
+    source: Source = Field(
         description="A Parquet or CSV file, `package://NAME/PATH` for a file inside an installed "
-        "Python package, or a table of a DuckDB database. Never published."
+        "Python package, or a table of a DuckDB or PostgreSQL database. Never published."
     )
     rows: StrictInt = Field(ge=1, le=2**40, description="The public number of records, n.")
     privacy_unit: Literal["row"] = Field(description="Whose presence is protected: one record.")
@@ -158,6 +152,8 @@ class Plan(Section):
 
     @model_validator(mode="after")
     def _coherent(self) -> Self:
+        if isinstance(self.source, str) and re.match("(?!package:)[a-z+]+://", self.source):
+            raise ValueError("source: a database is written {postgresql: URL, table: SCHEMA.TABLE}")
         lowered: dict[str, str] = {}
         for name in self.columns:
             if not NAMEABLE.fullmatch(name):
@@ -268,7 +264,7 @@ def load_plan(path: Path | str, overrides: Mapping[str, Any] | None = None) -> P
         ) from None
     if "source" in (overrides or {}):
         return plan
-    return plan.model_copy(update={"source": _beside(path, plan.source)})
+    return plan.model_copy(update={"source": beside(path, plan.source)})
 
 
 def published_plan(public: Mapping[str, Any]) -> Plan:
@@ -296,13 +292,6 @@ def check_release_id(release_id: str) -> str:
             f"release id {release_id!r}: use small letters, digits and -, at most 100 of them"
         )
     return release_id
-
-
-def _beside(plan_path: Path, source: str | TableSource) -> str | TableSource:
-    """Relative paths in a plan are relative to the plan."""
-    if isinstance(source, TableSource):
-        return source.model_copy(update={"database": str(plan_path.parent / source.database)})
-    return source if source.startswith("package://") else str(plan_path.parent / source)
 
 
 def _set(document: dict[str, Any], place: str, value: Any) -> None:

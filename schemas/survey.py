@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from schemas.columns import CategoricalColumn, Column, ContinuousColumn
+from schemas.engine import exactly, listed
 
 if TYPE_CHECKING:  # pandera takes seconds to import
     import pandera.ibis as pandera
@@ -41,14 +42,15 @@ def survey_schema(columns: Mapping[str, Column]) -> pandera.DataFrameSchema:
 
     schema = {
         name: pandera.Column(
-            _dtype(column), checks=_checks(column), nullable=column.nullable, name=name
+            engine_type(column), checks=_checks(column), nullable=column.nullable, name=name
         )
         for name, column in columns.items()
     }
     return pandera.DataFrameSchema(schema, strict=True, name="survey")
 
 
-def _dtype(column: Column) -> Any:
+def engine_type(column: Column) -> Any:
+    """The Ibis type in which a column is checked and tallied."""
     import ibis.expr.datatypes as ibis_types
 
     if isinstance(column, CategoricalColumn):
@@ -64,14 +66,15 @@ def _dtype(column: Column) -> Any:
 
 def _checks(column: Column) -> list[Any]:
     if isinstance(column, CategoricalColumn):
-        return [_check("category", lambda value: value.isin(_listed(column)))]
-    lower, upper = map(_exactly, column.bounds)
+        values = column.categories
+        return [_check("category", lambda column: column.isin(listed(column, values).value))]
     if not isinstance(column, ContinuousColumn):
-        return [_check("bounds", lambda value: (value >= lower) & (value <= upper))]
+        return [_check("bounds", lambda value: value.between(*column.bounds))]
+    lower, upper = map(exactly, column.bounds)
     return [
         _check("finite", _finite),
         # What is not finite breaks one rule, not two; and DuckDB orders NaN above every number.
-        _check("bounds", lambda value: ~_finite(value) | ((value >= lower) & (value <= upper))),
+        _check("bounds", lambda value: ~_finite(value) | value.between(lower, upper)),
     ]
 
 
@@ -84,20 +87,3 @@ def _check(rule: str, holds: Any) -> Any:
 
 def _finite(value: Any) -> Any:
     return ~(value.isnan() | value.isinf())
-
-
-def _listed(column: CategoricalColumn) -> Any:
-    """The categories as a column of a table: fifty thousand literals take a minute to write as SQL."""
-    import ibis
-    import pyarrow as pa
-
-    return ibis.memtable(pa.table({"category": pa.array(column.categories)})).category
-
-
-def _exactly(value: int | float) -> Any:
-    """A public value as an Ibis literal; Ibis writes 0.1 as a decimal, which is rounded later."""
-    import ibis
-
-    if isinstance(value, float):
-        return ibis.literal(repr(value)).cast("float64")
-    return ibis.literal(value)

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dpcore.domain import Axis, Bins, Categories, Grid
+from schemas.engine import exactly, listed
 
 
 def count_cells(table: Any, axes: Sequence[Axis]) -> Any:
@@ -29,28 +30,21 @@ def count_cells(table: Any, axes: Sequence[Axis]) -> Any:
     for i, axis in enumerate(axes):
         if isinstance(axis, Categories):
             # No column of a plan begins with an underscore.
-            listed = _listed(axis, f"_value{i}", f"_code{i}")
-            table = table.left_join(listed, table[axis.name] == listed[f"_value{i}"])
+            value = f"_value{i}"
+            codes = listed(table, axis.categories, value, f"_code{i}")
+            table = table.left_join(codes, table[axis.name] == codes[value])
     for i, axis in enumerate(axes):
         cell = cell * axis.size + _code(table, axis, f"_code{i}")
     return table.group_by(cell=cell).aggregate(records=table.count()).order_by("cell")
 
 
-def _listed(axis: Categories, value: str, code: str) -> Any:
-    import ibis
-    import pyarrow as pa
-
-    codes = pa.array(range(len(axis.categories)), pa.int64())
-    return ibis.memtable(pa.table({value: pa.array(axis.categories), code: codes}))
-
-
-def _code(table: Any, axis: Axis, listed: str) -> Any:
+def _code(table: Any, axis: Axis, code: str) -> Any:
     """The code of a record on one axis; null where it has none."""
     import ibis
 
     value = table[axis.name]
     if isinstance(axis, Categories):
-        code, last = table[listed], len(axis.categories)
+        cell, last = table[code], len(axis.categories)
     else:
         cells = _bin(value, axis) if isinstance(axis, Bins) else _grid(value, axis)
         upper, last = _number(axis, axis.upper), axis.cells
@@ -58,19 +52,12 @@ def _code(table: Any, axis: Axis, listed: str) -> Any:
         # NaN is above every number in these engines, so it is never within.
         below = value < upper if axis.integer else value <= upper
         within = (value >= _number(axis, axis.lower)) & below
-        code = ibis.ifelse(within, cells, ibis.null("int64"))
-    return ibis.ifelse(value.isnull(), last, code) if axis.nullable else code
+        cell = ibis.ifelse(within, cells, ibis.null("int64"))
+    return ibis.ifelse(value.isnull(), last, cell) if axis.nullable else cell
 
 
 def _number(axis: Bins | Grid, edge: float) -> Any:
     return int(edge) if axis.integer else exactly(edge)
-
-
-def exactly(number: float) -> Any:
-    """A double as an Ibis literal; Ibis writes 0.1 as a decimal, which engines round later."""
-    import ibis
-
-    return ibis.literal(repr(float(number))).cast("float64")
 
 
 def _bin(value: Any, axis: Bins) -> Any:

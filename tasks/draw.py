@@ -18,12 +18,15 @@ from dpcore.sampling.source import RandomSource, SystemSource
 from schemas.plan import Plan
 from tasks.home import ledger_url, private_folder
 from tasks.ledger import ChargeRecord, Ledger, State
+from tasks.reading import Survey
 from tasks.step import step
 from tasks.tally import tallies
 
 
 @step("tally")
-def tally_survey(plan: Plan, release_id: str, names: Sequence[str], database: Path) -> Path:
+def tally_survey(
+    plan: Plan, release_id: str, names: Sequence[str], survey: Survey, workspace: Path
+) -> Path:
     """Tally the survey for the named releases; returns the private folder that holds the tallies.
 
     Raises ``LedgerError`` where nothing was reserved for one of them.
@@ -31,8 +34,8 @@ def tally_survey(plan: Plan, release_id: str, names: Sequence[str], database: Pa
     for name in names:
         _require_reserved(plan, release_id, name)
     domains = [plan.built[name].domain for name in names]
-    folder = private_folder(database.parent / "tallies")
-    for name, tally in zip(names, tallies(database, domains, plan.rows), strict=True):
+    folder = private_folder(workspace / "tallies")
+    for name, tally in zip(names, tallies(survey, domains, plan.rows), strict=True):
         np.save(folder / f"{name}.npy", np.stack([tally.cells, tally.counts]))
     return folder
 

@@ -1,20 +1,25 @@
-"""The private side of the river as steps: the survey into DuckDB, and its validation."""
+"""The private side of the river as steps: the survey where it can be read, and its validation."""
 
 from pathlib import Path
 
 from schemas.plan import Plan
+from schemas.source import PostgreSQLSource
+from tasks.engines.postgresql import open_postgresql
+from tasks.reading import Survey
 from tasks.step import step
 from tasks.survey import ingest
 from tasks.validate import validate
 
 
 @step("ingest")
-def ingest_survey(plan: Plan, workspace: Path) -> Path:
-    """The survey table in a DuckDB file of the private workspace; returns the file's path."""
+def ingest_survey(plan: Plan, workspace: Path) -> Survey:
+    """A copy of the survey in the private workspace, or a session with the engine it stays in."""
+    if isinstance(plan.source, PostgreSQLSource):
+        return open_postgresql(plan.source, plan.columns, plan.rows)
     return ingest(plan.source, plan.columns, plan.rows, workspace)
 
 
 @step("validate")
-def validate_survey(plan: Plan, database: Path) -> None:
+def validate_survey(plan: Plan, survey: Survey) -> None:
     """Hold the table against the plan's columns; failures are told by column, rule and count."""
-    validate(database, plan.columns)
+    validate(survey, plan.columns)

@@ -19,7 +19,7 @@ import csv
 import glob
 import gzip
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -30,7 +30,7 @@ import duckdb
 
 from dpcore.errors import DataError, DPReleaseError, InputError
 from schemas.columns import Column
-from schemas.plan import TableSource
+from schemas.source import TableSource
 from tasks.home import private_folder
 from tasks.sql import clamped, converted, quote, sql_type, text
 
@@ -98,7 +98,7 @@ def ingest(
     is replaced once the new one is whole.  Raises ``InputError`` where the source cannot be found
     or read, ``DataError`` where it lacks a column or has not ``rows`` records.
     """
-    _refuse_lookalikes(columns)
+    refuse_lookalikes(columns)
     guarded(
         lambda: private_folder(workspace),
         InputError,
@@ -110,18 +110,14 @@ def ingest(
         with connect(partial, read_only=False) as connection:
             partial.chmod(0o600)
             relation = _locate(source, columns, connection)
-            _check_columns(columns, relation)
+            require_columns(columns, relation.columns)
             found = guarded(
                 lambda: _copy(connection, relation, columns),
                 DataError,
                 "the survey table could not be copied: it is damaged or not of its form, or there "
                 "is too little room in the workspace",
             )
-        if found != rows:
-            raise DataError(
-                f"the survey table does not have the {rows} records that `rows` in the plan states;"
-                " count the records at the source and correct the plan (the number becomes public)"
-            )
+        require_rows(found, rows)
         os.replace(partial, finished)
     finally:
         _remove(partial)
@@ -133,12 +129,32 @@ def _remove(partial: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _refuse_lookalikes(columns: Mapping[str, Column]) -> None:
+# What is said of every survey, wherever it is
+
+
+def refuse_lookalikes(columns: Iterable[str]) -> None:
     seen: dict[str, str] = {}
     for name in columns:
         other = seen.setdefault(name.lower(), name)
         if other != name:
             raise InputError(f"columns {other!r} and {name!r} differ only in capitals: rename one")
+
+
+def require_columns(columns: Iterable[str], found: Container[str]) -> None:
+    missing = [name for name in columns if name not in found]
+    if missing:
+        raise DataError(
+            f"the survey table lacks the columns {', '.join(map(repr, missing))}"
+            " (capitals and blanks count)"
+        )
+
+
+def require_rows(found: int, rows: int) -> None:
+    if found != rows:
+        raise DataError(
+            f"the survey table does not have the {rows} records that `rows` in the plan states;"
+            " count the records at the source and correct the plan (the number becomes public)"
+        )
 
 
 # Where the table is
@@ -238,15 +254,6 @@ def _csv(path: Path, escaped: str, columns: Mapping[str, Column]) -> _Relation:
         f" escape='\"', nullstr='', hive_partitioning=false, columns={{{kinds}}})"
     )
     return _Relation(sql, {name: (f"c{i}", "VARCHAR") for i, name in enumerate(header)})
-
-
-def _check_columns(columns: Mapping[str, Column], relation: _Relation) -> None:
-    missing = [name for name in columns if name not in relation.columns]
-    if missing:
-        raise DataError(
-            f"the survey table lacks the columns {', '.join(map(repr, missing))}"
-            " (capitals and blanks count)"
-        )
 
 
 # The copy, and what becomes of each value

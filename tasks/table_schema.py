@@ -13,7 +13,8 @@ import pyarrow.parquet as pq
 
 from dpcore.errors import InputError
 from schemas.first_plan import Kind
-from schemas.plan import NAMEABLE, TableSource
+from schemas.plan import NAMEABLE
+from schemas.source import TableSource
 from tasks.survey import PACKAGE, connect, csv_headers, guarded, packaged
 
 

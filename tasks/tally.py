@@ -13,21 +13,18 @@ counted in a reading of its own.  The cell of a record is computed by the engine
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
 from dpcore.domain import LARGEST_DOMAIN, Axis, Domain, Integers, Tally
 from dpcore.errors import DataError
 from tasks.cells import count_cells
-from tasks.survey import FAULTS, TABLE, connect, guarded
-
-if TYPE_CHECKING:
-    import duckdb
+from tasks.reading import Survey, reading
+from tasks.survey import guarded
 
 LARGEST_PACK = 2**20
 """Domains are packed together while they can have this many occupied cells at most."""
@@ -35,18 +32,18 @@ LARGEST_PACK = 2**20
 Axes = tuple[Axis, ...]
 
 
-def tallies(database: Path, domains: Sequence[Domain], rows: int | None = None) -> list[Tally]:
+def tallies(survey: Survey, domains: Sequence[Domain], rows: int | None = None) -> list[Tally]:
     """The tally of every domain, in their order, from as few readings as pay: private.
 
-    ``database``: the file that ``tasks.survey.ingest`` made, private.  ``domains`` and ``rows``, the
-    number of records that must be counted, are public.  Raises ``DataError`` if a record has no
+    ``survey`` is private; ``domains`` and ``rows``, the number of records that must be counted, are
+    public.  Raises ``DataError`` if a record has no
     cell or the counts do not add up to ``rows``; the message holds no value.
     """
     found: dict[Domain, Tally] = {}
-    with connect(database) as connection:
+    with reading(survey) as (table, unread):
         for axes in pack(domains, rows):
             cells, counts = guarded(
-                partial(_count, connection, axes, rows),
+                partial(_count, table, unread, axes, rows),
                 DataError,
                 "the survey table could not be tallied",
             )
@@ -75,18 +72,12 @@ def pack(domains: Sequence[Domain], rows: int | None) -> list[Axes]:
 
 
 def _count(
-    connection: duckdb.DuckDBPyConnection, axes: Axes, rows: int | None
+    table: Any, unread: Mapping[str, int], axes: Axes, rows: int | None
 ) -> tuple[Integers, Integers]:
     """Cell ids, ascending, and counts of the records that they hold."""
-    import ibis  # slow to import, and only the private steps need it
-
     names = list(dict.fromkeys(axis.name for axis in axes))
-    unread = connection.execute(
-        f"SELECT sum(failures) FROM {FAULTS} WHERE list_contains(?, name)", [names]
-    ).fetchone()
-    if unread and unread[0]:
+    if any(unread[name] for name in names):
         raise DataError("values of the wrong type were found: validate the survey table first")
-    table = ibis.duckdb.from_connection(connection).table(TABLE)
     found = count_cells(table, axes).to_pyarrow()
     if found["cell"].null_count:
         raise DataError(

@@ -1,9 +1,9 @@
-"""Check the ingested survey table against the plan, by counting inside DuckDB.
+"""Check the survey table against the plan, by counting inside the engine that holds it.
 
 Pandera says what is checked (``schemas.survey``).  Its own ``validate`` fetches every failing
 record and puts the values into its error, so it is not called: each check of the schema is asked
 for its Ibis expression instead, and one query counts how many records break each rule.  Memory does
-not grow with the number of faults, and no value leaves the database.
+not grow with the number of faults, and no value leaves the engine.
 
     the survey table does not have the form that the plan declares:
       column 'age', type: 3 rows cannot be read as the declared type
@@ -11,26 +11,26 @@ not grow with the number of faults, and no value leaves the database.
 """
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from dpcore.errors import DataError
 from schemas.columns import Column
 from schemas.survey import RULES, survey_schema
-from tasks.survey import FAULTS, TABLE, connect, guarded
+from tasks.reading import Survey, reading
+from tasks.survey import guarded
 
 Faults = dict[tuple[str, str], int]
 """How many records break a rule, by column and rule."""
 
 
-def validate(database: Path, columns: Mapping[str, Column]) -> None:
+def validate(survey: Survey, columns: Mapping[str, Column]) -> None:
     """Raise ``DataError`` with every broken rule of every column; otherwise return nothing.
 
-    ``database``: the file that ``tasks.survey.ingest`` made, private.  The error names columns,
-    rules and numbers of records, and holds no value, nor does its cause or context.
+    ``survey`` is private.  The error names columns, rules and numbers of records, and holds no
+    value, nor does its cause or context.
     """
     faults = guarded(
-        lambda: _count(database, columns), DataError, "the survey table could not be checked"
+        lambda: _count(survey, columns), DataError, "the survey table could not be checked"
     )
     broken = {place: rows for place, rows in faults.items() if rows}
     if broken:
@@ -47,22 +47,13 @@ def validate(database: Path, columns: Mapping[str, Column]) -> None:
         )
 
 
-def _count(database: Path, columns: Mapping[str, Column]) -> Faults:
-    import ibis  # takes seconds, and only this step needs it
-
+def _count(survey: Survey, columns: Mapping[str, Column]) -> Faults:
     schema = survey_schema(columns)
-    with connect(database) as connection:
-        faults: Faults = {
-            (name, "type"): failures
-            for name, failures in connection.execute(f"FROM {FAULTS}").fetchall()
-        }
-        table = ibis.duckdb.from_connection(connection).table(TABLE)
-        if tuple(table.columns) != tuple(schema.columns) or set(faults) != {
-            (name, "type") for name in columns
-        }:
+    with reading(survey) as (table, unread):
+        faults: Faults = {(name, "type"): failures for name, failures in unread.items()}
+        if tuple(table.columns) != tuple(schema.columns) or set(unread) != set(columns):
             raise DataError("the survey file has other columns than the plan: ingest it again")
-        for place, rows in _count_in_engine(table, schema).items():
-            faults[place] = rows
+        faults |= _count_in_engine(table, schema)
     # A value of the wrong type was stored as null: it is one fault, not two.
     for name in columns:
         if (name, "null") in faults:

@@ -31,7 +31,7 @@ def add(commands: Any) -> None:
 
 def _init(options: argparse.Namespace) -> None:
     from schemas.first_plan import first_plan
-    from schemas.plan import TableSource
+    from schemas.source import TableSource
     from tasks.table_schema import table_schema
 
     table, out = options.table, options.out

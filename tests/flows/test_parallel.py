@@ -37,9 +37,10 @@ def drawn(plan_path: Path, release_id: str, workers: int | None) -> dict[str, ob
 
     @flow(task_runner=ThreadPoolTaskRunner(max_workers=workers or 1), persist_result=False)
     def cross() -> None:
-        database = ingest_survey(plan, plan_path.parent / release_id)
+        workspace = plan_path.parent / release_id
+        survey = ingest_survey(plan, workspace)
         reserve_budget(plan, release_id)
-        folder = tally_survey(plan, release_id, list(plan.built), database)
+        folder = tally_survey(plan, release_id, list(plan.built), survey, workspace)
         parameters = [
             (plan, release_id, name, name, folder, SeededSource(i))
             for i, name in enumerate(plan.built)

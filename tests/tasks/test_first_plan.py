@@ -14,7 +14,8 @@ from dpcore.errors import InputError, PlanError
 from flows.cli import main
 from schemas.blanks import BLANK
 from schemas.first_plan import Kind, first_plan
-from schemas.plan import TableSource, load_plan
+from schemas.plan import load_plan
+from schemas.source import TableSource
 from tasks.table_schema import table_schema
 
 NAMES = ["sex", "age", "income", "insured", "born"]

@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 
 from dpcore.errors import DataError, InputError
 from schemas.columns import Column
-from schemas.plan import TableSource
+from schemas.source import TableSource
 from tasks.survey import connect, ingest
 
 SECRETS = ("SECRET_7391", "987654321")
