@@ -178,19 +178,19 @@ def main(folder: Path) -> None:
             lambda: release(str(plan), release_id, str(folder / "out"), {"source": source})
         )
 
-    tally = tasks.draw.tally
+    tallies = tasks.draw.tallies
 
-    def look_and_tally(*args: object) -> object:
+    def look_and_tally(*args: object, **options: object) -> object:
         open_to_others.extend(readable_by_others(home))
         working.extend(map(str, home.glob("private/*/survey.duckdb")))
-        return tally(*args)
+        return tallies(*args, **options)
 
     sources = dict(surveys(folder / "surveys"))
-    with patch("tasks.draw.tally", look_and_tally):
+    with patch("tasks.draw.tallies", look_and_tally):
         for number, (name, source) in enumerate(sources.items()):
             ends[name] = run(f"r{number}", source if isinstance(source, dict) else str(source))
     for number, place in enumerate(
-        ("tasks.survey._copy", "tasks.validate._count", "tasks.draw.tally", "tasks.draw.perturb")
+        ("tasks.survey._copy", "tasks.validate._count", "tasks.draw.tallies", "tasks.draw.perturb")
     ):
         with stumbling(place):
             ends[f"stumbling in {place}"] = run(f"s{number}", str(sources["good"]))
