@@ -9,13 +9,14 @@ from typing import Literal
 
 from prefect.flow_runs import suspend_flow_run
 from prefect.input import RunInput
-from prefect.runtime import deployment
+from prefect.runtime import deployment, flow_run
 from pydantic import Field
 
 from dpcore.audit import AuditResult
 from schemas.plan import Plan
 from tasks.announce import show_preview
 from tasks.decision import find_decision, record_decision
+from tasks.notify import notify
 from tasks.publish import require_approved
 
 KEY = "approval"
@@ -44,6 +45,8 @@ def await_approval(plan: Plan, release_id: str, audited: AuditResult) -> None:
     decision = find_decision(plan, release_id)
     if decision is None and plan.publication.approval and deployment.id:
         show_preview(plan, release_id, audited)
+        if flow_run.run_count == 1:  # a resumed run comes by here again
+            notify(plan.dataset, release_id, "waits for a disclosure officer")
         review = suspend_flow_run(
             wait_for_input=Review.with_initial_data(
                 description=f"**{plan.publication.title}**, release `{release_id}` of"

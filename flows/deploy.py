@@ -15,8 +15,18 @@ from typing import Any
 from prefect import Flow
 from prefect.client.orchestration import SyncPrefectClient, get_client
 from prefect.client.schemas.actions import DeploymentScheduleCreate, WorkPoolCreate
-from prefect.client.schemas.filters import DeploymentFilter, DeploymentFilterTags
+from prefect.client.schemas.filters import (
+    DeploymentFilter,
+    DeploymentFilterTags,
+    FlowRunFilter,
+    FlowRunFilterState,
+    FlowRunFilterStateType,
+    WorkPoolFilter,
+    WorkPoolFilterName,
+)
+from prefect.client.schemas.objects import State, StateType
 from prefect.client.schemas.schedules import CronSchedule
+from prefect.states import Crashed, Scheduled
 from prefect.utilities.callables import parameter_schema
 from prefect.workers.process import ProcessWorker
 
@@ -30,6 +40,7 @@ from tasks.progress import say
 
 POOL = "dprelease"
 TAG = "dprelease"
+LOST = "its worker was killed; Retry it: that costs nothing more"
 
 
 def deploy(folder: Path, runs_at_once: int) -> list[str]:
@@ -53,6 +64,23 @@ def deploy(folder: Path, runs_at_once: int) -> list[str]:
         ]
         _remove_others(client, {f"release/{name}" for name in plans_in(folder)} | {*deployed})
     return deployed
+
+
+def let_go() -> None:
+    """End the runs that a killed worker left: each would hold one of the pool's slots for ever."""
+    states = FlowRunFilterState(
+        type=FlowRunFilterStateType(any_=[StateType.PENDING, StateType.RUNNING])
+    )
+    with get_client(sync_client=True) as client:
+        mine = WorkPoolFilter(name=WorkPoolFilterName(any_=[POOL]))
+        while runs := client.read_flow_runs(
+            flow_run_filter=FlowRunFilter(state=states), work_pool_filter=mine
+        ):
+            for run in runs:
+                lost = run.state_type == StateType.RUNNING
+                state: State[Any] = Crashed(message=LOST) if lost else Scheduled()
+                client.set_flow_run_state(run.id, state, force=True)
+                say(f"{run.name}: {LOST}" if lost else f"{run.name}: starts again")
 
 
 def valid_plans(folder: Path) -> dict[str, Plan]:

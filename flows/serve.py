@@ -6,6 +6,7 @@ database; they end with this one.  A run that is cut off by that has lost nothin
 the ledger, and under the same release id it goes on.
 """
 
+import fcntl
 import os
 import signal
 import socket
@@ -40,25 +41,31 @@ def serve(
     """
     plans_in(plans)
     require_free(port)
-    out.mkdir(parents=True, exist_ok=True)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"--out {out}: cannot be made ({error.strerror})") from None
     os.umask(0o077)
     folder = private_folder(home() / "server")
     os.environ.update(environment(folder, plans, out, port))
     with ExitStack() as stack:
+        stack.enter_context(_alone(folder))
         stack.enter_context(_until_signalled())
         server = stack.enter_context(
             running(["server", "start", "--host", HOST, "--port", str(port)], folder / "server.log")
         )
         _wait_until_healthy(server, f"{os.environ['PREFECT_API_URL']}/health", folder)
-        from flows.deploy import deploy
+        from flows.deploy import deploy, let_go
 
+        let_go()  # before our worker starts there is nobody to carry them on
         for name in deploy(plans, runs_at_once):
             say(f"deployed {name}")
         worker = ["worker", "start", "--pool", POOL, "--type", "process"]
         stack.enter_context(running(worker, folder / "worker.log"))
         ready(f"http://{HOST}:{port}")
         os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)  # until either ends, which neither should
-        raise DPReleaseError(f"the server or the worker ended by itself; see the logs in {folder}")
+        ended = "worker" if server.poll() is None else "server"
+        raise DPReleaseError(f"the {ended} ended by itself; see {folder / ended}.log")
 
 
 def environment(folder: Path, plans: Path, out: Path, port: int) -> dict[str, str]:
@@ -111,15 +118,31 @@ def running(prefect: list[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
             process.wait()
 
 
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Hold the home against a second server, which would write to the same database."""
+    with (folder / ".lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InputError(
+                f"{home()}: another dprelease serve uses this home; end it, or set DPRELEASE_HOME"
+            ) from None
+        yield
+
+
 def require_free(port: int) -> None:
     """Raise ``InputError`` where something listens on the port already."""
+    if not 0 < port < 2**16:
+        raise InputError(f"--port {port}: write a number from 1 to {2**16 - 1}")
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((HOST, port))
         except OSError:
             raise InputError(
-                f"--port {port}: is taken; end what uses it, or name another"
+                f"--port {port}: is taken; end what uses it (it may be the server of a killed"
+                " dprelease serve), or name another"
             ) from None
 
 

@@ -88,7 +88,7 @@ def remaining(dataset: str, granted: Budget, spent: Budget) -> Budget:
 def require_reserved(charge: ChargeRecord | None, name: str, refused: str) -> ChargeRecord:
     """The charge if it is RESERVED; else ``LedgerError`` with what is ``refused`` and why."""
     if charge is None:
-        raise LedgerError(f"{name!r} was never reserved: {refused}; reserve its release first")
+        raise LedgerError(f"{name!r} was never reserved: {refused}; see `dprelease ledger show`")
     if charge.state is not State.RESERVED:
         raise LedgerError(
             f"the charge for {name!r} in release {charge.release_id!r} is {charge.state}: {refused}"
