@@ -55,7 +55,7 @@ docs: $(VENV)/.dev
 	@echo build/site/index.html
 
 test: lint
-	$(BIN)/pytest -m "not slow"
+	$(BIN)/pytest --numprocesses auto -m "not slow"
 
 test-all: test $(VENV)/.all
 	$(BIN)/pytest -m slow
