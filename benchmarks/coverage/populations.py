@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from dpcore.budget import Budget
 from dpcore.domain import Categories, Domain, Grid, Tally
 from dpcore.releases.base import Release
+from dpcore.releases.binned_density import BinnedDensity
 from dpcore.releases.classifier import Classifier
 from dpcore.releases.count import Count
-from dpcore.releases.density import BinnedDensity, SpectralDensity
 from dpcore.releases.function import SmoothFunction
 from dpcore.releases.histogram import Histogram
 from dpcore.releases.margins import Margins
@@ -22,6 +22,7 @@ from dpcore.releases.microdata import Microdata
 from dpcore.releases.pure_density import CoefficientDensity, GammaDensity
 from dpcore.releases.random_histogram import RandomHistogram
 from dpcore.releases.regression import Regression
+from dpcore.releases.spectral_density import SpectralDensity
 
 PLACE = Categories("place", tuple(range(40)))
 TRADE = Categories("trade", tuple(range(12)))

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from dpcore.budget import Budget
 from dpcore.domain import Domain, Grid, Tally
 from dpcore.privacy_line import perturb
-from dpcore.releases.density import SpectralDensity
+from dpcore.releases.spectral_density import SpectralDensity
 from dpcore.sampling.source import SystemSource
 from schemas.columns import ContinuousColumn
 from tasks.survey import connect, ingest

@@ -20,33 +20,27 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-
-NEGLIGIBLE = 1e-8
-"""Frequencies damped below this are left out: public, and it only lowers the sensitivity."""
+from dpcore.releases.basis import Basis, Floats
 
 
 @dataclass(frozen=True)
-class Cosines:
-    """Frequencies kept for a grid of the given shape and public bandwidths (1 or 2 dimensions).
-
-    ``limits``: frequencies below these are kept, at most; the same limits and bandwidths give the
-    same frequencies, in the same order, on every grid that is fine enough for them.
-    """
-
-    shape: tuple[int, ...]
-    bandwidths: tuple[float, ...]
-    limits: tuple[int, ...]
+class Cosines(Basis):
+    """Cosines of half turns along every axis."""
 
     meaning: ClassVar[str] = "product of sqrt(2) cos(pi j x) over axes with j > 0"
 
-    @property
-    def extremes(self) -> tuple[float, float]:
-        """Largest k(x, x) and smallest k(x, y) of the kernel, products over the axes."""
-        ends = [kernel_extremes(bandwidth) for bandwidth in self.bandwidths]
-        return math.prod(high for high, _ in ends), math.prod(low for _, low in ends)
+    @staticmethod
+    def kernel_extremes(bandwidth: float) -> tuple[float, float]:
+        """Largest k(x, x) and smallest k(x, y) of the reflected Gaussian kernel on [0, 1].
+
+        k(x, y) = 1 + 2 sum over j >= 1 of lambda_j cos(pi j x) cos(pi j y), attained at (0, 0) and
+        (0, 1); the smallest is positive, because k is a heat kernel (METHODS g).
+        """
+        count = math.ceil(9 / (math.pi * bandwidth)) + 1
+        lambdas = np.exp(-0.5 * (np.pi * bandwidth * np.arange(1, count + 1)) ** 2)
+        signs = np.where(np.arange(1, count + 1) % 2, -1.0, 1.0)
+        return 1 + 2 * float(lambdas.sum()), max(1 + 2 * float(signs @ lambdas), 0.0)
 
     @property
     def widest(self) -> float:
@@ -62,30 +56,6 @@ class Cosines:
             line = np.exp(-0.5 * (np.pi * bandwidth * np.arange(size)) ** 2)
             result = np.multiply.outer(result, line)
         return np.asarray(result)
-
-    @cached_property
-    def kept(self) -> NDArray[np.bool_]:
-        """Which frequencies are kept: not the constant one, and not negligible."""
-        keep = self.damping >= NEGLIGIBLE
-        for axis, limit in enumerate(self.limits):
-            keep[(slice(None),) * axis + (slice(limit, None),)] = False
-        keep.flat[0] = False
-        return np.asarray(keep)
-
-    @cached_property
-    def frequencies(self) -> NDArray[np.int64]:
-        """(coefficients, dimensions) frequencies in row-major order."""
-        return np.argwhere(self.kept)
-
-    @property
-    def size(self) -> int:
-        """The number of coefficients."""
-        return len(self.frequencies)
-
-    @cached_property
-    def lambdas(self) -> Floats:
-        """(coefficients,) lambda_k."""
-        return self.damping[self.kept]
 
     def means(self, weights: Floats) -> Floats:
         """Sum over cells of weight times phi_k(centre), for every kept k.
@@ -149,18 +119,6 @@ class Cosines:
             scale = np.r_[1.0, np.full(size - 1, 0.5)]
             halves = halves * scale.reshape([-1 if a == axis else 1 for a in range(halves.ndim)])
         return np.asarray(fft.dctn(halves, type=3, norm=None))
-
-
-def kernel_extremes(bandwidth: float) -> tuple[float, float]:
-    """Largest k(x, x) and smallest k(x, y) of the reflected Gaussian kernel on [0, 1].
-
-    k(x, y) = 1 + 2 sum over j >= 1 of lambda_j cos(pi j x) cos(pi j y), attained at (0, 0) and
-    (0, 1); the smallest is positive, because k is a heat kernel (METHODS g).
-    """
-    count = math.ceil(9 / (math.pi * bandwidth)) + 1
-    lambdas = np.exp(-0.5 * (np.pi * bandwidth * np.arange(1, count + 1)) ** 2)
-    signs = np.where(np.arange(1, count + 1) % 2, -1.0, 1.0)
-    return 1 + 2 * float(lambdas.sum()), max(1 + 2 * float(signs @ lambdas), 0.0)
 
 
 def _centres(size: int) -> Floats:

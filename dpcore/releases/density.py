@@ -1,14 +1,10 @@
 """Density of one or two bounded columns: a Gaussian kernel estimate, reflected or periodic, with noise.
 
-Both kinds release noisy coefficients (``dpcore.releases.cosines``) and differ in the noise:
+All kinds release noisy coefficients of a basis (``dpcore.releases.basis``) and differ in the noise:
 
-    SpectralDensity   (alpha, beta): Gaussian noise on the whitened coefficients
-                      sqrt(lambda_k) mean phi_k, so that it has the covariance of the kernel (the
-                      best allocation to within a few per cent, METHODS g); also for columns whose
-                      ends meet (``dpcore.releases.waves``)
-    BinnedDensity     pure alpha: records are shared out linearly among wide cells, the cells get
-                      discrete Laplace noise, and the coefficients are corrected for the sharing
-                      (METHODS c); exact integers throughout
+    spectral_density   Gaussian noise of the kernel's own covariance: (alpha, beta)
+    binned_density     discrete Laplace noise on wide cells, deconvolved: pure alpha
+    pure_density       K-norm or Laplace noise on few coefficients: pure alpha
 
 Standard errors and intervals are about privacy noise alone: they do not count sampling error or
 the smoothing bias of the kernel.
@@ -20,17 +16,14 @@ import math
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
-from itertools import product
 from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcore.domain import Domain, Grid, Tally
-from dpcore.lattice import Lattice
+from dpcore.domain import Domain, Grid
 from dpcore.mechanisms import DiscreteGaussian, DiscreteKNorm, DiscreteLaplace
 from dpcore.post.simplex import project_to_simplex
 from dpcore.post.simulation import noise_like
@@ -44,12 +37,8 @@ from dpcore.releases.base import (
     post_processing_generator,
     unit_points,
 )
-from dpcore.releases.cosines import Cosines
-from dpcore.releases.waves import Waves
-from dpcore.statistic import Exact, Noisy
-
-Floats = NDArray[np.float64]
-Basis = Cosines | Waves
+from dpcore.releases.basis import Basis, Floats
+from dpcore.statistic import Noisy
 
 LARGEST_GRID = 2**24
 """The most cells that the columns' own grids may have together."""
@@ -284,181 +273,6 @@ class Density(Release):
         levels = (np.arange(rows) + generator.random()) / max(rows, 1) * cumulative[-1]
         cells = np.minimum(np.searchsorted(cumulative, levels, "right"), len(cumulative) - 1)
         return self.domain, self.domain.unpack(generator.permutation(cells))
-
-
-@dataclass(frozen=True)
-class WhitenedDensity(Density):
-    """Noise on sqrt(lambda_k) mean phi_k, measured in steps of a lattice."""
-
-    @property
-    @abstractmethod
-    def mechanism(self) -> DiscreteGaussian | DiscreteKNorm | DiscreteLaplace: ...
-
-    @cached_property
-    def sensitivity(self) -> float:
-        """The L2 sensitivity of the whitened coefficients.
-
-        The squared distance of the whitened coefficients of two records is k(x,x) + k(y,y) -
-        2 k(x,y) <= 2 (product of largest k - product of smallest k), attained at opposite corners,
-        or half a turn apart; leaving frequencies out only lowers it, at last to a sum of bounds.
-        """
-        largest, smallest = self.basis.extremes
-        square = min(2 * (largest - smallest), self.basis.widest or math.inf)
-        return math.sqrt(square) / self.rows * (1 + 1e-12)
-
-    @cached_property
-    def lattice(self) -> Lattice:
-        return Lattice.for_sensitivity(self.sensitivity, self.basis.size, self.rows)
-
-    def statistic(self, tally: Tally) -> Exact:
-        weights = tally.dense().reshape(self.domain.shape) / self.rows
-        whitened = np.sqrt(self.basis.lambdas) * self.basis.means(weights)
-        return Exact(self.lattice.encode(whitened))
-
-    def coefficients(self, noisy: Noisy) -> Floats:
-        return np.asarray(np.sqrt(self.basis.lambdas) * self.lattice.decode(noisy.values))
-
-    @cached_property
-    def coefficient_variances(self) -> Floats:
-        return np.asarray(self.basis.lambdas * (self.lattice.step * self.mechanism.stddev) ** 2)
-
-
-@dataclass(frozen=True)
-class SpectralDensity(WhitenedDensity):
-    """Gaussian noise with the covariance of the kernel: (alpha, beta).
-
-    ``periodic``: the ends of every axis meet, instead of reflecting; ``terms``: frequencies kept along
-    each axis, a truncated Mercer expansion of the kernel (None: all that are not negligible).
-    """
-
-    periodic: bool = False
-    terms: int | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.terms is not None and self.terms < 1:
-            raise ValueError("terms: must be positive")
-
-    @cached_property
-    def basis(self) -> Basis:
-        shape = self.domain.shape
-        if self.terms is not None:
-            most = 2 * self.terms + 1 if self.periodic else self.terms + 1
-            shape = tuple(min(size, most) for size in shape)
-        return (Waves if self.periodic else Cosines)(self.domain.shape, self.bandwidths, shape)
-
-    @cached_property
-    def mechanism(self) -> DiscreteGaussian:
-        return DiscreteGaussian.within(
-            self.share, self.basis.size, self.lattice.l2_sensitivity_squared
-        )
-
-
-PARTS = 1024
-"""A record is shared out among cells in whole parts, so that the statistic is made of integers."""
-
-
-@dataclass(frozen=True)
-class BinnedDensity(Density):
-    """Discrete Laplace noise on linearly binned cells, deconvolved and damped: pure alpha."""
-
-    @cached_property
-    def cells(self) -> tuple[int, ...]:
-        """Wide cells along each axis: G = ceil(1.25 / h), as METHODS c recommends.
-
-        A grid that is not half as fine again is used as it is: sharing would blur more than it saves.
-        """
-        wide = [math.ceil(1.25 / h) for h in self.bandwidths]
-        return tuple(
-            size if size < 1.5 * cells else cells
-            for size, cells in zip(self.domain.shape, wide, strict=True)
-        )
-
-    @cached_property
-    def basis(self) -> Basis:
-        return Cosines(self.cells, self.bandwidths, self.cells)
-
-    @cached_property
-    def mechanism(self) -> DiscreteLaplace:
-        # A record has PARTS parts in all; replacing it moves at most all of them.
-        return DiscreteLaplace.within(self.share, math.prod(self.cells), Fraction(2 * PARTS))
-
-    def parts(self, codes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """How a record at each fine cell (k, axes) is shared out: wide cells and parts (k, 2^d).
-
-        Non-negative parts that add up to PARTS, by a public rule that acts on each record alone.
-        """
-        sides = [
-            _linear_sides(codes[:, i], fine, wide)
-            for i, (fine, wide) in enumerate(zip(self.domain.shape, self.cells, strict=True))
-        ]
-        cells, weights = [], []
-        for corner in product((0, 1), repeat=len(self.cells)):
-            cell = np.zeros(len(codes), dtype=np.int64)
-            weight = np.ones(len(codes))
-            for i, side in enumerate(corner):
-                lower, upper, share = sides[i]
-                cell = cell * self.cells[i] + (upper if side else lower)
-                weight = weight * (share if side else 1 - share)
-            cells.append(cell)
-            weights.append(weight)
-        ends = np.rint(np.cumsum(np.stack(weights, axis=1), axis=1) * PARTS).astype(np.int64)
-        ends[:, -1] = PARTS
-        return np.stack(cells, axis=1), np.diff(ends, axis=1, prepend=0)
-
-    def statistic(self, tally: Tally) -> Exact:
-        cells, parts = self.parts(tally.domain.unpack(tally.cells))
-        totals = np.zeros(math.prod(self.cells), dtype=np.int64)
-        np.add.at(totals, cells, parts * tally.counts[:, None])
-        return Exact(totals)
-
-    @cached_property
-    def correction(self) -> Floats:
-        """(coefficients,) damping over the factor that linear binning put on each frequency."""
-        kept = np.ones(self.basis.size)
-        for i, (fine, wide) in enumerate(zip(self.domain.shape, self.cells, strict=True)):
-            kept *= _kept_by_sharing(fine, wide)[self.basis.frequencies[:, i]]
-        return np.asarray(self.basis.lambdas / kept)
-
-    def coefficients(self, noisy: Noisy) -> Floats:
-        weights = noisy.values.reshape(self.cells) / (PARTS * self.rows)
-        return self.correction * self.basis.means(weights)
-
-    @cached_property
-    def coefficient_variances(self) -> Floats:
-        # The basis is orthogonal over the cells, with squared norm the number of cells.
-        noise = (self.mechanism.stddev / (PARTS * self.rows)) ** 2 * math.prod(self.cells)
-        return noise * self.correction**2
-
-
-def _linear_sides(
-    codes: NDArray[np.int64], fine: int, wide: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
-    """Along one axis: the wide cells on both sides of fine cells (k,), and the upper one's share."""
-    position = (codes + 0.5) / fine * wide - 0.5
-    left = np.floor(position)
-    # Reflection: what would fall beyond an end comes back to the last cell.
-    lower = np.clip(left, 0, wide - 1).astype(np.int64)
-    upper = np.clip(left + 1, 0, wide - 1).astype(np.int64)
-    return lower, upper, position - left
-
-
-def _kept_by_sharing(fine: int, wide: int) -> Floats:
-    """(wide,) the factor that linear sharing puts on cos(pi j x), j = 0, 1, ..., on average.
-
-    A record at x is counted with the linear interpolation of the cosine between the centres of the
-    wide cells; the factor is how much of the cosine this has over the centres of the fine cells.
-    It is sinc(j / (2 wide))^2 (METHODS c) for a very fine grid, and 1 where the grids are the same.
-    """
-    fine = min(fine, 32 * wide)  # from here on a finer grid changes the factor by 0.1% at most
-    lower, upper, share = _linear_sides(np.arange(fine), fine, wide)
-    factors = np.ones(wide)
-    for j in range(1, wide):
-        exact = np.cos(np.pi * j * ((np.arange(fine) + 0.5) / fine))
-        coarse = np.cos(np.pi * j * ((np.arange(wide) + 0.5) / wide))
-        between = coarse[lower] + share * (coarse[upper] - coarse[lower])
-        factors[j] = 2 * float(exact @ between) / fine
-    return factors
 
 
 def _bands(estimate: Floats, error: Floats, factor: float) -> dict[str, Floats]:

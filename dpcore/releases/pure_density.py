@@ -22,7 +22,7 @@ import numpy as np
 from dpcore.lattice import Lattice
 from dpcore.mechanisms import DiscreteKNorm, DiscreteLaplace
 from dpcore.releases.cosines import Cosines
-from dpcore.releases.density import WhitenedDensity
+from dpcore.releases.spectral_density import WhitenedDensity
 from dpcore.sampling.k_norm import LARGEST_DIMENSION
 
 DAMPED = 0.01

@@ -18,35 +18,29 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy import fft
 
-from dpcore.releases.cosines import NEGLIGIBLE
-
-Floats = NDArray[np.float64]
+from dpcore.releases.basis import Basis, Floats
 
 
 @dataclass(frozen=True)
-class Waves:
-    """Functions kept for a grid of the given shape and public bandwidths (1 or 2 dimensions).
-
-    ``limits``: functions with numbers below these are kept, at most.
-    """
-
-    shape: tuple[int, ...]
-    bandwidths: tuple[float, ...]
-    limits: tuple[int, ...]
+class Waves(Basis):
+    """Cosines and sines of whole turns along every axis."""
 
     meaning: ClassVar[str] = (
         "product over axes of the basis functions j: sqrt(2) cos(pi (j + 1) x) where j is odd,"
         " sqrt(2) sin(pi j x) where it is even and not 0"
     )
 
-    @property
-    def extremes(self) -> tuple[float, float]:
-        """Largest k(x, x) and smallest k(x, y) of the kernel, products over the axes."""
-        ends = [kernel_extremes(bandwidth) for bandwidth in self.bandwidths]
-        return math.prod(high for high, _ in ends), math.prod(low for _, low in ends)
+    @staticmethod
+    def kernel_extremes(bandwidth: float) -> tuple[float, float]:
+        """Largest k(x, x) and smallest k(x, y) of the wrapped Gaussian kernel, half a turn apart.
+
+        k = 1 + 2 sum over j >= 1 of lambda_j cos(2 pi j (x - y)): monotone and positive.
+        """
+        j = np.arange(1, math.ceil(4.5 / (math.pi * bandwidth)) + 2)
+        lambdas = np.exp(-2 * (np.pi * bandwidth * j) ** 2)
+        signs = np.where(j % 2, -1.0, 1.0)
+        return 1 + 2 * float(lambdas.sum()), max(1 + 2 * float(signs @ lambdas), 0.0)
 
     @property
     def widest(self) -> float:
@@ -64,30 +58,6 @@ class Waves:
             j = (np.arange(_odd(size)) + 1) // 2
             result = np.multiply.outer(result, np.exp(-2 * (np.pi * bandwidth * j) ** 2))
         return np.asarray(result)
-
-    @cached_property
-    def kept(self) -> NDArray[np.bool_]:
-        """Which functions are kept: not the constant one, and not negligible."""
-        keep = self.damping >= NEGLIGIBLE
-        for axis, limit in enumerate(self.limits):
-            keep[(slice(None),) * axis + (slice(limit, None),)] = False
-        keep.flat[0] = False
-        return np.asarray(keep)
-
-    @cached_property
-    def frequencies(self) -> NDArray[np.int64]:
-        """(coefficients, dimensions) numbers of the functions, in row-major order."""
-        return np.argwhere(self.kept)
-
-    @property
-    def size(self) -> int:
-        """The number of coefficients."""
-        return len(self.frequencies)
-
-    @cached_property
-    def lambdas(self) -> Floats:
-        """(coefficients,) lambda."""
-        return self.damping[self.kept]
 
     def means(self, weights: Floats) -> Floats:
         """Sum over cells of weight times basis function at the centre, for every one kept."""
@@ -118,17 +88,6 @@ class Waves:
         return np.full(self.shape, variances.sum())
 
 
-def kernel_extremes(bandwidth: float) -> tuple[float, float]:
-    """Largest k(x, x) and smallest k(x, y) of the wrapped Gaussian kernel, half a turn apart.
-
-    k = 1 + 2 sum over j >= 1 of lambda_j cos(2 pi j (x - y)), a theta function: monotone and positive.
-    """
-    j = np.arange(1, math.ceil(4.5 / (math.pi * bandwidth)) + 2)
-    lambdas = np.exp(-2 * (np.pi * bandwidth * j) ** 2)
-    signs = np.where(j % 2, -1.0, 1.0)
-    return 1 + 2 * float(lambdas.sum()), max(1 + 2 * float(signs @ lambdas), 0.0)
-
-
 def _odd(size: int) -> int:
     """A grid of so many cells tells so many basis functions apart."""
     return size - 1 + size % 2
@@ -136,6 +95,8 @@ def _odd(size: int) -> int:
 
 def _analysis(values: Floats, axis: int) -> Floats:
     """Sums against the basis functions along one axis."""
+    from scipy import fft  # slow to import, and a plan is explained without
+
     size = values.shape[axis]
     moved = np.moveaxis(values, axis, -1)
     j = np.arange((_odd(size) + 1) // 2)
@@ -149,6 +110,8 @@ def _analysis(values: Floats, axis: int) -> Floats:
 
 def _synthesis(spectrum: Floats, axis: int, size: int) -> Floats:
     """Sums of the basis functions at the cell centres along one axis."""
+    from scipy import fft
+
     moved = np.moveaxis(spectrum, axis, -1)
     waves = np.zeros((*moved.shape[:-1], size // 2 + 1), dtype=np.complex128)
     count = (moved.shape[-1] + 1) // 2

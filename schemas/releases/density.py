@@ -7,8 +7,10 @@ from pydantic import Field, StrictInt, StrictStr, model_validator
 
 from dpcore.budget import Budget
 from dpcore.releases.base import Release
-from dpcore.releases.density import BinnedDensity, Density, SpectralDensity
+from dpcore.releases.binned_density import BinnedDensity
+from dpcore.releases.density import Density
 from dpcore.releases.pure_density import CoefficientDensity, GammaDensity
+from dpcore.releases.spectral_density import SpectralDensity
 from schemas.releases.base import Columns, ReleaseSection, declared, domain_of, listed, one_each
 
 _PURE: Mapping[str, type[Density]] = {

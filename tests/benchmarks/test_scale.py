@@ -5,7 +5,7 @@ import pytest
 
 from benchmarks import tally as tally_benchmark
 from benchmarks.scale import density, sparse
-from dpcore.releases.density import SpectralDensity
+from dpcore.releases.spectral_density import SpectralDensity
 from tasks.tally import tallies
 
 

@@ -28,9 +28,9 @@ from dpcore.mechanisms import Mechanism
 from dpcore.privacy_line import perturb
 from dpcore.releases.bandwidth import Bandwidth
 from dpcore.releases.base import Release
+from dpcore.releases.binned_density import BinnedDensity
 from dpcore.releases.classifier import Classifier
 from dpcore.releases.count import Count, MinimaxCount
-from dpcore.releases.density import BinnedDensity, SpectralDensity
 from dpcore.releases.function import SmoothFunction
 from dpcore.releases.histogram import Histogram
 from dpcore.releases.margins import Margins
@@ -42,6 +42,7 @@ from dpcore.releases.quantiles import Quantiles
 from dpcore.releases.random_histogram import RandomHistogram
 from dpcore.releases.regression import Regression
 from dpcore.releases.sampled_histogram import SampledHistogram
+from dpcore.releases.spectral_density import SpectralDensity
 from dpcore.sampling.source import RandomSource
 
 PURE = Budget.of("1")

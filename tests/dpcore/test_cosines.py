@@ -7,7 +7,8 @@ import pytest
 from scipy import fft
 
 from dpcore.lattice import Lattice
-from dpcore.releases.cosines import NEGLIGIBLE, Cosines, kernel_extremes
+from dpcore.releases.basis import NEGLIGIBLE
+from dpcore.releases.cosines import Cosines
 from tests.dpcore.density_oracles import centres, cosine, damping, reflected_kernel
 
 GRIDS = [
@@ -84,7 +85,7 @@ def test_the_same_frequencies_are_kept_on_every_grid_that_is_fine_enough():
 
 @pytest.mark.parametrize("bandwidth", [0.002, 0.01, 0.1, 0.3, 1.0])
 def test_kernel_extremes_are_those_of_the_reflected_gaussian_kernel(bandwidth: float):
-    largest, smallest = kernel_extremes(bandwidth)
+    largest, smallest = Cosines.kernel_extremes(bandwidth)
     ends = np.array([0.0, 1.0])
     corner = reflected_kernel(ends[:1], ends, bandwidth)[0]
     assert largest == pytest.approx(corner[0], rel=1e-12)
@@ -110,7 +111,7 @@ def test_floating_point_moves_whitened_coefficients_by_far_less_than_half_a_step
     if np.finfo(np.longdouble).eps > 1e-18:
         pytest.skip("this machine has no extended precision")
     basis, random = Cosines(shape, bandwidths, shape), np.random.default_rng(1)
-    extremes = [kernel_extremes(h) for h in bandwidths]
+    extremes = [Cosines.kernel_extremes(h) for h in bandwidths]
     gap = math.prod(high for high, _ in extremes) - math.prod(low for _, low in extremes)
     lattice = Lattice.for_sensitivity(math.sqrt(2 * gap) / rows, basis.size, rows)
     for spiky in (True, False):

@@ -9,7 +9,9 @@ from scipy import stats
 from dpcore.budget import Budget
 from dpcore.domain import Categories, Domain, Grid
 from dpcore.privacy_line import perturb
-from dpcore.releases.density import PARTS, BinnedDensity, Density, SpectralDensity
+from dpcore.releases.binned_density import PARTS, BinnedDensity
+from dpcore.releases.density import Density
+from dpcore.releases.spectral_density import SpectralDensity
 from dpcore.sampling.source import SeededSource
 from dpcore.statistic import Noisy
 from tests.dpcore.contract import grid, opened, repeated_draws, tally_of

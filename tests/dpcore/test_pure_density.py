@@ -8,8 +8,9 @@ from scipy.optimize import linprog
 
 from dpcore.budget import Budget
 from dpcore.domain import Domain, Grid
-from dpcore.releases.density import BinnedDensity, SpectralDensity
+from dpcore.releases.binned_density import BinnedDensity
 from dpcore.releases.pure_density import CoefficientDensity, GammaDensity
+from dpcore.releases.spectral_density import SpectralDensity
 from dpcore.sampling.source import SeededSource
 from tests.dpcore.contract import repeated_draws, tally_of
 

@@ -7,7 +7,7 @@ from scipy import stats
 from dpcore.budget import Budget
 from dpcore.domain import Bins, Categories, Domain, Grid
 from dpcore.releases.cells import describe_cells
-from dpcore.releases.density import SpectralDensity
+from dpcore.releases.spectral_density import SpectralDensity
 from dpcore.statistic import Noisy
 from dpcore.synthesis import ColumnDensity, decode_records
 

@@ -9,9 +9,9 @@ from scipy import fft
 from dpcore.budget import Budget
 from dpcore.domain import Domain
 from dpcore.lattice import Lattice
-from dpcore.releases.cosines import NEGLIGIBLE
-from dpcore.releases.density import SpectralDensity
-from dpcore.releases.waves import Waves, kernel_extremes
+from dpcore.releases.basis import NEGLIGIBLE
+from dpcore.releases.spectral_density import SpectralDensity
+from dpcore.releases.waves import Waves
 from dpcore.statistic import Noisy
 from tests.dpcore.contract import grid, opened, tally_of
 from tests.dpcore.density_oracles import centres
@@ -91,7 +91,7 @@ def test_means_densities_and_variances_are_the_sums_that_define_them(shape, band
 
 @pytest.mark.parametrize("bandwidth", [0.002, 0.02, 0.1, 0.3, 1.0])
 def test_kernel_extremes_are_those_of_the_wrapped_gaussian_kernel(bandwidth: float):
-    largest, smallest = kernel_extremes(bandwidth)
+    largest, smallest = Waves.kernel_extremes(bandwidth)
     x = np.linspace(0, 1, 201)
     kernel = wrapped_kernel(x, x, bandwidth)
     assert largest == pytest.approx(kernel.max(), rel=1e-12)
@@ -114,7 +114,7 @@ def test_the_noise_is_that_of_the_formula(bandwidth: float):
     line = Domain((grid("x", 4000),))
     release = SpectralDensity("p", line, 1000, Budget.of("1", "1e-6"), (bandwidth,), periodic=True)
     sigma = math.sqrt(release.mechanism.variance / release.mechanism.l2_sensitivity_squared)
-    largest, smallest = kernel_extremes(bandwidth)
+    largest, smallest = Waves.kernel_extremes(bandwidth)
     formula = sigma**2 * 2 * (largest - smallest) / 1000**2 * (largest - 1)
     assert release.expected_error()[0].value == pytest.approx(formula, rel=1e-4)
     table = release.publish(Noisy(np.zeros(release.mechanism.size, np.int64))).tables[0]

@@ -3,8 +3,8 @@
 import pytest
 
 from dpcore.errors import PlanError
-from dpcore.releases.density import SpectralDensity
 from dpcore.releases.function import SmoothFunction
+from dpcore.releases.spectral_density import SpectralDensity
 from schemas.plan import load_plan
 from tests.conftest import write_plan
 

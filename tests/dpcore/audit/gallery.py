@@ -24,10 +24,11 @@ from dpcore.budget import Budget, total
 from dpcore.domain import Categories, Domain, Grid
 from dpcore.mechanisms import DiscreteLaplace
 from dpcore.releases.base import Release
+from dpcore.releases.binned_density import BinnedDensity
 from dpcore.releases.classifier import Classifier
-from dpcore.releases.density import BinnedDensity, SpectralDensity
 from dpcore.releases.histogram import Histogram
 from dpcore.releases.margins import Margins
+from dpcore.releases.spectral_density import SpectralDensity
 from dpcore.sampling.source import RandomSource, SeededSource
 from dpcore.statistic import Noisy
 
