@@ -19,6 +19,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from dpcore.adjacency import Adjacency
 from dpcore.budget import Budget
 from dpcore.domain import Domain, Grid, Tally
 from dpcore.mechanisms import Mechanism
@@ -95,14 +96,16 @@ class Published:
 class Release(ABC):
     """Public facts of one release.
 
-    ``rows``: the public number of records; ``share``: the budget that the release may not exceed.
-    Neighbouring tables differ in one record (replace-one).
+    ``rows``: the public number of records, or a public guess of it where neighbours differ in it:
+    a scale, never a count; ``share``: the budget that the release may not exceed; ``adjacency``:
+    which tables are neighbours.
     """
 
     name: str
     domain: Domain
     rows: int
     share: Budget
+    adjacency: Adjacency = field(default=Adjacency(), kw_only=True)
 
     @property
     @abstractmethod
