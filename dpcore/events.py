@@ -2,7 +2,7 @@
 
 The ledger stores the event of every draw, and accountants interpret it (``dpcore.accounting``):
 one when the draw is charged, others when the whole history is priced again.  Sensitivities are for
-replace-one neighbours.
+the neighbours that the event names.
 
 >>> event = LaplaceEvent(Fraction(2), Fraction(5, 2))
 >>> read_event(event.to_dict()) == event
@@ -12,23 +12,29 @@ True
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from typing import Any, ClassVar
 
+from dpcore.adjacency import REPLACE_ONE, Adjacency
 from dpcore.sampling.k_norm import Norm
 
 
 @dataclass(frozen=True)
 class Event:
-    """Base of all events; ``kind`` names the event in its JSON form."""
+    """Base of all events; ``kind`` names the event in its JSON form.
+
+    ``adjacency``: the neighbours that sensitivities are for; a release states its own.
+    """
 
     kind: ClassVar[str]
 
+    adjacency: Adjacency = field(default=REPLACE_ONE, kw_only=True)
+
     def to_dict(self) -> dict[str, str]:
         """JSON form; ``read_event`` reads it."""
-        values = {field.name: str(getattr(self, field.name)) for field in fields(self)}
-        return {"event": self.kind, "neighbours": "replace-one", **values}
+        values = {name: str(getattr(self, name)) for name in _numbers(type(self))}
+        return {"event": self.kind, **self.adjacency.to_dict(), **values}
 
 
 @dataclass(frozen=True)
@@ -187,6 +193,11 @@ _KINDS: dict[str, type[Event]] = {
 _READERS: dict[Any, Callable[[str], Any]] = {"Fraction": Fraction, "int": int}
 
 
+def _numbers(kind: type[Event]) -> dict[str, Any]:
+    """What an event of a kind is made of, and of which type each is."""
+    return {each.name: each.type for each in fields(kind) if each.name != "adjacency"}
+
+
 def read_event(document: Mapping[str, Any]) -> Event:
     """The event that ``to_dict`` wrote; raises ``ValueError`` on anything else."""
     name = str(document.get("event"))
@@ -195,7 +206,11 @@ def read_event(document: Mapping[str, Any]) -> Event:
     values = {"urn": name, **document}
     try:
         event = _KINDS[name](
-            **{f.name: _READERS.get(f.type, str)(values[f.name]) for f in fields(_KINDS[name])}
+            **{
+                number: _READERS.get(kind, str)(values[number])
+                for number, kind in _numbers(_KINDS[name]).items()
+            },
+            adjacency=Adjacency.from_dict(document),
         )
     except (KeyError, TypeError, ValueError, ZeroDivisionError):
         event = None

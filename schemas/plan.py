@@ -16,6 +16,7 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, StrictInt, ValidationError, field_validator, model_validator
 
+from dpcore.adjacency import Adjacency, Relation
 from dpcore.budget import Budget, Weight, split
 from dpcore.errors import InputError, PlanError
 from dpcore.releases.base import Release
@@ -24,12 +25,15 @@ from schemas.columns import Column
 from schemas.document import Section, explain_errors, read_yaml
 from schemas.numbers import WrittenRational
 from schemas.operation import Operation
-from schemas.releases import AnyRelease, Name, check_names
+from schemas.releases import AnyRelease, Name, SurveyFacts, check_names
 from schemas.source import Source, beside
 from schemas.synthesis import Synthesis
 
 LARGEST_ALPHA = 1000
 """More than this is no privacy: a ratio of exp(1000) between the odds."""
+
+ANY_NEIGHBOURS: frozenset[str] = frozenset()
+"""Kinds of releases that do not need the number of records to be public."""
 
 LEAST_AMOUNT = Fraction(1, 10**50)
 """Less than this is beyond floating point once it is shared out; it stands for nothing, write 0."""
@@ -128,10 +132,16 @@ class Plan(Section):
         description="A Parquet or CSV file, `package://NAME/PATH` for a file inside an installed "
         "Python package, or a table of a DuckDB or PostgreSQL database. Never published."
     )
-    rows: StrictInt = Field(ge=1, le=2**40, description="The public number of records, n.")
+    rows: StrictInt = Field(
+        ge=1,
+        le=2**40,
+        description="The public number of records, n; with add-remove a public guess of it: a scale for "
+        "noise and errors, never taken for the number.",
+    )
     privacy_unit: Literal["row"] = Field(description="Whose presence is protected: one record.")
-    neighbours: Literal["replace-one"] = Field(
-        description="Tables are neighbours when one record differs; n is public."
+    neighbours: Relation = Field(
+        description="Tables are neighbours when one record is replaced by another, and n is public; or "
+        "when one is added or removed, and n is private."
     )
     budget: BudgetSection
     columns: dict[str, Column] = Field(
@@ -211,10 +221,22 @@ class Plan(Section):
         built = []
         for i, section in enumerate(self.releases):
             try:
-                built.append(section.build(self.columns, self.rows, shares[i]))
+                if section.kind not in ANY_NEIGHBOURS:
+                    self.adjacency.require_public_rows(section.mechanism)
+                built.append(section.build(self.facts, shares[i]))
             except ValueError as error:
                 raise ValueError(f"releases[{i}].{error}") from None
         return tuple(built)
+
+    @property
+    def adjacency(self) -> Adjacency:
+        """Which tables are neighbours."""
+        return Adjacency(self.neighbours)
+
+    @property
+    def facts(self) -> SurveyFacts:
+        """What the releases are built from."""
+        return SurveyFacts(self.columns, self.rows, self.adjacency)
 
     @property
     def shares(self) -> list[Budget]:

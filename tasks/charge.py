@@ -16,8 +16,7 @@ from tasks.verify import read_manifest
 def charges_of(plan: Plan) -> Mapping[str, Charge]:
     """The charge of every release of the plan: its share, and the event of its mechanism."""
     return {
-        name: Charge(release.share, release.mechanism.event.to_dict())
-        for name, release in plan.built.items()
+        name: Charge(release.share, release.event.to_dict()) for name, release in plan.built.items()
     }
 
 

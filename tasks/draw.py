@@ -35,7 +35,8 @@ def tally_survey(
         _require_reserved(plan, release_id, name)
     domains = [plan.built[name].domain for name in names]
     folder = private_folder(workspace / "tallies")
-    for name, tally in zip(names, tallies(survey, domains, plan.rows), strict=True):
+    found = tallies(survey, domains, plan.rows, plan.adjacency)
+    for name, tally in zip(names, found, strict=True):
         np.save(folder / f"{name}.npy", np.stack([tally.cells, tally.counts]))
     return folder
 

@@ -31,10 +31,12 @@ def rehearse(plan: Plan) -> None:
         for side in ("near", "far"):
             source = workspace / f"{side}.parquet"
             _write_survey(plan, source, moved=side == "far")
-            database = ingest(str(source), plan.columns, plan.rows, workspace / side)
+            database = ingest(
+                str(source), plan.columns, plan.rows, workspace / side, plan.adjacency
+            )
             validate(database, plan.columns)
             domains = [release.domain for release in plan.built.values()]
-            arrived = tallies(database, domains, plan.rows)
+            arrived = tallies(database, domains, plan.rows, plan.adjacency)
             for release, pair, found in zip(plan.built.values(), expected, arrived, strict=True):
                 if not _same(found, pair.near if side == "near" else pair.far):
                     raise AuditError(

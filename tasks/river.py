@@ -15,8 +15,8 @@ from tasks.validate import validate
 def ingest_survey(plan: Plan, workspace: Path) -> Survey:
     """A copy of the survey in the private workspace, or a session with the engine it stays in."""
     if isinstance(plan.source, PostgreSQLSource):
-        return open_postgresql(plan.source, plan.columns, plan.rows)
-    return ingest(plan.source, plan.columns, plan.rows, workspace)
+        return open_postgresql(plan.source, plan.columns, plan.rows, plan.adjacency)
+    return ingest(plan.source, plan.columns, plan.rows, workspace, plan.adjacency)
 
 
 @step("validate")

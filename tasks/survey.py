@@ -28,6 +28,7 @@ from typing import TypeVar
 
 import duckdb
 
+from dpcore.adjacency import REPLACE_ONE, Adjacency
 from dpcore.errors import DataError, DPReleaseError, InputError
 from schemas.columns import Column
 from schemas.source import TableSource
@@ -90,13 +91,17 @@ def connect(path: Path, read_only: bool = True) -> Iterator[duckdb.DuckDBPyConne
 
 
 def ingest(
-    source: str | TableSource, columns: Mapping[str, Column], rows: int, workspace: Path
+    source: str | TableSource,
+    columns: Mapping[str, Column],
+    rows: int,
+    workspace: Path,
+    adjacency: Adjacency = REPLACE_ONE,
 ) -> Path:
     """Copy the plan's columns of the survey table into the workspace; returns the file.
 
-    The source and the file are private; ``columns`` and ``rows`` are the plan's.  An earlier file
-    is replaced once the new one is whole.  Raises ``InputError`` where the source cannot be found
-    or read, ``DataError`` where it lacks a column or has not ``rows`` records.
+    The source and the file are private; all else is the plan's.  An earlier file is replaced once the
+    new one is whole.  Raises ``InputError`` where the source cannot be found or read, ``DataError``
+    where it lacks a column or has not ``rows`` records, if those are public.
     """
     refuse_lookalikes(columns)
     guarded(
@@ -117,7 +122,7 @@ def ingest(
                 "the survey table could not be copied: it is damaged or not of its form, or there "
                 "is too little room in the workspace",
             )
-        require_rows(found, rows)
+        require_rows(found, rows, adjacency)
         os.replace(partial, finished)
     finally:
         _remove(partial)
@@ -149,8 +154,9 @@ def require_columns(columns: Iterable[str], found: Container[str]) -> None:
         )
 
 
-def require_rows(found: int, rows: int) -> None:
-    if found != rows:
+def require_rows(found: int, rows: int, adjacency: Adjacency) -> None:
+    """A private number of records is checked where they are counted, and only for being too large."""
+    if adjacency.public_rows and found != rows:
         raise DataError(
             f"the survey table does not have the {rows} records that `rows` in the plan states;"
             " count the records at the source and correct the plan (the number becomes public)"

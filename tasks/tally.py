@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from dpcore.adjacency import MARGIN, REPLACE_ONE, Adjacency
 from dpcore.domain import LARGEST_DOMAIN, Axis, Domain, Integers, Tally
 from dpcore.errors import DataError
 from tasks.cells import count_cells
@@ -32,21 +33,28 @@ LARGEST_PACK = 2**20
 Axes = tuple[Axis, ...]
 
 
-def tallies(survey: Survey, domains: Sequence[Domain], rows: int | None = None) -> list[Tally]:
+def tallies(
+    survey: Survey,
+    domains: Sequence[Domain],
+    rows: int | None = None,
+    adjacency: Adjacency = REPLACE_ONE,
+) -> list[Tally]:
     """The tally of every domain, in their order, from as few readings as pay: private.
 
-    ``survey`` is private; ``domains`` and ``rows``, the number of records that must be counted, are
-    public.  Raises ``DataError`` if a record has no
-    cell or the counts do not add up to ``rows``; the message holds no value.
+    ``survey`` is private, all else is public.  Raises ``DataError`` if a record has no cell, or the
+    counts do not add up to ``rows``; where neighbours differ in these, if they are far more.  The
+    message holds no value.
     """
     found: dict[Domain, Tally] = {}
     with reading(survey) as (table, unread):
         for axes in pack(domains, rows):
             cells, counts = guarded(
-                partial(_count, table, unread, axes, rows),
+                partial(_count, table, unread, axes),
                 DataError,
                 "the survey table could not be tallied",
             )
+            if rows is not None:
+                _require_total(int(counts.sum()), rows, adjacency)
             found |= _rolled_up(axes, cells, counts, domains)
     return [found[domain] for domain in domains]
 
@@ -71,9 +79,7 @@ def pack(domains: Sequence[Domain], rows: int | None) -> list[Axes]:
     return packs
 
 
-def _count(
-    table: Any, unread: Mapping[str, int], axes: Axes, rows: int | None
-) -> tuple[Integers, Integers]:
+def _count(table: Any, unread: Mapping[str, int], axes: Axes) -> tuple[Integers, Integers]:
     """Cell ids, ascending, and counts of the records that they hold."""
     names = list(dict.fromkeys(axis.name for axis in axes))
     if any(unread[name] for name in names):
@@ -84,9 +90,17 @@ def _count(
             f"a record has no cell in {' x '.join(names)}: validate the survey table first"
         )
     cells, counts = (found[name].to_numpy() for name in ("cell", "records"))
-    if rows is not None and counts.sum() != rows:
-        raise DataError("the survey table does not have the number of records that the plan states")
     return np.asarray(cells, dtype=np.int64), np.asarray(counts, dtype=np.int64)
+
+
+def _require_total(found: int, rows: int, adjacency: Adjacency) -> None:
+    if adjacency.public_rows and found != rows:
+        raise DataError("the survey table does not have the number of records that the plan states")
+    if found > adjacency.most_rows(rows):
+        raise DataError(
+            f"the survey table has more than {MARGIN} times the `rows` that the plan guesses: state a"
+            " number of the right size"
+        )
 
 
 def _rolled_up(

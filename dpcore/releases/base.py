@@ -12,16 +12,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import NormalDist
 from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcore.adjacency import Adjacency
+from dpcore.adjacency import REPLACE_ONE, Adjacency
 from dpcore.budget import Budget
 from dpcore.domain import Domain, Grid, Tally
+from dpcore.events import Event
 from dpcore.mechanisms import Mechanism
 from dpcore.statistic import Exact, Noisy
 
@@ -105,12 +106,22 @@ class Release(ABC):
     domain: Domain
     rows: int
     share: Budget
-    adjacency: Adjacency = field(default=Adjacency(), kw_only=True)
+    adjacency: Adjacency = field(default=REPLACE_ONE, kw_only=True)
 
     @property
     @abstractmethod
     def mechanism(self) -> Mechanism:
         """The noise that the share buys."""
+
+    @property
+    def event(self) -> Event:
+        """What the ledger records."""
+        return replace(self.mechanism.event, adjacency=self.adjacency)
+
+    @property
+    def most_rows(self) -> int:
+        """No table has more records: a larger one is refused before its statistic is made."""
+        return self.adjacency.most_rows(self.rows)
 
     @abstractmethod
     def statistic(self, tally: Tally) -> Exact:

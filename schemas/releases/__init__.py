@@ -1,14 +1,14 @@
 """What a plan says about each release, and how it becomes one of ``dpcore``.
 
-One module per kind.  ``build`` gets the columns, the public row count and the share of the budget;
-a ``ValueError`` from it begins with the place inside the section.
+One module per kind.  ``build`` gets the facts of the survey and the share of the budget; a
+``ValueError`` from it begins with the place inside the section.
 """
 
 from typing import Annotated
 
 from pydantic import Field
 
-from schemas.releases.base import Name
+from schemas.releases.base import Name, SurveyFacts
 from schemas.releases.classifier import ClassifierSection
 from schemas.releases.count import CountSection
 from schemas.releases.density import DensitySection
@@ -39,4 +39,4 @@ AnyRelease = Annotated[
     Field(discriminator="kind"),
 ]
 
-__all__ = ["STATISTICS", "AnyRelease", "MarginsSection", "Name", "check_names"]
+__all__ = ["STATISTICS", "AnyRelease", "MarginsSection", "Name", "SurveyFacts", "check_names"]

@@ -1,11 +1,13 @@
 """What the sections of all kinds have in common, and how they read the plan's columns."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Annotated, Self
 
 from pydantic import Field, StringConstraints, model_validator
 
+from dpcore.adjacency import Adjacency
 from dpcore.domain import Axis, Domain
 from schemas.columns import Column
 from schemas.document import Section
@@ -17,6 +19,18 @@ Name = Annotated[
 Columns = Mapping[str, Column]
 
 LARGEST_WEIGHT = 10**6
+
+
+@dataclass(frozen=True)
+class SurveyFacts:
+    """What the releases of a plan are built from: facts of the survey as a whole, all public.
+
+    ``rows``: the number of records, or where neighbours differ in it a guess, which is a scale only.
+    """
+
+    columns: Columns
+    rows: int
+    adjacency: Adjacency
 
 
 class ReleaseSection(Section):

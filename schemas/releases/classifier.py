@@ -10,7 +10,15 @@ from dpcore.releases.base import Release
 from dpcore.releases.classifier import Classifier, LossName
 from schemas.columns import CategoricalColumn, IntegerColumn
 from schemas.document import Section
-from schemas.releases.base import Columns, ReleaseSection, declared, domain_of, listed, one_each
+from schemas.releases.base import (
+    Columns,
+    ReleaseSection,
+    SurveyFacts,
+    declared,
+    domain_of,
+    listed,
+    one_each,
+)
 
 Width = Annotated[float, Field(gt=0.01, le=100)]
 
@@ -80,21 +88,22 @@ class ClassifierSection(ReleaseSection):
     def spends_beta(self) -> bool:
         return True
 
-    def build(self, columns: Columns, rows: int, share: Budget) -> Release:
+    def build(self, survey: SurveyFacts, share: Budget) -> Release:
         if self.label.column in self.features:
             raise ValueError("label.column: is also a feature")
-        axis, signs = self.label.axis(columns)
-        axes = [declared(columns, name, "features").axis(name) for name in self.features]
+        axis, signs = self.label.axis(survey.columns)
+        axes = [declared(survey.columns, name, "features").axis(name) for name in self.features]
         return Classifier(
             self.name,
             domain_of([*axes, axis]),
-            rows,
+            survey.rows,
             share,
             one_each(self.bandwidth, self.features),
             self.regularisation,
             self.frequencies,
             signs,
             self.loss,
+            adjacency=survey.adjacency,
         )
 
     @property

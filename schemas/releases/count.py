@@ -10,7 +10,7 @@ from dpcore.domain import Axis, Categories, Grid
 from dpcore.releases.base import Release
 from dpcore.releases.count import Count, MinimaxCount
 from schemas.document import Section
-from schemas.releases.base import Columns, ReleaseSection, declared, domain_of
+from schemas.releases.base import ReleaseSection, SurveyFacts, declared, domain_of
 
 LARGEST_GRID = 2**20
 
@@ -65,9 +65,9 @@ class CountSection(ReleaseSection):
     def spends_beta(self) -> bool:
         return self.mechanism == "approximate-minimax-table"
 
-    def build(self, columns: Columns, rows: int, share: Budget) -> Release:
+    def build(self, survey: SurveyFacts, share: Budget) -> Release:
         place = self.condition.column
-        axis = declared(columns, place, "condition.column").axis(place)
+        axis = declared(survey.columns, place, "condition.column").axis(place)
         domain = domain_of([axis])
         if isinstance(axis, Categories) != (self.condition.categories is not None):
             raise ValueError(
@@ -75,9 +75,26 @@ class CountSection(ReleaseSection):
             )
         counted = self._categories(axis) if isinstance(axis, Categories) else self._interval(axis)
         if self.mechanism != "discrete-laplace":
-            return MinimaxCount(self.name, domain, rows, share, counted, self.loss)
+            return MinimaxCount(
+                self.name,
+                domain,
+                survey.rows,
+                share,
+                counted,
+                self.loss,
+                adjacency=survey.adjacency,
+            )
         proportion = None if isinstance(self.prior, str) else self.prior
-        return Count(self.name, domain, rows, share, counted, self.loss, proportion)
+        return Count(
+            self.name,
+            domain,
+            survey.rows,
+            share,
+            counted,
+            self.loss,
+            proportion,
+            adjacency=survey.adjacency,
+        )
 
     def _categories(self, axis: Categories) -> tuple[int, ...]:
         wanted = self.condition.categories or []

@@ -11,7 +11,7 @@ from dpcore.releases.binned_density import BinnedDensity
 from dpcore.releases.density import Density
 from dpcore.releases.pure_density import CoefficientDensity, GammaDensity
 from dpcore.releases.spectral_density import SpectralDensity
-from schemas.releases.base import Columns, ReleaseSection, declared, domain_of, listed, one_each
+from schemas.releases.base import ReleaseSection, SurveyFacts, declared, domain_of, listed, one_each
 
 _PURE: Mapping[str, type[Density]] = {
     "binned-laplace": BinnedDensity,
@@ -57,13 +57,24 @@ class DensitySection(ReleaseSection):
     def spends_beta(self) -> bool:
         return self.mechanism == "spectral-gaussian"
 
-    def build(self, columns: Columns, rows: int, share: Budget) -> Release:
-        domain = domain_of([declared(columns, name).axis(name) for name in self.columns])
+    def build(self, survey: SurveyFacts, share: Budget) -> Release:
+        domain = domain_of([declared(survey.columns, name).axis(name) for name in self.columns])
         widths = one_each(self.bandwidth, self.columns)
         if self.mechanism != "spectral-gaussian":
-            return _PURE[self.mechanism](self.name, domain, rows, share, widths)
+            return _PURE[self.mechanism](
+                self.name, domain, survey.rows, share, widths, adjacency=survey.adjacency
+            )
         periodic = self.boundary == "periodic"
-        return SpectralDensity(self.name, domain, rows, share, widths, periodic, self.terms)
+        return SpectralDensity(
+            self.name,
+            domain,
+            survey.rows,
+            share,
+            widths,
+            periodic,
+            self.terms,
+            adjacency=survey.adjacency,
+        )
 
     @property
     def title(self) -> str:

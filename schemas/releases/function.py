@@ -8,7 +8,7 @@ from dpcore.budget import Budget
 from dpcore.processes.kernels import KernelName
 from dpcore.releases.base import Release
 from dpcore.releases.function import SmoothFunction, default_points
-from schemas.releases.base import Columns, ReleaseSection, declared, domain_of, listed, one_each
+from schemas.releases.base import ReleaseSection, SurveyFacts, declared, domain_of, listed, one_each
 
 
 class FunctionSection(ReleaseSection):
@@ -36,8 +36,8 @@ class FunctionSection(ReleaseSection):
     def spends_beta(self) -> bool:
         return True
 
-    def build(self, columns: Columns, rows: int, share: Budget) -> Release:
-        domain = domain_of([declared(columns, name).axis(name) for name in self.columns])
+    def build(self, survey: SurveyFacts, share: Budget) -> Release:
+        domain = domain_of([declared(survey.columns, name).axis(name) for name in self.columns])
         widths = one_each(self.bandwidth, self.columns)
         if self.points is None:
             points = default_points(widths)
@@ -45,7 +45,16 @@ class FunctionSection(ReleaseSection):
             points = tuple(self.points)
         else:
             points = (self.points,) * len(self.columns)
-        return SmoothFunction(self.name, domain, rows, share, self.kernel, widths, points)
+        return SmoothFunction(
+            self.name,
+            domain,
+            survey.rows,
+            share,
+            self.kernel,
+            widths,
+            points,
+            adjacency=survey.adjacency,
+        )
 
     @property
     def title(self) -> str:

@@ -8,7 +8,7 @@ from dpcore.budget import Budget
 from dpcore.releases.base import Release
 from dpcore.releases.histogram import Histogram
 from dpcore.releases.random_histogram import RandomHistogram
-from schemas.releases.base import Columns, ReleaseSection, listed
+from schemas.releases.base import ReleaseSection, SurveyFacts, listed
 from schemas.releases.binning import Bins, binned_domain
 
 
@@ -36,12 +36,26 @@ class HistogramSection(ReleaseSection):
     def spends_gamma(self) -> bool:
         return self.mechanism in ("random-zero-cells", "random-low-counts")
 
-    def build(self, columns: Columns, rows: int, share: Budget) -> Release:
-        domain = binned_domain(columns, self.columns, self.bins)
+    def build(self, survey: SurveyFacts, share: Budget) -> Release:
+        domain = binned_domain(survey.columns, self.columns, self.bins)
         if self.spends_gamma:
             exact_below = 1 if self.mechanism == "random-zero-cells" else None
-            return RandomHistogram(self.name, domain, rows, share, exact_below=exact_below)
-        return Histogram(self.name, domain, rows, share, self.mechanism != "discrete-laplace")
+            return RandomHistogram(
+                self.name,
+                domain,
+                survey.rows,
+                share,
+                exact_below=exact_below,
+                adjacency=survey.adjacency,
+            )
+        return Histogram(
+            self.name,
+            domain,
+            survey.rows,
+            share,
+            self.mechanism != "discrete-laplace",
+            adjacency=survey.adjacency,
+        )
 
     @property
     def title(self) -> str:

@@ -9,7 +9,7 @@ from pydantic import Field, StrictInt, StrictStr, model_validator
 from dpcore.budget import Budget
 from dpcore.releases.base import Release
 from dpcore.releases.margins import Margins
-from schemas.releases.base import Columns, ReleaseSection, listed
+from schemas.releases.base import ReleaseSection, SurveyFacts, listed
 from schemas.releases.binning import Bins, binned_domain
 
 MOST_SETS = 2**16
@@ -37,9 +37,17 @@ class MarginsSection(ReleaseSection):
     def spends_beta(self) -> bool:
         return self.mechanism == "discrete-gaussian"
 
-    def build(self, columns: Columns, rows: int, share: Budget) -> Release:
-        domain = binned_domain(columns, self.columns, self.bins)
-        return Margins(self.name, domain, rows, share, sets=self._positions(), noise=self.mechanism)
+    def build(self, survey: SurveyFacts, share: Budget) -> Release:
+        domain = binned_domain(survey.columns, self.columns, self.bins)
+        return Margins(
+            self.name,
+            domain,
+            survey.rows,
+            share,
+            sets=self._positions(),
+            noise=self.mechanism,
+            adjacency=survey.adjacency,
+        )
 
     def _positions(self) -> tuple[tuple[int, ...], ...]:
         if self.sets is None:

@@ -7,7 +7,7 @@ from pydantic import Field, StrictStr
 from dpcore.budget import Budget
 from dpcore.releases.base import Release
 from dpcore.releases.mean import Mean
-from schemas.releases.base import Columns, ReleaseSection, declared, domain_of
+from schemas.releases.base import ReleaseSection, SurveyFacts, declared, domain_of
 
 
 class MeanSection(ReleaseSection):
@@ -25,9 +25,11 @@ class MeanSection(ReleaseSection):
     def spends_gamma(self) -> bool:
         return self.mechanism == "random-smooth-laplace"
 
-    def build(self, columns: Columns, rows: int, share: Budget) -> Release:
-        domain = domain_of([declared(columns, self.column, "column").axis(self.column)])
-        return Mean(self.name, domain, rows, share, self.spends_gamma)
+    def build(self, survey: SurveyFacts, share: Budget) -> Release:
+        domain = domain_of([declared(survey.columns, self.column, "column").axis(self.column)])
+        return Mean(
+            self.name, domain, survey.rows, share, self.spends_gamma, adjacency=survey.adjacency
+        )
 
     @property
     def title(self) -> str:

@@ -7,7 +7,7 @@ from pydantic import Field, StrictStr
 from dpcore.budget import Budget
 from dpcore.releases.base import Release
 from dpcore.releases.microdata import Microdata
-from schemas.releases.base import Columns, ReleaseSection, listed
+from schemas.releases.base import ReleaseSection, SurveyFacts, listed
 from schemas.releases.binning import Bins, binned_domain
 
 
@@ -30,10 +30,16 @@ class MicrodataSection(ReleaseSection):
     def spends_beta(self) -> bool:
         return self.mechanism == "discrete-gaussian"
 
-    def build(self, columns: Columns, rows: int, share: Budget) -> Release:
-        domain = binned_domain(columns, self.columns, self.bins)
+    def build(self, survey: SurveyFacts, share: Budget) -> Release:
+        domain = binned_domain(survey.columns, self.columns, self.bins)
         return Microdata(
-            self.name, domain, rows, share, sets=self._positions(), noise=self.mechanism
+            self.name,
+            domain,
+            survey.rows,
+            share,
+            sets=self._positions(),
+            noise=self.mechanism,
+            adjacency=survey.adjacency,
         )
 
     def _positions(self) -> tuple[tuple[int, ...], ...]:

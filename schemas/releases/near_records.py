@@ -7,7 +7,7 @@ from pydantic import Field, StrictInt, StrictStr
 from dpcore.budget import Budget
 from dpcore.releases.base import Release
 from dpcore.releases.near_records import NearRecords
-from schemas.releases.base import Columns, ReleaseSection
+from schemas.releases.base import ReleaseSection, SurveyFacts
 from schemas.releases.binning import Bins, binned_domain
 
 
@@ -22,9 +22,11 @@ class NearRecordsSection(ReleaseSection):
     )
     mechanism: Literal["ks-exponential"] = "ks-exponential"
 
-    def build(self, columns: Columns, rows: int, share: Budget) -> Release:
-        domain = binned_domain(columns, [self.column], self.bins)
-        return NearRecords(self.name, domain, rows, share, self.draws)
+    def build(self, survey: SurveyFacts, share: Budget) -> Release:
+        domain = binned_domain(survey.columns, [self.column], self.bins)
+        return NearRecords(
+            self.name, domain, survey.rows, share, self.draws, adjacency=survey.adjacency
+        )
 
     @property
     def title(self) -> str:

@@ -8,7 +8,7 @@ from dpcore.budget import Budget
 from dpcore.releases.base import Release
 from dpcore.releases.quantiles import Quantiles
 from schemas.numbers import WrittenRational
-from schemas.releases.base import Columns, ReleaseSection, declared, domain_of
+from schemas.releases.base import ReleaseSection, SurveyFacts, declared, domain_of
 
 
 class QuantilesSection(ReleaseSection):
@@ -23,9 +23,11 @@ class QuantilesSection(ReleaseSection):
     )
     mechanism: Literal["exponential"] = "exponential"
 
-    def build(self, columns: Columns, rows: int, share: Budget) -> Release:
-        domain = domain_of([declared(columns, self.column, "column").axis(self.column)])
-        return Quantiles(self.name, domain, rows, share, tuple(self.levels))
+    def build(self, survey: SurveyFacts, share: Budget) -> Release:
+        domain = domain_of([declared(survey.columns, self.column, "column").axis(self.column)])
+        return Quantiles(
+            self.name, domain, survey.rows, share, tuple(self.levels), adjacency=survey.adjacency
+        )
 
     @property
     def title(self) -> str:

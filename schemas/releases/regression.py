@@ -7,7 +7,7 @@ from pydantic import Field, StrictInt, StrictStr
 from dpcore.budget import Budget
 from dpcore.releases.base import Release
 from dpcore.releases.regression import LossName, Regression
-from schemas.releases.base import Columns, ReleaseSection, declared, domain_of, listed, one_each
+from schemas.releases.base import ReleaseSection, SurveyFacts, declared, domain_of, listed, one_each
 from schemas.releases.classifier import Width
 
 
@@ -43,21 +43,22 @@ class RegressionSection(ReleaseSection):
     def spends_beta(self) -> bool:
         return True
 
-    def build(self, columns: Columns, rows: int, share: Budget) -> Release:
+    def build(self, survey: SurveyFacts, share: Budget) -> Release:
         if self.target in self.features:
             raise ValueError("target: is also a feature")
-        axes = [declared(columns, name, "features").axis(name) for name in self.features]
-        target = declared(columns, self.target, "target").axis(self.target)
+        axes = [declared(survey.columns, name, "features").axis(name) for name in self.features]
+        target = declared(survey.columns, self.target, "target").axis(self.target)
         return Regression(
             self.name,
             domain_of([*axes, target]),
-            rows,
+            survey.rows,
             share,
             one_each(self.bandwidth, self.features),
             self.regularisation,
             self.frequencies,
             self.loss,
             self.threshold,
+            adjacency=survey.adjacency,
         )
 
     @property

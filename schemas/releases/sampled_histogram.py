@@ -7,7 +7,7 @@ from pydantic import Field, StrictInt, StrictStr
 from dpcore.budget import Budget
 from dpcore.releases.base import Release
 from dpcore.releases.sampled_histogram import SampledHistogram
-from schemas.releases.base import Columns, ReleaseSection, listed
+from schemas.releases.base import ReleaseSection, SurveyFacts, listed
 from schemas.releases.binning import Bins, binned_domain
 
 
@@ -22,9 +22,17 @@ class SampledHistogramSection(ReleaseSection):
     )
     mechanism: Literal["smoothed-histogram", "dirichlet-multinomial"] = "dirichlet-multinomial"
 
-    def build(self, columns: Columns, rows: int, share: Budget) -> Release:
-        domain = binned_domain(columns, self.columns, self.bins)
-        return SampledHistogram(self.name, domain, rows, share, self.draws, self.mechanism)
+    def build(self, survey: SurveyFacts, share: Budget) -> Release:
+        domain = binned_domain(survey.columns, self.columns, self.bins)
+        return SampledHistogram(
+            self.name,
+            domain,
+            survey.rows,
+            share,
+            self.draws,
+            self.mechanism,
+            adjacency=survey.adjacency,
+        )
 
     @property
     def title(self) -> str:

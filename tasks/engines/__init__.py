@@ -8,6 +8,7 @@ declared type as it stands.  What does not fit is refused; a view at the source 
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from dpcore.adjacency import Adjacency
 from dpcore.errors import DataError
 from schemas.columns import CategoricalColumn, Column, ContinuousColumn
 from schemas.engine import exactly
@@ -29,6 +30,7 @@ def begin(
     read: Callable[[], Any],
     columns: Mapping[str, Column],
     rows: int,
+    adjacency: Adjacency,
     close: Callable[[], object],
 ) -> Session:
     """A session over the plan's columns, in their declared types and clamped where they say so.
@@ -43,7 +45,7 @@ def begin(
     table, found = guarded(
         lambda: _typed(read(), columns), DataError, "the survey table could not be read"
     )
-    require_rows(found, rows)
+    require_rows(found, rows, adjacency)
     return Session(table, columns, close)
 
 

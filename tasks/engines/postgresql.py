@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from dpcore.adjacency import REPLACE_ONE, Adjacency
 from dpcore.errors import InputError
 from schemas.columns import Column
 from schemas.source import PostgreSQLSource
@@ -41,7 +42,12 @@ DESCRIBED = """
 """
 
 
-def open_postgresql(source: PostgreSQLSource, columns: Mapping[str, Column], rows: int) -> Session:
+def open_postgresql(
+    source: PostgreSQLSource,
+    columns: Mapping[str, Column],
+    rows: int,
+    adjacency: Adjacency = REPLACE_ONE,
+) -> Session:
     """A session with the database; raises ``InputError`` and ``DataError``, without any value."""
     connection = _connect(source)
     try:
@@ -54,7 +60,12 @@ def open_postgresql(source: PostgreSQLSource, columns: Mapping[str, Column], row
         if not types:
             raise InputError(f"{source.postgresql}: there is no table {source.table}")
         return begin(
-            types, lambda: _table(connection, name, types, columns), columns, rows, connection.close
+            types,
+            lambda: _table(connection, name, types, columns),
+            columns,
+            rows,
+            adjacency,
+            connection.close,
         )
     except BaseException:
         connection.close()

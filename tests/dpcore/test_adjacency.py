@@ -38,6 +38,19 @@ def test_only_records_replaced_one_by_one_leave_the_rows_public():
     assert Adjacency().public_rows
     assert not Adjacency("add-remove").public_rows
     assert not Adjacency("replace-one", 2).public_rows
+    assert not Adjacency(weighted=True).public_rows
+
+
+def test_a_guess_of_the_rows_leaves_room_for_many_more():
+    assert Adjacency().most_rows(100) == 100
+    assert Adjacency("add-remove").most_rows(100) == 102_400
+
+
+def test_what_needs_public_rows_says_so():
+    Adjacency().require_public_rows("dirichlet-multinomial")
+    for adjacency in (Adjacency("add-remove"), Adjacency(most=2), Adjacency(weighted=True)):
+        with pytest.raises(ValueError, match="mechanism: dirichlet-multinomial is private only"):
+            adjacency.require_public_rows("dirichlet-multinomial")
 
 
 def test_a_unit_of_no_records_and_an_unknown_relation_are_refused():

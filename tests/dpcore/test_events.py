@@ -1,9 +1,11 @@
 """Events keep their meaning: every one that a mechanism records can be read back."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
+from dpcore.adjacency import Adjacency
 from dpcore.events import Event, read_event
 from tests.dpcore.contract import CASES
 
@@ -14,6 +16,24 @@ EVENTS = {name: case.release.mechanism.event for name, case in CASES.items()}
 def test_an_event_is_read_back_as_it_was_written(name: str):
     event = EVENTS[name]
     assert read_event(json.loads(json.dumps(event.to_dict()))) == event
+
+
+@pytest.mark.parametrize(
+    ("adjacency", "written"),
+    [
+        (Adjacency("add-remove"), {"neighbours": "add-remove"}),
+        (Adjacency("replace-one", 3), {"neighbours": "replace-one", "most": "3"}),
+        (Adjacency(weighted=True), {"neighbours": "replace-one", "weighted": "yes"}),
+    ],
+)
+def test_an_event_names_the_neighbours_that_its_sensitivity_is_for(
+    adjacency: Adjacency, written: dict[str, str]
+):
+    release = replace(CASES["histogram"].release, adjacency=adjacency)
+    document = release.event.to_dict()
+    assert document.items() >= written.items()
+    assert len(document) == 3 + len(written)
+    assert read_event(document) == release.event
 
 
 def test_every_kind_of_event_is_recorded_by_some_mechanism():
@@ -40,7 +60,10 @@ def test_the_form_of_stored_events_does_not_change():
     [
         ({"event": "telepathy"}, "unknown kind: 'telepathy'"),
         ({"event": None}, "unknown kind"),
-        ({"neighbours": "add-remove"}, "'discrete-laplace' in a form"),
+        ({"neighbours": "swap"}, "'discrete-laplace' in a form"),
+        ({"most": "0"}, "in a form"),
+        ({"most": "1"}, "in a form"),
+        ({"weighted": "no"}, "in a form"),
         ({"scale": "1/0"}, "in a form"),
         ({"scale": "two"}, "in a form"),
         ({"scale": "4/2"}, "in a form"),

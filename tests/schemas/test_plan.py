@@ -45,7 +45,7 @@ def test_only_mechanisms_that_spend_beta_get_a_share_of_it(plan_path):
         (("rows",), None, "rows"),
         (("rows",), 0, "rows"),
         (("rows",), "400", "rows"),
-        (("neighbours",), "add-remove", "neighbours"),
+        (("neighbours",), "swap", "neighbours"),
         (("budget", "requested", "alpha"), 0.5, "budget.requested.alpha: write the number"),
         (("budget", "requested", "alpha"), "0", "alpha must be positive"),
         (("budget", "requested", "alpha"), "-1", "budget.requested.alpha: must not be negative"),

@@ -10,6 +10,7 @@ import duckdb
 import pytest
 from pydantic import TypeAdapter
 
+from dpcore.adjacency import Adjacency
 from dpcore.errors import DataError, InputError
 from schemas.columns import Column
 from schemas.source import TableSource
@@ -288,6 +289,12 @@ def test_columns_that_differ_in_capitals_are_told_apart(tmp_path):
         ingest(source, {"x": TEXT, "X": TEXT}, 1, tmp_path / "work")
     with pytest.raises(DataError, match="'x' stands twice"):
         ingest(csv(tmp_path / "u.csv", "x,x\na,b\n"), {"x": TEXT}, 1, tmp_path / "work")
+
+
+def test_a_number_of_rows_that_is_private_is_not_looked_at(tmp_path):
+    source = write(tmp_path / "t.parquet", "SELECT 'a' AS x FROM range(4711)")
+    database = ingest(source, {"x": TEXT}, 4, tmp_path / "work", Adjacency("add-remove"))
+    assert len(contents(database)) == 4711
 
 
 def test_another_number_of_rows_is_refused_without_telling_it(tmp_path):

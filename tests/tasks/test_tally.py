@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from pydantic import TypeAdapter
 
+from dpcore.adjacency import Adjacency
 from dpcore.domain import Axis, Bins, Categories, Domain, Grid, Tally
 from dpcore.errors import DataError
 from schemas.columns import Column
@@ -270,6 +271,18 @@ def test_a_record_without_a_cell_stops_the_tally_and_is_not_shown(values, of, ax
     assert "SECRET_7391" not in told
     assert "987654321" not in told
     assert caught.value.__context__ is None
+
+
+def test_rows_that_are_private_may_be_any_number_that_is_not_far_too_large(tmp_path):
+    columns = {"x": column("categorical", categories=["a"])}
+    database = survey(tmp_path, pd.DataFrame({"x": ["a"] * 1025}), columns)
+    domain = Domain((columns["x"].axis("x"),))
+    for rows in (2, 10_000):
+        (found,) = tallies(database, [domain], rows, Adjacency("add-remove"))
+        assert found.counts.tolist() == [1025]
+    with pytest.raises(DataError, match="more than 1024 times the `rows`") as caught:
+        tallies(database, [domain], 1, Adjacency("add-remove"))
+    assert "1025" not in str(caught.value)
 
 
 def test_counts_that_do_not_add_up_and_columns_that_are_not_there(table):
