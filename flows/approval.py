@@ -40,7 +40,7 @@ class Review(RunInput):
     )
 
 
-def await_approval(plan: Plan, release_id: str, audited: AuditResult) -> None:
+def await_approval(plan: Plan, release_id: str, audited: list[AuditResult]) -> None:
     """Return if the release may be published; suspend the run, or raise ``ApprovalError``, if not."""
     decision = find_decision(plan, release_id)
     if decision is None and plan.publication.approval and deployment.id:

@@ -13,7 +13,16 @@ from dpcore.audit import AuditResult
 from dpcore.errors import AuditError, InputError
 from flows.notify import tell_crash, tell_failure
 from schemas.plan import Plan, load_plan
-from tasks.audit import FULL_DRAWS, QUICK_DRAWS, audit_one, audit_together, label, show_audit
+from tasks.audit import (
+    ATTENDED,
+    FULL_DRAWS,
+    QUICK_DRAWS,
+    audit_one,
+    audit_together,
+    label,
+    level_of_each,
+    show_audit,
+)
 from tasks.plans import find_plan
 from tasks.rehearsal import rehearse
 
@@ -46,9 +55,10 @@ def audit(
     draws = draws or (QUICK_DRAWS if quick else FULL_DRAWS)
     if not quick:
         rehearse(the_plan)
-    results = [audit_one(the_plan, name, draws) for name in the_plan.built]
+    level = level_of_each(the_plan, ATTENDED)
+    results = [audit_one(the_plan, name, draws, level) for name in the_plan.built]
     if len(results) > 1:
-        results.append(audit_together(the_plan, draws))
+        results.append(audit_together(the_plan, draws, level))
     show_audit(the_plan, results)
     require_passed(the_plan, results)
     return results

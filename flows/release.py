@@ -21,7 +21,7 @@ from flows.notify import HOOKS
 from flows.parallel import task_runner, together
 from schemas.plan import Plan, check_release_id, load_plan
 from tasks.announce import announce
-from tasks.audit import QUICK_DRAWS, UNATTENDED, audit_together
+from tasks.audit import audit_shortly
 from tasks.charge import check_budget, reserve_budget, undrawn
 from tasks.draw import draw, tally_survey
 from tasks.home import one_at_a_time, private_workspace, remove_abandoned
@@ -79,8 +79,8 @@ def carry_out(the_plan: Plan, release_id: str, out: Path) -> str:
         check_published(the_plan, release_id, bundle)
         say("published before: nothing was charged or drawn again")
         return str(bundle)
-    audited = audit_together(the_plan, QUICK_DRAWS, UNATTENDED)
-    require_passed(the_plan, [audited])
+    audited = audit_shortly(the_plan)
+    require_passed(the_plan, audited)
     with staging_folder(bundle) as staging:
         if undrawn(the_plan, release_id):
             cross_the_line(the_plan, release_id)

@@ -143,6 +143,10 @@ class Manifest(Section):
     audit: dict[str, Any] = Field(
         description="A short audit of all releases together, on made-up surveys, before the draw."
     )
+    audit_of_each: list[dict[str, Any]] = Field(
+        default=[],
+        description="A look at each release alone: whether its noise has the scale that it states.",
+    )
     approval: Approval | None = Field(
         default=None, description="Set where the plan asks for approval."
     )

@@ -29,7 +29,7 @@ def show_explanation(plan: Plan) -> None:
 
 
 @step("show the preview")
-def show_preview(plan: Plan, release_id: str, audited: AuditResult) -> None:
+def show_preview(plan: Plan, release_id: str, audited: list[AuditResult]) -> None:
     """Tell a disclosure officer what is to be published; everything here is public."""
     create_markdown_artifact(
         preview(plan, release_id, audited),

@@ -5,38 +5,53 @@ from collections.abc import Sequence
 
 from prefect.artifacts import create_markdown_artifact, create_table_artifact
 
-from dpcore.audit import AuditResult, audit_release, audit_releases, neighbouring_pairs
+from dpcore.audit import AuditResult, audit_release, audit_releases, audit_scale
 from schemas.plan import Plan
 from tasks.audit_picture import audit_picture
 from tasks.step import step
 
 QUICK_DRAWS = 1_000
 QUICK_PAIRS = 8
-UNATTENDED = 0.999
-"""Confidence of the short audit before a release: it must not stop a schedule by chance."""
+QUICK_SURVEYS = 2
+ATTENDED, UNATTENDED = 0.95, 0.999
+"""Confidence that no right plan is accused, by all bounds of an audit together: in an audit that was
+asked for, and in the short one before a release, which must not stop a schedule by chance."""
 FULL_DRAWS = 20_000
 TOGETHER = "all together"
 
 
+def level_of_each(plan: Plan, together: float) -> float:
+    """The level of the bound of each release and of that of all: they hold ``together``."""
+    return 1 - (1 - together) / (len(plan.built) + 1)
+
+
 @step("audit", run_name="audit: {name}")
-def audit_one(plan: Plan, name: str, draws: int) -> AuditResult:
+def audit_one(plan: Plan, name: str, draws: int, level: float) -> AuditResult:
     """Audit one release against its share, on made-up neighbouring tables; nothing is charged.
 
     With few draws only the likeliest worst tables are tried: training a classifier on all of them
     takes longer than drawing.
     """
-    release = plan.built[name]
-    pairs = neighbouring_pairs(release.domain, release.rows)
-    if draws <= QUICK_DRAWS:
-        pairs = pairs[:QUICK_PAIRS]
-    return audit_release(release, draws=draws, pairs=pairs)
+    pairs = QUICK_PAIRS if draws <= QUICK_DRAWS else None
+    return audit_release(plan.built[name], draws=draws, level=level, pairs=pairs)
 
 
 @step("audit all together")
-def audit_together(plan: Plan, draws: int, level: float = 0.95) -> AuditResult:
+def audit_together(plan: Plan, draws: int, level: float) -> AuditResult:
     """Audit the joint output of all releases against the sum of their shares."""
-    surveys = 2 if draws <= QUICK_DRAWS else None
+    surveys = QUICK_SURVEYS if draws <= QUICK_DRAWS else None
     return audit_releases(list(plan.built.values()), draws=draws, level=level, surveys=surveys)
+
+
+@step("short audit")
+def audit_shortly(plan: Plan) -> list[AuditResult]:
+    """Audit all releases together, and the scale of the noise of each alone, in this order."""
+    releases = list(plan.built.values())
+    level = level_of_each(plan, UNATTENDED)
+    return [
+        audit_releases(releases, draws=QUICK_DRAWS, level=level, surveys=QUICK_SURVEYS),
+        *(audit_scale(release, level) for release in releases),
+    ]
 
 
 @step("show the audit")

@@ -48,9 +48,9 @@ def explanation(plan: Plan, granted: Budget | None, spent: Budget) -> str:
     )
 
 
-def preview(plan: Plan, release_id: str, audited: AuditResult) -> str:
+def preview(plan: Plan, release_id: str, audited: list[AuditResult]) -> str:
     """What a disclosure officer decides on."""
-    picture = base64.b64encode(picture_of(plan, [audited]).encode()).decode()
+    picture = base64.b64encode(picture_of(plan, audited).encode()).decode()
     return "\n\n".join(
         [
             f"# To be approved: {written(plan.publication.title)}",
@@ -58,7 +58,7 @@ def preview(plan: Plan, release_id: str, audited: AuditResult) -> str:
             " whatever is decided. A rejection publishes nothing.",
             cost_and_accuracy(plan),
             "## Privacy audit, on made-up surveys",
-            table(result_rows(plan, [audited])),
+            table(result_rows(plan, audited)),
             f"![Bounds, claims and loss functions](data:image/svg+xml;base64,{picture})",
         ]
     )

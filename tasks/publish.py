@@ -98,7 +98,7 @@ def publish(
     target: Path,
     releases: list[ReleaseRecord],
     synthesis: list[SynthesisRecord],
-    audited: AuditResult,
+    audited: list[AuditResult],
 ) -> None:
     """Complete the staging folder and put it in its place, at once."""
     ledger = Ledger(ledger_url())
@@ -116,7 +116,8 @@ def publish(
         guarantee=_guarantee(plan),
         releases=releases,
         synthesis=synthesis,
-        audit=audited.to_dict(),
+        audit=audited[0].to_dict(),
+        audit_of_each=[result.to_dict() for result in audited[1:]],
         approval=approval,
         versions=_versions(),
     )

@@ -12,7 +12,8 @@ from prefect import Task
 
 import flows.release
 from dpcore.audit import AuditResult
-from tasks.audit import audit_together
+from schemas.plan import Plan
+from tasks.audit import audit_shortly
 
 PLAN = """
 dprelease: 1
@@ -68,12 +69,12 @@ def without_prefect(put: Callable[[object, str, Any], None] = setattr) -> None:
     put(flows.release, "announce", lambda *_: None)
     audited: list[AuditResult] = []
 
-    def audit_once(*arguments: Any) -> AuditResult:
+    def audit_once(plan: Plan) -> list[AuditResult]:
         if not audited:
-            audited.append(audit_together.fn(*arguments))
-        return audited[0]
+            audited.extend(audit_shortly.fn(plan))
+        return audited
 
-    put(flows.release, "audit_together", audit_once)
+    put(flows.release, "audit_shortly", audit_once)
 
 
 def release(plan: Path, release_id: str, out: Path, **overrides: Any) -> Path:

@@ -27,20 +27,19 @@ False
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 
 import numpy as np
 
 from dpcore.audit.bounds import loss_estimate, loss_lower_bound
 from dpcore.audit.density import LossCurve, loss_at, pair_loss
-from dpcore.audit.draws import LARGEST_BATCH, Audited, Joint, ReleaseDraws
+from dpcore.audit.draws import LARGEST_BATCH, Audited
 from dpcore.audit.events import Choice, Event, choose_events
-from dpcore.audit.neighbours import Pair, neighbouring_pairs, survey_pairs
 from dpcore.audit.scores import Floats, Outputs
-from dpcore.budget import Budget, decimal_text, total
-from dpcore.releases.base import Release
-from dpcore.sampling.source import RandomSource, SystemSource
+from dpcore.budget import Budget, decimal_text
+from dpcore.sampling.source import RandomSource
 
 LARGEST_SEARCH = 2**23
 """Numbers in the search sample of one side."""
@@ -50,15 +49,6 @@ USUAL_SEARCH = 2**21
 
 ENOUGH = 2**16
 """Search draws of one side, unless more are asked for."""
-
-PROMISING = 4
-"""Pairs of tables of a release that are searched: those that its statistic sets farthest apart."""
-
-NEARLY = 0.9
-"""Pairs that lie less far apart than this part of the farthest are not promising."""
-
-LARGEST_READING = 2**24
-"""Numbers in the statistics of all pairs that are compared; more pairs than that are not tried."""
 
 SCREENING = 2**13
 """The least search draws by which pairs are compared, where there are several."""
@@ -122,13 +112,15 @@ def audit_mechanism(
     level: float = 0.95,
     search_draws: int | None = None,
     digits: bool = True,
+    learn: bool = True,
     descriptions: Sequence[str] | None = None,
 ) -> AuditResult:
     """Audit a mechanism on one or several pairs of neighbouring inputs.
 
     ``draws``: fresh draws on each side, of the worst pair; ``search_draws``: on each side, by
     default half as many, 65,536 at most, and fewer where outputs are long; ``digits``: also look for
-    leaks in the last digits of numbers.
+    leaks in the last digits of numbers; ``learn``: also look for what a mechanism does that it does
+    not state.
     """
     if not pairs:
         raise ValueError("there is no pair of inputs to audit")
@@ -139,7 +131,8 @@ def audit_mechanism(
     beta, search = float(claim.beta), search_draws or usual
     labels = descriptions or [f"pair {i + 1} of {len(pairs)}" for i in range(len(pairs))]
 
-    worst, chosen = _worst_pair(pairs, search, beta, source, digits)
+    choose = partial(choose_events, beta=beta, digits=digits, learn=learn)
+    worst, chosen = _worst_pair(pairs, search, choose, source)
     events = chosen.choice.events
     fresh = [_fresh_scores(pairs[worst], side, draws, events, source) for side in (0, 1)]
     error = (1 - level) / len(events)
@@ -173,97 +166,6 @@ def audit_mechanism(
     )
 
 
-def audit_release(
-    release: Release,
-    budget: Budget | None = None,
-    draws: int = 100_000,
-    level: float = 0.95,
-    source: RandomSource | None = None,
-    *,
-    pairs: Sequence[Pair] | None = None,
-    search_draws: int | None = None,
-) -> AuditResult:
-    """Audit a release against ``budget`` (its share if None), on made-up neighbouring tables.
-
-    The real ``perturb`` draws with the release's own mechanism; the source is the operating
-    system's if None.  ``pairs`` replaces the worst cases of ``dpcore.audit.neighbours``.
-    """
-    if pairs is None:
-        pairs = neighbouring_pairs(release.domain, release.rows)
-    candidates = [pair for pair in pairs if release.promises(pair.near, pair.far)]
-    if not candidates:
-        raise ValueError(
-            f"{release.name}: no pair of neighbours to audit is covered by its promise"
-        )
-    audited = [ReleaseDraws(release, pair.near, pair.far) for pair in candidates]
-    promising = _farthest(audited)
-    return audit_mechanism(
-        [audited[i] for i in promising],
-        release.share if budget is None else budget,
-        draws,
-        SystemSource() if source is None else source,
-        level=level,
-        search_draws=search_draws,
-        descriptions=[candidates[i].description for i in promising],
-    )
-
-
-def audit_releases(
-    releases: Sequence[Release],
-    budget: Budget | None = None,
-    draws: int = 100_000,
-    level: float = 0.95,
-    source: RandomSource | None = None,
-    *,
-    search_draws: int | None = None,
-    surveys: int | None = None,
-) -> AuditResult:
-    """Audit several releases of one survey together against ``budget`` (the sum of shares if None).
-
-    All are run on the same pair of surveys, in which one record moves from the first value of some
-    columns to the last; only the first ``surveys`` pairs are tried, those that move all columns.
-    """
-    rows = {release.rows for release in releases}
-    if len(rows) != 1:
-        raise ValueError(f"releases of one survey have the same rows, not {sorted(rows)}")
-    pairs = [
-        survey
-        for survey in survey_pairs([release.domain for release in releases], rows.pop())
-        if all(
-            release.promises(pair.near, pair.far)
-            for release, pair in zip(releases, survey, strict=True)
-        )
-    ][:surveys]
-    audited = [
-        Joint(
-            tuple(
-                ReleaseDraws(release, pair.near, pair.far)
-                for release, pair in zip(releases, survey, strict=True)
-            )
-        )
-        for survey in pairs
-    ]
-    return audit_mechanism(
-        audited,
-        total(release.share for release in releases) if budget is None else budget,
-        draws,
-        SystemSource() if source is None else source,
-        level=level,
-        search_draws=search_draws,
-        descriptions=[survey[0].description for survey in pairs],
-    )
-
-
-def _farthest(audited: Sequence[ReleaseDraws]) -> list[int]:
-    """The pairs whose exact statistics lie farthest apart in units of the noise, in order."""
-    width = max(1, min(audited[0].release.mechanism.size, LARGEST_READING))
-    few = audited[: max(PROMISING, LARGEST_READING // width)]
-    # Equal distances keep the order of the list, in spite of rounding.
-    distances = [round(pair.distance(), 6) for pair in few]
-    order = sorted(range(len(few)), key=lambda i: (-distances[i], i))
-    return [i for i in order[:PROMISING] if distances[i] >= NEARLY * distances[order[0]]]
-
-
 @dataclass(frozen=True, eq=False)
 class _Search:
     choice: Choice
@@ -272,7 +174,7 @@ class _Search:
 
 
 def _worst_pair(
-    pairs: Sequence[Audited], size: int, beta: float, source: RandomSource, digits: bool
+    pairs: Sequence[Audited], size: int, choose: Callable[..., Choice], source: RandomSource
 ) -> tuple[int, _Search]:
     """The pair with the most telling event: a few draws of all, ever more of the best third.
 
@@ -281,19 +183,21 @@ def _worst_pair(
     left, draws = list(range(len(pairs))), max(SCREENING, 2 * size // len(pairs))
     while True:
         draws = size if len(left) == 1 else min(size, draws)
-        tried = {i: _search(pairs[i], draws, beta, source, digits) for i in left}
+        tried = {i: _search(pairs[i], draws, choose, source) for i in left}
         left.sort(key=lambda i: -tried[i].choice.cautious)
         if draws == size:
             return left[0], tried[left[0]]
         left, draws = left[: -(-len(left) // 3)], 4 * draws
 
 
-def _search(pair: Audited, size: int, beta: float, source: RandomSource, digits: bool) -> _Search:
+def _search(
+    pair: Audited, size: int, choose: Callable[..., Choice], source: RandomSource
+) -> _Search:
     """The most telling events of one pair, on a search sample."""
     width = pair.draw(0, 1, source).shape[1]
     size = max(200, min(size, LARGEST_SEARCH // width))
     near, far = (pair.draw(side, size, source) for side in (0, 1))
-    choice = choose_events(near, far, beta, pair.scores(), digits)
+    choice = choose(near, far, stated=pair.scores())
     score = choice.events[0].score
     return _Search(choice, pair_loss(score(near), score(far)), size)
 

@@ -171,10 +171,16 @@ class ReleaseDraws:
             cells = np.arange(len(values[0]))
         near, far = values
         kept = np.arange(len(cells))
-        if len(cells) > WIDE and isinstance(self.release.mechanism, CELL_BY_CELL):
-            differ = np.flatnonzero(near != far)
-            kept = np.union1d(differ, kept[:: -(-len(cells) // (WIDE // 2))])
+        if isinstance(self.release.mechanism, CELL_BY_CELL):
+            kept = self._watched(near != far)
         return _Centres(cells[kept], near[kept].astype(np.float64), far[kept].astype(np.float64))
+
+    def _watched(self, differ: NDArray[np.bool_]) -> Integers:
+        """Which cells are watched; ``differ`` (cells,): whether the tables differ there."""
+        cells = np.arange(len(differ))
+        if len(cells) <= WIDE:
+            return cells
+        return np.union1d(cells[differ], cells[:: -(-len(cells) // (WIDE // 2))])
 
     def _reading(self, exact: Exact) -> Noisy:
         size, scale = self.release.mechanism.size, 1 / READING.alpha
@@ -237,6 +243,14 @@ class ReleaseDraws:
         if isinstance(event, KNormEvent):
             moved = lattice_norm(event.norm, moved.astype(np.int64)[None]).astype(np.float64)
         return float(np.abs(moved).sum()) / float(event.scale)
+
+
+@dataclass(frozen=True, eq=False)
+class NarrowDraws(ReleaseDraws):
+    """The same, seen only where the tables differ: that is all that the stated log-ratio looks at."""
+
+    def _watched(self, differ: NDArray[np.bool_]) -> Integers:
+        return np.union1d(np.flatnonzero(differ), [0])
 
 
 @dataclass(frozen=True, eq=False)

@@ -81,16 +81,20 @@ def choose_events(
     beta: float = 0.0,
     stated: Sequence[Score] = (),
     digits: bool = True,
+    learn: bool = True,
 ) -> Choice:
     """For each side as the likelier one the events of best cautious and bold bound: two to four.
 
     ``near``, ``far``: (n, d) search draws of the two sides; ``stated``: scores known beforehand;
-    ``digits``: also try the last digits of numbers.
+    ``digits``: also try the last digits of numbers; ``learn``: also try scores that are learned.
     """
-    half = min(len(near), len(far)) // 2
-    scores = refined([*stated, *propose(near[:half], far[:half], digits)], near[:half], far[:half])
+    half = min(len(near), len(far)) // 2 if learn or not stated else 0
+    scores = list(stated)
+    if half:
+        learned = propose(near[:half], far[:half], digits)
+        scores = refined([*stated, *learned], near[:half], far[:half])
     near, far = near[half:], far[half:]
-    if half > 2 * SORTED:
+    if len(near) > 2 * SORTED:
         ranked = _ranked(scores, near[:SORTED], far[:SORTED], beta)
         short = [event.score for kind in KINDS for _, event in ranked[kind][:SHORTLIST]]
         scores = list({id(score): score for score in short}.values())

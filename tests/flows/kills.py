@@ -343,7 +343,7 @@ def main() -> None:
     install(boundaries)
     sabotage(options.sabotage)
     cases = new_cases(options.folder)
-    flows.release.audit_together(load_plan(next(cases).plan), 1000, 0.999)
+    flows.release.audit_shortly(load_plan(next(cases).plan))
     rows = kill_at_every_boundary(cases, boundaries, until_harm=bool(options.sabotage))
     if options.random:
         rows |= kill_at_random(cases, boundaries, options.random)

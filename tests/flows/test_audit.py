@@ -39,7 +39,13 @@ def too_little_noise(monkeypatch):
     monkeypatch.setattr("dpcore.releases.histogram.L1_SENSITIVITY", Fraction(1, 8))
 
 
-def test_right_releases_pass_and_nothing_is_charged(small_plan, own_home, capsys):
+@pytest.fixture
+def sure(monkeypatch):
+    """An audit that does not accuse a right plan by chance in one of twenty runs of the tests."""
+    monkeypatch.setattr("flows.audit.ATTENDED", 0.99999)
+
+
+def test_right_releases_pass_and_nothing_is_charged(small_plan, sure, own_home, capsys):
     assert main(["audit", str(small_plan), "--quick", "--json"]) == 0
     results = json.loads(capsys.readouterr().out)
     assert [result["name"] for result in results[:3]] == ["people", "rare", "pairs"]
@@ -71,12 +77,25 @@ def test_the_manifest_tells_the_audit(small_plan):
     from flows.release import release
 
     bundle = release(str(small_plan), "r1", str(small_plan.parent / "out"))
-    audit = read_manifest(Path(bundle)).audit
-    assert audit["passed"] is True
-    assert audit["claim"]["alpha"] == "4"
+    manifest = read_manifest(Path(bundle))
+    assert manifest.audit["passed"] is True
+    assert manifest.audit["claim"]["alpha"] == "4"
+    assert [each["name"] for each in manifest.audit_of_each] == ["people", "rare", "pairs"]
+    assert all(each["passed"] for each in manifest.audit_of_each)
 
 
-def test_the_full_audit_rehearses_the_path_of_the_survey(small_plan, monkeypatch, capsys):
+def test_one_release_with_half_its_noise_is_stopped_though_the_sum_of_claims_holds(
+    small_plan, monkeypatch
+):
+    from flows.release import release
+
+    monkeypatch.setattr("dpcore.releases.histogram.L1_SENSITIVITY", Fraction(1))
+    with pytest.raises(AuditError, match="than is claimed: people, rare"):
+        release(str(small_plan), "r1", str(small_plan.parent / "out"))
+    assert Ledger(ledger_url()).spent("survey") == Budget()
+
+
+def test_the_full_audit_rehearses_the_path_of_the_survey(small_plan, sure, monkeypatch, capsys):
     assert main(["audit", str(small_plan), "--draws", "500"]) == 0
     assert "rehearse the survey's path" in capsys.readouterr().err
     # A path that codes a column wrongly makes the audit worthless, and stops it.

@@ -6,6 +6,7 @@ import numpy as np
 
 from dpcore.audit import AuditResult
 from dpcore.audit.density import LossCurve
+from dpcore.budget import Budget
 from dpcore.domain import Domain, Tally
 from dpcore.privacy_line import perturb
 from dpcore.sampling.source import SystemSource
@@ -32,7 +33,8 @@ def publish_made_up(plan: Plan, release_id: str, out: Path) -> Path:
         synthesis = [
             write_microdata.fn(plan, release_id, table.name, staging) for table in plan.synthesis
         ]
-        audit = made_up_audit(plan)
+        audit = [made_up_audit("all", plan.budget.requested.budget)]
+        audit += [made_up_audit(name, release.share) for name, release in plan.built.items()]
         publish.fn(plan, release_id, staging, target, releases, synthesis, audit)
     return target
 
@@ -47,12 +49,11 @@ def made_up_tally(domain: Domain, rows: int) -> Tally:
     return Tally(domain, cells[counts > 0], counts[counts > 0])
 
 
-def made_up_audit(plan: Plan) -> AuditResult:
+def made_up_audit(name: str, claim: Budget) -> AuditResult:
     """A result such as the audit before a release gives."""
-    claim = plan.budget.requested.budget
     curve = LossCurve(np.zeros(2), np.zeros(2))
     return AuditResult(
-        name="all",
+        name=name,
         estimate=0.5,
         lower_bound=0.25,
         level=0.999,

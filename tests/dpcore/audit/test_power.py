@@ -1,12 +1,15 @@
 """An audit catches what is wrong and is silent about what is right."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from scipy import stats
 
-from dpcore.audit import audit_mechanism, audit_release, audit_releases
+from dpcore.audit import audit_mechanism, audit_release, audit_releases, audit_scale
 from dpcore.budget import Budget
 from dpcore.domain import Categories, Domain
+from dpcore.mechanisms import DiscreteLaplace
 from dpcore.releases.histogram import Histogram
 from dpcore.sampling.source import SeededSource
 from tests.dpcore.audit.gallery import (
@@ -19,6 +22,7 @@ from tests.dpcore.audit.gallery import (
     uniform_moments,
     violations,
 )
+from tests.dpcore.contract import CASES
 
 CHEAP = ("Laplace noise on a grid", "randomised response", "noisy max")
 
@@ -127,3 +131,27 @@ def test_the_loss_of_the_printed_k_norm_noise_grows_with_the_degree():
             [caratheodory(degree, 2.0)], Budget.of("1"), 40_000, SeededSource(1)
         )
         assert found.passed != wrong
+
+
+class Half(Histogram):
+    """A histogram with half the noise that its share buys."""
+
+    @property
+    def mechanism(self):
+        return DiscreteLaplace.within(self.share, self.domain.size, Fraction(1))
+
+
+@pytest.mark.parametrize("alpha", ["0.05", "0.2", "1", "4"])
+def test_a_look_at_the_scale_finds_half_the_noise_and_accuses_no_right_noise(alpha):
+    level = 0.9999
+    wrong, right = (
+        audit_scale(kind("ages", TABLE, 9, Budget.of(alpha)), level, SeededSource(1))
+        for kind in (Half, Histogram)
+    )
+    assert right.passed
+    assert wrong.passed == (alpha == "0.05")  # so small a share takes more draws
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_look_at_the_scale_accuses_no_kind_of_release(name):
+    assert audit_scale(CASES[name].release, 0.9999, SeededSource(2)).passed
