@@ -1,0 +1,68 @@
+"""dprelease: the steps of a release on the survey that it ingested, up to the noisy counts."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from fractions import Fraction
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from benchmarks.scale.peers.protocol import EPSILON, Counts, Survey, report
+
+if TYPE_CHECKING:
+    from dpcore.adjacency import Relation
+    from dpcore.releases.histogram import Histogram
+    from dpcore.statistic import Noisy
+
+NEIGHBOURS: Relation = "replace-one"
+Table = tuple[Path, "Histogram"]
+
+
+def start() -> None:
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    for module in ("ibis", "dpcore.releases.histogram", "tasks.survey", "tasks.tally"):
+        import_module(module)
+
+
+def load(_: None, survey: Survey) -> Table:
+    """The private copy of the survey, typed, and what is to be released of it."""
+    from dpcore.adjacency import Adjacency
+    from dpcore.budget import Budget
+    from dpcore.domain import Categories, Domain
+    from dpcore.releases.histogram import Histogram
+    from schemas.columns import CategoricalColumn
+    from tasks.survey import ingest
+
+    columns = survey.columns.items()
+    described = {
+        name: CategoricalColumn(type="categorical", categories=list(texts))
+        for name, texts in columns
+    }
+    domain = Domain(tuple(Categories(name, tuple(texts)) for name, texts in columns))
+    workspace = Path(tempfile.mkdtemp(dir=Path(survey.source).parent))
+    near = Adjacency(NEIGHBOURS)
+    database = ingest(survey.source, described, survey.rows, workspace, near)
+    share = Budget(Fraction(EPSILON))
+    return database, Histogram("table", domain, survey.rows, share, adjacency=near)
+
+
+def noisy(table: Table, survey: Survey) -> Noisy:
+    """One release: tally, exact statistic, privacy line."""
+    from dpcore.privacy_line import perturb
+    from dpcore.sampling.source import SystemSource
+    from tasks.tally import tallies
+
+    database, release = table
+    (tally,) = tallies(database, [release.domain], survey.rows, release.adjacency)
+    return perturb(release.statistic(tally), release.mechanism, release.share, SystemSource())
+
+
+def query(table: Table, survey: Survey) -> Counts:
+    counts = noisy(table, survey).values.tolist()
+    return ((*cell, count) for cell, count in zip(survey.cells, counts, strict=True))
+
+
+if __name__ == "__main__":
+    report("dprelease", NEIGHBOURS, start, load, query)
