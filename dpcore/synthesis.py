@@ -1,9 +1,10 @@
 """From synthetic codes to records in the survey's own columns, categories and types.
 
 A code of a categorical axis is its category, and the null cell is null.  A code of an interval
-becomes a value inside it: drawn from the private density of that column where the plan releases
-one, uniform otherwise (which is what a histogram says of the inside of its bins).  Whole numbers
-come out as whole numbers.  Everything here is post-processing of noisy statistics.
+becomes a value inside it: drawn from a private density of that column, or from private counts in
+finer bins, where the plan releases them; uniform otherwise (which is what a histogram says of the
+inside of its bins).  Whole numbers come out as whole numbers.  Everything here is post-processing
+of noisy statistics.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.domain import Axis, Bins, Categories, Domain, Grid
+from dpcore.post.simplex import project_to_simplex
+from dpcore.releases.base import Release
 from dpcore.releases.cells import masked_categories
-from dpcore.releases.density import Density
 from dpcore.statistic import Noisy
 
 Floats = NDArray[np.float64]
@@ -31,12 +33,15 @@ class ColumnDensity:
     cumulative: Floats
 
     @classmethod
-    def of(cls, release: Density, noisy: Noisy, column: str) -> ColumnDensity:
-        """The density of one column of a density release."""
-        axis = release.domain.names.index(column)
-        others = tuple(i for i in range(len(release.domain.axes)) if i != axis)
-        probabilities = release.probabilities(noisy).sum(axis=others)
-        return cls(np.asarray(release.axes[axis].edges), np.r_[0.0, np.cumsum(probabilities)])
+    def of(cls, release: Release, noisy: Noisy, column: str) -> ColumnDensity:
+        """What a release says of one numeric column, null left out; uniform if it says nothing."""
+        axis = next(axis for axis in release.domain.axes if axis.name == column)
+        assert isinstance(axis, Bins | Grid)
+        said = release.supported_margin(noisy, (column,))
+        counts = np.zeros(axis.cells) if said is None else said[0][: axis.cells]
+        total = counts.sum()
+        shares = project_to_simplex(counts / total, 1.0) if total > 0 else np.zeros(axis.cells)
+        return cls(axis.edge(np.arange(axis.cells + 1)), np.r_[0.0, np.cumsum(shares)])
 
     def draw(self, lower: Floats, upper: Floats, uniforms: Floats) -> Floats:
         """One value between ``lower`` and ``upper`` (k,) for each uniform number (k,)."""

@@ -111,7 +111,7 @@ class SynthesisRecord(Section):
     name: str
     source: str = Field(description="The release that the records were drawn from.")
     refined_by: dict[str, str] = Field(
-        description="Columns whose values come from a density release, and which."
+        description="Columns whose values inside their bins follow a release, and which."
     )
     file: TableFile
     support: TableFile = Field(

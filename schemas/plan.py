@@ -192,10 +192,12 @@ class Plan(Section):
             except ValueError as error:
                 raise ValueError(f"releases[{i}]: {error}") from None
         names = {section.name: section for section in self.releases}
+        by_name = {release.name: release for release in built}
         for i, table in enumerate(self.synthesis):
             table.check(f"synthesis[{i}]", names)
             try:
-                table.sampler(next(r for r in built if r.name == table.from_))
+                table.sampler(by_name[table.from_])
+                table.refining(by_name)
             except ValueError as error:
                 raise ValueError(f"synthesis[{i}].{error}") from None
         return self

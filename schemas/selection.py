@@ -4,7 +4,7 @@ The result is a plan like any other, with its own digest, so that ledger, audit 
 know where it came from.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from fractions import Fraction
 from typing import Any
 
@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from dpcore.errors import InputError, PlanError
 from schemas.document import explain_errors
 from schemas.plan import Plan
+from schemas.synthesis import UNIFORM
 
 
 def select(
@@ -22,7 +23,7 @@ def select(
 
     No ``releases`` means all.  The budget is shared out among the chosen ones by their weights; beta
     and gamma are asked for only if one of them can spend them.  Synthetic tables stay where their
-    release does.
+    release does; values inside bins that followed a release now gone follow what is left.
     Raises ``InputError`` for an unknown release or a part that is no percentage, ``PlanError`` where
     what remains is no valid plan.
     """
@@ -36,7 +37,11 @@ def select(
     sections = [section for section in plan.releases if section.name in chosen]
     document = plan.model_dump(mode="json", by_alias=True)
     document["releases"] = [r for r in document["releases"] if r["name"] in chosen]
-    document["synthesis"] = [s for s in document["synthesis"] if s["from"] in chosen]
+    document["synthesis"] = [
+        table | {"within_bins": _kept(table["within_bins"], chosen)}
+        for table in document["synthesis"]
+        if table["from"] in chosen
+    ]
     asked = plan.budget.requested.budget
     share = Fraction(percent, 100)
     document["budget"]["requested"] = {
@@ -51,6 +56,10 @@ def select(
         raise PlanError(
             f"this selection is not a valid plan\n{explain_errors(error, document)}"
         ) from None
+
+
+def _kept(within_bins: Mapping[str, str], chosen: Set[str]) -> dict[str, str]:
+    return {column: name for column, name in within_bins.items() if name in {*chosen, UNIFORM}}
 
 
 def _words(plan: Plan, title: str, requester: str) -> dict[str, Any]:

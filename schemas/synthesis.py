@@ -6,10 +6,15 @@ from typing import Any, Literal
 
 from pydantic import Field, StrictInt, StrictStr
 
+from dpcore.domain import Bins
 from dpcore.releases.base import Release, Samplable
+from dpcore.releases.density import Density
+from dpcore.releases.histogram import Histogram
 from dpcore.releases.margins import Margins
 from schemas.document import Section
 from schemas.releases import Name
+
+UNIFORM = "uniform"
 
 
 class Synthesis(Section):
@@ -23,6 +28,13 @@ class Synthesis(Section):
         description="For margins: edges of a tree that the records follow (columns in no edge are "
         "drawn independently), or auto for the one that the noisy tables suggest. Without it, "
         "records are fitted to all tables.",
+    )
+    within_bins: dict[StrictStr, Name] = Field(
+        default_factory=dict,
+        description="By numeric column, the release that its values follow inside their bins: a "
+        "density, or counts in finer bins; or `uniform`. A column that is not named follows the "
+        "plan's density of it, one of it alone before a joint one; where there is none, it is "
+        "uniform.",
     )
 
     def check(self, place: str, sections: Mapping[str, Any]) -> None:
@@ -49,3 +61,30 @@ class Synthesis(Section):
         if not isinstance(release, Samplable):
             raise ValueError(f"from: records cannot be drawn from {release.name!r}")
         return release
+
+    def refining(self, built: Mapping[str, Release]) -> dict[str, Release]:
+        """By binned column, the release that its values follow inside the bins; else uniform.
+
+        ``built``: the plan's releases by name.  Raises ``ValueError`` where ``within_bins`` names a
+        column without bins, or a release that does not say how the column is distributed.
+        """
+        columns = [axis.name for axis in built[self.from_].domain.axes if isinstance(axis, Bins)]
+        for column in self.within_bins:
+            if column not in columns:
+                raise ValueError(f"within_bins.{column}: {self.from_} has no bins of this column")
+        found: dict[str, Release] = {}
+        for column in columns:
+            known = [r for r in built.values() if column in r.domain.names]
+            by_name = {r.name: r for r in known if isinstance(r, Density | Histogram | Margins)}
+            densities = [r for r in known if isinstance(r, Density)]
+            densities.sort(key=lambda density: len(density.domain.axes))
+            default = densities[0].name if densities else UNIFORM
+            wanted = self.within_bins.get(column, default)
+            if wanted in by_name:
+                found[column] = by_name[wanted]
+            elif wanted != UNIFORM:
+                raise ValueError(
+                    f"within_bins.{column}: {wanted!r} is neither a density nor counts of this"
+                    f" column; there is {', '.join([*by_name, UNIFORM])}"
+                )
+        return found

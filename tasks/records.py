@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from dpcore.domain import Domain
 from dpcore.releases.base import Release, Table, post_processing_generator
-from dpcore.releases.density import Density
 from dpcore.statistic import Noisy
 from dpcore.synthesis import ColumnDensity, decode_records
 from schemas.columns import Column
@@ -42,7 +41,7 @@ SUPPORT = {
 class Records:
     """Synthetic records: ``codes`` (rows, columns) over ``domain``, and the columns made of them.
 
-    ``refined_by``: columns whose values come from a density release, and which.
+    ``refined_by``: columns whose values inside their bins follow a release, and which.
     """
 
     release: Release
@@ -106,32 +105,14 @@ def synthetic_records(
     release, noisy = plan.built[synthesis.from_], draws(synthesis.from_)
     sampler = synthesis.sampler(release)
     domain, codes = sampler.sample(noisy, synthesis.rows if rows is None else rows)
-    refining = _densities(plan, synthesis, draws)
-    columns = decode_records(
-        domain,
-        codes,
-        {column: density for column, (_, density) in refining.items()},
-        post_processing_generator(noisy),
-    )
+    refining = synthesis.refining(plan.built)
+    densities = {
+        column: ColumnDensity.of(finer, draws(finer.name), column)
+        for column, finer in refining.items()
+    }
+    # A stream of its own: with the numbers that chose the codes, values would follow from codes.
+    (generator,) = post_processing_generator(noisy).spawn(1)
+    columns = decode_records(domain, codes, densities, generator)
     assert isinstance(sampler, Release)
-    refined_by = {column: name for column, (name, _) in refining.items()}
+    refined_by = {column: finer.name for column, finer in refining.items()}
     return Records(sampler, domain, codes, columns, refined_by)
-
-
-def _densities(
-    plan: Plan, synthesis: Synthesis, draws: Draws
-) -> dict[str, tuple[str, ColumnDensity]]:
-    """For each column of a synthetic table, the density release that its values come from.
-
-    A density of that column alone goes before a joint one.
-    """
-    drawn_from = plan.built[synthesis.from_]
-    if isinstance(drawn_from, Density):
-        return {}
-    found: dict[str, tuple[str, ColumnDensity]] = {}
-    densities = [release for release in plan.built.values() if isinstance(release, Density)]
-    for release in sorted(densities, key=lambda release: len(release.domain.axes)):
-        for column in set(release.domain.names) & set(drawn_from.domain.names) - set(found):
-            density = ColumnDensity.of(release, draws(release.name), column)
-            found[column] = (release.name, density)
-    return {column: found[column] for column in plan.columns if column in found}

@@ -38,7 +38,7 @@ def draw_synthetic(record: SynthesisRecord, source: Source) -> Drawn:
         )
     if record.refined_by:
         refined = ", ".join(f"{c} (from {r})" for c, r in record.refined_by.items())
-        notes.append(f"Inside the bins, values follow a private density: {refined}.")
+        notes.append(f"Inside the bins, values follow another release: {refined}.")
     if not compared:
         return Drawn((), notes)
     differences = DataTable(
