@@ -7,9 +7,10 @@ survey.
     total variation of a w-way margin = sum over cells |share of real - share of synthetic| / 2
 
 It lies between 0 (the tables agree) and 1 (they share no cell), and is the largest difference in
-the share of any set of cells.  ``margin_errors`` takes it over all sets of w columns;
-``cell_recall`` and ``duplicates`` are two cheap looks at the joint table, which is too large to
-compare cell by cell.
+the share of any set of cells.  ``margin_distances`` gives it for all sets of w columns, and
+``margin_errors`` its mean and maximum; ``cell_recall`` and ``duplicates`` are two cheap looks at the
+joint table, which is too large to compare cell by cell.  Numeric columns are also compared by their
+quantiles and rank correlations, without cells.
 
 >>> import numpy as np
 >>> real = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
@@ -21,14 +22,16 @@ compare cell by cell.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import rankdata
 
 Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
 LARGEST_DENSE = 2**22
 """Tables of more cells than this are compared through their occupied cells."""
@@ -44,7 +47,15 @@ class MarginErrors(NamedTuple):
 def margin_errors(
     real: Integers, synthetic: Integers, sizes: Sequence[int], ways: int
 ) -> MarginErrors:
-    """Total variation over all margins of ``ways`` columns, exactly.
+    """Total variation over all margins of ``ways`` columns; see ``margin_distances``."""
+    errors = list(margin_distances(real, synthetic, sizes, ways).values())
+    return MarginErrors(float(np.mean(errors)), float(np.max(errors)))
+
+
+def margin_distances(
+    real: Integers, synthetic: Integers, sizes: Sequence[int], ways: int
+) -> Mapping[tuple[int, ...], float]:
+    """Total variation of the margin of every ``ways`` columns, exactly, by their positions.
 
     ``real``: (n, k) and ``synthetic``: (m, k) codes with 0 <= codes[:, a] < sizes[a], n and m
     positive.
@@ -54,11 +65,12 @@ def margin_errors(
     one, other = _columns(real, sizes, "real"), _columns(synthetic, sizes, "synthetic")
     both = np.concatenate([one, other], axis=1)
     weights = np.repeat([1.0 / one.shape[1], -1.0 / other.shape[1]], [one.shape[1], other.shape[1]])
-    errors = []
+    distances = {}
     for chosen in combinations(range(len(sizes)), ways):
         cells, count = _cells(both, chosen, sizes)
-        errors.append(np.abs(np.bincount(cells, weights, minlength=count)).sum() / 2)
-    return MarginErrors(float(np.mean(errors)), float(np.max(errors)))
+        excess = np.bincount(cells, weights, minlength=count)
+        distances[chosen] = float(np.abs(excess).sum() / 2)
+    return distances
 
 
 def cell_recall(real: Integers, synthetic: Integers, sizes: Sequence[int]) -> float:
@@ -74,6 +86,43 @@ def duplicates(codes: Integers, sizes: Sequence[int]) -> float:
     columns = _columns(codes, sizes, "codes")
     cells, _ = _cells(columns, tuple(range(len(sizes))), sizes)
     return 1.0 - len(np.unique(cells)) / len(cells)
+
+
+def rank_correlations(values: Floats) -> Floats:
+    """(k, k) Spearman correlations of the columns of ``values`` (n, k); NaN is null.
+
+    Ranks are taken among a column's own values, ties averaged; a pair is compared over the records
+    that have both.  Where a column is constant there, the correlation is 0.
+    """
+    ranks = rankdata(values, axis=0, nan_policy="omit")
+    there = (~np.isnan(values)).astype(np.float64)
+    centred = np.where(there > 0, ranks - len(values) / 2, 0.0)
+    count = np.maximum(there.T @ there, 1)
+    mean = centred.T @ there / count
+    covariance = centred.T @ centred / count - mean * mean.T
+    variance = (centred**2).T @ there / count - mean**2
+    scale = np.sqrt(variance * variance.T)
+    defined = scale > 1e-9 * len(values) ** 2
+    return np.divide(covariance, scale, out=np.zeros_like(scale), where=defined)
+
+
+class QuantileErrors(NamedTuple):
+    """``real`` and ``synthetic`` quantiles of one column, and their largest difference.
+
+    ``largest`` is in standard deviations of the real values; infinite where these are all equal and
+    the others differ.
+    """
+
+    real: Floats
+    synthetic: Floats
+    largest: float
+
+
+def quantile_errors(real: Floats, synthetic: Floats, levels: Sequence[float]) -> QuantileErrors:
+    """Quantiles of ``real`` (n,) and ``synthetic`` (m,) values, n and m positive, none of them NaN."""
+    ours, theirs = (np.quantile(values, levels) for values in (real, synthetic))
+    gap, spread = float(np.abs(theirs - ours).max()), float(np.std(real))
+    return QuantileErrors(ours, theirs, gap / spread if spread else math.inf if gap else 0.0)
 
 
 def _columns(codes: Integers, sizes: Sequence[int], name: str) -> Integers:

@@ -20,6 +20,7 @@ from flows.cli import (
     approve,
     audit,
     catalogue,
+    evaluate,
     explain,
     init,
     ledger,
@@ -30,7 +31,20 @@ from flows.cli import (
     verify,
 )
 
-COMMANDS = (init, run, explain, audit, schema, sign, verify, ledger, approve, serve, catalogue)
+COMMANDS = (
+    init,
+    run,
+    explain,
+    audit,
+    schema,
+    sign,
+    verify,
+    ledger,
+    approve,
+    serve,
+    catalogue,
+    evaluate,
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -4,9 +4,17 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from dpcore import evaluation
-from dpcore.evaluation import cell_recall, duplicates, margin_errors
+from dpcore.evaluation import (
+    cell_recall,
+    duplicates,
+    margin_distances,
+    margin_errors,
+    quantile_errors,
+    rank_correlations,
+)
 
 SIZES = (2, 3, 4, 5)
 
@@ -70,3 +78,43 @@ def test_codes_outside_the_domain_are_refused(codes: np.ndarray, message: str):
         margin_errors(fine, codes, (2, 2), 1)
     with pytest.raises(ValueError, match="ways must lie"):
         margin_errors(fine, fine, (2, 2), 3)
+
+
+def test_the_worst_margin_is_named():
+    real = np.array([[0, 0, 0], [1, 1, 0], [0, 0, 1], [1, 1, 1]])
+    distances = margin_distances(real, real[:, [0, 2, 1]], (2, 2, 2), 2)
+    assert distances == {(0, 1): 0.5, (0, 2): 0.5, (1, 2): 0.0}
+
+
+def test_rank_correlations_are_spearman_s():
+    generator = np.random.default_rng(4)
+    values = generator.normal(size=(300, 3)) @ generator.normal(size=(3, 3))
+    values[:, 1] = np.round(values[:, 1])  # ties
+    expected = stats.spearmanr(values).statistic
+    np.testing.assert_allclose(rank_correlations(values), expected, atol=1e-12)
+    np.testing.assert_allclose(rank_correlations(np.exp(values)), expected, atol=1e-12)
+
+
+def test_nulls_and_constant_columns_have_correlations_too():
+    generator = np.random.default_rng(5)
+    x = generator.normal(size=400)
+    y, constant, null = np.where(x > 0, x**3, np.nan), np.ones(400), np.full(400, np.nan)
+    found = rank_correlations(np.stack([x, y, constant, null], axis=1))
+    assert found[0, 1] == pytest.approx(1)
+    assert np.all(found[2:] == 0)
+    assert np.all(found[:, 2:] == 0)
+    other = np.where(generator.random(400) < 0.3, np.nan, -x)
+    pair = rank_correlations(np.stack([y, other], axis=1))
+    both = ~np.isnan(y) & ~np.isnan(other)
+    assert pair[0, 1] == pytest.approx(stats.spearmanr(y[both], other[both]).statistic, abs=0.01)
+
+
+def test_quantile_differences_are_counted_in_standard_deviations():
+    real = np.arange(101.0)
+    found = quantile_errors(real, real + 7, (0.1, 0.5))
+    assert found.real.tolist() == [10, 50]
+    assert found.synthetic.tolist() == [17, 57]
+    assert found.largest == pytest.approx(7 / np.std(real))
+    ones = np.ones(3)
+    assert quantile_errors(ones, ones, (0.5,)).largest == 0
+    assert quantile_errors(ones, ones + 1, (0.5,)).largest == np.inf

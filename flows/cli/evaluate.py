@@ -1,0 +1,115 @@
+"""``dprelease evaluate``: how far a synthetic table is from the real one."""
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from dpcore.errors import InputError
+from flows.cli.arguments import add_command, ledger_argument, ledger_exists
+
+
+def add(commands: Any) -> None:
+    """Add the command to the parser."""
+    parser = add_command(
+        commands,
+        "evaluate",
+        _evaluate,
+        "compare a synthetic table with the real one, without noise: for public test tables only",
+    )
+    for name, words in (("synthetic", "the synthetic table"), ("real", "the real table")):
+        parser.add_argument(
+            name, type=Path, metavar=name.upper(), help=f"{words}, a Parquet or CSV file"
+        )
+    parser.add_argument(
+        "--dataset",
+        metavar="NAME",
+        help="what the real table is called; refused if the ledger knows it, needed if it knows any",
+    )
+    parser.add_argument(
+        "--plan",
+        type=Path,
+        metavar="PLAN",
+        help="instead: the plan of the table; refused if the table is its survey",
+    )
+    parser.add_argument(
+        "--not-for-release",
+        action="store_true",
+        help="compare with a private table too; the result is marked so and may not be published",
+    )
+    parser.add_argument(
+        "--label",
+        metavar="COLUMN",
+        help="what the classifiers tell; default: the last of two values",
+    )
+    parser.add_argument(
+        "--cells",
+        type=int,
+        default=20,
+        metavar="N",
+        help="numeric columns of more values are cut into this many cells for margins; default: 20",
+    )
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="also draw it, as SVG")
+    parser.add_argument("--json", action="store_true", help="print the results as JSON")
+    parser.add_argument(
+        "--sdnist",
+        type=Path,
+        metavar="OUT",
+        help="also write the synthetic table as NIST's SDNist reads it; needs --dictionary",
+    )
+    parser.add_argument(
+        "--dictionary",
+        type=Path,
+        metavar="FILE",
+        help="data_dictionary.json of NIST's excerpts of the American Community Survey",
+    )
+    ledger_argument(parser)
+
+
+def _evaluate(options: argparse.Namespace) -> None:
+    from tasks.evaluate import (
+        NOT_FOR_RELEASE,
+        evaluate,
+        evaluation_picture,
+        evaluation_text,
+        read_pair,
+        write_sdnist,
+    )
+
+    if options.cells < 2:
+        raise InputError("--cells: two at least")
+    if options.plot is not None and not options.plot.parent.is_dir():
+        raise InputError(f"--plot: there is no folder {options.plot.parent}")
+    if (options.sdnist is None) != (options.dictionary is None):
+        raise InputError("--sdnist and --dictionary: give both or neither")
+    if not options.not_for_release:
+        _require_public(options)
+    evaluation = evaluate(read_pair(options.real, options.synthetic, options.cells), options.label)
+    if options.json:
+        marked = {"not_for_release": options.not_for_release}
+        print(json.dumps(marked | evaluation.to_dict(), indent=2, allow_nan=False))
+    else:
+        print(NOT_FOR_RELEASE + "\n" if options.not_for_release else "", end="")
+        print(evaluation_text(evaluation))
+    if options.plot is not None:
+        title = f"{options.synthetic.name} against {options.real.name}"
+        warning = NOT_FOR_RELEASE if options.not_for_release else None
+        try:
+            drawn = evaluation_picture(evaluation, title, warning)
+            options.plot.write_text(drawn, encoding="utf-8")
+        except OSError as error:
+            raise InputError(f"--plot {options.plot}: {error.strerror}") from None
+    if options.sdnist is not None:
+        write_sdnist(options.synthetic, options.dictionary, options.sdnist)
+
+
+def _require_public(options: argparse.Namespace) -> None:
+    from schemas.plan import load_plan
+    from tasks.evaluate import require_public
+    from tasks.home import ledger_url
+    from tasks.ledger import Ledger
+
+    url = ledger_url()
+    ledger = Ledger(url, create=False) if ledger_exists(url) else None
+    plan = load_plan(options.plan) if options.plan else None
+    require_public(options.real, options.synthetic, ledger, options.dataset, plan)

@@ -1,0 +1,132 @@
+"""The comparison itself: margins, two classifiers, rank correlations and quantiles."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from dpcore.evaluation import QuantileErrors, margin_distances, quantile_errors, rank_correlations
+from tasks.evaluate.classifiers import (
+    Transfer,
+    default_label,
+    require_classifiers,
+    told_apart,
+    transfer,
+)
+from tasks.evaluate.tables import Floats, Pair
+
+LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Mean and worst of many distances, how many there are, and the columns of the worst."""
+
+    mean: float
+    worst: float
+    worst_at: tuple[str, ...]
+    compared: int
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """Distances of a synthetic table from the real one, computed without noise.
+
+    ``margins``: total variation by ways; ``distances``: that of every one and two columns;
+    ``propensity_auc``: how well synthetic and real records are told apart (0.5: not at all);
+    ``correlations``: absolute differences of rank correlations; ``quantiles``: at ``LEVELS``, by
+    numeric column.
+    """
+
+    real_records: int
+    synthetic_records: int
+    columns: tuple[str, ...]
+    left_out: tuple[str, ...]
+    margins: Mapping[int, Spread]
+    distances: Mapping[tuple[str, ...], float]
+    propensity_auc: float
+    classifier: Transfer
+    correlations: Spread | None
+    quantiles: Mapping[str, QuantileErrors]
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON values; what is infinite is null."""
+        return {
+            "real_records": self.real_records,
+            "synthetic_records": self.synthetic_records,
+            "columns": list(self.columns),
+            "left_out": list(self.left_out),
+            "total_variation": {str(ways): asdict(s) for ways, s in self.margins.items()},
+            "propensity_auc": self.propensity_auc,
+            "classifier": asdict(self.classifier),
+            "rank_correlation": asdict(self.correlations) if self.correlations else None,
+            "quantiles": {
+                name: {
+                    "levels": list(LEVELS),
+                    "real": errors.real.tolist(),
+                    "synthetic": errors.synthetic.tolist(),
+                    "largest": errors.largest if np.isfinite(errors.largest) else None,
+                }
+                for name, errors in self.quantiles.items()
+            },
+        }
+
+
+def evaluate(pair: Pair, label: str | None = None) -> Evaluation:
+    """Everything that is compared; ``label`` is what the classifiers learn to tell."""
+    require_classifiers()
+    real, synthetic, sizes = pair.codes
+    names = pair.columns
+    distances = {
+        ways: {
+            tuple(names[i] for i in chosen): distance
+            for chosen, distance in margin_distances(real, synthetic, sizes, ways).items()
+        }
+        for ways in range(1, min(3, len(names)) + 1)
+    }
+    return Evaluation(
+        len(real),
+        len(synthetic),
+        tuple(names),
+        pair.left_out,
+        {ways: _spread(found) for ways, found in distances.items()},
+        distances[1] | distances[2],
+        told_apart(pair),
+        transfer(pair, label or default_label(pair)),
+        _correlations(pair),
+        {
+            name: quantile_errors(ours, theirs, LEVELS)
+            for name in pair.numeric
+            for ours, theirs in [_known(pair, name)]
+            if len(ours) and len(theirs)
+        },
+    )
+
+
+def _spread(distances: Mapping[tuple[str, ...], float]) -> Spread:
+    worst = max(distances, key=lambda columns: distances[columns])
+    mean = float(np.mean(list(distances.values())))
+    return Spread(mean, distances[worst], worst, len(distances))
+
+
+def _known(pair: Pair, name: str) -> tuple[Floats, Floats]:
+    return pair.real[name].dropna().to_numpy(), pair.synthetic[name].dropna().to_numpy()
+
+
+def _correlations(pair: Pair) -> Spread | None:
+    if len(pair.numeric) < 2:
+        return None
+    ours, theirs = (
+        rank_correlations(frame[pair.numeric].to_numpy()) for frame in (pair.real, pair.synthetic)
+    )
+    named = combinations(range(len(pair.numeric)), 2)
+    return _spread(
+        {
+            (pair.numeric[i], pair.numeric[j]): abs(float(ours[i, j] - theirs[i, j]))
+            for i, j in named
+        }
+    )

@@ -1,0 +1,137 @@
+"""Two tables as one pair of data frames and one pair of codes.
+
+A column is numeric where both tables hold numbers.  Its cells are the values of the real table while
+these are few, and one more for all other values; where they are many, the intervals between quantiles
+of the real table.  The cells of any other column are the texts that occur in either table.  Null is a
+cell of its own.  Cells come from the real records: a plan may never do that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from dpcore.errors import InputError
+from tasks.survey import DELIMITERS, csv_headers, guarded
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+LEAST_RECORDS = 20
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """Records of two tables in their common columns: numbers as float64 (null is NaN), else text.
+
+    ``left_out``: columns of one table alone; ``most_cells``: numeric columns of more values than this
+    in the real table are cut at its quantiles.
+    """
+
+    real: pd.DataFrame
+    synthetic: pd.DataFrame
+    left_out: tuple[str, ...]
+    most_cells: int
+
+    @property
+    def columns(self) -> list[str]:
+        return list(self.real)
+
+    @cached_property
+    def numeric(self) -> list[str]:
+        return [name for name in self.real if self.real[name].dtype == np.float64]
+
+    @cached_property
+    def codes(self) -> tuple[Integers, Integers, tuple[int, ...]]:
+        """(n, k) codes of the real table, (m, k) of the synthetic one, and (k,) numbers of cells."""
+        coded = [self._coded(name) for name in self.columns]
+        n = len(self.real)
+        both = np.stack([codes for codes, _ in coded], axis=1)
+        return both[:n], both[n:], tuple(size for _, size in coded)
+
+    def _coded(self, name: str) -> tuple[Integers, int]:
+        """Codes of the real records, then of the synthetic ones; null is the last cell."""
+        both = pd.concat([self.real[name], self.synthetic[name]], ignore_index=True)
+        null = both.isna().to_numpy()
+        if name not in self.numeric:
+            codes, texts = pd.factorize(both, sort=True)
+            return np.where(null, len(texts), codes).astype(np.int64), len(texts) + 1
+        ours = np.unique(self.real[name].dropna())
+        values = both.to_numpy()
+        if len(ours) <= self.most_cells:
+            position = np.searchsorted(ours, values)
+            found = np.isin(values, ours)
+            codes = np.where(found, position, len(ours))
+            return np.where(null, len(ours) + 1, codes), len(ours) + 2
+        levels = np.arange(1, self.most_cells) / self.most_cells
+        edges = np.unique(np.quantile(self.real[name].dropna(), levels))
+        codes = np.searchsorted(edges, values, side="right")
+        return np.where(null, len(edges) + 1, codes), len(edges) + 2
+
+
+def read_pair(real: Path, synthetic: Path, most_cells: int = 20) -> Pair:
+    """Read two Parquet or CSV tables; raises ``InputError`` where they cannot be compared."""
+    one, other = read_table(real), read_table(synthetic)
+    common = [name for name in one if name in other]
+    left_out = tuple(name for name in (*one, *other) if name not in common)
+    if len(common) < 2:
+        raise InputError(f"{real} and {synthetic}: have fewer than two columns in common")
+    for path, table in ((real, one), (synthetic, other)):
+        if len(table) < LEAST_RECORDS:
+            raise InputError(f"{path}: has fewer than {LEAST_RECORDS} records")
+    columns = {name: _alike(one[name], other[name]) for name in common}
+    return Pair(
+        pd.DataFrame({name: first for name, (first, _) in columns.items()}),
+        pd.DataFrame({name: second for name, (_, second) in columns.items()}),
+        left_out,
+        most_cells,
+    )
+
+
+def read_table(path: Path) -> pd.DataFrame:
+    """A Parquet or CSV table; an empty field of CSV is null, and nothing else is."""
+    if not path.is_file():
+        raise InputError(f"{path}: there is no such file")
+    if path.suffix.lower() == ".parquet":
+        return guarded(
+            lambda: pd.read_parquet(path), InputError, f"{path}: cannot be read as a Parquet file"
+        )
+    if not path.name.lower().endswith((".csv", ".csv.gz")):
+        raise InputError(f"{path}: must be a .parquet, .csv or .csv.gz file")
+    return guarded(lambda: _read_csv(path), InputError, f"{path}: cannot be read as UTF-8 CSV")
+
+
+def _read_csv(path: Path) -> pd.DataFrame:
+    headers = csv_headers(path)
+    delimiter = max(DELIMITERS, key=lambda d: len(headers[d]))
+    return pd.read_csv(path, sep=delimiter, keep_default_na=False, na_values=[""], low_memory=False)
+
+
+def _alike(one: pd.Series[Any], other: pd.Series[Any]) -> tuple[pd.Series[Any], pd.Series[Any]]:
+    if _is_number(one) and _is_number(other):
+        return one.astype("Float64").astype(np.float64), other.astype("Float64").astype(np.float64)
+    return _as_text(one), _as_text(other)
+
+
+def _is_number(column: pd.Series[Any]) -> bool:
+    return pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
+
+
+def _as_text(column: pd.Series[Any]) -> pd.Series[Any]:
+    return pd.Series(texts(column), dtype=object)
+
+
+def texts(values: Iterable[Any]) -> list[str | None]:
+    """Values as text, whole numbers without a decimal point; null stays null."""
+    return [None if pd.isna(value) else _text(value) for value in values]
+
+
+def _text(value: Any) -> str:
+    whole = isinstance(value, float | np.floating) and float(value).is_integer()
+    return str(int(value)) if whole else str(value)

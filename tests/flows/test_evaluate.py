@@ -1,0 +1,90 @@
+"""``dprelease evaluate`` on the command line."""
+
+import json
+
+import pandas as pd
+import pytest
+
+from dpcore.budget import Budget
+from flows.cli import main
+from tasks.home import ledger_url
+from tasks.ledger import Ledger
+from tests.conftest import made_up_survey
+
+pytest.importorskip("sklearn")
+
+
+@pytest.fixture
+def tables(tmp_path):
+    survey = made_up_survey()
+    survey.to_parquet(tmp_path / "real.parquet")
+    shuffled = {name: survey[name].sample(frac=1, random_state=1).to_list() for name in survey}
+    pd.DataFrame(shuffled).to_csv(tmp_path / "synthetic.csv", index=False)
+    return [str(tmp_path / "synthetic.csv"), str(tmp_path / "real.parquet")]
+
+
+@pytest.fixture
+def known(own_home):
+    Ledger(ledger_url()).grant("survey", Budget.of("1"), who="A. Officer", why="a test")
+
+
+def test_a_public_table_is_compared_and_drawn(tables, tmp_path, capsys):
+    assert main(["evaluate", *tables, "--plot", str(tmp_path / "plot.svg")]) == 0
+    out = capsys.readouterr().out
+    assert "400 real and 400 synthetic records, 5 columns" in out
+    assert "NOT FOR RELEASE" not in out
+    assert "NOT FOR RELEASE" not in (tmp_path / "plot.svg").read_text()
+
+
+def test_a_table_that_may_be_private_is_refused_before_anything_is_computed(
+    tables, known, tmp_path, capsys
+):
+    plot = tmp_path / "plot.svg"
+    for words in ([], ["--dataset", "survey"]):
+        assert main(["evaluate", *tables, *words, "--plot", str(plot)]) == 2
+        printed = capsys.readouterr()
+        assert printed.out == ""
+        assert "--not-for-release" in printed.err
+    assert not plot.exists()
+    assert main(["evaluate", *tables, "--dataset", "another", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["not_for_release"] is False
+
+
+def test_what_is_said_of_a_private_table_is_marked(tables, known, tmp_path, capsys):
+    plot = tmp_path / "plot.svg"
+    assert main(["evaluate", *tables, "--not-for-release", "--plot", str(plot)]) == 0
+    assert capsys.readouterr().out.startswith("NOT FOR RELEASE: ")
+    assert ">NOT FOR RELEASE: " in plot.read_text()
+    assert main(["evaluate", *tables, "--not-for-release", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["not_for_release"] is True
+
+
+def test_the_survey_of_a_plan_is_refused_though_no_ledger_knows_it(
+    plan_path, tmp_path, tables, capsys
+):
+    real = str(tmp_path / "survey.parquet")
+    assert main(["evaluate", tables[0], real, "--plan", str(plan_path)]) == 2
+    assert "is the survey table of the plan" in capsys.readouterr().err
+
+
+def test_records_are_written_for_sdnist(tables, tmp_path, capsys):
+    dictionary, out = tmp_path / "dictionary.json", tmp_path / "out.csv"
+    dictionary.write_text(json.dumps({"age": {"values": {"min": 18, "max": 89}}}))
+    files = ["--sdnist", str(out), "--dictionary", str(dictionary)]
+    assert main(["evaluate", *tables, *files]) == 0
+    assert len(out.read_text().splitlines()) == 401
+    assert main(["evaluate", *tables, *files[:2]]) == 2
+    assert "give both or neither" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--cells", "1"], "--cells: two at least"),
+        (["--plot", "nowhere/plot.svg"], "--plot: there is no folder nowhere"),
+        (["--label", "shoe"], "label: 'shoe' is not among"),
+    ],
+)
+def test_bad_options_are_told(tables, words, says, capsys):
+    assert main(["evaluate", *tables, *words]) == 2
+    assert says in capsys.readouterr().err

@@ -1,0 +1,129 @@
+"""An evaluation says what is true of tables whose distance is known."""
+
+import json
+import math
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpcore.errors import InputError
+from dpcore.evaluation import margin_errors
+from tasks.evaluate import (
+    Evaluation,
+    Pair,
+    evaluate,
+    evaluation_picture,
+    evaluation_text,
+    read_pair,
+)
+
+pytest.importorskip("sklearn")
+ROWS = 1500
+
+
+def people(seed: int) -> pd.DataFrame:
+    random = np.random.default_rng(seed)
+    age = random.integers(0, 90, ROWS)
+    income = np.where(age < 15, np.nan, np.round(random.gamma(2, 10 + age) * 10))
+    return pd.DataFrame(
+        {
+            "sex": random.choice(["F", "M"], ROWS),
+            "region": random.choice(["north", "south", None], ROWS),
+            "age": age,
+            "income": income,
+            "retired": (age > 65) ^ (random.random(ROWS) < 0.02),
+        }
+    )
+
+
+def shuffled(table: pd.DataFrame) -> pd.DataFrame:
+    """The same columns, and nothing between them."""
+    random = np.random.default_rng(9)
+    return pd.DataFrame({name: random.permutation(table[name]) for name in table})
+
+
+def compared(folder: Path, synthetic: pd.DataFrame, **options: object) -> Evaluation:
+    return evaluate(paired(folder, synthetic), **options)
+
+
+def paired(folder: Path, synthetic: pd.DataFrame, most_cells: int = 20) -> Pair:
+    people(1).to_parquet(folder / "real.parquet")
+    synthetic.to_parquet(folder / "synthetic.parquet")
+    return read_pair(folder / "real.parquet", folder / "synthetic.parquet", most_cells)
+
+
+def test_another_sample_of_the_same_people_cannot_be_told_apart(tmp_path):
+    found = compared(tmp_path, people(2))
+    assert abs(found.propensity_auc - 0.5) < 0.05
+    assert found.margins[1].worst < 0.06
+    assert found.correlations.worst < 0.08
+    assert found.classifier.label == "retired"
+    assert found.classifier.trained_on_synthetic > 0.9
+    assert abs(found.classifier.trained_on_synthetic - found.classifier.trained_on_real) < 0.05
+    assert found.quantiles["age"].largest < 0.15
+
+
+def test_columns_that_lost_their_relations_are_told_apart_by_everything_but_one_way_margins(
+    tmp_path,
+):
+    found = compared(tmp_path, shuffled(people(1)))
+    assert found.margins[1].worst == pytest.approx(0, abs=1e-12)
+    assert found.margins[2].worst > 0.3
+    assert found.propensity_auc > 0.8
+    assert found.classifier.trained_on_synthetic < 0.6
+    assert found.classifier.trained_on_real > 0.9
+    assert found.correlations.worst_at == ("age", "income")
+    assert found.quantiles["income"].largest == 0
+
+
+def test_what_hides_inside_cells_is_told_apart(tmp_path):
+    halves = people(2).assign(age=lambda table: table["age"] + 0.5)
+    found = compared(tmp_path, halves)
+    assert found.margins[1].worst < 0.06
+    assert found.propensity_auc > 0.95
+
+
+def test_margins_are_those_of_the_codes(tmp_path):
+    pair = paired(tmp_path, shuffled(people(2)))
+    real, synthetic, sizes = pair.codes
+    found = evaluate(pair)
+    for ways in (1, 2, 3):
+        expected = margin_errors(real, synthetic, sizes, ways)
+        assert (found.margins[ways].mean, found.margins[ways].worst) == expected
+        assert found.margins[ways].compared == math.comb(5, ways)
+    assert max(found.distances[(name,)] for name in pair.columns) == found.margins[1].worst
+
+
+def test_the_label_may_be_any_column_even_one_that_the_synthetic_table_tells_nothing_of(tmp_path):
+    assert compared(tmp_path, people(2), label="region").classifier.label == "region"
+    constant = people(2).assign(retired=False)
+    assert compared(tmp_path, constant).classifier.trained_on_synthetic == 0.5
+    with pytest.raises(InputError, match="label: 'shoe' is not among"):
+        compared(tmp_path, people(2), label="shoe")
+
+
+def test_the_result_repeats_and_is_json(tmp_path):
+    synthetic = people(2).assign(income=np.nan)
+    found = [compared(tmp_path, synthetic).to_dict() for _ in range(2)]
+    first, second = (json.dumps(result, allow_nan=False) for result in found)
+    assert first == second
+    assert list(json.loads(first)["quantiles"]) == ["age"]
+
+
+def test_text_and_picture_show_what_was_found(tmp_path):
+    found = compared(tmp_path, shuffled(people(2)))
+    text = evaluation_text(found)
+    for number in (found.propensity_auc, found.classifier.trained_on_real):
+        assert f"{number:.3f}" in text
+    assert f"{found.margins[3].mean:.4f}" in text
+    drawn = evaluation_picture(found, "a < b", "NOT FOR RELEASE")
+    picture = ElementTree.fromstring(drawn)
+    words = {element.text for element in picture.iter() if element.text}
+    assert {"a < b", "NOT FOR RELEASE", "region", "income"} <= words
+    assert f"{found.propensity_auc:.4f}" in words
+    assert {f"sex x age: {found.distances[('sex', 'age')]:.4f}", "age"} <= words
+    assert len(list(picture.iter("{http://www.w3.org/2000/svg}path"))) == 2  # age and income
+    assert "NOT FOR RELEASE" not in evaluation_picture(found, "a", None)
