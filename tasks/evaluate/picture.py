@@ -115,7 +115,7 @@ def _bars(evaluation: Evaluation) -> tuple[list[Markup], float]:
     parts, y = [], HEAD + 12.0
     for heading, scale, bars in (
         ("Total variation of margins", shares, spreads),
-        ("Real and synthetic records told apart (AUC, 0.5 is chance)", auc, apart),
+        ("Told apart from real records (AUC, 0.5: not)", auc, apart),
         (f"Told of real records: {told.label} (AUC), learnt from", auc, learnt),
     ):
         parts.append(label(heading, RIGHT, y, WIDTH - RIGHT, font_weight="bold"))
