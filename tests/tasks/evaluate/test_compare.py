@@ -14,6 +14,7 @@ from dpcore.evaluation import margin_errors
 from tasks.evaluate import (
     Evaluation,
     Pair,
+    classifiers,
     evaluate,
     evaluation_picture,
     evaluation_text,
@@ -127,3 +128,9 @@ def test_text_and_picture_show_what_was_found(tmp_path):
     assert {f"sex x age: {found.distances[('sex', 'age')]:.4f}", "age"} <= words
     assert len(list(picture.iter("{http://www.w3.org/2000/svg}path"))) == 2  # age and income
     assert "NOT FOR RELEASE" not in evaluation_picture(found, "a", None)
+
+
+def test_without_scikit_learn_it_is_said_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setattr(classifiers, "find_spec", lambda _: None)
+    with pytest.raises(InputError, match=r"dprelease\[evaluation\]"):
+        compared(tmp_path, people(2))

@@ -11,6 +11,7 @@ import pytest
 from dpcore.budget import Budget
 from dpcore.errors import InputError, LedgerError, PlanError
 from schemas.plan import load_plan
+from schemas.source import TableSource
 from tasks.evaluate import require_public
 from tasks.ledger import Ledger
 
@@ -106,14 +107,16 @@ def test_a_plan_or_a_ledger_that_cannot_be_read_refuses_too(
         require_public(real, synthetic, None)
 
 
-def test_a_source_inside_a_package_or_a_database_is_looked_at(
-    plan_path, plan_document, tmp_path, synthetic, survey
-):
+def test_a_source_inside_a_package_or_a_database_is_looked_at(plan_path, tmp_path, synthetic):
     plan = load_plan(plan_path)
     inside = plan.model_copy(update={"source": "package://dpcore/__init__.py"})
     packaged = Path(__import__("dpcore").__file__)
     with pytest.raises(InputError, match="is the survey table"):
         require_public(packaged, synthetic, None, plan=inside)
+    database = TableSource(database=str(tmp_path / "survey.parquet"), table="persons")
+    attached = plan.model_copy(update={"source": database})
+    with pytest.raises(InputError, match="is the survey table"):
+        require_public(tmp_path / "survey.parquet", synthetic, None, plan=attached)
     missing = plan.model_copy(update={"source": str(tmp_path / "gone.parquet")})
     require_public(tmp_path / "survey.parquet", synthetic, None, plan=missing)
 
