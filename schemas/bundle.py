@@ -141,7 +141,8 @@ class Manifest(Section):
     releases: list[ReleaseRecord]
     synthesis: list[SynthesisRecord]
     audit: dict[str, Any] = Field(
-        description="A short audit of all releases together, on made-up surveys, before the draw."
+        description="A short audit of all releases together, on made-up surveys, before the draw"
+        " (dpcore.audit.AuditResult); null stands for what is infinite or not known."
     )
     audit_of_each: list[dict[str, Any]] = Field(
         default=[],

@@ -3,10 +3,11 @@
     python -m benchmarks.coverage --draws 200
 
 prints one line for each release, population and published column with an error: ``cover``, the share
-of 90% intervals that hold the number without noise; ``large``, the same where that number is more
-than three standard errors from zero, so that cutting at zero plays no part; and ``rms``, the root
-mean square of what was stated as standard error over that of the errors made.  Every draw is of the
-mechanism itself, through the privacy line, and everything is published anew.
+of 90% intervals that hold the number without noise; ``doubt``, how far off that share may be (one
+standard error, for so many draws); ``large``, the share where the number is more than three standard
+errors from zero; and ``rms``, the root mean square of what was stated as standard error over that of
+the errors made.  Every draw is of the mechanism itself, through the privacy line, and everything is
+published anew.
 """
 
 from __future__ import annotations

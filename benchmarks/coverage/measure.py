@@ -23,17 +23,22 @@ AWAY = 3.0
 
 @dataclass(frozen=True, eq=False)
 class Coverage:
-    """What intervals of one column held, over draws; NaN where there is none."""
+    """What intervals of one column held, over draws; NaN where there is none.
+
+    ``doubt``: the standard error of ``cover``, counting that the intervals of one draw err together.
+    """
 
     column: str
     interval: str
     method: str
     cover: float
+    doubt: float
     large: float
     rms: float
 
     def row(self) -> dict[str, str]:
-        numbers = {"cover": self.cover, "large": self.large, "rms": self.rms}
+        names = ("cover", "doubt", "large", "rms")
+        numbers = {name: getattr(self, name) for name in names}
         text = {name: "" if np.isnan(value) else f"{value:.3f}" for name, value in numbers.items()}
         return {"column": self.column, "interval": self.interval, "method": self.method, **text}
 
@@ -108,9 +113,10 @@ def _coverage(u: Uncertainty, seen: list[_Seen]) -> Coverage:
             held.append(np.array([inside.all()]) if together else inside)
             away.append(np.abs(s.exact) > AWAY * s.error.max(initial=0))
     if not held:
-        return Coverage(u.column, "", u.method, np.nan, np.nan, rms)
+        return Coverage(u.column, "", u.method, np.nan, np.nan, np.nan, rms)
     share = np.concatenate(held)
     far = np.concatenate(away)
     large = float(share[far].mean()) if far.shape == share.shape and far.any() else np.nan
     interval = "simultaneous" if far.shape != share.shape else "each"
-    return Coverage(u.column, interval, u.method, float(share.mean()), large, rms)
+    doubt = float(np.std([h.mean() for h in held]) / len(held) ** 0.5)
+    return Coverage(u.column, interval, u.method, float(share.mean()), doubt, large, rms)

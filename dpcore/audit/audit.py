@@ -89,9 +89,13 @@ class AuditResult:
     curve: LossCurve = field(repr=False, compare=False)
 
     def to_dict(self) -> dict[str, object]:
-        """JSON form, without the curve."""
-        values: dict[str, object] = asdict(self) | {"claim": self.claim.as_strings()}
-        del values["score"], values["curve"]
+        """JSON form; what is infinite or not known is null."""
+        curve = {
+            "score": [_json_number(float(f"{x:.6g}")) for x in self.curve.points],
+            "loss": [_json_number(round(float(y), 4)) for y in self.curve.losses],
+            "discrete": self.curve.bandwidth is None,
+        }
+        values = asdict(self) | {"claim": self.claim.as_strings(), "curve": curve}
         return {key: _json_number(value) for key, value in values.items()}
 
     def __str__(self) -> str:
@@ -237,7 +241,5 @@ def _count(event: Event, near: Floats, far: Floats, beta: float, error: float) -
 
 
 def _json_number(value: object) -> object:
-    """Infinities as text: JSON has none."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    return value
+    """JSON has neither infinities nor NaN."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value

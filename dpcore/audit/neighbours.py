@@ -19,7 +19,7 @@ empties or fills, another keeps it far above any threshold.
 >>> domain = Domain((Categories("sex", ("F", "M")), Categories("owns", ("yes", "no"))))
 >>> for pair in neighbouring_pairs(domain, rows=9)[:3]: print(pair.description)
 all columns end to end; others like the first
-all columns end to end; others half and half
+all columns end to end; others half like either
 all columns end to end; others in the middle
 """
 
@@ -94,7 +94,7 @@ def survey_pairs(domains: Sequence[Domain], rows: int) -> list[tuple[Pair, ...]]
         moves += [(f"all but {name}", set(names) - {name}) for name in names[:_FEW_COLUMNS]]
     result = []
     for label, moved in moves:
-        for position, others in enumerate(("like the first", "half and half")):
+        for position, others in enumerate(("like the first", "half like either")):
             entry = []
             for domain in domains:
                 codes = [
@@ -144,7 +144,7 @@ def _others(
 ) -> Iterator[tuple[str, list[tuple[int, int]]]]:
     """What the other records are: (cell, count) lists."""
     yield "like the first", [(first, count)]
-    yield "half and half", [(first, count - count // 2), (second, count // 2)]
+    yield "half like either", [(first, count - count // 2), (second, count // 2)]
     yield "in the middle", [(domain.size // 2, count)]
     cells = min(SPREAD, domain.size, max(count, 1))
     shares = [count // cells + (i < count % cells) for i in range(cells)]

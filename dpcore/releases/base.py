@@ -39,6 +39,9 @@ class ErrorStatement:
 LEVEL = 0.9
 """Published intervals hold what they are about this often, at least or nearly, as they say."""
 
+TWO_SIDED, ONE_SIDED = (NormalDist().inv_cdf(chance) for chance in ((1 + LEVEL) / 2, LEVEL))
+"""Standard errors that normal noise exceeds with probability 10%: in size, and in one direction."""
+
 
 @dataclass(frozen=True)
 class Uncertainty:
@@ -209,7 +212,7 @@ def normal_interval(
     value: NDArray[np.float64], error: NDArray[np.float64] | float
 ) -> dict[str, NDArray[np.float64]]:
     """Columns with the standard error of values (k,), one or (k,), and their normal intervals."""
-    width = NormalDist().inv_cdf((1 + LEVEL) / 2) * np.broadcast_to(error, value.shape)
+    width = TWO_SIDED * np.broadcast_to(error, value.shape)
     return {
         "standard_error": np.broadcast_to(error, value.shape).copy(),
         "lower_90": value - width,

@@ -22,6 +22,7 @@ from dpcore.counting.remap import best_answer
 from dpcore.counting.table import TOTAL, minimax_table, worst_risk
 from dpcore.domain import Tally
 from dpcore.mechanisms import DiscreteLaplace, TabulatedMechanism
+from dpcore.post.bounded import bounded_interval
 from dpcore.releases.base import LEVEL, ErrorStatement, Published, Release, Table, Uncertainty
 from dpcore.statistic import Exact, Noisy
 
@@ -67,12 +68,13 @@ class Count(CountRelease):
 
     def publish(self, noisy: Noisy) -> Published:
         noisy_count = int(noisy.values[0])
-        width = int(self.mechanism.half_width(LEVEL))
+        both, one = (self.mechanism.half_width(level) for level in (LEVEL, 2 * LEVEL - 1))
+        (lower,), (upper,) = bounded_interval(noisy.values, both, one, self.rows)
         columns = {
             "noisy_count": noisy_count,
             "standard_error": self.mechanism.stddev,
-            "lower_90": max(0, min(noisy_count - width, self.rows)),
-            "upper_90": max(0, min(noisy_count + width, self.rows)),
+            "lower_90": math.ceil(lower),
+            "upper_90": math.floor(upper),
             "count": self._answer(noisy_count),
         }
         descriptions = {

@@ -17,7 +17,6 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -25,10 +24,13 @@ from numpy.typing import NDArray
 
 from dpcore.domain import Domain, Grid
 from dpcore.mechanisms import DiscreteGaussian, DiscreteKNorm, DiscreteLaplace
+from dpcore.post.bounded import bounded_interval
 from dpcore.post.simplex import project_to_simplex
 from dpcore.post.simulation import noise_like
 from dpcore.releases.base import (
     LEVEL,
+    ONE_SIDED,
+    TWO_SIDED,
     ErrorStatement,
     Published,
     Release,
@@ -56,8 +58,8 @@ UNCERTAINTY = (
         "standard_error",
         ("lower_90", "upper_90"),
         "normal",
-        "The variance is exact; the interval is normal, pointwise, and cut at zero. It is about the"
-        " kernel density without noise: not about sampling error or smoothing bias.",
+        "The variance is exact; the interval is normal, pointwise, and for what is not negative."
+        " It is about the kernel density without noise: not about sampling error or smoothing bias.",
     ),
     Uncertainty(
         "estimate",
@@ -277,13 +279,13 @@ class Density(Release):
 
 def _bands(estimate: Floats, error: Floats, factor: float) -> dict[str, Floats]:
     """The error with the pointwise interval and the simultaneous band; a density is not negative."""
-    width = NormalDist().inv_cdf((1 + LEVEL) / 2) * error
+    lower, upper = bounded_interval(estimate, TWO_SIDED * error, ONE_SIDED * error, np.inf)
     return {
         "standard_error": error,
-        "lower_90": np.maximum(estimate - width, 0),
-        "upper_90": np.maximum(estimate + width, 0),
+        "lower_90": lower,
+        "upper_90": upper,
         "lower_simultaneous_90": np.maximum(estimate - factor * error, 0),
-        "upper_simultaneous_90": np.maximum(estimate + factor * error, 0),
+        "upper_simultaneous_90": np.maximum(estimate, 0) + factor * error,
     }
 
 

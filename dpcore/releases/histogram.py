@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from dpcore.domain import Domain, Tally
 from dpcore.mechanisms import DiscreteLaplace, StabilityLaplace, ThresholdedLaplace
+from dpcore.post.bounded import bounded_interval
 from dpcore.post.passing import passed_error, passed_interval
 from dpcore.post.simplex import project_to_simplex, round_to_total
 from dpcore.post.simulation import likely_counts, noise_like, pooled_means
@@ -113,10 +114,10 @@ class Histogram(Release):
             lower, upper = passed_interval(
                 float(self.mechanism.scale), self.mechanism.threshold, noisy.values, LEVEL
             )
-        else:
-            width = int(self.mechanism.half_width(LEVEL))
-            lower, upper = noisy.values - width, noisy.values + width
-        return np.clip(lower, 0, self.rows), np.clip(upper, 0, self.rows)
+            return np.clip(lower, 0, self.rows), np.clip(upper, 0, self.rows)
+        both, one = (self.mechanism.half_width(level) for level in (LEVEL, 2 * LEVEL - 1))
+        lower, upper = bounded_interval(noisy.values, both, one, self.rows)
+        return np.ceil(lower).astype(np.int64), np.floor(upper).astype(np.int64)
 
     def _noise_errors(self, noisy: Noisy) -> NDArray[np.float64]:
         if isinstance(self.mechanism, ThresholdedLaplace | StabilityLaplace):
@@ -166,13 +167,14 @@ class Histogram(Release):
     def _uncertainty(self) -> tuple[Uncertainty, ...]:
         ends = ("lower_90", "upper_90")
         conservative = (
-            "At least 90% for each cell: counts are whole and the interval is cut at zero, so that"
-            " it holds more often for small scales of noise and for empty cells."
+            "At least 90% for each cell, whatever its count: counts are whole, so that it holds more"
+            " often where the scale of the noise is small."
         )
         if self.thresholded:
             statement = (
                 f"Given that the cell passed the threshold. {conservative} The standard error is an"
-                " average over the exact counts that may be behind the noisy one."
+                " average over all exact counts that may be behind the noisy one, none preferred:"
+                " cautious, for it allows that the cell is empty."
             )
             names = ("noisy_count", "count")
             return tuple(

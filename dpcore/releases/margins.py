@@ -16,7 +16,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from statistics import NormalDist
 from typing import Any, Literal
 
 import numpy as np
@@ -24,13 +23,15 @@ from numpy.typing import NDArray
 
 from dpcore.domain import Domain, Tally
 from dpcore.mechanisms import DiscreteGaussian, DiscreteLaplace
+from dpcore.post.bounded import bounded_interval
 from dpcore.post.consistency import combination_variance, consistent_variance, make_consistent
 from dpcore.post.margins import Margin, summed_to
 from dpcore.post.simulation import noise_like, pooled_means
 from dpcore.post.tree import sample_tree, spanning_tree
 from dpcore.post.weighted import Weighted, fit_weighted
 from dpcore.releases.base import (
-    LEVEL,
+    ONE_SIDED,
+    TWO_SIDED,
     ErrorStatement,
     Published,
     Release,
@@ -62,8 +63,8 @@ UNCERTAINTY = (
         "standard_error",
         ("lower_90", "upper_90"),
         "normal",
-        "The variance after agreement is exact. The interval is normal, and cut at zero, so that it"
-        " holds more often for empty cells.",
+        "The variance after agreement is exact. The interval is normal, and made for counts from 0"
+        " to the rows: it is a range even where estimate is negative.",
     ),
     Uncertainty(
         "count",
@@ -209,7 +210,7 @@ class Margins(Release):
     ) -> Table:
         columns, descriptions = describe_cells(domain, np.arange(domain.size))
         estimate, error = agreed.table.ravel(), agreed.variance**0.5
-        width = NormalDist().inv_cdf((1 + LEVEL) / 2) * error
+        lower, upper = bounded_interval(estimate, TWO_SIDED * error, ONE_SIDED * error, self.rows)
         return Table(
             "tables",
             self._table_name(domain),
@@ -219,8 +220,8 @@ class Margins(Release):
                 "noisy_standard_error": np.full(domain.size, self.mechanism.stddev),
                 "estimate": estimate,
                 "standard_error": np.full(domain.size, error),
-                "lower_90": np.clip(estimate - width, 0, self.rows),
-                "upper_90": np.clip(estimate + width, 0, self.rows),
+                "lower_90": lower,
+                "upper_90": upper,
                 "count": whole.ravel().astype(np.int64),
                 "count_standard_error": errors,
             },
@@ -253,7 +254,7 @@ class Margins(Release):
             error * domain.size * (2 / np.pi) ** 0.5
             for error, domain in zip(errors, self.domains, strict=True)
         )
-        width = NormalDist().inv_cdf(0.95) * max(errors)
+        width = TWO_SIDED * max(errors)
         return (
             ErrorStatement("standard error of a count as drawn", drawn),
             ErrorStatement("standard error of a count, at most", max(errors), "after agreement"),

@@ -16,6 +16,7 @@ import numpy as np
 
 from dpcore.domain import Grid, Tally
 from dpcore.mechanisms import DiscreteLaplace, SmoothLaplace
+from dpcore.post.bounded import bounded_interval
 from dpcore.releases.base import LEVEL, ErrorStatement, Published, Release, Table, Uncertainty
 from dpcore.sampling.discrete_laplace import laplace_quantile, laplace_stddev
 from dpcore.statistic import Exact, Noisy
@@ -67,12 +68,14 @@ class Mean(Release):
         first = self.grid.lower + (0.0 if self.grid.integer else self._unit * self.rows / 2)
         last = self.grid.upper - self._unit * self.rows + (first - self.grid.lower)
         estimate = first + self._unit * float(noisy.values[0])
-        deviation, width = self._error(noisy)
+        deviation, both, one = (self._unit * error for error in self._error(noisy))
+        ends = bounded_interval(np.array([estimate - first]), both, one, last - first)
+        lower, upper = (first + float(end[0]) for end in ends)
         columns = {
             "noisy_mean": estimate,
-            "standard_error": deviation * self._unit,
-            "lower_90": max(first, min(last, estimate - width * self._unit)),
-            "upper_90": max(first, min(last, estimate + width * self._unit)),
+            "standard_error": deviation,
+            "lower_90": lower,
+            "upper_90": upper,
             "mean": max(first, min(last, estimate)),
         }
         at_most = ", at most (with 95% confidence)" if self.smooth else ""
@@ -104,13 +107,16 @@ class Mean(Release):
             {"column": self.grid.name, "grid_step": self._unit * self.rows},
         )
 
-    def _error(self, noisy: Noisy) -> tuple[float, float]:
-        """Standard deviation and half width of a 90% interval of the sum."""
+    def _error(self, noisy: Noisy) -> tuple[float, float, float]:
+        """Of the sum: standard deviation, and what the noise exceeds in 10% of releases, in size and
+        in one direction."""
         if not isinstance(self.mechanism, SmoothLaplace):
-            return self.mechanism.stddev, self.mechanism.half_width(LEVEL)
+            both, one = (self.mechanism.half_width(level) for level in (LEVEL, 2 * LEVEL - 1))
+            return self.mechanism.stddev, both, one
         level = self.mechanism.highest_level(int(noisy.values[1]), chance=0.05)
         scale = self.mechanism.scale(level)
-        return laplace_stddev(scale), float(laplace_quantile(scale, (1 + LEVEL) / 2))
+        both, one = (float(laplace_quantile(scale, level)) for level in ((1 + LEVEL) / 2, LEVEL))
+        return laplace_stddev(scale), both, one
 
     def expected_error(self) -> tuple[ErrorStatement, ...]:
         if not isinstance(self.mechanism, SmoothLaplace):

@@ -33,7 +33,7 @@ def datapackage(manifest: Manifest, plan: Plan) -> str:
     if publication.publisher:
         package["contributors"] = [{"title": publication.publisher, "role": "publisher"}]
     if publication.licence:
-        package["licence"] = publication.licence
+        package["licenses"] = [_licence(publication.licence)]
     microdata = {record.file.path for record in manifest.synthesis}
     package["resources"] = [
         _resource(table, plan, table.path in microdata) for table in manifest.tables
@@ -44,6 +44,14 @@ def datapackage(manifest: Manifest, plan: Plan) -> str:
 def resource_name(path: str) -> str:
     """The name of a table's resource: its path, in the characters that a name may have."""
     return re.sub(r"[^a-z0-9._-]", "-", path.removesuffix(".parquet").lower())
+
+
+def _licence(text: str) -> dict[str, str]:
+    """A licence by its identifier, such as CC0-1.0, or by its address; other words are in the report."""
+    if re.fullmatch(r"[\w.-]+", text):
+        return {"name": text}
+    address = re.search(r"https?://[^\s<>()]+", text)
+    return {"path": address[0] if address else "report.html", "title": text}
 
 
 def _resource(table: TableFile, plan: Plan, records: bool) -> dict[str, Any]:

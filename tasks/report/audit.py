@@ -1,23 +1,65 @@
 """The audit that went before a release, on the page."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
+from itertools import groupby
 from typing import Any
+
+from markupsafe import Markup
 
 from dpcore.budget import decimal_text
 from tasks.report.bars import Bar, bars
-from tasks.report.parts import DataTable, Figure
-from tasks.report.svg import figure
+from tasks.report.parts import DataTable, Drawn, Figure
+from tasks.report.svg import (
+    WIDTH,
+    Scale,
+    around,
+    figure,
+    horizontal_axis,
+    label,
+    line_path,
+    picture,
+    tag,
+    text_width,
+    vertical_axis,
+)
+
+WORDS = (
+    "Claimed is what the plan promises: the loss is not above it. Shown is what the attack proves:"
+    " the loss is not below it, but for the chance that the confidence leaves. In between, this audit"
+    " cannot tell; with more draws it would show more, and never more than the true loss.",
+    "The attacker sees everything that would be published, sums it up in one number, the score, by"
+    " which the two surveys can best be told apart, and looks where the scores of one survey are more"
+    " frequent than those of the other. A log-ratio of the stated noise is the best score there is if"
+    " the noise is what the program says: how much likelier the output is on one survey than on the"
+    " other.",
+    "End to end means that in these columns the record that differs has the first value that the plan"
+    " allows in one survey, and the last in the other. The other records are the same in both: like"
+    " that record in the first survey, or half like it in either.",
+)
+
+TOP, BOTTOM = 12, 190
 
 
-def audit_figure(audit: Mapping[str, Any]) -> Figure:
-    """What is claimed beside what an attacker could show, from the manifest's record."""
-    claim, bound = Fraction(audit["claim"]["alpha"]), float(audit["lower_bound"])
-    estimate, confidence = float(audit["estimate"]), f"{100 * audit['level']:.4g}%"
+def draw_audit(audit: Mapping[str, Any]) -> Drawn:
+    """What is claimed beside what an attack showed, and the loss by output, from the manifest."""
+    curve = list(zip(*(audit["curve"][name] for name in ("score", "loss")), strict=True))
+    known = [(x, y) for x, y in curve if x is not None and y is not None]
+    figures = [_shown(audit)]
+    if known:
+        figures.append(_losses(audit, curve, known))
+    return Drawn(figures, WORDS)
+
+
+def _shown(audit: Mapping[str, Any]) -> Figure:
+    claim, bound = Fraction(audit["claim"]["alpha"]), _number(audit["lower_bound"])
+    estimate, confidence = _number(audit["estimate"]), f"{100 * audit['level']:.4g}%"
     title = "Privacy loss: claimed, and shown by an attack"
     says = (
         f"On made-up neighbouring surveys the attack showed a loss of {figure(bound)} at least, with"
-        f" {confidence} confidence; {decimal_text(claim)} is claimed"
+        f" {confidence} confidence (the line ends at the estimate without it);"
+        f" {decimal_text(claim)} is claimed"
     )
     rows = [
         Bar("claimed at most", *(float(claim),) * 3),
@@ -35,6 +77,55 @@ def audit_figure(audit: Mapping[str, Any]) -> Figure:
             ("alpha estimated, without confidence", figure(estimate)),
             ("draws on each of two surveys", f"{audit['draws']:,}"),
             ("made-up surveys", audit["pair"]),
+            ("score", audit["score"]),
         ],
     )
     return Figure(title, says, bars(rows, title, says, "alpha (epsilon)"), table)
+
+
+def _losses(
+    audit: Mapping[str, Any],
+    curve: list[tuple[float | None, float | None]],
+    known: list[tuple[float, float]],
+) -> Figure:
+    """|ln f - ln f'| over the score; gaps where too few draws fell."""
+    claim, largest = float(Fraction(audit["claim"]["alpha"])), max(y for _, y in known)
+    title = "Estimated loss by what the attacker sees"
+    says = (
+        "For each score, how much likelier it is on one of the two surveys than on the other, as a"
+        f" logarithm: {figure(largest)} at most; the broken line is the claim of {figure(claim)}."
+        " An estimate from few draws, left out where hardly any fell"
+    )
+    vertical = around([claim, largest], BOTTOM, TOP)
+    left = text_width(figure(v) for v in vertical.ticks()) + 8
+    scale = around([x for x, _ in known], left, WIDTH - 16, zero=False)
+    height = vertical(claim)
+    drawn = picture(
+        title,
+        says,
+        BOTTOM + 38,
+        vertical_axis(vertical, left, WIDTH - 16),
+        horizontal_axis(scale, BOTTOM, TOP, "score of the output"),
+        *_marks(audit["curve"]["discrete"], curve, scale, vertical),
+        tag("line", class_="limit", x1=left, x2=WIDTH - 16, y1=height, y2=height),
+        label("claimed", WIDTH - 18, height + 13, class_="tick", text_anchor="end"),
+    )
+    step = max(1, len(known) // 20)
+    rows = [(figure(x), figure(y)) for x, y in known[::step]]
+    return Figure(title, says, drawn, DataTable(title, ("Score", "Estimated loss"), rows))
+
+
+def _marks(
+    discrete: bool, curve: list[tuple[float | None, float | None]], x: Scale, y: Scale
+) -> Iterator[Markup]:
+    for known, part in groupby(curve, key=lambda point: None not in point):
+        places = [(x(a), y(b)) for a, b in part if a is not None and b is not None]
+        if known and (discrete or len(places) == 1):
+            yield from (tag("circle", class_="point", cx=a, cy=b, r=1.8) for a, b in places)
+        elif known:
+            yield tag("path", class_="line", d=line_path(places))
+
+
+def _number(value: float | None) -> float:
+    """What the manifest has as null is infinite."""
+    return math.inf if value is None else float(value)

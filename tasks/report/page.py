@@ -9,7 +9,7 @@ import jinja2
 from schemas.bundle import Manifest
 from schemas.plan import Plan
 from tasks.ledger import HistoryRecord
-from tasks.report.audit import audit_figure
+from tasks.report.audit import draw_audit
 from tasks.report.history import history_figure, history_until
 from tasks.report.release import release_parts, synthetic_parts
 from tasks.report.words import LIMITS, in_plain_words, in_symbols
@@ -49,7 +49,7 @@ def report_page(
         releases=release_parts(plan, manifest, bundle),
         synthetic=synthetic_parts(plan, manifest, bundle),
         budget=history_figure(history_until(history, manifest.drawn_at)),
-        audit=audit_figure(manifest.audit),
+        audit=draw_audit(manifest.audit),
         limits=LIMITS,
     )
 

@@ -26,6 +26,11 @@ STATED = {
     "licence": "CC0-1.0",
 }
 
+LICENCES = {
+    "CC BY 4.0, https://example.org/by": {"path": "https://example.org/by"},
+    "As the office allows": {"path": "report.html"},
+}
+
 
 @pytest.fixture
 def bundle(prefect, plan_document, survey, tmp_path):
@@ -84,6 +89,13 @@ def _check_package(bundle: Path, manifest: Manifest) -> None:
     records = fields["microdata/everybody.parquet"]
     assert records["income"].constraints == {"minimum": 0, "maximum": 9000, "required": True}
     assert "required" not in records["region"].constraints
+    assert package.licenses == [{"name": "CC0-1.0"}]
+    for text, licence in LICENCES.items():
+        publication = manifest.plan["publication"] | {"licence": text}
+        plan = manifest.plan | {"publication": publication}
+        described = documents(manifest.model_copy(update={"plan": plan}))["datapackage.json"]
+        assert json.loads(described)["licenses"] == [licence | {"title": text}]
+        frictionless.Package.from_descriptor(json.loads(described), basepath=str(bundle))
     # The validator has power: a bound that the records break is found.
     descriptor = json.loads((bundle / "datapackage.json").read_text())
     (resource,) = [r for r in descriptor["resources"] if r["path"] == "microdata/everybody.parquet"]

@@ -64,7 +64,7 @@ def test_all_records_lie_at_the_point_where_the_label_flips():
     flips = [
         pair
         for pair in neighbouring_pairs(DOMAINS["labelled"], 9)
-        if pair.description == "yes end to end; others half and half"
+        if pair.description == "yes end to end; others half like either"
     ]
     assert flips[0].near.cells.tolist() == [72, 73]
     assert flips[0].near.counts.tolist() == [5, 4]
@@ -103,5 +103,5 @@ def test_survey_pairs_are_one_survey_seen_through_several_domains():
     assert {pair[0].description for pair in both} == {
         f"{columns} end to end; others {others}"
         for columns in ("all columns", "age", "place")
-        for others in ("like the first", "half and half")
+        for others in ("like the first", "half like either")
     }

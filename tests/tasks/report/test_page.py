@@ -11,6 +11,7 @@ from dpcore.budget import Budget
 from schemas.plan import Plan, load_plan
 from tasks.home import ledger_url
 from tasks.ledger import Ledger
+from tasks.report.audit import draw_audit
 from tasks.report.page import REPORT, report_page
 from tasks.verify import read_manifest, verify_files
 from tests.conftest import ROOT, write_plan
@@ -239,3 +240,27 @@ def test_hostile_texts_are_shown_and_not_obeyed(plan_document, plan_path, tmp_pa
     assert not re.search(r"<(script|img)", html)
     for element in page.all("text"):
         assert len(next(iter(element.text.splitlines()), "")) < 80
+
+
+def test_the_audit_is_shown_with_its_loss_function_and_explained(bundle):
+    page, audit = page_of(bundle), read_manifest(bundle).audit
+    pictures = {p.children[0].words: p for p in page.all("svg") if "role" in p.attributes}
+    curve = pictures["Estimated loss by what the attacker sees"]
+    classes = [node.attributes.get("class") for node in curve.all("path", "circle", "line")]
+    # What lies on both sides of a gap is not joined: a line of three points, and a point.
+    assert classes.count("line") == classes.count("point") == 1
+    assert "limit" in classes
+    words = words_of(bundle)
+    assert audit["pair"] in words
+    assert audit["score"] in words
+    assert "half like it in either" in words
+
+
+def test_an_audit_that_tells_no_loss_is_shown_without_a_curve(bundle):
+    audit = read_manifest(bundle).audit
+    nothing = audit | {
+        "estimate": None,
+        "curve": {"score": [0.0], "loss": [None], "discrete": True},
+    }
+    (shown,) = draw_audit(nothing).figures
+    assert "inf" not in shown.picture
