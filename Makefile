@@ -12,7 +12,7 @@ help:
 	@echo "make demo      publish the demo survey; the last line is the bundle's path"
 	@echo "make test      linters, types and the tests that need no server"
 	@echo "make test-all  also the slow tests"
-	@echo "make docs      the documentation, as pages in build/site"
+	@echo "make docs      the documentation, as pages in build/site; its notebooks run on the demo"
 	@echo "make format    lay out the code"
 	@echo "make papers    repeats the experiments of the source papers; writes their page"
 	@echo "make clean     remove what the other targets made"
@@ -50,8 +50,8 @@ lint: $(VENV)/.dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 
-docs: $(VENV)/.dev
-	@NO_MKDOCS_2_WARNING=true $(BIN)/python -m mkdocs build --strict --quiet -f docs/mkdocs.yml
+docs: demo $(VENV)/.dev
+	@DPRELEASE_BUNDLE=$(DEMO)/published/fair-1978/demo NO_MKDOCS_2_WARNING=true $(BIN)/python -m mkdocs build --strict --quiet -f docs/mkdocs.yml
 	@echo build/site/index.html
 
 test: lint

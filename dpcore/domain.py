@@ -99,6 +99,12 @@ class Grid:
     def edges(self) -> tuple[float, ...]:
         return tuple(self.edge(np.arange(self.cells + 1)).tolist())
 
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The ends of the axis as people write numbers: a whole one is the middle of its cell."""
+        half = 0.5 if self.integer else 0.0
+        return self.lower - half, self.upper - half
+
     def edge(self, positions: Integers) -> NDArray[np.float64]:
         """(k,) edges at the given positions (k,); a grid may have more cells than memory holds."""
         inner = self.lower + positions * ((self.upper - self.lower) / self.cells)

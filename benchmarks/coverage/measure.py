@@ -118,5 +118,5 @@ def _coverage(u: Uncertainty, seen: list[_Seen]) -> Coverage:
     far = np.concatenate(away)
     large = float(share[far].mean()) if far.shape == share.shape and far.any() else np.nan
     interval = "simultaneous" if far.shape != share.shape else "each"
-    doubt = float(np.std([h.mean() for h in held]) / len(held) ** 0.5)
+    doubt = float(np.std([h.mean() for h in held if h.size]) / len(held) ** 0.5)
     return Coverage(u.column, interval, u.method, float(share.mean()), doubt, large, rms)

@@ -34,7 +34,7 @@ from functools import partial
 import numpy as np
 
 from dpcore.audit.bounds import loss_estimate, loss_lower_bound
-from dpcore.audit.density import LossCurve, loss_at, pair_loss
+from dpcore.audit.density import VISIBLE, LossCurve, loss_at, pair_loss
 from dpcore.audit.draws import LARGEST_BATCH, Audited
 from dpcore.audit.events import Choice, Event, choose_events
 from dpcore.audit.scores import Floats, Outputs
@@ -70,7 +70,7 @@ class AuditResult:
     ``estimate``: of the loss of the event, without uncertainty; ``lower_bound``: alpha is not below
     it, but with chance 1 - ``level``; ``draws``: fresh ones, of each side; ``passed``: the bound is
     not above the claim; ``density``: only where beta is 0; ``curve``: the loss function of the
-    chosen pair over ``score``, on the search sample.
+    chosen pair over ``score``, on the fresh draws.
     """
 
     name: str
@@ -166,7 +166,7 @@ def audit_mechanism(
         bound <= claim.alpha,
         density,
         str(events[0].score),
-        chosen.curve,
+        pair_loss(fresh[0][0], fresh[1][0], enough=VISIBLE),
     )
 
 

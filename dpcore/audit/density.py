@@ -45,6 +45,13 @@ MOST_ATOMS = 512
 """A sample with no more distinct values than this comes from a discrete law."""
 
 POINTS = 200
+
+ENOUGH = 100
+"""Draws at a value, or in one bandwidth, where a loss is looked for; it is known to some 14 per cent."""
+
+VISIBLE = 25
+"""The same where a loss is drawn for the eye."""
+
 _BLOCK = 2**21
 
 
@@ -115,12 +122,14 @@ class MaximumLoss:
     pair: int
 
 
-def pair_loss(near: Floats, far: Floats, floor: float | None = None) -> LossCurve:
+def pair_loss(
+    near: Floats, far: Floats, floor: float | None = None, enough: int = ENOUGH
+) -> LossCurve:
     """The estimated loss between two samples of scores (n,), and its maximum (AKD's DPL).
 
     Discrete laws are searched over all observed values, continuous ones over a grid between the
-    outer half per cent.  The default floor is 100 draws, or as many in one
-    bandwidth: with fewer a logarithm is mostly noise.
+    outer half per cent.  The default floor is ``enough`` draws, or as many in one
+    bandwidth: with few a logarithm is mostly noise.
     """
     together = np.concatenate([near, far])
     together = together[np.isfinite(together)]
@@ -129,12 +138,12 @@ def pair_loss(near: Floats, far: Floats, floor: float | None = None) -> LossCurv
     values = np.unique(together)
     size = min(len(near), len(far))
     if len(values) <= MOST_ATOMS:
-        least = 100.0 / size if floor is None else floor
+        least = enough / size if floor is None else floor
         logs = [np.log(tdde(side, values, least)) for side in (near, far)]
         return LossCurve(values, _losses(logs, math.log(least)))
     low, high = np.quantile(together, [0.005, 0.995])
     width, points = rule_of_thumb(near, far), np.linspace(low, high, POINTS)
-    least = 100.0 / (size * width) if floor is None else floor
+    least = enough / (size * width) if floor is None else floor
     near, far = near[np.isfinite(near)], far[np.isfinite(far)]
     fine, coarse = (
         [np.log(tkde(side, points, factor * width, least)) for side in (near, far)]

@@ -31,12 +31,12 @@ def bounded_interval(
 
     ``both``: what the noise exceeds in size with probability 10% at most, ``one``: in one direction.
     """
-    near = np.clip(noisy, 0.0, top)
+    near: Floats = np.clip(noisy.astype(np.float64), 0.0, top)
     if np.max(both, initial=0.0) * 4 > top:  # the two ends are too near each other
         one = both
     lower = _lower(near, both, one)
-    upper = near + both if top == np.inf else top - _lower(top - near, both, one)
-    return lower, upper
+    upper = near + both if top == np.inf else top - _lower(np.asarray(top - near), both, one)
+    return lower, np.asarray(upper)
 
 
 def _lower(near: Floats, both: Floats | float, one: Floats | float) -> Floats:

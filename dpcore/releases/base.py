@@ -202,9 +202,10 @@ def unit_points(points: Mapping[str, NDArray[Any]], axes: Sequence[Grid]) -> NDA
     scaled = []
     given = named_points(points, tuple(axis.name for axis in axes))
     for axis, values in zip(axes, given, strict=True):
-        if not np.all(np.ma.filled((values >= axis.lower) & (values <= axis.upper), False)):
-            raise ValueError(f"points: {axis.name} must lie in [{axis.lower}, {axis.upper}]")
-        scaled.append((np.ma.getdata(values) - axis.lower) / (axis.upper - axis.lower))
+        lower, upper = axis.bounds
+        if not np.all(np.ma.filled((values >= lower) & (values <= upper), False)):
+            raise ValueError(f"points: {axis.name} must lie in [{lower}, {upper}]")
+        scaled.append((np.ma.getdata(values) - lower) / (upper - lower))
     return np.column_stack(scaled)
 
 

@@ -164,7 +164,7 @@ class Density(Release):
         )
         facts = {
             "bandwidths": dict(zip(names, self.bandwidths, strict=True)),
-            "bounds": {axis.name: [axis.lower, axis.upper] for axis in self.axes},
+            "bounds": {axis.name: list(axis.bounds) for axis in self.axes},
             "noise_integrated_squared_error": float(variances.sum()),
             "simultaneous_factor": factor,
             "errors": "standard errors and intervals are about privacy noise alone, not about"
@@ -180,7 +180,7 @@ class Density(Release):
         shape = self.printed.shape
         points = np.meshgrid(
             *(
-                axis.lower + (np.arange(size) + 0.5) / size * (axis.upper - axis.lower)
+                axis.bounds[0] + (np.arange(size) + 0.5) / size * (axis.upper - axis.lower)
                 for axis, size in zip(self.axes, shape, strict=True)
             ),
             indexing="ij",

@@ -194,7 +194,7 @@ class SmoothFunction(Release):
         dual = _along_axes([w.dual for w in self.whitenings], self.whitened(noisy))
         places = np.meshgrid(
             *(
-                axis.lower + whitening.points * (axis.upper - axis.lower)
+                axis.bounds[0] + whitening.points * (axis.upper - axis.lower)
                 for axis, whitening in zip(self.axes, self.whitenings, strict=True)
             ),
             indexing="ij",
@@ -239,7 +239,7 @@ class SmoothFunction(Release):
                 axis.name: h * (axis.upper - axis.lower)
                 for axis, h in zip(self.axes, self.bandwidths, strict=True)
             },
-            "bounds": {axis.name: [axis.lower, axis.upper] for axis in self.axes},
+            "bounds": {axis.name: list(axis.bounds) for axis in self.axes},
             "errors": "standard errors and intervals are about privacy noise alone, not about"
             " sampling error, smoothing bias or mass beyond the bounds",
         }

@@ -116,8 +116,8 @@ class Histogram(Release):
             )
             return np.clip(lower, 0, self.rows), np.clip(upper, 0, self.rows)
         both, one = (self.mechanism.half_width(level) for level in (LEVEL, 2 * LEVEL - 1))
-        lower, upper = bounded_interval(noisy.values, both, one, self.rows)
-        return np.ceil(lower).astype(np.int64), np.floor(upper).astype(np.int64)
+        ends = bounded_interval(noisy.values, both, one, self.rows)
+        return np.ceil(ends[0]).astype(np.int64), np.floor(ends[1]).astype(np.int64)
 
     def _noise_errors(self, noisy: Noisy) -> NDArray[np.float64]:
         if isinstance(self.mechanism, ThresholdedLaplace | StabilityLaplace):

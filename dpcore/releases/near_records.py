@@ -86,6 +86,11 @@ class NearRecords(Release):
             ),
         )
 
+    def supported_margin(
+        self, noisy: Noisy, names: tuple[str, ...]
+    ) -> tuple[NDArray[np.float64], float] | None:
+        return np.asarray(noisy.values * (self.rows / self.draws)), math.nan
+
     def sample(self, noisy: Noisy, rows: int) -> tuple[Domain, NDArray[np.int64]]:
         """The drawn records; where ``rows`` differs from the draws, in proportion to them."""
         cells = np.repeat(np.arange(self.domain.size), round_to_total(noisy.values, rows))

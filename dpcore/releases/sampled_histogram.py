@@ -110,6 +110,14 @@ class SampledHistogram(Release):
             ),
         )
 
+    def supported_margin(
+        self, noisy: Noisy, names: tuple[str, ...]
+    ) -> tuple[NDArray[np.float64], float] | None:
+        prior = float(self.mechanism.concentration)
+        counts = (noisy.values * self.mechanism.unit - prior).reshape(self.domain.shape)
+        gone = tuple(i for i, name in enumerate(self.domain.names) if name not in names)
+        return counts.sum(axis=gone).ravel(), float("nan")
+
     def sample(self, noisy: Noisy, rows: int) -> tuple[Domain, NDArray[np.int64]]:
         """The drawn records; where ``rows`` differs from the draws, in proportion to them."""
         multiples = round_to_total(noisy.values, rows)

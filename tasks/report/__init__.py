@@ -4,7 +4,7 @@ One file that needs no network and no script.  It is written from the bundle's o
 manifest and the ledger's history, all public; the same bundle gives the same bytes.
 
     svg -> bars, band, heat -> counts, density, classifier, synthetic -> release -+
-    parts, cells               words, history, audit -----------------------------+-> page
+    parts, cells               words, columns, history, audit --------------------+-> page
 """
 
 from tasks.report.page import REPORT, write_report

@@ -94,7 +94,7 @@ def _losses(
     says = (
         "For each score, how much likelier it is on one of the two surveys than on the other, as a"
         f" logarithm: {figure(largest)} at most; the broken line is the claim of {figure(claim)}."
-        " An estimate from few draws, left out where hardly any fell"
+        " An estimate that may be off by a third, left out where hardly any draw fell"
     )
     vertical = around([claim, largest], BOTTOM, TOP)
     left = text_width(figure(v) for v in vertical.ticks()) + 8

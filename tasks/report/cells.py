@@ -47,11 +47,11 @@ class Counts:
         return tuple(len(side) for side in self.sides)
 
     @property
-    def half_width(self) -> str:
-        """Half of the interval, as one number or as a range."""
+    def plus_minus(self) -> str:
+        """Half of the interval; the longest where they differ, as near zero."""
         halves = (self.upper - self.lower) / 2
         low, high = (figure(float(f"{end:.3g}")) for end in (halves.min(), halves.max()))
-        return low if low == high else f"{low} to {high}"
+        return f"±{high}" if low == high else f"±{high} at most"
 
     def grid(self, values: NDArray[Any]) -> NDArray[Any]:
         """(k,) values of a dense table in its shape."""

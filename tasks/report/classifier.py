@@ -10,13 +10,15 @@ from schemas.columns import CategoricalColumn
 from tasks.report.band import Curve, band
 from tasks.report.bars import Bar, bars
 from tasks.report.cells import NORMAL_90, category_text, plain
-from tasks.report.parts import Drawn, Figure, Source
+from tasks.report.parts import DataTable, Drawn, Figure, Source
+from tasks.report.svg import figure
 
 Floats = NDArray[np.float64]
 
 MOST_FEATURES = 6
 POINTS = 2000
 MOST_VALUES = 200
+MOST_POINTS = 25
 
 
 def draw_classifier(source: Source) -> Drawn:
@@ -59,13 +61,23 @@ def _along(source: Source, axis: Axis, codes: NDArray[np.int64], f: Floats, half
             )
             for c, v in zip(codes.tolist(), f, strict=True)
         ]
-        return Figure(title, says, bars(rows, title, says, "decision value"))
+        labels = [row.label for row in rows]
+        table = _numbers(title, axis.name, labels, f, half)
+        return Figure(title, says, bars(rows, title, says, "decision value"), table)
     x = _values(axis)[codes]
     order = np.argsort(x)
     x, f = x[order], f[order]
     curve = Curve(x, f, f - half, f + half)
     picture = band(curve, title, says, axis.name, across=0.0)
-    return Figure(title, says, picture)
+    return Figure(title, says, picture, _numbers(title, axis.name, [plain(v) for v in x], f, half))
+
+
+def _numbers(title: str, name: str, labels: list[str], f: Floats, half: float) -> DataTable:
+    shown = np.unique(np.linspace(0, len(f) - 1, MOST_POINTS).astype(int))
+    rows = [
+        (labels[i], *(figure(float(v)) for v in (f[i], f[i] - half, f[i] + half))) for i in shown
+    ]
+    return DataTable(title, (name, "Decision value", "Lower end (90%)", "Upper end (90%)"), rows)
 
 
 def positive_text(source: Source) -> str:

@@ -85,7 +85,7 @@ def _figures(source: Source, file: TableFile) -> list[Figure]:
 def one_way(counts: Counts) -> Figure:
     """One column: a bar and an interval for each cell."""
     title = f"Records by {counts.names[0]}"
-    says = f"Each bar is a noisy count; its line is the 90% interval, ±{counts.half_width}"
+    says = f"Each bar is a noisy count; its line is the 90% interval, {counts.plus_minus}"
     return Figure(title, says, bars(_bars(counts), title, says, "records"), count_table(counts))
 
 
@@ -94,7 +94,7 @@ def two_way(counts: Counts) -> Figure:
     title = f"Records by {counts.names[0]} and {counts.names[1]}"
     doubtful = counts.grid(counts.lower <= 0)
     says = (
-        f"Shades as below the map. Each count has a 90% interval of ±{counts.half_width};"
+        f"Shades as below the map. Each count has a 90% interval of {counts.plus_minus};"
         f" {doubtful.sum():,} of {doubtful.size:,} cells are hatched: their interval holds zero"
     )
     rows, columns = (Side(n, labels) for n, labels in zip(counts.names, counts.sides, strict=True))
@@ -108,7 +108,7 @@ def largest(table: Mapping[str, NDArray[Any]], columns: Columns, path: str) -> F
     counts = read_counts({name: values[order] for name, values in table.items()}, columns)
     title = f"The {len(order):,} largest of {len(noisy(table)):,} counts in {path}"
     says = (
-        f"Records by {', '.join(counts.names)}, with 90% intervals of ±{counts.half_width};"
+        f"Records by {', '.join(counts.names)}, with 90% intervals of {counts.plus_minus};"
         " the largest of many noisy counts tend to be too large"
     )
     rows = [replace(bar, label=f"no. {i}") for i, bar in enumerate(_bars(counts), 1)]

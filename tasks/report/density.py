@@ -8,8 +8,18 @@ from numpy.typing import NDArray
 
 from tasks.report.band import Curve, band
 from tasks.report.heat import Side, heat_map
-from tasks.report.parts import Drawn, Figure, Source
+from tasks.report.parts import DataTable, Drawn, Figure, Source
 from tasks.report.svg import figure
+
+MOST_POINTS = 25
+"""Points of a curve that stand in its table."""
+
+BANDS = {
+    "lower_90": "Lower end, at the point",
+    "upper_90": "Upper end, at the point",
+    "lower_simultaneous_90": "Lower end, all at once",
+    "upper_simultaneous_90": "Upper end, all at once",
+}
 
 
 def draw_density(source: Source) -> Drawn:
@@ -32,12 +42,20 @@ def draw_function(source: Source) -> Drawn:
 def _one_column(table: Mapping[str, NDArray[Any]], name: str) -> list[Figure]:
     half = figure(float(f"{(table['upper_90'] - table['lower_90']).mean() / 2:.3g}"))
     title = f"Density of {name}"
+    bands = [band for band in BANDS if band in table]
+    at_once = "; the lines around it hold all of it at once with that probability"
     says = (
         "The line is the noisy estimate; the shaded band holds the density without noise with 90%"
-        f" probability at each point, ±{half} on average"
+        f" probability at each point, ±{half} on average{at_once if len(bands) > 2 else ''}"
     )
-    curve = Curve(table[name], table["estimate"], table["lower_90"], table["upper_90"])
-    return [Figure(title, says, band(curve, title, says, name))]
+    curve = Curve(table[name], table["estimate"], *(table[end] for end in bands))
+    shown = np.unique(np.linspace(0, len(table[name]) - 1, MOST_POINTS).astype(int))
+    numbers = DataTable(
+        f"{title}, at some points",
+        (name, "Estimate", *(BANDS[end] for end in bands)),
+        [[figure(float(table[c][i])) for c in (name, "estimate", *bands)] for i in shown],
+    )
+    return [Figure(title, says, band(curve, title, says, name), numbers)]
 
 
 def _two_columns(

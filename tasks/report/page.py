@@ -10,6 +10,7 @@ from schemas.bundle import Manifest
 from schemas.plan import Plan
 from tasks.ledger import HistoryRecord
 from tasks.report.audit import draw_audit
+from tasks.report.columns import columns_table
 from tasks.report.history import history_figure, history_until
 from tasks.report.release import release_parts, synthetic_parts
 from tasks.report.words import LIMITS, in_plain_words, in_symbols
@@ -46,6 +47,7 @@ def report_page(
         citation=cite(plan, manifest),
         words=in_plain_words(plan, manifest.guarantee),
         symbols=in_symbols(plan, manifest.guarantee),
+        columns=columns_table(plan),
         releases=release_parts(plan, manifest, bundle),
         synthetic=synthetic_parts(plan, manifest, bundle),
         budget=history_figure(history_until(history, manifest.drawn_at)),

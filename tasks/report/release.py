@@ -90,7 +90,7 @@ def synthetic_parts(plan: Plan, manifest: Manifest, bundle: Path) -> list[Part]:
             f" from the release {record.source}. They cost nothing more.",
             draw_synthetic(record, Source(plan, releases[record.source], bundle)),
             None,
-            [record.file],
+            [record.file, record.support],
             0,
         )
         for record in manifest.synthesis

@@ -16,6 +16,7 @@ from tasks.report.bars import Bar, bars
 from tasks.report.cells import Counts, read_counts
 from tasks.report.counts import INDEPENDENT, LARGEST_SIDE, summed
 from tasks.report.parts import DataTable, Drawn, Figure, Source, read_columns
+from tasks.report.support import how_supported, support_table
 from tasks.report.svg import figure
 
 MOST_FIGURES = 4
@@ -30,7 +31,8 @@ def draw_synthetic(record: SynthesisRecord, source: Source) -> Drawn:
         for noisy in noisy_columns(source)
     ]
     tree = next(table.tree for table in source.plan.synthesis if table.name == record.name)
-    notes = [support(source, tree)]
+    supported = read_columns(source.bundle / record.support.path)
+    notes = [support(source, tree), how_supported(supported, record.file.columns)]
     if record.file.rows != source.plan.rows:
         notes.append(
             f"Synthetic counts are multiplied by {figure(scale)}, so that they compare with those"
@@ -40,16 +42,17 @@ def draw_synthetic(record: SynthesisRecord, source: Source) -> Drawn:
         refined = ", ".join(f"{c} (from {r})" for c, r in record.refined_by.items())
         notes.append(f"Inside the bins, values follow another release: {refined}.")
     if not compared:
-        return Drawn((), notes)
+        return Drawn((), notes, [support_table(supported)])
     differences = DataTable(
         "How far the synthetic counts are from the noisy ones, by column",
         ("Column", "Largest difference", "90% interval of a noisy count"),
         [
-            (n.names[0], figure(round(float(np.abs(c - n.value).max()), 1)), f"±{n.half_width}")
+            (n.names[0], figure(round(float(np.abs(c - n.value).max()), 1)), n.plus_minus)
             for n, c in compared
         ],
     )
-    return Drawn([_comparison(*pair) for pair in compared[:MOST_FIGURES]], notes, [differences])
+    tables = [differences, support_table(supported)]
+    return Drawn([_comparison(*pair) for pair in compared[:MOST_FIGURES]], notes, tables)
 
 
 def support(source: Source, tree: object) -> str:
@@ -131,7 +134,7 @@ def _comparison(noisy: Counts, counted: NDArray[np.float64]) -> Figure:
     ]
     name = noisy.names[0]
     title = f"Synthetic records by {name}"
-    says = f"Bars: synthetic records; dots and lines: noisy counts ±{noisy.half_width} (90%)"
+    says = f"Bars: synthetic records; dots and lines: noisy counts {noisy.plus_minus} (90%)"
     table = DataTable(
         f"Synthetic and noisy counts by {name}",
         (name, "Synthetic", "Noisy", "90% interval"),

@@ -256,3 +256,21 @@ def test_columns_that_have_no_density_are_refused():
         for kind in (SpectralDensity, BinnedDensity):
             with pytest.raises(ValueError, match=text):
                 kind("d", domain, 10, APPROXIMATE, bandwidths)
+
+
+@pytest.mark.parametrize("kind", [BinnedDensity, SpectralDensity])
+def test_the_density_of_whole_numbers_peaks_at_the_number_itself(kind: type):
+    """All records are 40 years old: the peak stands at 40, in the table and at any points."""
+    domain = Domain((Grid("age", 18.0, 90.0, 72, integer=True),))
+    share = Budget.of("1000") if kind is BinnedDensity else Budget.of("1000", "1e-6")
+    release = kind("d", domain, ROWS, share, (0.05,))
+    noisy = Noisy(opened(release, tally_of(domain, np.full(ROWS, 40 - 18))))
+    published = release.publish(noisy)
+    columns = published.tables[0].columns
+    assert columns["age"][np.argmax(columns["estimate"])] == pytest.approx(40)
+    assert published.facts["bounds"]["age"] == [17.5, 89.5]
+    ages = np.arange(18, 90)
+    at_points = release.evaluate(noisy, {"age": ages})["estimate"]
+    np.testing.assert_allclose(at_points, columns["estimate"], rtol=1e-9, atol=1e-12)
+    with pytest.raises(ValueError, match=r"age must lie in \[17.5, 89.5\]"):
+        release.evaluate(noisy, {"age": [90]})

@@ -139,7 +139,7 @@ def test_the_published_table_is_the_function_in_units_of_the_columns(kernel: Ker
         weights = np.exp(-0.5 * (away[0] ** 2 + away[1] ** 2))
     else:
         weights = np.exp(-np.abs(away[0]) - np.abs(away[1]))
-    scaled = (at - [-3, 18]) / [8, 72]
+    scaled = (at - [-3, 17.5]) / [8, 72]  # a whole number is the middle of its cell
     np.testing.assert_allclose(
         weights @ columns["coefficient"], release.interpolate(noisy, scaled) * unit, rtol=1e-6
     )

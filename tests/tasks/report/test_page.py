@@ -13,6 +13,7 @@ from tasks.home import ledger_url
 from tasks.ledger import Ledger
 from tasks.report.audit import draw_audit
 from tasks.report.page import REPORT, report_page
+from tasks.report.support import how_supported, support_table
 from tasks.verify import read_manifest, verify_files
 from tests.conftest import ROOT, write_plan
 from tests.tasks.made_up import publish_made_up
@@ -264,3 +265,45 @@ def test_an_audit_that_tells_no_loss_is_shown_without_a_curve(bundle):
     }
     (shown,) = draw_audit(nothing).figures
     assert "inf" not in shown.picture
+
+
+def test_the_columns_are_explained_before_the_numbers(bundle):
+    (table,) = [t for t in page_of(bundle).all("table") if "Columns of the survey" in t.words]
+    rows = {row.children[0].words: row.children[2].words for row in table.all("tr")}
+    assert rows["age"] == "whole numbers from 18 to 89"
+    assert rows["region"] == "north; south; east; west; or null"
+
+
+def test_it_says_which_pairs_of_columns_the_release_behind_records_supports(bundle):
+    support = next(s for s in read_manifest(bundle).synthesis if s.name == "everybody").support
+    rows = pd.read_parquet(bundle / support.path)
+    pairs = rows[rows["columns"].str.contains(" x ")]
+    section = next(
+        s
+        for s in page_of(bundle).all("section")
+        if s.attributes.get("aria-labelledby") == "synthetic-everybody"
+    )
+    assert (
+        f"Of {len(pairs)} pairs of columns {pairs['supported'].sum()} are supported"
+        in section.words
+    )
+    (table,) = [t for t in section.all("table") if "Which columns and pairs" in t.words]
+    assert len(list(table.all("tr"))) == 1 + len(rows)
+    assert support.path in section.words
+
+
+def test_records_that_miss_a_table_are_counted():
+    supported = {
+        "columns": np.array(["a", "b", "a x b"]),
+        "supported": np.array([True, True, False]),
+        "standard_error": np.array([3.0, np.nan, np.nan]),
+        "distance": np.array([0.2, 0.1, np.nan]),
+        "expected_distance": np.array([0.1, np.nan, np.nan]),
+    }
+    words = how_supported(supported, ["a", "b"])
+    assert "Of 1 pairs of columns 0 are supported" in words
+    assert "1 of 1 tables" in words
+    assert "0.200" in words
+    table = support_table(supported)
+    assert [row[:2] for row in table.rows] == [("a x b", "no: assumed"), ("a", "yes"), ("b", "yes")]
+    assert table.rows[0][2:] == ("not known",) * 3

@@ -1,0 +1,44 @@
+"""Every notebook runs on a bundle, and its page shows what came out."""
+
+import nbformat
+import pytest
+from nbclient.exceptions import CellExecutionError
+
+from docs.notebooks import NOTEBOOKS, notebook_page
+from schemas.plan import load_plan
+from tests.conftest import ROOT
+from tests.tasks.made_up import publish_made_up
+
+PATHS = sorted(NOTEBOOKS.glob("*.ipynb"))
+
+
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
+def test_a_notebook_is_stored_without_outputs_and_shown_without_a_bundle(path, monkeypatch):
+    monkeypatch.delenv("DPRELEASE_BUNDLE", raising=False)
+    cells = nbformat.read(path, as_version=4).cells
+    nbformat.validate(nbformat.read(path, as_version=4))
+    code = [cell for cell in cells if cell.cell_type == "code"]
+    assert code
+    assert not any(cell.outputs or cell.execution_count for cell in code)
+    page = notebook_page(path)
+    assert all(cell.source in page for cell in cells)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
+def test_a_notebook_runs_on_the_bundle_of_the_demo(path, tmp_path, monkeypatch):
+    plan = load_plan(ROOT / "deployments" / "plans" / "fair.yaml")
+    monkeypatch.setenv("DPRELEASE_BUNDLE", str(publish_made_up(plan, "demo", tmp_path / "out")))
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    page = notebook_page(path)
+    assert page.count('<img alt="') == page.count("plt.show()") == 2
+    assert "90% interval" in page.partition("```text")[2]
+
+
+@pytest.mark.slow
+def test_a_cell_that_fails_stops_the_site(tmp_path, monkeypatch):
+    monkeypatch.setenv("DPRELEASE_BUNDLE", str(tmp_path))
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("1 / 0")])
+    nbformat.write(notebook, tmp_path / "broken.ipynb")
+    with pytest.raises(CellExecutionError, match="ZeroDivisionError"):
+        notebook_page(tmp_path / "broken.ipynb")
