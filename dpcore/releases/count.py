@@ -69,7 +69,7 @@ class Count(CountRelease):
     def publish(self, noisy: Noisy) -> Published:
         noisy_count = int(noisy.values[0])
         both, one = (self.mechanism.half_width(level) for level in (LEVEL, 2 * LEVEL - 1))
-        (lower,), (upper,) = bounded_interval(noisy.values, both, one, self.rows)
+        (lower,), (upper,) = bounded_interval(noisy.values, both, one, self.most_rows)
         columns = {
             "noisy_count": noisy_count,
             "standard_error": self.mechanism.stddev,

@@ -116,7 +116,7 @@ class Histogram(Release):
             )
             return np.clip(lower, 0, self.rows), np.clip(upper, 0, self.rows)
         both, one = (self.mechanism.half_width(level) for level in (LEVEL, 2 * LEVEL - 1))
-        ends = bounded_interval(noisy.values, both, one, self.rows)
+        ends = bounded_interval(noisy.values, both, one, self.most_rows)
         return np.ceil(ends[0]).astype(np.int64), np.floor(ends[1]).astype(np.int64)
 
     def _noise_errors(self, noisy: Noisy) -> NDArray[np.float64]:

@@ -210,7 +210,9 @@ class Margins(Release):
     ) -> Table:
         columns, descriptions = describe_cells(domain, np.arange(domain.size))
         estimate, error = agreed.table.ravel(), agreed.variance**0.5
-        lower, upper = bounded_interval(estimate, TWO_SIDED * error, ONE_SIDED * error, self.rows)
+        lower, upper = bounded_interval(
+            estimate, TWO_SIDED * error, ONE_SIDED * error, self.most_rows
+        )
         return Table(
             "tables",
             self._table_name(domain),

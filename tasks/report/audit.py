@@ -1,7 +1,7 @@
 """The audit that went before a release, on the page."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import groupby
 from typing import Any
@@ -42,14 +42,31 @@ WORDS = (
 TOP, BOTTOM = 12, 190
 
 
-def draw_audit(audit: Mapping[str, Any]) -> Drawn:
-    """What is claimed beside what an attack showed, and the loss by output, from the manifest."""
+def draw_audit(audit: Mapping[str, Any], of_each: Sequence[Mapping[str, Any]]) -> Drawn:
+    """What is claimed beside what attacks showed, and the loss by output, from the manifest."""
     curve = list(zip(*(audit["curve"][name] for name in ("score", "loss")), strict=True))
     known = [(x, y) for x, y in curve if x is not None and y is not None]
     figures = [_shown(audit)]
     if known:
         figures.append(_losses(audit, curve, known))
-    return Drawn(figures, WORDS)
+    return Drawn(figures, WORDS, [_alone(of_each)] if of_each else [])
+
+
+def _alone(of_each: Sequence[Mapping[str, Any]]) -> DataTable:
+    return DataTable(
+        "Each release alone: is its noise of the scale that it states?",
+        ("Release", "Result", "Alpha claimed at most", "Alpha shown at least", "Draws"),
+        [
+            (
+                audit["name"],
+                "passed" if audit["passed"] else "FAILED",
+                decimal_text(Fraction(audit["claim"]["alpha"])),
+                figure(_number(audit["lower_bound"])),
+                f"{audit['draws']:,}",
+            )
+            for audit in of_each
+        ],
+    )
 
 
 def _shown(audit: Mapping[str, Any]) -> Figure:

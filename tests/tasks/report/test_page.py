@@ -255,6 +255,8 @@ def test_the_audit_is_shown_with_its_loss_function_and_explained(bundle):
     assert audit["pair"] in words
     assert audit["score"] in words
     assert "half like it in either" in words
+    (alone,) = [t for t in page.all("table") if "Each release alone" in t.words]
+    assert len(list(alone.all("tr"))) == 1 + len(read_manifest(bundle).releases)
 
 
 def test_an_audit_that_tells_no_loss_is_shown_without_a_curve(bundle):
@@ -263,7 +265,7 @@ def test_an_audit_that_tells_no_loss_is_shown_without_a_curve(bundle):
         "estimate": None,
         "curve": {"score": [0.0], "loss": [None], "discrete": True},
     }
-    (shown,) = draw_audit(nothing).figures
+    (shown,) = draw_audit(nothing, []).figures
     assert "inf" not in shown.picture
 
 
