@@ -7,6 +7,7 @@ The repository holds no output: what a page shows was computed when the site was
 
 import html
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,12 @@ def _parts(cell: Any) -> Iterator[str]:
             alt = html.escape(cell.metadata["alt"])
             yield f'<img alt="{alt}" src="data:image/png;base64,{data["image/png"].strip()}">'
         elif "text/html" in data:
-            yield "\n".join(line for line in data["text/html"].splitlines() if line.strip())
+            yield _table(data["text/html"])
         else:
             yield f"```text\n{(output.get('text') or data['text/plain']).rstrip()}\n```"
+
+
+def _table(text: str) -> str:
+    """A data frame as a table of the site's own style; a blank line would end it in Markdown."""
+    plain = re.sub(r'<style.*?</style>| border="1" class="dataframe"', "", text, flags=re.DOTALL)
+    return "\n".join(line for line in plain.splitlines() if line.strip())

@@ -18,12 +18,18 @@ MISSED = 1.5
 def how_supported(supported: Supported, columns: Collection[str]) -> str:
     """How many pairs of the records' columns a release shows, and how near the records come to it."""
     shown = supported["supported"][[name not in columns for name in supported["columns"]]]
+    beyond = "relations of more columns that no released table shows"
     text = "The one column is supported by the release."
-    if len(shown):
+    if len(shown) and shown.all():
+        text = (
+            f"All {len(shown)} pairs of columns are supported: the release shows them together, and"
+            f" the records follow. What the model assumes are {beyond}."
+        )
+    elif len(shown):
         text = (
             f"Of {len(shown)} pairs of columns {int(shown.sum())} are supported: the release shows"
             " them together, and the records follow. How the others hang together is what the model"
-            " assumes, as are all relations of more columns that no released table shows."
+            f" assumes, as are {beyond}."
         )
     distance, expected = supported["distance"], supported["expected_distance"]
     measured = np.isfinite(distance + expected)
