@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 
+from benchmarks.coverage.bands import band_coverage
 from benchmarks.coverage.measure import Coverage, measure
 from benchmarks.coverage.populations import POPULATIONS, RELEASES, tally
 from dpcore.releases.bandwidth import Bandwidth
 from dpcore.releases.count import MinimaxCount
+from dpcore.releases.density import Density
 from dpcore.releases.near_records import NearRecords
 from dpcore.releases.quantiles import Quantiles
 from dpcore.releases.sampled_histogram import SampledHistogram
@@ -28,10 +30,10 @@ def found(name: str, population: int, draws: int) -> list[Coverage]:
 @pytest.mark.parametrize("name", ["histogram", *FITTED])
 @pytest.mark.parametrize("population", range(len(POPULATIONS)))
 def test_counts_err_as_their_tables_say(name: str, population: int):
-    """Intervals of counts that are not near zero: 88 to 92 per cent; cut at zero, no less."""
+    """Intervals of all counts, near zero as well: 88 to 92 per cent, or a little more."""
     columns = {c.column: c for c in found(name, population, 8)}
     unbiased = columns["estimate" if "estimate" in columns else "noisy_count"]
-    assert unbiased.cover >= 0.88
+    assert 0.88 <= unbiased.cover <= 0.93  # of a few units from zero up to 95 per cent
     if population == 0:  # in the others too few cells hold many records
         assert 0.88 <= unbiased.large <= 0.92
     assert unbiased.rms == pytest.approx(1, abs=0.06)
@@ -48,18 +50,26 @@ def test_cells_that_passed_a_threshold_lie_in_their_intervals(name: str):
     assert all(0.8 <= column.rms <= 2.5 for column in columns)
 
 
+DENSITIES = ["binned density", "spectral density", "gamma density", "coefficient density"]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name", ["binned density", "spectral density", "gamma density", "coefficient density"]
-)
+@pytest.mark.parametrize("name", DENSITIES)
 def test_densities_lie_in_their_intervals_and_bands(name: str):
-    columns = found(name, 1, 400)
-    pointwise = [c for c in columns if c.interval == "each"]
-    (band,) = [c for c in columns if c.interval == "simultaneous"]
-    assert all(0.88 <= c.cover <= 0.92 for c in pointwise)
-    # 400 bands: a standard error of 1.5 per cent.
-    assert 0.86 <= band.cover <= 0.94
-    assert all(c.rms == pytest.approx(1, abs=0.1) for c in columns)
+    release = RELEASES[name](POPULATIONS[1].rows)
+    assert isinstance(release, Density)
+    found = band_coverage(release, 2000)
+    assert 0.88 <= found["each"] <= 0.92
+    assert 0.88 <= found["simultaneous"] <= 0.92
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", DENSITIES)
+def test_densities_err_as_their_tables_say(name: str):
+    columns = found(name, 1, 60)
+    # 60 draws of as few as two coefficients: a standard error of 3 per cent, of bands 4.
+    assert all(c.cover >= 0.8 for c in columns if c.interval)
+    assert all(c.rms == pytest.approx(1, abs=0.25) for c in columns)
 
 
 @pytest.mark.parametrize("name", ["count", "mean"])
