@@ -69,9 +69,9 @@ def scaled_values(axis: Axis, values: NDArray[Any]) -> Floats:
         places[~null] = [codes[value] for value in given.tolist()]
         return np.asarray(scaled_positions(axis)[places])
     numbers = given.astype(np.float64)
-    if not np.all((numbers >= axis.lower) & (numbers <= axis.upper)):
-        raise ValueError(f"points: {axis.name} must lie in [{axis.lower}, {axis.upper}]")
     lower, width = scaling(axis)
+    if not np.all((numbers >= lower) & (numbers <= lower + width)):
+        raise ValueError(f"points: {axis.name} must lie in [{lower}, {lower + width}]")
     scaled = np.full(len(null), 0.5)
     scaled[~null] = (numbers - lower) / width
     return np.column_stack([scaled, null]) if axis.nullable else scaled

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import numpy as np
+
 from tasks.report.bars import Bar, bars
 from tasks.report.cells import read_labels
 from tasks.report.parts import Drawn, Figure, Source
@@ -45,5 +47,23 @@ def draw_quantiles(source: Source) -> Drawn:
     says = (
         f"Each bar is the part of the records below a value of {name}; with 90% probability all of"
         f" them are off by {figure(error)} at most"
+    )
+    return Drawn([Figure(title, says, bars(rows, title, says, "part of the records"))])
+
+
+def draw_near_records(source: Source) -> Drawn:
+    """One bar per cell, as long as the part of the drawn records up to its end."""
+    table, name = source.read(source.record.files[0].path), source.release.domain.names[0]
+    labels = read_labels(table, name, source.plan.columns)
+    parts = np.cumsum(table["drawn"]) / max(int(table["drawn"].sum()), 1)
+    error = float(source.record.facts["distance_90"])
+    rows = [
+        Bar(label, part, max(part - error, 0.0), min(part + error, 1.0))
+        for label, part in zip(labels, parts.tolist(), strict=True)
+    ]
+    title = f"Records up to each value of {name}"
+    says = (
+        f"Each bar is the part of the drawn records up to the end of a cell; with 90% probability all"
+        f" of them are off by {figure(error)} at most"
     )
     return Drawn([Figure(title, says, bars(rows, title, says, "part of the records"))])

@@ -8,10 +8,10 @@ from pathlib import Path
 from dpcore.budget import decimal_text
 from schemas.bundle import Manifest, ReleaseRecord, TableFile
 from schemas.plan import Plan
-from tasks.report.classifier import draw_classifier
 from tasks.report.counts import draw_counts
 from tasks.report.density import draw_density, draw_function
-from tasks.report.numbers import draw_count, draw_mean, draw_quantiles
+from tasks.report.machines import draw_classifier, draw_regression
+from tasks.report.numbers import draw_count, draw_mean, draw_near_records, draw_quantiles
 from tasks.report.parts import DataTable, Drawn, Source
 from tasks.report.svg import figure
 from tasks.report.synthetic import draw_synthetic
@@ -23,10 +23,12 @@ DRAWERS: Mapping[str, Callable[[Source], Drawn]] = {
     "density": draw_density,
     "function": draw_function,
     "classifier": draw_classifier,
+    "regression": draw_regression,
     "sampled-histogram": draw_counts,
     "count": draw_count,
     "mean": draw_mean,
     "quantiles": draw_quantiles,
+    "near-records": draw_near_records,
 }
 """How each kind is drawn; of any other kind the error statements and files are shown."""
 

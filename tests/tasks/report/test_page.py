@@ -109,6 +109,7 @@ def test_every_kind_of_release_is_drawn_with_its_uncertainty(bundle):
     assert "band" in drawn["wealth"]
     assert "shade7" in drawn["ages"]
     assert "band" in drawn["rich"]
+    assert "band" in drawn["pay"]
     assert "band" in drawn["path"]
     assert {"other", "dot", "whisker"} <= {
         c for d in ("everybody",) for k in drawn[d] for c in k.split()
@@ -182,7 +183,7 @@ def test_means_and_sampled_tables_are_drawn(plan_document, plan_path, tmp_path):
     plan = load_plan(write_plan(plan_path.parent, plan_document))
     page = page_of(publish_made_up(plan, "r1", tmp_path / "out"))
     sections = {n.attributes.get("aria-labelledby"): n for n in page.all("section")}
-    for name in ("mean-age", "exact-if-rare", "urn"):
+    for name in ("mean-age", "exact-if-rare", "urn", "near"):
         assert list(sections[f"release-{name}"].all("svg")), name
     assert "Kolmogorov-Smirnov" in sections["release-near"].words
     assert "told without noise" in sections["release-exact-if-rare"].words
