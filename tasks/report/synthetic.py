@@ -1,14 +1,16 @@
 """Synthetic tables on the page: how their columns compare with the noisy counts behind them."""
 
 import math
-from collections.abc import Hashable, Iterator
+from collections.abc import Collection, Hashable, Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpcore.domain import Bins
 from dpcore.post.consistency import consistent_variance
 from dpcore.post.margins import Margin
+from dpcore.releases.base import Release
 from dpcore.releases.histogram import Histogram
 from dpcore.releases.margins import Margins
 from schemas.bundle import SynthesisRecord
@@ -41,6 +43,8 @@ def draw_synthetic(record: SynthesisRecord, source: Source) -> Drawn:
     if record.refined_by:
         refined = ", ".join(f"{c} (from {r})" for c, r in record.refined_by.items())
         notes.append(f"Inside the bins, values follow another release: {refined}.")
+    if even := spread_evenly(source.release, record.refined_by):
+        notes.append(f"Inside the bins, values are spread evenly, which is assumed: {even}.")
     if not compared:
         return Drawn((), notes, [support_table(supported)])
     differences = DataTable(
@@ -53,6 +57,16 @@ def draw_synthetic(record: SynthesisRecord, source: Source) -> Drawn:
     )
     tables = [differences, support_table(supported)]
     return Drawn([_comparison(*pair) for pair in compared[:MOST_FIGURES]], notes, tables)
+
+
+def spread_evenly(release: Release, refined: Collection[str]) -> str:
+    """Columns in bins wider than one value, and without a density."""
+    return ", ".join(
+        axis.name
+        for axis in release.domain.axes
+        if isinstance(axis, Bins) and axis.name not in refined
+        if not (axis.integer and max(np.diff(axis.edges)) == 1)
+    )
 
 
 def support(source: Source, tree: object) -> str:

@@ -14,6 +14,7 @@ from tasks.ledger import Ledger
 from tasks.report.audit import draw_audit
 from tasks.report.page import REPORT, report_page
 from tasks.report.support import how_supported, support_table
+from tasks.report.synthetic import spread_evenly
 from tasks.verify import read_manifest, verify_files
 from tests.conftest import ROOT, write_plan
 from tests.tasks.made_up import publish_made_up
@@ -308,3 +309,9 @@ def test_records_that_miss_a_table_are_counted():
     table = support_table(supported)
     assert [row[:2] for row in table.rows] == [("a x b", "no: assumed"), ("a", "yes"), ("b", "yes")]
     assert table.rows[0][2:] == ("not known",) * 3
+
+
+def test_columns_that_are_spread_evenly_inside_their_bins_are_named(plan):
+    assert spread_evenly(plan.built["people"], {}) == "age"
+    assert spread_evenly(plan.built["people"], {"age": "ages"}) == ""
+    assert spread_evenly(plan.built["ages"], {}) == ""
