@@ -23,7 +23,7 @@ def main(bundle: Path, images: Path) -> None:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=found, args=QUIET)
         for name, width, height, scheme, anchor in (
-            ("report-wide", 1100, 1060, "light", "release-all-pairs"),
+            ("report-wide", 1100, 1150, "light", "release-all-pairs"),
             ("report-phone", 360, 760, "light", "release-marriage-and-affairs"),
             ("report-dark", 1100, 900, "dark", "release-affairs-classifier"),
         ):

@@ -52,7 +52,9 @@ def test_charts_are_legible(chromium, report, scheme):
         paper = tab.evaluate("getComputedStyle(document.body).backgroundColor")
         for text in fills(tab, "svg text:not(.low):not(.high)"):
             assert contrast(text, paper) >= LEGIBLE
-        for drawn in strokes(tab, ".bar, .whisker, .line, .zero, .limit") | fills(tab, ".dot"):
+        for drawn in strokes(tab, ".bar, .whisker, .line, .outer, .zero, .limit") | fills(
+            tab, ".dot, .point"
+        ):
             assert contrast(drawn, paper) >= VISIBLE
         for half, text in ((range(4), ".low"), (range(4, 8), ".high")):
             shades = [fills(tab, f".shade{k}").pop() for k in half]
