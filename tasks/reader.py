@@ -57,6 +57,10 @@ class Estimate:
         error = (self.standard_error**2 + other.standard_error**2) ** 0.5
         return Estimate(self.value - other.value, error)
 
+    def __truediv__(self, public: float) -> Estimate:
+        """Divided by a number without noise, such as the rows: a proportion with its error."""
+        return Estimate(self.value / public, self.standard_error / abs(public))
+
 
 @dataclass(frozen=True)
 class Bundle:

@@ -28,7 +28,7 @@ from tasks.report.svg import (
 WORDS = (
     "Claimed is what the plan promises: the loss is not above it. Shown is what the attack proves:"
     " the loss is not below it, but for the chance that the confidence leaves. In between, this audit"
-    " cannot tell; with more draws it would show more, and never more than the true loss.",
+    " cannot tell; with more draws it would show more, up to the true loss.",
     "The attacker sees everything that would be published, sums it up in one number, the score, by"
     " which the two surveys can best be told apart, and looks where the scores of one survey are more"
     " frequent than those of the other. A log-ratio of the stated noise is the best score there is if"

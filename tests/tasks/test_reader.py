@@ -107,6 +107,9 @@ def test_sums_of_a_histogram_add_independent_noise(bundle):
     assert found.standard_error == pytest.approx(columns["standard_error"][0] * chosen.sum() ** 0.5)
     difference = found - Estimate(100.0, found.standard_error)
     assert difference.standard_error == pytest.approx(2**0.5 * found.standard_error)
+    share = found / 6366
+    assert share.value * 6366 == pytest.approx(found.value)
+    assert share.interval[0] * 6366 == pytest.approx(found.interval[0])
     assert difference.interval[1] - difference.value == pytest.approx(
         1.6448536 * difference.standard_error
     )
