@@ -101,10 +101,10 @@ def test_the_full_audit_rehearses_the_path_of_the_survey(small_plan, sure, monke
     # A path that codes a column wrongly makes the audit worthless, and stops it.
     from tasks.tally import tallies
 
-    def shifted(database, domains, rows):
+    def shifted(*arguments):
         return [
             replace(found, cells=(found.cells + 1) % found.domain.size)
-            for found in tallies(database, domains, rows)
+            for found in tallies(*arguments)
         ]
 
     monkeypatch.setattr("tasks.rehearsal.tallies", shifted)
@@ -149,7 +149,7 @@ def test_the_command_writes_the_plot_and_keeps_its_json(small_plan, tmp_path, ca
     results = json.loads(capsys.readouterr().out)
     assert set(results[0]) == {
         *("name", "estimate", "lower_bound", "level", "draws", "search_draws", "pair", "event"),
-        *("hits", "claim", "passed", "density"),
+        *("hits", "claim", "passed", "density", "score", "curve"),
     }
     assert len(ElementTree.parse(plot).getroot()) > 4 * len(results)
     assert main([*command, str(tmp_path / "nowhere" / "audit.svg")]) == 2
