@@ -144,8 +144,8 @@ class SmoothLaplaceEvent(Event):
 class StabilityEvent(Event):
     """Discrete Laplace noise on the occupied cells of a histogram, shown above ``threshold`` only.
 
-    ``l1_sensitivity``: the most by which neighbours differ, summed over cells; a record is in one
-    cell, so that replacing it empties or newly occupies one at most.
+    ``l1_sensitivity``: the most by which neighbours differ, summed over cells; it is that
+    of one record, which is in one cell, so that it empties and newly occupies one at most.
     """
 
     kind = "stability-laplace"

@@ -32,7 +32,7 @@ from schemas.synthesis import Synthesis
 LARGEST_ALPHA = 1000
 """More than this is no privacy: a ratio of exp(1000) between the odds."""
 
-ANY_NEIGHBOURS: frozenset[str] = frozenset()
+ANY_NEIGHBOURS = {"histogram", "margins", "microdata-margins", "count", "quantiles", "mean"}
 """Kinds of releases that do not need the number of records to be public."""
 
 LEAST_AMOUNT = Fraction(1, 10**50)

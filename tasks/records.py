@@ -79,15 +79,17 @@ class Records:
         margin = self.domain.select(names)
         found = self.release.supported_margin(noisy, names)
         row = {"columns": " x ".join(names), "cells": margin.size, "supported": found is not None}
-        if found is None or not len(self.codes) or not found[0].any():
+        counts, error = found or (np.zeros(0), math.nan)
+        public = self.release.adjacency.public_rows
+        total = self.release.rows if public else counts.sum()
+        if not len(self.codes) or not counts.any() or total <= 0:
             return row | dict.fromkeys(
                 ("standard_error", "distance", "expected_distance"), math.nan
             )
-        counts, error = found
         positions = [self.domain.names.index(name) for name in names]
         cells = np.bincount(margin.pack(self.codes[:, positions]), minlength=margin.size)
-        distance = np.abs(cells / len(self.codes) - counts / self.release.rows).sum() / 2
-        expected = margin.size * error * MEAN_ABSOLUTE / self.release.rows / 2
+        distance = np.abs(cells / len(self.codes) - counts / total).sum() / 2
+        expected = margin.size * error * MEAN_ABSOLUTE / total / 2
         return row | {
             "standard_error": error,
             "distance": float(distance),

@@ -28,7 +28,9 @@ def stability_threshold(scale: Fraction, beta: Fraction) -> int:
 
 def covers_stability(event: StabilityEvent, share: Budget) -> bool:
     """Whether the share's alpha pays for the noise and its beta for the threshold."""
-    if event.scale <= 0 or event.threshold < 0 or event.l1_sensitivity < 2 or share.beta <= 0:
+    if event.scale <= 0 or event.threshold < 0 or share.beta <= 0:
+        return False
+    if event.l1_sensitivity not in (1, 2):  # one record is removed, or moves
         return False
     return event.l1_sensitivity <= share.alpha * event.scale and _shown_at_most(
         event.scale, event.threshold, share.beta

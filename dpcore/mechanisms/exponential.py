@@ -28,8 +28,8 @@ from dpcore.statistic import Noisy
 class ExponentialMechanism:
     """P(i) proportional to exp(-score_i/scale): (2 sensitivity/scale)-DP for each choice, exactly.
 
-    ``candidates``: how many each choice has; ``sensitivity``: the most by which replacing one record
-    changes any score.
+    ``candidates``: how many each choice has; ``sensitivity``: the most by which a neighbour changes
+    any score.
     """
 
     size: int

@@ -14,7 +14,11 @@ Let a record move from cell x to cell y; s is the scale, tau the threshold, a = 
     both                           D shows x with chance p, D' shows y with chance p, and neither is
                                    shown with the same chance
 
-so (2/s, p)-DP, and one cell at most costs beta in either direction (METHODS i).
+    a record is removed            its cell keeps another: loss 1/s.  It is left empty: D shows it with
+                                   chance p, D' never, and what is not shown differs in nothing else
+
+so (2/s, p)-DP, (1/s, p) where records are added or removed, and one cell at most costs beta in
+either direction (METHODS i).
 """
 
 from __future__ import annotations

@@ -19,9 +19,9 @@ where |U| is the number of cells of the attributes U.  For S = {a, b}:
 Tables agree exactly when their components agree, and the components are noisy independently: the
 variance of r_T from the margin S, apart from the centring, is variance_S |S \ T|.  So each r_T is
 averaged over the margins that contain T, with the inverse variances 1 / (variance_S |S \ T|) as
-weights, and the component of the empty set is the public total.  This is the generalised least
-squares estimate; it is unbiased, and its variances are known exactly.  (The components are the
-residual queries of ResidualPlanner, Xiao et al. 2023.)
+weights, and the component of the empty set is the public total, where there is one.  This is the
+generalised least squares estimate; it is unbiased, and its variances are known exactly.  (The
+components are the residual queries of ResidualPlanner, Xiao et al. 2023.)
 
 >>> import numpy as np
 >>> noisy = [((0,), np.array([7.0, 3.0]), 1.0), ((0, 1), np.array([[4.0, 2.0], [1.0, 3.0]]), 1.0)]
@@ -55,24 +55,24 @@ from dpcore.post.margins import (
 
 
 def make_consistent(
-    sizes: Sequence[int], margins: Iterable[MarginLike], total: float
+    sizes: Sequence[int], margins: Iterable[MarginLike], total: float | None
 ) -> list[Margin]:
     """The margins, adjusted as little as their variances ask for, so that they agree.
 
     Each margin is the sum of any other over the attributes that they do not share, and adds up to
-    ``total``.  ``variance`` of a result is the exact variance of each of its cells after the
-    adjustment.  Tables stay real and may stay negative: they are unbiased.
-    Independent of the order of the margins, up to rounding.
+    ``total``, or where that is None to what all of them say it is.  ``variance`` of a result is the
+    exact variance of each of its cells after the adjustment.  Tables stay real and may stay
+    negative: they are unbiased. Independent of the order of the margins, up to rounding.
     """
     sizes = checked_sizes(sizes)
     noisy = checked_margins(sizes, margins)
-    total = checked_total(total)
+    total = None if total is None else checked_total(total)
     shared = _shared_subsets(sizes, noisy)
     corrections = [np.zeros_like(margin.table) for margin in noisy]
     for subset, members in shared.items():
-        # The total is known and so is its component; all the others are averaged.
+        # A public total is known and so is its component; all the others are averaged.
         components = {i: _component(noisy[i], subset) for i in members}
-        if subset:
+        if subset or total is None:
             weights = {i: 1.0 / _component_variance(noisy[i], subset, sizes) for i in members}
             best = sum(
                 (weights[i] * components[i] for i in members),
@@ -87,14 +87,18 @@ def make_consistent(
         Margin(
             margin.attributes,
             margin.table + correction,
-            _variance(sizes, noisy, shared, margin, margin.attributes),
+            _variance(sizes, noisy, shared, margin, margin.attributes, total is not None),
         )
         for margin, correction in zip(noisy, corrections, strict=True)
     ]
 
 
 def consistent_variance(
-    sizes: Sequence[int], margins: Iterable[MarginLike], attributes: Sequence[int]
+    sizes: Sequence[int],
+    margins: Iterable[MarginLike],
+    attributes: Sequence[int],
+    *,
+    public_total: bool = True,
 ) -> float:
     """The exact variance of a cell of the consistent table of ``attributes``.
 
@@ -107,12 +111,17 @@ def consistent_variance(
     attributes = checked_attributes(attributes, sizes)
     for margin in noisy:
         if set(attributes) <= set(margin.attributes):
-            return _variance(sizes, noisy, _shared_subsets(sizes, noisy), margin, attributes)
+            shared = _shared_subsets(sizes, noisy)
+            return _variance(sizes, noisy, shared, margin, attributes, public_total)
     raise ValueError(f"no margin covers the attributes {attributes}")
 
 
 def combination_variance(
-    sizes: Sequence[int], margins: Iterable[MarginLike], weights: Mapping[int, Floats]
+    sizes: Sequence[int],
+    margins: Iterable[MarginLike],
+    weights: Mapping[int, Floats],
+    *,
+    public_total: bool = True,
 ) -> float:
     """The exact variance of a weighted sum of cells of consistent tables, covariances and all.
 
@@ -130,11 +139,23 @@ def combination_variance(
             asked = noisy[i]._replace(table=np.asarray(weights[i], dtype=np.float64))
             component = _component(asked, subset) / rest
             on_noisy[i] = on_noisy[i] - _spread(component, subset, noisy[i].attributes)
-            for j in members if subset else ():  # the total is public and has no noise
+            # A public total has no noise.
+            for j in members if subset or not public_total else ():
                 part = precisions[j] / sum(precisions.values())
                 spread = part * _spread(component, subset, noisy[j].attributes)
                 on_noisy[j] = on_noisy.get(j, np.zeros(noisy[j].table.shape)) + spread
     return float(sum(noisy[i].variance * np.sum(w * w) for i, w in on_noisy.items()))
+
+
+def estimated_total(margins: Sequence[Margin]) -> float:
+    """What the margins say how many records there are: the best weighted average, at least one."""
+    if not margins:
+        return 1.0
+    # A variance of zero belongs to a single cell, which is an exact total.
+    variances = np.array([margin.variance * margin.table.size for margin in margins])
+    sums = np.array([margin.table.sum() for margin in margins])
+    weights = np.where(variances == 0, 1.0, 0.0) if np.any(variances == 0) else 1.0 / variances
+    return max(float(weights @ sums / weights.sum()), 1.0)
 
 
 def _shared_subsets(sizes: Sequence[int], margins: Sequence[Margin]) -> dict[Attributes, list[int]]:
@@ -183,6 +204,7 @@ def _variance(
     shared: dict[Attributes, list[int]],
     margin: Margin,
     attributes: Attributes,
+    public_total: bool,
 ) -> float:
     """The variance of a cell of the consistent ``margin`` summed to ``attributes``.
 
@@ -196,8 +218,8 @@ def _variance(
     for subset, members in shared.items():
         if not set(subset) <= set(attributes):
             continue
-        after = 0.0  # of the total, which is public
-        if subset:
+        after = 0.0  # of a total that is public
+        if subset or not public_total:
             after = 1.0 / sum(1.0 / _component_variance(margins[i], subset, sizes) for i in members)
         before = _component_variance(margin, subset, sizes)
         centring = math.prod(1.0 - 1.0 / sizes[a] for a in subset)

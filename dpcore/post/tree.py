@@ -26,7 +26,7 @@ from itertools import combinations
 
 import numpy as np
 
-from dpcore.post.consistency import consistent_variance, make_consistent
+from dpcore.post.consistency import consistent_variance, estimated_total, make_consistent
 from dpcore.post.margins import (
     Attributes,
     Floats,
@@ -113,16 +113,7 @@ def sample_tree(
 
 
 def _total(margins: Sequence[Margin], total: float | None) -> float:
-    """The given total, or the weighted average of the margins' own totals, at least one."""
-    if total is not None:
-        return checked_total(total)
-    if not margins:
-        return 1.0
-    # A variance of zero belongs to a single cell, which is an exact total.
-    variances = np.array([margin.variance * margin.table.size for margin in margins])
-    sums = np.array([margin.table.sum() for margin in margins])
-    weights = np.where(variances == 0, 1.0, 0.0) if np.any(variances == 0) else 1.0 / variances
-    return max(float(weights @ sums / weights.sum()), 1.0)
+    return estimated_total(margins) if total is None else checked_total(total)
 
 
 def _projected(consistent: Sequence[Margin], attributes: Attributes, total: float) -> Floats:

@@ -1,6 +1,6 @@
 """How many records satisfy a condition on one column: the mechanisms that are best for one count.
 
-Replacing a record changes a count by one at most.
+Replacing a record changes a count by one at most, and so does adding or removing one.
 
     Count          discrete Laplace noise, and the best answer to it for a public prior and loss:
                    of all alpha-DP mechanisms the one with the least expected loss (METHODS l)
@@ -60,7 +60,8 @@ class Count(CountRelease):
 
     @cached_property
     def mechanism(self) -> DiscreteLaplace:
-        return DiscreteLaplace.within(self.share, 1, Fraction(1))
+        sensitivity = self.adjacency.sensitivity(moved=Fraction(1), present=Fraction(1))
+        return DiscreteLaplace.within(self.share, 1, sensitivity)
 
     def _answer(self, noisy_count: int) -> int:
         scale = float(self.mechanism.scale)
@@ -82,7 +83,8 @@ class Count(CountRelease):
             "standard_error": "Standard deviation of the noise in noisy_count",
             "lower_90": "Lower end of a 90% interval for the exact count",
             "upper_90": "Upper end of a 90% interval for the exact count",
-            "count": f"The answer of least expected {self.loss} loss under the stated prior",
+            "count": f"The answer of least expected {self.loss} loss under the stated prior, for which"
+            " no count is above the rows of the plan",
         }
         uncertainty = (
             Uncertainty("noisy_count", "standard_error", ENDS, "exact", AT_LEAST),
@@ -107,7 +109,19 @@ class Count(CountRelease):
 
 @dataclass(frozen=True)
 class MinimaxCount(CountRelease):
-    """The least worst-case loss over all counts from 0 to the rows."""
+    """The least worst-case loss over all counts from 0 to the rows.
+
+    Where the rows are private, a count above those of the plan is answered like one that equals
+    them: cutting a count there moves it no farther from its neighbours.
+    """
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.adjacency.most > 1:
+            raise ValueError(
+                "mechanism: the table is made for one record for each unit, which may have"
+                f" {self.adjacency.most} here; use discrete-laplace"
+            )
 
     @cached_property
     def mechanism(self) -> TabulatedMechanism:
@@ -124,7 +138,11 @@ class MinimaxCount(CountRelease):
         below = ends[:, answer - 1] if answer else np.zeros(len(ends))
         tail = (1 - LEVEL) / 2
         plausible = np.flatnonzero((ends[:, answer] > tail) & (1 - below > tail))
-        return (int(plausible[0]), int(plausible[-1])) if len(plausible) else (0, self.rows)
+        if not len(plausible):
+            return 0, self.most_rows
+        # The last row of the table stands for all counts that are not below it.
+        last = int(plausible[-1])
+        return int(plausible[0]), self.most_rows if last == self.rows else last
 
     def publish(self, noisy: Noisy) -> Published:
         answer = int(noisy.values[0])
@@ -152,4 +170,4 @@ def _published(
     """A table of one row."""
     arrays = {name: np.array([value]) for name, value in columns.items()}
     table = Table("tables", release.name, arrays, descriptions, uncertainty=uncertainty)
-    return Published((table,), {"rows": release.rows})
+    return Published((table,), {"rows": release.rows} if release.adjacency.public_rows else {})

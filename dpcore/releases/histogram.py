@@ -1,10 +1,11 @@
 """Histogram over any set of columns.
 
 One record sits in one cell, so replacing it takes one from a cell and gives one to another: the L1
-sensitivity is 2 (METHODS d).  A dense histogram adds discrete Laplace noise to every cell; a
-thresholded one keeps only noisy counts above a public threshold, and its cost does not grow with
-the number of empty cells (METHODS i).  Where the share has a beta, a thresholded one adds noise to
-occupied cells alone, and its threshold does not grow with the number of cells either.
+sensitivity is 2 (METHODS d), and 1 for a record that is added or removed.  A dense histogram adds
+discrete Laplace noise to every cell; a thresholded one keeps only noisy counts above a public
+threshold, and its cost does not grow with the number of empty cells (METHODS i).  Where the share
+has a beta, a thresholded one adds noise to occupied cells alone, and its threshold does not grow
+with the number of cells either.
 """
 
 from __future__ import annotations
@@ -36,7 +37,6 @@ from dpcore.releases.base import (
 from dpcore.releases.cells import describe_cells, described_as
 from dpcore.statistic import Exact, Noisy
 
-L1_SENSITIVITY = Fraction(2)
 LARGEST_DENSE = 2**24
 
 SIMULATED = 2**20
@@ -51,18 +51,29 @@ class Histogram(Release):
 
     thresholded: bool = False
 
+    def __post_init__(self) -> None:
+        if self.thresholded and self.share.beta and self.adjacency.most > 1:
+            raise ValueError(
+                "mechanism: stability-laplace hides the only record of a cell, and a unit may have"
+                f" {self.adjacency.most}; use thresholded-laplace"
+            )
+
+    @property
+    def l1_sensitivity(self) -> Fraction:
+        return self.adjacency.sensitivity(moved=Fraction(2), present=Fraction(1))
+
     @cached_property
     def mechanism(self) -> DiscreteLaplace | ThresholdedLaplace | StabilityLaplace:
         if self.thresholded and self.share.beta:
-            return StabilityLaplace.within(self.share, self.domain.size, L1_SENSITIVITY)
+            return StabilityLaplace.within(self.share, self.domain.size, self.l1_sensitivity)
         if self.thresholded:
-            return ThresholdedLaplace.within(self.share, self.domain.size, L1_SENSITIVITY)
+            return ThresholdedLaplace.within(self.share, self.domain.size, self.l1_sensitivity)
         if self.domain.size > LARGEST_DENSE:
             raise ValueError(
                 f"{self.domain.size:.3g} cells are too many to publish one by one; use the"
                 " mechanism thresholded-laplace, or fewer columns or bins"
             )
-        return DiscreteLaplace.within(self.share, self.domain.size, L1_SENSITIVITY)
+        return DiscreteLaplace.within(self.share, self.domain.size, self.l1_sensitivity)
 
     def statistic(self, tally: Tally) -> Exact:
         if self.thresholded:
@@ -70,10 +81,12 @@ class Histogram(Release):
         return Exact(tally.dense())
 
     def counts(self, noisy: Noisy) -> NDArray[np.int64]:
-        """Non-negative whole counts; those of a dense histogram add up to the rows."""
+        """Non-negative whole counts; those of a dense histogram add up to the rows, or where these
+        are private to what the noisy counts add up to."""
         if self.thresholded:
             return np.maximum(noisy.values, 0)
-        return round_to_total(project_to_simplex(noisy.values, float(self.rows)), self.rows)
+        total = self.rows if self.adjacency.public_rows else max(int(noisy.values.sum()), 0)
+        return round_to_total(project_to_simplex(noisy.values, float(total)), total)
 
     def publish(self, noisy: Noisy) -> Published:
         cells = np.arange(self.domain.size) if noisy.cells is None else noisy.cells
@@ -114,7 +127,7 @@ class Histogram(Release):
             lower, upper = passed_interval(
                 float(self.mechanism.scale), self.mechanism.threshold, noisy.values, LEVEL
             )
-            return np.clip(lower, 0, self.rows), np.clip(upper, 0, self.rows)
+            return np.clip(lower, 0, self.most_rows), np.clip(upper, 0, self.most_rows)
         both, one = (self.mechanism.half_width(level) for level in (LEVEL, 2 * LEVEL - 1))
         ends = bounded_interval(noisy.values, both, one, self.most_rows)
         return np.ceil(ends[0]).astype(np.int64), np.floor(ends[1]).astype(np.int64)
@@ -151,8 +164,8 @@ class Histogram(Release):
             noisy = "Count of records plus noise of mean zero; may be negative"
             error = "Standard deviation of the noise in noisy_count"
             count = (
-                "noisy_count made a whole number that is not negative, so that the table adds up to"
-                " the rows"
+                "noisy_count made a whole number that is not negative, so that the table adds up to "
+                + ("the rows" if self.adjacency.public_rows else "what noisy_count adds up to")
             )
             same = "Root mean squared error of count, simulated"
         return {

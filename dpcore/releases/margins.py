@@ -2,12 +2,14 @@
 
 Replacing a record changes each of the k tables in at most two cells, by one, and two records that
 differ in every column do so in all tables at once: the joint L1 sensitivity is exactly 2k and the
-joint L2 sensitivity sqrt(2k) (METHODS d).  (A table whose columns all have one category cannot
+joint L2 sensitivity sqrt(2k) (METHODS d).  One that is added or removed changes one cell of each: k
+and sqrt(k).  (A table whose columns all have one category cannot
 change; it only makes the bound safe.)
 
 The noisy tables are published three times over: as drawn; adjusted by least squares so that they
-agree with each other and with n, with the exact standard error that this leaves; and as whole
-numbers that are not negative, agree, and are the margins of one table of records.
+agree with each other and with n, where it is public, with the exact standard error that this
+leaves; and as whole numbers that are not negative, agree, and are the margins of one table of
+records.
 """
 
 from __future__ import annotations
@@ -24,7 +26,12 @@ from numpy.typing import NDArray
 from dpcore.domain import Domain, Tally
 from dpcore.mechanisms import DiscreteGaussian, DiscreteLaplace
 from dpcore.post.bounded import bounded_interval
-from dpcore.post.consistency import combination_variance, consistent_variance, make_consistent
+from dpcore.post.consistency import (
+    combination_variance,
+    consistent_variance,
+    estimated_total,
+    make_consistent,
+)
 from dpcore.post.margins import Margin, summed_to
 from dpcore.post.simulation import noise_like, pooled_means
 from dpcore.post.tree import sample_tree, spanning_tree
@@ -121,9 +128,12 @@ class Margins(Release):
 
     @cached_property
     def mechanism(self) -> DiscreteLaplace | DiscreteGaussian:
-        sensitivity = Fraction(2 * len(self.sets))  # L1, and also the square of L2
+        # In L1, and also the square in L2.
+        moved, present = Fraction(2 * len(self.sets)), Fraction(len(self.sets))
         if self.noise == "discrete-gaussian":
-            return DiscreteGaussian.within(self.share, self.cells, sensitivity)
+            squared = self.adjacency.squared(moved=moved, present=present)
+            return DiscreteGaussian.within(self.share, self.cells, squared)
+        sensitivity = self.adjacency.sensitivity(moved=moved, present=present)
         return DiscreteLaplace.within(self.share, self.cells, sensitivity)
 
     def statistic(self, tally: Tally) -> Exact:
@@ -141,8 +151,15 @@ class Margins(Release):
         ]
 
     def consistent_margins(self, noisy: Noisy) -> list[Margin]:
-        """The tables adjusted so that they agree with each other and with the rows."""
-        return make_consistent(self.domain.shape, self.noisy_margins(noisy), self.rows)
+        """The tables adjusted so that they agree with each other, and with the rows if public."""
+        rows = self.rows if self.adjacency.public_rows else None
+        return make_consistent(self.domain.shape, self.noisy_margins(noisy), rows)
+
+    def total(self, noisy: Noisy) -> int:
+        """The records that the tables describe: the rows, or one at least that all tables tell."""
+        if self.adjacency.public_rows:
+            return self.rows
+        return round(estimated_total(self.noisy_margins(noisy)))
 
     def fit(self, noisy: Noisy, rows: int) -> Weighted:
         """Records whose margins are near the noisy ones."""
@@ -151,12 +168,12 @@ class Margins(Release):
             self.noisy_margins(noisy),
             rows,
             post_processing_generator(noisy),
-            total=self.rows,
+            total=self.total(noisy),
         )
 
     def publish(self, noisy: Noisy) -> Published:
-        agreed = self.consistent_margins(noisy)
-        whole = _fitted(self, noisy.to_bytes(), self.rows).margins(self.domain.shape, self.sets)
+        agreed, total = self.consistent_margins(noisy), self.total(noisy)
+        whole = _fitted(self, noisy.to_bytes(), total).margins(self.domain.shape, self.sets)
         tables = [
             self._table(*parts)
             for parts in zip(
@@ -189,7 +206,8 @@ class Margins(Release):
         added, errors, levels = [], [], []
         for _ in range(int(np.clip(SIMULATED // self.cells, 1, MOST_REPEATS))):
             again = Noisy(counts + noise_like(self.mechanism.event, self.cells, generator))
-            fitted = _all_cells(self.fit(again, self.rows).margins(self.domain.shape, self.sets))
+            records = self.fit(again, self.total(again))
+            fitted = _all_cells(records.margins(self.domain.shape, self.sets))
             estimated = _all_cells([margin.table for margin in self.consistent_margins(again)])
             errors.append(((fitted - counts) / scales) ** 2)
             added.append(errors[-1] - ((fitted - estimated) / scales) ** 2)
@@ -232,7 +250,8 @@ class Margins(Release):
                 "noisy_count": "Count of records plus noise of mean zero, as drawn",
                 "noisy_standard_error": "Standard deviation of the noise in noisy_count",
                 "estimate": "noisy_count adjusted so that all tables of the release agree with each"
-                " other and with the rows; unbiased, may be negative",
+                + f" other{' and with the rows' * self.adjacency.public_rows};"
+                + " unbiased, may be negative",
                 "standard_error": "Standard deviation of the noise left in estimate",
                 "lower_90": "Lower end of a 90% interval for the exact count (normal)",
                 "upper_90": "Upper end of a 90% interval for the exact count (normal)",
@@ -249,9 +268,7 @@ class Margins(Release):
             Margin(attrs, np.zeros(domain.shape), drawn**2)
             for attrs, domain in zip(self.sets, self.domains, strict=True)
         ]
-        errors = [
-            consistent_variance(self.domain.shape, empty, attrs) ** 0.5 for attrs in self.sets
-        ]
+        errors = [self._consistent_variance(empty, attrs) ** 0.5 for attrs in self.sets]
         mean_absolute = sum(
             error * domain.size * (2 / np.pi) ** 0.5
             for error, domain in zip(errors, self.domains, strict=True)
@@ -282,6 +299,12 @@ class Margins(Release):
                 places[name]: weight.reshape(self.domains[places[name]].shape)
                 for name, weight in weights.items()
             },
+            public_total=self.adjacency.public_rows,
+        )
+
+    def _consistent_variance(self, margins: Sequence[Margin], attrs: Sequence[int]) -> float:
+        return consistent_variance(
+            self.domain.shape, margins, attrs, public_total=self.adjacency.public_rows
         )
 
     def supported_margin(
@@ -291,18 +314,17 @@ class Margins(Release):
         followed = self.sets if self.tree is None else (*self._edges(noisy), *_singles(self.sets))
         if not any(set(attrs) <= set(other) for other in followed):
             return None
-        shape, drawn = self.domain.shape, self.noisy_margins(noisy)
         covering = next(
             m for m in _agreed(self, noisy.to_bytes()) if set(attrs) <= set(m.attributes)
         )
         table = summed_to(covering.table, covering.attributes, attrs)
-        return table.ravel(), consistent_variance(shape, drawn, attrs) ** 0.5
+        return table.ravel(), self._consistent_variance(self.noisy_margins(noisy), attrs) ** 0.5
 
     def _edges(self, noisy: Noisy) -> tuple[tuple[int, int], ...]:
         """The tree that records follow."""
         if isinstance(self.tree, tuple):
             return self.tree
-        return tuple(spanning_tree(self.domain.shape, self.noisy_margins(noisy), self.rows))
+        return tuple(spanning_tree(self.domain.shape, self.noisy_margins(noisy), self.total(noisy)))
 
     def sample(self, noisy: Noisy, rows: int) -> tuple[Domain, NDArray[np.int64]]:
         """Synthetic records from all tables at once, or along the named tree.
@@ -315,7 +337,8 @@ class Margins(Release):
             records = _fitted(self, noisy.to_bytes(), rows).records()
         else:
             shape, margins = self.domain.shape, self.noisy_margins(noisy)
-            records = sample_tree(shape, self._edges(noisy), margins, rows, generator, self.rows)
+            total = self.total(noisy)
+            records = sample_tree(shape, self._edges(noisy), margins, rows, generator, total)
         return self.domain, generator.permutation(records)
 
 

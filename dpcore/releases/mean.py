@@ -14,12 +14,29 @@ from functools import cached_property
 
 import numpy as np
 
-from dpcore.domain import Grid, Tally
+from dpcore.domain import Domain, Grid, Tally
 from dpcore.mechanisms import DiscreteLaplace, SmoothLaplace
 from dpcore.post.bounded import bounded_interval
 from dpcore.releases.base import LEVEL, ErrorStatement, Published, Release, Table, Uncertainty
 from dpcore.sampling.discrete_laplace import laplace_quantile, laplace_stddev
 from dpcore.statistic import Exact, Noisy
+
+
+def numeric_axis(domain: Domain) -> Grid:
+    """The one axis of a domain, which must have numbers only."""
+    (axis,) = domain.axes
+    if not isinstance(axis, Grid):
+        raise ValueError(f"columns: {axis.name!r} is not numeric and has no mean")
+    if axis.nullable:
+        raise ValueError(f"columns: {axis.name!r} may be null; its mean needs values only")
+    return axis
+
+
+def ends_of(grid: Grid) -> tuple[float, float]:
+    """What the first and the last code stand for: the middle of a cell, or a whole number itself."""
+    step = (grid.upper - grid.lower) / grid.cells
+    first = grid.lower + (0.0 if grid.integer else step / 2)
+    return first, grid.upper - step + (first - grid.lower)
 
 
 @dataclass(frozen=True)
@@ -29,15 +46,14 @@ class Mean(Release):
     smooth: bool = False
 
     def __post_init__(self) -> None:
-        if self.grid.nullable:
-            raise ValueError(f"columns: {self.grid.name!r} may be null; its mean needs values only")
+        self.adjacency.require_public_rows(
+            "random-smooth-laplace" if self.smooth else "a sum over public rows"
+        )
+        _ = self.grid
 
     @property
     def grid(self) -> Grid:
-        (axis,) = self.domain.axes
-        if not isinstance(axis, Grid):
-            raise ValueError(f"columns: {axis.name!r} is not numeric and has no mean")
-        return axis
+        return numeric_axis(self.domain)
 
     @cached_property
     def mechanism(self) -> DiscreteLaplace | SmoothLaplace:
@@ -64,9 +80,7 @@ class Mean(Release):
         return (self.grid.upper - self.grid.lower) / self.grid.cells / self.rows
 
     def publish(self, noisy: Noisy) -> Published:
-        # A code stands for its cell's middle; that of a whole number is the number.
-        first = self.grid.lower + (0.0 if self.grid.integer else self._unit * self.rows / 2)
-        last = self.grid.upper - self._unit * self.rows + (first - self.grid.lower)
+        first, last = ends_of(self.grid)
         estimate = first + self._unit * float(noisy.values[0])
         deviation, both, one = (self._unit * error for error in self._error(noisy))
         ends = bounded_interval(np.array([estimate - first]), both, one, last - first)

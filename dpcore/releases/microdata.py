@@ -72,7 +72,7 @@ class Microdata(Margins):
             self.domain.shape,
             drawn,
             post_processing_generator(noisy),
-            total=self.rows,
+            total=self.total(noisy),
             ordered=[i for i, axis in enumerate(axes) if not isinstance(axis, Categories)],
             linked=[axis.size - axis.nullable for axis in axes],
         )
@@ -84,7 +84,7 @@ class Microdata(Margins):
             _denoised(self, noisy.to_bytes()),
             rows,
             post_processing_generator(noisy),
-            total=self.rows,
+            total=self.total(noisy),
             tolerance=TOLERANCE,
         )
 

@@ -35,6 +35,7 @@ class NearRecords(Release):
     draws: int
 
     def __post_init__(self) -> None:
+        self.adjacency.require_public_rows("ks-exponential")
         (axis,) = self.domain.axes
         if not isinstance(axis, Bins | Grid) or axis.nullable:
             raise ValueError(f"column: {axis.name} must be in bins, and without nulls")

@@ -7,6 +7,14 @@ A cell c of the grid is a q-quantile of n records where
 
 (METHODS m on a grid).  Some cell always scores 0.  Replacing a record moves each of the two counts
 by at most one, so a score moves by at most one, and in whole numbers, for q = a/b, by at most b.
+
+Where n is private the table's own number of records stands for it.  A cell misses by the larger of
+
+    records below - q n  =  (1 - q) records below  -  q records elsewhere
+    q n - records up to  =  q records above  -  (1 - q) records elsewhere
+
+or by 0.  A record that is added or removed is in one of the two places of either line, so both move
+by q or by 1 - q, and the score by max(q, 1 - q) at most.
 """
 
 from __future__ import annotations
@@ -48,7 +56,7 @@ class Quantiles(Release):
             raise ValueError(
                 f"column: {axis.name} has too many values to choose from; use narrower bounds"
             )
-        if self._unit * self.rows > LARGEST_SCORE:
+        if self._unit * self.most_rows > LARGEST_SCORE:
             raise ValueError("levels: have too many digits for so many rows; shorten them")
 
     @cached_property
@@ -58,14 +66,16 @@ class Quantiles(Release):
 
     @cached_property
     def mechanism(self) -> ExponentialMechanism:
+        farthest = max(max(level, 1 - level) for level in self.levels)
+        sensitivity = self.adjacency.sensitivity(moved=Fraction(1), present=farthest)
         return ExponentialMechanism.within(
-            self.share, len(self.levels), self.domain.size, Fraction(self._unit)
+            self.share, len(self.levels), self.domain.size, sensitivity * self._unit
         )
 
     def statistic(self, tally: Tally) -> Exact:
         counts = tally.dense()
         up_to = np.cumsum(counts)
-        ranks = [int(level * self._unit) * self.rows for level in self.levels]
+        ranks = [int(level * self._unit) * int(counts.sum()) for level in self.levels]
         missed = [
             np.maximum(self._unit * (up_to - counts) - rank, rank - self._unit * up_to)
             for rank in ranks
@@ -81,36 +91,38 @@ class Quantiles(Release):
         """
         others = len(self.levels) * max(self.domain.size - 1, 1)
         scale = float(self.mechanism.scale) / self._unit
-        return min(scale * math.log(others / (1 - LEVEL)), float(self.rows))
+        return min(scale * math.log(others / (1 - LEVEL)), float(self.most_rows))
 
     def publish(self, noisy: Noisy) -> Published:
         # Cells within the error of each level: ends ascend, so that sorted cells are within it too.
         cells = np.sort(noisy.values)
         columns, descriptions = describe_cells(self.domain, cells)
-        share = self.rank_error / self.rows
+        name, error, unit = "rank_error_90", self.rank_error / self.rows, "parts of all records"
+        if not self.adjacency.public_rows:
+            name, error, unit = "rank_error_records_90", self.rank_error, "records"
         table = Table(
             "tables",
             self.name,
             {"level": np.array([float(level) for level in self.levels])}
             | columns
-            | {"rank_error_90": np.full(len(cells), share)},
+            | {name: np.full(len(cells), error)},
             {"level": "The part of the records that lie below the quantile"}
             | descriptions
             | {
-                "rank_error_90": "With probability 90% all cells hold a quantile of a level that"
-                " differs from the stated one by at most this much"
+                name: "With probability 90% all cells hold a quantile whose rank differs from that of"
+                f" the level by at most this much, in {unit}"
             },
             described_as(self.domain),
             tuple(
                 Uncertainty(
-                    name,
+                    column,
                     None,
                     None,
                     "exact",
-                    "Wrong by its rank: the cell holds a quantile of a level within rank_error_90 of"
-                    " the stated one, for all levels together with probability 90% at least.",
+                    f"Wrong by its rank: the cell holds a quantile within {name} of the stated level,"
+                    " for all levels together with probability 90% at least.",
                 )
-                for name in columns
+                for column in columns
             ),
         )
         return Published((table,), {"candidates": self.domain.size})

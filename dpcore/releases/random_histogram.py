@@ -15,7 +15,7 @@ import numpy as np
 from dpcore.domain import Tally
 from dpcore.mechanisms import RandomLaplace
 from dpcore.releases.base import ErrorStatement, Published
-from dpcore.releases.histogram import L1_SENSITIVITY, Histogram
+from dpcore.releases.histogram import Histogram
 from dpcore.statistic import Noisy
 
 
@@ -28,10 +28,13 @@ class RandomHistogram(Histogram):
 
     exact_below: int | None = 1
 
+    def __post_init__(self) -> None:
+        self.adjacency.require_public_rows("random differential privacy")
+
     @cached_property
     def mechanism(self) -> RandomLaplace:  # type: ignore[override]
         return RandomLaplace.within(
-            self.share, self.domain.size, L1_SENSITIVITY, self.rows, self.exact_below
+            self.share, self.domain.size, self.l1_sensitivity, self.rows, self.exact_below
         )
 
     def promises(self, near: Tally, far: Tally) -> bool:

@@ -40,6 +40,9 @@ class SampledHistogram(Release):
     draws: int
     urn: Urn
 
+    def __post_init__(self) -> None:
+        self.adjacency.require_public_rows(self.urn)
+
     @cached_property
     def mechanism(self) -> Sampled:
         if self.domain.size > LARGEST:

@@ -7,6 +7,7 @@ from pydantic import Field, StrictStr
 from dpcore.budget import Budget
 from dpcore.releases.base import Release
 from dpcore.releases.mean import Mean
+from dpcore.releases.ratio_mean import RatioMean
 from schemas.releases.base import ReleaseSection, SurveyFacts, declared, domain_of
 
 
@@ -27,6 +28,8 @@ class MeanSection(ReleaseSection):
 
     def build(self, survey: SurveyFacts, share: Budget) -> Release:
         domain = domain_of([declared(survey.columns, self.column, "column").axis(self.column)])
+        if not self.spends_gamma and not survey.adjacency.public_rows:
+            return RatioMean(self.name, domain, survey.rows, share, adjacency=survey.adjacency)
         return Mean(
             self.name, domain, survey.rows, share, self.spends_gamma, adjacency=survey.adjacency
         )

@@ -29,7 +29,7 @@ STATISTICS: Mapping[type[Any], tuple[str, ...]] = {
     SampledHistogram: ("drawn", *_OF_COUNTS[:-2]),
     NearRecords: ("drawn",),
     Margins: (*_OF_COUNTS, "estimate", "noisy_standard_error"),
-    Quantiles: ("level", "rank_error_90"),
+    Quantiles: ("level", "rank_error_90", "rank_error_records_90"),
     Density: (
         "density",
         "density_standard_error",

@@ -38,15 +38,17 @@ def draw_quantiles(source: Source) -> Drawn:
     """One bar per quantile, as long as the part of the records below it."""
     table, name = source.read(source.record.files[0].path), source.record.title
     labels = read_labels(table, name, source.plan.columns)
-    error = float(table["rank_error_90"][0])
+    public = source.plan.adjacency.public_rows
+    error = float(table["rank_error_90" if public else "rank_error_records_90"][0])
+    half = error if public else 0.0
     rows = [
-        Bar(label, level, max(level - error, 0.0), min(level + error, 1.0))
+        Bar(label, level, max(level - half, 0.0), min(level + half, 1.0))
         for label, level in zip(labels, table["level"].tolist(), strict=True)
     ]
     title = f"Quantiles of {name}"
     says = (
         f"Each bar is the part of the records below a value of {name}; with 90% probability all of"
-        f" them are off by {figure(error)} at most"
+        f" them are off by {figure(error)}{'' if public else ' records'} at most"
     )
     return Drawn([Figure(title, says, bars(rows, title, says, "part of the records"))])
 

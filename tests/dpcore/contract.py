@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import inspect
 import pkgutil
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
 from importlib import import_module
@@ -21,6 +22,7 @@ from numpy.typing import NDArray
 
 import dpcore.mechanisms
 import dpcore.releases
+from dpcore.adjacency import Adjacency
 from dpcore.audit.draws import Repeated
 from dpcore.budget import Budget
 from dpcore.domain import Bins, Categories, Domain, Grid, Tally
@@ -40,6 +42,7 @@ from dpcore.releases.near_records import NearRecords
 from dpcore.releases.pure_density import CoefficientDensity, GammaDensity
 from dpcore.releases.quantiles import Quantiles
 from dpcore.releases.random_histogram import RandomHistogram
+from dpcore.releases.ratio_mean import RatioMean
 from dpcore.releases.regression import Regression
 from dpcore.releases.sampled_histogram import SampledHistogram
 from dpcore.releases.spectral_density import SpectralDensity
@@ -53,6 +56,9 @@ APPROXIMATE = Budget.of("1", "0.01")
 class Case:
     """``near`` and ``far``: cells of the records of two neighbouring tables that lie as far apart
     as any; ``attained``: at least this part of the stated sensitivity lies between them;
+    ``alone``: the cell of a record that changes as much as any where it is added, by default the last
+    of ``far``, and ``alone_attained``: the part that it attains, by default as much; ``others``: more
+    records beside a unit of several;
     ``company``: records to add to both tables where a threshold would hide them from an audit;
     ``fault``: noise so many times too small is found by an audit."""
 
@@ -62,6 +68,9 @@ class Case:
     attained: float
     company: tuple[int, ...] = ()
     fault: int = 2
+    alone: int | None = None
+    alone_attained: float | None = None
+    others: tuple[int, ...] = ()
 
 
 def grid(name: str, size: int) -> Grid:
@@ -95,6 +104,9 @@ CASES: dict[str, Case] = {
         1.0,
     ),
     "mean": Case(Mean("m", Domain((grid("x", 3),)), 3, PURE), (0, 0, 0), (0, 0, 2), 1.0),
+    "mean of private rows": Case(
+        RatioMean("m", Domain((grid("x", 4),)), 3, PURE), (0, 0, 0), (0, 0, 3), 1.0
+    ),
     "smooth mean": Case(
         Mean("s", Domain((grid("x", 3),)), 5, Budget.of("1", "0.01", "0.9"), smooth=True),
         (0, 0, 0, 2, 2),
@@ -225,7 +237,9 @@ CASES: dict[str, Case] = {
         1.0,
         fault=5,
     ),
-    "quantiles": Case(Quantiles("q", LINE, 2, PURE, (Fraction(1, 2),)), (0, 1), (1, 23), 1.0),
+    "quantiles": Case(
+        Quantiles("q", LINE, 2, PURE, (Fraction(1, 2),)), (0, 1), (1, 23), 1.0, others=(1,)
+    ),
 }
 
 
@@ -286,6 +300,48 @@ def families(release: Release) -> Iterator[NDArray[np.int64]]:
     cells = range(release.domain.size)
     for shared in combinations_with_replacement(cells, release.rows - 1):
         yield np.stack([exact_vector(release, tuple(sorted((*shared, c)))) for c in cells])
+
+
+RELATIONS = (Adjacency("add-remove"), Adjacency("add-remove", 2), Adjacency("replace-one", 2))
+"""Neighbours other than those that the cases are stated for: the rows are private."""
+
+
+def under(case: Case, adjacency: Adjacency) -> Case:
+    """The same claims for other neighbours: a unit of records is in one table, or another's instead.
+
+    Raises ``ValueError`` where the release does not serve them.
+    """
+    release = replace(case.release, adjacency=adjacency)
+    shared = tuple((Counter(case.near) & Counter(case.far)).elements()) + case.others
+    (gone,) = Counter(case.near) - Counter(case.far)
+    (come,) = Counter(case.far) - Counter(case.near)
+    if adjacency.relation == "replace-one":
+        near, far = (shared + adjacency.most * (cell,) for cell in (gone, come))
+        return replace(case, release=release, near=near, far=far)
+    alone = come if case.alone is None else case.alone
+    attained = case.attained if case.alone_attained is None else case.alone_attained
+    near, far = shared, shared + adjacency.most * (alone,)
+    return replace(case, release=release, near=near, far=far, attained=attained)
+
+
+def units(release: Release) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Neighbours of different sizes: statistics of tables, and of neighbours of all of them.
+
+    (tables, size) and (neighbours, size).  All share a few records; the rest of each is one unit, of
+    no record up to the most that it may have.
+    """
+    adjacency, cells = release.adjacency, range(release.domain.size)
+    few = cells if adjacency.most == 1 else cells[:: max(1, len(cells) // 6)]
+    for size in range(release.rows if adjacency.most == 1 else 2):
+        for shared in combinations_with_replacement(few, size):
+            family = np.stack(
+                [
+                    exact_vector(release, tuple(sorted((*shared, *unit))))
+                    for most in range(adjacency.most + 1)
+                    for unit in combinations_with_replacement(cells, most)
+                ]
+            )
+            yield family, family[:1] if adjacency.relation == "add-remove" else family
 
 
 def repeated_draws(

@@ -42,15 +42,17 @@ def least_beta(near: tuple[int, ...], far: tuple[int, ...], mechanism: Stability
     return float(np.maximum(joint[0] - math.exp(alpha) * joint[1], 0).sum())
 
 
+@pytest.mark.parametrize("sensitivity", [2, 1], ids=["replaced", "added"])
 @pytest.mark.parametrize("budget", [("1", "0.01"), ("2", "0.1"), ("4", "0.001")])
-def test_no_record_that_moves_costs_more_than_beta_and_some_cost_it_all(budget):
+def test_no_record_costs_more_than_beta_and_some_cost_it_all(budget, sensitivity):
     share = Budget.of(*budget)
-    mechanism = StabilityLaplace.within(share, 2, Fraction(2))
+    mechanism = StabilityLaplace.within(share, 2, Fraction(sensitivity))
     tables = list(product(range(6), repeat=2))
     worst = max(
         least_beta(near, far, mechanism)
         for near, far in product(tables, repeat=2)
-        if sum(near) == sum(far) and abs(near[0] - far[0]) == 1
+        if sum(abs(n - f) for n, f in zip(near, far, strict=True)) == sensitivity
+        if sensitivity == 1 or sum(near) == sum(far)
     )
     beta = float(share.beta)
     a = math.exp(-1 / float(mechanism.scale))
@@ -75,7 +77,9 @@ def test_the_threshold_is_affordable_and_the_one_below_is_not(scale: Fraction, b
     if threshold:
         assert not affordable(StabilityEvent(Fraction(2), scale, threshold - 1), share)
     assert not affordable(StabilityEvent(Fraction(2), scale, threshold), Budget(share.alpha))
-    assert not affordable(StabilityEvent(Fraction(1), scale, threshold), share)
+    assert affordable(StabilityEvent(Fraction(1), scale, threshold), share)
+    for unknown in (Fraction(1, 2), Fraction(3)):
+        assert not affordable(StabilityEvent(unknown, scale, threshold), share)
     assert not affordable(StabilityEvent(Fraction(2), scale, -1), Budget(share.alpha, Fraction(1)))
 
 

@@ -1,0 +1,94 @@
+"""What every release owes under the other neighbouring relations, where the rows are private."""
+
+from collections.abc import Iterator
+from itertools import product
+
+import pytest
+
+from dpcore.adjacency import Adjacency
+from dpcore.events import GaussianEvent
+from tests.dpcore.contract import CASES, RELATIONS, exact_vector, under, units
+from tests.dpcore.test_contract import (
+    audited,
+    claim,
+    moved,
+    require_stated_noise,
+    with_less_noise,
+)
+
+ONE_RECORD = {
+    "histogram of occupied cells",
+    "minimax count",
+    "approximate minimax count",
+}
+"""Proved for units of one record."""
+
+REFUSED = {
+    "random histogram",
+    "mean",
+    "smooth mean",
+    "smoothed histogram",
+    "dirichlet-multinomial",
+    "near records",
+}
+"""Proved for a public number of records."""
+
+
+def served() -> Iterator[tuple[str, Adjacency]]:
+    for name, adjacency in product(CASES, RELATIONS):
+        if name not in REFUSED and not (name in ONE_RECORD and adjacency.most > 1):
+            yield name, adjacency
+
+
+SERVED = {
+    f"{name}, {adjacency.relation} {adjacency.most}": (name, adjacency)
+    for name, adjacency in served()
+}
+every_pair = pytest.mark.parametrize(("name", "adjacency"), SERVED.values(), ids=SERVED)
+
+
+@every_pair
+def test_no_unit_moves_the_statistic_by_more_than_the_claim(name: str, adjacency: Adjacency):
+    case = under(CASES[name], adjacency)
+    farthest = max(
+        int(moved(case.release, family - table).max())
+        for family, tables in units(case.release)
+        for table in tables
+    )
+    assert 0 < farthest <= claim(case.release)
+    near, far = (exact_vector(case.release, tuple(sorted(t))) for t in (case.near, case.far))
+    power = 2 if isinstance(case.release.mechanism.event, GaussianEvent) else 1
+    assert moved(case.release, far - near) >= case.attained**power * claim(case.release)
+
+
+@pytest.mark.parametrize("name", [*REFUSED, *ONE_RECORD])
+def test_what_is_not_proved_for_a_relation_is_refused(name: str):
+    for adjacency in RELATIONS:
+        if name in REFUSED or adjacency.most > 1:
+            with pytest.raises(ValueError, match=r"^mechanism: .*(records? for|records is|unit)"):
+                under(CASES[name], adjacency)
+
+
+@every_pair
+def test_an_audit_finds_no_more_loss_than_alpha_but_noise_that_is_too_small(
+    name: str, adjacency: Adjacency
+):
+    case = under(CASES[name], adjacency)
+    alpha, mechanism = float(case.release.share.alpha), case.release.mechanism
+    assert audited(case, case.company, mechanism) <= alpha
+    assert audited(case, case.company, with_less_noise(case)) > alpha
+
+
+@pytest.mark.parametrize(
+    "name", ["histogram", "gaussian margins", "mean of private rows", "spectral density"]
+)
+def test_the_noise_of_fewer_or_more_records_has_the_stated_scale(name: str):
+    for adjacency in RELATIONS:
+        require_stated_noise(under(CASES[name], adjacency))
+
+
+@every_pair
+def test_the_event_is_recorded_with_its_neighbours(name: str, adjacency: Adjacency):
+    event = under(CASES[name], adjacency).release.event
+    assert event.to_dict()["neighbours"] == adjacency.relation
+    assert event.to_dict().get("most", "1") == str(adjacency.most)
