@@ -2,8 +2,9 @@
 
     minimise    (1/n) sum_i c_i loss(<w, Phi_i>, y_i) + lambda ||w||^2
 
-A slope of at most M gives the weights the sensitivity M kappa / (lambda n), whatever else the loss
-is (Hall, Rinaldo & Wasserman 2013, Proposition 8; ``svm.weight_sensitivity``).
+A slope of at most M gives the weights the sensitivity M kappa / (lambda n) when a record is
+replaced, and half of it when one comes or goes, whatever else the loss is (Hall, Rinaldo &
+Wasserman 2013, Proposition 8; ``svm.weight_sensitivity``).
 
     loss                  of u, for label or target y                        M     solver
     hinge                 max(0, 1 - y u)                                    1     interior point

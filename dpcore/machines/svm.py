@@ -14,8 +14,10 @@ are strongly monotone: 2 lambda ||w* - w*'||^2 <= ||w* - w*'|| 2 kappa / n, and
 
     ||w* - w*'|| <= kappa / (lambda n).
 
-It is sharp: among rows at one point that all lie inside the margin, flip one label.  (A record that
-is dropped or added, with the same public n, moves w* by half of that.)
+It is sharp: among rows at one point that all lie inside the margin, flip one label.  More generally,
+where tables differ in t records that are in one of them, n being a public number all the same, F
+changes by t terms l(w) / n, and w* moves by t kappa / (2 lambda n) at most: replacing a record is
+t = 2, adding or removing one is t = 1.  The sum of the c_i may be other than n.
 
 **No intercept.**  An unregularised b has no strong convexity and no sensitivity: with 51 labels +1
 and 50 labels -1 at one point, w = 0 and b = 1; flip one label and b = -1, whatever n and lambda.
@@ -105,12 +107,15 @@ def weight_sensitivity(
     kappa: float = KAPPA,
     gap: float | None = None,
     slope: float = 1.0,
+    terms: int = 2,
 ) -> float:
-    """L2 sensitivity of the trained weights when one of ``rows`` records is replaced, rounded up.
+    """L2 sensitivity of the trained weights when ``terms`` losses come or go, rounded up.
+
+    Replacing one record is two: one goes, another comes.
 
     ``kappa``: bound on ||Phi||; ``gap``: the tolerance given to the solver (``default_gap`` if
     None); 0 gives the sensitivity of the exact minimiser; ``slope``: the Lipschitz constant M of the
-    loss, 1 for the hinge: slope kappa / (lambda n) (METHODS h).
+    loss, 1 for the hinge: terms slope kappa / (2 lambda n) (METHODS h).
     """
     _require_public(rows, regularisation)
     for name, value in (("kappa", kappa), ("slope", slope)):
@@ -119,9 +124,9 @@ def weight_sensitivity(
     tolerance = default_gap(rows, regularisation, slope) if gap is None else gap
     if not (math.isfinite(tolerance) and tolerance >= 0.0):
         raise ValueError(f"gap must not be negative or infinite, but is {gap!r}")
-    exact = slope * kappa / (regularisation * rows)
+    exact = terms * slope * kappa / (2.0 * regularisation * rows)
     slack = 2.0 * math.sqrt(tolerance / (2.0 * regularisation))
-    # At most eight roundings above, each a factor within 2^-53 of 1.
+    # At most nine roundings above, each a factor within 2^-53 of 1.
     return (exact + slack) * (1.0 + 16.0 * _UNIT_ROUNDOFF)
 
 

@@ -1,6 +1,7 @@
 """What the two bases of a smooth density have in common: which functions are kept, and how damped.
 
-A density is 1 plus a sum of basis functions, each damped by its lambda; the constant one is public.
+A density is 1 plus a sum of basis functions, each damped by its lambda; the coefficient of the constant
+one is the mass, which is public where the number of records is, and kept with the others where not.
 ``cosines`` reflects a column at its bounds, ``waves`` wraps it around.
 """
 
@@ -26,12 +27,14 @@ class Basis(ABC):
     """Functions kept for a grid of the given shape and public bandwidths (1 or 2 dimensions).
 
     ``limits``: functions with numbers below these are kept, at most; the same limits and bandwidths
-    give the same functions, in the same order, on every grid that is fine enough for them.
+    give the same functions, in the same order, on every grid that is fine enough for them.  ``mass``:
+    whether the constant function is one of them, the first.
     """
 
     shape: tuple[int, ...]
     bandwidths: tuple[float, ...]
     limits: tuple[int, ...]
+    mass: bool = False
 
     meaning: ClassVar[str]
 
@@ -43,12 +46,11 @@ class Basis(ABC):
 
     @cached_property
     def kept(self) -> NDArray[np.bool_]:
-        """Which functions are kept, of the shape of ``damping``: not the constant one, and not
-        negligible."""
+        """Which functions are kept, of the shape of ``damping``: none that is negligible."""
         keep = self.damping >= NEGLIGIBLE
         for axis, limit in enumerate(self.limits):
             keep[(slice(None),) * axis + (slice(limit, None),)] = False
-        keep.flat[0] = False
+        keep.flat[0] = self.mass
         return np.asarray(keep)
 
     @cached_property
@@ -73,8 +75,18 @@ class Basis(ABC):
 
     @property
     @abstractmethod
+    def longest(self) -> float:
+        """No point is farther from zero in the whitened basis: its square, summed bound by bound."""
+
+    @property
     def widest(self) -> float:
-        """No two points are farther apart in the whitened basis: its square, summed bound by bound."""
+        """No two points are farther apart in the whitened basis: its square; a constant is the same."""
+        return 4 * (self.longest - self.mass)
+
+    @property
+    def known(self) -> float:
+        """The density where all coefficients are zero: 1, the mass, where that is public."""
+        return 0.0 if self.mass else 1.0
 
     @property
     @abstractmethod
@@ -94,7 +106,7 @@ class Basis(ABC):
 
     @abstractmethod
     def density(self, coefficients: Floats) -> Floats:
-        """1 + sum of coefficient times basis function at the cell centres, of the grid's shape."""
+        """``known`` + sum of coefficient times function at the cell centres, of the grid's shape."""
 
     @abstractmethod
     def variance(self, variances: Floats) -> Floats:

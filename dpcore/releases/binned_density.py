@@ -44,12 +44,13 @@ class BinnedDensity(Density):
 
     @cached_property
     def basis(self) -> Basis:
-        return Cosines(self.cells, self.bandwidths, self.cells)
+        return Cosines(self.cells, self.bandwidths, self.cells, self.counts_mass)
 
     @cached_property
     def mechanism(self) -> DiscreteLaplace:
         # A record has PARTS parts in all; replacing it moves at most all of them.
-        return DiscreteLaplace.within(self.share, math.prod(self.cells), Fraction(2 * PARTS))
+        sensitivity = self.adjacency.sensitivity(moved=Fraction(2 * PARTS), present=Fraction(PARTS))
+        return DiscreteLaplace.within(self.share, math.prod(self.cells), sensitivity)
 
     def parts(self, codes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """How a record at each fine cell (k, axes) is shared out: wide cells and parts (k, 2^d).

@@ -7,7 +7,7 @@ products.  A smooth density is
     f(x) = 1 + sum over frequencies k != 0 of  theta_k phi_k(x),
     theta_k = lambda_k * mean of phi_k over the records,   lambda_j = exp(-pi^2 j^2 h^2 / 2)
 
-with h the bandwidth: a Gaussian kernel density, reflected.  The constant coefficient is public.
+with h the bandwidth: a Gaussian kernel density, reflected.  The constant coefficient is public if n is.
 Points are cell centres (g + 1/2)/G of the column's grid, where sums over cells are discrete cosine
 transforms.
 """
@@ -43,10 +43,10 @@ class Cosines(Basis):
         return 1 + 2 * float(lambdas.sum()), max(1 + 2 * float(signs @ lambdas), 0.0)
 
     @property
-    def widest(self) -> float:
-        """No two points are farther apart in the whitened basis: its square, summed bound by bound."""
+    def longest(self) -> float:
+        """No point is farther from zero in the whitened basis: its square, that of a corner."""
         powers = 2.0 ** np.count_nonzero(self.frequencies, axis=1)
-        return 4 * float(powers @ self.lambdas)
+        return float(powers @ self.lambdas)
 
     @cached_property
     def damping(self) -> Floats:
@@ -76,10 +76,10 @@ class Cosines(Basis):
         return result
 
     def density(self, coefficients: Floats) -> Floats:
-        """1 + sum of theta_k phi_k at the cell centres, of the grid's shape."""
+        """``known`` + sum of theta_k phi_k at the cell centres, of the grid's shape."""
         spectrum = np.zeros(self.shape)
+        spectrum.flat[0] = self.known
         spectrum[self.kept] = coefficients
-        spectrum.flat[0] = 1.0
         return self._synthesis(spectrum * self._norms)
 
     def variance(self, variances: Floats) -> Floats:

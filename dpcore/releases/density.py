@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -68,15 +68,20 @@ UNCERTAINTY = (
         "simulated",
         "Holds everywhere at once: the largest noise, in standard errors, by its known law.",
     ),
-    Uncertainty(
-        "density",
-        "density_standard_error",
-        ("lower_90", "upper_90"),
-        "simulated",
-        "Noise, cutting at zero and scaling to mass one, repeated on the published density. The"
-        " interval is that of estimate.",
-    ),
 )
+
+DENSITY = Uncertainty(
+    "density",
+    "density_standard_error",
+    ("lower_90", "upper_90"),
+    "simulated",
+    "Noise, cutting at zero and scaling to mass one, repeated on the published density. The"
+    " interval is that of estimate.",
+)
+SCALED_DENSITY = Uncertainty(
+    "density", "density_standard_error", None, "simulated", f"{DENSITY.statement.split('. ')[0]}."
+)
+SCALED = "the number of records over the rows of the plan"
 
 
 @dataclass(frozen=True)
@@ -113,6 +118,15 @@ class Density(Release):
         """The noise that the share buys."""
 
     @property
+    def counts_mass(self) -> bool:
+        """Whether the number of records is private, so that the mass is one of the coefficients."""
+        return not self.adjacency.public_rows
+
+    def mass(self, coefficients: Floats) -> float:
+        """Records over the rows of the plan: 1 where these are public, else noisy and positive."""
+        return max(float(coefficients[0]), 1 / self.rows) if self.counts_mass else 1.0
+
+    @property
     @abstractmethod
     def basis(self) -> Basis:
         """The frequencies, on the grid on which the statistic is computed."""
@@ -129,7 +143,7 @@ class Density(Release):
     @cached_property
     def fine(self) -> Basis:
         """The same frequencies on the columns' own grids."""
-        return type(self.basis)(self.domain.shape, self.bandwidths, self.basis.limits)
+        return replace(self.basis, shape=self.domain.shape)
 
     @cached_property
     def printed(self) -> Basis:
@@ -139,7 +153,7 @@ class Density(Release):
             min(size, max(target, math.ceil(2 / h)))
             for size, h in zip(self.domain.shape, self.bandwidths, strict=True)
         )
-        return type(self.basis)(shape, self.bandwidths, self.basis.limits)
+        return replace(self.basis, shape=shape)
 
     def publish(self, noisy: Noisy) -> Published:
         theta, variances = self.coefficients(noisy), self.coefficient_variances
@@ -153,7 +167,7 @@ class Density(Release):
             {f"frequency_{name}": f"Frequency j along {name}" for name in names}
             | {
                 "coefficient": f"Noisy coefficient of the {self.basis.meaning}, x scaled to [0, 1];"
-                " the constant coefficient is 1",
+                f" the constant coefficient is {SCALED if self.counts_mass else 1}",
                 "standard_error": "Standard deviation of the noise in coefficient",
             },
             uncertainty=(
@@ -176,7 +190,8 @@ class Density(Release):
         unit = 1 / math.prod(axis.upper - axis.lower for axis in self.axes)
         estimate = self.printed.density(theta)
         error = np.sqrt(self.printed.variance(self.coefficient_variances))
-        published = _as_probabilities(estimate) * estimate.size
+        mass = self.mass(theta)
+        published = _as_probabilities(estimate / mass) * estimate.size
         shape = self.printed.shape
         points = np.meshgrid(
             *(
@@ -187,7 +202,7 @@ class Density(Release):
         )
         values = {
             "density": published,
-            "density_standard_error": self._density_error(noisy, published),
+            "density_standard_error": self._density_error(noisy, published, mass),
             "estimate": estimate,
             **_bands(estimate, error, factor),
         }
@@ -200,9 +215,12 @@ class Density(Release):
             {name: f"Value of {name} at the centre of a grid cell" for name in names}
             | {
                 "density": "Density per unit of the columns: the nearest to estimate that is nowhere"
-                " negative and has mass one",
+                " negative and has mass one"
+                + ", estimate being divided by its mass"
+                * self.counts_mass,
                 "density_standard_error": "Root mean squared error of density, simulated",
-                "estimate": "Unbiased noisy kernel density; may be negative",
+                "estimate": "Unbiased noisy kernel density; may be negative"
+                + f"; its mass is {SCALED}" * self.counts_mass,
                 "standard_error": "Standard deviation of the privacy noise in estimate",
                 "lower_90": "Lower end of a pointwise 90% interval for the kernel density without"
                 " noise (normal)",
@@ -212,7 +230,7 @@ class Density(Release):
                 "upper_simultaneous_90": "Upper end of that band",
             },
             {name: name for name in names},
-            UNCERTAINTY,
+            (*UNCERTAINTY, SCALED_DENSITY if self.counts_mass else DENSITY),
         )
 
     def _noise(self, noisy: Noisy, repeats: int) -> Iterator[Floats]:
@@ -229,16 +247,19 @@ class Density(Release):
         """
         error = np.maximum(np.sqrt(self.printed.variance(self.coefficient_variances)), 1e-300)
         largest = [
-            float(np.max(np.abs(self.printed.density(noise) - 1) / error))
+            float(np.max(np.abs(self.printed.density(noise) - self.printed.known) / error))
             for noise in self._noise(noisy, REPEATS)
         ]
         return float(np.quantile(largest, LEVEL))
 
-    def _density_error(self, noisy: Noisy, published: Floats) -> Floats:
+    def _density_error(self, noisy: Noisy, published: Floats, mass: float) -> Floats:
+        """Of the published density, of mass one; all noise is that of an estimate of the given mass."""
         squares = np.zeros(published.shape)
-        repeats = REPEATS // 4
+        repeats, known = REPEATS // 4, self.printed.known
         for noise in self._noise(noisy, repeats):
-            again = _as_probabilities(published + self.printed.density(noise) - 1) * published.size
+            estimate = mass * published + self.printed.density(noise) - known
+            whole = self.mass(noise + mass)
+            again = _as_probabilities(estimate / whole) * published.size
             squares += (again - published) ** 2
         return np.asarray(np.sqrt(squares / repeats))
 
@@ -246,14 +267,15 @@ class Density(Release):
         """``estimate`` at points, with its pointwise interval and its simultaneous band."""
         unit = 1 / math.prod(axis.upper - axis.lower for axis in self.axes)
         values = self.basis.functions(unit_points(points, self.axes))
-        estimate = 1 + values @ self.coefficients(noisy)
+        estimate = self.basis.known + values @ self.coefficients(noisy)
         error = np.sqrt(values**2 @ self.coefficient_variances)
         columns = {"estimate": estimate, **_bands(estimate, error, self.band_factor(noisy))}
         return {name: column * unit for name, column in columns.items()}
 
     def probabilities(self, noisy: Noisy) -> Floats:
         """Probability of every cell of the columns' own grids, of the domain's shape."""
-        return _as_probabilities(self.fine.density(self.coefficients(noisy)))
+        theta = self.coefficients(noisy)
+        return _as_probabilities(self.fine.density(theta) / self.mass(theta))
 
     def supported_margin(self, noisy: Noisy, names: tuple[str, ...]) -> tuple[Floats, float] | None:
         gone = tuple(i for i, name in enumerate(self.domain.names) if name not in names)

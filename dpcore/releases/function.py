@@ -15,9 +15,11 @@ cell alone (``dpcore.processes.whitening``).  The statistic is the sum of U(a) o
 
     |U(a) - U(b)| <= 2^bits (distance + 2 slack),
 
-where ``distance`` is that in the Hilbert space of the kernel and ``slack`` what rounding may add to a
-tensor product of vectors of norm one.  This integer vector is perturbed as one, by discrete Gaussian
-noise of one variance: s^2 K is the covariance of the result, not s K as printed (METHODS f).
+where ``distance`` is that in the Hilbert space of the kernel and ``slack`` what rounding may add to
+a tensor product of vectors of norm one at most.  A record that is added or removed moves it by
+|U(a)| <= 2^bits (1 + slack), and n is then the rows of the plan, a scale.  This integer vector is
+perturbed as one, by discrete Gaussian noise of one variance: s^2 K is the covariance of the result,
+not s K as printed (METHODS f).
 
 **Between the grid's points** the published function is the kernel interpolant of the noisy values.
 It is post-processing: questions that come later cost nothing, and the same question has the same
@@ -96,7 +98,7 @@ class SmoothFunction(Release):
     def bits(self) -> int:
         """Of precision in the vector of one axis; the sum over the records stays below 2^61."""
         d = len(self.bandwidths)
-        return min(22, 30 // d, (60 - self.rows.bit_length()) // d)
+        return min(22, 30 // d, (60 - self.most_rows.bit_length()) // d)
 
     @cached_property
     def kernels(self) -> tuple[Kernel, ...]:
@@ -113,7 +115,8 @@ class SmoothFunction(Release):
     def sensitivity(self) -> float:
         """Of the sum of U, in the Euclidean norm, as a multiple of 2^bits for each axis."""
         slack = math.prod(1 + whitening.slack(self.bits) for whitening in self.whitenings) - 1
-        return (distance(self.kernels) + 2 * slack) * (1 + 1e-12)
+        moved = distance(self.kernels) + 2 * slack
+        return self.adjacency.sensitivity(moved=moved, present=1 + slack) * (1 + 1e-12)
 
     @cached_property
     def mechanism(self) -> DiscreteGaussian:
@@ -210,7 +213,9 @@ class SmoothFunction(Release):
             },
             {name: f"Value of {name} at a point of the public grid" for name in names}
             | {
-                "estimate": "Unbiased noisy kernel density per unit of the columns; may be negative",
+                "estimate": "Unbiased noisy kernel density per unit of the columns; may be negative"
+                + "; times the records over the rows of the plan"
+                * (not self.adjacency.public_rows),
                 "standard_error": "Standard deviation of the privacy noise in estimate",
                 "lower_90": "Lower end of a pointwise 90% interval for the kernel density without"
                 " noise (normal)",

@@ -3,9 +3,14 @@
 A machine is trained in a public feature space of dimension D that stands for the Gaussian kernel
 (``dpcore.machines.features``), without an intercept, on the distinct rows of the tally.  In that
 space its weight vector moves by at most M kappa/(lambda n) when one record is replaced, M being the
-largest slope of the loss (Hall, Rinaldo & Wasserman 2013, Proposition 8), plus what the solver's
-certified gap allows (METHODS h).  Isotropic Gaussian noise on the weights is Gaussian-process noise
-with the kernel as covariance: the function has the same standard error everywhere.
+largest slope of the loss (Hall, Rinaldo & Wasserman 2013, Proposition 8), and by half of that when
+one is added or removed, plus what the solver's certified gap allows (METHODS h).  Isotropic
+Gaussian noise on the weights is Gaussian-process noise with the kernel as covariance: the function
+has the same standard error everywhere.
+
+What is minimised is the sum of losses + lambda n ||f||^2.  Where the number of records is private, n is
+the public guess, and the table may be several times larger: for a number k, lambda / k and k n in place
+of lambda and n have the same minimiser, and the solver's proof asks for no more than k n records.
 
 The function of x, columns as coordinates (``dpcore.releases.features``), is
 
@@ -24,6 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.domain import Axis, Tally
+from dpcore.errors import PrivacyLineError
 from dpcore.lattice import Lattice
 from dpcore.machines.features import KAPPA, FourierFeatures
 from dpcore.machines.losses import Loss
@@ -40,6 +46,9 @@ from dpcore.releases.features import (
 from dpcore.statistic import Exact, Noisy
 
 Floats = NDArray[np.float64]
+
+MARGIN = 8
+"""A table may have so many times the records that the plan guesses, where their number is private."""
 
 
 @dataclass(frozen=True)
@@ -59,8 +68,10 @@ class KernelMachine(Release):
             scaled_positions(axis)
         if len(self.bandwidths) != len(self.feature_axes):
             raise ValueError("bandwidth: one number, or one for each feature")
-        if not self.regularisation >= LEAST_REGULARISATION:
-            raise ValueError(f"regularisation: must be at least {LEAST_REGULARISATION}")
+        if not self.strength >= LEAST_REGULARISATION:
+            raise ValueError(
+                f"regularisation: must be at least {LEAST_REGULARISATION * self.margin}"
+            )
 
     @property
     @abstractmethod
@@ -71,6 +82,20 @@ class KernelMachine(Release):
     @abstractmethod
     def targets(self) -> Floats:
         """What the loss takes for each code of the last axis: (size,)."""
+
+    @property
+    def margin(self) -> int:
+        """k: 1 where the number of records is public."""
+        return 1 if self.adjacency.public_rows else MARGIN
+
+    @property
+    def most_rows(self) -> int:
+        return self.margin * self.rows
+
+    @property
+    def strength(self) -> float:
+        """lambda / k."""
+        return self.regularisation / self.margin
 
     @property
     def feature_axes(self) -> tuple[Axis, ...]:
@@ -90,9 +115,13 @@ class KernelMachine(Release):
     def lattice(self) -> Lattice:
         # The solver's tolerance, a public number, is counted in it: about one per cent.
         sensitivity = weight_sensitivity(
-            self.rows, self.regularisation, KAPPA, slope=self.loss.slope
+            self.most_rows,
+            self.strength,
+            KAPPA,
+            slope=self.loss.slope,
+            terms=self.adjacency.sensitivity(moved=2, present=1),
         )
-        return Lattice.for_sensitivity(sensitivity, self.features.size, self.rows)
+        return Lattice.for_sensitivity(sensitivity, self.features.size, self.most_rows)
 
     @cached_property
     def mechanism(self) -> DiscreteGaussian:
@@ -101,6 +130,11 @@ class KernelMachine(Release):
         )
 
     def statistic(self, tally: Tally) -> Exact:
+        if tally.counts.sum() > self.most_rows:
+            raise PrivacyLineError(
+                f"the table has more than {self.margin} times the rows that the plan guesses: a"
+                " machine cannot be trained to its stated accuracy"
+            )
         codes = tally.domain.unpack(tally.cells)
         points = np.column_stack(
             [scaled_positions(axis)[codes[:, i]] for i, axis in enumerate(self.feature_axes)]
@@ -109,8 +143,8 @@ class KernelMachine(Release):
             self.features.transform(points),
             self.targets[codes[:, -1]],
             tally.counts,
-            self.rows,
-            self.regularisation,
+            self.most_rows,
+            self.strength,
         )
         return Exact(self.lattice.encode(solution.weights))
 

@@ -40,7 +40,7 @@ class GammaDensity(WhitenedDensity):
     def basis(self) -> Cosines:
         reach = math.sqrt(2 * math.log(1 / DAMPED)) / math.pi
         limits = tuple(1 + math.floor(reach / bandwidth) for bandwidth in self.bandwidths)
-        basis = Cosines(self.domain.shape, self.bandwidths, limits)
+        basis = Cosines(self.domain.shape, self.bandwidths, limits, self.counts_mass)
         if not 1 <= basis.size <= LARGEST_DIMENSION:
             raise ValueError(
                 f"bandwidth: asks for {basis.size} coefficients, and spectral-gamma takes from 1 to"
@@ -50,7 +50,7 @@ class GammaDensity(WhitenedDensity):
 
     @cached_property
     def lattice(self) -> Lattice:
-        return Lattice.for_sensitivity(self.sensitivity, self.basis.size, self.rows, _BITS)
+        return Lattice.for_sensitivity(self.sensitivity, self.basis.size, self.most_rows, _BITS)
 
     @cached_property
     def mechanism(self) -> DiscreteKNorm:
@@ -69,18 +69,23 @@ class CoefficientDensity(WhitenedDensity):
 
     @cached_property
     def basis(self) -> Cosines:
-        return Cosines(self.domain.shape, self.bandwidths, (3,))
+        return Cosines(self.domain.shape, self.bandwidths, (3,), self.counts_mass)
 
     @cached_property
     def l1_sensitivity(self) -> float:
         """With u = cos(pi x), the first two basis functions are sqrt2 u and sqrt2 (2 u^2 - 1).
 
         So two records are sqrt2 |u - v| (a + 2 b |u + v|) apart, a^2 and b^2 being the first two
-        lambdas: the most at u = 1 and v = -min(1, a/(4b)).
+        lambdas: the most at u = 1 and v = -min(1, a/(4b)).  One record has the most at u = 1, the
+        constant counted where its coefficient is noisy.
         """
-        first, second = (*np.sqrt(self.basis.lambdas).tolist(), 0.0, 0.0)[:2]
+        varying = np.sqrt(self.basis.lambdas[int(self.basis.mass) :]).tolist()
+        first, second = (*varying, 0.0, 0.0)[:2]
         v = -min(1.0, first / (4 * second)) if second else -1.0
-        apart: float = math.sqrt(2) * (1 - v) * (first + 2 * second * (1 + v))
+        apart: float = self.adjacency.sensitivity(
+            moved=math.sqrt(2) * (1 - v) * (first + 2 * second * (1 + v)),
+            present=1 + math.sqrt(2) * (first + second),
+        )
         return apart / self.rows * (1 + 1e-12)
 
     @cached_property

@@ -37,15 +37,19 @@ class WhitenedDensity(Density):
 
         The squared distance of the whitened coefficients of two records is k(x,x) + k(y,y) -
         2 k(x,y) <= 2 (product of largest k - product of smallest k), attained at opposite corners,
-        or half a turn apart; leaving frequencies out only lowers it, at last to a sum of bounds.
+        or half a turn apart; leaving frequencies out only lowers it, at last to a sum of bounds.  The
+        squared length of those of one record is k(x,x) at most, and lower likewise.
         """
         largest, smallest = self.basis.extremes
-        square = min(2 * (largest - smallest), self.basis.widest or math.inf)
+        square = self.adjacency.squared(
+            moved=min(2 * (largest - smallest), self.basis.widest or math.inf),
+            present=min(largest, self.basis.longest or math.inf),
+        )
         return math.sqrt(square) / self.rows * (1 + 1e-12)
 
     @cached_property
     def lattice(self) -> Lattice:
-        return Lattice.for_sensitivity(self.sensitivity, self.basis.size, self.rows)
+        return Lattice.for_sensitivity(self.sensitivity, self.basis.size, self.most_rows)
 
     def statistic(self, tally: Tally) -> Exact:
         weights = tally.dense().reshape(self.domain.shape) / self.rows
@@ -82,7 +86,8 @@ class SpectralDensity(WhitenedDensity):
         if self.terms is not None:
             most = 2 * self.terms + 1 if self.periodic else self.terms + 1
             shape = tuple(min(size, most) for size in shape)
-        return (Waves if self.periodic else Cosines)(self.domain.shape, self.bandwidths, shape)
+        kind = Waves if self.periodic else Cosines
+        return kind(self.domain.shape, self.bandwidths, shape, self.counts_mass)
 
     @cached_property
     def mechanism(self) -> DiscreteGaussian:

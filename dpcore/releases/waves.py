@@ -43,12 +43,12 @@ class Waves(Basis):
         return 1 + 2 * float(lambdas.sum()), max(1 + 2 * float(signs @ lambdas), 0.0)
 
     @property
-    def widest(self) -> float:
-        """No two points are farther apart in the whitened basis: its square, summed bound by bound.
+    def longest(self) -> float:
+        """No point is farther from zero in the whitened basis: its square, the same for all.
 
         The functions of one frequency have constant norm together, one per function.
         """
-        return 4 * float(self.lambdas.sum())
+        return float(self.lambdas.sum())
 
     @cached_property
     def damping(self) -> Floats:
@@ -75,10 +75,10 @@ class Waves(Basis):
         return result
 
     def density(self, coefficients: Floats) -> Floats:
-        """1 + sum of coefficient times basis function at the cell centres, of the grid's shape."""
+        """``known`` + sum of coefficient times function at the cell centres, of the grid's shape."""
         spectrum = np.zeros(self.damping.shape)
+        spectrum.flat[0] = self.known
         spectrum[self.kept] = coefficients
-        spectrum.flat[0] = 1.0
         for axis, size in enumerate(self.shape):
             spectrum = _synthesis(spectrum, axis, size)
         return spectrum
