@@ -1,4 +1,4 @@
-"""The path of the survey, walked with two made-up surveys that differ in one record.
+"""The path of the survey, walked with two made-up surveys that differ in one unit.
 
 An audit draws from tallies that ``dpcore.audit`` makes up.  The rehearsal shows that the path before
 the tallies keeps what they assume: the two surveys are written to Parquet, ingested, validated and
@@ -26,16 +26,16 @@ from tasks.validate import validate
 @step("rehearse the survey's path")
 def rehearse(plan: Plan) -> None:
     """Raise ``AuditError`` where a made-up survey does not arrive as the audit assumes."""
-    expected = survey_pairs([release.domain for release in plan.built.values()], plan.rows)[0]
+    domains = [release.domain for release in plan.built.values()]
+    expected = survey_pairs(domains, plan.rows, plan.adjacency)[0]
     with private_workspace(plan.dataset, "rehearsal") as workspace:
         for side in ("near", "far"):
             source = workspace / f"{side}.parquet"
-            _write_survey(plan, source, moved=side == "far")
+            _write_survey(plan, source, far=side == "far")
             database = ingest(
                 str(source), plan.columns, plan.rows, workspace / side, plan.adjacency
             )
             validate(database, plan.columns)
-            domains = [release.domain for release in plan.built.values()]
             arrived = tallies(database, domains, plan.rows, plan.adjacency)
             for release, pair, found in zip(plan.built.values(), expected, arrived, strict=True):
                 if not _same(found, pair.near if side == "near" else pair.far):
@@ -45,9 +45,14 @@ def rehearse(plan: Plan) -> None:
                     )
 
 
-def _write_survey(plan: Plan, path: Path, moved: bool) -> None:
-    """All records hold the first value of every column; the last one, if it moved, the last."""
-    records = [(_first, plan.rows - 1), (_last if moved else _first, 1)]
+def _write_survey(plan: Plan, path: Path, far: bool) -> None:
+    """All records hold the first value of every column; those of one unit, on the far side, the last.
+
+    On the near side they hold the first too, or where units are added are not there.
+    """
+    unit = min(plan.adjacency.most, plan.rows)
+    there = far or plan.adjacency.relation == "replace-one"
+    records = [(_first, plan.rows - unit), (_last if far else _first, unit * there)]
     parts = [
         "SELECT "
         + ", ".join(f"{value(column)} AS {quote(name)}" for name, column in plan.columns.items())

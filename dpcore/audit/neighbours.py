@@ -9,6 +9,9 @@ on the release, and a wrong release has another one than its author thought of, 
     one column only (a label flips at one point)       all in the middle
     numbers by 1/(m+1) of their range                  spread over all cells
 
+Where neighbours differ in the number of records, a unit of as many records as it may have is added at
+either end of each move; where a unit is replaced, all its records move together.
+
 The opposite corners are the farthest records for margins and densities; a label that flips at one
 point, all records being there, is the worst for a kernel machine, whose margins are then all
 active (METHODS h); 1/(m+1) is where the Fejer kernel of degree m has a zero, the worst for a
@@ -31,6 +34,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dpcore.adjacency import REPLACE_ONE, Adjacency
 from dpcore.domain import Axis, Domain, Grid, Tally
 
 Integers = NDArray[np.int64]
@@ -53,38 +57,43 @@ class Pair:
     far: Tally
 
 
-def neighbouring_pairs(domain: Domain, rows: int) -> list[Pair]:
-    """Pairs of tables of ``rows`` records each that differ in one, the likeliest worst ones first.
+def neighbouring_pairs(domain: Domain, rows: int, adjacency: Adjacency = REPLACE_ONE) -> list[Pair]:
+    """Pairs of tables of ``rows`` records at most that differ in one unit, the likeliest worst first.
 
-    Of a domain of one cell there is only one table: it is its own neighbour.  Raises ``ValueError``
-    where there is no record to replace.
+    Of a domain of one cell and public rows there is only one table: it is its own neighbour.  Raises
+    ``ValueError`` where there is no record to replace.
     """
     if rows < 1:
         raise ValueError(f"rows must be positive, not {rows}: there is no record to replace")
-    if domain.size < 2:
+    if domain.size < 2 and adjacency.public_rows:
         only = _tally(domain, [(0, rows)])
         return [Pair("the only table there is", only, only)]
     pairs: list[Pair] = []
     seen: set[tuple[bytes, ...]] = set()
+    unit = min(adjacency.most, rows)
     for move, first, second in _moves(domain):
-        if first == second:
-            continue
-        for label, others in _others(domain, first, second, rows - 1):
-            near, far = ([*others, (cell, 1)] for cell in (first, second))
-            tables = tuple(_tally(domain, side) for side in (near, far))
-            key = tuple(np.concatenate([t.cells, t.counts]).tobytes() for t in tables)
-            if key not in seen:
-                seen.add(key)
-                pairs.append(Pair(f"{move}; others {label}", *tables))
+        for told, *sides in _changes(adjacency, first, second):
+            if sides[0] == sides[1]:
+                continue
+            for label, others in _others(domain, first, second, rows - unit):
+                tables = tuple(
+                    _tally(domain, [*others, *((cell, unit) for cell in side)]) for side in sides
+                )
+                key = tuple(np.concatenate([t.cells, t.counts]).tobytes() for t in tables)
+                if key not in seen:
+                    seen.add(key)
+                    pairs.append(Pair(f"{move}{told}; others {label}", *tables))
     return pairs
 
 
-def survey_pairs(domains: Sequence[Domain], rows: int) -> list[tuple[Pair, ...]]:
+def survey_pairs(
+    domains: Sequence[Domain], rows: int, adjacency: Adjacency = REPLACE_ONE
+) -> list[tuple[Pair, ...]]:
     """Pairs of surveys, each seen through several domains that may share columns.
 
-    One record moves from the first value of some columns to the last: of all columns, of one, or of
-    all but one.  Records are the same ones however a column is coded.  Each entry holds one pair per
-    domain.
+    One unit moves, or is added where it would have moved to, from the first value of some columns
+    to the last: of all columns, of one, or of all but one.  Records are the same ones however a
+    column is coded.  Each entry holds one pair per domain.
     """
     names = list(dict.fromkeys(name for domain in domains for name in domain.names))
     moves = [("all columns", set(names))]
@@ -92,7 +101,7 @@ def survey_pairs(domains: Sequence[Domain], rows: int) -> list[tuple[Pair, ...]]
         moves += [(name, {name}) for name in names[:_FEW_COLUMNS]]
     if len(names) > 2:
         moves += [(f"all but {name}", set(names) - {name}) for name in names[:_FEW_COLUMNS]]
-    result = []
+    result, unit = [], min(adjacency.most, rows)
     for label, moved in moves:
         for position, others in enumerate(("like the first", "half like either")):
             entry = []
@@ -102,11 +111,25 @@ def survey_pairs(domains: Sequence[Domain], rows: int) -> list[tuple[Pair, ...]]
                     for axis, end in zip(domain.axes, _ends(domain), strict=True)
                 ]
                 first, second = 0, _cell(domain, codes)
-                _, rest = list(_others(domain, first, second, rows - 1))[position]
-                near, far = (_tally(domain, [*rest, (cell, 1)]) for cell in (first, second))
-                entry.append(Pair(f"{label} end to end; others {others}", near, far))
+                _, rest = list(_others(domain, first, second, rows - unit))[position]
+                told, *sides = next(_changes(adjacency, first, second))
+                near, far = (
+                    _tally(domain, [*rest, *((cell, unit) for cell in side)]) for side in sides
+                )
+                entry.append(Pair(f"{label} end to end{told}; others {others}", near, far))
             result.append(tuple(entry))
     return result
+
+
+def _changes(
+    adjacency: Adjacency, first: int, second: int
+) -> Iterator[tuple[str, tuple[int, ...], tuple[int, ...]]]:
+    """Where a unit's records are in either of two neighbours, if they are; and what that is called."""
+    if adjacency.relation == "replace-one":
+        yield "", (first,), (second,)
+    if not adjacency.public_rows:
+        yield ", the last added", (), (second,)
+        yield ", the first added", (), (first,)
 
 
 def _moves(domain: Domain) -> Iterator[tuple[str, int, int]]:

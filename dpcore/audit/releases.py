@@ -93,15 +93,16 @@ def audit_releases(
 ) -> AuditResult:
     """Audit several releases of one survey together against ``budget`` (the sum of shares if None).
 
-    All are run on the same pair of surveys, in which one record moves from the first value of some
-    columns to the last; only the first ``surveys`` pairs are tried, those that move all columns.
+    All are run on the same pair of surveys, in which one unit moves from the first value of some
+    columns to the last, or is added there; only the first ``surveys`` pairs are tried, those that
+    move all columns.
     """
-    rows = {release.rows for release in releases}
-    if len(rows) != 1:
-        raise ValueError(f"releases of one survey have the same rows, not {sorted(rows)}")
+    facts = {(release.rows, release.adjacency) for release in releases}
+    if len(facts) != 1:
+        raise ValueError(f"releases of one survey have the same rows and neighbours, not {facts}")
     pairs = [
         survey
-        for survey in survey_pairs([release.domain for release in releases], rows.pop())
+        for survey in survey_pairs([release.domain for release in releases], *facts.pop())
         if all(
             release.promises(pair.near, pair.far)
             for release, pair in zip(releases, survey, strict=True)
@@ -129,7 +130,7 @@ def audit_releases(
 
 def _covered(release: Release, most: int | None) -> list[Pair]:
     """The first pairs of neighbours that the release's promise is about."""
-    pairs = neighbouring_pairs(release.domain, release.rows)
+    pairs = neighbouring_pairs(release.domain, release.rows, release.adjacency)
     covered = [pair for pair in pairs if release.promises(pair.near, pair.far)][:most]
     if not covered:
         raise ValueError(

@@ -36,7 +36,7 @@ def small_plan(plan_path, plan_document):
 @pytest.fixture
 def too_little_noise(monkeypatch):
     """Releases that count a sixteenth of their sensitivity, and so draw a sixteenth of the noise."""
-    monkeypatch.setattr("dpcore.releases.histogram.L1_SENSITIVITY", Fraction(1, 8))
+    monkeypatch.setattr("dpcore.releases.histogram.Histogram.l1_sensitivity", Fraction(1, 8))
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ def test_one_release_with_half_its_noise_is_stopped_though_the_sum_of_claims_hol
 ):
     from flows.release import release
 
-    monkeypatch.setattr("dpcore.releases.histogram.L1_SENSITIVITY", Fraction(1))
+    monkeypatch.setattr("dpcore.releases.histogram.Histogram.l1_sensitivity", Fraction(1))
     with pytest.raises(AuditError, match="than is claimed: people, rare"):
         release(str(small_plan), "r1", str(small_plan.parent / "out"))
     assert Ledger(ledger_url()).spent("survey") == Budget()

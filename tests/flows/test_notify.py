@@ -102,7 +102,7 @@ def test_an_audit_above_its_claim_is_told(told, small_plan, monkeypatch):
 
     from flows.audit import audit
 
-    monkeypatch.setattr("dpcore.releases.histogram.L1_SENSITIVITY", Fraction(1, 8))
+    monkeypatch.setattr("dpcore.releases.histogram.Histogram.l1_sensitivity", Fraction(1, 8))
     with pytest.raises(DPReleaseError):
         audit(str(small_plan), quick=True)
     assert told[0]["trouble"] == "an audit found more privacy loss than is claimed"

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from dpcore.adjacency import Adjacency
 from dpcore.audit.neighbours import neighbouring_pairs, survey_pairs
 from dpcore.domain import Bins, Categories, Domain, Grid
 
@@ -32,6 +33,35 @@ def test_every_pair_differs_in_exactly_one_record(domain: Domain, rows: int):
             for cell, count in zip(tally.cells.tolist(), tally.counts.tolist(), strict=True):
                 differences[cell] = differences.get(cell, 0) + sign * count
         assert sorted(d for d in differences.values() if d) == [-1, 1]
+
+
+@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
+@pytest.mark.parametrize("most", [1, 3])
+@pytest.mark.parametrize("domain", DOMAINS.values(), ids=DOMAINS)
+def test_every_pair_of_a_private_number_of_records_differs_in_one_whole_unit(
+    domain: Domain, relation: str, most: int
+):
+    adjacency = Adjacency(relation, most, weighted=most == 1)
+    seen = set()
+    for pair in neighbouring_pairs(domain, 7, adjacency):
+        near, far = (
+            dict(zip(t.cells.tolist(), t.counts.tolist(), strict=True))
+            for t in (pair.near, pair.far)
+        )
+        moved = [far.get(c, 0) - near.get(c, 0) for c in near.keys() | far.keys()]
+        moved = sorted(m for m in moved if m)
+        assert moved in ([most], [-most, most])
+        seen.add(len(moved))
+        assert sum(far.values()) == 7
+    assert seen == ({1} if relation == "add-remove" else {1, 2})
+    (first, *_), *_ = survey_pairs([domain, domain], 7, adjacency)
+    change = first.far.counts.sum() - first.near.counts.sum()
+    assert change == (most if relation == "add-remove" else 0)
+
+
+def test_a_unit_is_added_to_no_records_where_it_has_them_all():
+    pairs = neighbouring_pairs(DOMAINS["line"], 2, Adjacency("add-remove", 5))
+    assert all(len(pair.near.cells) == 0 and pair.far.counts.tolist() == [2] for pair in pairs)
 
 
 def test_no_pair_is_listed_twice():
