@@ -80,8 +80,9 @@ def _compared(release: Release, noisy: Noisy, quiet: Noisy) -> Iterator[tuple[Un
         return
     for table, exact in zip(tables, release.publish(quiet).tables, strict=True):
         for u in table.uncertainty:
-            # An unbiased column, published without noise, is what all of them stand for.
-            names = (n for n in ("noisy_count", "estimate", u.column) if n in exact.columns)
+            # An unbiased column, published without noise, is what all intervals stand for.
+            unbiased = ("noisy_count", "estimate") if u.interval else ()
+            names = (n for n in (*unbiased, u.column) if n in exact.columns)
             yield u, _seen(u, table.columns, exact.columns[next(names)])
     if isinstance(release, KernelMachine):
         axis = release.feature_axes[0]

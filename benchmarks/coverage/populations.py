@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpcore.adjacency import Adjacency
 from dpcore.budget import Budget
 from dpcore.domain import Categories, Domain, Grid, Tally
 from dpcore.releases.base import Release
@@ -21,6 +22,7 @@ from dpcore.releases.mean import Mean
 from dpcore.releases.microdata import Microdata
 from dpcore.releases.pure_density import CoefficientDensity, GammaDensity
 from dpcore.releases.random_histogram import RandomHistogram
+from dpcore.releases.ratio_mean import RatioMean
 from dpcore.releases.regression import Regression
 from dpcore.releases.spectral_density import SpectralDensity
 
@@ -91,6 +93,38 @@ RELEASES: dict[str, Callable[[int], Release]] = {
     "regression": lambda rows: Regression(
         "r", Domain((INCOME, TRADE)), rows, APPROXIMATE, (0.3,), 0.1, 32
     ),
+}
+
+
+def guessed(name: str) -> Callable[[int], Release]:
+    """The same where the number of records is private, and three times what the plan guesses.
+
+    Half of alpha buys counts noise of about the same scale as where a record is replaced.
+    """
+
+    def build(rows: int) -> Release:
+        release = RELEASES[name](rows // 3)
+        share = replace(release.share, alpha=release.share.alpha / 2)
+        return replace(release, share=share, adjacency=Adjacency("add-remove"))
+
+    return build
+
+
+RELEASES |= {
+    f"{name}, rows private": guessed(name)
+    for name in (
+        "histogram",
+        "margins",
+        "microdata",
+        "count",
+        "spectral density",
+        "function",
+        "classifier",
+    )
+} | {
+    "mean, rows private": lambda rows: RatioMean(
+        "r", Domain((INCOME,)), rows // 3, PURE, adjacency=Adjacency("add-remove")
+    )
 }
 
 

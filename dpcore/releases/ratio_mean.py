@@ -27,13 +27,13 @@ from dpcore.statistic import Exact, Noisy
 LARGEST_SUM = 2**61
 
 DESCRIPTIONS = {
-    "noisy_mean": "Noisy sum of {column} over noisy_count",
+    "noisy_mean": "Noisy sum of {column} over noisy_rows",
     "standard_error": "Standard deviation of the noise in noisy_mean, to the first order",
     "lower_90": "Lower end of a 90% interval for the mean",
     "upper_90": "Upper end of a 90% interval for the mean",
     "mean": "noisy_mean, moved to the nearest bound where it is outside",
-    "noisy_count": "Number of records plus noise of mean zero",
-    "count_standard_error": "Standard deviation of the noise in noisy_count",
+    "noisy_rows": "Number of records plus noise of mean zero",
+    "rows_standard_error": "Standard deviation of the noise in noisy_rows",
 }
 
 
@@ -83,8 +83,8 @@ class RatioMean(Release):
             "lower_90": (first + last) / 2 + half * lower,
             "upper_90": (first + last) / 2 + half * upper,
             "mean": max(first, min(last, estimate)),
-            "noisy_count": count,
-            "count_standard_error": self.mechanism.stddev / self.record,
+            "noisy_rows": count,
+            "rows_standard_error": self.mechanism.stddev / self.record,
         }
         ends = ("lower_90", "upper_90")
         holds = "By the law of the noise in sum and count, in 90% of releases at least."
@@ -98,7 +98,7 @@ class RatioMean(Release):
                     Uncertainty(n, "standard_error", ends, "exact", holds)
                     for n in ("noisy_mean", "mean")
                 ),
-                Uncertainty("noisy_count", "count_standard_error", None, "exact", "A known law."),
+                Uncertainty("noisy_rows", "rows_standard_error", None, "exact", "A known law."),
             ),
         )
         return Published((table,), {"column": self.grid.name, "grid_step": 2 * half})

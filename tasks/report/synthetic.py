@@ -27,18 +27,23 @@ MOST_FIGURES = 4
 def draw_synthetic(record: SynthesisRecord, source: Source) -> Drawn:
     """Synthetic counts of each column against the noisy ones of the release behind them."""
     records = read_columns(source.bundle / record.file.path)
-    scale = source.plan.rows / max(record.file.rows, 1)
-    compared = [
-        (noisy, scale * count_records(records[noisy.names[0]], noisy.keys[0]))
-        for noisy in noisy_columns(source)
-    ]
+    public, drawn = source.plan.adjacency.public_rows, max(record.file.rows, 1)
+    compared = []
+    for noisy in noisy_columns(source):
+        scale = (source.plan.rows if public else float(noisy.value.sum())) / drawn
+        compared.append((noisy, scale * count_records(records[noisy.names[0]], noisy.keys[0])))
     tree = next(table.tree for table in source.plan.synthesis if table.name == record.name)
     supported = read_columns(source.bundle / record.support.path)
     notes = [support(source, tree), how_supported(supported, record.file.columns)]
-    if record.file.rows != source.plan.rows:
+    if not public:
         notes.append(
-            f"Synthetic counts are multiplied by {figure(scale)}, so that they compare with those"
-            f" of {source.plan.rows:,} records."
+            "Synthetic counts are multiplied so that they add up to the noisy ones that they are"
+            " compared with."
+        )
+    elif record.file.rows != source.plan.rows:
+        notes.append(
+            f"Synthetic counts are multiplied by {figure(source.plan.rows / drawn)}, so that they"
+            f" compare with those of {source.plan.rows:,} records."
         )
     if record.refined_by:
         refined = ", ".join(f"{c} (from {r})" for c, r in record.refined_by.items())

@@ -16,7 +16,13 @@ from tests.dpcore.contract import concrete_releases
 
 FITTED = [
     pytest.param(name, marks=pytest.mark.slow)
-    for name in ("margins", "gaussian margins", "microdata")
+    for name in (
+        "margins",
+        "gaussian margins",
+        "microdata",
+        "margins, rows private",
+        "microdata, rows private",
+    )
 ]
 """Kinds whose records are fitted anew for every draw."""
 
@@ -27,7 +33,7 @@ def found(name: str, population: int, draws: int) -> list[Coverage]:
     return measure(release, records, draws, seed=1000 * population)
 
 
-@pytest.mark.parametrize("name", ["histogram", *FITTED])
+@pytest.mark.parametrize("name", ["histogram", "histogram, rows private", *FITTED])
 @pytest.mark.parametrize("population", range(len(POPULATIONS)))
 def test_counts_err_as_their_tables_say(name: str, population: int):
     """Intervals of all counts, near zero as well: 88 to 92 per cent, or a little more."""
@@ -54,7 +60,7 @@ DENSITIES = ["binned density", "spectral density", "gamma density", "coefficient
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", DENSITIES)
+@pytest.mark.parametrize("name", [*DENSITIES, "spectral density, rows private"])
 def test_densities_lie_in_their_intervals_and_bands(name: str):
     release = RELEASES[name](POPULATIONS[1].rows)
     assert isinstance(release, Density)
@@ -72,7 +78,7 @@ def test_densities_err_as_their_tables_say(name: str):
     assert all(c.rms == pytest.approx(1, abs=0.25) for c in columns)
 
 
-@pytest.mark.parametrize("name", ["count", "mean"])
+@pytest.mark.parametrize("name", ["count", "mean", "count, rows private"])
 def test_a_single_number_lies_in_its_interval(name: str):
     columns = found(name, 0, 600)
     # 600 draws: a standard error of 1.2 per cent.
@@ -80,9 +86,23 @@ def test_a_single_number_lies_in_its_interval(name: str):
     assert columns[0].rms == pytest.approx(1, abs=0.1)
 
 
+def test_a_mean_over_noisy_rows_lies_in_its_interval():
+    """At least 90 per cent, by two intervals that hold together."""
+    columns = {c.column: c for c in found("mean, rows private", 2, 600)}
+    assert columns["noisy_mean"].cover >= columns["mean"].cover >= 0.88
+    assert columns["noisy_mean"].rms == pytest.approx(1, abs=0.1)
+    assert columns["noisy_rows"].rms == pytest.approx(1, abs=0.1)
+
+
 @pytest.mark.parametrize(
     ("name", "column"),
-    [("classifier", "decision"), ("regression", "prediction"), ("function", "estimate")],
+    [
+        ("classifier", "decision"),
+        ("classifier, rows private", "decision"),
+        ("regression", "prediction"),
+        ("function", "estimate"),
+        ("function, rows private", "estimate"),
+    ],
 )
 def test_values_of_functions_lie_in_their_intervals(name: str, column: str):
     (values,) = [c for c in found(name, 2, 150) if c.column == column]

@@ -112,6 +112,13 @@ def test_the_full_audit_rehearses_the_path_of_the_survey(small_plan, sure, monke
     assert "prove nothing" in capsys.readouterr().err
 
 
+def test_a_plan_that_adds_a_record_is_audited_and_rehearsed_so(small_plan, sure, capsys):
+    change = ["--set", "neighbours=add-remove", "--set", "rows=150"]
+    assert main(["audit", str(small_plan), "--draws", "500", *change, "--json"]) == 0
+    results = json.loads(capsys.readouterr().out)
+    assert all("added" in result["pair"] for result in results)
+
+
 def test_the_picture_shows_bounds_claims_and_the_loss_function(small_plan):
     release = load_plan(small_plan).built["people"]
     found = audit_release(release, draws=20_000, source=SeededSource(1))

@@ -5,8 +5,11 @@ from fractions import Fraction
 
 import pytest
 
+from dpcore.adjacency import Adjacency
 from dpcore.budget import Budget, total
 from dpcore.errors import PlanError
+from dpcore.releases.mean import Mean
+from dpcore.releases.ratio_mean import RatioMean
 from schemas.bundle import privacy_statement
 from schemas.plan import Plan, load_plan
 from tests.conftest import ROOT, write_plan
@@ -215,6 +218,42 @@ def test_overrides_replace_what_the_plan_has_and_add_nothing(plan_path):
 
 def test_a_relative_source_is_beside_the_plan(plan_path):
     assert load_plan(plan_path).source == str(plan_path.parent / "survey.parquet")
+
+
+def test_every_release_is_built_for_the_neighbours_of_the_plan(tmp_path, plan_document):
+    plan_document["neighbours"] = "add-remove"
+    plan_document["releases"].append({"name": "mean", "kind": "mean", "column": "age"})
+    built = load_plan(write_plan(tmp_path, plan_document)).built
+    assert {release.adjacency for release in built.values()} == {Adjacency("add-remove")}
+    assert {release.event.to_dict()["neighbours"] for release in built.values()} == {"add-remove"}
+    assert isinstance(built["mean"], RatioMean)
+    plan_document["neighbours"] = "replace-one"
+    replaced = load_plan(write_plan(tmp_path, plan_document))
+    assert isinstance(replaced.built["mean"], Mean)
+    # The same alpha buys counts half the noise where a record is added: nothing is converted.
+    errors = [plan["people"].expected_error()[0].value for plan in (built, replaced.built)]
+    assert errors[0] < 0.6 * errors[1]
+
+
+@pytest.mark.parametrize(
+    ("section", "named"),
+    [
+        ({"kind": "histogram", "columns": ["sex"], "mechanism": "random-zero-cells"}, "random"),
+        ({"kind": "histogram", "columns": ["sex"], "mechanism": "random-low-counts"}, "random"),
+        ({"kind": "mean", "column": "age", "mechanism": "random-smooth-laplace"}, "random-smooth"),
+        ({"kind": "sampled-histogram", "columns": ["sex"], "draws": 5}, "dirichlet-multinomial"),
+        ({"kind": "near-records", "column": "age", "bins": {"age": 6}, "draws": 5}, "ks-exp"),
+    ],
+)
+def test_what_is_proved_for_public_rows_alone_is_refused(tmp_path, plan_document, section, named):
+    plan_document["budget"]["granted"]["gamma"] = "0.5"
+    plan_document["budget"]["requested"]["gamma"] = "0.5" if "random" in named else "0"
+    plan_document["releases"].append({"name": "last", **section})
+    load_plan(write_plan(tmp_path, plan_document))
+    plan_document["neighbours"] = "add-remove"
+    said = refused(tmp_path, plan_document)
+    assert f"releases[12].mechanism: {named}" in said
+    assert "neighbours: replace-one" in said
 
 
 def test_the_json_schema_describes_every_section():
