@@ -13,7 +13,7 @@ def zeros():
     return [(attrs, np.zeros([SIZES[a] for a in attrs]), v) for attrs, v in SETS]
 
 
-def covariance() -> np.ndarray:
+def covariance(total_known: bool = True) -> np.ndarray:
     """Of all cells of all consistent tables: the adjustment is linear, so unit vectors give it."""
     total = sum(table.size for _, table, _ in zeros())
     columns, variances = [], []
@@ -23,7 +23,7 @@ def covariance() -> np.ndarray:
             unit = np.zeros(table.size)
             unit[cell] = 1.0
             margins[i] = (attrs, unit.reshape(table.shape), variance)
-            agreed = make_consistent(SIZES, margins, total=0)
+            agreed = make_consistent(SIZES, margins, total=0 if total_known else None)
             columns.append(np.concatenate([margin.table.ravel() for margin in agreed]))
             variances.append(variance)
     matrix = np.array(columns).T
@@ -31,9 +31,10 @@ def covariance() -> np.ndarray:
     return matrix * variances @ matrix.T
 
 
-def test_the_variance_of_any_sum_is_that_of_the_covariance_matrix():
+@pytest.mark.parametrize("public", [True, False])
+def test_the_variance_of_any_sum_is_that_of_the_covariance_matrix(public: bool):
     generator = np.random.default_rng(1)
-    matrix = covariance()
+    matrix = covariance(public)
     ends = np.cumsum([table.size for _, table, _ in zeros()])[:-1]
     for chosen in [(0,), (1,), (2,), (3,), (0, 1), (0, 1, 2, 3)]:
         parts = [
@@ -42,7 +43,7 @@ def test_the_variance_of_any_sum_is_that_of_the_covariance_matrix():
         ]
         flat = np.concatenate(parts)
         shaped = {i: parts[i].reshape(zeros()[i][1].shape) for i in chosen}
-        found = combination_variance(SIZES, zeros(), shaped)
+        found = combination_variance(SIZES, zeros(), shaped, public_total=public)
         assert found == pytest.approx(flat @ matrix @ flat)
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpcore.post.consistency import consistent_variance, make_consistent
+from dpcore.post.consistency import consistent_variance, estimated_total, make_consistent
 from dpcore.post.margins import Margin, margins_of, summed_to
 
 CASES = {
@@ -39,12 +39,15 @@ def summing_matrix(sizes, attributes):
 def dense_generalised_least_squares(sizes, noisy, total):
     """The oracle: fitted margins and their covariances, with the total as an exact constraint.
 
-    The whole table is x = particular + null @ z, where null spans the tables that add up to zero.
+    The whole table is x = particular + null @ z, where null spans the tables that add up to zero; all
+    tables where no total is known.
     """
     matrices = [summing_matrix(sizes, margin.attributes) for margin in noisy]
     cells = matrices[0].shape[1]
-    particular = np.full(cells, total / cells)
-    null = np.linalg.svd(np.ones((1, cells)))[2][1:].T
+    particular, null = np.zeros(cells), np.eye(cells)
+    if total is not None:
+        particular = np.full(cells, total / cells)
+        null = np.linalg.svd(np.ones((1, cells)))[2][1:].T
     design = np.vstack([a / m.variance**0.5 for a, m in zip(matrices, noisy, strict=True)])
     observed = np.concatenate([m.table.ravel() / m.variance**0.5 for m in noisy])
     inverse = np.linalg.pinv(design @ null, rcond=1e-10)
@@ -53,19 +56,19 @@ def dense_generalised_least_squares(sizes, noisy, total):
     return [(a @ solution, a @ covariance @ a.T) for a in matrices]
 
 
+@pytest.mark.parametrize("total", [17.0, None])
 @pytest.mark.parametrize("case", CASES)
-def test_tables_and_variances_are_those_of_dense_least_squares(case):
+def test_tables_and_variances_are_those_of_dense_least_squares(case, total):
     sizes, attributes, variances = CASES[case]
     noisy = noisy_margins(sizes, attributes, variances, np.random.default_rng(1))
-    expected = dense_generalised_least_squares(sizes, noisy, 17.0)
-    for margin, (table, covariance) in zip(
-        make_consistent(sizes, noisy, 17.0), expected, strict=True
-    ):
+    expected = dense_generalised_least_squares(sizes, noisy, total)
+    agreed = make_consistent(sizes, noisy, total)
+    assert total is not None or agreed[0].table.sum() == pytest.approx(estimated_total(noisy))
+    for margin, (table, covariance) in zip(agreed, expected, strict=True):
         np.testing.assert_allclose(margin.table.ravel(), table, atol=1e-9)
         np.testing.assert_allclose(np.diag(covariance), margin.variance, atol=1e-9)
-        assert consistent_variance(sizes, noisy, margin.attributes) == pytest.approx(
-            margin.variance, abs=1e-12
-        )
+        found = consistent_variance(sizes, noisy, margin.attributes, public_total=total is not None)
+        assert found == pytest.approx(margin.variance, abs=1e-12)
 
 
 def test_the_variance_of_a_table_inside_a_margin_is_exact():
