@@ -9,13 +9,11 @@ records, and ``peak_mb`` is the memory of the process until then, Python and its
 ``--bootstrap`` compares real records drawn with replacement instead: what no private method needs to
 beat.  With ``--beta 0`` the noise is discrete Laplace, otherwise discrete Gaussian.
 
-``relation`` says for which neighbours the noise is calibrated.  Releases of dprelease promise
-(alpha, beta) for tables that differ in one record (replace-one).  Most public implementations
-promise it for tables of which one has a record more (add-remove), a weaker promise: of k tables a
-record touches k cells instead of 2k, so L1 sensitivity k instead of 2k and squared L2 sensitivity k
-instead of 2k.  For a comparison on their terms, and for nothing else, ``add-remove`` draws with
-these; no release does.  It also takes the number of records as known, as all releases do; who keeps
-to add-remove must estimate it, within a few records at these budgets.
+``relation`` says which tables are neighbours: those that differ in one record (replace-one), or of
+which one has a record more (add-remove), as for most public implementations.  The second is a weaker
+promise: of k tables a record touches k cells instead of 2k, so L1 sensitivity k instead of 2k and
+squared L2 sensitivity k instead of 2k; but the number of records is private then, and is told by the
+noisy tables alone.  Compare at the same relation only.
 """
 
 from __future__ import annotations
@@ -27,13 +25,14 @@ import os
 import sys
 from fractions import Fraction
 from pathlib import Path
+from typing import get_args
 
 from benchmarks.synthesis.measure import bootstrapped, measured
 from benchmarks.synthesis.tables import TABLES
+from dpcore.adjacency import Relation
 from dpcore.budget import Budget
 
 DEFAULT_DATA = Path(__file__).parents[3] / "shared" / "data"
-RELATIONS = ("add-remove", "replace-one")
 
 
 def main() -> None:
@@ -60,7 +59,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--dataset", choices=TABLES, required=True)
     parser.add_argument("--alpha", type=Fraction, default=Fraction(1), help="default: 1")
     parser.add_argument("--beta", type=Fraction, default=Fraction("1e-9"), help="default: 1e-9")
-    parser.add_argument("--relation", choices=RELATIONS, default="replace-one")
+    parser.add_argument("--relation", choices=get_args(Relation), default="replace-one")
     parser.add_argument("--draws", type=int, default=5, help="default: 5")
     parser.add_argument("--bootstrap", action="store_true", help="resample, without privacy")
     options = parser.parse_args()

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import resource
 import time
-from dataclasses import dataclass
-from fractions import Fraction
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.synthesis.tables import TABLES
+from dpcore.adjacency import Adjacency, Relation
 from dpcore.budget import Budget
 from dpcore.domain import Domain, Tally
 from dpcore.evaluation import margin_errors
-from dpcore.mechanisms import DiscreteGaussian, DiscreteLaplace
 from dpcore.privacy_line import perturb
 from dpcore.releases.microdata import Microdata
 from dpcore.sampling.source import SystemSource
@@ -25,24 +22,13 @@ from dpcore.sampling.source import SystemSource
 Facts = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class AddRemoveMicrodata(Microdata):
-    """With the noise that add-remove neighbours would need: for comparisons, never for release."""
-
-    @cached_property
-    def mechanism(self) -> DiscreteLaplace | DiscreteGaussian:
-        sensitivity = Fraction(len(self.sets))  # L1, and also the square of L2
-        if self.noise == "discrete-gaussian":
-            return DiscreteGaussian.within(self.share, self.cells, sensitivity)
-        return DiscreteLaplace.within(self.share, self.cells, sensitivity)
-
-
-def measured(folder: Path, dataset: str, relation: str, share: Budget) -> Facts:
+def measured(folder: Path, dataset: str, relation: Relation, share: Budget) -> Facts:
     """Errors, time and memory of one draw; the memory is that of the process so far."""
     domain, codes = TABLES[dataset](folder)
-    kind = AddRemoveMicrodata if relation == "add-remove" else Microdata
     noise = "discrete-gaussian" if share.beta else "discrete-laplace"
-    release = kind("benchmark", domain, len(codes), share, noise=noise)
+    release = Microdata(
+        "benchmark", domain, len(codes), share, noise=noise, adjacency=Adjacency(relation)
+    )
     wall, cpu = time.perf_counter(), time.process_time()
     synthetic = synthesize(release, codes)
     return {
