@@ -51,7 +51,10 @@ BITS = 22
 
 @dataclass(frozen=True)
 class Questions:
-    """Public facts: like those of a release, and the most answers that will ever be given."""
+    """Public facts: like those of a release, and the most answers that will ever be given.
+
+    Neighbours are those of a public number of records, one of which is replaced.
+    """
 
     domain: Domain
     rows: int
