@@ -59,6 +59,20 @@ def test_published_counts_are_whole_consistent_and_near_the_truth(bundle, survey
     assert (error.abs() < 10 * pair["standard_error"].iloc[0] * 7**0.5).all()
 
 
+def test_a_private_number_of_records_is_published_as_a_noisy_one(plan_path, plan_document):
+    plan_document |= {"neighbours": "add-remove", "rows": 150, "synthesis": []}
+    plan_document["releases"] = [plan_document["releases"][i] for i in (0, 2, 6)]
+    bundle = run(write_plan(plan_path.parent, plan_document))
+    manifest = read_manifest(bundle)
+    assert verify_files(bundle, manifest) > 5
+    assert all(record.event["neighbours"] == "add-remove" for record in manifest.releases)
+    people = pd.read_parquet(bundle / "tables" / "people.parquet")
+    assert people["count"].sum() == people["noisy_count"].sum() != 150
+    pair = pd.read_parquet(bundle / "tables" / "pairs.sex.children.parquet")
+    assert abs(pair["count"].sum() - ROWS) < 60
+    assert "rank_error_records_90" in pd.read_parquet(bundle / "tables" / "age-quartiles.parquet")
+
+
 def test_synthetic_records_are_in_the_survey_s_own_columns_and_types(bundle, survey):
     table = pq.read_table(bundle / "microdata" / "everybody.parquet")
     assert table.column_names == ["sex", "region", "children", "income"]
