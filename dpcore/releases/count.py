@@ -48,7 +48,8 @@ class CountRelease(Release):
 
 @dataclass(frozen=True)
 class Count(CountRelease):
-    """``proportion``: a binomial prior with this chance for each record; uniform if None."""
+    """``proportion``: a binomial prior with this chance for each of the rows; uniform if None, over
+    all counts that a table may have."""
 
     proportion: float | None = None
 
@@ -65,7 +66,8 @@ class Count(CountRelease):
 
     def _answer(self, noisy_count: int) -> int:
         scale = float(self.mechanism.scale)
-        return best_answer(noisy_count, self.rows, scale, self.loss, self.proportion)
+        most = self.most_rows if self.proportion is None else self.rows
+        return best_answer(noisy_count, most, scale, self.loss, self.proportion)
 
     def publish(self, noisy: Noisy) -> Published:
         noisy_count = int(noisy.values[0])
@@ -83,8 +85,7 @@ class Count(CountRelease):
             "standard_error": "Standard deviation of the noise in noisy_count",
             "lower_90": "Lower end of a 90% interval for the exact count",
             "upper_90": "Upper end of a 90% interval for the exact count",
-            "count": f"The answer of least expected {self.loss} loss under the stated prior, for which"
-            " no count is above the rows of the plan",
+            "count": f"The answer of least expected {self.loss} loss under the stated prior",
         }
         uncertainty = (
             Uncertainty("noisy_count", "standard_error", ENDS, "exact", AT_LEAST),
