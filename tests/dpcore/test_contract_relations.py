@@ -16,21 +16,21 @@ from tests.dpcore.test_contract import (
     with_less_noise,
 )
 
-ONE_RECORD = {
+ONE_RECORD = [
     "histogram of occupied cells",
     "minimax count",
     "approximate minimax count",
-}
+]
 """Proved for units of one record."""
 
-REFUSED = {
+REFUSED = [
     "random histogram",
     "mean",
     "smooth mean",
     "smoothed histogram",
     "dirichlet-multinomial",
     "near records",
-}
+]
 """Proved for a public number of records."""
 
 
