@@ -22,6 +22,9 @@ from typing import Any, Literal, TypeVar, get_args
 
 Relation = Literal["replace-one", "add-remove"]
 
+ROW = "row"
+"""The unit of which each record is one."""
+
 Norm = TypeVar("Norm", int, float, Fraction)
 
 MARGIN = 1024
@@ -36,12 +39,14 @@ class Adjacency:
     """A neighbouring relation, and the most records (or steps of weight) that a unit may have.
 
     ``weighted``: records count by weights of up to ``most`` steps for the unit, so that their total
-    is private even where one record replaces one.
+    is private even where one record replaces one; ``unit``: a row, or the column whose values tell
+    units apart: how many records one of them has is private then.
     """
 
     relation: Relation = "replace-one"
     most: int = 1
     weighted: bool = False
+    unit: str = ROW
 
     def __post_init__(self) -> None:
         if self.relation not in get_args(Relation):
@@ -59,7 +64,7 @@ class Adjacency:
         if not self.public_rows:
             raise ValueError(
                 f"mechanism: {what} is private only where the number of records is public:"
-                " neighbours: replace-one, and one record for each unit"
+                " neighbours: replace-one, and privacy_unit: row"
             )
 
     def most_rows(self, rows: int) -> int:
@@ -91,13 +96,16 @@ class Adjacency:
             written["most"] = str(self.most)
         if self.weighted:
             written["weighted"] = "yes"
+        if self.unit != ROW:
+            written["unit"] = self.unit
         return written
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Adjacency:
         """What ``to_dict`` wrote, beside other keys; raises ``ValueError`` or ``KeyError``."""
         most = int(document.get("most", 1))
-        return cls(document["neighbours"], most, document.get("weighted") == "yes")
+        unit = document.get("unit", ROW)
+        return cls(document["neighbours"], most, document.get("weighted") == "yes", unit)
 
 
 REPLACE_ONE = Adjacency()

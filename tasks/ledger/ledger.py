@@ -291,6 +291,11 @@ def _allowed(
     existing = queries.charges(connection, dataset, release_id)
     new = rules.new_charges(release_id, plan_digest, charges, existing)
     if new:
+        rules.require_same_promise(
+            dataset,
+            {rules.promise(event) for event in queries.events(connection, dataset)},
+            {rules.promise(charge.event) for charge in new.values()},
+        )
         asked = total(charge.budget for charge in new.values())
         spent = queries.spent(connection, dataset)
         rules.require_affordable(dataset, release_id, granted, spent, asked)

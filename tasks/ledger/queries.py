@@ -69,6 +69,14 @@ def spent(connection: Connection, dataset: str) -> Budget:
     return total(_budgets(connection, table, counts))
 
 
+def events(connection: Connection, dataset: str) -> list[dict[str, Any]]:
+    """The events of all charges that count."""
+    table = tables.charge
+    counts = (table.c.dataset == dataset) & (table.c.state != State.VOID.value)
+    found = connection.execute(select(table).where(counts))
+    return [dict(_charge_record(row).event) for row in found]
+
+
 def insert_charges(
     connection: Connection,
     dataset: str,

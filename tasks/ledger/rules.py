@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from typing import Any
 
+from dpcore.adjacency import REPLACE_ONE, ROW
 from dpcore.budget import Budget
 from dpcore.errors import BudgetError, LedgerError
 from tasks.ledger.records import RESTORE, Charge, ChargeRecord, State, amount_text
@@ -43,6 +45,38 @@ def new_charges(
                 f"{remedy}"
             )
     return {name: charge for name, charge in asked.items() if name not in existing}
+
+
+Promise = tuple[str, str]
+"""Whose presence is hidden, and between which tables: what the alpha of a charge is about."""
+
+
+def promise(event: Mapping[str, Any]) -> Promise:
+    """The unit and the neighbouring relation of an event; the oldest ones state neither."""
+    return str(event.get("unit", ROW)), str(event.get("neighbours", REPLACE_ONE.relation))
+
+
+def require_same_promise(
+    dataset: str, spent: Collection[Promise], asked: Collection[Promise]
+) -> None:
+    """Raise ``LedgerError`` unless all charges of a dataset are about the same unit and relation.
+
+    Alphas add up for one pair of neighbours; those of other neighbours say nothing of it.
+    """
+    promises = sorted({*spent, *asked})
+    if len(promises) > 1:
+        first = min(spent, default=promises[0])
+        other = next(each for each in promises if each != first)
+        raise LedgerError(
+            f"the budget of dataset {dataset!r} is about {_told(first)}, and this plan is about"
+            f" {_told(other)}: what they spend does not add up, so nothing was charged. State the"
+            " privacy_unit and neighbours of the dataset's earlier releases"
+        )
+
+
+def _told(promise: Promise) -> str:
+    unit, relation = promise
+    return f"{'one row' if unit == ROW else f'the records with the same {unit}'} ({relation})"
 
 
 def require_known(dataset: str, granted: Budget | None) -> Budget:

@@ -39,6 +39,19 @@ def test_only_records_replaced_one_by_one_leave_the_rows_public():
     assert not Adjacency("add-remove").public_rows
     assert not Adjacency("replace-one", 2).public_rows
     assert not Adjacency(weighted=True).public_rows
+    assert not Adjacency(unit="household").public_rows
+
+
+def test_what_is_written_of_neighbours_is_read_again():
+    for written, adjacency in (
+        ({"neighbours": "replace-one"}, Adjacency()),
+        (
+            {"neighbours": "add-remove", "most": "3", "weighted": "yes", "unit": "household"},
+            Adjacency("add-remove", 3, weighted=True, unit="household"),
+        ),
+    ):
+        assert adjacency.to_dict() == written
+        assert Adjacency.from_dict(written | {"event": "discrete-laplace"}) == adjacency
 
 
 def test_a_guess_of_the_rows_leaves_room_for_many_more():

@@ -100,6 +100,49 @@ class TestReserve:
         ledger.reserve("wages", "r1", "p", asked)
         assert ledger.spent("wages") == whole
 
+    @pytest.mark.parametrize(
+        ("first", "other", "told"),
+        [
+            (
+                {},
+                {"neighbours": "add-remove"},
+                r"one row \(replace-one\), .* one row \(add-remove\)",
+            ),
+            ({}, {"neighbours": "replace-one", "unit": "home"}, "records with the same home"),
+            (
+                {"neighbours": "add-remove", "unit": "home", "most": "3"},
+                {"neighbours": "add-remove", "unit": "firm"},
+                "same home .*, and this plan is about the records with the same firm",
+            ),
+        ],
+    )
+    def test_a_budget_is_about_one_unit_and_one_relation(self, ledger, first, other, told):
+        amount = Budget.of("1/8")
+        ledger.reserve("wages", "r1", "p", {"a": Charge(amount, first)})
+        asked = {"b": Charge(amount, other)}
+        for method in (ledger.check, ledger.reserve):
+            with pytest.raises(LedgerError, match=told):
+                method("wages", "r2", "p", asked)
+        assert ledger.spent("wages") == amount
+        ledger.grant("health", Budget.of(1), **WHO_WHY)
+        assert ledger.reserve("health", "r2", "p", asked) == ["b"]
+        with pytest.raises(LedgerError, match="does not add up"):
+            ledger.reserve("health", "r3", "p", {"c": Charge(amount, first)})
+
+    def test_the_first_events_are_about_replaced_rows_and_a_voided_charge_about_nothing(
+        self, ledger
+    ):
+        rows, homes = {"neighbours": "replace-one"}, {"neighbours": "replace-one", "unit": "home"}
+        amount = Budget.of("1/8")
+        ledger.reserve("wages", "r1", "p", {"a": Charge(amount, {"mechanism": "of old"})})
+        ledger.reserve("wages", "r2", "p", {"a": Charge(amount, rows)})
+        for release_id in ("r1", "r2"):
+            ledger.void("wages", release_id, "a", **WHO_WHY)
+        assert ledger.reserve("wages", "r3", "p", {"a": Charge(amount, homes)}) == ["a"]
+        # More records of the same unit are about the same people.
+        more = {"a": Charge(amount, homes | {"most": "7"})}
+        assert ledger.reserve("wages", "r4", "p", more) == ["a"]
+
     @pytest.mark.parametrize("coordinate", ["alpha", "beta", "gamma"])
     def test_each_coordinate_is_guarded(self, ledger, coordinate):
         beyond = Budget.of(**{coordinate: getattr(ledger.granted("wages"), coordinate) * 2})
