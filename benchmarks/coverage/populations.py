@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,7 @@ from dpcore.releases.random_histogram import RandomHistogram
 from dpcore.releases.ratio_mean import RatioMean
 from dpcore.releases.regression import Regression
 from dpcore.releases.spectral_density import SpectralDensity
+from dpcore.releases.weighted import weighed
 
 PLACE = Categories("place", tuple(range(40)))
 TRADE = Categories("trade", tuple(range(12)))
@@ -51,6 +53,13 @@ POPULATIONS = (
 
 def counts(release: type[Release], share: Budget, **rest: object) -> Callable[[int], Release]:
     return lambda rows: release("r", Domain((PLACE, TRADE)), rows, share, **rest)  # type: ignore[arg-type]
+
+
+def of_weights(name: str) -> Callable[[int], Release]:
+    """The same over steps of weight: each record is one of two and a half."""
+    return lambda rows: weighed(
+        replace(RELEASES[name](rows), adjacency=Adjacency(weighted=True)), Fraction(5, 2)
+    )
 
 
 RELEASES: dict[str, Callable[[int], Release]] = {
@@ -94,6 +103,8 @@ RELEASES: dict[str, Callable[[int], Release]] = {
         "r", Domain((INCOME, TRADE)), rows, APPROXIMATE, (0.3,), 0.1, 32
     ),
 }
+
+RELEASES |= {f"weighted {name}": of_weights(name) for name in ("histogram", "margins", "microdata")}
 
 
 def guessed(name: str) -> Callable[[int], Release]:

@@ -87,32 +87,37 @@ def neighbouring_pairs(domain: Domain, rows: int, adjacency: Adjacency = REPLACE
 
 
 def survey_pairs(
-    domains: Sequence[Domain], rows: int, adjacency: Adjacency = REPLACE_ONE
+    domains: Sequence[Domain],
+    rows: int | Sequence[int],
+    adjacency: Adjacency | Sequence[Adjacency] = REPLACE_ONE,
 ) -> list[tuple[Pair, ...]]:
     """Pairs of surveys, each seen through several domains that may share columns.
 
     One unit moves, or is added where it would have moved to, from the first value of some columns
     to the last: of all columns, of one, or of all but one.  Records are the same ones however a
-    column is coded.  Each entry holds one pair per domain.
+    column is coded; where weights make them count more often in one domain than in another, each has
+    ``rows`` and an ``adjacency`` of its own.  Each entry holds one pair per domain.
     """
+    counted = [rows] * len(domains) if isinstance(rows, int) else rows
+    neighbours = [adjacency] * len(domains) if isinstance(adjacency, Adjacency) else adjacency
     names = list(dict.fromkeys(name for domain in domains for name in domain.names))
     moves = [("all columns", set(names))]
     if len(names) > 1:
         moves += [(name, {name}) for name in names[:_FEW_COLUMNS]]
     if len(names) > 2:
         moves += [(f"all but {name}", set(names) - {name}) for name in names[:_FEW_COLUMNS]]
-    result, unit = [], min(adjacency.most, rows)
+    result = []
     for label, moved in moves:
         for position, others in enumerate(("like the first", "half like either")):
             entry = []
-            for domain in domains:
+            for domain, count, own in zip(domains, counted, neighbours, strict=True):
                 codes = [
                     end if axis.name in moved else 0
                     for axis, end in zip(domain.axes, _ends(domain), strict=True)
                 ]
-                first, second = 0, _cell(domain, codes)
-                _, rest = list(_others(domain, first, second, rows - unit))[position]
-                told, *sides = next(_changes(adjacency, first, second))
+                first, second, unit = 0, _cell(domain, codes), min(own.most, count)
+                _, rest = list(_others(domain, first, second, count - unit))[position]
+                told, *sides = next(_changes(own, first, second))
                 near, far = (
                     _tally(domain, [*rest, *((cell, unit) for cell in side)]) for side in sides
                 )

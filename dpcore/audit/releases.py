@@ -97,12 +97,18 @@ def audit_releases(
     columns to the last, or is added there; only the first ``surveys`` pairs are tried, those that
     move all columns.
     """
-    facts = {(release.rows, release.adjacency) for release in releases}
-    if len(facts) != 1:
-        raise ValueError(f"releases of one survey have the same rows and neighbours, not {facts}")
+    adjacencies = [release.adjacency for release in releases]
+    neighbours = {(each.relation, each.unit) for each in adjacencies}
+    facts = {(each.rows, each.adjacency) for each in releases if not each.adjacency.weighted}
+    if len(neighbours) != 1 or len(facts) > 1:
+        raise ValueError(
+            f"releases of one survey have the same rows and neighbours, not {facts or neighbours}"
+        )
+    rows = [release.rows for release in releases]
+    surveys_made = survey_pairs([release.domain for release in releases], rows, adjacencies)
     pairs = [
         survey
-        for survey in survey_pairs([release.domain for release in releases], *facts.pop())
+        for survey in surveys_made
         if all(
             release.promises(pair.near, pair.far)
             for release, pair in zip(releases, survey, strict=True)

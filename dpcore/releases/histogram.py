@@ -44,6 +44,8 @@ SIMULATED = 2**20
 
 MOST_REPEATS = 400
 
+FALSE_CELLS = "expected number of published cells that hold nobody, at most"
+
 
 @dataclass(frozen=True)
 class Histogram(Release):
@@ -231,10 +233,7 @@ class Histogram(Release):
             passing = ratio ** (self.mechanism.threshold + 1) / (1 + ratio)
             return (
                 *statements,
-                ErrorStatement(
-                    "expected number of published cells that hold nobody, at most",
-                    self.domain.size * passing,
-                ),
+                ErrorStatement(FALSE_CELLS, self.domain.size * passing),
             )
         expected = self.domain.size * mean_absolute
         return (

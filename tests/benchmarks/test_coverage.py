@@ -22,6 +22,8 @@ FITTED = [
         "microdata",
         "margins, rows private",
         "microdata, rows private",
+        "weighted margins",
+        "weighted microdata",
     )
 ]
 """Kinds whose records are fitted anew for every draw."""
@@ -33,7 +35,9 @@ def found(name: str, population: int, draws: int) -> list[Coverage]:
     return measure(release, records, draws, seed=1000 * population)
 
 
-@pytest.mark.parametrize("name", ["histogram", "histogram, rows private", *FITTED])
+@pytest.mark.parametrize(
+    "name", ["histogram", "histogram, rows private", "weighted histogram", *FITTED]
+)
 @pytest.mark.parametrize("population", range(len(POPULATIONS)))
 def test_counts_err_as_their_tables_say(name: str, population: int):
     """Intervals of all counts, near zero as well: 88 to 92 per cent, or a little more."""

@@ -16,6 +16,7 @@ from fractions import Fraction
 from functools import cache
 from importlib import import_module
 from itertools import combinations_with_replacement
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,9 +47,11 @@ from dpcore.releases.ratio_mean import RatioMean
 from dpcore.releases.regression import Regression
 from dpcore.releases.sampled_histogram import SampledHistogram
 from dpcore.releases.spectral_density import SpectralDensity
+from dpcore.releases.weighted import WeightedHistogram, WeightedMargins, WeightedMicrodata
 from dpcore.sampling.source import RandomSource
 
 PURE = Budget.of("1")
+BY_WEIGHT: Any = {"adjacency": Adjacency(weighted=True), "step": Fraction(1, 2)}
 APPROXIMATE = Budget.of("1", "0.01")
 
 
@@ -130,6 +133,18 @@ CASES: dict[str, Case] = {
     "microdata": Case(Microdata("d", CUBE, 2, PURE), (0, 0), (0, 11), 1.0),
     "gaussian microdata": Case(
         Microdata("d", CUBE, 2, APPROXIMATE, PAIRS[:2], "discrete-gaussian"), (0, 0), (0, 11), 1.0
+    ),
+    "weighted histogram": Case(
+        WeightedHistogram("w", TABLE, 3, PURE, **BY_WEIGHT), (0, 0, 0), (0, 0, 5), 1.0
+    ),
+    "weighted margins": Case(
+        WeightedMargins("w", CUBE, 2, APPROXIMATE, PAIRS, "discrete-gaussian", **BY_WEIGHT),
+        (0, 0),
+        (0, 11),
+        1.0,
+    ),
+    "weighted microdata": Case(
+        WeightedMicrodata("w", CUBE, 2, PURE, **BY_WEIGHT), (0, 0), (0, 11), 1.0
     ),
     "spectral density": Case(
         SpectralDensity("s", LINE, 2, APPROXIMATE, (0.2,)), (0, 0), (0, 23), 0.99
@@ -319,7 +334,8 @@ def under(case: Case, adjacency: Adjacency) -> Case:
 
     Raises ``ValueError`` where the release does not serve them.
     """
-    release = replace(case.release, adjacency=adjacency)
+    weighted = case.release.adjacency.weighted
+    release = replace(case.release, adjacency=replace(adjacency, weighted=weighted))
     shared = tuple((Counter(case.near) & Counter(case.far)).elements()) + case.others
     (gone,) = Counter(case.near) - Counter(case.far)
     (come,) = Counter(case.far) - Counter(case.near)

@@ -117,6 +117,16 @@ def test_the_only_table_of_one_cell_is_its_own_neighbour():
     assert pair.near.counts.tolist() == pair.far.counts.tolist() == [5]
 
 
+def test_a_survey_is_seen_through_records_and_through_weights():
+    domains = [Domain((PLACE,)), Domain((PLACE,))]
+    seen = [Adjacency("add-remove", 2), Adjacency("add-remove", 20, weighted=True)]
+    for records, steps in survey_pairs(domains, [9, 300], seen):
+        assert records.far.counts.sum() - records.near.counts.sum() == 2
+        assert steps.far.counts.sum() - steps.near.counts.sum() == 20
+        added = [int(np.argmax(p.far.dense() - p.near.dense())) for p in (records, steps)]
+        assert added[0] == added[1]
+
+
 def test_survey_pairs_are_one_survey_seen_through_several_domains():
     """However a column is coded, the same record moves."""
     ages = Domain((Bins("age", (0.0, 40.0, 90.0)), PLACE))
