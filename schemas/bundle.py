@@ -23,6 +23,7 @@ from pydantic import Field
 from dpcore.budget import Budget
 from schemas.document import Section
 from schemas.numbers import Rational
+from schemas.protection import Protection
 
 MANIFEST = "manifest.json"
 DIGESTS = "SHA256SUMS"
@@ -42,15 +43,17 @@ class Guarantee(Section):
     statement: str
 
 
-def privacy_statement(spent: Budget, rows: int) -> str:
+def privacy_statement(spent: Budget, protection: Protection) -> str:
     """The promise of a release in words and numbers."""
     form = "randomly differentially private" if spent.gamma else "differentially private"
     promise = (
         f"All numbers of this release together are {form} with {spent}"
-        " (alpha is also called epsilon, beta delta), for tables that differ in one record;"
-        f" the number of records, {rows}, is public."
+        f" (alpha is also called epsilon, beta delta), for tables {protection.difference};"
+        f" {protection.size}."
     )
-    return f"{promise} {_meaning_of_gamma(spent.gamma, rows)}" if spent.gamma else promise
+    return (
+        f"{promise} {_meaning_of_gamma(spent.gamma, protection.rows)}" if spent.gamma else promise
+    )
 
 
 def _meaning_of_gamma(gamma: Fraction, rows: int) -> str:

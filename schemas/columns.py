@@ -159,6 +159,16 @@ Column = Annotated[
 ]
 
 
+class IdentifierColumn(Section):
+    """A column that tells privacy units apart: read as text, in no release, and never null."""
+
+    nullable: Literal[False] = False
+
+
+ReadColumn = CategoricalColumn | IntegerColumn | ContinuousColumn | IdentifierColumn
+"""What the private steps read: the plan's columns, and those that it does not publish."""
+
+
 def column_description(text: str, column: Column | None) -> str:
     """What a published column means, with what the plan says of the survey's column behind it."""
     if column is None or not column.description:

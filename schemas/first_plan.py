@@ -53,7 +53,7 @@ dprelease: 1
 dataset: {dataset}    # the ledger keeps one budget under this name
 source: {source}    # where the table lies; never published
 rows: {blank}    # the number of records, as the survey's description gives it
-privacy_unit: row
+privacy_unit: row    # {{column: COLUMN, max_rows: NUMBER}} where somebody may have several records
 neighbours: replace-one
 
 # alpha is epsilon, beta is delta. `dprelease explain PLAN --target RELEASE=ERROR` finds the alpha

@@ -21,13 +21,15 @@ from dpcore.budget import Budget, Weight, split
 from dpcore.errors import InputError, PlanError
 from dpcore.releases.base import Release
 from schemas.blanks import refuse_blanks
-from schemas.columns import Column
+from schemas.columns import Column, IdentifierColumn, ReadColumn
 from schemas.document import Section, explain_errors, read_yaml
 from schemas.numbers import WrittenRational
 from schemas.operation import Operation
+from schemas.protection import Protection
 from schemas.releases import AnyRelease, Name, SurveyFacts, check_names
 from schemas.source import Source, beside
 from schemas.synthesis import Synthesis
+from schemas.unit import WEIGHT, UnitColumn, Weights
 
 LARGEST_ALPHA = 1000
 """More than this is no privacy: a ratio of exp(1000) between the odds."""
@@ -39,7 +41,7 @@ LARGEST_SHARE_BITS = 6000
 """Exact shares may be this long; they must fit in a manifest."""
 
 
-NAMEABLE = re.compile(r"[^\W\d][\w .-]{0,99}")
+NAMEABLE = re.compile(r"[^\W\d_][\w .-]{0,99}")
 """The names that a column may have."""
 
 
@@ -132,13 +134,19 @@ class Plan(Section):
     rows: StrictInt = Field(
         ge=1,
         le=2**40,
-        description="The public number of records, n; with add-remove a public guess of it: a scale for "
-        "noise and errors, never taken for the number.",
+        description="The public number of records, n; with add-remove, or a privacy unit of several "
+        "records, a public guess of it: a scale for noise and errors, never taken for the number.",
     )
-    privacy_unit: Literal["row"] = Field(description="Whose presence is protected: one record.")
+    privacy_unit: Literal["row"] | UnitColumn = Field(
+        description="Whose presence is protected: one record, or all records of a unit."
+    )
     neighbours: Relation = Field(
-        description="Tables are neighbours when one record is replaced by another, and n is public; or "
-        "when one is added or removed, and n is private."
+        description="Tables are neighbours when the records of one unit are replaced by those of "
+        "another, or when they are added or removed. The number of records is public where one record "
+        "is replaced by one, and private elsewhere."
+    )
+    weights: Weights | None = Field(
+        default=None, description="Survey weights, for releases that say `weighted`."
     )
     budget: BudgetSection
     columns: dict[str, Column] = Field(
@@ -172,6 +180,7 @@ class Plan(Section):
                 raise ValueError(
                     f"columns.{name}: differs from {lowered[name.lower()]!r} only in capitals"
                 )
+        self._check_unpublished()
         _refuse_twice("releases", [section.name for section in self.releases])
         _refuse_twice("synthesis", [table.name for table in self.synthesis])
         self._check_spending()
@@ -199,6 +208,21 @@ class Plan(Section):
                 raise ValueError(f"synthesis[{i}].{error}") from None
         return self
 
+    def _check_unpublished(self) -> None:
+        """Columns that are read and not published have names of their own."""
+        taken = {name.lower() for name in self.columns}
+        for place, name in self.unpublished.items():
+            if not NAMEABLE.fullmatch(name):
+                raise ValueError(f"{place}.column: is no name that a column can have")
+            if name.lower() in taken:
+                raise ValueError(
+                    f"{place}.column: {name!r} has a use already; take it out of columns, or copy the"
+                    " column at the source"
+                )
+            taken.add(name.lower())
+        if self.weights and not any(section.counts_weights for section in self.releases):
+            raise ValueError("weights: no release is `weighted`; leave them out")
+
     def _check_spending(self) -> None:
         """What is asked for can be spent, and what a mechanism needs was asked for."""
         requested = self.budget.requested
@@ -220,20 +244,48 @@ class Plan(Section):
         built = []
         for i, section in enumerate(self.releases):
             try:
-                built.append(section.build(self.facts, shares[i]))
+                built.append(section.release(self.facts, shares[i]))
             except ValueError as error:
                 raise ValueError(f"releases[{i}].{error}") from None
         return tuple(built)
 
     @property
+    def unit(self) -> UnitColumn | None:
+        """The privacy unit of several records, where it is none of one row."""
+        return self.privacy_unit if isinstance(self.privacy_unit, UnitColumn) else None
+
+    @property
+    def protection(self) -> Protection:
+        """Unit and relation in words."""
+        return Protection(self.adjacency, self.rows, self.unit)
+
+    @property
     def adjacency(self) -> Adjacency:
         """Which tables are neighbours."""
-        return Adjacency(self.neighbours)
+        if self.unit is None:
+            return Adjacency(self.neighbours)
+        return Adjacency(self.neighbours, self.unit.max_rows, unit=self.unit.column)
+
+    @property
+    def unpublished(self) -> dict[str, str]:
+        """Columns that are read and not published, by the key that names them."""
+        named = {"privacy_unit": self.unit, "weights": self.weights}
+        return {key: section.column for key, section in named.items() if section}
+
+    @property
+    def read_columns(self) -> Mapping[str, ReadColumn]:
+        """Every column that the private steps read."""
+        columns: dict[str, ReadColumn] = {**self.columns}
+        if self.unit:
+            columns[self.unit.column] = IdentifierColumn()
+        if self.weights:
+            columns[self.weights.column] = WEIGHT
+        return columns
 
     @property
     def facts(self) -> SurveyFacts:
         """What the releases are built from."""
-        return SurveyFacts(self.columns, self.rows, self.adjacency)
+        return SurveyFacts(self.columns, self.rows, self.adjacency, self.weights)
 
     @property
     def shares(self) -> list[Budget]:

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from schemas.columns import CategoricalColumn, Column, ContinuousColumn
+from schemas.columns import CategoricalColumn, ContinuousColumn, IdentifierColumn, ReadColumn
 from schemas.engine import exactly, listed
 
 if TYPE_CHECKING:  # pandera takes seconds to import
@@ -32,7 +32,7 @@ RULES = {
 """The rules by name, in the order of a report, and what breaks them."""
 
 
-def survey_schema(columns: Mapping[str, Column]) -> pandera.DataFrameSchema:
+def survey_schema(columns: Mapping[str, ReadColumn]) -> pandera.DataFrameSchema:
     """The schema of a survey table with exactly these columns.
 
     Public: it is made of the plan.  Do not call its ``validate`` on a survey table: pandera fetches
@@ -49,10 +49,12 @@ def survey_schema(columns: Mapping[str, Column]) -> pandera.DataFrameSchema:
     return pandera.DataFrameSchema(schema, strict=True, name="survey")
 
 
-def engine_type(column: Column) -> Any:
+def engine_type(column: ReadColumn) -> Any:
     """The Ibis type in which a column is checked and tallied."""
     import ibis.expr.datatypes as ibis_types
 
+    if isinstance(column, IdentifierColumn):
+        return ibis_types.string
     if isinstance(column, CategoricalColumn):
         kinds = {
             str: ibis_types.string,
@@ -64,7 +66,9 @@ def engine_type(column: Column) -> Any:
     return ibis_types.float64 if isinstance(column, ContinuousColumn) else ibis_types.int64
 
 
-def _checks(column: Column) -> list[Any]:
+def _checks(column: ReadColumn) -> list[Any]:
+    if isinstance(column, IdentifierColumn):
+        return []
     if isinstance(column, CategoricalColumn):
         values = column.categories
         return [_check("category", lambda column: column.isin(listed(column, values).value))]

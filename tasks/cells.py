@@ -17,8 +17,10 @@ from dpcore.domain import Axis, Bins, Categories, Grid
 from schemas.engine import exactly, listed
 
 
-def count_cells(table: Any, axes: Sequence[Axis]) -> Any:
+def count_cells(table: Any, axes: Sequence[Axis], counted: str | None = None) -> Any:
     """The occupied cells of an Ibis table, ascending: columns ``cell`` and ``records``.
+
+    Where ``counted`` names a column of whole numbers, ``records`` is its sum instead of a count.
 
         SELECT (code of axis 0 * size 1 + code of axis 1) * ... AS cell, count(*) GROUP BY cell
 
@@ -35,7 +37,8 @@ def count_cells(table: Any, axes: Sequence[Axis]) -> Any:
             table = table.left_join(codes, table[axis.name] == codes[value])
     for i, axis in enumerate(axes):
         cell = cell * axis.size + _code(table, axis, f"_code{i}")
-    return table.group_by(cell=cell).aggregate(records=table.count()).order_by("cell")
+    records = table.count() if counted is None else table[counted].sum().cast("int64")
+    return table.group_by(cell=cell).aggregate(records=records).order_by("cell")
 
 
 def _code(table: Any, axis: Axis, code: str) -> Any:

@@ -79,7 +79,7 @@ def at_alpha(plan: Plan, release: str, alpha: Fraction) -> Release:
     budget = plan.budget.model_copy(update={"requested": amount})
     changed = plan.model_copy(update={"budget": budget, "releases": sections})
     share = changed.shares[list(plan.built).index(release)]
-    return plan.section(release).build(plan.facts, share)
+    return plan.section(release).release(plan.facts, share)
 
 
 def choice_text(plan: Plan, choice: Choice) -> str:

@@ -6,7 +6,7 @@ the same time and in other processes:
     survey --tally--> WORKSPACE/tallies/NAME.npy --statistic, privacy line--> ledger
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -33,12 +33,27 @@ def tally_survey(
     """
     for name in names:
         _require_reserved(plan, release_id, name)
-    domains = [plan.built[name].domain for name in names]
     folder = private_folder(workspace / "tallies")
-    found = tallies(survey, domains, plan.rows, plan.adjacency)
-    for name, tally in zip(names, found, strict=True):
+    for name, tally in plan_tallies(plan, names, survey).items():
         np.save(folder / f"{name}.npy", np.stack([tally.cells, tally.counts]))
     return folder
+
+
+def plan_tallies(plan: Plan, names: Iterable[str], survey: Survey) -> dict[str, Tally]:
+    """The tallies of the named releases of a plan: of records, and of steps of weight.  Private."""
+    found: dict[str, Tally] = {}
+    by_weight = {
+        weighted: [name for name in names if plan.section(name).counts_weights == weighted]
+        for weighted in (False, True)
+    }
+    for weighted, chosen in by_weight.items():
+        if chosen:
+            facts = plan.facts.weighted if weighted else plan.facts
+            domains = [plan.built[name].domain for name in chosen]
+            weights = facts.weights if weighted else None
+            counted = tallies(survey, domains, facts.rows, facts.adjacency, plan.unit, weights)
+            found |= dict(zip(chosen, counted, strict=True))
+    return found
 
 
 @step("draw", run_name="{title}")

@@ -68,8 +68,8 @@ def budget_rows(
 def about(plan: Plan) -> str:
     """The dataset's public facts in one line."""
     return (
-        f"dataset {plan.dataset}: {plan.rows:,} records, privacy unit: one {plan.privacy_unit},"
-        f" neighbours: {plan.neighbours}"
+        f"dataset {plan.dataset}: {plan.protection.records} records, privacy unit:"
+        f" {plan.protection.who if plan.unit else 'one row'}, neighbours: {plan.neighbours}"
     )
 
 

@@ -17,6 +17,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from dpcore.adjacency import ROW
 from dpcore.audit import AuditResult
 from dpcore.budget import total
 from dpcore.errors import ApprovalError, BundleError, LedgerError
@@ -232,14 +233,14 @@ def _draw(plan: Plan, release_id: str, name: str) -> Noisy:
 def _guarantee(plan: Plan) -> Guarantee:
     spent = total(release.share for release in plan.built.values())
     return Guarantee(
-        privacy_unit=plan.privacy_unit,
+        privacy_unit=plan.unit.name if plan.unit else ROW,
         neighbours=plan.neighbours,
         alpha=spent.alpha,
         beta=spent.beta,
         gamma=spent.gamma,
         epsilon=spent.alpha,
         delta=spent.beta,
-        statement=privacy_statement(spent, plan.rows),
+        statement=privacy_statement(spent, plan.protection),
     )
 
 

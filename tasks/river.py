@@ -15,11 +15,11 @@ from tasks.validate import validate
 def ingest_survey(plan: Plan, workspace: Path) -> Survey:
     """A copy of the survey in the private workspace, or a session with the engine it stays in."""
     if isinstance(plan.source, PostgreSQLSource):
-        return open_postgresql(plan.source, plan.columns, plan.rows, plan.adjacency)
-    return ingest(plan.source, plan.columns, plan.rows, workspace, plan.adjacency)
+        return open_postgresql(plan.source, plan.read_columns, plan.rows, plan.adjacency)
+    return ingest(plan.source, plan.read_columns, plan.rows, workspace, plan.adjacency)
 
 
 @step("validate")
 def validate_survey(plan: Plan, survey: Survey) -> None:
     """Hold the table against the plan's columns; failures are told by column, rule and count."""
-    validate(survey, plan.columns)
+    validate(survey, plan.read_columns)

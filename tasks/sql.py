@@ -5,7 +5,13 @@ nothing is rounded.  Values outside the bounds are moved to the nearest bound wh
 ``clamp``; null, NaN and infinity are never moved.
 """
 
-from schemas.columns import CategoricalColumn, Column, ContinuousColumn, IntegerColumn
+from schemas.columns import (
+    CategoricalColumn,
+    ContinuousColumn,
+    IdentifierColumn,
+    IntegerColumn,
+    ReadColumn,
+)
 
 
 def quote(name: str) -> str:
@@ -23,16 +29,18 @@ def real(value: float) -> str:
     return f"CAST('{float(value)!r}' AS DOUBLE)"
 
 
-def sql_type(column: Column) -> str:
+def sql_type(column: ReadColumn) -> str:
     """The DuckDB type that a column has in the survey file."""
+    if isinstance(column, IdentifierColumn):
+        return "VARCHAR"
     if isinstance(column, CategoricalColumn):
         kinds = {str: "VARCHAR", bool: "BOOLEAN", int: "BIGINT", float: "DOUBLE"}
         return kinds[type(column.categories[0])]
     return "BIGINT" if isinstance(column, IntegerColumn) else "DOUBLE"
 
 
-def clamped(value: str, column: Column) -> str:
-    if isinstance(column, CategoricalColumn) or column.outside == "refuse":
+def clamped(value: str, column: ReadColumn) -> str:
+    if isinstance(column, CategoricalColumn | IdentifierColumn) or column.outside == "refuse":
         return value
     bound = real if isinstance(column, ContinuousColumn) else str
     lower, upper = map(bound, column.bounds)

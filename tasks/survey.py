@@ -30,7 +30,7 @@ import duckdb
 
 from dpcore.adjacency import REPLACE_ONE, Adjacency
 from dpcore.errors import DataError, DPReleaseError, InputError
-from schemas.columns import Column
+from schemas.columns import ReadColumn
 from schemas.source import TableSource
 from tasks.home import private_folder
 from tasks.sql import clamped, converted, quote, sql_type, text
@@ -92,7 +92,7 @@ def connect(path: Path, read_only: bool = True) -> Iterator[duckdb.DuckDBPyConne
 
 def ingest(
     source: str | TableSource,
-    columns: Mapping[str, Column],
+    columns: Mapping[str, ReadColumn],
     rows: int,
     workspace: Path,
     adjacency: Adjacency = REPLACE_ONE,
@@ -175,7 +175,9 @@ class _Relation:
 
 
 def _locate(
-    source: str | TableSource, columns: Mapping[str, Column], connection: duckdb.DuckDBPyConnection
+    source: str | TableSource,
+    columns: Mapping[str, ReadColumn],
+    connection: duckdb.DuckDBPyConnection,
 ) -> _Relation:
     if isinstance(source, TableSource):
         return _attached(source, connection)
@@ -241,7 +243,7 @@ def csv_headers(path: Path) -> dict[str, list[str]]:
     return {d: next(csv.reader([line], delimiter=d), []) for d in DELIMITERS}
 
 
-def _csv(path: Path, escaped: str, columns: Mapping[str, Column]) -> _Relation:
+def _csv(path: Path, escaped: str, columns: Mapping[str, ReadColumn]) -> _Relation:
     """A CSV file, all text, its columns taken by position.
 
     The header is read here because DuckDB renames columns that stand twice or differ in capitals
@@ -266,7 +268,7 @@ def _csv(path: Path, escaped: str, columns: Mapping[str, Column]) -> _Relation:
 
 
 def _copy(
-    connection: duckdb.DuckDBPyConnection, relation: _Relation, columns: Mapping[str, Column]
+    connection: duckdb.DuckDBPyConnection, relation: _Relation, columns: Mapping[str, ReadColumn]
 ) -> int:
     """Fill the two tables, reading the source once; returns how many records it holds (private).
 

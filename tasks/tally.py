@@ -23,6 +23,8 @@ import numpy as np
 from dpcore.adjacency import MARGIN, REPLACE_ONE, Adjacency
 from dpcore.domain import LARGEST_DOMAIN, Axis, Domain, Integers, Tally
 from dpcore.errors import DataError
+from schemas.unit import UnitColumn, Weights
+from tasks.bounding import STEPS, bounded, weighed
 from tasks.cells import count_cells
 from tasks.reading import Survey, reading
 from tasks.survey import guarded
@@ -38,18 +40,21 @@ def tallies(
     domains: Sequence[Domain],
     rows: int | None = None,
     adjacency: Adjacency = REPLACE_ONE,
+    unit: UnitColumn | None = None,
+    weights: Weights | None = None,
 ) -> list[Tally]:
     """The tally of every domain, in their order, from as few readings as pay: private.
 
-    ``survey`` is private, all else is public.  Raises ``DataError`` if a record has no cell, or the
-    counts do not add up to ``rows``; where neighbours differ in these, if they are far more.  The
+    ``survey`` is private, all else is public; of each ``unit`` some records are kept, and the steps
+    of ``weights`` are counted instead of records.  Raises ``DataError`` if a record has no cell, or
+    the counts do not add up to ``rows``; where neighbours differ in these, if they are far more.  The
     message holds no value.
     """
     found: dict[Domain, Tally] = {}
     with reading(survey) as (table, unread):
         for axes in pack(domains, rows):
             cells, counts = guarded(
-                partial(_count, table, unread, axes),
+                partial(_count, table, unread, axes, unit, weights),
                 DataError,
                 "the survey table could not be tallied",
             )
@@ -79,18 +84,30 @@ def pack(domains: Sequence[Domain], rows: int | None) -> list[Axes]:
     return packs
 
 
-def _count(table: Any, unread: Mapping[str, int], axes: Axes) -> tuple[Integers, Integers]:
-    """Cell ids, ascending, and counts of the records that they hold."""
+def _count(
+    table: Any,
+    unread: Mapping[str, int],
+    axes: Axes,
+    unit: UnitColumn | None,
+    weights: Weights | None,
+) -> tuple[Integers, Integers]:
+    """Cell ids, ascending, and positive counts of records, or of steps of weight."""
     names = list(dict.fromkeys(axis.name for axis in axes))
-    if any(unread[name] for name in names):
+    read = [*names, *(extra.column for extra in (unit, weights) if extra)]
+    if any(unread[name] for name in read):
         raise DataError("values of the wrong type were found: validate the survey table first")
-    found = count_cells(table, axes).to_pyarrow()
+    if weights:
+        table = weighed(table, weights)
+    if unit:
+        table = bounded(table, unit)
+    found = count_cells(table, axes, STEPS if weights else None).to_pyarrow()
     if found["cell"].null_count:
         raise DataError(
             f"a record has no cell in {' x '.join(names)}: validate the survey table first"
         )
     cells, counts = (found[name].to_numpy() for name in ("cell", "records"))
-    return np.asarray(cells, dtype=np.int64), np.asarray(counts, dtype=np.int64)
+    occupied = counts > 0
+    return np.asarray(cells[occupied], dtype=np.int64), np.asarray(counts[occupied], dtype=np.int64)
 
 
 def _require_total(found: int, rows: int, adjacency: Adjacency) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dpcore.errors import DataError
-from schemas.columns import Column
+from schemas.columns import ReadColumn
 from schemas.survey import RULES, survey_schema
 from tasks.reading import Survey, reading
 from tasks.survey import guarded
@@ -23,7 +23,7 @@ Faults = dict[tuple[str, str], int]
 """How many records break a rule, by column and rule."""
 
 
-def validate(survey: Survey, columns: Mapping[str, Column]) -> None:
+def validate(survey: Survey, columns: Mapping[str, ReadColumn]) -> None:
     """Raise ``DataError`` with every broken rule of every column; otherwise return nothing.
 
     ``survey`` is private.  The error names columns, rules and numbers of records, and holds no
@@ -47,7 +47,7 @@ def validate(survey: Survey, columns: Mapping[str, Column]) -> None:
         )
 
 
-def _count(survey: Survey, columns: Mapping[str, Column]) -> Faults:
+def _count(survey: Survey, columns: Mapping[str, ReadColumn]) -> Faults:
     schema = survey_schema(columns)
     with reading(survey) as (table, unread):
         faults: Faults = {(name, "type"): failures for name, failures in unread.items()}

@@ -21,7 +21,7 @@ from schemas.bundle import (
     TableFile,
     privacy_statement,
 )
-from schemas.plan import digest_of
+from schemas.plan import digest_of, published_plan
 from schemas.standards import documents
 from tasks.parquet import arrow_types
 
@@ -59,9 +59,9 @@ def verify_files(bundle: Path, manifest: Manifest) -> int:
                 raise BundleError(f"{bundle}: {path} was changed after publication")
     if digest_of(manifest.plan) != manifest.plan_digest:
         raise BundleError(f"{bundle}: the plan in the manifest is not the one of its digest")
-    guarantee = manifest.guarantee
+    guarantee, plan = manifest.guarantee, published_plan(manifest.plan)
     stated = Budget(guarantee.alpha, guarantee.beta, guarantee.gamma)
-    if guarantee.statement != privacy_statement(stated, manifest.plan["rows"]):
+    if guarantee.statement != privacy_statement(stated, plan.protection):
         raise BundleError(f"{bundle}: the privacy statement is not that of the stated budget")
     for path, document in documents(manifest).items():
         if path not in digests or (bundle / path).read_text(encoding="utf-8") != document:

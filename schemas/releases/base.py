@@ -1,17 +1,21 @@
 """What the sections of all kinds have in common, and how they read the plan's columns."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Annotated, Self
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import Field, StrictBool, StringConstraints, model_validator
 
 from dpcore.adjacency import Adjacency
+from dpcore.budget import Budget
 from dpcore.domain import Axis, Domain
+from dpcore.releases.base import Release
+from dpcore.releases.weighted import weighed
 from schemas.columns import Column
 from schemas.document import Section
 from schemas.numbers import WrittenRational
+from schemas.unit import Weights
 
 Name = Annotated[
     str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]*$", max_length=80, strict=True)
@@ -31,6 +35,19 @@ class SurveyFacts:
     columns: Columns
     rows: int
     adjacency: Adjacency
+    weights: Weights | None = None
+
+    @property
+    def weighted(self) -> "SurveyFacts":
+        """The facts of the same survey with a record for each step of weight.
+
+        Raises ``ValueError`` where it has no weights.
+        """
+        if self.weights is None:
+            raise ValueError("weighted: the plan states no `weights`")
+        most = self.adjacency.most * self.weights.most_steps
+        adjacency = replace(self.adjacency, most=most, weighted=True)
+        return replace(self, rows=self.weights.total_steps, adjacency=adjacency)
 
 
 class ReleaseSection(Section):
@@ -52,6 +69,19 @@ class ReleaseSection(Section):
             raise ValueError(f"weight: must lie between 1/{LARGEST_WEIGHT} and {LARGEST_WEIGHT}")
         return self
 
+    def build(self, survey: SurveyFacts, share: Budget) -> Release:
+        """The release over these facts; a ``ValueError`` begins with the place in the section."""
+        raise NotImplementedError
+
+    def release(self, survey: SurveyFacts, share: Budget) -> Release:
+        """The release that the plan asks for."""
+        return self.build(survey, share)
+
+    @property
+    def counts_weights(self) -> bool:
+        """Whether the release is of sums of weights instead of counts of records."""
+        return False
+
     @property
     def spends_beta(self) -> bool:
         """Whether the mechanism is an approximate one, which needs a share of beta."""
@@ -61,6 +91,26 @@ class ReleaseSection(Section):
     def spends_gamma(self) -> bool:
         """Whether the mechanism is one of random differential privacy."""
         return False
+
+
+class CountsSection(ReleaseSection):
+    """Counts of records, which may be sums of their weights instead."""
+
+    weighted: StrictBool = Field(
+        default=False,
+        description="Whether to publish sums of the plan's `weights` instead of counts of records.",
+    )
+
+    @property
+    def counts_weights(self) -> bool:
+        return self.weighted
+
+    def release(self, survey: SurveyFacts, share: Budget) -> Release:
+        if not self.weighted:
+            return self.build(survey, share)
+        of_steps = self.build(survey.weighted, share)
+        assert survey.weights is not None
+        return weighed(of_steps, survey.weights.step)
 
 
 def one_each(value: float | list[float], columns: list[str]) -> tuple[float, ...]:

@@ -8,11 +8,11 @@ from dpcore.budget import Budget
 from dpcore.releases.base import Release
 from dpcore.releases.histogram import Histogram
 from dpcore.releases.random_histogram import RandomHistogram
-from schemas.releases.base import ReleaseSection, SurveyFacts, listed
+from schemas.releases.base import CountsSection, SurveyFacts, listed
 from schemas.releases.binning import Bins, binned_domain
 
 
-class HistogramSection(ReleaseSection):
+class HistogramSection(CountsSection):
     """Counts of every combination of some columns."""
 
     kind: Literal["histogram"]

@@ -9,13 +9,13 @@ from pydantic import Field, StrictInt, StrictStr, model_validator
 from dpcore.budget import Budget
 from dpcore.releases.base import Release
 from dpcore.releases.margins import Margins
-from schemas.releases.base import ReleaseSection, SurveyFacts, listed
+from schemas.releases.base import CountsSection, SurveyFacts, listed
 from schemas.releases.binning import Bins, binned_domain
 
 MOST_SETS = 2**16
 
 
-class MarginsSection(ReleaseSection):
+class MarginsSection(CountsSection):
     """Counts over several sets of columns, drawn together."""
 
     kind: Literal["margins"]

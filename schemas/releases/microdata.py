@@ -7,11 +7,11 @@ from pydantic import Field, StrictStr
 from dpcore.budget import Budget
 from dpcore.releases.base import Release
 from dpcore.releases.microdata import Microdata
-from schemas.releases.base import ReleaseSection, SurveyFacts, listed
+from schemas.releases.base import CountsSection, SurveyFacts, listed
 from schemas.releases.binning import Bins, binned_domain
 
 
-class MicrodataSection(ReleaseSection):
+class MicrodataSection(CountsSection):
     """Synthetic records that follow the private tables of all pairs of columns."""
 
     kind: Literal["microdata-margins"]

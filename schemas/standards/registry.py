@@ -14,10 +14,6 @@ from schemas.bundle import Guarantee, Manifest
 from schemas.plan import Plan
 
 NOT_STATED = "Not stated in the release plan."
-RELATION = (
-    "Input metric: the number of records that differ between two tables of the same, public number"
-    " of records (replace-one). Bound on input distance: 1."
-)
 RANDOM = (
     "Random differential privacy (Hall, Rinaldo and Wasserman 2011), a weaker promise than"
     " differential privacy. {relation} The records and the replacement are independent draws from one"
@@ -36,10 +32,9 @@ def registry(manifest: Manifest, plan: Plan) -> str:
             "basic": _basic(manifest, plan),
             "dp_variant": {
                 "variant_name": _variant(manifest.guarantee),
-                "data_domain": f"Tables of {plan.rows} records with the columns"
+                "data_domain": f"Tables of {plan.protection.records} records with the columns"
                 f" {', '.join(plan.columns)}, whose categories and bounds are public (codebook.csv).",
-                "unprotected_quantities": f"The number of records, {plan.rows}, and everything else"
-                " in the plan that manifest.json holds: none of it is taken from the records.",
+                "unprotected_quantities": _unprotected(plan),
             },
             "privacy_loss": _privacy_loss(manifest.guarantee, plan),
             "deployment_model": {
@@ -50,7 +45,7 @@ def registry(manifest: Manifest, plan: Plan) -> str:
                 "data_source_type": "Static",
                 "access_type": "Non-interactive",
             },
-            "implementation": _implementation(manifest),
+            "implementation": _implementation(manifest, plan),
             "administrative": {
                 "status": "Draft",
                 "registry_authors": [plan.publication.publisher or "dprelease"],
@@ -85,31 +80,60 @@ def _variant(guarantee: Guarantee) -> str:
     return "Approximate DP" if guarantee.beta else "Pure DP"
 
 
+def _unprotected(plan: Plan) -> str:
+    rest = "in the plan that manifest.json holds: none of it is taken from the records."
+    if plan.adjacency.public_rows:
+        return f"The number of records, {plan.rows}, and everything else {rest}"
+    if plan.neighbours == "replace-one":
+        return f"How many units ({plan.protection.one}) there are, and everything {rest}"
+    return f"Everything {rest}"
+
+
 def _privacy_loss(guarantee: Guarantee, plan: Plan) -> dict[str, Any]:
+    relation, known = plan.protection.metric, plan.adjacency.public_rows
     parameters = {"epsilon": float(guarantee.alpha)}
     if guarantee.beta:
         parameters["delta"] = float(guarantee.beta)
     amounts = {name: decimal_text(getattr(guarantee, name)) for name in ("alpha", "beta", "gamma")}
     details = (
-        RANDOM.format(relation=RELATION, **amounts) if guarantee.gamma else guarantee.statement
+        RANDOM.format(relation=relation, **amounts) if guarantee.gamma else guarantee.statement
     )
     return {
         "privacy_unit": f"One {guarantee.privacy_unit} of the table",
-        "privacy_unit_details": RELATION,
-        "number_of_privacy_units": plan.rows,
+        "privacy_unit_details": f"{plan.protection.who}. {relation}" if plan.unit else relation,
+        **({"number_of_privacy_units": plan.rows} if known else {}),
         "privacy_parameters": parameters,
         "privacy_parameters_details": details,
     }
 
 
-def _implementation(manifest: Manifest) -> dict[str, str]:
+def _preprocessing(plan: Plan) -> str:
+    """What is done to the records before anything is counted: by public rules, each unit alone."""
+    done = []
+    if plan.unit:
+        done.append(
+            f"Of each {plan.unit.name} at most {plan.unit.max_rows} records are used, chosen by a"
+            " hash of its own records."
+        )
+    if plan.weights:
+        done.append(
+            f"Weights are rounded to multiples of {decimal_text(plan.weights.step)} and cut at"
+            f" {decimal_text(plan.weights.largest)}."
+        )
+    rest = (
+        "columns, bounds, bins and parameters are those of the plan, which is fixed before the"
+        " records are read."
+    )
+    return " ".join([*done, f"{'All' if done else 'None on the records:'} {rest}"])
+
+
+def _implementation(manifest: Manifest, plan: Plan) -> dict[str, str]:
     mechanisms = "".join(
         f"- {record.name}: {record.mechanism}, {record.kind} of {record.title}\n"
         for record in manifest.releases
     )
     return {
-        "preprocessing_and_hyperparameter_tuning": "None on the records: columns, bounds, bins and"
-        " parameters are those of the plan, which is fixed before the records are read.",
+        "preprocessing_and_hyperparameter_tuning": _preprocessing(plan),
         "mechanisms": f"{mechanisms}Noise is drawn by integer arithmetic from the operating system's"
         f" generator, by dprelease {manifest.versions['dprelease']}.\n",
         "composition": "Basic composition: the parts of the releases add up.",

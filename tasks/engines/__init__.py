@@ -10,7 +10,7 @@ from typing import Any
 
 from dpcore.adjacency import Adjacency
 from dpcore.errors import DataError
-from schemas.columns import CategoricalColumn, Column, ContinuousColumn
+from schemas.columns import CategoricalColumn, ContinuousColumn, IdentifierColumn, ReadColumn
 from schemas.engine import exactly
 from schemas.survey import engine_type
 from tasks.reading import Session
@@ -28,7 +28,7 @@ FITS = {
 def begin(
     types: Mapping[str, str],
     read: Callable[[], Any],
-    columns: Mapping[str, Column],
+    columns: Mapping[str, ReadColumn],
     rows: int,
     adjacency: Adjacency,
     close: Callable[[], object],
@@ -49,11 +49,16 @@ def begin(
     return Session(table, columns, close)
 
 
-def _require_types(types: Mapping[str, str], columns: Mapping[str, Column]) -> None:
+def _fits(column: ReadColumn) -> tuple[str, ...]:
+    declared = FITS[str(engine_type(column))]
+    return declared + FITS["int64"] if isinstance(column, IdentifierColumn) else declared
+
+
+def _require_types(types: Mapping[str, str], columns: Mapping[str, ReadColumn]) -> None:
     lines = [
         f"  column {name!r}, type: {types[name]} in the engine; the plan needs {' or '.join(fits)}"
         for name, column in columns.items()
-        if types[name] not in (fits := FITS[str(engine_type(column))])
+        if types[name] not in (fits := _fits(column))
     ]
     if lines:
         raise DataError(
@@ -67,7 +72,7 @@ def _require_types(types: Mapping[str, str], columns: Mapping[str, Column]) -> N
         )
 
 
-def _typed(table: Any, columns: Mapping[str, Column]) -> tuple[Any, int]:
+def _typed(table: Any, columns: Mapping[str, ReadColumn]) -> tuple[Any, int]:
     """The table as the plan declares it, and how many records it holds (private)."""
     typed = table.select(
         **{
@@ -78,11 +83,11 @@ def _typed(table: Any, columns: Mapping[str, Column]) -> tuple[Any, int]:
     return typed, int(typed.count().to_pyarrow().as_py())
 
 
-def _clamped(value: Any, column: Column) -> Any:
+def _clamped(value: Any, column: ReadColumn) -> Any:
     """Values outside the bounds at the nearest bound; null, NaN and infinity stay as they are."""
     import ibis
 
-    if isinstance(column, CategoricalColumn) or column.outside == "refuse":
+    if isinstance(column, CategoricalColumn | IdentifierColumn) or column.outside == "refuse":
         return value
     real = isinstance(column, ContinuousColumn)
     lower, upper = (exactly(b) if real else ibis.literal(b, "int64") for b in column.bounds)

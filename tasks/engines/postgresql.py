@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpcore.adjacency import REPLACE_ONE, Adjacency
 from dpcore.errors import InputError
-from schemas.columns import Column
+from schemas.columns import ReadColumn
 from schemas.source import PostgreSQLSource
 from tasks.engines import begin
 from tasks.reading import Session
@@ -44,7 +44,7 @@ DESCRIBED = """
 
 def open_postgresql(
     source: PostgreSQLSource,
-    columns: Mapping[str, Column],
+    columns: Mapping[str, ReadColumn],
     rows: int,
     adjacency: Adjacency = REPLACE_ONE,
 ) -> Session:
@@ -102,7 +102,7 @@ def _table(
     connection: psycopg.Connection[Any],
     name: str,
     types: Mapping[str, str],
-    columns: Mapping[str, Column],
+    columns: Mapping[str, ReadColumn],
 ) -> Any:
     import ibis
 

@@ -23,7 +23,7 @@ NORMAL_90 = NormalDist().inv_cdf(0.95)
 class Counts:
     """A table of counts: ``keys`` and ``labels`` (axes, k) of each of k cells, and (k,) numbers.
 
-    Two cells of one side may have the same label, but not the same key.
+    Two cells of one side may have the same label, but not the same key.  ``of``: what is counted.
     """
 
     names: Sequence[str]
@@ -33,6 +33,7 @@ class Counts:
     lower: Floats
     upper: Floats
     error: Floats
+    of: str = "records"
 
     @cached_property
     def sides(self) -> list[list[str]]:
@@ -45,6 +46,11 @@ class Counts:
     @property
     def shape(self) -> tuple[int, ...]:
         return tuple(len(side) for side in self.sides)
+
+    @property
+    def title(self) -> str:
+        """What is counted by what."""
+        return f"{self.of.capitalize()} by {', '.join(self.names)}"
 
     @property
     def plus_minus(self) -> str:
@@ -72,13 +78,14 @@ class Counts:
         return " · ".join(axis[i] for axis in self.labels)
 
 
-def read_counts(table: Mapping[str, NDArray[Any]], columns: Columns) -> Counts:
+def read_counts(table: Mapping[str, NDArray[Any]], columns: Columns, of: str = "records") -> Counts:
     """The count table in a Parquet file's columns; the plan's columns tell what its sides are."""
     names = sides_of(table, columns)
     keys = [_keys(table, name) for name in names]
     labels = [read_labels(table, name, columns) for name in names]
     numbers = (noisy(table), table["lower_90"], table["upper_90"], table["standard_error"])
-    return Counts(names, keys, labels, *(np.asarray(v, dtype=np.float64) for v in numbers))
+    value, lower, upper, error = (np.asarray(v, dtype=np.float64) for v in numbers)
+    return Counts(names, keys, labels, value, lower, upper, error, of)
 
 
 def read_labels(table: Mapping[str, NDArray[Any]], name: str, columns: Columns) -> list[str]:

@@ -70,8 +70,8 @@ def _figures(source: Source, file: TableFile) -> list[Figure]:
     if not file.rows:
         return []
     if file.rows > LARGEST_SIDE**2:
-        return [largest(table, columns, file.path)]
-    counts = read_counts(table, columns)
+        return [largest(table, columns, file.path, source.of)]
+    counts = read_counts(table, columns, source.of)
     dense = file.rows == math.prod(counts.shape)
     if len(counts.names) == 1:
         return [one_way(counts)]
@@ -79,19 +79,19 @@ def _figures(source: Source, file: TableFile) -> list[Figure]:
         return [two_way(counts)]
     if dense and source.record.kind == "histogram" and source.record.mechanism in INDEPENDENT:
         return [one_way(summed(counts, axis)) for axis in range(len(counts.names))]
-    return [largest(table, columns, file.path)]
+    return [largest(table, columns, file.path, source.of)]
 
 
 def one_way(counts: Counts) -> Figure:
     """One column: a bar and an interval for each cell."""
-    title = f"Records by {counts.names[0]}"
+    title = counts.title
     says = f"Each bar is a noisy count; its line is the 90% interval, {counts.plus_minus}"
-    return Figure(title, says, bars(_bars(counts), title, says, "records"), count_table(counts))
+    return Figure(title, says, bars(_bars(counts), title, says, counts.of), count_table(counts))
 
 
 def two_way(counts: Counts) -> Figure:
     """Two columns: a heat map, hatched where the interval holds zero."""
-    title = f"Records by {counts.names[0]} and {counts.names[1]}"
+    title = f"{counts.of.capitalize()} by {counts.names[0]} and {counts.names[1]}"
     doubtful = counts.grid(counts.lower <= 0)
     says = (
         f"Shades as below the map. Each count has a 90% interval of {counts.plus_minus};"
@@ -102,13 +102,15 @@ def two_way(counts: Counts) -> Figure:
     return Figure(title, says, shades, count_table(counts))
 
 
-def largest(table: Mapping[str, NDArray[Any]], columns: Columns, path: str) -> Figure:
+def largest(
+    table: Mapping[str, NDArray[Any]], columns: Columns, path: str, of: str = "records"
+) -> Figure:
     """The largest counts of a table that no chart can hold."""
     order = np.argsort(-noisy(table), kind="stable")[:LARGEST_CELLS]
-    counts = read_counts({name: values[order] for name, values in table.items()}, columns)
+    counts = read_counts({n: values[order] for n, values in table.items()}, columns, of)
     title = f"The {len(order):,} largest of {len(noisy(table)):,} counts in {path}"
     says = (
-        f"Records by {', '.join(counts.names)}, with 90% intervals of {counts.plus_minus};"
+        f"{counts.title}, with 90% intervals of {counts.plus_minus};"
         " the largest of many noisy counts tend to be too large"
     )
     rows = [replace(bar, label=f"no. {i}") for i, bar in enumerate(_bars(counts), 1)]
@@ -116,7 +118,7 @@ def largest(table: Mapping[str, NDArray[Any]], columns: Columns, path: str) -> F
     numbered = [(f"no. {i}", *row[-2:], *row[:-2]) for i, row in enumerate(plain.rows, 1)]
     header = ("Bar", *plain.header[-2:], *plain.header[:-2])
     described = DataTable(plain.caption, header, numbered)
-    return Figure(title, says, bars(rows, title, says, "records"), described, needed=True)
+    return Figure(title, says, bars(rows, title, says, counts.of), described, needed=True)
 
 
 def _bars(counts: Counts) -> list[Bar]:
@@ -132,13 +134,13 @@ def summed(counts: Counts, axis: int) -> Counts:
     half = NORMAL_90 * error
     keys, labels = list(dict.fromkeys(counts.keys[axis])), counts.sides[axis]
     ends = value - half, value + half
-    return Counts([counts.names[axis]], [keys], [labels], value, *ends, error)
+    return Counts([counts.names[axis]], [keys], [labels], value, *ends, error, counts.of)
 
 
 def count_table(counts: Counts) -> DataTable:
     """The numbers of a chart."""
     return DataTable(
-        f"Records by {', '.join(counts.names)}",
+        counts.title,
         (*counts.names, "Noisy count", "90% interval"),
         [
             (

@@ -13,7 +13,7 @@ from tasks.report.audit import draw_audit
 from tasks.report.columns import columns_table
 from tasks.report.history import history_figure, history_until
 from tasks.report.release import release_parts, synthetic_parts
-from tasks.report.words import LIMITS, in_plain_words, in_symbols
+from tasks.report.words import in_plain_words, in_symbols, limits
 
 REPORT = "report.html"
 
@@ -43,7 +43,8 @@ def report_page(
         "report.html",
         manifest=manifest,
         publication=plan.publication,
-        rows=plan.rows,
+        records=plan.protection.records,
+        unit=plan.protection.one,
         citation=cite(plan, manifest),
         words=in_plain_words(plan, manifest.guarantee),
         symbols=in_symbols(plan, manifest.guarantee),
@@ -52,7 +53,7 @@ def report_page(
         synthetic=synthetic_parts(plan, manifest, bundle),
         budget=history_figure(history_until(history, manifest.drawn_at)),
         audit=draw_audit(manifest.audit, manifest.audit_of_each),
-        limits=LIMITS,
+        limits=limits(plan),
     )
 
 

@@ -71,6 +71,12 @@ class Source:
     def release(self) -> Release:
         return self.plan.built[self.record.name]
 
+    @property
+    def of(self) -> str:
+        """What the release counts."""
+        weighted = self.plan.section(self.record.name).counts_weights
+        return "weights" if weighted else "records"
+
     def read(self, path: str) -> Mapping[str, NDArray[Any]]:
         """The columns of one of its tables."""
         return read_columns(self.bundle / path)

@@ -13,6 +13,7 @@ from dpcore.post.margins import Margin
 from dpcore.releases.base import Release
 from dpcore.releases.histogram import Histogram
 from dpcore.releases.margins import Margins
+from dpcore.releases.weighted import Weighted
 from schemas.bundle import SynthesisRecord
 from tasks.report.bars import Bar, bars
 from tasks.report.cells import Counts, read_counts
@@ -27,7 +28,7 @@ MOST_FIGURES = 4
 def draw_synthetic(record: SynthesisRecord, source: Source) -> Drawn:
     """Synthetic counts of each column against the noisy ones of the release behind them."""
     records = read_columns(source.bundle / record.file.path)
-    public, drawn = source.plan.adjacency.public_rows, max(record.file.rows, 1)
+    public, drawn = source.release.adjacency.public_rows, max(record.file.rows, 1)
     compared = []
     for noisy in noisy_columns(source):
         scale = (source.plan.rows if public else float(noisy.value.sum())) / drawn
@@ -105,19 +106,24 @@ def noisy_columns(source: Source) -> Iterator[Counts]:
                 (i for i, attrs in enumerate(release.sets) if axis in attrs),
                 key=lambda i: release.domains[i].size,
             )
-            counts = read_counts(source.read(record.files[table].path), source.plan.columns)
+            counts = _counts(source, table)
             if release.domain.shape[axis] <= LARGEST_SIDE:
                 yield _implied(release, axis, summed(counts, release.sets[table].index(axis)))
     elif isinstance(release, Histogram) and record.mechanism in INDEPENDENT:
-        counts = read_counts(source.read(record.files[0].path), source.plan.columns)
+        counts = _counts(source, 0)
         for axis, size in enumerate(counts.shape):
             if size <= LARGEST_SIDE:
                 yield summed(counts, axis)
 
 
+def _counts(source: Source, file: int) -> Counts:
+    return read_counts(source.read(source.record.files[file].path), source.plan.columns, source.of)
+
+
 def _implied(release: Margins, axis: int, counts: Counts) -> Counts:
     """The counts with the standard error that they have after all tables were made to agree."""
-    variance = release.mechanism.stddev**2
+    step = float(release.step) if isinstance(release, Weighted) else 1.0
+    variance = (release.mechanism.stddev * step) ** 2
     empty = [
         Margin(attrs, np.zeros(domain.shape), variance)
         for attrs, domain in zip(release.sets, release.domains, strict=True)
@@ -167,4 +173,4 @@ def _comparison(noisy: Counts, counted: NDArray[np.float64]) -> Figure:
             for row in rows
         ],
     )
-    return Figure(title, says, bars(rows, title, says, "records"), table)
+    return Figure(title, says, bars(rows, title, says, noisy.of), table)

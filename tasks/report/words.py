@@ -1,8 +1,8 @@
 """The privacy of a release in plain words, and its limits.
 
-For any test between two tables that differ in one record, differential privacy bounds both errors:
+For any test between two neighbouring tables, differential privacy bounds both errors:
     1 - false negatives <= e^alpha false positives + beta, and the other way round,
-so that somebody who guesses between two equally likely records is right with probability at most
+so that somebody who guesses between two equally likely ones is right with probability at most
 (e^alpha + beta) / (1 + e^alpha) (Kairouz, Oh and Viswanath 2015, section 3).
 """
 
@@ -14,14 +14,9 @@ from schemas.bundle import Guarantee
 from schemas.plan import Plan
 from tasks.report.parts import DataTable
 
-UNITS = {"row": "one record (a row of the survey table)"}
-NEIGHBOURS = {
-    "replace-one": "two tables of the same number of records that differ in one of them",
-}
-
 
 def best_guess(guarantee: Guarantee) -> float:
-    """How often somebody who knows all other records can guess which of two the last one is."""
+    """How often somebody who knows all else can guess which of two neighbouring tables it was."""
     alpha, beta = float(guarantee.alpha), float(guarantee.beta)
     return 1 - (1 - beta) / (1 + math.exp(min(alpha, 700.0)))
 
@@ -29,13 +24,18 @@ def best_guess(guarantee: Guarantee) -> float:
 def in_plain_words(plan: Plan, guarantee: Guarantee) -> Sequence[str]:
     """What the promise means for the people in the survey."""
     guess, alpha = best_guess(guarantee), float(guarantee.alpha)
+    one, replaced = plan.protection.one, plan.protection.replaces
+    doubt = (
+        f"all other {one}s, and that the last one is one of two"
+        if replaced
+        else f"all other {one}s, and that one more {one} took part or did not"
+    )
     words = [
         "Everything that was computed from the survey was changed by chance, in a known way, before"
-        " it left the agency. This noise hides what any one record contributed: had a record been"
-        " replaced by an entirely different one, the same numbers could have come out, and nearly"
-        " as often.",
-        "How much is hidden: suppose somebody knows all other records, and that the last one is"
-        " one of two, each as likely as the other. Guessing blindly they are right 50% of the"
+        f" it left the agency. This noise hides what any one {one} contributed: had a {one} been"
+        f" {plan.protection.fate}, the same numbers could have come out, and nearly as often.",
+        f"How much is hidden: suppose somebody knows {doubt}, each as likely as the other."
+        " Guessing blindly they are right 50% of the"
         f" time. With everything published here, however they use it, they are right"
         f" {_percent(guess)} of the time at most."
         + (" This is a bound on the worst case, and no small one." if alpha > 3 else ""),
@@ -72,12 +72,13 @@ def in_symbols(plan: Plan, guarantee: Guarantee) -> DataTable:
         "The guarantee in symbols",
         ("Symbol", "Value"),
         [
-            ("privacy unit", UNITS.get(guarantee.privacy_unit, guarantee.privacy_unit)),
+            ("privacy unit", plan.protection.who),
+            ("neighbouring tables D, D′", f"{guarantee.neighbours}: {plan.protection.neighbours}"),
             (
-                "neighbouring tables D, D′",
-                f"{guarantee.neighbours}: {NEIGHBOURS.get(guarantee.neighbours, '')}",
+                "n",
+                f"{plan.protection.records} records,"
+                f" {'public' if plan.adjacency.public_rows else 'a public guess'}",
             ),
-            ("n", f"{plan.rows:,} records, public"),
             ("α (alpha), also ε (epsilon)", decimal_text(guarantee.alpha)),
             ("β (beta), also δ (delta)", decimal_text(guarantee.beta)),
             ("γ (gamma)", gamma),
@@ -89,14 +90,26 @@ def in_symbols(plan: Plan, guarantee: Guarantee) -> DataTable:
     )
 
 
+def limits(plan: Plan) -> tuple[str, ...]:
+    """What the numbers and the promise do not say."""
+    counted = (
+        "Counts are of records in the survey, not estimates for a population, unless the description"
+        " says otherwise."
+    )
+    if plan.weights:
+        counted = (
+            f"Sums of weights are of {plan.weights.column}, rounded to multiples of"
+            f" {decimal_text(plan.weights.step)} and cut at {decimal_text(plan.weights.largest)}: no"
+            " error statement knows what was cut. All other counts are of records in the survey, not"
+            " estimates for a population."
+        )
+    return counted, *LIMITS, *plan.protection.limits
+
+
 LIMITS = (
     "Error bars, bands and intervals are about privacy noise. They say nothing of sampling,"
     " non-response, wrong answers or, for densities, smoothing.",
-    "Counts are of records in the survey, not estimates for a population, unless the description"
-    " says otherwise.",
     "A 90% interval misses the number without noise one time in ten. Among many intervals some do.",
     "Synthetic records are drawn from noisy statistics. None of them is a person, and a relation"
     " that no released table shows may be missing or made up.",
-    "The privacy unit is one record. Somebody with several records is protected less.",
-    "The number of records is public, as are the categories, bounds and bins of the plan.",
 )

@@ -107,7 +107,7 @@ def test_the_full_audit_rehearses_the_path_of_the_survey(small_plan, sure, monke
             for found in tallies(*arguments)
         ]
 
-    monkeypatch.setattr("tasks.rehearsal.tallies", shifted)
+    monkeypatch.setattr("tasks.draw.tallies", shifted)
     assert main(["audit", str(small_plan), "--draws", "500"]) == 4
     assert "prove nothing" in capsys.readouterr().err
 

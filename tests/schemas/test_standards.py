@@ -13,7 +13,10 @@ import yaml
 
 from dpcore.errors import BundleError
 from schemas.bundle import Guarantee, Manifest
+from schemas.plan import Plan
 from schemas.standards import DOCUMENTS, documents
+from schemas.standards.registry import _preprocessing, _privacy_loss
+from tasks.publish import _guarantee
 from tasks.verify import read_manifest, verify_files
 
 PUBLISHED = Path(__file__).parent / "published"
@@ -125,6 +128,24 @@ def _check_registry(manifest: Manifest, text: str) -> None:
     details = record["deployment"]["privacy_loss"]["privacy_parameters_details"]
     for part in ("Input metric", "input distance", "Output measure", "output", "gamma = 0.01"):
         assert part in details
+
+
+def test_the_record_says_whom_a_private_number_of_units_protects(plan_document):
+    """No number of units is stated where none is public, and what bounding does is."""
+    plan_document["releases"] = plan_document["releases"][:1]
+    plan_document["budget"]["requested"]["beta"] = "0"
+    home = {"column": "home", "max_rows": 4, "name": "household"}
+    changes = {"privacy_unit": home, "neighbours": "add-remove", "synthesis": []}
+    plan = Plan.model_validate(plan_document | changes)
+    loss = _privacy_loss(_guarantee(plan), plan)
+    assert loss["privacy_unit"] == "One household of the table"
+    assert "number_of_privacy_units" not in loss
+    assert "(add-remove)" in loss["privacy_unit_details"]
+    assert "at most 4 are used" in loss["privacy_unit_details"]
+    assert "Of each household at most 4 records" in _preprocessing(plan)
+    row = Plan.model_validate(plan_document | {"synthesis": []})
+    assert _privacy_loss(_guarantee(row), row)["number_of_privacy_units"] == 400
+    assert _preprocessing(row).startswith("None on the records")
 
 
 def _check_dcat(manifest: Manifest, dataset: dict) -> None:

@@ -6,7 +6,9 @@ from fractions import Fraction
 import pytest
 
 from schemas.bundle import Guarantee
-from tasks.report.words import best_guess
+from schemas.plan import Plan
+from tasks.explain import about
+from tasks.report.words import best_guess, in_plain_words, in_symbols, limits
 
 
 def guarantee(alpha: str, beta: str) -> Guarantee:
@@ -21,6 +23,43 @@ def test_the_best_guess_is_that_of_the_mechanism_that_leaks_most(alpha, beta):
     odds = math.exp(float(alpha))
     told, answered = float(Fraction(beta)), odds / (1 + odds)
     assert best_guess(guarantee(alpha, beta)) == pytest.approx(told + (1 - told) * answered)
+
+
+def counting_plan(document: dict, **changes: object) -> Plan:
+    """A plan of one histogram, with a weighted one beside it where there are weights."""
+    people = document["releases"][0]
+    weighted = {"name": "weighed", "weighted": True}
+    document["releases"] = [people] + [people | weighted] * ("weights" in changes)
+    document["budget"]["requested"]["beta"] = "0"
+    return Plan.model_validate(document | {"synthesis": []} | changes)
+
+
+HOUSEHOLDS = {"column": "home", "max_rows": 4, "name": "household"}
+
+
+@pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
+@pytest.mark.parametrize("unit", ["row", HOUSEHOLDS])
+def test_the_words_are_about_the_unit_and_relation_of_the_plan(unit, relation, plan_document):
+    plan = counting_plan(plan_document, privacy_unit=unit, neighbours=relation)
+    one = "record" if unit == "row" else "household"
+    promise = guarantee("1", "0").model_copy(update={"neighbours": relation})
+    words = " ".join(in_plain_words(plan, promise))
+    assert f"what any one {one} contributed" in words
+    assert ("replaced by an entirely different one" in words) == (relation == "replace-one")
+    assert (f"had a {one} been left out" in words) == (relation == "add-remove")
+    symbols = dict(in_symbols(plan, promise).rows)
+    assert (symbols["n"] == "400 records, public") == plan.adjacency.public_rows
+    assert relation in symbols["neighbouring tables D, D′"]
+    assert ("at most 4 are used" in symbols["privacy unit"]) == (one == "household")
+    assert ("about 400 records" in about(plan)) == (not plan.adjacency.public_rows)
+
+
+def test_the_limits_tell_what_bounding_and_weighing_take_away(plan_document):
+    weights = {"column": "factor", "largest": "50", "step": "1/2", "total": 9000}
+    said = " ".join(limits(counting_plan(plan_document, privacy_unit=HOUSEHOLDS, weights=weights)))
+    for words in ("more than 4 records", "multiples of 0.5 and cut at 50", "not public"):
+        assert words in said
+    assert "Counts are of records" not in said
 
 
 def test_an_endless_alpha_protects_nobody():

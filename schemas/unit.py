@@ -1,0 +1,85 @@
+"""Whose presence is protected, and how much a record counts: columns that a plan reads but does not
+publish.
+
+privacy_unit: {column: household, max_rows: 6}              all records of a household together
+weights: {column: weight, largest: 1000, step: 1, total: 8500000}
+"""
+
+from fractions import Fraction
+from typing import Self
+
+from pydantic import Field, StrictInt, StrictStr, model_validator
+
+from schemas.columns import ContinuousColumn
+from schemas.document import Section
+from schemas.numbers import WrittenRational
+
+WEIGHT = ContinuousColumn(type="continuous", bounds=(0.0, 1e300))
+"""A column of weights as it is checked: finite and not negative."""
+
+MOST_ROWS = 10**6
+MOST_STEPS = 2**20
+"""Sums of steps over 2**40 records stay below 2**62."""
+
+
+class UnitColumn(Section):
+    """A privacy unit of several records: those with the same value in one column."""
+
+    column: StrictStr = Field(
+        description="Text or whole numbers that tell units apart, compared as text; null in no"
+        " record, not among `columns`, and never published."
+    )
+    max_rows: StrictInt = Field(
+        ge=1,
+        le=MOST_ROWS,
+        description="At most so many records of a unit are used; which ones depends on the unit's own"
+        " records alone. Noise grows with it.",
+    )
+    name: StrictStr = Field(
+        default="unit",
+        pattern=r"^[^\W\d_][\w -]{0,39}$",
+        description="What one unit is called in published words, such as household.",
+    )
+
+
+class Weights(Section):
+    """Survey weights, for the releases that say `weighted`."""
+
+    column: StrictStr = Field(
+        description="A numeric column, not among `columns`. Null, negative and infinite weights stop"
+        " the release."
+    )
+    largest: WrittenRational = Field(
+        description="Larger weights count as this one. Noise grows with it."
+    )
+    step: WrittenRational = Field(
+        description="Weights are rounded to the nearest multiple of it; `largest` is one."
+    )
+    total: WrittenRational = Field(
+        description="What the weights add up to by public knowledge, such as the population: a scale"
+        " for errors, and no check on the table."
+    )
+
+    @model_validator(mode="after")
+    def _whole_steps(self) -> Self:
+        if self.step == 0:
+            raise ValueError("step: must be positive")
+        steps = self.largest / self.step
+        if steps.denominator != 1 or not 2 <= steps <= MOST_STEPS:
+            raise ValueError(
+                f"largest: must be a whole number of steps, from 2 to {MOST_STEPS} of them; here it is"
+                f" {float(steps):g} (where all weights are equal, count without them)"
+            )
+        if not self.step <= self.total <= self.step * 2**50:
+            raise ValueError("total: must lie between one step and 2**50 of them")
+        return self
+
+    @property
+    def most_steps(self) -> int:
+        """The most steps that one record may count."""
+        return int(self.largest / self.step)
+
+    @property
+    def total_steps(self) -> int:
+        """The public scale of a weighted count, in steps."""
+        return round(Fraction(self.total / self.step))

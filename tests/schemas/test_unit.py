@@ -1,0 +1,165 @@
+"""Privacy units of several records and survey weights in a plan."""
+
+from fractions import Fraction
+
+import pytest
+from pydantic import ValidationError
+
+from dpcore.adjacency import Adjacency
+from schemas.bundle import privacy_statement
+from schemas.columns import IdentifierColumn
+from schemas.document import explain_errors
+from schemas.plan import Plan
+from schemas.unit import WEIGHT
+
+UNIT = {"column": "home", "max_rows": 4, "name": "household"}
+WEIGHTS = {"column": "factor", "largest": "50", "step": "1/2", "total": 9000}
+
+
+@pytest.fixture
+def document(plan_document: dict) -> dict:
+    """A plan of counts alone."""
+    kept = ("people", "rare", "pairs")
+    plan_document["releases"] = [r for r in plan_document["releases"] if r["name"] in kept]
+    plan_document["synthesis"] = []
+    return plan_document
+
+
+def refusal(document: dict) -> str:
+    with pytest.raises(ValidationError) as caught:
+        Plan.model_validate(document)
+    return explain_errors(caught.value, document)
+
+
+def with_unit(document: dict, **changes: object) -> dict:
+    return document | {"privacy_unit": UNIT | changes}
+
+
+def with_weights(document: dict, **changes: object) -> dict:
+    weighted = [section | {"weighted": True} for section in document["releases"]]
+    return document | {"weights": WEIGHTS | changes, "releases": weighted}
+
+
+def test_every_release_takes_its_sensitivity_from_the_unit(document):
+    plan = Plan.model_validate(with_unit(document))
+    assert plan.adjacency == Adjacency("replace-one", 4, unit="home")
+    assert {release.adjacency for release in plan.built.values()} == {plan.adjacency}
+    assert plan.built["people"].mechanism.event.l1_sensitivity == 8
+    both = with_unit(document) | {"neighbours": "add-remove"}
+    assert Plan.model_validate(both).built["people"].mechanism.event.l1_sensitivity == 4
+
+
+def test_a_unit_of_one_row_hides_how_many_records_there_are(document):
+    plan = Plan.model_validate(with_unit(document, max_rows=1))
+    assert not plan.adjacency.public_rows
+    assert plan.built["people"].mechanism.event.l1_sensitivity == 2
+
+
+def test_weights_count_as_that_many_records(document):
+    plan = Plan.model_validate(with_weights(with_unit(document)))
+    release = plan.built["people"]
+    assert release.adjacency == Adjacency("replace-one", 400, weighted=True, unit="home")
+    assert (release.rows, release.step) == (18_000, Fraction(1, 2))
+    assert release.mechanism.event.l1_sensitivity == 800
+    assert plan.built["pairs"].mechanism.event.l2_sensitivity_squared == 400**2 * 12
+
+
+def test_a_plan_holds_counts_of_records_and_of_weights_side_by_side(document):
+    document = with_weights(document)
+    document["releases"][1]["weighted"] = False
+    plan = Plan.model_validate(document)
+    assert plan.built["rare"].adjacency.public_rows
+    assert not plan.built["people"].adjacency.public_rows
+
+
+def test_what_is_read_is_more_than_what_is_published(document):
+    plan = Plan.model_validate(with_weights(with_unit(document)))
+    extra = {"home": IdentifierColumn(), "factor": WEIGHT}
+    assert dict(plan.read_columns) == {**plan.columns, **extra}
+    row = Plan.model_validate(document)
+    assert row.read_columns == row.columns
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"max_rows": 0}, "privacy_unit.max_rows: Input should be greater than or equal to 1"),
+        ({"column": "age"}, "privacy_unit.column: 'age' has a use already"),
+        ({"column": "Age"}, "privacy_unit.column: 'Age' has a use already"),
+        ({"column": "_place"}, "privacy_unit.column: is no name that a column can have"),
+        ({"name": "two\nlines"}, "privacy_unit.name: String should match"),
+    ],
+)
+def test_a_unit_that_makes_no_sense_is_refused(changes, told, document):
+    assert told in refusal(with_unit(document, **changes))
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"largest": "50.3"}, "weights: largest: must be a whole number of steps"),
+        ({"largest": "1/2"}, "weights: largest: must be a whole number of steps, from 2"),
+        ({"largest": str(2**20)}, "weights: largest: must be a whole number of steps"),
+        ({"step": 0}, "weights: step: must be positive"),
+        ({"total": 0}, "weights: total: must lie between one step"),
+        ({"column": "age"}, "weights.column: 'age' has a use already"),
+        ({"column": "home"}, "weights.column: 'home' has a use already"),
+    ],
+)
+def test_weights_that_make_no_sense_are_refused(changes, told, document):
+    assert told in refusal(with_unit(with_weights(document, **changes)))
+
+
+def test_weights_and_what_they_are_for_belong_together(document):
+    assert "weights: no release is `weighted`" in refusal(document | {"weights": WEIGHTS})
+    document["releases"][1]["weighted"] = True
+    assert "releases[1].weighted: the plan states no `weights`" in refusal(document)
+
+
+def test_what_has_no_weighted_form_says_so(document):
+    document["budget"]["granted"]["gamma"] = document["budget"]["requested"]["gamma"] = "0.5"
+    random = {
+        "name": "r",
+        "kind": "histogram",
+        "columns": ["sex"],
+        "mechanism": "random-low-counts",
+    }
+    document["releases"].append(random)
+    assert "releases[3]" in (told := refusal(with_weights(document)))
+    assert "records only" in told or "public" in told
+    document["releases"][3] = {"name": "m", "kind": "mean", "column": "age", "weighted": True}
+    assert "releases[3].weighted: unknown key" in refusal(document)
+
+
+STATED = "for tables that differ in one record; the number of records, 400, is public."
+HOMES = "for tables that differ in all records of one household;"
+ADDED = "for tables of which one has one record more than the other;"
+
+
+@pytest.mark.parametrize(
+    ("unit", "relation", "told"),
+    [
+        ("row", "replace-one", STATED),
+        ("row", "add-remove", f"{ADDED} the number of records is private; 400 is a public guess."),
+        (
+            UNIT,
+            "replace-one",
+            f"{HOMES} the number of records is private; 400 is a public guess, and the number of"
+            " units (household) is not hidden.",
+        ),
+        (
+            UNIT,
+            "add-remove",
+            "for tables of which one has all records of one household more than the other; the number"
+            " of records is private; 400 is a public guess.",
+        ),
+    ],
+)
+def test_the_promise_names_its_unit_and_relation(unit, relation, told, document):
+    plan = Plan.model_validate(document | {"privacy_unit": unit, "neighbours": relation})
+    assert privacy_statement(plan.budget.requested.budget, plan.protection).endswith(told)
+    assert f"({relation})" in plan.protection.metric
+    assert ("at most 4 are used" in plan.protection.who) == (unit != "row")
+    said = " ".join(plan.protection.limits)
+    assert ("more than 4 records" in said) == (unit != "row")
+    assert ("The number of records is public" in said) == plan.adjacency.public_rows
