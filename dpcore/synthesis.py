@@ -93,3 +93,27 @@ def _inside(
     if density is None or isinstance(axis, Grid):
         return np.asarray(lower + uniforms * (upper - lower))
     return density.draw(lower, upper, uniforms)
+
+
+def group_households(
+    sizes: NDArray[np.int64], shared: NDArray[np.int64], generator: np.random.Generator
+) -> NDArray[np.int64]:
+    """Household numbers (rows,), from 1: records of one size that agree in what is shared.
+
+    ``sizes``: (rows,) positive; ``shared``: (rows, k) codes.  Among the records of a size k that agree,
+    any k live together, at random; those left over make one household of fewer.
+    """
+    order = generator.permutation(len(sizes))
+    _, kinds = np.unique(np.column_stack([sizes, shared])[order], axis=0, return_inverse=True)
+    kinds = kinds.reshape(-1)
+    sorted_by_kind = np.argsort(kinds, kind="stable")
+    first = np.searchsorted(kinds[sorted_by_kind], kinds[sorted_by_kind])
+    place = np.arange(len(kinds)) - first
+    rows = order[sorted_by_kind]
+    within = place // sizes[rows]
+    _, numbers = np.unique(
+        np.column_stack([kinds[sorted_by_kind], within]), axis=0, return_inverse=True
+    )
+    households = np.empty(len(sizes), dtype=np.int64)
+    households[rows] = numbers.reshape(-1) + 1
+    return households

@@ -202,8 +202,11 @@ class Plan(Section):
         for i, table in enumerate(self.synthesis):
             table.check(f"synthesis[{i}]", names)
             try:
-                table.sampler(by_name[table.from_])
+                source = by_name[table.from_]
+                table.sampler(source)
                 table.refining(by_name)
+                if table.households:
+                    table.households.check(source.domain, self.columns)
             except ValueError as error:
                 raise ValueError(f"synthesis[{i}].{error}") from None
         return self

@@ -6,15 +6,54 @@ from typing import Any, Literal
 
 from pydantic import Field, StrictInt, StrictStr
 
-from dpcore.domain import Bins
+from dpcore.domain import Bins, Domain
 from dpcore.releases.base import Release, Samplable
 from dpcore.releases.density import Density
 from dpcore.releases.histogram import Histogram
 from dpcore.releases.margins import Margins
+from schemas.columns import CategoricalColumn, Column, IntegerColumn
 from schemas.document import Section
 from schemas.releases import Name
 
 UNIFORM = "uniform"
+
+
+class Households(Section):
+    """Synthetic households: records of one size, so many together.
+
+    Nothing is read for it, and nothing but the size and what all members share is followed: who
+    lives with whom is an assumption.
+    """
+
+    size: StrictStr = Field(
+        description="A whole-number column of the records: how many people live in the household."
+    )
+    same: list[StrictStr] = Field(
+        default_factory=list,
+        description="Categorical columns in which all members of a household agree, such as a region.",
+    )
+    name: StrictStr = Field(
+        default="household",
+        pattern=r"^[^\W\d_][\w -]{0,39}$",
+        description="The column of household numbers in the synthetic table.",
+    )
+
+    def check(self, domain: Domain, columns: Mapping[str, Column]) -> None:
+        """Raise ``ValueError`` where the records have no such columns."""
+        size = columns.get(self.size)
+        if self.size not in domain.names or not isinstance(size, IntegerColumn):
+            raise ValueError(
+                f"households.size: {self.size!r} is no whole-number column of the records"
+            )
+        if size.nullable or size.bounds[0] < 1:
+            raise ValueError(f"households.size: {self.size!r} may be null or less than one")
+        for name in self.same:
+            if name not in domain.names or not isinstance(columns[name], CategoricalColumn):
+                raise ValueError(
+                    f"households.same: {name!r} is no categorical column of the records"
+                )
+        if self.name.lower() in {name.lower() for name in columns}:
+            raise ValueError(f"households.name: {self.name!r} is a column of the survey")
 
 
 class Synthesis(Section):
@@ -35,6 +74,10 @@ class Synthesis(Section):
         "density, or counts in finer bins; or `uniform`. A column that is not named follows the "
         "plan's density of it, one of it alone before a joint one; where there is none, it is "
         "uniform.",
+    )
+
+    households: Households | None = Field(
+        default=None, description="Households into which the records are put, by their size."
     )
 
     def check(self, place: str, sections: Mapping[str, Any]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain, combinations
 from typing import Any
 
@@ -14,10 +14,14 @@ from numpy.typing import NDArray
 from dpcore.domain import Domain
 from dpcore.releases.base import Release, Table, post_processing_generator
 from dpcore.statistic import Noisy
-from dpcore.synthesis import ColumnDensity, decode_records
+from dpcore.synthesis import ColumnDensity, decode_records, group_households
 from schemas.columns import Column
 from schemas.plan import Plan
 from schemas.synthesis import Synthesis
+
+HOUSEHOLD = (
+    "Number of a synthetic household; who lives together is assumed, by size and what is shared"
+)
 
 Draws = Callable[[str], Noisy]
 """The draw of a release, by name."""
@@ -41,7 +45,8 @@ SUPPORT = {
 class Records:
     """Synthetic records: ``codes`` (rows, columns) over ``domain``, and the columns made of them.
 
-    ``refined_by``: columns whose values inside their bins follow a release, and which.
+    ``refined_by``: columns whose values inside their bins follow a release, and which; ``households``:
+    (rows,) numbers of synthetic households under the name of their column, where there are any.
     """
 
     release: Release
@@ -49,15 +54,17 @@ class Records:
     codes: NDArray[np.int64]
     columns: Mapping[str, NDArray[Any]]
     refined_by: dict[str, str]
+    households: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
 
     def table(self, name: str, survey: Mapping[str, Column]) -> Table:
         """The records in the survey's own columns and order."""
         in_order = {column: self.columns[column] for column in survey if column in self.columns}
+        described = {c: "" if survey[c].description else "Synthetic" for c in in_order}
         return Table(
             "microdata",
             name,
-            in_order,
-            {column: "" if survey[column].description else "Synthetic" for column in in_order},
+            {**self.households, **in_order},
+            {**dict.fromkeys(self.households, HOUSEHOLD), **described},
             {column: column for column in in_order},
         )
 
@@ -113,8 +120,24 @@ def synthetic_records(
         for column, finer in refining.items()
     }
     # A stream of its own: with the numbers that chose the codes, values would follow from codes.
-    (generator,) = post_processing_generator(noisy).spawn(1)
-    columns = decode_records(domain, codes, densities, generator)
+    within, of_households = post_processing_generator(noisy).spawn(2)
+    columns = decode_records(domain, codes, densities, within)
     assert isinstance(sampler, Release)
     refined_by = {column: finer.name for column, finer in refining.items()}
-    return Records(sampler, domain, codes, columns, refined_by)
+    households = _households(synthesis, domain, codes, columns, of_households)
+    return Records(sampler, domain, codes, columns, refined_by, households)
+
+
+def _households(
+    synthesis: Synthesis,
+    domain: Domain,
+    codes: NDArray[np.int64],
+    columns: Mapping[str, NDArray[Any]],
+    generator: np.random.Generator,
+) -> dict[str, NDArray[np.int64]]:
+    """The column of household numbers, if the plan asks for one."""
+    wanted = synthesis.households
+    if wanted is None:
+        return {}
+    shared = codes[:, [domain.names.index(name) for name in wanted.same]]
+    return {wanted.name: group_households(columns[wanted.size], shared, generator)}

@@ -15,6 +15,7 @@ from dpcore.releases.histogram import Histogram
 from dpcore.releases.margins import Margins
 from dpcore.releases.weighted import Weighted
 from schemas.bundle import SynthesisRecord
+from schemas.releases.base import listed
 from tasks.report.bars import Bar, bars
 from tasks.report.cells import Counts, read_counts
 from tasks.report.counts import INDEPENDENT, LARGEST_SIDE, summed
@@ -33,9 +34,9 @@ def draw_synthetic(record: SynthesisRecord, source: Source) -> Drawn:
     for noisy in noisy_columns(source):
         scale = (source.plan.rows if public else float(noisy.value.sum())) / drawn
         compared.append((noisy, scale * count_records(records[noisy.names[0]], noisy.keys[0])))
-    tree = next(table.tree for table in source.plan.synthesis if table.name == record.name)
+    wanted = next(table for table in source.plan.synthesis if table.name == record.name)
     supported = read_columns(source.bundle / record.support.path)
-    notes = [support(source, tree), how_supported(supported, record.file.columns)]
+    notes = [support(source, wanted.tree), how_supported(supported, record.file.columns)]
     if not public:
         notes.append(
             "Synthetic counts are multiplied so that they add up to the noisy ones that they are"
@@ -45,6 +46,12 @@ def draw_synthetic(record: SynthesisRecord, source: Source) -> Drawn:
         notes.append(
             f"Synthetic counts are multiplied by {figure(source.plan.rows / drawn)}, so that they"
             f" compare with those of {source.plan.rows:,} records."
+        )
+    if wanted.households:
+        notes.append(
+            f"The column {wanted.households.name} puts records into synthetic households by"
+            f" {listed([wanted.households.size, *wanted.households.same], ' and ')}. Who lives with whom"
+            " is an assumption of independence: no released number tells it."
         )
     if record.refined_by:
         refined = ", ".join(f"{c} (from {r})" for c, r in record.refined_by.items())

@@ -2,15 +2,18 @@
 
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from pydantic import ValidationError
 
 from dpcore.adjacency import Adjacency
+from dpcore.statistic import Noisy
 from schemas.bundle import privacy_statement
 from schemas.columns import IdentifierColumn
 from schemas.document import explain_errors
 from schemas.plan import Plan
 from schemas.unit import WEIGHT
+from tasks.records import synthetic_records
 
 UNIT = {"column": "home", "max_rows": 4, "name": "household"}
 WEIGHTS = {"column": "factor", "largest": "50", "step": "1/2", "total": 9000}
@@ -163,3 +166,43 @@ def test_the_promise_names_its_unit_and_relation(unit, relation, told, document)
     said = " ".join(plan.protection.limits)
     assert ("more than 4 records" in said) == (unit != "row")
     assert ("The number of records is public" in said) == plan.adjacency.public_rows
+
+
+def with_households(document: dict, **households: object) -> dict:
+    synthesis = [{"name": "s", "from": "pairs", "rows": 10, "households": households}]
+    return document | {"synthesis": synthesis}
+
+
+def test_records_are_put_into_households_by_a_column_that_says_how_large(document):
+    document["columns"]["children"]["bounds"] = [1, 6]
+    wanted = {"size": "children", "same": ["region"], "name": "home"}
+    plan = Plan.model_validate(with_households(document, **wanted))
+    release, table = plan.built["pairs"], plan.synthesis[0]
+    noisy = Noisy(np.full(release.mechanism.size, 50, dtype=np.int64))
+    records = synthetic_records(plan, table, lambda name: noisy)
+    published = records.table("s", plan.columns)
+    assert list(published.columns) == ["home", "sex", "region", "children", "income"]
+    assert "assumed" in published.descriptions["home"]
+    homes, sizes = published.columns["home"], published.columns["children"]
+    assert all(len(set(sizes[homes == home])) == 1 for home in set(homes.tolist()))
+
+
+@pytest.mark.parametrize(
+    ("households", "told"),
+    [
+        ({"size": "sex"}, "households.size: 'sex' is no whole-number column"),
+        ({"size": "age"}, "households.size: 'age' is no whole-number column of the records"),
+        ({"size": "children"}, "households.size: 'children' may be null or less than one"),
+        ({"size": "income"}, "households.size: 'income' is no whole-number column"),
+    ],
+)
+def test_households_of_no_size_are_refused(households, told, document):
+    assert f"synthesis[0].{told}" in refusal(with_households(document, **households))
+
+
+def test_what_households_share_is_categorical_and_their_name_is_new(document):
+    document["columns"]["children"]["bounds"] = [1, 6]
+    told = refusal(with_households(document, size="children", same=["income"]))
+    assert "households.same: 'income' is no categorical column" in told
+    told = refusal(with_households(document, size="children", name="Age"))
+    assert "households.name: 'Age' is a column of the survey" in told
