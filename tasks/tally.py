@@ -96,10 +96,10 @@ def _count(
     read = [*names, *(extra.column for extra in (unit, weights) if extra)]
     if any(unread[name] for name in read):
         raise DataError("values of the wrong type were found: validate the survey table first")
-    if weights:
-        table = weighed(table, weights)
     if unit:
         table = bounded(table, unit)
+    if weights:
+        table = weighed(table, weights)
     found = count_cells(table, axes, STEPS if weights else None).to_pyarrow()
     if found["cell"].null_count:
         raise DataError(

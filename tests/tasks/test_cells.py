@@ -22,6 +22,8 @@ import pyarrow as pa
 import pytest
 
 from dpcore.domain import Axis
+from schemas.unit import UnitColumn
+from tasks.bounding import bounded
 from tasks.cells import count_cells
 from tasks.survey import connect
 from tests.tasks.test_ledger_postgresql import fresh_url
@@ -52,6 +54,14 @@ def assert_agrees(table: Any, typed: pa.Table) -> None:
     for names in DOMAINS:
         axes = tuple(AXES[name] for name in names)
         assert tallied(table, axes) == tallied(embedded, axes), names
+    axes = tuple(AXES[name] for name in COLUMNS)
+    assert tallied(kept(table), axes) == tallied(kept(embedded), axes)
+
+
+def kept(table: Any) -> Any:
+    """At most three records of each age: a unit with nulls, doubles and truth values beside it."""
+    named = table.mutate(unit=table["age"].cast("string"))
+    return bounded(named, UnitColumn(column="unit", max_rows=3))
 
 
 def test_postgresql_counts_what_duckdb_counts(typed, tmp_path):
