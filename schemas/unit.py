@@ -19,7 +19,7 @@ WEIGHT = ContinuousColumn(type="continuous", bounds=(0.0, 1e300))
 
 MOST_ROWS = 10**6
 MOST_STEPS = 2**20
-"""Sums of steps over 2**40 records stay below 2**62."""
+"""Sums of steps over as many records as a plan may have stay below 2**62."""
 
 
 class UnitColumn(Section):
