@@ -17,19 +17,19 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpcore.post.margins import Floats, Integers, checked_total
+from dpcore.post.margins import Floats, Integers
 
 
-def project_to_simplex(values: ArrayLike, total: float) -> Floats:
+def project_to_simplex(values: ArrayLike, total: ArrayLike) -> Floats:
     """The nearest non-negative vector with the given sum, for each vector along the last axis.
 
-    ``values``: (..., d), any sign; returns (..., d).  Exact, by sorting: the answer is
+    ``values``: (..., d), any sign; ``total``: one, or (...); returns (..., d).  Exact, by sorting: the answer is
     max(values - theta, 0), where theta makes the sum right; with the values in descending order,
     the positive cells are the longest head whose smallest value still exceeds the head's theta
     (Held, Wolfe & Crowder 1974; Duchi et al. 2008, Figure 1).
     """
     vectors = np.asarray(values, dtype=np.float64)
-    total = checked_total(total)
+    totals = _checked_totals(total)
     if vectors.ndim == 0 or vectors.shape[-1] == 0:
         raise ValueError(f"values must hold at least one cell, not have shape {vectors.shape}")
     if not np.all(np.isfinite(vectors)):
@@ -38,7 +38,7 @@ def project_to_simplex(values: ArrayLike, total: float) -> Floats:
     vectors = vectors - vectors.max(axis=-1, keepdims=True)
     descending = -np.sort(-vectors, axis=-1)
     heads = np.arange(1, vectors.shape[-1] + 1)
-    thetas = (np.cumsum(descending, axis=-1) - total) / heads
+    thetas = (np.cumsum(descending, axis=-1) - totals) / heads
     # The condition holds for a head and fails ever after; the first cell always belongs (total=0
     # leaves it at zero), so the last place where it holds is the count.
     positive = np.maximum(np.sum(descending > thetas, axis=-1, keepdims=True), 1)
@@ -46,33 +46,41 @@ def project_to_simplex(values: ArrayLike, total: float) -> Floats:
     return np.asarray(np.maximum(vectors - theta, 0.0))
 
 
-def round_to_total(values: ArrayLike, total: int) -> Integers:
+def round_to_total(values: ArrayLike, total: ArrayLike) -> Integers:
     """Non-negative integers in proportion to ``values`` with the sum ``total``, exactly.
 
-    Largest remainder (Hamilton's method): each cell gets the whole part of its share of the total,
-    and the cells with the largest remainders one more; among equal remainders the first in
-    row-major order.  ``values``: any shape, not negative; all zero means equal shares.
-    No cell moves by one or more from its share.
+    For each vector along the last axis.  Largest remainder (Hamilton's method): each cell gets the
+    whole part of its share of the total, and the cells with the largest remainders one more; among
+    equal remainders the first.  ``values``: (..., d), not negative; all zero means equal shares;
+    ``total``: one, or (...).    No cell moves by one or more from its share.
     """
     shares = np.asarray(values, dtype=np.float64)
-    if total != int(total) or total < 0:
-        raise ValueError(f"total must be a whole number and not negative, not {total}")
+    totals = _checked_totals(total)
+    if np.any(totals != np.rint(totals)):
+        raise ValueError(f"total must be a whole number, not {total}")
     if shares.size == 0:
         raise ValueError("values must hold at least one cell")
     if not np.all(np.isfinite(shares)) or np.any(shares < 0):
         raise ValueError("values must be finite and not negative")
-    flat = shares.ravel()
-    largest = flat.max()
+    largest = shares.max(axis=-1, keepdims=True)
     # Dividing by the largest first keeps the sum of very large or very small values finite.
-    weights = flat / largest if largest > 0 else np.ones_like(flat)
-    quotas = weights * (total / weights.sum())
+    weights = np.divide(shares, largest, out=np.ones_like(shares), where=largest > 0)
+    quotas = weights * (totals / weights.sum(axis=-1, keepdims=True))
     # A share such as 3 - 1e-13 is a whole 3 in exact arithmetic.
     near = np.rint(quotas)
     quotas = np.where(np.abs(quotas - near) <= 1e-9 * np.maximum(near, 1.0), near, quotas)
     whole = np.floor(quotas)
     result = whole.astype(np.int64)
-    missing = int(total) - int(result.sum())
-    order = np.argsort(whole - quotas, kind="stable")
-    if missing > 0:
-        result[order[:missing]] += 1
-    return np.asarray(result.reshape(shares.shape))
+    missing = totals.astype(np.int64) - result.sum(axis=-1, keepdims=True)
+    order = np.argsort(whole - quotas, axis=-1, kind="stable")
+    ranks = np.empty_like(order)
+    np.put_along_axis(ranks, order, np.arange(shares.shape[-1]), axis=-1)
+    return np.asarray(result + (ranks < missing))
+
+
+def _checked_totals(total: ArrayLike) -> Floats:
+    """(..., 1) totals, which must be finite and not negative."""
+    totals = np.asarray(total, dtype=np.float64)[..., None]
+    if not np.all(np.isfinite(totals)) or np.any(totals < 0):
+        raise ValueError(f"total must be finite and not negative, not {total}")
+    return totals

@@ -87,8 +87,14 @@ class Histogram(Release):
         are private to what the noisy counts add up to."""
         if self.thresholded:
             return np.maximum(noisy.values, 0)
-        total = self.rows if self.adjacency.public_rows else max(int(noisy.values.sum()), 0)
-        return round_to_total(project_to_simplex(noisy.values, float(total)), total)
+        return self._adjusted(noisy.values)
+
+    def _adjusted(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
+        """(..., cells) whole counts that add up, of noisy ones."""
+        total: NDArray[np.int64] | int = self.rows
+        if not self.adjacency.public_rows:
+            total = np.maximum(values.sum(axis=-1), 0)
+        return round_to_total(project_to_simplex(values, total), total)
 
     def publish(self, noisy: Noisy) -> Published:
         cells = np.arange(self.domain.size) if noisy.cells is None else noisy.cells
@@ -147,14 +153,8 @@ class Histogram(Release):
         generator = post_processing_generator(noisy)
         likely = likely_counts(noisy.values, counts, self.mechanism.stddev)
         repeats = int(np.clip(SIMULATED // counts.size, 1, MOST_REPEATS))
-        again = np.stack(
-            [
-                self.counts(
-                    Noisy(likely + noise_like(self.mechanism.event, counts.size, generator))
-                )
-                for _ in range(repeats)
-            ]
-        )
+        noise = noise_like(self.mechanism.event, repeats * counts.size, generator)
+        again = self._adjusted(likely + noise.reshape(repeats, -1))
         return np.sqrt(pooled_means((again - likely) ** 2, again, counts))
 
     def _descriptions(self) -> dict[str, str]:

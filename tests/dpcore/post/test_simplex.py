@@ -70,10 +70,25 @@ def test_rounding_keeps_the_total_and_stays_within_one(values, total):
 
 def test_rounding_gives_ties_to_the_first_cells_and_keeps_whole_numbers():
     assert round_to_total([0.5, 0.5, 0.5, 0.5], 2).tolist() == [1, 1, 0, 0]
-    assert round_to_total([[1.0, 2.0], [3.0, 0.0]], 6).tolist() == [[1, 2], [3, 0]]
+    assert round_to_total([[1.0, 2.0], [3.0, 0.0], [0.0, 0.0]], 3).tolist() == [
+        [1, 2],
+        [3, 0],
+        [2, 1],
+    ]
     assert round_to_total([0.1 * 3, 0.7], 10).tolist() == [3, 7]
     assert round_to_total([0.0, 0.0, 0.0], 4).tolist() == [2, 1, 1]
     assert round_to_total([3.0], 0).tolist() == [0]
+
+
+def test_each_vector_may_have_a_total_of_its_own():
+    values, totals = np.array([[6.2, 4.1, -1.3], [0.5, -3.0, 1.0], [-1.0, -2.0, 0.5]]), [10, 3, 0]
+    nearest = project_to_simplex(values, totals)
+    whole = round_to_total(nearest, totals)
+    for vector, total, near, rounded in zip(values, totals, nearest, whole, strict=True):
+        assert near.tolist() == project_to_simplex(vector, total).tolist()
+        assert rounded.tolist() == round_to_total(near, total).tolist()
+    with pytest.raises(ValueError, match="total must be finite and not negative"):
+        project_to_simplex(values, [10, -3, 0])
 
 
 @pytest.mark.parametrize(
@@ -82,7 +97,7 @@ def test_rounding_gives_ties_to_the_first_cells_and_keeps_whole_numbers():
         (lambda: project_to_simplex([1.0], -1), "total must be finite and not negative"),
         (lambda: project_to_simplex([], 1), "at least one cell"),
         (lambda: project_to_simplex([np.nan], 1), "finite"),
-        (lambda: round_to_total([1.0], -1), "total must be a whole number"),
+        (lambda: round_to_total([1.0], -1), "total must be finite and not negative"),
         (lambda: round_to_total([1.0], 1.5), "total must be a whole number"),
         (lambda: round_to_total([-1.0, 2.0], 1), "not negative"),
         (lambda: round_to_total([], 1), "at least one cell"),
