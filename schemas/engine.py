@@ -1,6 +1,8 @@
-"""Public values as Ibis expressions: exact numbers, and lists as tables."""
+"""Public values as Ibis expressions: exact numbers, null, and lists as tables."""
 
+import sys
 from collections.abc import Sequence
+from json import dumps
 from typing import Any
 
 
@@ -11,35 +13,65 @@ def exactly(number: float) -> Any:
     return ibis.literal(repr(float(number))).cast("float64")
 
 
-def listed(
-    near: Any, values: Sequence[str | bool | int | float], value: str = "value", code: str = "code"
-) -> Any:
+def missing(value: Any) -> Any:
+    """Whether a value is null.  Ibis's ``isnull`` takes NaN for null on Spark; NaN equals itself."""
+    return (value == value).isnull() if value.type().is_floating() else value.isnull()
+
+
+def finite(value: Any) -> Any:
+    """Whether a double is a number; the engines order NaN above all, and Ibis has no inf on Spark."""
+    return value.between(exactly(-sys.float_info.max), exactly(sys.float_info.max))
+
+
+Values = Sequence[str | bool | int | float]
+
+
+def listed(near: Any, values: Values, value: str = "value", code: str = "code") -> Any:
     """A table of the values and their positions, in the engine of the expression ``near``.
 
-    Fifty thousand literals take a minute to write as SQL, so the list is one object.  It is an
-    in-memory table, for which PostgreSQL would need a temporary table: a transaction that only
-    reads may not make one, nor may a standby server.  There the list is an array in one constant.
+    Fifty thousand literals take a minute to write as SQL, so the list is one object.  For DuckDB it
+    is an in-memory table.  PostgreSQL would need a temporary one, which a transaction that only
+    reads may not make, nor may a standby server; Spark would need Python on its workers.  There the
+    list is an array of JSON in one constant.
     """
     import ibis
     import pyarrow as pa
 
     backend = near.get_backend()
-    if backend.name != "postgres":
-        codes = pa.array(range(len(values)), pa.int64())
-        return ibis.memtable(pa.table({value: pa.array(values), code: codes}))
+    if backend.name in ARRAYS:
+        return ARRAYS[backend.name](backend, values, value, code)
+    codes = pa.array(range(len(values)), pa.int64())
+    return ibis.memtable(pa.table({value: pa.array(values), code: codes}))
+
+
+def _on_postgresql(backend: Any, values: Values, value: str, code: str) -> Any:
     kind, sql = {
         str: ("string", "text"),
         bool: ("boolean", "boolean"),
         int: ("int64", "bigint"),
         float: ("float64", "double precision"),
     }[type(values[0])]
-    array = ",".join('"' + _escaped(str(item)) + '"' for item in values).replace("'", "''")
+    array = dumps(values).replace("'", "''")
     return backend.sql(
-        f"SELECT {value}, {code} - 1 AS {code} FROM"
-        f" unnest('{{{array}}}'::{sql}[]) WITH ORDINALITY AS listed({value}, {code})",
+        f"SELECT CAST({value} AS {sql}) AS {value}, {code} - 1 AS {code}"
+        f" FROM json_array_elements_text('{array}') WITH ORDINALITY AS listed({value}, {code})",
         schema={value: kind, code: "int64"},
     )
 
 
-def _escaped(element: str) -> str:
-    return element.replace("\\", "\\\\").replace('"', '\\"')
+def _on_spark(backend: Any, values: Values, value: str, code: str) -> Any:
+    """As a parameter: Spark's parser takes minutes for a literal of a megabyte."""
+    import ibis
+
+    sql = {str: "string", bool: "boolean", int: "bigint", float: "double"}[type(values[0])]
+    frame = backend.raw_sql(
+        f"SELECT {value}, CAST({code} AS bigint) AS {code} FROM"
+        f" (SELECT posexplode(from_json(:array, 'array<{sql}>')) AS ({code}, {value}))",
+        args={"array": dumps(values)},
+    )
+    name = ibis.util.gen_name("listed")
+    frame.createOrReplaceTempView(name)
+    return backend.table(name)
+
+
+ARRAYS = {"postgres": _on_postgresql, "pyspark": _on_spark}

@@ -129,7 +129,8 @@ class Plan(Section):
     dataset: Name = Field(description="The ledger keeps one budget per dataset.")
     source: Source = Field(
         description="A Parquet or CSV file, `package://NAME/PATH` for a file inside an installed "
-        "Python package, or a table of a DuckDB or PostgreSQL database. Never published."
+        "Python package, a table of a DuckDB or PostgreSQL database, or a survey on Spark. Never "
+        "published."
     )
     rows: StrictInt = Field(
         ge=1,

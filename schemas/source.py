@@ -3,6 +3,7 @@
 source: survey.parquet                                      copied into a private workspace
 source: {database: survey.duckdb, table: persons}           copied likewise
 source: {postgresql: env:SURVEY_DATABASE, table: s.persons} stays where it is
+source: {spark: spark://host:7077, parquet: s3a://bucket/x} stays likewise, or {spark, table}
 """
 
 import os
@@ -67,22 +68,68 @@ class PostgreSQLSource(Section):
         return os.environ[name]
 
 
+class SparkSource(Section):
+    """Parquet files, or a table, that a Spark cluster reads where they are."""
+
+    spark: str = Field(
+        pattern=r"^(local(\[[0-9*]+\])?|yarn|(spark|k8s)://[^@?]+)$",
+        description="The master's URL, spark://host:7077, or local[2], yarn, k8s://...",
+    )
+    parquet: str | None = Field(
+        default=None,
+        min_length=1,
+        description="A Parquet file, or a folder of them, as the workers see it.",
+    )
+    table: str | None = Field(
+        default=None,
+        pattern=r"^[^.]+(\.[^.]+){1,2}$",
+        description="SCHEMA.TABLE of Spark's catalogue, kept in files.",
+    )
+
+    @model_validator(mode="after")
+    def _one_place_and_no_secret(self) -> Self:
+        if (self.parquet is None) == (self.table is None):
+            raise ValueError("needs either parquet, a path, or table, SCHEMA.TABLE")
+        authority = urlsplit(self.parquet or "").netloc
+        # abfs://container@account names no key.
+        if "@" in authority and not (self.parquet or "").startswith("abfs"):
+            raise ValueError(
+                "parquet: holds a key, which does not belong in a plan: configure Spark"
+            )
+        return self
+
+    @property
+    def place(self) -> str:
+        """The path or the table."""
+        return str(self.parquet or self.table)
+
+    @property
+    def form(self) -> str:
+        """What stands at the place."""
+        return "Parquet files" if self.parquet else "a table"
+
+
 def _form(source: Any) -> str | None:
     if isinstance(source, str):
         return "a file"
     keys = source if isinstance(source, dict) else getattr(source, "model_fields_set", ())
-    forms = {"database": "a DuckDB table", "postgresql": "a PostgreSQL table"}
+    forms = {
+        "database": "a DuckDB table",
+        "postgresql": "a PostgreSQL table",
+        "spark": "a survey on Spark",
+    }
     return next((form for key, form in forms.items() if key in keys), None)
 
 
 Source = Annotated[
     Annotated[str, Tag("a file")]
     | Annotated[TableSource, Tag("a DuckDB table")]
-    | Annotated[PostgreSQLSource, Tag("a PostgreSQL table")],
+    | Annotated[PostgreSQLSource, Tag("a PostgreSQL table")]
+    | Annotated[SparkSource, Tag("a survey on Spark")],
     Discriminator(
         _form,
         custom_error_type="source",
-        custom_error_message="must be a file, {database, table} or {postgresql, table}",
+        custom_error_message="must be a file, {database, table}, {postgresql, table} or {spark, ...}",
     ),
 ]
 
@@ -93,4 +140,6 @@ def beside(plan: Path, source: Source) -> Source:
         return source.model_copy(update={"database": str(plan.parent / source.database)})
     if isinstance(source, str) and not source.startswith("package://"):
         return str(plan.parent / source)
+    if isinstance(source, SparkSource) and source.parquet and "://" not in source.parquet:
+        return source.model_copy(update={"parquet": str(plan.parent / source.parquet)})
     return source

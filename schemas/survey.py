@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from schemas.columns import CategoricalColumn, ContinuousColumn, IdentifierColumn, ReadColumn
-from schemas.engine import exactly, listed
+from schemas.engine import exactly, finite, listed
 
 if TYPE_CHECKING:  # pandera takes seconds to import
     import pandera.ibis as pandera
@@ -76,18 +76,19 @@ def _checks(column: ReadColumn) -> list[Any]:
         return [_check("bounds", lambda value: value.between(*column.bounds))]
     lower, upper = map(exactly, column.bounds)
     return [
-        _check("finite", _finite),
+        _check("finite", finite),
         # What is not finite breaks one rule, not two; and DuckDB orders NaN above every number.
-        _check("bounds", lambda value: ~_finite(value) | value.between(lower, upper)),
+        _check("bounds", lambda value: ~finite(value) | value.between(lower, upper)),
     ]
 
 
 def _check(rule: str, holds: Any) -> Any:
-    """A check that answers with one boolean column; null passes (``null`` is a rule of its own)."""
+    """A check that answers with one boolean column, null for null (``null`` is a rule of its own).
+
+    Pandera's own ``ignore_na`` asks Ibis, which takes NaN for null on Spark.
+    """
     import pandera.ibis as pandera
 
-    return pandera.Check(lambda data: holds(data.table[data.key]), name=rule, error=rule)
-
-
-def _finite(value: Any) -> Any:
-    return ~(value.isnan() | value.isinf())
+    return pandera.Check(
+        lambda data: holds(data.table[data.key]), name=rule, error=rule, ignore_na=False
+    )

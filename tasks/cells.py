@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dpcore.domain import Axis, Bins, Categories, Grid
-from schemas.engine import exactly, listed
+from schemas.engine import exactly, listed, missing
 
 
 def count_cells(table: Any, axes: Sequence[Axis], counted: str | None = None) -> Any:
@@ -56,7 +56,7 @@ def _code(table: Any, axis: Axis, code: str) -> Any:
         below = value < upper if axis.integer else value <= upper
         within = (value >= _number(axis, axis.lower)) & below
         cell = ibis.ifelse(within, cells, ibis.null("int64"))
-    return ibis.ifelse(value.isnull(), last, cell) if axis.nullable else cell
+    return ibis.ifelse(missing(value), last, cell) if axis.nullable else cell
 
 
 def _number(axis: Bins | Grid, edge: float) -> Any:

@@ -15,13 +15,23 @@ from tasks.survey import FAULTS, TABLE, connect, guarded
 
 
 class Session:
-    """An open session with the engine in which a survey stays; ``table`` is private."""
+    """An open session with the engine in which a survey stays; ``table`` is private.
 
-    def __init__(self, table: Any, columns: Mapping[str, object], close: Callable[[], object]):
+    ``unchanged`` raises ``DataError`` where a reading may have seen other records than the first.
+    No value is of the wrong type: a column whose type does not fit was refused.
+    """
+
+    def __init__(
+        self,
+        table: Any,
+        columns: Mapping[str, object],
+        close: Callable[[], object],
+        unchanged: Callable[[], object],
+    ):
         self.table = table
         self.unread = dict.fromkeys(columns, 0)
-        """No value is of the wrong type: a column whose type does not fit was refused."""
         self.close = close
+        self.unchanged = unchanged
 
 
 Survey = Path | Session
@@ -34,6 +44,7 @@ def reading(survey: Survey) -> Iterator[tuple[Any, Mapping[str, int]]]:
 
     if isinstance(survey, Session):
         yield survey.table, survey.unread
+        survey.unchanged()
         return
     with connect(survey) as connection:
         unread = guarded(

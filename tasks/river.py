@@ -3,8 +3,9 @@
 from pathlib import Path
 
 from schemas.plan import Plan
-from schemas.source import PostgreSQLSource
+from schemas.source import PostgreSQLSource, SparkSource
 from tasks.engines.postgresql import open_postgresql
+from tasks.engines.spark import open_spark
 from tasks.reading import Survey
 from tasks.step import step
 from tasks.survey import ingest
@@ -16,6 +17,8 @@ def ingest_survey(plan: Plan, workspace: Path) -> Survey:
     """A copy of the survey in the private workspace, or a session with the engine it stays in."""
     if isinstance(plan.source, PostgreSQLSource):
         return open_postgresql(plan.source, plan.read_columns, plan.rows, plan.adjacency)
+    if isinstance(plan.source, SparkSource):
+        return open_spark(plan.source, plan.read_columns, plan.rows, plan.adjacency)
     return ingest(plan.source, plan.read_columns, plan.rows, workspace, plan.adjacency)
 
 

@@ -62,19 +62,28 @@ def _count(survey: Survey, columns: Mapping[str, ReadColumn]) -> Faults:
 
 
 def _count_in_engine(table: Any, schema: Any) -> Faults:
-    """Numbers of failing records of every check, from one query with one row of answers."""
+    """Numbers of failing records of every check, from one query with one row of answers.
+
+    Those that pass are counted, and the rest of the values that are there have failed: of a list,
+    Spark looks up what is in it by hash, and what is not by trying them all.
+    """
     from pandera.engines.ibis_engine import Engine
 
-    failing: dict[tuple[str, str], Any] = {}
+    rules: list[tuple[str, str]] = []
+    asked = [table.count()]
     for name, column in schema.columns.items():
         if not column.dtype.check(Engine.dtype(table[name].type())):
             raise DataError("the survey file has other types than the plan: ingest it again")
+        rules += [(name, "present"), *((name, check.name) for check in column.checks)]
+        asked.append(table[name].count())
+        asked += [check(table, name).check_output.sum() for check in column.checks]
+    answers = table.aggregate(**{f"n{i}": count for i, count in enumerate(asked)}).to_pyarrow()
+    rows, *counts = [answers[name][0].as_py() or 0 for name in answers.column_names]
+    passed = dict(zip(rules, counts, strict=True))
+    faults: Faults = {}
+    for name, column in schema.columns.items():
+        present = passed[name, "present"]
         if not column.nullable:
-            failing[name, "null"] = table[name].isnull()
-        for check in column.checks:
-            failing[name, check.name] = ~check(table, name).check_output
-    if not failing:
-        return {}
-    sums = {f"n{i}": expression.sum() for i, expression in enumerate(failing.values())}
-    counts = table.aggregate(**sums).to_pyarrow().to_pylist()[0]
-    return {place: counts[f"n{i}"] or 0 for i, place in enumerate(failing)}
+            faults[name, "null"] = rows - present
+        faults |= {(name, rule.name): present - passed[name, rule.name] for rule in column.checks}
+    return faults

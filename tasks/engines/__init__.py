@@ -11,7 +11,7 @@ from typing import Any
 from dpcore.adjacency import Adjacency
 from dpcore.errors import DataError
 from schemas.columns import CategoricalColumn, ContinuousColumn, IdentifierColumn, ReadColumn
-from schemas.engine import exactly
+from schemas.engine import exactly, finite
 from schemas.survey import engine_type
 from tasks.reading import Session
 from tasks.survey import guarded, refuse_lookalikes, require_columns, require_rows
@@ -32,11 +32,13 @@ def begin(
     rows: int,
     adjacency: Adjacency,
     close: Callable[[], object],
+    unchanged: Callable[[], object] = lambda: None,
 ) -> Session:
     """A session over the plan's columns, in their declared types and clamped where they say so.
 
     ``types``: Ibis's name of every column's type, or the engine's own where Ibis has none of
-    ``FITS``.  ``read`` gives the Ibis table.  Raises ``InputError`` and ``DataError`` in the words of
+    ``FITS``.  ``read`` gives the Ibis table; ``unchanged`` raises ``DataError`` where the records of
+    a reading may not be those of the first.  Raises ``InputError`` and ``DataError`` in the words of
     ``tasks.survey.ingest``.
     """
     refuse_lookalikes(columns)
@@ -46,7 +48,7 @@ def begin(
         lambda: _typed(read(), columns), DataError, "the survey table could not be read"
     )
     require_rows(found, rows, adjacency)
-    return Session(table, columns, close)
+    return Session(table, columns, close, unchanged)
 
 
 def _fits(column: ReadColumn) -> tuple[str, ...]:
@@ -92,4 +94,4 @@ def _clamped(value: Any, column: ReadColumn) -> Any:
     real = isinstance(column, ContinuousColumn)
     lower, upper = (exactly(b) if real else ibis.literal(b, "int64") for b in column.bounds)
     moved = ibis.cases((value < lower, lower), (value > upper, upper), else_=value)
-    return ibis.ifelse(value.isnan() | value.isinf(), value, moved) if real else moved
+    return ibis.ifelse(finite(value), moved, value) if real else moved

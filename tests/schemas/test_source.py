@@ -4,7 +4,7 @@ import pytest
 
 from dpcore.errors import InputError, PlanError
 from schemas.plan import load_plan
-from schemas.source import PostgreSQLSource, TableSource
+from schemas.source import PostgreSQLSource, SparkSource, TableSource
 from tests.conftest import write_plan
 
 SECRET = "hush-hush"
@@ -23,6 +23,11 @@ SECRET = "hush-hush"
         ({"postgresql": "env:DB"}, "source.table: missing"),
         ({"postgresql": "env:DB", "table": "t"}, "source.table"),
         ({"postgresql": "env:DB", "table": "s.t", "rows": 1}, "source.rows: unknown key"),
+        ({"spark": "spark://h:1", "parquet": f"s3a://id:{SECRET}@b/x"}, "parquet: holds a key"),
+        ({"spark": "spark://h:1", "parquet": "x", "table": "s.t"}, "needs either parquet, a path"),
+        ({"spark": "spark://h:1"}, "needs either parquet, a path, or table"),
+        ({"spark": "spark://h:1", "table": "t"}, "source.table"),
+        ({"spark": "h:1", "parquet": "x"}, "source.spark"),
         ({"database": "x.duckdb"}, "source.table: missing"),
         ({"table": "s.t"}, "source: must be a file, "),
         (3, "source: must be a file, "),
@@ -46,6 +51,10 @@ def test_only_paths_are_relative_to_the_plan(plan_document, tmp_path):
     assert loaded("package://p/t.csv") == "package://p/t.csv"
     table = TableSource(database=str(tmp_path / "d.duckdb"), table="t")
     assert loaded({"database": "d.duckdb", "table": "t"}) == table
+    cluster = {"spark": "local[1]", "parquet": "x"}
+    assert loaded(cluster) == SparkSource(spark="local[1]", parquet=str(tmp_path / "x"))
+    for elsewhere in ({"parquet": "s3a://x"}, {"table": "s.t"}):
+        assert loaded({"spark": "yarn", **elsewhere}) == SparkSource(spark="yarn", **elsewhere)
     place = {"postgresql": "postgresql://me@h/d", "table": "s.t"}
     assert loaded(place) == PostgreSQLSource(**place)
 

@@ -1,19 +1,10 @@
 """The tally is one expression: every engine counts the same records in the same cells.
 
-PostgreSQL is the server of the ledger's tests; Spark is a standalone master with two workers on
-loopback, started for these tests and stopped after.
+PostgreSQL is the server of the ledger's tests; Spark is a master and two workers on loopback.
 """
 
 from __future__ import annotations
 
-import os
-import socket
-import subprocess
-import sys
-import time
-from collections.abc import Iterator
-from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -72,50 +63,3 @@ def test_postgresql_counts_what_duckdb_counts(typed, tmp_path):
 def test_spark_workers_count_what_duckdb_counts(typed, spark, tmp_path):
     duckdb.from_arrow(typed).write_parquet(str(tmp_path / "survey.parquet"))
     assert_agrees(spark.read_parquet(str(tmp_path / "survey.parquet"), table_name="survey"), typed)
-
-
-@pytest.fixture(scope="module")
-def spark(tmp_path_factory) -> Iterator[Any]:
-    """Ibis on a session of a master and two workers, each a process of its own."""
-    pyspark = pytest.importorskip("pyspark")
-    folder = tmp_path_factory.mktemp("spark")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    master = f"spark://127.0.0.1:{port}"
-    program = [str(Path(pyspark.__file__).parent / "bin" / "spark-class")]
-    place = ["--host", "127.0.0.1", "--webui-port", "0"]
-    deploy = "org.apache.spark.deploy"
-    worker = [f"{deploy}.worker.Worker", *place, "--cores", "1", "--memory", "1g", master]
-    environment = os.environ | {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
-    with ExitStack() as stack:
-        log = stack.enter_context((folder / "log").open("w"))
-        commands = [[f"{deploy}.master.Master", *place, "--port", str(port)], worker, worker]
-        for command in commands:
-            process = subprocess.Popen(
-                [*program, *command], cwd=folder, env=environment, stdout=log, stderr=log
-            )
-            stack.callback(process.wait)
-            stack.callback(process.terminate)
-        await_workers(folder / "log")
-        builder = pyspark.sql.SparkSession.builder.master(master)
-        for key, value in {
-            "spark.driver.host": "127.0.0.1",
-            "spark.driver.bindAddress": "127.0.0.1",
-            "spark.executor.memory": "512m",
-            "spark.sql.shuffle.partitions": "2",
-            "spark.ui.enabled": "false",
-            "spark.sql.warehouse.dir": str(folder / "warehouse"),
-        }.items():
-            builder = builder.config(key, value)
-        session = builder.getOrCreate()
-        stack.callback(session.stop)
-        yield ibis.pyspark.connect(session)
-
-
-def await_workers(log: Path) -> None:
-    deadline = time.monotonic() + 180
-    while log.read_text().count("Successfully registered with master") < 2:
-        if time.monotonic() > deadline:
-            raise RuntimeError(log.read_text())
-        time.sleep(0.5)

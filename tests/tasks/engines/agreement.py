@@ -83,6 +83,9 @@ def cases() -> dict[str, Case]:
         "x": column("continuous", bounds=(0.0, 1.0)),
     }
 
+    fine = {name: column("continuous", bounds=(0.0, 1.0), grid=2**15) for name in "wxyz"}
+    points = pa.table({name: pa.array([0.1, 0.7, 1.0, 0.0]) for name in fine})
+
     def axes(columns: Mapping[str, Column]) -> list[Domain]:
         return [Domain(tuple(of.axis(name) for name, of in columns.items()))]
 
@@ -94,6 +97,7 @@ def cases() -> dict[str, Case]:
         "clamped": (moved, clamp, moved.num_rows, axes(clamp)),
         "awkward text": (awkward, texts, len(AWKWARD), axes(texts)),
         "narrow types": (small, narrow, 2, axes(narrow)),
+        "a domain of 2^60 cells": (points, fine, 4, axes(fine)),
         "wrong number of rows": (small, narrow, 3, []),
         "a column too few": (small, {**narrow, "Age ": narrow["age"]}, 2, []),
         "another's cells": (small, narrow, 2, [Domain((narrow["age"].bins("age", [0, 2, 10]),))]),

@@ -1,0 +1,70 @@
+"""A Spark standalone master with two workers on loopback, started for the tests that ask for it."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import ibis
+import pytest
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory) -> Iterator[Any]:
+    """Ibis on a session of a master and two workers, each a process of its own, without Python.
+
+    What the workers send to the driver is written down in the folder of ``spark.eventLog.dir``.
+    """
+    pyspark = pytest.importorskip("pyspark")
+    folder = tmp_path_factory.mktemp("spark")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    master = f"spark://127.0.0.1:{port}"
+    program = [str(Path(pyspark.__file__).parent / "bin" / "spark-class")]
+    place = ["--host", "127.0.0.1", "--webui-port", "0"]
+    deploy = "org.apache.spark.deploy"
+    worker = [f"{deploy}.worker.Worker", *place, "--cores", "1", "--memory", "1g", master]
+    environment = os.environ | {"SPARK_LOCAL_IP": "127.0.0.1"}
+    with ExitStack() as stack:
+        patch = stack.enter_context(pytest.MonkeyPatch.context())
+        patch.setenv("PYSPARK_PYTHON", "/no/python/on/the/workers")
+        log = stack.enter_context((folder / "log").open("w"))
+        commands = [[f"{deploy}.master.Master", *place, "--port", str(port)], worker, worker]
+        for command in commands:
+            process = subprocess.Popen(
+                [*program, *command], cwd=folder, env=environment, stdout=log, stderr=log
+            )
+            stack.callback(process.wait)
+            stack.callback(process.terminate)
+        await_workers(folder / "log")
+        (folder / "events").mkdir()
+        builder = pyspark.sql.SparkSession.builder.master(master)
+        for key, value in {
+            "spark.driver.host": "127.0.0.1",
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.executor.memory": "512m",
+            "spark.sql.shuffle.partitions": "2",
+            "spark.ui.enabled": "false",
+            "spark.sql.warehouse.dir": str(folder / "warehouse"),
+            "spark.eventLog.enabled": "true",
+            "spark.eventLog.dir": str(folder / "events"),
+        }.items():
+            builder = builder.config(key, value)
+        session = builder.getOrCreate()
+        stack.callback(session.stop)
+        yield ibis.pyspark.connect(session)
+
+
+def await_workers(log: Path) -> None:
+    deadline = time.monotonic() + 600
+    while log.read_text().count("Successfully registered with master") < 2:
+        if time.monotonic() > deadline:
+            raise RuntimeError(log.read_text())
+        time.sleep(0.5)
