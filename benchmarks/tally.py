@@ -12,6 +12,7 @@ releases all 21 one- and two-way margins of it.  One JSON line for each, from a 
     apart       seconds of 21 readings, one for each margin, without packing
     peak_mib    the most memory that the process held, DuckDB's included
 
+and the same with ``_cpu``, in processor seconds, which other work on the machine hardly changes.
 Times are medians over ``--repeats``; packed and release take turns.  ``--kind margins`` draws the 21
 tables as one release of kind margins instead of 21 histograms.
 """
@@ -40,7 +41,7 @@ from dpcore.releases.base import Release
 from dpcore.releases.histogram import Histogram
 from dpcore.releases.margins import Margins
 from dpcore.sampling.source import SystemSource
-from schemas.columns import CategoricalColumn
+from schemas.columns import CategoricalColumn, Column
 from tasks.cells import count_cells
 from tasks.survey import TABLE, connect, ingest
 from tasks.tally import tallies
@@ -84,6 +85,14 @@ def domain_of(shape: tuple[int, ...]) -> Domain:
 
 def make_survey(folder: Path, domain: Domain, rows: int) -> Path:
     """A survey of uneven columns, ingested; returns the file."""
+    source = write_survey(folder, domain, rows)
+    database = ingest(str(source), described(domain), rows, folder / "work")
+    source.unlink()
+    return database
+
+
+def write_survey(folder: Path, domain: Domain, rows: int) -> Path:
+    """A survey of uneven columns, as a Parquet file."""
     source = folder / "survey.parquet"
     columns = ", ".join(
         f"'value ' || CAST(floor({axis.size} * random() * random()) AS INTEGER) AS {axis.name}"
@@ -92,14 +101,16 @@ def make_survey(folder: Path, domain: Domain, rows: int) -> Path:
     with connect(folder / "made.duckdb", read_only=False) as connection:
         connection.execute("SELECT setseed(0.5)")
         connection.execute(f"COPY (SELECT {columns} FROM range({rows})) TO '{source}'")
-    described = {
+    return source
+
+
+def described(domain: Domain) -> dict[str, Column]:
+    """The columns of a plan for it."""
+    return {
         axis.name: CategoricalColumn(type="categorical", categories=list(axis.categories))
         for axis in domain.axes
         if isinstance(axis, Categories)
     }
-    database = ingest(str(source), described, rows, folder / "work")
-    source.unlink()
-    return database
 
 
 def measure(
@@ -119,25 +130,25 @@ def measure(
             exact = release.statistic(tally)
             release.publish(perturb(exact, release.mechanism, release.share, SystemSource()))
 
-    packed_seconds, release_seconds = [], []
-    for _ in range(repeats):
-        packed_seconds.append(seconds(packed))
-        release_seconds.append(seconds(release))
+    turns = [(*seconds(packed), *seconds(release)) for _ in range(repeats)]
+    wall, cpu, release_wall, release_cpu = map(median, zip(*turns, strict=True))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    apart = sum(
-        seconds(lambda domain=margin: tallies(database, [domain], rows))  # type: ignore[misc]
-        for margin in [domain.select(tuple(domain.names[a] for a in attrs)) for attrs in SETS]
-    )
+    margins = [domain.select(tuple(domain.names[a] for a in attrs)) for attrs in SETS]
+    apart = seconds(lambda: [tallies(database, [margin], rows) for margin in margins])
     return {
         "rows": rows,
         "cells": domain.size,
         "occupied": len(tallies(database, [domain], rows)[0].cells),
         "kind": kind,
         "tables": len(SETS),
-        "packed": round(median(packed_seconds), 3),
-        "release": round(median(release_seconds), 3),
-        "ratio": round(median(release_seconds) / median(packed_seconds), 2),
-        "apart": round(apart, 3),
+        "packed": round(wall, 3),
+        "release": round(release_wall, 3),
+        "ratio": round(release_wall / wall, 2),
+        "apart": round(apart[0], 3),
+        "packed_cpu": round(cpu, 3),
+        "release_cpu": round(release_cpu, 3),
+        "ratio_cpu": round(release_cpu / cpu, 2),
+        "apart_cpu": round(apart[1], 3),
         "peak_mib": round(peak),
     }
 
@@ -154,11 +165,11 @@ def releases_of(domain: Domain, rows: int, kind: str) -> list[Release]:
     ]
 
 
-def seconds(action: Callable[[], None]) -> float:
-    """Wall time of one call."""
-    start = time.perf_counter()
+def seconds(action: Callable[[], object]) -> tuple[float, float]:
+    """Wall time and processor time of one call."""
+    start, worked = time.perf_counter(), time.process_time()
     action()
-    return time.perf_counter() - start
+    return time.perf_counter() - start, time.process_time() - worked
 
 
 if __name__ == "__main__":

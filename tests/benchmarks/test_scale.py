@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from benchmarks import tally as tally_benchmark
-from benchmarks.scale import density, sparse
+from benchmarks.scale import after_tally, sparse
 from dpcore.releases.spectral_density import SpectralDensity
 from tasks.tally import tallies
 
@@ -17,6 +17,7 @@ def test_the_tally_benchmark_releases_all_margins(tmp_path, kind):
     assert (line["tables"], line["cells"]) == (21, 192)
     assert 100 < line["occupied"] <= 192
     assert line["ratio"] == pytest.approx(line["release"] / line["packed"], rel=0.2)
+    assert line["ratio_cpu"] == pytest.approx(line["release_cpu"] / line["packed_cpu"], rel=0.2)
     published = tally_benchmark.releases_of(domain, 2000, kind)
     assert float(sum(release.share.alpha for release in published)) == 1
 
@@ -31,17 +32,32 @@ def test_the_sparse_benchmark_fills_the_cells_it_states(bits, monkeypatch):
 
 
 def test_the_exact_estimator_is_the_one_that_the_grid_approaches(tmp_path):
-    database = density.make_survey(tmp_path, ["x", "y"], 3000)
-    records = density.read(database, ["x", "y"])
+    database = after_tally.make_survey(tmp_path, 3000)
+    records = after_tally.read(database, ["x", "y"])
     for cells, error in ((8, 1e-1), (256, 2e-4)):
-        axes = [density.Grid(name, 0.0, 1.0, cells) for name in "xy"]
-        domain = density.Domain(tuple(axes))
-        release = SpectralDensity("d", domain, 3000, density.SHARE, bandwidths=(0.2, 0.2))
-        exact, _ = density.exact_coefficients(release, records)
+        axes = [after_tally.Grid(name, 0.0, 1.0, cells) for name in "xy"]
+        domain = after_tally.Domain(tuple(axes))
+        release = SpectralDensity("d", domain, 3000, after_tally.SHARE, bandwidths=(0.2, 0.2))
+        exact, _ = after_tally.exact_coefficients(release, records)
         naive = [
             scale * np.mean(np.prod(np.where(k, np.sqrt(2), 1) * np.cos(np.pi * k * records), 1))
             for k, scale in zip(release.basis.frequencies, release.basis.lambdas, strict=True)
         ]
         np.testing.assert_allclose(exact, naive, atol=1e-12)
-        grid = density.grid_coefficients(release, tallies(database, [domain], 3000)[0])
+        grid = after_tally.grid_coefficients(release, tallies(database, [domain], 3000)[0])
         assert np.abs(grid - exact).max() < error
+
+
+def test_what_comes_after_the_tally_is_measured_on_the_records_it_states():
+    lines = list(after_tally.measure(3000, exact=True))
+    assert [line["release"] for line in lines] == ["density 1-D", "density 2-D", "classifier"]
+    for line in lines:
+        assert line["rows"] == 3000
+        assert 100 < line["occupied"] <= 3000
+        assert line["after"] > 0
+    for line in lines[:2]:
+        assert 0 < line["grid_error"] < line["noise"]
+    # Ten times the records, a tenth of the noise: a hundredth of its square.
+    more = list(after_tally.measure(30_000, exact=False))
+    assert more[0]["noise"] == pytest.approx(lines[0]["noise"] / 100, rel=0.02)
+    assert "grid_error" not in more[0]
