@@ -8,6 +8,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,10 +24,9 @@ from tasks.verify import read_manifest, verify_budget, verify_files
 pytestmark = pytest.mark.usefixtures("prefect")
 
 
-def drawn(plan_path: Path, release_id: str, workers: int | None) -> dict[str, object]:
-    """Draw all releases, in threads or (None) one after the other; what the ledger then holds."""
+def drawn(plan_path: Path, release_id: str, runner: Any = None) -> dict[str, object]:
+    """Draw all releases, by a runner or (None) one after the other; what the ledger then holds."""
     from prefect import flow
-    from prefect.task_runners import ThreadPoolTaskRunner
 
     from flows.parallel import together
     from tasks.charge import reserve_budget
@@ -35,7 +35,7 @@ def drawn(plan_path: Path, release_id: str, workers: int | None) -> dict[str, ob
 
     plan = load_plan(plan_path)
 
-    @flow(task_runner=ThreadPoolTaskRunner(max_workers=workers or 1), persist_result=False)
+    @flow(task_runner=runner, persist_result=False)
     def cross() -> None:
         workspace = plan_path.parent / release_id
         survey = ingest_survey(plan, workspace)
@@ -45,7 +45,7 @@ def drawn(plan_path: Path, release_id: str, workers: int | None) -> dict[str, ob
             (plan, release_id, name, name, folder, SeededSource(i))
             for i, name in enumerate(plan.built)
         ]
-        if workers is None:
+        if runner is None:
             for values in parameters:
                 draw(*values)
         else:
@@ -57,8 +57,10 @@ def drawn(plan_path: Path, release_id: str, workers: int | None) -> dict[str, ob
 
 
 def test_threads_draw_and_charge_what_a_sequence_does(plan_path, plan_document):
-    in_sequence = drawn(plan_path, "sequence", None)
-    in_threads = drawn(plan_path, "threads", 4)
+    from prefect.task_runners import ThreadPoolTaskRunner
+
+    in_sequence = drawn(plan_path, "sequence")
+    in_threads = drawn(plan_path, "threads", ThreadPoolTaskRunner(max_workers=4))
     assert set(in_sequence) == {section["name"] for section in plan_document["releases"]}
     assert list(in_sequence.items()) == list(in_threads.items())
 
@@ -78,31 +80,58 @@ def test_noise_of_threads_that_draw_at_once_never_repeats():
     assert len(np.unique(words)) == 64_000  # a repeat among them has a chance of 1e-10
 
 
-@pytest.mark.slow
-def test_dask_workers_of_their_own_processes_publish_the_same(plan_path, own_home):
-    """A scheduler and two workers on loopback; the flow runs in a process of its own too."""
+@pytest.fixture
+def dask(plan_path, own_home, monkeypatch):
+    """The address of a Dask scheduler with two workers, each a process of its own, on loopback."""
+    from dask import config
+
+    for kind in ("CONNECT", "TCP"):  # a busy machine may be silent for longer than half a minute
+        monkeypatch.setenv(f"DASK_DISTRIBUTED__COMM__TIMEOUTS__{kind}", "600s")
+    config.refresh()
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"tcp://127.0.0.1:{free.getsockname()[1]}"
-    dask = [sys.executable, "-m", "distributed.cli.dask_scheduler"]
-    scheduler = [*dask, "--host", address, "--dashboard-address", "127.0.0.1:0"]
+    scheduler = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", address]
+    scheduler += ["--dashboard-address", "127.0.0.1:0"]
     worker = [sys.executable, "-m", "distributed.cli.dask_worker", address, "--nthreads", "1"]
     worker += ["--nworkers", "2", "--no-dashboard", "--local-directory", str(plan_path.parent)]
-    out = plan_path.parent / "out"
-    run = [sys.executable, "-m", "flows.cli", "run", str(plan_path), "--release-id", "r1"]
     with ExitStack() as stack:
         for command in (scheduler, worker):
             process = subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)
             stack.callback(process.wait)
             stack.callback(process.terminate)
-        done = subprocess.run(
-            [*run, "--out", str(out)],
-            env=environment | {"DPRELEASE_DASK": address},
-            capture_output=True,
-            text=True,
-            timeout=300,
-        )
+        yield address
+    monkeypatch.undo()
+    config.refresh()
+
+
+@pytest.mark.slow
+def test_dask_workers_draw_and_charge_what_a_sequence_does(plan_path, dask):
+    from distributed import Client
+    from prefect_dask.task_runners import DaskTaskRunner
+
+    in_sequence = drawn(plan_path, "sequence")
+    assert drawn(plan_path, "dask", DaskTaskRunner(address=dask)) == in_sequence
+    with Client(dask) as client:
+        worked = client.run(lambda dask_worker: dask_worker.state.transition_counter)
+    assert len(worked) == 2
+    assert all(worked.values())
+
+
+@pytest.mark.slow
+def test_dask_workers_of_their_own_processes_publish(plan_path, dask):
+    """The flow runs in a process of its own too."""
+    out = plan_path.parent / "out"
+    run = [sys.executable, "-m", "flows.cli", "run", str(plan_path), "--release-id", "r1"]
+    environment = {"PYTHONPATH": os.pathsep.join(sys.path), "DPRELEASE_DASK": dask}
+    done = subprocess.run(
+        [*run, "--out", str(out)],
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
     assert done.returncode == 0, done.stderr
     manifest = read_manifest(Path(done.stdout.strip()))
     assert verify_files(out / "survey" / "r1", manifest) > 10
