@@ -1,10 +1,14 @@
 """The measurements of growth measure what they say, on small sizes."""
 
+import json
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
 from benchmarks import tally as tally_benchmark
-from benchmarks.scale import after_tally, sparse
+from benchmarks.scale import after_tally, engines, sparse
 from dpcore.releases.spectral_density import SpectralDensity
 from tasks.tally import tallies
 
@@ -61,3 +65,18 @@ def test_what_comes_after_the_tally_is_measured_on_the_records_it_states():
     more = list(after_tally.measure(30_000, exact=False))
     assert more[0]["noise"] == pytest.approx(lines[0]["noise"] / 100, rel=0.02)
     assert "grid_error" not in more[0]
+
+
+@pytest.mark.slow
+def test_the_engines_of_the_benchmark_tally_the_same_records(tmp_path):
+    domain = tally_benchmark.domain_of(tally_benchmark.SHAPES[100_000])
+    source = str(tally_benchmark.write_survey(tmp_path, domain, 500))
+    program = [sys.executable, "-m", "benchmarks.scale.engines", "--measure"]
+    lines = []
+    for engine in engines.ENGINES:
+        done = subprocess.run([*program, engine, source, "500"], check=True, capture_output=True)
+        lines.append(json.loads(done.stdout))
+    assert [line["engine"] for line in lines] == ["duckdb", "spark"]
+    assert lines[0]["tallies"] == lines[1]["tallies"]
+    # The work of Spark is done in another process, and counted.
+    assert lines[1]["start_cpu"] > 1
