@@ -23,10 +23,10 @@ from dpcore.post.margins import Floats, Integers
 def project_to_simplex(values: ArrayLike, total: ArrayLike) -> Floats:
     """The nearest non-negative vector with the given sum, for each vector along the last axis.
 
-    ``values``: (..., d), any sign; ``total``: one, or (...); returns (..., d).  Exact, by sorting: the answer is
-    max(values - theta, 0), where theta makes the sum right; with the values in descending order,
-    the positive cells are the longest head whose smallest value still exceeds the head's theta
-    (Held, Wolfe & Crowder 1974; Duchi et al. 2008, Figure 1).
+    ``values``: (..., d), any sign; ``total``: one, or (...); returns (..., d).  Exact, by
+    sorting: the answer is max(values - theta, 0), where theta makes the sum right; with the values
+    in descending order, the positive cells are the longest head whose smallest value still exceeds
+    the head's theta (Held, Wolfe & Crowder 1974; Duchi et al. 2008, Figure 1).
     """
     vectors = np.asarray(values, dtype=np.float64)
     totals = _checked_totals(total)
@@ -57,7 +57,7 @@ def round_to_total(values: ArrayLike, total: ArrayLike) -> Integers:
     shares = np.asarray(values, dtype=np.float64)
     totals = _checked_totals(total)
     if np.any(totals != np.rint(totals)):
-        raise ValueError(f"total must be a whole number, not {total}")
+        raise ValueError(f"total must be a whole number, not {total!r}")
     if shares.size == 0:
         raise ValueError("values must hold at least one cell")
     if not np.all(np.isfinite(shares)) or np.any(shares < 0):
@@ -82,5 +82,5 @@ def _checked_totals(total: ArrayLike) -> Floats:
     """(..., 1) totals, which must be finite and not negative."""
     totals = np.asarray(total, dtype=np.float64)[..., None]
     if not np.all(np.isfinite(totals)) or np.any(totals < 0):
-        raise ValueError(f"total must be finite and not negative, not {total}")
+        raise ValueError(f"total must be finite and not negative, not {total!r}")
     return totals

@@ -14,7 +14,7 @@ from urllib.parse import unquote
 
 from dpcore.adjacency import REPLACE_ONE, Adjacency
 from dpcore.errors import DataError, InputError
-from schemas.columns import Column
+from schemas.columns import ReadColumn
 from schemas.source import SparkSource
 from tasks.engines import begin
 from tasks.reading import Session
@@ -40,7 +40,7 @@ VIEW = "dprelease_survey"
 
 def open_spark(
     source: SparkSource,
-    columns: Mapping[str, Column],
+    columns: Mapping[str, ReadColumn],
     rows: int,
     adjacency: Adjacency = REPLACE_ONE,
 ) -> Session:
