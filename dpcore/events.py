@@ -183,6 +183,23 @@ class NearRecordsEvent(Event):
     scale: Fraction
 
 
+@dataclass(frozen=True)
+class AdaptiveMarginsEvent(Event):
+    """Noise on count tables, and fresh noise on some of them, which the first noisy ones chose.
+
+    ``noise``: discrete-laplace, with L1 sensitivities and scales, or discrete-gaussian, with squared
+    L2 sensitivities and variances; ``again_``: of the second round, for any tables chosen.
+    """
+
+    kind = "adaptive-margins"
+
+    noise: str
+    sensitivity: Fraction
+    scale: Fraction
+    again_sensitivity: Fraction
+    again_scale: Fraction
+
+
 ScaledEvent = LaplaceEvent | ExponentialEvent | RandomLaplaceEvent | StabilityEvent | KNormEvent
 """Events whose noise or choices have one public ``scale``."""
 

@@ -22,6 +22,9 @@ from numpy.typing import NDArray
 
 Integers = NDArray[np.int64]
 
+ABSENT = -(2**63)
+"""Stands in a dense noisy statistic for a number that was not measured."""
+
 
 class Exact:
     """An exact integer statistic: private, and closed to everything but the privacy line."""

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from dpcore.adjacency import Adjacency
 from dpcore.budget import Budget
 from dpcore.domain import Categories, Domain, Grid, Tally
+from dpcore.releases.adaptive_microdata import AdaptiveMicrodata
 from dpcore.releases.base import Release
 from dpcore.releases.binned_density import BinnedDensity
 from dpcore.releases.classifier import Classifier
@@ -79,6 +80,9 @@ RELEASES: dict[str, Callable[[int], Release]] = {
     ),
     "microdata": lambda rows: Microdata(
         "r", Domain((PLACE, TRADE, RICH)), rows, APPROXIMATE, noise="discrete-gaussian"
+    ),
+    "adaptive microdata": lambda rows: AdaptiveMicrodata(
+        "r", Domain((PLACE, TRADE, RICH)), rows, APPROXIMATE, noise="discrete-gaussian", chosen=1
     ),
     "count": lambda rows: Count("r", Domain((RICH,)), rows, PURE, counted=(1,)),
     "random histogram": lambda rows: RandomHistogram(

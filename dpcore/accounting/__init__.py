@@ -3,6 +3,7 @@
 price        whether a share of the budget covers an event: the question of the privacy line
 laplace      discrete Laplace noise: pure alpha
 exponential  choices from a finite set by their scores: pure alpha
+adaptive     tables measured with noise, and some of them again: alpha, or alpha and beta
 sampled      draws from an urn of private and public balls: pure alpha
 random       low counts told exactly, noise that follows the data: random differential privacy
 stability    discrete Laplace noise on occupied cells, and a threshold: alpha and beta

@@ -23,12 +23,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from dpcore.accounting.adaptive import adaptive_rho
 from dpcore.accounting.analytic import inherited_gaussian
 from dpcore.accounting.loss_distributions import installed, loss_distribution_alpha
 from dpcore.accounting.pure import pure_alpha
 from dpcore.accounting.renyi import renyi_alpha
 from dpcore.budget import Budget, total
-from dpcore.events import Event, GaussianEvent
+from dpcore.events import AdaptiveMarginsEvent, Event, GaussianEvent
 
 BASIC = "basic composition"
 RENYI = "Renyi divergence"
@@ -76,9 +77,9 @@ def prices(history: Sequence[Charged], beta: Fraction) -> list[Price]:
 def _by_renyi(history: Sequence[Charged], beta: Fraction) -> Fraction | None:
     rho, pure, others = Fraction(0), Counter[Fraction](), Budget()
     for each in history:
-        alpha = pure_alpha(each.event)
-        if isinstance(each.event, GaussianEvent):
-            rho += each.event.l2_sensitivity_squared / (2 * each.event.variance)
+        alpha, gaussian = pure_alpha(each.event), _gaussian_rho(each.event)
+        if gaussian is not None:
+            rho += gaussian
         elif alpha is not None:
             pure[alpha] += 1
         else:
@@ -86,6 +87,13 @@ def _by_renyi(history: Sequence[Charged], beta: Fraction) -> Fraction | None:
     if others.beta >= beta:
         return None
     return others.alpha + renyi_alpha(rho, pure, beta - others.beta)
+
+
+def _gaussian_rho(event: Event) -> Fraction | None:
+    """The rho of Gaussian noise; None for any other event."""
+    if isinstance(event, GaussianEvent):
+        return event.l2_sensitivity_squared / (2 * event.variance)
+    return adaptive_rho(event) if isinstance(event, AdaptiveMarginsEvent) else None
 
 
 def _by_loss_distributions(history: Sequence[Charged], beta: Fraction) -> Fraction | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dpcore.accounting.adaptive import covers_adaptive
 from dpcore.accounting.exponential import covers_exponential
 from dpcore.accounting.gaussian import covers_gaussian
 from dpcore.accounting.laplace import covers_laplace
@@ -10,6 +11,7 @@ from dpcore.accounting.sampled import covers_sampled
 from dpcore.accounting.stability import covers_stability
 from dpcore.budget import Budget
 from dpcore.events import (
+    AdaptiveMarginsEvent,
     Event,
     ExponentialEvent,
     GaussianEvent,
@@ -44,4 +46,6 @@ def affordable(event: Event, share: Budget) -> bool:
         return event.scale > 0 and 0 < event.sensitivity <= share.alpha * event.scale
     if isinstance(event, NearRecordsEvent):
         return event.scale > 0 and share.alpha * event.scale >= 2
+    if isinstance(event, AdaptiveMarginsEvent):
+        return covers_adaptive(event, share)
     return False

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from dpcore.accounting.adaptive import adaptive_alpha
 from dpcore.accounting.sampled import sampled_loss
 from dpcore.events import (
+    AdaptiveMarginsEvent,
     Event,
     ExponentialEvent,
     KNormEvent,
@@ -31,4 +33,6 @@ def pure_alpha(event: Event) -> Fraction | None:
         return Fraction(sampled_loss(event))
     if isinstance(event, TableEvent) and event.beta == 0:
         return event.alpha
+    if isinstance(event, AdaptiveMarginsEvent):
+        return adaptive_alpha(event)
     return None

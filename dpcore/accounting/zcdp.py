@@ -32,6 +32,21 @@ def largest_rho(alpha: Fraction, beta: Fraction) -> float:
     return low
 
 
+def affordable_rho(alpha: Fraction, beta: Fraction) -> Fraction:
+    """A rho that certainly implies (alpha, beta), and hardly less than the largest one.
+
+    Raises ``ValueError`` where there is none.
+    """
+    if not 0 < beta < 1 or alpha <= 0:
+        raise ValueError("a Gaussian mechanism needs beta between 0 and 1, and a positive alpha")
+    found = Fraction(largest_rho(alpha, beta)).limit_denominator(10**15)
+    for margin in (Fraction(1, 10**9), Fraction(1, 10**6), Fraction(1, 10**4)):
+        rho = found * (1 - margin)
+        if rho > 0 and covers_rho(rho, alpha, beta):
+            return rho
+    raise ValueError(f"no Gaussian noise could be certified for alpha {alpha}, beta {beta}")
+
+
 def covers_rho(rho: Fraction, alpha: Fraction, beta: Fraction) -> bool:
     """Whether rho-zCDP implies (alpha, beta), certainly; all positive."""
     order = _best_order(float(rho), float(alpha))

@@ -45,6 +45,7 @@ from dpcore.events import (
     ScaledEvent,
 )
 from dpcore.mechanisms import (
+    AdaptiveMargins,
     DiscreteGaussian,
     DiscreteKNorm,
     DiscreteLaplace,
@@ -62,7 +63,7 @@ from dpcore.privacy_line import perturb
 from dpcore.releases.base import Release
 from dpcore.sampling.k_norm import lattice_norm
 from dpcore.sampling.source import RandomSource
-from dpcore.statistic import Exact, Noisy
+from dpcore.statistic import ABSENT, Exact, Noisy
 
 Integers = NDArray[np.int64]
 Input = TypeVar("Input")
@@ -215,7 +216,7 @@ class ReleaseDraws:
     def _arranged(self, noisy: Noisy, times: int) -> Outputs:
         watched = self.centres.watched
         if noisy.cells is None:
-            return noisy.values.reshape(times, -1)
+            return _with_gaps(noisy.values).reshape(times, -1)
         copy, cell = np.divmod(noisy.cells, self.release.mechanism.size)
         place = np.minimum(np.searchsorted(watched, cell), len(watched) - 1)
         known = watched[place] == cell
@@ -267,6 +268,12 @@ class LoopedDraws(ReleaseDraws):
         return np.concatenate(rows)
 
 
+def _with_gaps(values: Integers) -> Outputs:
+    """Numbers that were not measured as NaN."""
+    absent = values == ABSENT
+    return np.where(absent, np.nan, values) if absent.any() else values
+
+
 def _at(noisy: Noisy, cells: Integers) -> Integers:
     """The values of a sparse noisy statistic at some cells that hold all of its own."""
     assert noisy.cells is not None
@@ -286,6 +293,7 @@ CELL_BY_CELL = (
 """Mechanisms that treat every cell alike and on its own, so that tables may be laid side by side."""
 
 IN_BLOCKS = (
+    AdaptiveMargins,
     ExponentialMechanism,
     Sampled,
     SmoothLaplace,

@@ -5,7 +5,8 @@ best one is the log of how much likelier an output is on one side than on the ot
 Pearson); those below come near it without knowing the mechanism:
 
     StatedRatio      the log-ratio of the noise that a mechanism states (mechanisms we know)
-    ChoiceRatio      the same of a mechanism that chooses;  UrnRatio: of one that draws from an urn
+    ChoiceRatio      the same of a mechanism that chooses;  UrnRatio: of one that draws from an urn;
+                     AdaptiveRatio: of one that measures all and some again
     Coordinate       one number of the output;  Linear, Largest, Smallest: of all of them
     Quadratic        a quadratic form: for noise whose coordinates hang together
     LowBits          the last digits of a number: floating point noise leaks there (Mironov 2012)
@@ -32,6 +33,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaln, logsumexp
 
 from dpcore.events import (
+    AdaptiveMarginsEvent,
     Event,
     ExponentialEvent,
     GaussianEvent,
@@ -339,6 +341,31 @@ class NormRatio:
         return "log-ratio of the stated K-norm noise"
 
 
+@dataclass(frozen=True, eq=False)
+class AdaptiveRatio:
+    """The same of two rounds: of all cells, and of those that were measured again."""
+
+    event: AdaptiveMarginsEvent
+    near: Floats
+    far: Floats
+
+    def __call__(self, outputs: Outputs) -> Floats:
+        rounds = np.split(outputs.astype(np.float64), 2, axis=1)
+        scales = (float(self.event.scale), float(self.event.again_scale))
+        ratios = [self._ratio(*each) for each in zip(rounds, scales, strict=True)]
+        return np.asarray(np.round(ratios[0] + ratios[1], 9))
+
+    def _ratio(self, values: Floats, scale: float) -> Floats:
+        if self.event.noise == "discrete-gaussian":
+            cells = (values - (self.near + self.far) / 2) * (self.near - self.far) / scale
+        else:
+            cells = (np.abs(values - self.far) - np.abs(values - self.near)) / scale
+        return np.asarray(np.nansum(cells, axis=1))
+
+    def __str__(self) -> str:
+        return "log-ratio of the stated noise of both rounds"
+
+
 def stated_ratio(
     event: Event, near: Floats, far: Floats, threshold: float = math.nan
 ) -> Sequence[Score]:
@@ -355,6 +382,8 @@ def stated_ratio(
         return [UrnRatio(near + prior, far + prior, event.urn == "dirichlet-multinomial")]
     if isinstance(event, KNormEvent):
         return [NormRatio(event, near, far)]
+    if isinstance(event, AdaptiveMarginsEvent):
+        return [AdaptiveRatio(event, near, far)]
     return []
 
 

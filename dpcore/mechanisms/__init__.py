@@ -3,6 +3,7 @@
 ``Mechanism`` is what the privacy line calls; each kind has a file of its own.
 """
 
+from dpcore.mechanisms.adaptive_margins import AdaptiveMargins
 from dpcore.mechanisms.additive import DiscreteGaussian, DiscreteLaplace
 from dpcore.mechanisms.base import AdditiveMechanism, Interval, Mechanism
 from dpcore.mechanisms.exponential import ExponentialMechanism
@@ -16,6 +17,7 @@ from dpcore.mechanisms.tabulated import TabulatedMechanism
 from dpcore.mechanisms.thresholded import ThresholdedLaplace
 
 __all__ = [
+    "AdaptiveMargins",
     "AdditiveMechanism",
     "DiscreteGaussian",
     "DiscreteKNorm",

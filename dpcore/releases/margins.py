@@ -140,11 +140,16 @@ class Margins(Release):
         tables = [tally.roll_up(domain.names).dense() for domain in self.domains]
         return Exact(np.concatenate(tables))
 
+    @property
+    def stddev(self) -> float:
+        """Of the noise in a cell as drawn; the largest, where tables differ."""
+        return self.mechanism.stddev
+
     def noisy_margins(self, noisy: Noisy) -> list[Margin]:
         """The tables as drawn."""
         ends = np.cumsum([domain.size for domain in self.domains])[:-1]
         return [
-            Margin(attrs, part.reshape(domain.shape).astype(np.float64), self.mechanism.stddev**2)
+            Margin(attrs, part.reshape(domain.shape).astype(np.float64), self.stddev**2)
             for attrs, domain, part in zip(
                 self.sets, self.domains, np.split(noisy.values, ends), strict=True
             )
@@ -205,7 +210,7 @@ class Margins(Release):
         generator = post_processing_generator(noisy)
         added, errors, levels = [], [], []
         for _ in range(int(np.clip(SIMULATED // self.cells, 1, MOST_REPEATS))):
-            again = Noisy(counts + noise_like(self.mechanism.event, self.cells, generator))
+            again = self._drawn_again(noisy, counts, generator)
             records = self.fit(again, self.total(again))
             fitted = _all_cells(records.margins(self.domain.shape, self.sets))
             estimated = _all_cells([margin.table for margin in self.consistent_margins(again)])
@@ -217,6 +222,12 @@ class Margins(Release):
         squares = pooled_means(seen, at, at) + pooled_means(np.stack(added), np.stack(levels), at)
         ends = np.cumsum([table.size for table in whole])[:-1]
         return np.split(np.sqrt(np.maximum(squares, simulated)) * scales, ends)
+
+    def _drawn_again(
+        self, noisy: Noisy, counts: NDArray[np.int64], generator: np.random.Generator
+    ) -> Noisy:
+        """A noisy statistic like this one, had ``counts`` been the exact one: for simulation."""
+        return Noisy(counts + noise_like(self.mechanism.event, self.cells, generator))
 
     def _table(
         self,
@@ -237,7 +248,7 @@ class Margins(Release):
             columns
             | {
                 "noisy_count": np.rint(drawn.table.ravel()).astype(np.int64),
-                "noisy_standard_error": np.full(domain.size, self.mechanism.stddev),
+                "noisy_standard_error": np.full(domain.size, drawn.variance**0.5),
                 "estimate": estimate,
                 "standard_error": np.full(domain.size, error),
                 "lower_90": lower,
@@ -263,7 +274,7 @@ class Margins(Release):
         )
 
     def expected_error(self) -> tuple[ErrorStatement, ...]:
-        drawn = self.mechanism.stddev
+        drawn = self.stddev
         empty = [
             Margin(attrs, np.zeros(domain.shape), drawn**2)
             for attrs, domain in zip(self.sets, self.domains, strict=True)

@@ -1,4 +1,4 @@
-"""Synthetic microdata from private two-way margins: what most users want of a private survey.
+"""Synthetic microdata from private margins of pairs: what most users want of a private survey.
 
 The privacy is that of ``Margins``: one draw of count tables over pairs of columns, all pairs unless
 the plan names fewer, with the same noise in each cell.  Which pairs, and how the budget is spread
@@ -14,6 +14,9 @@ A table of a hundred by a hundred cells is mostly noise; the records of ``Margin
 it.  Here a model of all pairs together first takes out what no other pair supports
 (``dpcore.post.denoise``).  It is what the adaptive methods do by merging cells and choosing pairs,
 without their price.
+
+Where columns have few categories, triples have little more noise than pairs: sums over the third
+column, of which there are many, give the pairs back.  Tables of triples are fitted as drawn.
 """
 
 from __future__ import annotations
@@ -34,15 +37,15 @@ LARGEST_WIDTH = 6000
 """The most cells that the columns may have together: the model holds the square of it in memory,
 four times over in single precision."""
 
-TOLERANCE = 0.01
-"""The records follow denoised tables closely: there is little noise left to copy."""
+TOLERANCES = {2: 0.01}
+"""The records follow denoised pairs closely: there is little noise left to copy."""
 
 
 @dataclass(frozen=True)
 class Microdata(Margins):
-    """Count tables over pairs of columns, and records that follow what they say.
+    """Count tables over pairs or triples of columns, and records that follow what they say.
 
-    ``sets``: pairs of positions in the domain, each ascending; by default all.  A single column has
+    ``sets``: positions in the domain, each ascending; by default all pairs.  A single column has
     one set, itself.
     """
 
@@ -51,8 +54,8 @@ class Microdata(Margins):
         if not self.sets:
             pairs = tuple(combinations(columns, 2))
             object.__setattr__(self, "sets", pairs or ((0,),))
-        if any(len(attrs) != min(2, len(columns)) for attrs in self.sets):
-            raise ValueError("sets: must be pairs of columns")
+        if {len(attrs) for attrs in self.sets} not in ({min(2, len(columns))}, {3}):
+            raise ValueError("sets: must be pairs of columns, or triples")
         if self.tree is not None:
             raise ValueError("tree: records from microdata-margins follow all pairs at once")
         if sum(self.domain.shape) > LARGEST_WIDTH:
@@ -63,9 +66,9 @@ class Microdata(Margins):
         super().__post_init__()
 
     def denoised_margins(self, noisy: Noisy) -> list[Margin]:
-        """The tables with less noise and some bias; as drawn where there is one column only."""
+        """Pairs with less noise and some bias; other tables as drawn."""
         drawn = self.noisy_margins(noisy)
-        if len(self.domain.axes) == 1:
+        if len(self.sets[0]) != 2:
             return drawn
         axes = self.domain.axes
         return denoise(
@@ -85,7 +88,7 @@ class Microdata(Margins):
             rows,
             post_processing_generator(noisy),
             total=self.total(noisy),
-            tolerance=TOLERANCE,
+            tolerance=TOLERANCES.get(len(self.sets[0]), 0.03),
         )
 
 

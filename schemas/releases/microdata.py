@@ -1,18 +1,22 @@
 """Synthetic microdata from margins in a plan."""
 
-from typing import Literal
+from itertools import combinations
+from typing import Any, Literal, Self
 
-from pydantic import Field, StrictStr
+from pydantic import Field, StrictInt, StrictStr, model_validator
 
 from dpcore.budget import Budget
+from dpcore.releases.adaptive_microdata import AdaptiveMicrodata
 from dpcore.releases.base import Release
 from dpcore.releases.microdata import Microdata
 from schemas.releases.base import CountsSection, SurveyFacts, listed
 from schemas.releases.binning import Bins, binned_domain
 
+USUALLY_CHOSEN = 20
+
 
 class MicrodataSection(CountsSection):
-    """Synthetic records that follow the private tables of all pairs of columns."""
+    """Synthetic records that follow private tables of pairs, or triples, of columns."""
 
     kind: Literal["microdata-margins"]
     columns: list[StrictStr] = Field(
@@ -23,6 +27,23 @@ class MicrodataSection(CountsSection):
         description="Only these pairs of columns; fewer pairs have less noise each, but nothing "
         "is said of the others. Without it, all pairs.",
     )
+    ways: Literal[2, 3] = Field(
+        default=2,
+        description="All pairs of the columns, or all triples: for columns of few categories each, "
+        "such as yes and no, which triples describe better at the same budget.",
+    )
+    choose: Literal["fixed", "adaptive"] = Field(
+        default="fixed",
+        description="Adaptive: four fifths of the budget measure all pairs, and one fifth measures "
+        "again those that look farthest from independence in the first, noisy tables. For small "
+        "budgets, where some columns nearly determine each other.",
+    )
+    chosen: StrictInt | None = Field(
+        default=None,
+        ge=1,
+        description="How many pairs adaptive measures again; without it 20, or all if there are "
+        "fewer.",
+    )
     bins: Bins
     mechanism: Literal["discrete-laplace", "discrete-gaussian"] = "discrete-gaussian"
 
@@ -32,20 +53,36 @@ class MicrodataSection(CountsSection):
 
     def build(self, survey: SurveyFacts, share: Budget) -> Release:
         domain = binned_domain(survey.columns, self.columns, self.bins)
-        return Microdata(
+        sets, more = self._positions(), dict[str, Any]()
+        kind = Microdata
+        if self.choose == "adaptive":
+            kind = AdaptiveMicrodata
+            more["chosen"] = self.chosen or min(USUALLY_CHOSEN, len(sets))
+        return kind(
             self.name,
             domain,
             survey.rows,
             share,
-            sets=self._positions(),
+            sets=sets,
             noise=self.mechanism,
             adjacency=survey.adjacency,
+            **more,
         )
 
+    @model_validator(mode="after")
+    def _go_together(self) -> Self:
+        if self.ways == 3 and (self.pairs is not None or self.choose == "adaptive"):
+            raise ValueError("ways: 3 measures all triples; pairs and choose are for pairs")
+        if self.ways > len(self.columns) > 1:
+            raise ValueError("ways: more than there are columns")
+        if self.chosen is not None and self.choose == "fixed":
+            raise ValueError("chosen: only where choose is adaptive")
+        return self
+
     def _positions(self) -> tuple[tuple[int, ...], ...]:
-        """Empty stands for all pairs."""
         if self.pairs is None:
-            return ()
+            columns = range(len(self.columns))
+            return tuple(combinations(columns, min(self.ways, len(self.columns))))
         positions = []
         for i, pair in enumerate(self.pairs):
             if not set(pair) <= set(self.columns) or pair[0] == pair[1]:

@@ -128,9 +128,12 @@ def _counts(source: Source, file: int) -> Counts:
 
 
 def _implied(release: Margins, axis: int, counts: Counts) -> Counts:
-    """The counts with the standard error that they have after all tables were made to agree."""
+    """The counts with the standard error that they have after all tables were made to agree.
+
+    At most that, where some tables were measured twice.
+    """
     step = float(release.step) if isinstance(release, Weighted) else 1.0
-    variance = (release.mechanism.stddev * step) ** 2
+    variance = (release.stddev * step) ** 2
     empty = [
         Margin(attrs, np.zeros(domain.shape), variance)
         for attrs, domain in zip(release.sets, release.domains, strict=True)

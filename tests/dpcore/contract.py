@@ -29,6 +29,7 @@ from dpcore.budget import Budget
 from dpcore.domain import Bins, Categories, Domain, Grid, Tally
 from dpcore.mechanisms import Mechanism
 from dpcore.privacy_line import perturb
+from dpcore.releases.adaptive_microdata import AdaptiveMicrodata
 from dpcore.releases.bandwidth import Bandwidth
 from dpcore.releases.base import Release
 from dpcore.releases.binned_density import BinnedDensity
@@ -49,6 +50,7 @@ from dpcore.releases.sampled_histogram import SampledHistogram
 from dpcore.releases.spectral_density import SpectralDensity
 from dpcore.releases.weighted import WeightedHistogram, WeightedMargins, WeightedMicrodata
 from dpcore.sampling.source import RandomSource
+from dpcore.statistic import ABSENT
 
 PURE = Budget.of("1")
 BY_WEIGHT: Any = {"adjacency": Adjacency(weighted=True), "step": Fraction(1, 2)}
@@ -145,6 +147,16 @@ CASES: dict[str, Case] = {
     ),
     "weighted microdata": Case(
         WeightedMicrodata("w", CUBE, 2, PURE, **BY_WEIGHT), (0, 0), (0, 11), 1.0
+    ),
+    "triples": Case(Microdata("t", CUBE, 2, PURE, ((0, 1, 2),)), (0, 0), (0, 11), 1.0),
+    "adaptive microdata": Case(
+        AdaptiveMicrodata("a", CUBE, 2, PURE, chosen=1), (0, 0), (0, 11), 1.0
+    ),
+    "gaussian adaptive microdata": Case(
+        AdaptiveMicrodata("a", CUBE, 2, APPROXIMATE, (), "discrete-gaussian", chosen=2),
+        (0, 0),
+        (0, 11),
+        1.0,
     ),
     "spectral density": Case(
         SpectralDensity("s", LINE, 2, APPROXIMATE, (0.2,)), (0, 0), (0, 23), 0.99
@@ -384,7 +396,8 @@ def repeated_draws(
     repeated = Repeated(mechanism, times)
     noisy = perturb(release.statistic(tally), repeated, share or release.share, source)
     if noisy.cells is None:
-        return noisy.values.reshape(times, -1).astype(np.float64)
+        values = np.where(noisy.values == ABSENT, np.nan, noisy.values)
+        return values.reshape(times, -1)
     result = np.full(mechanism.size * times, np.nan)
     result[noisy.cells] = noisy.values
     return result.reshape(times, -1)

@@ -17,6 +17,8 @@ from dpcore.budget import Budget
 from dpcore.domain import Tally
 from dpcore.errors import PrivacyLineError
 from dpcore.events import (
+    AdaptiveMarginsEvent,
+    Event,
     ExponentialEvent,
     GaussianEvent,
     KNormEvent,
@@ -26,7 +28,10 @@ from dpcore.events import (
     TableEvent,
 )
 from dpcore.mechanisms import (
+    AdaptiveMargins,
+    DiscreteGaussian,
     DiscreteKNorm,
+    DiscreteLaplace,
     ExponentialMechanism,
     Mechanism,
     Sampled,
@@ -78,14 +83,19 @@ def claim(release: Release) -> Fraction:
         return Fraction(1)
     if isinstance(event, SampledEvent | SmoothLaplaceEvent | NearRecordsEvent):
         return Fraction(2)
-    whole = isinstance(event, ExponentialEvent | KNormEvent)
+    whole = isinstance(event, AdaptiveMarginsEvent | ExponentialEvent | KNormEvent)
     return event.sensitivity if whole else event.l1_sensitivity
+
+
+def squares(event: Event) -> bool:
+    """Whether the claim is about a squared norm."""
+    return isinstance(event, GaussianEvent) or getattr(event, "noise", "") == "discrete-gaussian"
 
 
 def moved(release: Release, difference: np.ndarray) -> np.ndarray:
     """The norm that the claim is about, along the last axis, in whole numbers."""
     event = release.mechanism.event
-    if isinstance(event, GaussianEvent):
+    if squares(event):
         return (difference**2).sum(axis=-1)
     if isinstance(event, KNormEvent):
         lengths = lattice_norm(event.norm, difference.reshape(-1, event.dimension))
@@ -127,7 +137,7 @@ def test_the_claim_is_attained_so_no_smaller_one_is_true(case: Case):
     assert sum((Counter(far) - Counter(near)).values()) == 1
     vectors = [exact_vector(case.release, cells) for cells in (case.near, case.far)]
     attained = moved(case.release, vectors[1] - vectors[0])
-    power = 2 if isinstance(case.release.mechanism.event, GaussianEvent) else 1
+    power = 2 if squares(case.release.mechanism.event) else 1
     assert attained >= case.attained**power * claim(case.release)
 
 
@@ -209,9 +219,18 @@ def with_less_noise(case: Case) -> Mechanism:
         return replace(mechanism, alpha=4 * mechanism.alpha)
     if isinstance(mechanism, Sampled):
         return replace(mechanism, prior=mechanism.prior // 3)
+    if isinstance(mechanism, AdaptiveMargins):
+        return replace(mechanism, first=quieter(mechanism.first), again=quieter(mechanism.again))
     if isinstance(mechanism.event, GaussianEvent):
         return replace(mechanism, variance=mechanism.variance / case.fault**2)
     return replace(mechanism, scale=mechanism.scale / case.fault)
+
+
+def quieter(noise: DiscreteGaussian | DiscreteLaplace) -> DiscreteGaussian | DiscreteLaplace:
+    """The noise at half its scale."""
+    if isinstance(noise, DiscreteGaussian):
+        return replace(noise, variance=noise.variance / 4)
+    return replace(noise, scale=noise.scale / 2)
 
 
 def audited(case: Case, company: tuple[int, ...], mechanism: Mechanism, order: int = 1) -> float:
@@ -251,7 +270,8 @@ def test_what_is_drawn_can_be_afforded_exactly_up_to_the_share(case: Case):
 @every_case
 def test_a_share_without_beta_buys_a_pure_mechanism_or_none(case: Case):
     without = replace(case.release, share=replace(case.release.share, beta=Fraction(0)))
-    if not isinstance(case.release.mechanism.event, GaussianEvent | SmoothLaplaceEvent):
+    event = case.release.mechanism.event
+    if not squares(event) and not isinstance(event, SmoothLaplaceEvent):
         assert affordable(without.mechanism.event, without.share)
     else:
         with pytest.raises(ValueError, match="needs beta"):

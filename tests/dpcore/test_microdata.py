@@ -107,7 +107,7 @@ def test_a_single_column_has_its_own_table():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"sets": ((0, 1, 2), (2, 3))}, "pairs of columns"),
+        ({"sets": ((0, 1, 2), (2, 3))}, "pairs of columns, or triples"),
         ({"sets": ((0, 1), (1, 2))}, "'old'.* columns of no set"),
         ({"tree": "auto"}, "all pairs at once"),
     ],

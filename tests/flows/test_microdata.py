@@ -11,7 +11,8 @@ from tests.conftest import ROWS, write_plan
 pytestmark = pytest.mark.usefixtures("prefect")
 
 
-def test_microdata_is_published_in_the_surveys_own_columns(plan_path, plan_document):
+@pytest.mark.parametrize("choose", ["fixed", "adaptive"])
+def test_microdata_is_published_in_the_surveys_own_columns(plan_path, plan_document, choose):
     from flows.release import release
 
     plan_document["releases"] = [
@@ -20,6 +21,7 @@ def test_microdata_is_published_in_the_surveys_own_columns(plan_path, plan_docum
             "kind": "microdata-margins",
             "columns": ["sex", "region", "age", "children", "income"],
             "bins": {"income": 10, "age": 6},
+            "choose": choose,
         }
     ]
     plan_document["synthesis"] = [{"name": "records", "from": "everyone", "rows": ROWS}]

@@ -6,6 +6,7 @@ import pytest
 
 from dpcore.domain import Bins
 from dpcore.errors import PlanError
+from dpcore.releases.adaptive_microdata import AdaptiveMicrodata
 from dpcore.releases.microdata import Microdata
 from schemas.plan import load_plan
 from tests.conftest import write_plan
@@ -53,6 +54,35 @@ def test_laplace_noise_spends_no_beta(tmp_path, document):
 def test_pairs_may_be_named_in_any_order(tmp_path, document):
     document["releases"][0]["pairs"] = [["income", "age"], ["sex", "age"], ["age", "region"]]
     assert built(tmp_path, document).sets == ((2, 3), (0, 2), (1, 2))
+
+
+def test_all_triples_where_the_plan_says_so(tmp_path, document):
+    document["releases"][0]["ways"] = 3
+    assert built(tmp_path, document).sets == ((0, 1, 2), (0, 1, 3), (0, 2, 3), (1, 2, 3))
+
+
+@pytest.mark.parametrize(("given", "chosen"), [({}, 6), ({"chosen": 2}, 2)])
+def test_pairs_that_the_noisy_tables_choose_are_measured_again(tmp_path, document, given, chosen):
+    document["releases"][0] |= {"choose": "adaptive", **given}
+    release = built(tmp_path, document)
+    assert isinstance(release, AdaptiveMicrodata)
+    assert release.chosen == chosen
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"ways": 3, "choose": "adaptive"}, "ways: 3 measures all triples"),
+        ({"ways": 3, "pairs": [["sex", "age"]]}, "ways: 3 measures all triples"),
+        ({"ways": 3, "columns": ["sex", "age"], "bins": {}}, "more than there are columns"),
+        ({"chosen": 2}, "only where choose is adaptive"),
+        ({"choose": "adaptive", "chosen": 7}, "between 1 and the 6 pairs"),
+    ],
+)
+def test_choices_that_contradict_each_other_are_refused(tmp_path, document, given, says):
+    document["releases"][0] |= given
+    with pytest.raises(PlanError, match=says):
+        built(tmp_path, document)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,150 @@
+"""Count tables of pairs, and once more those that the first noisy tables show to hang together most.
+
+    round 1   all tables, with noise ``first``                         Y1
+    choice    the ``chosen`` tables that look farthest from independence in Y1 alone
+    round 2   the chosen tables, with fresh noise ``again``            Y2
+
+The choice is post-processing of Y1, so it costs nothing beyond it.  Given Y1 the second round is
+noise on a vector of ``chosen`` tables, whichever they are; so the whole is an adaptive composition
+of two mechanisms, whose rho (Bun & Steinke 2016, Lemma 2.3) or alpha add up.
+
+A table is scored by the squared distance of its noisy counts y from the product of its own margins,
+less what noise of variance v adds to it, times its cells, as a table of many cells has most to gain:
+
+    cells (sum of (y_ij - y_i. y_.j / y..)^2 - v (rows - 1)(columns - 1))
+
+The statistic has one value per cell of all tables; the noisy one has the values of both rounds side
+by side, with ``ABSENT`` where a cell was not measured again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpcore.accounting.adaptive import FIRST_PART
+from dpcore.accounting.digits import round_up
+from dpcore.accounting.zcdp import affordable_rho
+from dpcore.budget import Budget
+from dpcore.events import AdaptiveMarginsEvent
+from dpcore.mechanisms.additive import DiscreteGaussian, DiscreteLaplace
+from dpcore.sampling.source import RandomSource
+from dpcore.statistic import ABSENT, Noisy
+
+Integers = NDArray[np.int64]
+Noise = DiscreteGaussian | DiscreteLaplace
+
+
+@dataclass(frozen=True)
+class AdaptiveMargins:
+    """Noise on all tables and again on some, chosen by the noisy ones: alpha or rho of both rounds.
+
+    ``shapes``: rows and columns of each table; ``first``, ``again``: the noise of either round, on
+    all cells, with the sensitivity of all tables and of ``chosen`` of them; ``size``: the cells of
+    all tables, or of several statistics one after the other.
+    """
+
+    size: int
+    shapes: tuple[tuple[int, int], ...]
+    chosen: int
+    first: Noise
+    again: Noise
+
+    sparse = False
+
+    @classmethod
+    def within(
+        cls,
+        share: Budget,
+        shapes: tuple[tuple[int, int], ...],
+        chosen: int,
+        sensitivity: Fraction,
+        noise: Literal["discrete-laplace", "discrete-gaussian"],
+    ) -> AdaptiveMargins:
+        """The mechanism that spends all of the share's alpha, or of its alpha and beta.
+
+        ``sensitivity``: of one table, in the L1 norm, or in the L2 norm and squared.
+        """
+        cells = _cells(shapes)
+        gaussian = noise == "discrete-gaussian"
+        whole = affordable_rho(share.alpha, share.beta) if gaussian else share.alpha
+
+        def part(tables: int, spent: Fraction) -> Noise:
+            moved = sensitivity * tables
+            if gaussian:
+                return DiscreteGaussian(cells, moved, round_up(moved / (2 * spent)))
+            return DiscreteLaplace.within(Budget(spent), cells, moved)
+
+        first = part(len(shapes), FIRST_PART * whole)
+        return cls(cells, shapes, chosen, first, part(chosen, (1 - FIRST_PART) * whole))
+
+    @property
+    def event(self) -> AdaptiveMarginsEvent:
+        gaussian = isinstance(self.first, DiscreteGaussian)
+        return AdaptiveMarginsEvent(
+            "discrete-gaussian" if gaussian else "discrete-laplace",
+            *_law(self.first),
+            *_law(self.again),
+        )
+
+    def draw(self, values: Integers, cells: Integers | None, source: RandomSource) -> Noisy:
+        exact = values.reshape(-1, _cells(self.shapes))
+        once = _noisy(self.first, exact.ravel(), source).reshape(exact.shape)
+        measured = self._cells_of(self._choice(once))
+        twice = np.full_like(exact, ABSENT)
+        twice[measured] = _noisy(self.again, exact[measured], source)
+        both = np.concatenate([once, twice], axis=1)
+        return Noisy(both.ravel(), reproducible=source.reproducible)
+
+    def _choice(self, once: Integers) -> NDArray[np.bool_]:
+        """(k, tables): which tables are measured again, from noisy values (k, cells) alone."""
+        scores = np.stack(
+            [
+                _association(part.reshape(-1, *shape), self.first.stddev**2)
+                for part, shape in zip(
+                    np.split(once, self._starts[1:], axis=1), self.shapes, strict=True
+                )
+            ],
+            axis=1,
+        )
+        order = np.argsort(-scores, axis=1, kind="stable")
+        chosen = np.zeros(scores.shape, dtype=bool)
+        np.put_along_axis(chosen, order[:, : self.chosen], True, axis=1)
+        return chosen
+
+    def _cells_of(self, tables: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        return np.repeat(tables, [rows * columns for rows, columns in self.shapes], axis=1)
+
+    @cached_property
+    def _starts(self) -> Integers:
+        return np.cumsum([0, *(rows * columns for rows, columns in self.shapes[:-1])])
+
+
+def _law(noise: Noise) -> tuple[Fraction, Fraction]:
+    """Sensitivity and scale; both squared of Gaussian noise."""
+    if isinstance(noise, DiscreteGaussian):
+        return noise.l2_sensitivity_squared, noise.variance
+    return noise.l1_sensitivity, noise.scale
+
+
+def _noisy(noise: Noise, values: Integers, source: RandomSource) -> Integers:
+    return replace(noise, size=len(values)).draw(values, None, source).values
+
+
+def _cells(shapes: tuple[tuple[int, int], ...]) -> int:
+    return sum(rows * columns for rows, columns in shapes)
+
+
+def _association(noisy: Integers, variance: float) -> NDArray[np.float64]:
+    """(k,) how far noisy tables (k, rows, columns) are from independence."""
+    counts = noisy.astype(np.float64)
+    rows, columns = counts.sum(axis=2, keepdims=True), counts.sum(axis=1, keepdims=True)
+    total = np.maximum(counts.sum(axis=(1, 2), keepdims=True), 1.0)
+    distance = ((counts - rows * columns / total) ** 2).sum(axis=(1, 2))
+    free = (counts.shape[1] - 1) * (counts.shape[2] - 1)
+    return np.asarray(counts[0].size * (distance - variance * free))
