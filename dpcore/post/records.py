@@ -51,6 +51,7 @@ from dpcore.post.margins import (
     margins_of,
     packed,
 )
+from dpcore.post.rules import Rule, forbidden, obeying
 
 __all__ = ["fit_records", "margins_of", "misfit"]
 
@@ -69,6 +70,7 @@ def fit_records(
     sweeps: int = 400,
     tolerance: float = 0.03,
     start: Integers | None = None,
+    rules: Sequence[Rule] = (),
     progress: Callable[[int, int], None] | None = None,
 ) -> Integers:
     """Records that fit noisy margins: (rows, k) codes with ``0 <= codes[:, a] < sizes[a]``.
@@ -83,6 +85,8 @@ def fit_records(
     closer fit would mostly copy noise.  It also ends when the misfit hardly falls at all; with
     ``tolerance=0`` only when no record moves any more.  ``progress(done, sweeps)`` is called after
     every sweep.
+
+    All records obey the ``rules``: those to begin with are changed until they do.
 
     The misfit of the result is at most that of the start.  Deterministic given the generator.
     """
@@ -106,7 +110,8 @@ def fit_records(
     if rows == 0:
         return codes
     targets, noise_alone = _targets(sizes, noisy, total, rows)
-    search = _Search(sizes, codes, targets)
+    codes = obeying(codes, sizes, rules, generator)
+    search = _Search(sizes, codes, targets, rules)
     window_start = search.misfit()
     moved = 0
     for done in range(1, sweeps + 1):
@@ -164,8 +169,15 @@ class _Search:
     ``columns``: (k, rows) codes; ``residuals[i]``: counts minus target of margin i, in its shape.
     """
 
-    def __init__(self, sizes: tuple[int, ...], codes: Integers, targets: Sequence[Margin]) -> None:
+    def __init__(
+        self,
+        sizes: tuple[int, ...],
+        codes: Integers,
+        targets: Sequence[Margin],
+        rules: Sequence[Rule],
+    ) -> None:
         self.sizes = sizes
+        self.rules = rules
         self.columns = np.ascontiguousarray(codes.T)
         self.attributes = [target.attributes for target in targets]
         self.weights = [1.0 / target.variance for target in targets]
@@ -240,6 +252,8 @@ class _Step:
         weight = sum(search.weights[i] for i in self.margins)
         self.smallest = 1e-9 * weight  # below this an improvement is rounding
         current = columns[attribute]
+        if search.rules:
+            slopes[forbidden(columns, attribute, self.size, search.rules)] = np.inf
         best = slopes.argmin(axis=1)
         everyone = np.arange(len(block))
         gains = 2.0 * (slopes[everyone, current] - slopes[everyone, best] - weight)

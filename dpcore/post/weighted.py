@@ -33,6 +33,7 @@ from dpcore.post.margins import (
     packed,
 )
 from dpcore.post.records import fit_records
+from dpcore.post.rules import Rule
 
 LARGEST_FIT = 2**18
 """The most records that are fitted at once."""
@@ -71,6 +72,7 @@ def fit_weighted(
     *,
     total: float | None = None,
     tolerance: float = 0.03,
+    rules: Sequence[Rule] = (),
 ) -> Weighted:
     """``fit_records``, in time and memory that hardly grow beyond ``LARGEST_FIT`` rows.
 
@@ -86,13 +88,19 @@ def fit_weighted(
     while rows > weight * LARGEST_FIT:
         weight *= FACTOR
     codes = fit_records(
-        sizes, targets, -(-rows // weight), generator, total=rows, tolerance=tolerance
+        sizes,
+        targets,
+        -(-rows // weight),
+        generator,
+        total=rows,
+        tolerance=tolerance,
+        rules=rules,
     )
     weights = np.full(len(codes), weight)
     weights[:1] -= weights.sum() - rows  # the last multiple may be too much
     fitted = Weighted(codes, weights)
     while weight > 1:
-        fitted = _refined(sizes, targets, fitted, weight, generator, tolerance)
+        fitted = _refined(sizes, targets, fitted, weight, generator, tolerance, rules)
         weight //= FACTOR
     return fitted
 
@@ -104,6 +112,7 @@ def _refined(
     weight: int,
     generator: np.random.Generator,
     tolerance: float,
+    rules: Sequence[Rule],
 ) -> Weighted:
     """Break some of the records of one weight into lighter ones, and fit those again."""
     heavy = np.flatnonzero(fitted.weights == weight)
@@ -118,7 +127,14 @@ def _refined(
     start = np.repeat(fitted.codes[broken], FACTOR, axis=0)
     total = len(broken) * weight
     codes = fit_records(
-        sizes, remaining, len(start), generator, total=total, tolerance=tolerance, start=start
+        sizes,
+        remaining,
+        len(start),
+        generator,
+        total=total,
+        tolerance=tolerance,
+        start=start,
+        rules=rules,
     )
     return Weighted(
         np.concatenate([left.codes, codes]),

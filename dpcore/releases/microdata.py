@@ -28,6 +28,7 @@ from itertools import combinations
 from dpcore.domain import Categories
 from dpcore.post.denoise import denoise
 from dpcore.post.margins import Margin
+from dpcore.post.rules import Rule, require_obeyable, without_forbidden
 from dpcore.post.weighted import Weighted, fit_weighted
 from dpcore.releases.base import post_processing_generator
 from dpcore.releases.margins import Margins
@@ -47,7 +48,11 @@ class Microdata(Margins):
 
     ``sets``: positions in the domain, each ascending; by default all pairs.  A single column has
     one set, itself.
+
+    ``rules``: what holds in every synthetic record; public, and no part of what is measured.
     """
+
+    rules: tuple[Rule, ...] = ()
 
     def __post_init__(self) -> None:
         columns = range(len(self.domain.axes))
@@ -63,6 +68,7 @@ class Microdata(Margins):
                 f"columns: have {sum(self.domain.shape)} cells together, more than {LARGEST_WIDTH};"
                 " use wider bins"
             )
+        require_obeyable(self.domain.shape, self.rules)
         super().__post_init__()
 
     def denoised_margins(self, noisy: Noisy) -> list[Margin]:
@@ -81,14 +87,16 @@ class Microdata(Margins):
         )
 
     def fit(self, noisy: Noisy, rows: int) -> Weighted:
-        """Records that follow the denoised margins."""
+        """Records that follow the denoised margins, and obey the rules."""
+        denoised = _denoised(self, noisy.to_bytes())
         return fit_weighted(
             self.domain.shape,
-            _denoised(self, noisy.to_bytes()),
+            [without_forbidden(margin, self.rules) for margin in denoised],
             rows,
             post_processing_generator(noisy),
             total=self.total(noisy),
             tolerance=TOLERANCES.get(len(self.sets[0]), 0.03),
+            rules=self.rules,
         )
 
 

@@ -11,6 +11,7 @@ from dpcore.releases.base import Release
 from dpcore.releases.microdata import Microdata
 from schemas.releases.base import CountsSection, SurveyFacts, listed
 from schemas.releases.binning import Bins, binned_domain
+from schemas.releases.rules import RuleSection
 
 USUALLY_CHOSEN = 20
 
@@ -44,6 +45,12 @@ class MicrodataSection(CountsSection):
         description="How many pairs adaptive measures again; without it 20, or all if there are "
         "fewer.",
     )
+    rules: list[RuleSection] = Field(
+        default_factory=list,
+        description="What is known to hold of every record, such as that children have no income: "
+        "if these columns have these values, then those have those. It holds in every synthetic "
+        "record, costs nothing, and is never read from the data.",
+    )
     bins: Bins
     mechanism: Literal["discrete-laplace", "discrete-gaussian"] = "discrete-gaussian"
 
@@ -65,6 +72,7 @@ class MicrodataSection(CountsSection):
             share,
             sets=sets,
             noise=self.mechanism,
+            rules=tuple(r.build(domain, f"rules[{i}]") for i, r in enumerate(self.rules)),
             adjacency=survey.adjacency,
             **more,
         )

@@ -1,0 +1,121 @@
+"""Rules between columns in a plan: what holds in every synthetic record, whatever the noise."""
+
+from typing import Annotated, Self
+
+from pydantic import (
+    Discriminator,
+    Field,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
+    StrictStr,
+    Tag,
+    model_validator,
+)
+
+from dpcore.domain import Axis, Bins, Categories, Domain, Grid
+from dpcore.post.rules import Condition, Rule
+from schemas.document import Section
+
+Value = StrictStr | StrictBool | StrictInt | StrictFloat | None
+
+
+class Range(Section):
+    """Values of a numeric column between edges of its bins; null is not among them."""
+
+    from_: StrictInt | StrictFloat | None = Field(
+        default=None, alias="from", description="The smallest value."
+    )
+    below: StrictInt | StrictFloat | None = Field(
+        default=None, description="All values are below this one."
+    )
+
+    @model_validator(mode="after")
+    def _some(self) -> Self:
+        if self.from_ is None and self.below is None:
+            raise ValueError("state from, or below, or both")
+        return self
+
+
+Stated = Annotated[
+    Annotated[list[Value], Tag("list")] | Annotated[Range, Tag("range")],
+    Discriminator(lambda given: "range" if isinstance(given, dict | Range) else "list"),
+]
+
+
+class RuleSection(Section):
+    """Where all conditions of ``if`` hold in a synthetic record, so do all those of ``then``."""
+
+    if_: dict[StrictStr, Stated] = Field(
+        alias="if",
+        min_length=1,
+        description="For columns: a list of values (null where it is one), or a range such as "
+        "{below: 15} between edges of bins.",
+    )
+    then: dict[StrictStr, Stated] = Field(
+        min_length=1, description="What then holds of other columns, in the same form."
+    )
+
+    def build(self, domain: Domain, place: str) -> Rule:
+        """The rule over the domain's cells; raises ``ValueError`` where it cannot be said in them."""
+        both = sorted(set(self.if_) & set(self.then))
+        if both:
+            raise ValueError(f"{place}: {both} stand both under if and under then")
+        return Rule(
+            tuple(_condition(domain, f"{place}.if.{n}", n, c) for n, c in self.if_.items()),
+            tuple(_condition(domain, f"{place}.then.{n}", n, c) for n, c in self.then.items()),
+        )
+
+
+def _condition(domain: Domain, place: str, name: str, given: list[Value] | Range) -> Condition:
+    if name not in domain.names:
+        raise ValueError(f"{place}: {name!r} is not among the columns of the release")
+    position = domain.names.index(name)
+    axis = domain.axes[position]
+    cells = _range(axis, place, given) if isinstance(given, Range) else _listed(axis, place, given)
+    if not cells:
+        raise ValueError(f"{place}: no value is left")
+    return position, tuple(sorted(cells))
+
+
+def _listed(axis: Axis, place: str, values: list[Value]) -> set[int]:
+    return {_cell(axis, place, value) for value in values}
+
+
+def _cell(axis: Axis, place: str, value: Value) -> int:
+    """The cell that holds this value and no other."""
+    if value is None:
+        if not axis.nullable:
+            raise ValueError(f"{place}: {axis.name} is not nullable")
+        return axis.size - 1
+    if isinstance(axis, Categories):
+        same = [i for i, c in enumerate(axis.categories) if c == value and type(c) is type(value)]
+        if not same:
+            raise ValueError(f"{place}: {value!r} is not among the categories")
+        return same[0]
+    if not axis.integer or isinstance(value, str | bool):
+        raise ValueError(f"{place}: a list of values is for categories and whole numbers")
+    first, last = _edge(axis, place, value), _edge(axis, place, value + 1)
+    if last != first + 1:
+        raise ValueError(
+            f"{place}: {value} shares its bin with other values; state a range of bins"
+        )
+    return first
+
+
+def _range(axis: Axis, place: str, given: Range) -> set[int]:
+    if isinstance(axis, Categories):
+        raise ValueError(f"{place}: categories have no range; list values")
+    first = 0 if given.from_ is None else _edge(axis, place, given.from_)
+    last = axis.size - axis.nullable
+    return set(range(first, last if given.below is None else _edge(axis, place, given.below)))
+
+
+def _edge(axis: Bins | Grid, place: str, value: float) -> int:
+    """The number of the edge at this value; without bins each whole number has a cell."""
+    if isinstance(axis, Grid):
+        if axis.lower <= value <= axis.upper and value == int(value):
+            return int(value - axis.lower)
+    elif value in axis.edges:
+        return axis.edges.index(value)
+    raise ValueError(f"{place}: {value} is not an edge of the bins of {axis.name}")
