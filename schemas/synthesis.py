@@ -11,6 +11,7 @@ from dpcore.releases.base import Release, Samplable
 from dpcore.releases.density import Density
 from dpcore.releases.histogram import Histogram
 from dpcore.releases.margins import Margins
+from dpcore.releases.microdata import Microdata
 from schemas.columns import CategoricalColumn, Column, IntegerColumn
 from schemas.document import Section
 from schemas.releases import Name
@@ -101,6 +102,8 @@ class Synthesis(Section):
             position = release.domain.names.index
             edges = tuple((position(a), position(b)) for a, b in self.tree)
             release = replace(release, tree=edges)
+        if isinstance(release, Microdata):
+            release.require_memory(self.rows)
         if not isinstance(release, Samplable):
             raise ValueError(f"from: records cannot be drawn from {release.name!r}")
         return release

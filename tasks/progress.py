@@ -5,6 +5,8 @@ logger ``dprelease`` in PREFECT_LOGGING_EXTRA_LOGGERS.
 """
 
 import logging
+import time
+from collections.abc import Callable
 
 LOGGER = logging.getLogger("dprelease")
 
@@ -12,3 +14,16 @@ LOGGER = logging.getLogger("dprelease")
 def say(line: str) -> None:
     """Tell the person who waits.  ``line`` holds public words only."""
     LOGGER.info(line)
+
+
+def patient(every: float = 10.0) -> Callable[[str, int, int], None]:
+    """A listener to ``dpcore.progress`` that speaks at most once in so many seconds."""
+    last = time.monotonic()
+
+    def tell(what: str, done: int, of: int) -> None:
+        nonlocal last
+        if time.monotonic() - last >= every:
+            last = time.monotonic()
+            say(f"         {what}: {done} of {of}")
+
+    return tell

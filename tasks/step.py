@@ -24,8 +24,9 @@ from prefect.cache_policies import NO_CACHE
 from prefect.exceptions import PrefectException
 
 from dpcore.errors import DPReleaseError
+from dpcore.progress import reporting
 from tasks.home import home, private_folder
-from tasks.progress import say
+from tasks.progress import patient, say
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -54,7 +55,8 @@ def guarded(function: Callable[P, R], label: str) -> Callable[P, R]:
     def guard(*args: P.args, **kwargs: P.kwargs) -> R:
         started = time.perf_counter()
         try:
-            result = function(*args, **kwargs)
+            with reporting(patient()):
+                result = function(*args, **kwargs)
         except PrefectException:
             raise
         except DPReleaseError as error:

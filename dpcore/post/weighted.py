@@ -19,6 +19,7 @@ Every step starts from the fit before it and never makes it worse (``fit_records
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -34,6 +35,7 @@ from dpcore.post.margins import (
 )
 from dpcore.post.records import fit_records
 from dpcore.post.rules import Rule
+from dpcore.progress import report
 
 LARGEST_FIT = 2**18
 """The most records that are fitted at once."""
@@ -95,6 +97,7 @@ def fit_weighted(
         total=rows,
         tolerance=tolerance,
         rules=rules,
+        progress=partial(report, "records fitted, sweeps"),
     )
     weights = np.full(len(codes), weight)
     weights[:1] -= weights.sum() - rows  # the last multiple may be too much
@@ -135,6 +138,7 @@ def _refined(
         tolerance=tolerance,
         start=start,
         rules=rules,
+        progress=partial(report, f"records of weight {weight // FACTOR} fitted, sweeps"),
     )
     return Weighted(
         np.concatenate([left.codes, codes]),

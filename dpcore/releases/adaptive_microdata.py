@@ -33,8 +33,8 @@ class AdaptiveMicrodata(Microdata):
         super().__post_init__()
         if not 1 <= self.chosen <= len(self.sets):
             raise ValueError(f"chosen: must lie between 1 and the {len(self.sets)} pairs")
-        if len(self.domain.axes) == 1:
-            raise ValueError("choose: there is one column only, and nothing to choose")
+        if len(self.sets[0]) != 2:
+            raise ValueError("choose: adaptive chooses among pairs of columns")
 
     @cached_property
     def mechanism(self) -> AdaptiveMargins:  # type: ignore[override]

@@ -22,21 +22,24 @@ column, of which there are many, give the pairs back.  Tables of triples are fit
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import combinations
 
-from dpcore.domain import Categories
+import numpy as np
+from numpy.typing import NDArray
+
+from dpcore.domain import Categories, Domain
 from dpcore.post.denoise import denoise
 from dpcore.post.margins import Margin
 from dpcore.post.rules import Rule, require_obeyable, without_forbidden
-from dpcore.post.weighted import Weighted, fit_weighted
+from dpcore.post.weighted import LARGEST_FIT, Weighted, fit_weighted
+from dpcore.progress import report
 from dpcore.releases.base import post_processing_generator
 from dpcore.releases.margins import Margins
 from dpcore.statistic import Noisy
 
-LARGEST_WIDTH = 6000
-"""The most cells that the columns may have together: the model holds the square of it in memory,
-four times over in single precision."""
+USUAL_MEMORY = 4 * 2**30
+"""Bytes."""
 
 TOLERANCES = {2: 0.01}
 """The records follow denoised pairs closely: there is little noise left to copy."""
@@ -50,9 +53,11 @@ class Microdata(Margins):
     one set, itself.
 
     ``rules``: what holds in every synthetic record; public, and no part of what is measured.
+    ``memory``: bytes that the model, the fit and the records may take.
     """
 
     rules: tuple[Rule, ...] = ()
+    memory: int = USUAL_MEMORY
 
     def __post_init__(self) -> None:
         columns = range(len(self.domain.axes))
@@ -63,13 +68,36 @@ class Microdata(Margins):
             raise ValueError("sets: must be pairs of columns, or triples")
         if self.tree is not None:
             raise ValueError("tree: records from microdata-margins follow all pairs at once")
-        if sum(self.domain.shape) > LARGEST_WIDTH:
-            raise ValueError(
-                f"columns: have {sum(self.domain.shape)} cells together, more than {LARGEST_WIDTH};"
-                " use wider bins"
-            )
+        self.require_memory(self.rows)
         require_obeyable(self.domain.shape, self.rules)
         super().__post_init__()
+
+    def memory_needed(self, rows: int) -> int:
+        """Bytes that publishing and ``rows`` records take at most, beside the program itself.
+
+        For each cell of the tables their versions and errors; for the columns' cells together (the
+        model) their pairs, and the probabilities of all components with what the descent remembers
+        of them; for each value the fitted records and those drawn.
+        """
+        width, columns = sum(self.domain.shape), len(self.domain.axes)
+        model = 24 * width**2 + 16_000 * width if len(self.sets[0]) == 2 else 0
+        fitted = 96 * min(max(rows, self.rows), LARGEST_FIT) * columns
+        return 2**24 + 256 * self.cells + model + fitted + 32 * rows * columns
+
+    def require_memory(self, rows: int) -> None:
+        """Raise ``ValueError`` where ``rows`` records need more than the plan allows."""
+        needed = self.memory_needed(rows)
+        if needed > self.memory:
+            raise ValueError(
+                f"memory: {rows} records need up to {needed / 2**30:.2f} GiB, and the plan allows"
+                f" {self.memory / 2**30:.2f}; allow more, or use wider bins, fewer columns or fewer"
+                " records"
+            )
+
+    def sample(self, noisy: Noisy, rows: int) -> tuple[Domain, NDArray[np.int64]]:
+        """Synthetic records from all tables at once; ``ValueError`` where memory does not allow."""
+        self.require_memory(rows)
+        return super().sample(noisy, rows)
 
     def denoised_margins(self, noisy: Noisy) -> list[Margin]:
         """Pairs with less noise and some bias; other tables as drawn."""
@@ -84,6 +112,7 @@ class Microdata(Margins):
             total=self.total(noisy),
             ordered=[i for i, axis in enumerate(axes) if not isinstance(axis, Categories)],
             linked=[axis.size - axis.nullable for axis in axes],
+            progress=partial(report, "model fitted, steps"),
         )
 
     def fit(self, noisy: Noisy, rows: int) -> Weighted:

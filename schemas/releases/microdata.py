@@ -1,9 +1,10 @@
 """Synthetic microdata from margins in a plan."""
 
+from fractions import Fraction
 from itertools import combinations
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, StrictInt, StrictStr, model_validator
+from pydantic import Field, StrictInt, StrictStr, StringConstraints, model_validator
 
 from dpcore.budget import Budget
 from dpcore.releases.adaptive_microdata import AdaptiveMicrodata
@@ -14,6 +15,10 @@ from schemas.releases.binning import Bins, binned_domain
 from schemas.releases.rules import RuleSection
 
 USUALLY_CHOSEN = 20
+
+Memory = Annotated[
+    str, StringConstraints(pattern=r"^[1-9][0-9]{0,5}(\.[0-9]{1,3})? [MG]iB$", strict=True)
+]
 
 
 class MicrodataSection(CountsSection):
@@ -51,6 +56,11 @@ class MicrodataSection(CountsSection):
         "if these columns have these values, then those have those. It holds in every synthetic "
         "record, costs nothing, and is never read from the data.",
     )
+    memory: Memory = Field(
+        default="4 GiB",
+        description="What the model, the fit and the records may take of memory, such as 2 GiB or "
+        "500 MiB, beside the program itself; a plan that may need more is refused.",
+    )
     bins: Bins
     mechanism: Literal["discrete-laplace", "discrete-gaussian"] = "discrete-gaussian"
 
@@ -72,6 +82,7 @@ class MicrodataSection(CountsSection):
             share,
             sets=sets,
             noise=self.mechanism,
+            memory=_bytes(self.memory),
             rules=tuple(r.build(domain, f"rules[{i}]") for i, r in enumerate(self.rules)),
             adjacency=survey.adjacency,
             **more,
@@ -103,3 +114,8 @@ class MicrodataSection(CountsSection):
     @property
     def title(self) -> str:
         return listed(self.columns, ", ")
+
+
+def _bytes(memory: str) -> int:
+    number, unit = memory.split()
+    return int(Fraction(number) * 2 ** {"MiB": 20, "GiB": 30}[unit])

@@ -3,8 +3,10 @@
 Sensitivity, noise and price are claims of ``test_contract``, made of every release.
 """
 
+import tracemalloc
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from itertools import combinations
 
 import numpy as np
@@ -13,8 +15,10 @@ import pytest
 from dpcore.budget import Budget
 from dpcore.domain import Bins, Categories, Domain, Tally
 from dpcore.evaluation import margin_errors
+from dpcore.post import denoise
 from dpcore.post.margins import margins_of
 from dpcore.privacy_line import perturb
+from dpcore.releases.adaptive_microdata import AdaptiveMicrodata
 from dpcore.releases.margins import Margins
 from dpcore.releases.microdata import Microdata
 from dpcore.sampling.source import SeededSource
@@ -117,9 +121,43 @@ def test_what_it_cannot_do_is_refused(changes: dict[str, object], message: str):
         release(**changes)
 
 
-def test_columns_too_wide_for_memory_are_refused():
+def test_what_may_need_more_memory_than_the_plan_allows_is_refused():
     wide = Domain(tuple(Categories(f"c{i}", tuple(range(700))) for i in range(6)))
-    assert Microdata("w", wide, 5, SHARE).cells == 15 * 700**2
-    wider = Domain((Categories("a", tuple(range(6000))), Categories("b", (0, 1))))
-    with pytest.raises(ValueError, match="6002 cells together"):
-        Microdata("w", wider, 5, SHARE)
+    assert Microdata("w", wide, 5, SHARE).memory_needed(5) > 2 * 2**30
+    with pytest.raises(
+        ValueError, match=r"5 records need up to 2\.22 GiB, and the plan allows 2\.00"
+    ):
+        Microdata("w", wide, 5, SHARE, memory=2 * 2**30)
+    few = release(memory=2**26)
+    with pytest.raises(ValueError, match="memory: 10000000 records need"):
+        few.sample(drawn(few, population()), 10**7)
+
+
+SHAPES = [((40,) * 5, 2, 2000), ((3,) * 8, 2, 30_000), ((4,) * 6, 3, 5000), ((500, 4), 2, 100)]
+
+
+@pytest.mark.parametrize("kind", [Microdata, AdaptiveMicrodata])
+@pytest.mark.parametrize(("sizes", "ways", "rows"), SHAPES)
+def test_publishing_and_records_stay_within_the_memory_that_is_stated(
+    kind: type, sizes: tuple[int, ...], ways: int, rows: int, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(denoise, "fit_mixture", partial(denoise.fit_mixture, steps=3))
+    domain = Domain(tuple(Categories(f"c{i}", tuple(range(s))) for i, s in enumerate(sizes)))
+    sets = tuple(combinations(range(len(sizes)), ways))
+    more = {"chosen": 1} if kind is AdaptiveMicrodata else {}
+    if more and ways == 3:
+        with pytest.raises(ValueError, match="pairs"):
+            kind("x", domain, rows, SHARE, sets, "discrete-gaussian", **more)
+        return
+    made = kind("x", domain, rows, SHARE, sets, "discrete-gaussian", **more)
+    codes = np.random.default_rng(1).integers(0, sizes, (rows, len(sizes)))
+    cells, counts = np.unique(domain.pack(codes), return_counts=True)
+    noisy = perturb(
+        made.statistic(Tally(domain, cells, counts)), made.mechanism, SHARE, SeededSource(3)
+    )
+    tracemalloc.start()
+    made.publish(noisy)
+    made.sample(noisy, 2 * rows)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < made.memory_needed(2 * rows) < 12 * peak + 2**25

@@ -70,6 +70,28 @@ def test_pairs_that_the_noisy_tables_choose_are_measured_again(tmp_path, documen
 
 
 @pytest.mark.parametrize(
+    ("stated", "bytes_"), [("2 GiB", 2**31), ("1.5 GiB", 3 * 2**29), ("500 MiB", 500 * 2**20)]
+)
+def test_memory_is_stated_in_binary_units(tmp_path, document, stated, bytes_):
+    document["releases"][0]["memory"] = stated
+    assert built(tmp_path, document).memory == bytes_
+
+
+def test_more_records_than_memory_holds_are_refused_before_anything_is_drawn(tmp_path, document):
+    document["releases"][0]["memory"] = "100 MiB"
+    document["synthesis"][0]["rows"] = 2 * 10**6
+    with pytest.raises(PlanError, match=r"synthesis\[0\].memory: 2000000 records need"):
+        built(tmp_path, document)
+
+
+@pytest.mark.parametrize("memory", ["2 GB", "0 GiB", "2", "1e3 GiB", 2])
+def test_memory_in_other_words_is_refused(tmp_path, document, memory):
+    document["releases"][0]["memory"] = memory
+    with pytest.raises(PlanError, match="memory"):
+        built(tmp_path, document)
+
+
+@pytest.mark.parametrize(
     ("given", "says"),
     [
         ({"ways": 3, "choose": "adaptive"}, "ways: 3 measures all triples"),
