@@ -68,7 +68,7 @@ class Microdata(Margins):
             raise ValueError("sets: must be pairs of columns, or triples")
         if self.tree is not None:
             raise ValueError("tree: records from microdata-margins follow all pairs at once")
-        self.require_memory(self.rows)
+        self.require_memory(0)
         require_obeyable(self.domain.shape, self.rules)
         super().__post_init__()
 
@@ -77,7 +77,7 @@ class Microdata(Margins):
 
         For each cell of the tables their versions and errors; for the columns' cells together (the
         model) their pairs, and the probabilities of all components with what the descent remembers
-        of them; for each value the fitted records and those drawn.
+        of them; for each value the fitted records, of which there are never many, and those drawn.
         """
         width, columns = sum(self.domain.shape), len(self.domain.axes)
         model = 24 * width**2 + 16_000 * width if len(self.sets[0]) == 2 else 0
@@ -89,9 +89,9 @@ class Microdata(Margins):
         needed = self.memory_needed(rows)
         if needed > self.memory:
             raise ValueError(
-                f"memory: {rows} records need up to {needed / 2**30:.2f} GiB, and the plan allows"
-                f" {self.memory / 2**30:.2f}; allow more, or use wider bins, fewer columns or fewer"
-                " records"
+                f"memory: the tables and {rows} records need up to {needed / 2**30:.2f} GiB, and the"
+                f" plan allows {self.memory / 2**30:.2f}; allow more, or use wider bins, fewer"
+                " columns or fewer records"
             )
 
     def sample(self, noisy: Noisy, rows: int) -> tuple[Domain, NDArray[np.int64]]:
