@@ -9,6 +9,10 @@ records, and ``peak_mb`` is the memory of the process until then, Python and its
 ``--bootstrap`` compares real records drawn with replacement instead: what no private method needs to
 beat.  With ``--beta 0`` the noise is discrete Laplace, otherwise discrete Gaussian.
 
+``--ways`` says whether all pairs or all triples of columns are measured; by default triples where all
+columns have two categories, and pairs elsewhere.  ``--chosen 20`` measures again that many pairs,
+which the first noisy tables choose.
+
 ``relation`` says which tables are neighbours: those that differ in one record (replace-one), or of
 which one has a record more (add-remove), as for most public implementations.  The second is a weaker
 promise: of k tables a record touches k cells instead of 2k, so L1 sensitivity k instead of 2k and
@@ -32,6 +36,7 @@ from benchmarks.synthesis.tables import TABLES
 from dpcore.adjacency import Relation
 from dpcore.budget import Budget
 
+ALL_BINARY = ("nltcs",)
 DEFAULT_DATA = Path(__file__).parents[3] / "shared" / "data"
 
 
@@ -42,13 +47,17 @@ def main() -> None:
     if not folder.is_dir():
         sys.exit(f"{folder}: not found; set DPRELEASE_TEST_DATA to the folder of the test tables")
     share = Budget(options.alpha, options.beta)
+    ways = options.ways or (3 if options.dataset in ALL_BINARY and not options.chosen else 2)
     for number in range(options.draws):
         # A process of its own for each draw: its peak memory is that of the draw.
         with multiprocessing.get_context("spawn").Pool(1) as pool:
             if options.bootstrap:
                 found = pool.apply(bootstrapped, (folder, options.dataset, number))
             else:
-                found = pool.apply(measured, (folder, options.dataset, options.relation, share))
+                found = pool.apply(
+                    measured,
+                    (folder, options.dataset, options.relation, share, ways, options.chosen),
+                )
         print(json.dumps({"dataset": options.dataset, "draw": number} | found), flush=True)
 
 
@@ -60,9 +69,13 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--alpha", type=Fraction, default=Fraction(1), help="default: 1")
     parser.add_argument("--beta", type=Fraction, default=Fraction("1e-9"), help="default: 1e-9")
     parser.add_argument("--relation", choices=get_args(Relation), default="replace-one")
+    parser.add_argument("--ways", type=int, choices=(2, 3), help="tables of pairs or of triples")
+    parser.add_argument("--chosen", type=int, default=0, help="pairs to measure again; default: 0")
     parser.add_argument("--draws", type=int, default=5, help="default: 5")
     parser.add_argument("--bootstrap", action="store_true", help="resample, without privacy")
     options = parser.parse_args()
+    if options.chosen < 0 or (options.chosen and options.ways == 3):
+        parser.error("--chosen must not be negative, and is for pairs")
     if options.draws < 1 or options.alpha <= 0 or not 0 <= options.beta < 1:
         parser.error("--draws and --alpha must be positive, and --beta at least 0 and below 1")
     return options

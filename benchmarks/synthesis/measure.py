@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import resource
 import time
+from functools import partial
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -16,18 +18,31 @@ from dpcore.budget import Budget
 from dpcore.domain import Domain, Tally
 from dpcore.evaluation import margin_errors
 from dpcore.privacy_line import perturb
+from dpcore.releases.adaptive_microdata import AdaptiveMicrodata
 from dpcore.releases.microdata import Microdata
 from dpcore.sampling.source import SystemSource
 
 Facts = dict[str, Any]
 
 
-def measured(folder: Path, dataset: str, relation: Relation, share: Budget) -> Facts:
-    """Errors, time and memory of one draw; the memory is that of the process so far."""
+def measured(
+    folder: Path, dataset: str, relation: Relation, share: Budget, ways: int, chosen: int
+) -> Facts:
+    """Errors, time and memory of one draw; the memory is that of the process so far.
+
+    ``chosen``: how many pairs are measured again; 0 for a fixed choice.
+    """
     domain, codes = TABLES[dataset](folder)
     noise = "discrete-gaussian" if share.beta else "discrete-laplace"
-    release = Microdata(
-        "benchmark", domain, len(codes), share, noise=noise, adjacency=Adjacency(relation)
+    kind = partial(AdaptiveMicrodata, chosen=chosen) if chosen else Microdata
+    release = kind(
+        "benchmark",
+        domain,
+        len(codes),
+        share,
+        sets=tuple(combinations(range(len(domain.axes)), ways)),
+        noise=noise,
+        adjacency=Adjacency(relation),
     )
     wall, cpu = time.perf_counter(), time.process_time()
     synthetic = synthesize(release, codes)
@@ -36,7 +51,9 @@ def measured(folder: Path, dataset: str, relation: Relation, share: Budget) -> F
         "alpha": float(share.alpha),
         "beta": float(share.beta),
         "mechanism": noise,
-        "stddev": round(release.mechanism.stddev, 2),
+        "ways": ways,
+        "chosen": chosen,
+        "stddev": round(release.stddev, 2),
         "seconds": round(time.perf_counter() - wall, 2),
         "cpu_seconds": round(time.process_time() - cpu, 2),
         "peak_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),

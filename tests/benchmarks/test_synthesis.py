@@ -47,8 +47,8 @@ def test_one_line_a_draw_with_the_promised_keys_and_accuracy(test_data: Path):
     found = json.loads(line)
     assert found["relation"] == "add-remove"
     assert found["tv1"] < 0.002
-    assert found["tv2"] < 0.0035
-    assert found["tv3"] < 0.009
+    assert found["tv2"] < 0.0030
+    assert found["tv3"] < 0.0065
     assert found["tv3_max"] >= found["tv3"]
     assert found["cpu_seconds"] < 60
     assert 50 < found["peak_mb"] < 2048
