@@ -200,6 +200,37 @@ class AdaptiveMarginsEvent(Event):
     again_scale: Fraction
 
 
+@dataclass(frozen=True)
+class ProposeTestReleaseEvent(Event):
+    """Two tests whether a distance, which a record changes by one, is above ``threshold`` with discrete
+    Laplace noise of ``test_scale``; then, where one was passed, noise of ``scale`` on a number that a
+    neighbour in the same cell of the test changes by ``sensitivity`` at most.
+    """
+
+    kind = "propose-test-release"
+
+    test_scale: Fraction
+    threshold: int
+    sensitivity: Fraction
+    scale: Fraction
+
+
+@dataclass(frozen=True)
+class StagedEvent(Event):
+    """A choice, then a mechanism that depends on it; the privacy line held each to its own share.
+
+    ``choice``: the kind of the first event; the second one is (alpha, beta)-DP whatever was chosen.
+    """
+
+    kind = "staged"
+
+    choice: str
+    choice_alpha: Fraction
+    choice_beta: Fraction
+    alpha: Fraction
+    beta: Fraction
+
+
 ScaledEvent = LaplaceEvent | ExponentialEvent | RandomLaplaceEvent | StabilityEvent | KNormEvent
 """Events whose noise or choices have one public ``scale``."""
 

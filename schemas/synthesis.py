@@ -12,6 +12,7 @@ from dpcore.releases.density import Density
 from dpcore.releases.histogram import Histogram
 from dpcore.releases.margins import Margins
 from dpcore.releases.microdata import Microdata
+from dpcore.releases.tuned import TunedDensity
 from schemas.columns import CategoricalColumn, Column, IntegerColumn
 from schemas.document import Section
 from schemas.releases import Name
@@ -121,8 +122,9 @@ class Synthesis(Section):
         found: dict[str, Release] = {}
         for column in columns:
             known = [r for r in built.values() if column in r.domain.names]
-            by_name = {r.name: r for r in known if isinstance(r, Density | Histogram | Margins)}
-            densities = [r for r in known if isinstance(r, Density)]
+            densities = [r for r in known if isinstance(r, Density | TunedDensity)]
+            counts = [r for r in known if isinstance(r, Histogram | Margins)]
+            by_name = {r.name: r for r in known if r in densities + counts}
             densities.sort(key=lambda density: len(density.domain.axes))
             default = densities[0].name if densities else UNIFORM
             wanted = self.within_bins.get(column, default)

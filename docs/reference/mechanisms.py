@@ -52,7 +52,7 @@ def offers() -> Iterator[tuple[Any, str]]:
 def _offers() -> Iterator[tuple[str, str, str, str]]:
     for section, mechanism in offers():
         kind = get_args(section.model_fields["kind"].annotation)[0]
-        stated = section.model_construct(mechanism=mechanism)
+        stated = section.model_construct(mechanism=mechanism, bandwidth=1.0)
         spent = ["alpha", *(f for f in ("beta", "gamma") if getattr(stated, f"spends_{f}"))]
         yield f"`{kind}`", f"`{mechanism}`", ", ".join(spent), docstring(section).split("\n\n")[0]
 

@@ -8,7 +8,7 @@ from dpcore.accounting.gaussian import covers_gaussian
 from dpcore.accounting.laplace import covers_laplace
 from dpcore.accounting.random import covers_random
 from dpcore.accounting.sampled import covers_sampled
-from dpcore.accounting.stability import covers_stability
+from dpcore.accounting.stability import covers_stability, covers_tests
 from dpcore.budget import Budget
 from dpcore.events import (
     AdaptiveMarginsEvent,
@@ -18,10 +18,12 @@ from dpcore.events import (
     KNormEvent,
     LaplaceEvent,
     NearRecordsEvent,
+    ProposeTestReleaseEvent,
     RandomLaplaceEvent,
     SampledEvent,
     SmoothLaplaceEvent,
     StabilityEvent,
+    StagedEvent,
     TableEvent,
 )
 
@@ -48,4 +50,10 @@ def affordable(event: Event, share: Budget) -> bool:
         return event.scale > 0 and share.alpha * event.scale >= 2
     if isinstance(event, AdaptiveMarginsEvent):
         return covers_adaptive(event, share)
+    if isinstance(event, ProposeTestReleaseEvent):
+        return covers_tests(event, share)
+    if isinstance(event, StagedEvent):
+        parts = event.choice_alpha, event.choice_beta, event.alpha, event.beta
+        spent = event.choice_alpha + event.alpha, event.choice_beta + event.beta
+        return min(parts) >= 0 and spent[0] <= share.alpha and spent[1] <= share.beta
     return False

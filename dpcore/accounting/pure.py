@@ -15,6 +15,7 @@ from dpcore.events import (
     NearRecordsEvent,
     RandomLaplaceEvent,
     SampledEvent,
+    StagedEvent,
     TableEvent,
 )
 
@@ -35,4 +36,6 @@ def pure_alpha(event: Event) -> Fraction | None:
         return event.alpha
     if isinstance(event, AdaptiveMarginsEvent):
         return adaptive_alpha(event)
+    if isinstance(event, StagedEvent) and event.choice_beta == event.beta == 0:
+        return event.choice_alpha + event.alpha
     return None

@@ -1,7 +1,8 @@
 """Noise on occupied cells and a threshold: (l1/scale, p)-DP, p the chance that one record is shown.
 
 The proof is in ``dpcore.mechanisms.stability``; p = exp(-threshold/scale) / (1 + exp(-1/scale)) is
-compared with beta in certified arithmetic.
+compared with beta in certified arithmetic.  It is also the chance that a noisy distance reaches the
+threshold where the exact one is 1 (``dpcore.mechanisms.propose_test_release``).
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import math
 from fractions import Fraction
 
 from dpcore.budget import Budget
-from dpcore.events import StabilityEvent
+from dpcore.events import ProposeTestReleaseEvent, StabilityEvent
 from dpcore.sampling.enclosures import exp_bounds
 
 
@@ -34,6 +35,16 @@ def covers_stability(event: StabilityEvent, share: Budget) -> bool:
         return False
     return event.l1_sensitivity <= share.alpha * event.scale and _shown_at_most(
         event.scale, event.threshold, share.beta
+    )
+
+
+def covers_tests(event: ProposeTestReleaseEvent, share: Budget) -> bool:
+    """Whether the share's alpha pays for two tests and a release, and its beta for passing wrongly."""
+    if min(event.test_scale, event.scale) <= 0 or event.threshold < 0 or share.beta <= 0:
+        return False
+    spent = 2 / event.test_scale + event.sensitivity / event.scale
+    return spent <= share.alpha and _shown_at_most(
+        event.test_scale, event.threshold, share.beta / 2
     )
 
 

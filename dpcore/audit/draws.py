@@ -52,10 +52,12 @@ from dpcore.mechanisms import (
     ExponentialMechanism,
     Mechanism,
     NearRecordsMechanism,
+    ProposeTestRelease,
     RandomLaplace,
     Sampled,
     SmoothLaplace,
     StabilityLaplace,
+    Staged,
     TabulatedMechanism,
     ThresholdedLaplace,
 )
@@ -299,6 +301,8 @@ IN_BLOCKS = (
     SmoothLaplace,
     DiscreteKNorm,
     NearRecordsMechanism,
+    ProposeTestRelease,
+    Staged,
 )
 """Mechanisms that treat a statistic of several times their size as so many statistics, one by one."""
 
@@ -342,6 +346,9 @@ class Repeated:
             if self.times > 1:
                 raise PrivacyLineError(f"{type(self.once).__name__} is not drawn cell by cell")
             return self.once.draw(values, cells, source)
+        if isinstance(self.once, Staged):
+            assert cells is not None  # the privacy line checks the layout
+            return _in_stages(self.once, Tally(self.once.domain, cells, values), self.times, source)
         if self.watched is not None:
             values = values[self.watched]
         size = self.size if cells is not None else len(values)
@@ -349,6 +356,24 @@ class Repeated:
         if cells is not None:
             cells = np.add.outer(size * np.arange(self.times), cells).ravel()
         return wide.draw(np.tile(values, self.times), cells, source)
+
+
+def _in_stages(once: Staged, tally: Tally, times: int, source: RandomSource) -> Noisy:
+    """``times`` choices at once, then the second steps of all that chose alike."""
+    steps, first = once.steps, once.steps.choice
+    many = perturb(
+        first.statistic(tally), Repeated(first.mechanism, times), first.share, source
+    ).values.reshape(times, -1)
+    result = np.zeros((times, once.chosen + once.longest), dtype=np.int64)
+    result[:, : once.chosen] = many
+    choices, which = np.unique(many, axis=0, return_inverse=True)
+    for i, choice in enumerate(choices):
+        second, alike = steps.after(Noisy(choice)), np.flatnonzero(which.ravel() == i)
+        repeated = Repeated(second.mechanism, len(alike))
+        drawn = perturb(second.statistic(tally), repeated, steps.rest, source).values
+        own = slice(once.chosen, once.chosen + second.mechanism.size)
+        result[alike, own] = drawn.reshape(len(alike), -1)
+    return Noisy(result.ravel(), reproducible=source.reproducible)
 
 
 class Rehearsal:

@@ -9,10 +9,12 @@ from dpcore.mechanisms.base import AdditiveMechanism, Interval, Mechanism
 from dpcore.mechanisms.exponential import ExponentialMechanism
 from dpcore.mechanisms.k_norm import DiscreteKNorm
 from dpcore.mechanisms.near_records import NearRecordsMechanism
+from dpcore.mechanisms.propose_test_release import ProposeTestRelease
 from dpcore.mechanisms.random_laplace import RandomLaplace
 from dpcore.mechanisms.sampled import Sampled
 from dpcore.mechanisms.smooth_laplace import SmoothLaplace
 from dpcore.mechanisms.stability import StabilityLaplace
+from dpcore.mechanisms.staged import Staged
 from dpcore.mechanisms.tabulated import TabulatedMechanism
 from dpcore.mechanisms.thresholded import ThresholdedLaplace
 
@@ -26,10 +28,12 @@ __all__ = [
     "Interval",
     "Mechanism",
     "NearRecordsMechanism",
+    "ProposeTestRelease",
     "RandomLaplace",
     "Sampled",
     "SmoothLaplace",
     "StabilityLaplace",
+    "Staged",
     "TabulatedMechanism",
     "ThresholdedLaplace",
 ]

@@ -1,8 +1,10 @@
-"""A bandwidth for the kernel density of a column, from private quartiles (METHODS m).
+"""A bandwidth for the kernel density of a column, from a private interquartile range (METHODS m).
 
-Silverman's rule, h = 1.06 n^(-1/5) IQR/1.34, follows from the interquartile range, and that from two
-choices by the exponential mechanism on the public grid; n is public.  All after the two choices is
-post-processing: a density at this bandwidth is a release of its own, which pays for itself.
+    Bandwidth          from two quartiles by the exponential mechanism on the public grid: pure alpha
+    SteadyBandwidth    from their difference by propose-test-release: (alpha, beta), or no answer
+
+Silverman's rule is h = 1.06 n^(-1/5) IQR/1.34; n is public.  All after the choice is post-processing:
+a density at this bandwidth is a release of its own, which pays for itself (``dpcore.releases.tuned``).
 """
 
 from __future__ import annotations
@@ -10,10 +12,24 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
 
-from dpcore.releases.base import Published
-from dpcore.releases.quantiles import Quantiles
-from dpcore.statistic import Noisy
+import numpy as np
+
+from dpcore.domain import Grid, Tally
+from dpcore.mechanisms import ProposeTestRelease
+from dpcore.mechanisms.propose_test_release import STEPS
+from dpcore.releases.base import (
+    LEVEL,
+    ErrorStatement,
+    Published,
+    Release,
+    Table,
+    Uncertainty,
+)
+from dpcore.releases.quantiles import LARGEST_SCORES, Quantiles
+from dpcore.sampling.discrete_laplace import laplace_quantile
+from dpcore.statistic import Exact, Noisy
 
 
 @dataclass(frozen=True)
@@ -29,15 +45,102 @@ class Bandwidth(Quantiles):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not (math.isfinite(self.smallest) and self.smallest > 0):
-            raise ValueError("smallest: must be positive, a part of the column's range")
+        _require_positive(self.smallest)
 
     def bandwidth(self, noisy: Noisy) -> float:
         """The standard deviation of the kernel, as a part of the column's range."""
         first, third = noisy.values.tolist()
-        spread = abs(third - first) / self.domain.size
-        return max(float(1.06 * self.rows**-0.2 * spread / 1.34), self.smallest)
+        return max(_silverman(abs(third - first) / self.domain.size, self.rows), self.smallest)
 
     def publish(self, noisy: Noisy) -> Published:
         published = super().publish(noisy)
         return replace(published, facts={**published.facts, "bandwidth": self.bandwidth(noisy)})
+
+
+@dataclass(frozen=True)
+class SteadyBandwidth(Release):
+    """The interquartile range of one column where it is steady, and a bandwidth.
+
+    ``smallest``: the least bandwidth that is published, public; it stands where no answer is given,
+    as happens where few records can move a quartile by much.
+    """
+
+    smallest: float = 0.0
+
+    def __post_init__(self) -> None:
+        (axis,) = self.domain.axes
+        if not isinstance(axis, Grid) or axis.nullable:
+            raise ValueError(
+                f"column: {axis.name} must be an integer or continuous column without nulls"
+            )
+        self.adjacency.require_public_rows("propose-test-release")
+        if self.domain.size > LARGEST_SCORES:
+            raise ValueError(f"column: {axis.name} has too many values; use narrower bounds")
+        _require_positive(self.smallest)
+
+    @cached_property
+    def mechanism(self) -> ProposeTestRelease:
+        return ProposeTestRelease.within(self.share, self.domain.size, self.rows)
+
+    def statistic(self, tally: Tally) -> Exact:
+        return Exact(tally.counts, tally.cells)
+
+    def bandwidth(self, noisy: Noisy) -> float:
+        """The standard deviation of the kernel, as a part of the column's range."""
+        grid, steps = noisy.values.tolist()
+        spread = self.mechanism.width(steps) / self.domain.size if grid else 0.0
+        return max(_silverman(spread, self.rows), self.smallest)
+
+    @property
+    def _error(self) -> int:
+        """The noise in steps that is not exceeded with probability LEVEL, and the rounding."""
+        return int(laplace_quantile(self.mechanism.scale, LEVEL)) + 1
+
+    def publish(self, noisy: Noisy) -> Published:
+        grid, steps = noisy.values.tolist()
+        (axis,), told = self.domain.axes, self.mechanism.width
+        assert isinstance(axis, Grid)
+        unit = (axis.upper - axis.lower) / axis.cells
+        ends = {"lower_90": steps - self._error, "upper_90": steps + self._error}
+        columns = {"interquartile_range": steps} | ends
+        table = Table(
+            "tables",
+            self.name,
+            {n: np.array([told(at) * unit] if grid else []) for n, at in columns.items()},
+            {
+                "interquartile_range": f"Of {axis.name}, by the cells of its grid, times noise; no"
+                " row where no answer was given",
+                "lower_90": "Lower end of a 90% interval for the interquartile range of the cells",
+                "upper_90": "Upper end of that interval",
+            },
+            uncertainty=(
+                Uncertainty(
+                    "interquartile_range",
+                    None,
+                    ("lower_90", "upper_90"),
+                    "exact",
+                    "By the law of the noise, a factor, whichever test was passed.",
+                ),
+            ),
+        )
+        return Published((table,), {"bandwidth": self.bandwidth(noisy), "answered": bool(grid)})
+
+    def expected_error(self) -> tuple[ErrorStatement, ...]:
+        factor = math.exp(min(self._error / STEPS * math.log(self.mechanism.base), 700.0))
+        return (
+            ErrorStatement("factor by which the interquartile range errs, at most, in 90%", factor),
+            ErrorStatement(
+                "records that may have to move before it leaves its cell, about",
+                self.mechanism.threshold,
+                "where fewer do, no answer is likely",
+            ),
+        )
+
+
+def _silverman(spread: float, rows: int) -> float:
+    return float(1.06 * rows**-0.2 * spread / 1.34)
+
+
+def _require_positive(smallest: float) -> None:
+    if not (math.isfinite(smallest) and smallest > 0):
+        raise ValueError("smallest: must be positive, a part of the column's range")

@@ -6,12 +6,14 @@ from typing import Literal, Self
 from pydantic import Field, StrictInt, StrictStr, model_validator
 
 from dpcore.budget import Budget
+from dpcore.domain import Domain
 from dpcore.releases.base import Release
 from dpcore.releases.binned_density import BinnedDensity
 from dpcore.releases.density import Density
 from dpcore.releases.pure_density import CoefficientDensity, GammaDensity
 from dpcore.releases.spectral_density import SpectralDensity
 from schemas.releases.base import ReleaseSection, SurveyFacts, declared, domain_of, listed, one_each
+from schemas.releases.private_bandwidth import PrivateBandwidth
 
 _PURE: Mapping[str, type[Density]] = {
     "binned-laplace": BinnedDensity,
@@ -27,8 +29,9 @@ class DensitySection(ReleaseSection):
     columns: list[StrictStr] = Field(
         min_length=1, max_length=2, description="One numeric column, or two."
     )
-    bandwidth: float | list[float] = Field(
-        description="Standard deviation of the Gaussian kernel, in units of a column's range."
+    bandwidth: float | list[float] | PrivateBandwidth = Field(
+        description="Standard deviation of the Gaussian kernel, in units of a column's range; or, for"
+        " one column, how it is drawn from the records."
     )
     mechanism: Literal[
         "spectral-gaussian", "binned-laplace", "spectral-gamma", "coefficient-laplace"
@@ -55,11 +58,24 @@ class DensitySection(ReleaseSection):
 
     @property
     def spends_beta(self) -> bool:
+        private = isinstance(self.bandwidth, PrivateBandwidth) and self.bandwidth.spends_beta
+        return self._gaussian or private
+
+    @property
+    def _gaussian(self) -> bool:
         return self.mechanism == "spectral-gaussian"
 
     def build(self, survey: SurveyFacts, share: Budget) -> Release:
         domain = domain_of([declared(survey.columns, name).axis(name) for name in self.columns])
-        widths = one_each(self.bandwidth, self.columns)
+        if isinstance(self.bandwidth, PrivateBandwidth):
+            smooth = self._at(self.bandwidth.smallest, domain, survey, share)
+            return self.bandwidth.tune(smooth, share, self._gaussian)
+        return self._at(self.bandwidth, domain, survey, share)
+
+    def _at(
+        self, bandwidth: float | list[float], domain: Domain, survey: SurveyFacts, share: Budget
+    ) -> Density:
+        widths = one_each(bandwidth, self.columns)
         if self.mechanism != "spectral-gaussian":
             return _PURE[self.mechanism](
                 self.name, domain, survey.rows, share, widths, adjacency=survey.adjacency

@@ -5,10 +5,12 @@ from typing import Literal
 from pydantic import Field, StrictInt, StrictStr
 
 from dpcore.budget import Budget
+from dpcore.domain import Domain
 from dpcore.processes.kernels import KernelName
 from dpcore.releases.base import Release
 from dpcore.releases.function import SmoothFunction, default_points
 from schemas.releases.base import ReleaseSection, SurveyFacts, declared, domain_of, listed, one_each
+from schemas.releases.private_bandwidth import PrivateBandwidth
 
 
 class FunctionSection(ReleaseSection):
@@ -18,8 +20,9 @@ class FunctionSection(ReleaseSection):
     columns: list[StrictStr] = Field(
         min_length=1, max_length=3, description="One numeric column, up to three."
     )
-    bandwidth: float | list[float] = Field(
-        description="Standard deviation of the Gaussian kernel, in units of a column's range."
+    bandwidth: float | list[float] | PrivateBandwidth = Field(
+        description="Standard deviation of the Gaussian kernel, in units of a column's range; or, for"
+        " one column, how it is drawn from the records."
     )
     kernel: KernelName = Field(
         default="gaussian",
@@ -38,7 +41,15 @@ class FunctionSection(ReleaseSection):
 
     def build(self, survey: SurveyFacts, share: Budget) -> Release:
         domain = domain_of([declared(survey.columns, name).axis(name) for name in self.columns])
-        widths = one_each(self.bandwidth, self.columns)
+        if isinstance(self.bandwidth, PrivateBandwidth):
+            smooth = self._at(self.bandwidth.smallest, domain, survey, share)
+            return self.bandwidth.tune(smooth, share, needs_beta=True)
+        return self._at(self.bandwidth, domain, survey, share)
+
+    def _at(
+        self, bandwidth: float | list[float], domain: Domain, survey: SurveyFacts, share: Budget
+    ) -> SmoothFunction:
+        widths = one_each(bandwidth, self.columns)
         if self.points is None:
             points = default_points(widths)
         elif isinstance(self.points, list):

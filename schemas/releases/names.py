@@ -15,6 +15,7 @@ from dpcore.releases.margins import Margins, file_word
 from dpcore.releases.near_records import NearRecords
 from dpcore.releases.quantiles import Quantiles
 from dpcore.releases.sampled_histogram import SampledHistogram
+from dpcore.releases.tuned import TunedFunction
 
 _OF_COUNTS = (
     "noisy_count",
@@ -51,6 +52,8 @@ def check_names(release: Release) -> None:
     Capitals make no difference, as for DuckDB and many file systems.  The columns of a classifier
     have names that the survey's cannot have.
     """
+    if isinstance(release, TunedFunction):
+        release = release.smooth
     kinds = [kind for kind in STATISTICS if isinstance(release, kind)]
     if not kinds:
         return

@@ -25,12 +25,12 @@ import dpcore.mechanisms
 import dpcore.releases
 from dpcore.adjacency import Adjacency
 from dpcore.audit.draws import Repeated
-from dpcore.budget import Budget
+from dpcore.budget import Budget, Weight
 from dpcore.domain import Bins, Categories, Domain, Grid, Tally
 from dpcore.mechanisms import Mechanism
 from dpcore.privacy_line import perturb
 from dpcore.releases.adaptive_microdata import AdaptiveMicrodata
-from dpcore.releases.bandwidth import Bandwidth
+from dpcore.releases.bandwidth import Bandwidth, SteadyBandwidth
 from dpcore.releases.base import Release
 from dpcore.releases.binned_density import BinnedDensity
 from dpcore.releases.classifier import Classifier
@@ -48,6 +48,7 @@ from dpcore.releases.ratio_mean import RatioMean
 from dpcore.releases.regression import Regression
 from dpcore.releases.sampled_histogram import SampledHistogram
 from dpcore.releases.spectral_density import SpectralDensity
+from dpcore.releases.tuned import TunedDensity, TunedFunction
 from dpcore.releases.weighted import WeightedHistogram, WeightedMargins, WeightedMicrodata
 from dpcore.sampling.source import RandomSource
 from dpcore.statistic import ABSENT
@@ -94,6 +95,7 @@ PAIRS = ((0, 1), (0, 2), (1, 2))
 LINE, SQUARE = Domain((grid("x", 24),)), Domain((grid("x", 6), grid("y", 5)))
 EVEN = Domain((grid("x", 6), grid("y", 4)))
 SOLID = Domain((grid("x", 3), grid("y", 3), grid("z", 2)))
+FEW = Domain((grid("x", 6),))
 LABELLED, NUMBERED = Domain((grid("x", 4), YES)), Domain((grid("x", 3), grid("y", 3)))
 WITH_NULLS = Domain((Grid("x", 0.0, 3.0, 3, nullable=True), YES))
 
@@ -271,6 +273,44 @@ CASES: dict[str, Case] = {
         (1, 1, 1, 3),
         1.0,
         fault=5,
+    ),
+    # Both widths, 4 and 5, are in one cell, and 3 records must move to leave it.
+    "steady bandwidth": Case(
+        SteadyBandwidth("t", FEW, 13, Budget.of("3", "0.2"), smallest=0.1),
+        (*7 * (0,), *3 * (4,), *3 * (5,)),
+        (*7 * (0,), *2 * (4,), *4 * (5,)),
+        1.0,
+        fault=12,
+    ),
+    "density at a private bandwidth": Case(
+        TunedDensity(
+            "d",
+            FEW,
+            3,
+            PURE,
+            BinnedDensity("d", FEW, 3, PURE, (0.3,)),
+            "quantiles",
+            (Weight(1, 0), Weight(1, 0)),
+        ),
+        (0, 0, 0),
+        (0, 0, 5),
+        1.0,
+        fault=4,
+    ),
+    "function at a steady bandwidth": Case(
+        TunedFunction(
+            "f",
+            FEW,
+            3,
+            APPROXIMATE,
+            SmoothFunction("f", FEW, 3, APPROXIMATE, "gaussian", (0.3,), (6,)),
+            "interquartile-range",
+            (Weight(1, 1), Weight(2, 1)),
+        ),
+        (0, 0, 0),
+        (0, 0, 5),
+        1.0,
+        fault=4,
     ),
     "quantiles": Case(
         Quantiles("q", LINE, 2, PURE, (Fraction(1, 2),)), (0, 1), (1, 23), 1.0, others=(1,)

@@ -23,8 +23,10 @@ from dpcore.events import (
     GaussianEvent,
     KNormEvent,
     NearRecordsEvent,
+    ProposeTestReleaseEvent,
     SampledEvent,
     SmoothLaplaceEvent,
+    StagedEvent,
     TableEvent,
 )
 from dpcore.mechanisms import (
@@ -36,6 +38,7 @@ from dpcore.mechanisms import (
     Mechanism,
     Sampled,
     SmoothLaplace,
+    Staged,
     TabulatedMechanism,
     additive,
 )
@@ -74,6 +77,16 @@ norm_case = pytest.mark.parametrize(
 choosing_case = pytest.mark.parametrize("case", CHOOSING.values(), ids=CHOOSING)
 
 
+OF_COUNTS = (
+    SampledEvent,
+    SmoothLaplaceEvent,
+    NearRecordsEvent,
+    ProposeTestReleaseEvent,
+    StagedEvent,
+)
+"""Events of mechanisms that get the counts themselves."""
+
+
 def claim(release: Release) -> Fraction:
     """The stated sensitivity, as a square where it is an L2 norm."""
     event = release.mechanism.event
@@ -81,7 +94,7 @@ def claim(release: Release) -> Fraction:
         return event.l2_sensitivity_squared
     if isinstance(event, TableEvent):
         return Fraction(1)
-    if isinstance(event, SampledEvent | SmoothLaplaceEvent | NearRecordsEvent):
+    if isinstance(event, OF_COUNTS):
         return Fraction(2)
     whole = isinstance(event, AdaptiveMarginsEvent | ExponentialEvent | KNormEvent)
     return event.sensitivity if whole else event.l1_sensitivity
@@ -219,6 +232,9 @@ def with_less_noise(case: Case) -> Mechanism:
         return replace(mechanism, alpha=4 * mechanism.alpha)
     if isinstance(mechanism, Sampled):
         return replace(mechanism, prior=mechanism.prior // 3)
+    if isinstance(mechanism, Staged):
+        generous = replace(case.release.share, alpha=case.fault * case.release.share.alpha)
+        return replace(case.release, share=generous).mechanism
     if isinstance(mechanism, AdaptiveMargins):
         return replace(mechanism, first=quieter(mechanism.first), again=quieter(mechanism.again))
     if isinstance(mechanism.event, GaussianEvent):
@@ -267,11 +283,17 @@ def test_what_is_drawn_can_be_afforded_exactly_up_to_the_share(case: Case):
         perturb(exact, release.mechanism, less, SeededSource(1))
 
 
+def needs_beta(event: Event) -> bool:
+    """Whether it has no pure form."""
+    if isinstance(event, StagedEvent):
+        return event.choice_beta + event.beta > 0
+    return squares(event) or isinstance(event, SmoothLaplaceEvent | ProposeTestReleaseEvent)
+
+
 @every_case
 def test_a_share_without_beta_buys_a_pure_mechanism_or_none(case: Case):
     without = replace(case.release, share=replace(case.release.share, beta=Fraction(0)))
-    event = case.release.mechanism.event
-    if not squares(event) and not isinstance(event, SmoothLaplaceEvent):
+    if not needs_beta(case.release.mechanism.event):
         assert affordable(without.mechanism.event, without.share)
     else:
         with pytest.raises(ValueError, match="needs beta"):

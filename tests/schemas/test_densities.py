@@ -2,9 +2,11 @@
 
 import pytest
 
+from dpcore.budget import Budget
 from dpcore.errors import PlanError
 from dpcore.releases.function import SmoothFunction
 from dpcore.releases.spectral_density import SpectralDensity
+from dpcore.releases.tuned import TunedDensity, TunedFunction
 from schemas.plan import load_plan
 from tests.conftest import write_plan
 
@@ -67,3 +69,48 @@ def test_a_function_has_a_public_grid(tmp_path, plan_document, points, grid):
 def test_a_function_that_cannot_be_is_refused_at_its_place(tmp_path, plan_document, change, says):
     with pytest.raises(PlanError, match=says):
         built(tmp_path, plan_document, **(FUNCTION | change))
+
+
+PRIVATE = {"private": "quantiles", "share": "0.25", "smallest": 0.02}
+
+
+def test_a_bandwidth_may_be_drawn_from_the_share_of_its_density(tmp_path, plan_document):
+    release = built(tmp_path, plan_document, **(DENSITY | {"bandwidth": PRIVATE}))
+    assert isinstance(release, TunedDensity)
+    assert release.choice.share == Budget(release.share.alpha / 4)
+    assert release.rest == Budget(release.share.alpha * 3 / 4, release.share.beta)
+    assert release.smooth.bandwidths == (0.02,)
+
+
+def test_the_tested_range_takes_its_part_of_beta_or_all_that_there_is(tmp_path, plan_document):
+    tested = PRIVATE | {"private": "interquartile-range"}
+    release = built(
+        tmp_path, plan_document, **(FUNCTION | {"columns": ["age"], "bandwidth": tested})
+    )
+    assert isinstance(release, TunedFunction)
+    assert release.choice.share.beta == release.share.beta / 4
+    pure = DENSITY | {"mechanism": "binned-laplace", "bandwidth": tested}
+    plan_document["releases"].pop()
+    release = built(tmp_path, plan_document, **pure)
+    assert release.choice.share.beta == release.share.beta > 0
+    assert release.rest.beta == 0
+
+
+@pytest.mark.parametrize(
+    ("bandwidth", "says"),
+    [
+        (PRIVATE | {"share": "1"}, "bandwidth.share: must lie between 0.001 and 0.999"),
+        (PRIVATE | {"smallest": 0.001}, "greater than or equal to 0.002"),
+        ({"private": "quantiles"}, "smallest: missing"),
+        (PRIVATE | {"private": "guess"}, "bandwidth.private"),
+    ],
+)
+def test_a_private_bandwidth_that_cannot_be_is_refused(tmp_path, plan_document, bandwidth, says):
+    with pytest.raises(PlanError, match=says):
+        built(tmp_path, plan_document, **(DENSITY | {"bandwidth": bandwidth}))
+
+
+def test_a_private_bandwidth_is_for_one_column(tmp_path, plan_document):
+    change = {"bandwidth": PRIVATE, "columns": ["age", "income"]}
+    with pytest.raises(PlanError, match="bandwidth: a private one is for a single column"):
+        built(tmp_path, plan_document, **(DENSITY | change))

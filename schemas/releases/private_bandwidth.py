@@ -1,0 +1,66 @@
+"""A bandwidth that is drawn from the records, in a plan."""
+
+from fractions import Fraction
+from typing import Literal
+
+from pydantic import Field, field_validator
+
+from dpcore.budget import Budget, Weight
+from dpcore.releases.density import Density
+from dpcore.releases.function import SmoothFunction
+from dpcore.releases.tuned import TunedDensity, TunedFunction
+from schemas.document import Section
+from schemas.numbers import WrittenRational
+
+
+class PrivateBandwidth(Section):
+    """Silverman's rule on a private interquartile range, paid from the share of the release."""
+
+    private: Literal["quantiles", "interquartile-range"] = Field(
+        description="quantiles: both quartiles by the exponential mechanism, alpha alone."
+        " interquartile-range: propose-test-release, which spends beta and may give no answer."
+    )
+    share: WrittenRational = Field(
+        default=Fraction(1, 5), description="The part of the release's alpha that it takes."
+    )
+    smallest: float = Field(
+        ge=0.002,
+        le=1,
+        description="The least bandwidth, in units of the column's range; it stands where the"
+        " records give none.",
+    )
+
+    @field_validator("share")
+    @classmethod
+    def _a_part(cls, share: Fraction) -> Fraction:
+        if not Fraction(1, 1000) <= share <= Fraction(999, 1000):
+            raise ValueError("must lie between 0.001 and 0.999")
+        return share
+
+    @property
+    def spends_beta(self) -> bool:
+        return self.private == "interquartile-range"
+
+    def parts(self, needs_beta: bool) -> tuple[Weight, Weight]:
+        """The claims on the share of the choice, and of what is released, if that needs beta."""
+        rest = 1 - self.share
+        return (
+            Weight(self.share, self.share * self.spends_beta),
+            Weight(rest, rest * needs_beta),
+        )
+
+    def tune(
+        self, smooth: Density | SmoothFunction, share: Budget, needs_beta: bool
+    ) -> TunedFunction:
+        """The release, whose bandwidth is the smallest so far, at one that is drawn first."""
+        kind = TunedDensity if isinstance(smooth, Density) else TunedFunction
+        return kind(
+            smooth.name,
+            smooth.domain,
+            smooth.rows,
+            share,
+            smooth,  # type: ignore[arg-type]
+            self.private,
+            self.parts(needs_beta),
+            adjacency=smooth.adjacency,
+        )
