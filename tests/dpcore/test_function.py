@@ -4,11 +4,13 @@ import math
 
 import numpy as np
 import pytest
+from scipy.linalg import solve_triangular
 
 from dpcore.budget import Budget
 from dpcore.domain import Categories, Domain, Grid, Tally
 from dpcore.privacy_line import perturb
-from dpcore.processes.kernels import KernelName
+from dpcore.processes.kernels import KERNELS, KernelName
+from dpcore.processes.whitening import Whitening
 from dpcore.releases.function import SmoothFunction, default_points
 from dpcore.sampling.source import SeededSource
 from dpcore.statistic import Noisy
@@ -219,3 +221,23 @@ def test_what_cannot_be_released_is_refused(axes, bandwidths, points, text):
 def test_more_rows_than_whole_numbers_can_hold_are_refused():
     with pytest.raises(ValueError, match="too many"):
         function("gaussian", *SHAPES[2], rows=2**40)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "per_bandwidth", "anywhere", "inside"),
+    [("gaussian", 4, 3e-6, 3e-6), ("exponential", 4, 0.11, 0.014), ("exponential", 50, 0.01, 1e-4)],
+)
+def test_between_the_points_a_bump_is_interpolated_that_well(
+    kernel: KernelName, per_bandwidth: int, anywhere: float, inside: float
+):
+    """The table of the page on functions: the largest error, and that away from the bounds."""
+    bandwidth = 0.1
+    points = round(per_bandwidth / bandwidth)
+    whitening = Whitening(KERNELS[kernel](bandwidth), (np.arange(points) + 0.5) / points)
+    places, x = np.linspace(0, 1, 201), np.linspace(0, 1, 2003)
+    bumps = whitening.kernel.bump(whitening.points[:, None], places[None, :])
+    whitened = solve_triangular(whitening.factor, bumps, lower=True)
+    exact = whitening.kernel.bump(x[:, None], places[None, :])
+    errors = np.abs(whitening.between(x) @ whitened - exact)
+    assert anywhere / 3 < errors.max() <= anywhere
+    assert errors[100:-100].max() <= inside
