@@ -201,6 +201,21 @@ class AdaptiveMarginsEvent(Event):
 
 
 @dataclass(frozen=True)
+class NearMeansEvent(Event):
+    """``draws`` synthetic records z, P(z) proportional to exp(-|S/rows - S(z)/draws|^2/scale), S the
+    sum of whole features of the records: a neighbour moves S, and a mean, by at most
+    ``l2_sensitivity_squared`` squared, and so a square by 2 l2_sensitivity_squared/rows.
+    """
+
+    kind = "series-exponential"
+
+    draws: int
+    rows: int
+    l2_sensitivity_squared: Fraction
+    scale: Fraction
+
+
+@dataclass(frozen=True)
 class ProposeTestReleaseEvent(Event):
     """Two tests whether a distance, which a record changes by one, is above ``threshold`` with discrete
     Laplace noise of ``test_scale``; then, where one was passed, noise of ``scale`` on a number that a

@@ -17,6 +17,7 @@ from dpcore.events import (
     GaussianEvent,
     KNormEvent,
     LaplaceEvent,
+    NearMeansEvent,
     NearRecordsEvent,
     ProposeTestReleaseEvent,
     RandomLaplaceEvent,
@@ -50,6 +51,9 @@ def affordable(event: Event, share: Budget) -> bool:
         return event.scale > 0 and share.alpha * event.scale >= 2
     if isinstance(event, AdaptiveMarginsEvent):
         return covers_adaptive(event, share)
+    if isinstance(event, NearMeansEvent):
+        bought = share.alpha * event.rows * event.scale
+        return event.scale > 0 and 0 < 4 * event.l2_sensitivity_squared <= bought
     if isinstance(event, ProposeTestReleaseEvent):
         return covers_tests(event, share)
     if isinstance(event, StagedEvent):

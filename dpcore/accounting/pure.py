@@ -12,6 +12,7 @@ from dpcore.events import (
     ExponentialEvent,
     KNormEvent,
     LaplaceEvent,
+    NearMeansEvent,
     NearRecordsEvent,
     RandomLaplaceEvent,
     SampledEvent,
@@ -30,6 +31,8 @@ def pure_alpha(event: Event) -> Fraction | None:
         return event.sensitivity / event.scale
     if isinstance(event, NearRecordsEvent):
         return 2 / event.scale
+    if isinstance(event, NearMeansEvent):
+        return 4 * event.l2_sensitivity_squared / (event.rows * event.scale)
     if isinstance(event, SampledEvent):
         return Fraction(sampled_loss(event))
     if isinstance(event, TableEvent) and event.beta == 0:

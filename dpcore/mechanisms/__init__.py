@@ -8,6 +8,7 @@ from dpcore.mechanisms.additive import DiscreteGaussian, DiscreteLaplace
 from dpcore.mechanisms.base import AdditiveMechanism, Interval, Mechanism
 from dpcore.mechanisms.exponential import ExponentialMechanism
 from dpcore.mechanisms.k_norm import DiscreteKNorm
+from dpcore.mechanisms.near_means import NearMeansMechanism
 from dpcore.mechanisms.near_records import NearRecordsMechanism
 from dpcore.mechanisms.propose_test_release import ProposeTestRelease
 from dpcore.mechanisms.random_laplace import RandomLaplace
@@ -27,6 +28,7 @@ __all__ = [
     "ExponentialMechanism",
     "Interval",
     "Mechanism",
+    "NearMeansMechanism",
     "NearRecordsMechanism",
     "ProposeTestRelease",
     "RandomLaplace",

@@ -1,16 +1,25 @@
-"""Synthetic records whose distribution function is near that of the records (METHODS k)."""
+"""Synthetic records of one column that are near the exact ones: the draw is the release (METHODS k).
+
+    NearRecords    by the distance of their distribution functions (Kolmogorov and Smirnov)
+    NearSeries     by the integrated squared distance of their cosine series of a few terms
+
+Both are drawn by the exponential mechanism, exactly (``dpcore.sampling``: paths, near_means).
+"""
 
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.domain import Bins, Domain, Grid, Tally
-from dpcore.mechanisms import NearRecordsMechanism
+from dpcore.mechanisms import NearMeansMechanism, NearRecordsMechanism
+from dpcore.mechanisms.near_means import BITS
 from dpcore.post.simplex import round_to_total
 from dpcore.releases.base import (
     ErrorStatement,
@@ -28,17 +37,56 @@ LEVEL = 0.9
 
 
 @dataclass(frozen=True)
-class NearRecords(Release):
-    """``draws`` records over the cells of one numeric column, drawn by their Kolmogorov-Smirnov
-    distance from the private ones."""
+class NearRecordsRelease(Release):
+    """``draws`` records over the cells of one numeric column."""
 
     draws: int
+
+    distance_fact: ClassVar[str] = "distance_90"
 
     def __post_init__(self) -> None:
         self.adjacency.require_public_rows("ks-exponential")
         (axis,) = self.domain.axes
         if not isinstance(axis, Bins | Grid) or axis.nullable:
             raise ValueError(f"column: {axis.name} must be in bins, and without nulls")
+        self.adjacency.require_public_rows("near-records")
+
+    @property
+    @abstractmethod
+    def distance(self) -> float:
+        """Of the drawn records from the exact ones: this at most, with probability LEVEL."""
+
+    @property
+    @abstractmethod
+    def statement(self) -> str:
+        """What the distance means."""
+
+    def publish(self, noisy: Noisy) -> Published:
+        columns, descriptions = describe_cells(self.domain, np.arange(self.domain.size))
+        table = Table(
+            "tables",
+            self.name,
+            columns | {"drawn": noisy.values},
+            descriptions | {"drawn": "Synthetic records in the cell, of those drawn"},
+            described_as(self.domain),
+            (Uncertainty("drawn", None, None, "exact", self.statement),),
+        )
+        return Published((table,), {"draws": self.draws, self.distance_fact: self.distance})
+
+    def supported_margin(
+        self, noisy: Noisy, names: tuple[str, ...]
+    ) -> tuple[NDArray[np.float64], float] | None:
+        return np.asarray(noisy.values * (self.rows / self.draws)), math.nan
+
+    def sample(self, noisy: Noisy, rows: int) -> tuple[Domain, NDArray[np.int64]]:
+        """The drawn records; where ``rows`` differs from the draws, in proportion to them."""
+        cells = np.repeat(np.arange(self.domain.size), round_to_total(noisy.values, rows))
+        return self.domain, self.domain.unpack(post_processing_generator(noisy).permutation(cells))
+
+
+@dataclass(frozen=True)
+class NearRecords(NearRecordsRelease):
+    """Drawn by their Kolmogorov-Smirnov distance from the private ones."""
 
     @cached_property
     def mechanism(self) -> NearRecordsMechanism:
@@ -58,25 +106,12 @@ class NearRecords(Release):
         score = self.rows / (2 * self.draws) + float(self.mechanism.scale) * beyond
         return min((score + 1) / self.rows, 1.0)
 
-    def publish(self, noisy: Noisy) -> Published:
-        columns, descriptions = describe_cells(self.domain, np.arange(self.domain.size))
-        uncertainty = Uncertainty(
-            "drawn",
-            None,
-            None,
-            "exact",
+    @property
+    def statement(self) -> str:
+        return (
             "With probability 90% the share of the drawn records up to the end of any cell differs"
-            f" from that of the exact ones by {self.distance:.3g} at most, all together.",
+            f" from that of the exact ones by {self.distance:.3g} at most, all together."
         )
-        table = Table(
-            "tables",
-            self.name,
-            columns | {"drawn": noisy.values},
-            descriptions | {"drawn": "Synthetic records in the cell, of those drawn"},
-            described_as(self.domain),
-            (uncertainty,),
-        )
-        return Published((table,), {"draws": self.draws, "distance_90": self.distance})
 
     def expected_error(self) -> tuple[ErrorStatement, ...]:
         return (
@@ -87,12 +122,51 @@ class NearRecords(Release):
             ),
         )
 
-    def supported_margin(
-        self, noisy: Noisy, names: tuple[str, ...]
-    ) -> tuple[NDArray[np.float64], float] | None:
-        return np.asarray(noisy.values * (self.rows / self.draws)), math.nan
 
-    def sample(self, noisy: Noisy, rows: int) -> tuple[Domain, NDArray[np.int64]]:
-        """The drawn records; where ``rows`` differs from the draws, in proportion to them."""
-        cells = np.repeat(np.arange(self.domain.size), round_to_total(noisy.values, rows))
-        return self.domain, self.domain.unpack(post_processing_generator(noisy).permutation(cells))
+@dataclass(frozen=True)
+class NearSeries(NearRecordsRelease):
+    """Drawn by the distance of their first ``terms`` cosine coefficients from the private ones."""
+
+    terms: int = 1
+
+    distance_fact: ClassVar[str] = "squared_series_distance_90"
+
+    @cached_property
+    def mechanism(self) -> NearMeansMechanism:
+        cells = self.domain.size
+        return NearMeansMechanism.within(self.share, cells, self.terms, self.rows, self.draws)
+
+    def statistic(self, tally: Tally) -> Exact:
+        return Exact(tally.counts @ self.mechanism.features[tally.cells])
+
+    @cached_property
+    def distance(self) -> float:
+        """Of the two series, squared and integrated, where no cell holds more than twice its share.
+
+        Let z be drawn from the records themselves: its score E is 2 terms / draws on average, and it
+        is 2^draws times likelier than under even draws at most.  So all weights together are at least
+        (2^-draws cells^draws) exp(-E/scale) on average (Jensen), and scores from s up weigh
+        cells^draws exp(-s/scale) at most.
+        """
+        scale = float(self.mechanism.scale) / 4.0**BITS
+        beyond = self.draws * math.log(2) - math.log(1 - LEVEL)
+        largest = float(self.mechanism.l2_sensitivity_squared) / 4.0**BITS
+        return min(2 * self.terms / self.draws + scale * beyond, largest)
+
+    @property
+    def statement(self) -> str:
+        return (
+            "With probability 90% the integrated squared difference of the two cosine series of"
+            f" {self.terms} terms is {self.distance:.3g} at most, if no cell holds more than twice its"
+            " share of the exact records; often far less."
+        )
+
+    def expected_error(self) -> tuple[ErrorStatement, ...]:
+        return (
+            ErrorStatement(
+                "90% bound of the integrated squared distance of the series",
+                self.distance,
+                "of the synthetic records from the exact ones, if no cell holds more than twice its"
+                " share",
+            ),
+        )

@@ -7,6 +7,8 @@ bernoulli         whole arrays of coins that show heads with probability exp(-x)
 discrete_laplace  the noise of pure differential privacy; and the geometric law
 discrete_gaussian the noise of (alpha, beta) and zero-concentrated differential privacy
 choice            one candidate of many, the better the likelier: the exponential mechanism
+paths             sequences near a distribution function, by counting paths in a band
+near_means        sequences whose mean features are near given ones, by tilted rejection
 k_norm            noise by a norm: the length of a whole vector is random, not its numbers
 sparse            how many empty cells of a huge histogram pass a threshold, and which
 """

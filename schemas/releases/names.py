@@ -12,7 +12,7 @@ from dpcore.releases.density import Density
 from dpcore.releases.function import SmoothFunction
 from dpcore.releases.histogram import Histogram
 from dpcore.releases.margins import Margins, file_word
-from dpcore.releases.near_records import NearRecords
+from dpcore.releases.near_records import NearRecordsRelease
 from dpcore.releases.quantiles import Quantiles
 from dpcore.releases.sampled_histogram import SampledHistogram
 from dpcore.releases.tuned import TunedFunction
@@ -28,7 +28,7 @@ _OF_COUNTS = (
 STATISTICS: Mapping[type[Any], tuple[str, ...]] = {
     Histogram: _OF_COUNTS,
     SampledHistogram: ("drawn", *_OF_COUNTS[:-2]),
-    NearRecords: ("drawn",),
+    NearRecordsRelease: ("drawn",),
     Margins: (*_OF_COUNTS, "estimate", "noisy_standard_error"),
     Quantiles: ("level", "rank_error_90", "rank_error_records_90"),
     Density: (

@@ -58,14 +58,13 @@ def draw_near_records(source: Source) -> Drawn:
     table, name = source.read(source.record.files[0].path), source.release.domain.names[0]
     labels = read_labels(table, name, source.plan.columns)
     parts = np.cumsum(table["drawn"]) / max(int(table["drawn"].sum()), 1)
-    error = float(source.record.facts["distance_90"])
+    error = float(source.record.facts.get("distance_90", 0.0))
     rows = [
         Bar(label, part, max(part - error, 0.0), min(part + error, 1.0))
         for label, part in zip(labels, parts.tolist(), strict=True)
     ]
     title = f"Records up to each value of {name}"
-    says = (
-        f"Each bar is the part of the drawn records up to the end of a cell; with 90% probability all"
-        f" of them are off by {figure(error)} at most"
+    says = "Each bar is the part of the drawn records up to the end of a cell" + (
+        f"; with 90% probability all of them are off by {figure(error)} at most" if error else ""
     )
     return Drawn([Figure(title, says, bars(rows, title, says, "part of the records"))])

@@ -9,7 +9,7 @@ from benchmarks.coverage.populations import POPULATIONS, RELEASES, tally
 from dpcore.releases.bandwidth import Bandwidth, SteadyBandwidth
 from dpcore.releases.count import MinimaxCount
 from dpcore.releases.density import Density
-from dpcore.releases.near_records import NearRecords
+from dpcore.releases.near_records import NearRecords, NearSeries
 from dpcore.releases.quantiles import Quantiles
 from dpcore.releases.sampled_histogram import SampledHistogram
 from dpcore.releases.tuned import TunedDensity, TunedFunction
@@ -129,6 +129,7 @@ def test_every_kind_of_release_with_intervals_is_measured():
         MinimaxCount,
         SampledHistogram,
         NearRecords,
+        NearSeries,
     }
 
 

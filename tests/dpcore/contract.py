@@ -40,7 +40,7 @@ from dpcore.releases.histogram import Histogram
 from dpcore.releases.margins import Margins
 from dpcore.releases.mean import Mean
 from dpcore.releases.microdata import Microdata
-from dpcore.releases.near_records import NearRecords
+from dpcore.releases.near_records import NearRecords, NearSeries
 from dpcore.releases.pure_density import CoefficientDensity, GammaDensity
 from dpcore.releases.quantiles import Quantiles
 from dpcore.releases.random_histogram import RandomHistogram
@@ -265,6 +265,9 @@ CASES: dict[str, Case] = {
     ),
     "near records": Case(
         NearRecords("n", Domain((AGE,)), 2, Budget.of("2"), 2), (0, 0), (0, 1), 1.0, fault=4
+    ),
+    "near series": Case(
+        NearSeries("n", FEW, 2, Budget.of("2"), 1, 2), (0, 0), (0, 5), 0.88, fault=6
     ),
     # Neither quartile alone may spend more than half of alpha, and no table makes both spend it.
     "bandwidth": Case(

@@ -22,6 +22,7 @@ from dpcore.events import (
     ExponentialEvent,
     GaussianEvent,
     KNormEvent,
+    NearMeansEvent,
     NearRecordsEvent,
     ProposeTestReleaseEvent,
     SampledEvent,
@@ -77,6 +78,9 @@ norm_case = pytest.mark.parametrize(
 choosing_case = pytest.mark.parametrize("case", CHOOSING.values(), ids=CHOOSING)
 
 
+SQUARED = (GaussianEvent, NearMeansEvent)
+"""Events that state the square of a Euclidean norm."""
+
 OF_COUNTS = (
     SampledEvent,
     SmoothLaplaceEvent,
@@ -90,7 +94,7 @@ OF_COUNTS = (
 def claim(release: Release) -> Fraction:
     """The stated sensitivity, as a square where it is an L2 norm."""
     event = release.mechanism.event
-    if isinstance(event, GaussianEvent):
+    if isinstance(event, SQUARED):
         return event.l2_sensitivity_squared
     if isinstance(event, TableEvent):
         return Fraction(1)
@@ -102,7 +106,7 @@ def claim(release: Release) -> Fraction:
 
 def squares(event: Event) -> bool:
     """Whether the claim is about a squared norm."""
-    return isinstance(event, GaussianEvent) or getattr(event, "noise", "") == "discrete-gaussian"
+    return isinstance(event, SQUARED) or getattr(event, "noise", "") == "discrete-gaussian"
 
 
 def moved(release: Release, difference: np.ndarray) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations_with_replacement, product
 
@@ -9,10 +10,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from dpcore.adjacency import Adjacency
 from dpcore.budget import Budget
 from dpcore.domain import Bins, Categories, Domain
 from dpcore.privacy_line import perturb
-from dpcore.releases.near_records import NearRecords
+from dpcore.releases.near_records import NearRecords, NearSeries
 from dpcore.sampling.paths import NearSequences, below
 from dpcore.sampling.source import SeededSource
 from tests.dpcore.contract import tally_of
@@ -145,3 +147,59 @@ def test_what_it_cannot_draw_is_refused():
         _ = release(draws=0).mechanism
     with pytest.raises(ValueError, match="must be in bins"):
         NearRecords("n", Domain((Categories("x", ("a", "b")),)), 5, Budget.of(1), 2)
+
+
+def series(rows: int = 4000, draws: int = 40, alpha: str = "2", terms: int = 3) -> NearSeries:
+    edges = tuple(float(edge) for edge in range(65))
+    return NearSeries("n", Domain((Bins("x", edges),)), rows, Budget.of(alpha), draws, terms)
+
+
+def test_the_series_of_the_drawn_records_is_within_the_stated_distance():
+    release = series()
+    places = stats.beta(1.5, 1.5).ppf((np.arange(4000) + 0.5) / 4000)  # at most 1.3 times even
+    tally = tally_of(release.domain, (places * 64).astype(int))
+    features = release.mechanism.features / 2.0**16
+    exact, source, found = tally.dense() @ features / 4000, SeededSource(3), []
+    for _ in range(60):
+        noisy = perturb(release.statistic(tally), release.mechanism, release.share, source)
+        assert noisy.values.sum() == 40
+        found.append(((noisy.values @ features / 40 - exact) ** 2).sum())
+    assert np.mean(np.array(found) <= release.distance) >= 0.8
+    assert release.distance < release.mechanism.l2_sensitivity_squared / 4.0**16
+    assert np.median(found) < release.distance / 2
+
+
+def test_a_larger_alpha_brings_the_series_nearer():
+    medians = []
+    for alpha in ("0.5", "4"):
+        release = series(alpha=alpha)
+        tally = tally_of(release.domain, np.repeat(np.arange(16), 250))
+        features = release.mechanism.features / 2.0**16
+        exact, source = tally.dense() @ features / 4000, SeededSource(3)
+        found = [
+            perturb(release.statistic(tally), release.mechanism, release.share, source).values
+            for _ in range(20)
+        ]
+        medians.append(np.median([((z @ features / 40 - exact) ** 2).sum() for z in found]))
+    assert medians[1] < medians[0] / 2
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"terms": 64}, "terms: fewer than the cells"),
+        ({"terms": 0}, "terms: fewer than the cells"),
+        ({"terms": 16, "rows": 10**9}, "terms: too many for so many rows"),
+        ({"draws": 0}, "one record at least"),
+        ({"share": Budget()}, "alpha must be positive"),
+    ],
+)
+def test_a_series_that_cannot_be_drawn_is_refused(change: dict[str, object], says: str):
+    with pytest.raises(ValueError, match=says):
+        _ = replace(series(), **change).mechanism
+
+
+@pytest.mark.parametrize("kind", [NearRecords, NearSeries])
+def test_other_neighbours_are_refused(kind: type):
+    with pytest.raises(ValueError, match="near-records is private only"):
+        kind("n", series().domain, 5, Budget.of(1), 2, adjacency=Adjacency("add-remove"))
