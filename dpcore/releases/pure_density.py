@@ -1,8 +1,10 @@
-"""Pure-alpha densities from noisy cosine coefficients: gamma noise, and Laplace noise on one or two.
+"""Pure-alpha densities from noisy cosine coefficients: gamma noise, and Laplace noise on a few.
 
     GammaDensity          Euclidean K-norm noise on the whitened coefficients, which is Mahalanobis
                           noise on the coefficients themselves (METHODS b, c); up to 16 of them
-    CoefficientDensity    discrete Laplace noise on the first two whitened coefficients
+    CoefficientDensity    discrete Laplace noise on the first whitened coefficients of one column: with
+                          a small bandwidth the perturbed orthogonal series of Wasserman & Zhou
+                          (2010, section 6), at the sensitivity of the basis itself
 
 Both are exact, with no Markov chain.  For small bandwidths linear binning (``BinnedDensity``) is the
 better pure mechanism: its error does not grow with the number of coefficients.  The smaller body of
@@ -60,31 +62,39 @@ class GammaDensity(WhitenedDensity):
 
 @dataclass(frozen=True)
 class CoefficientDensity(WhitenedDensity):
-    """Independent Laplace noise on the first two coefficients of one column: pure alpha."""
+    """Independent Laplace noise on the first ``terms`` coefficients of one column: pure alpha."""
+
+    terms: int = 2
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if len(self.bandwidths) != 1:
             raise ValueError("columns: coefficient-laplace is for one column; use binned-laplace")
+        if not 1 <= self.terms <= LARGEST_DIMENSION:
+            raise ValueError(f"terms: coefficient-laplace takes from 1 to {LARGEST_DIMENSION}")
 
     @cached_property
     def basis(self) -> Cosines:
-        return Cosines(self.domain.shape, self.bandwidths, (3,), self.counts_mass)
+        return Cosines(self.domain.shape, self.bandwidths, (self.terms + 1,), self.counts_mass)
 
     @cached_property
     def l1_sensitivity(self) -> float:
-        """With u = cos(pi x), the first two basis functions are sqrt2 u and sqrt2 (2 u^2 - 1).
+        """The largest distance between two places of a net, and what places in between may add.
 
-        So two records are sqrt2 |u - v| (a + 2 b |u + v|) apart, a^2 and b^2 being the first two
-        lambdas: the most at u = 1 and v = -min(1, a/(4b)).  One record has the most at u = 1, the
-        constant counted where its coefficient is noisy.
+        No place is farther than half a step from the net, and both records may move by so much.  One
+        record has the most at the end of the range, where all cosines are one; the constant counts
+        where its coefficient is noisy.
         """
-        varying = np.sqrt(self.basis.lambdas[int(self.basis.mass) :]).tolist()
-        first, second = (*varying, 0.0, 0.0)[:2]
-        v = -min(1.0, first / (4 * second)) if second else -1.0
+        steps, first = 64 * max(8, self.terms), int(self.basis.mass)
+        j = self.basis.frequencies[first:, 0]
+        heights = np.sqrt(2 * self.basis.lambdas[first:])
+        waves = heights[:, None] * np.cos(np.pi * np.outer(j, np.arange(steps + 1) / steps))
+        farthest = max(
+            float(np.abs(waves - waves[:, i : i + 1]).sum(axis=0).max()) for i in range(steps + 1)
+        )
+        between = float(heights @ (np.pi * j)) / steps
         apart: float = self.adjacency.sensitivity(
-            moved=math.sqrt(2) * (1 - v) * (first + 2 * second * (1 + v)),
-            present=1 + math.sqrt(2) * (first + second),
+            moved=farthest + between, present=1 + float(heights.sum())
         )
         return apart / self.rows * (1 + 1e-12)
 

@@ -21,6 +21,9 @@ _PURE: Mapping[str, type[Density]] = {
     "coefficient-laplace": CoefficientDensity,
 }
 
+TRUNCATED = ("spectral-gaussian", "coefficient-laplace")
+"""Mechanisms that may keep the first terms only."""
+
 
 class DensitySection(ReleaseSection):
     """A smooth density of one or two numeric columns."""
@@ -45,15 +48,16 @@ class DensitySection(ReleaseSection):
         default=None,
         ge=1,
         description="The most frequencies along each column; fewer have less noise and tell less."
-        " Without it all that the bandwidth leaves; spectral-gaussian only.",
+        " Without it all that the bandwidth leaves, and two for coefficient-laplace; for these two"
+        " mechanisms only.",
     )
 
     @model_validator(mode="after")
     def _spectral(self) -> Self:
-        if self.mechanism != "spectral-gaussian" and (
-            self.boundary != "reflected" or self.terms is not None
-        ):
-            raise ValueError("boundary and terms: only with the mechanism spectral-gaussian")
+        if self.mechanism != "spectral-gaussian" and self.boundary != "reflected":
+            raise ValueError("boundary: only with the mechanism spectral-gaussian")
+        if self.terms is not None and self.mechanism not in TRUNCATED:
+            raise ValueError("terms: only with spectral-gaussian and coefficient-laplace")
         return self
 
     @property
@@ -77,8 +81,15 @@ class DensitySection(ReleaseSection):
     ) -> Density:
         widths = one_each(bandwidth, self.columns)
         if self.mechanism != "spectral-gaussian":
+            truncated = {} if self.terms is None else {"terms": self.terms}
             return _PURE[self.mechanism](
-                self.name, domain, survey.rows, share, widths, adjacency=survey.adjacency
+                self.name,
+                domain,
+                survey.rows,
+                share,
+                widths,
+                **truncated,
+                adjacency=survey.adjacency,
             )
         periodic = self.boundary == "periodic"
         return SpectralDensity(

@@ -291,6 +291,8 @@ def needs_beta(event: Event) -> bool:
     """Whether it has no pure form."""
     if isinstance(event, StagedEvent):
         return event.choice_beta + event.beta > 0
+    if isinstance(event, NearMeansEvent):
+        return False
     return squares(event) or isinstance(event, SmoothLaplaceEvent | ProposeTestReleaseEvent)
 
 

@@ -38,9 +38,16 @@ def test_a_density_is_reflected_and_whole_unless_the_plan_says_otherwise(tmp_pat
     assert release.mechanism.size > 10
 
 
+def test_a_perturbed_series_has_as_many_terms_as_the_plan_says(tmp_path, plan_document):
+    series = DENSITY | {"mechanism": "coefficient-laplace", "bandwidth": 0.002}
+    assert built(tmp_path, plan_document, **series, terms=9).mechanism.size == 9
+    plan_document["releases"].pop()
+    assert built(tmp_path, plan_document, **series).mechanism.size == 2
+
+
 @pytest.mark.parametrize("extra", [{"boundary": "periodic"}, {"terms": 3}])
 def test_the_binned_mechanism_has_neither(tmp_path, plan_document, extra):
-    with pytest.raises(PlanError, match="only with the mechanism spectral-gaussian"):
+    with pytest.raises(PlanError, match=r"only with (the mechanism )?spectral-gaussian"):
         built(tmp_path, plan_document, **(DENSITY | {"mechanism": "binned-laplace"} | extra))
 
 
