@@ -172,6 +172,22 @@ class KNormEvent(Event):
 
 
 @dataclass(frozen=True)
+class BodyEvent(Event):
+    """Noise P(z) proportional to exp(-||z||/scale) by a body around all differences of records.
+
+    ``sensitivity``: the most by which neighbours differ, in the body's norm; ``sha256`` names the body,
+    which follows from the plan.
+    """
+
+    kind = "difference-body"
+
+    dimension: int
+    sha256: str
+    sensitivity: Fraction
+    scale: Fraction
+
+
+@dataclass(frozen=True)
 class NearRecordsEvent(Event):
     """``draws`` synthetic records z, P(z) proportional to exp(-T(z)/scale), T as ``sampling.paths``
     defines it: the Kolmogorov-Smirnov distance in records, which a neighbour changes by one at most.

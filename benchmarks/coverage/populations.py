@@ -15,6 +15,7 @@ from dpcore.domain import Categories, Domain, Grid, Tally
 from dpcore.releases.adaptive_microdata import AdaptiveMicrodata
 from dpcore.releases.base import Release
 from dpcore.releases.binned_density import BinnedDensity
+from dpcore.releases.body_density import BodyDensity
 from dpcore.releases.classifier import Classifier
 from dpcore.releases.count import Count
 from dpcore.releases.function import SmoothFunction
@@ -94,6 +95,7 @@ RELEASES: dict[str, Callable[[int], Release]] = {
         "r", Domain((INCOME,)), rows, APPROXIMATE, (0.05,)
     ),
     "gamma density": lambda rows: GammaDensity("r", Domain((INCOME,)), rows, PURE, (0.2,)),
+    "body density": lambda rows: BodyDensity("r", Domain((INCOME,)), rows, PURE, (0.2,)),
     "coefficient density": lambda rows: CoefficientDensity(
         "r", Domain((INCOME,)), rows, PURE, (0.2,)
     ),

@@ -12,6 +12,7 @@ from dpcore.accounting.stability import covers_stability, covers_tests
 from dpcore.budget import Budget
 from dpcore.events import (
     AdaptiveMarginsEvent,
+    BodyEvent,
     Event,
     ExponentialEvent,
     GaussianEvent,
@@ -45,7 +46,7 @@ def affordable(event: Event, share: Budget) -> bool:
         return covers_random(event, share)
     if isinstance(event, StabilityEvent):
         return covers_stability(event, share)
-    if isinstance(event, KNormEvent):
+    if isinstance(event, KNormEvent | BodyEvent):
         return event.scale > 0 and 0 < event.sensitivity <= share.alpha * event.scale
     if isinstance(event, NearRecordsEvent):
         return event.scale > 0 and share.alpha * event.scale >= 2

@@ -8,6 +8,7 @@ from dpcore.accounting.adaptive import adaptive_alpha
 from dpcore.accounting.sampled import sampled_loss
 from dpcore.events import (
     AdaptiveMarginsEvent,
+    BodyEvent,
     Event,
     ExponentialEvent,
     KNormEvent,
@@ -27,7 +28,7 @@ def pure_alpha(event: Event) -> Fraction | None:
         return event.l1_sensitivity / event.scale
     if isinstance(event, ExponentialEvent):
         return 2 * event.sensitivity * event.selections / event.scale
-    if isinstance(event, KNormEvent):
+    if isinstance(event, KNormEvent | BodyEvent):
         return event.sensitivity / event.scale
     if isinstance(event, NearRecordsEvent):
         return 2 / event.scale

@@ -46,6 +46,7 @@ from dpcore.events import (
 )
 from dpcore.mechanisms import (
     AdaptiveMargins,
+    DifferenceBody,
     DiscreteGaussian,
     DiscreteKNorm,
     DiscreteLaplace,
@@ -301,6 +302,7 @@ IN_BLOCKS = (
     Sampled,
     SmoothLaplace,
     DiscreteKNorm,
+    DifferenceBody,
     NearMeansMechanism,
     NearRecordsMechanism,
     ProposeTestRelease,

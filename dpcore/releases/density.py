@@ -5,6 +5,7 @@ All kinds release noisy coefficients of a basis (``dpcore.releases.basis``) and 
     spectral_density   Gaussian noise of the kernel's own covariance: (alpha, beta)
     binned_density     discrete Laplace noise on wide cells, deconvolved: pure alpha
     pure_density       K-norm or Laplace noise on few coefficients: pure alpha
+    body_density       K-norm noise in the shape of what a record can change: pure alpha
 
 Standard errors and intervals are about privacy noise alone: they do not count sampling error or
 the smoothing bias of the kernel.
@@ -17,7 +18,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,6 +91,10 @@ class Density(Release):
 
     bandwidths: tuple[float, ...] = ()
 
+    of_coefficients: ClassVar[Uncertainty] = Uncertainty(
+        "coefficient", "standard_error", None, "exact", "Independent, by a known law."
+    )
+
     def __post_init__(self) -> None:
         if len(self.domain.axes) not in PRINTED_CELLS:
             raise ValueError("columns: a density has one or two columns")
@@ -138,7 +143,15 @@ class Density(Release):
     @property
     @abstractmethod
     def coefficient_variances(self) -> Floats:
-        """(coefficients,) variances of the noise in theta_k, uncorrelated."""
+        """(coefficients,) variances of the noise in theta_k."""
+
+    def _grid_variance(self, basis: Basis) -> Floats:
+        """Pointwise variance at the centres of a grid, of the grid's shape: noise is uncorrelated."""
+        return basis.variance(self.coefficient_variances)
+
+    def _variance_of(self, functions: Floats) -> Floats:
+        """(m,) the same where the basis functions are given, (m, coefficients)."""
+        return np.asarray(functions**2 @ self.coefficient_variances)
 
     @cached_property
     def fine(self) -> Basis:
@@ -170,11 +183,7 @@ class Density(Release):
                 f" the constant coefficient is {SCALED if self.counts_mass else 1}",
                 "standard_error": "Standard deviation of the noise in coefficient",
             },
-            uncertainty=(
-                Uncertainty(
-                    "coefficient", "standard_error", None, "exact", "Independent, by a known law."
-                ),
-            ),
+            uncertainty=(self.of_coefficients,),
         )
         facts = {
             "bandwidths": dict(zip(names, self.bandwidths, strict=True)),
@@ -189,7 +198,7 @@ class Density(Release):
     def _grid_table(self, noisy: Noisy, theta: Floats, factor: float) -> Table:
         unit = 1 / math.prod(axis.upper - axis.lower for axis in self.axes)
         estimate = self.printed.density(theta)
-        error = np.sqrt(self.printed.variance(self.coefficient_variances))
+        error = np.sqrt(self._grid_variance(self.printed))
         mass = self.mass(theta)
         published = _as_probabilities(estimate / mass) * estimate.size
         shape = self.printed.shape
@@ -245,7 +254,7 @@ class Density(Release):
 
         The law of the noise is public; ``noisy`` only seeds the simulation.
         """
-        error = np.maximum(np.sqrt(self.printed.variance(self.coefficient_variances)), 1e-300)
+        error = np.maximum(np.sqrt(self._grid_variance(self.printed)), 1e-300)
         largest = [
             float(np.max(np.abs(self.printed.density(noise) - self.printed.known) / error))
             for noise in self._noise(noisy, REPEATS)
@@ -268,7 +277,7 @@ class Density(Release):
         unit = 1 / math.prod(axis.upper - axis.lower for axis in self.axes)
         values = self.basis.functions(unit_points(points, self.axes))
         estimate = self.basis.known + values @ self.coefficients(noisy)
-        error = np.sqrt(values**2 @ self.coefficient_variances)
+        error = np.sqrt(self._variance_of(values))
         columns = {"estimate": estimate, **_bands(estimate, error, self.band_factor(noisy))}
         return {name: column * unit for name, column in columns.items()}
 

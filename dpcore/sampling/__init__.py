@@ -10,5 +10,6 @@ choice            one candidate of many, the better the likelier: the exponentia
 paths             sequences near a distribution function, by counting paths in a band
 near_means        sequences whose mean features are near given ones, by tilted rejection
 k_norm            noise by a norm: the length of a whole vector is random, not its numbers
+body              noise by a polytope around all differences of some vectors
 sparse            how many empty cells of a huge histogram pass a threshold, and which
 """

@@ -9,6 +9,7 @@ from dpcore.budget import Budget
 from dpcore.domain import Domain
 from dpcore.releases.base import Release
 from dpcore.releases.binned_density import BinnedDensity
+from dpcore.releases.body_density import BodyDensity
 from dpcore.releases.density import Density
 from dpcore.releases.pure_density import CoefficientDensity, GammaDensity
 from dpcore.releases.spectral_density import SpectralDensity
@@ -18,6 +19,7 @@ from schemas.releases.private_bandwidth import PrivateBandwidth
 _PURE: Mapping[str, type[Density]] = {
     "binned-laplace": BinnedDensity,
     "spectral-gamma": GammaDensity,
+    "difference-body": BodyDensity,
     "coefficient-laplace": CoefficientDensity,
 }
 
@@ -37,7 +39,11 @@ class DensitySection(ReleaseSection):
         " one column, how it is drawn from the records."
     )
     mechanism: Literal[
-        "spectral-gaussian", "binned-laplace", "spectral-gamma", "coefficient-laplace"
+        "spectral-gaussian",
+        "binned-laplace",
+        "spectral-gamma",
+        "difference-body",
+        "coefficient-laplace",
     ]
     boundary: Literal["reflected", "periodic"] = Field(
         default="reflected",

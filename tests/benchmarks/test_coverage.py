@@ -61,7 +61,13 @@ def test_cells_that_passed_a_threshold_lie_in_their_intervals(name: str):
     assert all(0.8 <= column.rms <= 2.5 for column in columns)
 
 
-DENSITIES = ["binned density", "spectral density", "gamma density", "coefficient density"]
+DENSITIES = [
+    "binned density",
+    "spectral density",
+    "gamma density",
+    "body density",
+    "coefficient density",
+]
 
 
 @pytest.mark.slow

@@ -33,6 +33,7 @@ from dpcore.releases.adaptive_microdata import AdaptiveMicrodata
 from dpcore.releases.bandwidth import Bandwidth, SteadyBandwidth
 from dpcore.releases.base import Release
 from dpcore.releases.binned_density import BinnedDensity
+from dpcore.releases.body_density import BodyDensity
 from dpcore.releases.classifier import Classifier
 from dpcore.releases.count import Count, MinimaxCount
 from dpcore.releases.function import SmoothFunction
@@ -192,6 +193,7 @@ CASES: dict[str, Case] = {
     "gamma density in two dimensions": Case(
         GammaDensity("k2", SQUARE, 2, PURE, (0.4, 0.5)), (0, 0), (0, 29), 0.9
     ),
+    "body density": Case(BodyDensity("d", LINE, 2, PURE, (0.3,)), (0, 0), (0, 23), 1.0, fault=3),
     "coefficient density": Case(
         CoefficientDensity("l", LINE, 2, PURE, (0.2,)), (0, 0), (0, 14), 0.98, alone=0
     ),

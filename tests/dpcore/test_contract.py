@@ -18,6 +18,7 @@ from dpcore.domain import Tally
 from dpcore.errors import PrivacyLineError
 from dpcore.events import (
     AdaptiveMarginsEvent,
+    BodyEvent,
     Event,
     ExponentialEvent,
     GaussianEvent,
@@ -32,6 +33,7 @@ from dpcore.events import (
 )
 from dpcore.mechanisms import (
     AdaptiveMargins,
+    DifferenceBody,
     DiscreteGaussian,
     DiscreteKNorm,
     DiscreteLaplace,
@@ -100,7 +102,7 @@ def claim(release: Release) -> Fraction:
         return Fraction(1)
     if isinstance(event, OF_COUNTS):
         return Fraction(2)
-    whole = isinstance(event, AdaptiveMarginsEvent | ExponentialEvent | KNormEvent)
+    whole = isinstance(event, AdaptiveMarginsEvent | BodyEvent | ExponentialEvent | KNormEvent)
     return event.sensitivity if whole else event.l1_sensitivity
 
 
@@ -114,6 +116,9 @@ def moved(release: Release, difference: np.ndarray) -> np.ndarray:
     event = release.mechanism.event
     if squares(event):
         return (difference**2).sum(axis=-1)
+    if isinstance(release.mechanism, DifferenceBody):
+        lengths = release.mechanism.body.norm(difference.reshape(-1, difference.shape[-1]))
+        return lengths.reshape(difference.shape[:-1])
     if isinstance(event, KNormEvent):
         lengths = lattice_norm(event.norm, difference.reshape(-1, event.dimension))
         return lengths.reshape(difference.shape[:-1])

@@ -10,9 +10,11 @@ from scipy.optimize import linprog
 from dpcore.budget import Budget
 from dpcore.domain import Domain, Grid
 from dpcore.releases.binned_density import BinnedDensity
+from dpcore.releases.body_density import BodyDensity
 from dpcore.releases.pure_density import CoefficientDensity, GammaDensity
 from dpcore.releases.spectral_density import SpectralDensity
 from dpcore.sampling.source import SeededSource
+from dpcore.statistic import Noisy
 from tests.dpcore.contract import repeated_draws, tally_of
 
 LINE = Domain((Grid("x", 0.0, 1.0, 512),))
@@ -58,19 +60,42 @@ def test_a_series_without_damping_has_less_noise_than_as_printed():
     assert two == pytest.approx(math.sqrt(2) * 1.25 * (1 + 2 * 0.75), rel=0.01)
 
 
-@pytest.mark.parametrize("kind", [GammaDensity, CoefficientDensity])
+@pytest.mark.parametrize("kind", [GammaDensity, CoefficientDensity, BodyDensity])
 def test_the_stated_error_is_that_of_many_draws(kind: type):
     density = release(kind, 0.15)
     tally = tally_of(LINE, np.arange(ROWS) % 300)
-    draws = repeated_draws(density, tally, 1500, SeededSource(1))
+    draws = repeated_draws(density, tally, 1500, SeededSource(1)).astype(np.int64)
     exact = density.basis.means(tally.dense() / ROWS) * density.basis.lambdas
-    estimates = np.sqrt(density.basis.lambdas) * density.lattice.decode(draws)
+    estimates = np.array([density.coefficients(Noisy(draw)) for draw in draws])
     squared = np.mean((estimates - exact) ** 2, axis=0)
     np.testing.assert_allclose(squared, density.coefficient_variances, rtol=0.25)
 
     values = np.array([density.printed.density(estimate - exact) for estimate in estimates]) - 1
-    half = 1.645 * np.sqrt(density.printed.variance(density.coefficient_variances))
+    half = 1.645 * np.sqrt(density._grid_variance(density.printed))
     assert np.mean(np.abs(values) <= half) > 0.885  # the published intervals, of 90 per cent
+
+
+@pytest.mark.parametrize("bandwidth", [0.15, 0.2, 0.3])
+def test_the_body_of_what_a_record_changes_has_the_least_noise(bandwidth: float):
+    """Of the pure mechanisms of one column, for bandwidths that leave it six coefficients at most."""
+    body, gamma, binned = (
+        release(kind, bandwidth).coefficient_variances.sum()
+        for kind in (BodyDensity, GammaDensity, BinnedDensity)
+    )
+    assert body < 0.9 * binned
+    assert body < 0.9 * gamma
+
+
+def test_the_noise_of_coefficients_hangs_together_and_errors_say_so():
+    density = release(BodyDensity, 0.2)
+    draws = repeated_draws(density, tally_of(LINE, [0] * ROWS), 3000, SeededSource(2))
+    noise = (draws - draws.mean(axis=0)) * density._unit
+    alike = density._covariance / np.sqrt(np.outer(*[density.coefficient_variances] * 2))
+    np.testing.assert_allclose(np.corrcoef(noise.T), alike, atol=0.1)
+    assert np.abs(alike - np.eye(len(alike))).max() > 0.12
+    values = density.basis.functions(np.array([[0.0], [0.5], [0.9]]))
+    expected = np.var(values @ noise.T, axis=1)
+    np.testing.assert_allclose(density._variance_of(values), expected, rtol=0.15)
 
 
 def test_for_small_bandwidths_linear_binning_is_better_as_the_plan_is_told():
@@ -86,7 +111,12 @@ def test_bandwidths_that_need_too_many_coefficients_or_none_and_planes_are_refus
     for bandwidth in (0.03, 1.0):
         with pytest.raises(ValueError, match="use another bandwidth, or binned-laplace"):
             _ = release(GammaDensity, bandwidth).mechanism
+    for bandwidth, says in ((0.1, "asks for 8 coefficients"), (0.9, "asks for 0 coefficients")):
+        with pytest.raises(ValueError, match=says):
+            _ = release(BodyDensity, bandwidth).mechanism
     plane = Domain((Grid("x", 0, 1, 16), Grid("y", 0, 1, 16)))
+    with pytest.raises(ValueError, match="difference-body is for one column"):
+        BodyDensity("d", plane, ROWS, PURE, (0.3, 0.3))
     with pytest.raises(ValueError, match="coefficient-laplace is for one column"):
         CoefficientDensity("d", plane, ROWS, PURE, (0.3, 0.3))
 
