@@ -6,6 +6,7 @@ from typing import Any, get_args
 
 import dpcore.mechanisms
 from docs.reference.markdown import docstring, table
+from docs.reference.tested import tested_table
 from schemas.releases import AnyRelease
 
 HEAD = """\
@@ -20,6 +21,13 @@ what][which] says how to choose.
 [sheet]: method-sheet.md
 [which]: ../explanation/mechanisms.md"""
 
+TESTED = """\
+Contract tests hold every mechanism, in every release that uses it, to the same claims: sensitivity by
+all neighbouring tables of a small domain, noise of the stated scale and of no other, what an audit
+finds, the price at the privacy line. Other tests are those of `tests/dpcore` in files that name the
+mechanism or such a release; a file that names several counts for each. Both are counted by pytest when
+this page is built."""
+
 
 def mechanisms_page() -> str:
     """What a plan may ask for, then every mechanism with its formula."""
@@ -27,6 +35,9 @@ def mechanisms_page() -> str:
         HEAD,
         "## What a plan may ask for",
         table(["kind", "mechanism", "spends", "what is released"], _offers()),
+        "## How each is tested",
+        TESTED,
+        tested_table(mechanisms()),
     ]
     for mechanism in mechanisms():
         parts += [f"## {mechanism.__name__}", *map(docstring, _lineage(mechanism))]

@@ -34,9 +34,10 @@ LARGEST_WORK = 2**34
 
 @dataclass(frozen=True)
 class NearMeansMechanism:
-    """``draws`` synthetic records over ``cells`` cells by ``terms`` coefficients, exactly.
+    """P(records) proportional to exp(-score/scale), score the squared distance of their series from the
+    exact one: (4 D^2/(n scale))-DP, exactly.
 
-    ``scale``: of scores in squared steps.
+    ``draws`` records over ``cells`` cells by ``terms`` coefficients; ``scale``: of squared steps.
     """
 
     size: int

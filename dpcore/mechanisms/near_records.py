@@ -28,7 +28,11 @@ LARGEST_WORK = 2**32
 
 @dataclass(frozen=True)
 class NearRecordsMechanism:
-    """``draws`` synthetic records over ``cells`` cells: (2/scale)-DP, exactly."""
+    """P(records) proportional to exp(-score/scale), score the Kolmogorov-Smirnov distance from the exact
+    ones in records: (2/scale)-DP, exactly.
+
+    ``draws`` records over ``cells`` cells.
+    """
 
     size: int
     cells: int

@@ -41,8 +41,12 @@ _NEVER = 2**61
 
 @dataclass(frozen=True)
 class ProposeTestRelease:
-    """The grid that was passed (1 or 2; 0 for none) and H in steps, from the counts of ``cells``
-    cells of one axis."""
+    """H with discrete Laplace noise, or no answer where a noisy distance is ``threshold`` at most:
+    (2/test_scale + STEPS/scale, beta)-DP, beta twice the chance to pass at distance 1.
+
+    The result is the grid that was passed (1 or 2; 0 for none) and H in steps, from the counts of
+    ``cells`` cells of one axis.
+    """
 
     size: int
     cells: int

@@ -35,9 +35,10 @@ _LARGEST_WEIGHT = 2**16
 
 @dataclass(frozen=True)
 class Sampled:
-    """``draws`` synthetic records, counted over ``cells`` cells, from ``rows`` records.
+    """k records from an urn of the ``rows`` exact ones and a public balls for each cell:
+    (k ln(1 + 1/a))-DP with replacement, (ln(1 + k/a))-DP as a Polya urn.
 
-    ``prior`` / ``weight`` is a: public balls of a cell for each of a record.
+    ``draws``: k, counted over ``cells`` cells; ``prior`` / ``weight`` is a, in units of a record.
     """
 
     size: int

@@ -50,7 +50,10 @@ _STEPS = 2**20
 
 @dataclass(frozen=True)
 class SmoothLaplace:
-    """The noisy sum of codes and the noisy level of its noise, from the counts of ``codes`` codes.
+    """The sum of codes with discrete Laplace noise of scale 2 S_L/alpha, and L with noise of its own:
+    (alpha + level_alpha, beta, 4 trimmed/rows)-random DP.
+
+    From the counts of ``codes`` codes.
 
     ``rows``: the public number of records; ``trimmed``: a + 1, the outermost records on either side
     that the width may miss.

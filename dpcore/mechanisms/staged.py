@@ -54,7 +54,10 @@ class Steps(Protocol):
 
 @dataclass(frozen=True)
 class Staged:
-    """``steps`` on the tally of ``domain``; ``chosen`` numbers, then ``longest`` at most."""
+    """A choice, and a mechanism that depends on it: (alpha, beta)-DP for the sums of both shares.
+
+    ``steps`` on the tally of ``domain``; ``chosen`` numbers, then ``longest`` at most.
+    """
 
     steps: Steps
     domain: Domain

@@ -10,6 +10,7 @@ from docs.reference.commands import arguments, commands_page, parsers, spelled
 from docs.reference.mechanisms import mechanisms, offers
 from docs.reference.method_sheet import SHEET
 from docs.reference.plan import kind_of, plan_page, sections
+from docs.reference.tested import counts, law, tested_table
 
 
 @pytest.mark.parametrize("parser", list(parsers()), ids=lambda parser: parser.prog)
@@ -45,6 +46,17 @@ def test_every_mechanism_is_on_its_page_with_its_law():
     assert "P(z) proportional to exp(-|z|/scale)" in page.replace("\\", "")
     classes = {c for c in vars(dpcore.mechanisms).values() if hasattr(c, "within")}
     assert classes <= set(mechanisms())
+
+
+def test_every_mechanism_is_listed_with_its_law_and_its_tests():
+    contract, others = counts()
+    rows = tested_table(mechanisms()).splitlines()[2:]
+    assert len(rows) == len(mechanisms())
+    for mechanism, row in zip(mechanisms(), rows, strict=True):
+        assert "DP" in law(mechanism)
+        assert contract[mechanism] >= 15  # at least one case, in every claim of the contract
+        assert others[mechanism] >= 5
+        assert f"| {contract[mechanism]} | {others[mechanism]} |" in row
 
 
 def test_the_method_sheet_is_whole():
