@@ -20,7 +20,7 @@ FACTORS = 4
 def band_coverage(release: Density, draws: int, seed: int = 0) -> dict[str, float]:
     """The share of points and of whole bands that hold, each with its doubt (one standard error)."""
     nothing, source = np.zeros(release.mechanism.size, dtype=np.int64), SeededSource(seed)
-    errors = np.sqrt(release.printed.variance(release.coefficient_variances))
+    errors = np.sqrt(release.grid_variance(release.printed))
     factors = np.array([release.band_factor(Noisy(nothing + k)) for k in range(FACTORS)])
     at_points, at_once = np.zeros(draws), np.zeros(draws)
     for i in range(draws):

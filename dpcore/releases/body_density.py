@@ -103,7 +103,7 @@ class BodyDensity(Density):
     def coefficient_variances(self) -> Floats:
         return np.diag(self._covariance)
 
-    def _grid_variance(self, basis: Basis) -> Floats:
+    def grid_variance(self, basis: Basis) -> Floats:
         (size,) = basis.shape
         return self._variance_of(basis.functions((np.arange(size)[:, None] + 0.5) / size))
 

@@ -145,7 +145,7 @@ class Density(Release):
     def coefficient_variances(self) -> Floats:
         """(coefficients,) variances of the noise in theta_k."""
 
-    def _grid_variance(self, basis: Basis) -> Floats:
+    def grid_variance(self, basis: Basis) -> Floats:
         """Pointwise variance at the centres of a grid, of the grid's shape: noise is uncorrelated."""
         return basis.variance(self.coefficient_variances)
 
@@ -198,7 +198,7 @@ class Density(Release):
     def _grid_table(self, noisy: Noisy, theta: Floats, factor: float) -> Table:
         unit = 1 / math.prod(axis.upper - axis.lower for axis in self.axes)
         estimate = self.printed.density(theta)
-        error = np.sqrt(self._grid_variance(self.printed))
+        error = np.sqrt(self.grid_variance(self.printed))
         mass = self.mass(theta)
         published = _as_probabilities(estimate / mass) * estimate.size
         shape = self.printed.shape
@@ -254,7 +254,7 @@ class Density(Release):
 
         The law of the noise is public; ``noisy`` only seeds the simulation.
         """
-        error = np.maximum(np.sqrt(self._grid_variance(self.printed)), 1e-300)
+        error = np.maximum(np.sqrt(self.grid_variance(self.printed)), 1e-300)
         largest = [
             float(np.max(np.abs(self.printed.density(noise) - self.printed.known) / error))
             for noise in self._noise(noisy, REPEATS)

@@ -71,7 +71,7 @@ def test_the_stated_error_is_that_of_many_draws(kind: type):
     np.testing.assert_allclose(squared, density.coefficient_variances, rtol=0.25)
 
     values = np.array([density.printed.density(estimate - exact) for estimate in estimates]) - 1
-    half = 1.645 * np.sqrt(density._grid_variance(density.printed))
+    half = 1.645 * np.sqrt(density.grid_variance(density.printed))
     assert np.mean(np.abs(values) <= half) > 0.885  # the published intervals, of 90 per cent
 
 
