@@ -6,7 +6,7 @@ from typing import Any, get_args
 
 import dpcore.mechanisms
 from docs.reference.markdown import docstring, table
-from docs.reference.tested import tested_table
+from docs.reference.proofs import proofs
 from schemas.releases import AnyRelease
 
 HEAD = """\
@@ -37,7 +37,7 @@ def mechanisms_page() -> str:
         table(["kind", "mechanism", "spends", "what is released"], _offers()),
         "## How each is tested",
         TESTED,
-        tested_table(mechanisms()),
+        proofs(mechanisms()),
     ]
     for mechanism in mechanisms():
         parts += [f"## {mechanism.__name__}", *map(docstring, _lineage(mechanism))]

@@ -10,7 +10,7 @@ from docs.reference.commands import arguments, commands_page, parsers, spelled
 from docs.reference.mechanisms import mechanisms, offers
 from docs.reference.method_sheet import SHEET
 from docs.reference.plan import kind_of, plan_page, sections
-from docs.reference.tested import counts, law, tested_table
+from docs.reference.proofs import counts, law, proofs
 
 
 @pytest.mark.parametrize("parser", list(parsers()), ids=lambda parser: parser.prog)
@@ -50,7 +50,7 @@ def test_every_mechanism_is_on_its_page_with_its_law():
 
 def test_every_mechanism_is_listed_with_its_law_and_its_tests():
     contract, others = counts()
-    rows = tested_table(mechanisms()).splitlines()[2:]
+    rows = proofs(mechanisms()).splitlines()[2:]
     assert len(rows) == len(mechanisms())
     for mechanism, row in zip(mechanisms(), rows, strict=True):
         assert "DP" in law(mechanism)

@@ -14,7 +14,7 @@ from tests.dpcore.contract import CASES
 ROOT = Path(__file__).parents[2]
 
 
-def tested_table(mechanisms: list[type]) -> str:
+def proofs(mechanisms: list[type]) -> str:
     """One row for each mechanism: its law, the releases that use it, its tests."""
     contract, others = counts()
     rows = [
