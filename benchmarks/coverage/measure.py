@@ -13,7 +13,7 @@ from dpcore.privacy_line import perturb
 from dpcore.releases.base import Release, Uncertainty
 from dpcore.releases.machine import KernelMachine
 from dpcore.sampling.source import SeededSource
-from dpcore.statistic import Noisy
+from dpcore.statistic import ABSENT, Noisy
 
 Floats = NDArray[np.float64]
 
@@ -61,8 +61,10 @@ def measure(release: Release, tally: Tally, draws: int, seed: int = 0) -> list[C
     truth = dict(zip(_cells(exact._cells, exact._values), exact._values.tolist(), strict=True))
     for draw in range(draws):
         noisy = perturb(exact, release.mechanism, release.share, SeededSource(seed + draw))
-        without = [truth.get(cell, 0) for cell in _cells(noisy.cells, noisy.values)]
-        quiet = Noisy(np.array(without, dtype=np.int64), noisy.cells)
+        cells = _cells(noisy.cells, noisy.values)
+        exactly = [truth.get(cell % release.mechanism.size, 0) for cell in cells]
+        without = np.where(noisy.values == ABSENT, ABSENT, np.array(exactly, dtype=np.int64))
+        quiet = Noisy(without, noisy.cells)
         for uncertainty, found in _compared(release, noisy, quiet):
             seen.setdefault(uncertainty, []).append(found)
     return [_coverage(uncertainty, found) for uncertainty, found in seen.items()]

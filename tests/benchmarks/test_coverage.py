@@ -21,6 +21,7 @@ FITTED = [
         "margins",
         "gaussian margins",
         "microdata",
+        "adaptive microdata",
         "margins, rows private",
         "microdata, rows private",
         "weighted margins",
