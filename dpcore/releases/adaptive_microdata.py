@@ -6,7 +6,8 @@ look so in a first noisy round (``dpcore.mechanisms.adaptive_margins``); where a
 twice, its counts are the means of both draws, weighted by their precision.
 
 Noise has its part in which tables are chosen, so in those the first draw errs a little towards
-association.  Their second draw does not, and has most of the weight; ``benchmarks.coverage`` shows
+association.  Their second draw does not, and has most of the weight where few of many tables are
+chosen; ``benchmarks.coverage`` shows
 that intervals hold what they say.
 """
 
