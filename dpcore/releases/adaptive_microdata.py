@@ -1,14 +1,13 @@
 """Synthetic microdata from pairs of which some are measured twice: where the first draw says so.
 
-Most of the error of ``Microdata`` at a small budget lies in a few pairs of columns that hang together
+The worst errors of ``Microdata`` at a small budget lie in a few pairs of columns that hang together
 closely, as a number and its deciles do.  Here a fifth of the budget measures again the pairs that
 look so in a first noisy round (``dpcore.mechanisms.adaptive_margins``); where a table was drawn
 twice, its counts are the means of both draws, weighted by their precision.
 
 Noise has its part in which tables are chosen, so in those the first draw errs a little towards
 association.  Their second draw does not, and has most of the weight where few of many tables are
-chosen; ``benchmarks.coverage`` shows
-that intervals hold what they say.
+chosen; ``benchmarks.coverage`` shows that intervals hold what they say.
 """
 
 from __future__ import annotations
