@@ -45,7 +45,6 @@ class NearRecordsRelease(Release):
     distance_fact: ClassVar[str] = "distance_90"
 
     def __post_init__(self) -> None:
-        self.adjacency.require_public_rows("ks-exponential")
         (axis,) = self.domain.axes
         if not isinstance(axis, Bins | Grid) or axis.nullable:
             raise ValueError(f"column: {axis.name} must be in bins, and without nulls")

@@ -30,6 +30,11 @@ REFUSED = [
     "smoothed histogram",
     "dirichlet-multinomial",
     "near records",
+    "near series",
+    "steady bandwidth",
+    "density at a private bandwidth",
+    "function at a steady bandwidth",
+    "body density",
 ]
 """Proved for a public number of records."""
 
