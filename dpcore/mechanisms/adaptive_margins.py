@@ -42,7 +42,7 @@ Noise = DiscreteGaussian | DiscreteLaplace
 
 @dataclass(frozen=True)
 class AdaptiveMargins:
-    """Noise on all tables and again on some, chosen by the noisy ones: alpha or rho of both rounds.
+    """Noise on all tables, and again on some that the noisy ones choose: DP at the sum of both rounds.
 
     ``shapes``: rows and columns of each table; ``first``, ``again``: the noise of either round, on
     all cells, with the sensitivity of all tables and of ``chosen`` of them; ``size``: the cells of

@@ -198,7 +198,7 @@ CASES: dict[str, Case] = {
         CoefficientDensity("l", LINE, 2, PURE, (0.2,)), (0, 0), (0, 14), 0.98, alone=0
     ),
     "perturbed series": Case(
-        CoefficientDensity("l", LINE, 2, PURE, (0.002,), 5), (0, 0), (0, 6), 0.96
+        CoefficientDensity("l", LINE, 2, PURE, (0.002,), 5), (0, 0), (0, 6), 0.96, alone=0
     ),
     "function": Case(
         SmoothFunction("f", LINE, 2, APPROXIMATE, "gaussian", (0.2,), (24,)), (0, 0), (0, 23), 0.99

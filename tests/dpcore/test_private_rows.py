@@ -80,7 +80,10 @@ def test_what_is_published_of_records_does_not_depend_on_the_guess(release: Rele
         assert small.facts == large.facts
         for few, many in zip(small.tables, large.tables, strict=True):
             for name, column in few.columns.items():
-                np.testing.assert_array_equal(column, many.columns[name])
+                if column.dtype.kind == "f":  # rounded at the largest count that may be
+                    np.testing.assert_allclose(column, many.columns[name], rtol=1e-9)
+                else:
+                    np.testing.assert_array_equal(column, many.columns[name])
 
 
 @pytest.mark.parametrize("guess", GUESSES)

@@ -175,7 +175,9 @@ def test_explain_opens_no_data_and_makes_no_ledger(plan_path, own_home, capsys):
 def test_schema_prints_a_json_schema(capsys):
     code, out, _ = dprelease("schema", capsys=capsys)
     assert code == 0
-    assert json.loads(out)["properties"]["privacy_unit"]["const"] == "row"
+    row, unit = json.loads(out)["properties"]["privacy_unit"]["anyOf"]
+    assert row["const"] == "row"
+    assert unit["$ref"].endswith("UnitColumn")
 
 
 def test_light_commands_do_not_import_prefect_or_pandas():
