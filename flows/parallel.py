@@ -16,6 +16,9 @@ from dpcore.errors import InputError
 
 R = TypeVar("R")
 
+ANSWERS_WITHIN = 10
+"""Seconds that a scheduler is waited for."""
+
 
 def task_runner() -> TaskRunner[Any]:
     """The runner that the environment asks for; raises ``InputError`` where it is not installed."""
@@ -30,6 +33,20 @@ def task_runner() -> TaskRunner[Any]:
         ) from None
     runner: TaskRunner[Any] = DaskTaskRunner(address=scheduler)
     return runner
+
+
+def require_workers() -> None:
+    """Raise ``InputError`` where the scheduler that the environment names does not answer."""
+    scheduler = os.environ.get("DPRELEASE_DASK")
+    if not scheduler:
+        return
+    import distributed
+
+    connect: Any = distributed.Client
+    try:
+        connect(scheduler, timeout=ANSWERS_WITHIN, set_as_default=False).close()
+    except (OSError, ValueError, TimeoutError):
+        raise InputError(f"DPRELEASE_DASK: no scheduler answers at {scheduler}") from None
 
 
 def together(submitted: Iterable[PrefectFuture[R]]) -> list[R]:

@@ -18,7 +18,7 @@ from flows.approval import await_approval
 from flows.audit import require_passed
 from flows.identity import own_release_id
 from flows.notify import HOOKS
-from flows.parallel import task_runner, together
+from flows.parallel import require_workers, task_runner, together
 from schemas.plan import Plan, check_release_id, load_plan
 from tasks.announce import announce
 from tasks.audit import audit_shortly
@@ -70,7 +70,8 @@ def release(
 
 def carry_out(the_plan: Plan, release_id: str, out: Path) -> str:
     """Everything from the budget to the bundle, inside a run of some flow; returns its path."""
-    signing_key()  # a key that cannot be read is told before anything is charged
+    signing_key()  # what cannot be read or reached is told before anything is charged
+    require_workers()
     bundle = bundle_path(the_plan, release_id, out)
     say(f"release {release_id} of {the_plan.dataset}: a retry with this id costs nothing more")
     remove_abandoned()

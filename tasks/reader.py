@@ -27,9 +27,9 @@ import pyarrow.parquet as pq
 from numpy.typing import ArrayLike, NDArray
 
 from dpcore.errors import BundleError, InputError
-from dpcore.releases.base import LEVEL, Evaluable, Release
+from dpcore.releases.base import LEVEL, Evaluable
 from dpcore.statistic import Noisy
-from schemas.bundle import Manifest, TableFile
+from schemas.bundle import Manifest, ReleaseRecord, TableFile
 from schemas.draws import noisy_of
 from schemas.plan import Plan, published_plan
 from tasks.records import synthetic_records
@@ -42,10 +42,14 @@ UNBIASED = ("estimate", "noisy_count")
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number with the standard error of its noise; ``interval`` is a normal one of 90%."""
+    """A number with the standard error of its noise; ``interval`` is a normal one of 90%.
+
+    ``draws``: digests of the noisy statistics that it was made of.
+    """
 
     value: float
     standard_error: float
+    draws: frozenset[str] = frozenset()
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -53,13 +57,21 @@ class Estimate:
         return self.value - width, self.value + width
 
     def __sub__(self, other: Estimate) -> Estimate:
-        """The difference of numbers with independent noise: of two bundles, or two releases."""
+        """The difference of numbers with independent noise: of two bundles, or two releases.
+
+        Raises ``InputError`` for two numbers of one draw, whose errors hang together.
+        """
+        if self.draws & other.draws:
+            raise InputError(
+                "both numbers come from one draw, so their errors hang together: ask for the total"
+                " with the difference of both weights"
+            )
         error = (self.standard_error**2 + other.standard_error**2) ** 0.5
-        return Estimate(self.value - other.value, error)
+        return Estimate(self.value - other.value, error, self.draws | other.draws)
 
     def __truediv__(self, public: float) -> Estimate:
         """Divided by a number without noise, such as the rows: a proportion with its error."""
-        return Estimate(self.value / public, self.standard_error / abs(public))
+        return Estimate(self.value / public, self.standard_error / abs(public), self.draws)
 
 
 @dataclass(frozen=True)
@@ -140,7 +152,7 @@ class Bundle:
         """
         columns = self.table(table)
         value = next((columns[name] for name in UNBIASED if name in columns), None)
-        release = self._release_of(table)
+        record = self._record_of(table)
         if value is None:
             raise InputError(f"{table}: is not a table of counts")
         given = weights(columns) if callable(weights) else weights
@@ -150,15 +162,15 @@ class Bundle:
         # A null in a column is no answer to a question about it.
         factors = np.ma.filled(chosen, 0).astype(np.float64)
         try:
-            variance = release.sum_variance({table: factors})
+            variance = self.plan.built[record.name].sum_variance({table: factors})
         except ValueError as error:
             raise InputError(str(error)) from None
-        return Estimate(float(factors @ value), variance**0.5)
+        return Estimate(float(factors @ value), variance**0.5, frozenset({record.draw_sha256}))
 
-    def _release_of(self, table: str) -> Release:
+    def _record_of(self, table: str) -> ReleaseRecord:
         for record in self.manifest.releases:
             if any(self.tables[table] == file for file in record.files):
-                return self.plan.built[record.name]
+                return record
         raise InputError(f"{table}: is not a table of a release")
 
 

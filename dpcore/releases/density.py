@@ -25,12 +25,10 @@ from numpy.typing import NDArray
 
 from dpcore.domain import Domain, Grid
 from dpcore.mechanisms import DiscreteGaussian, DiscreteKNorm, DiscreteLaplace
-from dpcore.post.bounded import bounded_interval
 from dpcore.post.simplex import project_to_simplex
 from dpcore.post.simulation import noise_like
 from dpcore.releases.base import (
     LEVEL,
-    ONE_SIDED,
     TWO_SIDED,
     ErrorStatement,
     Published,
@@ -59,8 +57,10 @@ UNCERTAINTY = (
         "standard_error",
         ("lower_90", "upper_90"),
         "normal",
-        "The variance is exact; the interval is normal, pointwise, and for what is not negative."
-        " It is about the kernel density without noise: not about sampling error or smoothing bias.",
+        "The variance is exact; the interval is normal and pointwise. It is about the released"
+        " function without noise, which is the kernel density less what the mechanism leaves out"
+        " (waves beyond its terms, places within its cells), and so may be below zero: not about that,"
+        " sampling error or smoothing bias.",
     ),
     Uncertainty(
         "estimate",
@@ -231,11 +231,10 @@ class Density(Release):
                 "estimate": "Unbiased noisy kernel density; may be negative"
                 + f"; its mass is {SCALED}" * self.counts_mass,
                 "standard_error": "Standard deviation of the privacy noise in estimate",
-                "lower_90": "Lower end of a pointwise 90% interval for the kernel density without"
-                " noise (normal)",
+                "lower_90": "Lower end of a pointwise 90% interval for estimate without noise (normal)",
                 "upper_90": "Upper end of that interval",
-                "lower_simultaneous_90": "Lower end of a band that holds the whole kernel density"
-                " without noise in 90% of releases",
+                "lower_simultaneous_90": "Lower end of a band that holds all of estimate without noise"
+                " in 90% of releases",
                 "upper_simultaneous_90": "Upper end of that band",
             },
             {name: name for name in names},
@@ -309,14 +308,13 @@ class Density(Release):
 
 
 def _bands(estimate: Floats, error: Floats, factor: float) -> dict[str, Floats]:
-    """The error with the pointwise interval and the simultaneous band; a density is not negative."""
-    lower, upper = bounded_interval(estimate, TWO_SIDED * error, ONE_SIDED * error, np.inf)
+    """The error with the pointwise interval and the simultaneous band, which may be below zero."""
     return {
         "standard_error": error,
-        "lower_90": lower,
-        "upper_90": upper,
-        "lower_simultaneous_90": np.maximum(estimate - factor * error, 0),
-        "upper_simultaneous_90": np.maximum(estimate, 0) + factor * error,
+        "lower_90": estimate - TWO_SIDED * error,
+        "upper_90": estimate + TWO_SIDED * error,
+        "lower_simultaneous_90": estimate - factor * error,
+        "upper_simultaneous_90": estimate + factor * error,
     }
 
 

@@ -120,7 +120,7 @@ class Histogram(Release):
         facts: dict[str, object] = {
             "cells": self.domain.size,
             "cells_published": len(cells),
-            "records_counted": int(counts.sum()),
+            "sum_of_counts": int(counts.sum()),
         }
         if isinstance(self.mechanism, ThresholdedLaplace | StabilityLaplace):
             facts["threshold"] = self.mechanism.threshold

@@ -32,6 +32,16 @@ def numeric_axis(domain: Domain) -> Grid:
     return axis
 
 
+def of_the_grid(grid: Grid) -> str:
+    """What the errors of a mean leave out, as a sentence."""
+    if grid.integer:
+        return ""
+    half = (grid.upper - grid.lower) / grid.cells / 2
+    return (
+        f" Values are moved to the middle of their grid cells, by {half:.3g} at most: not counted."
+    )
+
+
 def ends_of(grid: Grid) -> tuple[float, float]:
     """What the first and the last code stand for: the middle of a cell, or a whole number itself."""
     step = (grid.upper - grid.lower) / grid.cells
@@ -75,9 +85,14 @@ class Mean(Release):
         return bool(moved <= self.mechanism.table[min(levels)])
 
     @property
+    def _step(self) -> float:
+        """The width of a cell of the grid."""
+        return (self.grid.upper - self.grid.lower) / self.grid.cells
+
+    @property
     def _unit(self) -> float:
         """What one unit of the sum of codes is worth in the mean."""
-        return (self.grid.upper - self.grid.lower) / self.grid.cells / self.rows
+        return self._step / self.rows
 
     def publish(self, noisy: Noisy) -> Published:
         first, last = ends_of(self.grid)
@@ -112,13 +127,14 @@ class Mean(Release):
                             "standard_error",
                             ("lower_90", "upper_90"),
                             "exact",
-                            f"By the law of the noise{at_most}; a mean moved to a bound errs no more.",
+                            f"By the law of the noise{at_most}; a mean moved to a bound errs no more."
+                            + of_the_grid(self.grid),
                         )
                         for name in ("noisy_mean", "mean")
                     ),
                 ),
             ),
-            {"column": self.grid.name, "grid_step": self._unit * self.rows},
+            {"column": self.grid.name, "grid_step": self._step},
         )
 
     def _error(self, noisy: Noisy) -> tuple[float, float, float]:
@@ -137,7 +153,9 @@ class Mean(Release):
             width = self.mechanism.half_width(LEVEL) * self._unit
             return (
                 ErrorStatement("standard error of the mean", self.mechanism.stddev * self._unit),
-                ErrorStatement("90% interval of the mean: plus or minus", width),
+                ErrorStatement(
+                    "90% interval of the mean: plus or minus", width, of_the_grid(self.grid).strip()
+                ),
             )
         most = laplace_stddev(self.mechanism.largest_scale) * self._unit
         inside = 1 - 2 * self.mechanism.trimmed / self.rows

@@ -21,7 +21,7 @@ import numpy as np
 from dpcore.domain import Grid, Tally
 from dpcore.mechanisms import DiscreteLaplace
 from dpcore.releases.base import LEVEL, ErrorStatement, Published, Release, Table, Uncertainty
-from dpcore.releases.mean import ends_of, numeric_axis
+from dpcore.releases.mean import ends_of, numeric_axis, of_the_grid
 from dpcore.statistic import Exact, Noisy
 
 LARGEST_SUM = 2**61
@@ -88,6 +88,7 @@ class RatioMean(Release):
         }
         ends = ("lower_90", "upper_90")
         holds = "By the law of the noise in sum and count, in 90% of releases at least."
+        holds += of_the_grid(self.grid)
         table = Table(
             "tables",
             self.name,

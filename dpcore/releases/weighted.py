@@ -33,7 +33,7 @@ WORDS = (
 )
 """What is said of counts, and what of weights."""
 
-IN_STEPS = ("records_counted", "threshold")
+IN_STEPS = ("sum_of_counts", "threshold")
 """Facts that are numbers of steps."""
 
 

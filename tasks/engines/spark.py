@@ -100,7 +100,7 @@ def _table(session: SparkSession, source: SparkSource) -> tuple[Any, Callable[[]
 
 def _frame(session: SparkSession, source: SparkSource) -> DataFrame:
     if source.parquet:
-        return session.read.parquet(source.parquet, mergeSchema="true", **EVERY_FILE)
+        return session.read.parquet(literal(source.parquet), mergeSchema="true", **EVERY_FILE)
     return session.table(source.place)
 
 
@@ -108,7 +108,7 @@ def _files(session: SparkSession, source: SparkSource) -> tuple[Any, ...]:
     """How many files there are, and a digest of their names, lengths and times of modification."""
     from pyspark.sql import functions
 
-    files = [source.place] if source.parquet else _files_of_table(session, source.place)
+    files = [literal(source.parquet)] if source.parquet else _files_of_table(session, source.place)
     if not files:
         return (0,)
     listed = session.read.format("binaryFile").options(**EVERY_FILE).load(files)
@@ -120,7 +120,9 @@ def _files(session: SparkSession, source: SparkSource) -> tuple[Any, ...]:
 def _files_of_table(session: SparkSession, table: str) -> list[str]:
     """Paths as Spark takes them: neither encoded as a URL nor with a pattern in them."""
     session.catalog.refreshTable(table)
-    return [
-        re.sub(r"([\[\]{}*?\\])", r"\\\1", unquote(file))
-        for file in session.table(table).inputFiles()
-    ]
+    return [literal(unquote(file)) for file in session.table(table).inputFiles()]
+
+
+def literal(path: str) -> str:
+    """A path in which Spark finds no pattern."""
+    return re.sub(r"([\[\]{}*?\\])", r"\\\1", path)

@@ -45,7 +45,7 @@ def _one_column(table: Mapping[str, NDArray[Any]], name: str) -> list[Figure]:
     bands = [band for band in BANDS if band in table]
     at_once = "; the lines around it hold all of it at once with that probability"
     says = (
-        "The line is the noisy estimate; the shaded band holds the density without noise with 90%"
+        "The line is the noisy estimate; the shaded band holds what it is without noise with 90%"
         f" probability at each point, ±{half} on average{at_once if len(bands) > 2 else ''}"
     )
     curve = Curve(table[name], table["estimate"], *(table[end] for end in bands))

@@ -187,7 +187,7 @@ def test_a_thresholded_table_holds_the_cells_that_were_drawn_and_no_others():
     assert columns["x_from"][2] == 1 - 2.0**-30
     assert columns["y_from"].tolist() == [5 * 2.0**-30, 0, 1 - 2.0**-30]
     assert published.facts["cells_published"] == 3
-    assert published.facts["records_counted"] == 381
+    assert published.facts["sum_of_counts"] == 381
     assert published.facts["threshold"] == release.mechanism.threshold
 
 

@@ -74,7 +74,7 @@ def test_all_that_counts_is_published_in_weights_and_nothing_else_changes(name: 
         assert not any("records" in text for text in other.descriptions.values())
     facts = [release.publish(noisy).facts for release in (plain, weighted)]
     assert facts[1]["step"] == step
-    for fact in {"records_counted", "threshold"} & set(facts[0]):
+    for fact in {"sum_of_counts", "threshold"} & set(facts[0]):
         assert facts[1][fact] == facts[0][fact] * Fraction(step)
 
 
