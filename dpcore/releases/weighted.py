@@ -26,6 +26,7 @@ from dpcore.statistic import Noisy
 WORDS = (
     ("Count of records", "Sum of weights"),
     ("exact count", "exact sum of weights"),
+    ("of a count", "of a sum of weights"),
     ("whole number", "multiple of the step"),
     ("Whole number", "Multiple of the step"),
     ("of rows", "of all weights"),
@@ -85,7 +86,12 @@ class Weighted(Release):
         return tuple(
             s
             if s.quantity == FALSE_CELLS
-            else replace(s, value=s.value * float(self.step), note=_worded(s.note))
+            else replace(
+                s,
+                quantity=_worded(s.quantity),
+                value=s.value * float(self.step),
+                note=_worded(s.note),
+            )
             for s in statements
         )
 

@@ -34,6 +34,8 @@ class Counts:
     upper: Floats
     error: Floats
     of: str = "records"
+    number: str = "noisy count"
+    """What each value is."""
 
     @cached_property
     def sides(self) -> list[list[str]]:
@@ -85,7 +87,7 @@ def read_counts(table: Mapping[str, NDArray[Any]], columns: Columns, of: str = "
     labels = [read_labels(table, name, columns) for name in names]
     numbers = (noisy(table), table["lower_90"], table["upper_90"], table["standard_error"])
     value, lower, upper, error = (np.asarray(v, dtype=np.float64) for v in numbers)
-    return Counts(names, keys, labels, value, lower, upper, error, of)
+    return Counts(names, keys, labels, value, lower, upper, error, of, _number(table, of))
 
 
 def read_labels(table: Mapping[str, NDArray[Any]], name: str, columns: Columns) -> list[str]:
@@ -96,6 +98,12 @@ def read_labels(table: Mapping[str, NDArray[Any]], name: str, columns: Columns) 
 def noisy(table: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
     """The unbiased counts of a table: after agreement where there are such."""
     return table["estimate" if "estimate" in table else "noisy_count"]
+
+
+def _number(table: Mapping[str, NDArray[Any]], of: str) -> str:
+    if of == "weights":
+        return "estimated sum of weights" if "estimate" in table else "noisy sum of weights"
+    return "estimate" if "estimate" in table else "noisy count"
 
 
 def sides_of(published: Iterable[str], columns: Columns) -> list[str]:
@@ -135,7 +143,10 @@ def _label(key: Any, column: Column) -> str:
         return category_text(key, column)
     low, high = (plain(float(end)) for end in key)
     if column.type == "integer":
-        return low if low == high else f"{low}–{high}"
+        if low == high:
+            return low
+        if low[0] != "-":
+            return f"{low}–{high}"
     return f"{low} to {high}"
 
 

@@ -85,7 +85,7 @@ def _figures(source: Source, file: TableFile) -> list[Figure]:
 def one_way(counts: Counts) -> Figure:
     """One column: a bar and an interval for each cell."""
     title = counts.title
-    says = f"Each bar is a noisy count; its line is the 90% interval, {counts.plus_minus}"
+    says = f"Each bar is one {counts.number}; its line is the 90% interval, {counts.plus_minus}"
     return Figure(title, says, bars(_bars(counts), title, says, counts.of), count_table(counts))
 
 
@@ -94,7 +94,7 @@ def two_way(counts: Counts) -> Figure:
     title = f"{counts.of.capitalize()} by {counts.names[0]} and {counts.names[1]}"
     doubtful = counts.grid(counts.lower <= 0)
     says = (
-        f"Shades as below the map. Each count has a 90% interval of {counts.plus_minus};"
+        f"Shades as below the map. Each {counts.number} has a 90% interval of {counts.plus_minus};"
         f" {doubtful.sum():,} of {doubtful.size:,} cells are hatched: their interval holds zero"
     )
     rows, columns = (Side(n, labels) for n, labels in zip(counts.names, counts.sides, strict=True))
@@ -108,10 +108,11 @@ def largest(
     """The largest counts of a table that no chart can hold."""
     order = np.argsort(-noisy(table), kind="stable")[:LARGEST_CELLS]
     counts = read_counts({n: values[order] for n, values in table.items()}, columns, of)
-    title = f"The {len(order):,} largest of {len(noisy(table)):,} counts in {path}"
+    what = "sums of weights" if of == "weights" else "counts"
+    title = f"The {len(order):,} largest of {len(noisy(table)):,} {what} in {path}"
     says = (
         f"{counts.title}, with 90% intervals of {counts.plus_minus};"
-        " the largest of many noisy counts tend to be too large"
+        " the largest of many noisy numbers tend to be too large"
     )
     rows = [replace(bar, label=f"no. {i}") for i, bar in enumerate(_bars(counts), 1)]
     plain = count_table(counts)
@@ -134,14 +135,16 @@ def summed(counts: Counts, axis: int) -> Counts:
     half = NORMAL_90 * error
     keys, labels = list(dict.fromkeys(counts.keys[axis])), counts.sides[axis]
     ends = value - half, value + half
-    return Counts([counts.names[axis]], [keys], [labels], value, *ends, error, counts.of)
+    return Counts(
+        [counts.names[axis]], [keys], [labels], value, *ends, error, counts.of, counts.number
+    )
 
 
 def count_table(counts: Counts) -> DataTable:
     """The numbers of a chart."""
     return DataTable(
         counts.title,
-        (*counts.names, "Noisy count", "90% interval"),
+        (*counts.names, counts.number.capitalize(), "90% interval"),
         [
             (
                 *(axis[i] for axis in counts.labels),

@@ -20,6 +20,9 @@ TOP = 20
 LINE = 13
 """Room that a line of text takes."""
 
+GAP = 4
+"""Least room between two numbers below the shades."""
+
 LONGEST = 92
 """Room for a label that is turned."""
 
@@ -159,16 +162,20 @@ def _labels(rows: Side, columns: Side, cells: Cells) -> tuple[list[Markup], floa
 
 
 def _legend(largest: float, y: float) -> Markup:
-    """The shades, and the numbers at which some of them begin."""
+    """The shades, and the numbers at which some of them begin, where they have room."""
     step = 36
     left = WIDTH - SHADES * step - MARGIN
-    parts = []
+    end = figure(float(f"{largest:.2g}"))
+    room = left + SHADES * step - text_width([end]) - GAP
+    parts, taken = [], 0.0
     for shade in range(SHADES):
         x = left + shade * step
         parts.append(tag("rect", class_=f"shade{shade}", x=x, y=y, width=step, height=8))
         if shade % 2 == 0:
             start = figure(float(f"{largest * (shade / SHADES) ** 2:.2g}"))
-            parts.append(label(start, x, y + 21, class_="tick", text_anchor="middle"))
-    end = figure(float(f"{largest:.2g}"))
+            half = text_width([start]) / 2
+            if taken <= x - half and x + half <= room:
+                parts.append(label(start, x, y + 21, class_="tick", text_anchor="middle"))
+                taken = x + half + GAP
     parts.append(label(end, left + SHADES * step, y + 21, class_="tick", text_anchor="end"))
     return Markup().join(parts)

@@ -113,7 +113,10 @@ def horizontal_axis(scale: Scale, y: float, top: float, title: str) -> Markup:
     for value in scale.ticks():
         x = scale(value)
         parts.append(tag("line", class_="grid", x1=x, x2=x, y1=top, y2=y))
-        parts.append(label(figure(value), x, y + 14, class_="tick", text_anchor="middle"))
+        text = figure(value)
+        outside = x + text_width([text]) / 2 > WIDTH
+        place, anchor = (WIDTH, "end") if outside else (x, "middle")
+        parts.append(label(text, place, y + 14, class_="tick", text_anchor=anchor))
     middle = (scale.start + scale.end) / 2
     parts.append(label(title, middle, y + 30, WIDTH, class_="axis", text_anchor="middle"))
     return Markup().join(parts)

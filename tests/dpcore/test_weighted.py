@@ -85,6 +85,7 @@ def test_stated_errors_are_those_of_weights(name: str):
         factor = 1 if one.quantity == FALSE_CELLS else 2.5
         assert other.value == pytest.approx(one.value * factor)
         assert "rows" not in other.note
+        assert "of a count" not in other.quantity
     if name == "thresholded":
         return
     tables = [table.name for table in plain.publish(drawn(plain)).tables]

@@ -5,6 +5,7 @@ import doctest
 import numpy as np
 import pytest
 
+from schemas.columns import IntegerColumn
 from tasks.report import cells, svg
 from tasks.report.heat import Cells, Side, heat_map
 from tests.tasks.report.pages import read_page
@@ -58,6 +59,31 @@ def test_numbers_are_written_only_where_they_fit():
     narrow = heat_map(np.full((2, 60), 1234.0), Side("a", "xy"), Side("b", "u" * 60), "t", "d")
     assert wide.count("1,234") == 4
     assert "1,234" not in narrow
+
+
+def test_the_numbers_of_an_axis_and_of_shades_stay_apart_and_inside():
+    axis = svg.horizontal_axis(svg.Scale(0.0, 1.5e6, 60.0, svg.WIDTH - 8.0), 100.0, 0.0, "t")
+    sides = Side("a", "xy"), Side("b", "uv")
+    shades = heat_map(np.full((2, 2), 1.4e6), *sides, "t", "d")
+    for drawn in (f"<svg>{axis}</svg>", shades):
+        ends = []
+        for node in read_page(drawn).all("text"):
+            if node.attributes.get("class") != "tick":
+                continue
+            x, width = float(node.attributes["x"]), svg.text_width([node.words])
+            start = x - width / {"middle": 2, "end": 1}[node.attributes["text-anchor"]]
+            ends.append((start, start + width))
+        assert len(ends) > 2
+        assert ends[0][0] >= 0
+        assert ends[-1][1] <= svg.WIDTH
+        if drawn is shades:
+            assert all(a[1] < b[0] for a, b in zip(ends, ends[1:], strict=False))
+
+
+def test_whole_numbers_below_zero_are_not_joined_by_a_dash():
+    column = IntegerColumn(type="integer", bounds=[-1, 20])
+    assert cells._label((-1, 15), column) == "-1 to 15"
+    assert cells._label((16, 20), column) == "16–20"
 
 
 def test_an_empty_heat_map_and_negative_numbers_draw():
