@@ -10,7 +10,9 @@ on the release, and a wrong release has another one than its author thought of, 
     numbers by 1/(m+1) of their range                  spread over all cells
 
 Where neighbours differ in the number of records, a unit of as many records as it may have is added at
-either end of each move; where a unit is replaced, all its records move together.
+either end of each move: "the last added" where the move ends, "the first added" where it starts;
+where a unit is replaced, all its records move together.  In the middle is the cell halfway through
+the domain.
 
 The opposite corners are the farthest records for margins and densities; a label that flips at one
 point, all records being there, is the worst for a kernel machine, whose margins are then all

@@ -9,6 +9,7 @@ from typing import Any
 from markupsafe import Markup
 
 from dpcore.budget import decimal_text
+from schemas.protection import Protection
 from tasks.report.bars import Bar, bars
 from tasks.report.parts import DataTable, Drawn, Figure
 from tasks.report.svg import (
@@ -34,22 +35,46 @@ WORDS = (
     " frequent than those of the other. A log-ratio of the stated noise is the best score there is if"
     " the noise is what the program says: how much likelier the output is on one survey than on the"
     " other.",
-    "End to end means that in these columns the record that differs has the first value that the plan"
-    " allows in one survey, and the last in the other. The other records are the same in both: like"
-    " that record in the first survey, or half like it in either.",
 )
 
 TOP, BOTTOM = 12, 190
 
 
-def draw_audit(audit: Mapping[str, Any], of_each: Sequence[Mapping[str, Any]]) -> Drawn:
+def draw_audit(
+    audit: Mapping[str, Any], of_each: Sequence[Mapping[str, Any]], protection: Protection
+) -> Drawn:
     """What is claimed beside what attacks showed, and the loss by output, from the manifest."""
     curve = list(zip(*(audit["curve"][name] for name in ("score", "loss")), strict=True))
     known = [(x, y) for x, y in curve if x is not None and y is not None]
     figures = [_shown(audit)]
     if known:
         figures.append(_losses(audit, curve, known))
-    return Drawn(figures, WORDS, [_alone(of_each)] if of_each else [])
+    words = (*WORDS, _surveys(protection))
+    return Drawn(figures, words, [_alone(of_each)] if of_each else [])
+
+
+def _surveys(protection: Protection) -> str:
+    """What the names of the made-up surveys mean."""
+    one = f"the records of one {protection.one}" if protection.unit else "one record"
+    differ, they, are = (
+        ("differ", "they have", "are") if protection.unit else ("differs", "it has", "is")
+    )
+    if protection.replaces:
+        said = (
+            f"{one} {differ}. End to end: in these columns {they} the first value that the plan allows"
+            " in one survey, and the last in the other"
+        )
+    else:
+        said = (
+            f"{one} {are} in one of the two and not in the other. The last added: {they} the last"
+            " value that the plan allows in the columns that are end to end, and the first in all"
+            " others"
+        )
+    return (
+        f"Made-up surveys: {said}. The other records are the same in both: all with the first"
+        " values (like the first), or half of them with the last ones in these columns (half like"
+        " either)."
+    )
 
 
 def _alone(of_each: Sequence[Mapping[str, Any]]) -> DataTable:

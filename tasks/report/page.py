@@ -52,7 +52,7 @@ def report_page(
         releases=release_parts(plan, manifest, bundle),
         synthetic=synthetic_parts(plan, manifest, bundle),
         budget=history_figure(history_until(history, manifest.drawn_at)),
-        audit=draw_audit(manifest.audit, manifest.audit_of_each),
+        audit=draw_audit(manifest.audit, manifest.audit_of_each, plan.protection),
         limits=limits(plan),
     )
 

@@ -7,8 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dpcore.adjacency import Adjacency
 from dpcore.budget import Budget
 from schemas.plan import Plan, load_plan
+from schemas.protection import Protection
+from schemas.unit import UnitColumn
 from tasks.home import ledger_url
 from tasks.ledger import Ledger
 from tasks.report.audit import draw_audit
@@ -256,18 +259,36 @@ def test_the_audit_is_shown_with_its_loss_function_and_explained(bundle):
     words = words_of(bundle)
     assert audit["pair"] in words
     assert audit["score"] in words
-    assert "half like it in either" in words
+    assert "one record differs. End to end" in words
     (alone,) = [t for t in page.all("table") if "Each release alone" in t.words]
     assert len(list(alone.all("tr"))) == 1 + len(read_manifest(bundle).releases)
 
 
-def test_an_audit_that_tells_no_loss_is_shown_without_a_curve(bundle):
+@pytest.mark.parametrize(
+    ("relation", "unit", "said"),
+    [
+        ("replace-one", True, "the records of one home differ. End to end: in these columns they"),
+        (
+            "add-remove",
+            False,
+            "one record is in one of the two and not in the other. The last added",
+        ),
+        ("add-remove", True, "the records of one home are in one of the two and not in the other"),
+    ],
+)
+def test_the_audit_speaks_of_the_plan_s_neighbours(bundle, relation, unit, said):
+    home = UnitColumn(column="home", max_rows=3, name="home") if unit else None
+    protection = Protection(Adjacency(relation, 3 if unit else 1), 100, home)
+    assert said in draw_audit(read_manifest(bundle).audit, [], protection).notes[-1]
+
+
+def test_an_audit_that_tells_no_loss_is_shown_without_a_curve(bundle, plan):
     audit = read_manifest(bundle).audit
     nothing = audit | {
         "estimate": None,
         "curve": {"score": [0.0], "loss": [None], "discrete": True},
     }
-    (shown,) = draw_audit(nothing, []).figures
+    (shown,) = draw_audit(nothing, [], plan.protection).figures
     assert "inf" not in shown.picture
 
 
