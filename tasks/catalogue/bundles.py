@@ -1,4 +1,4 @@
-"""The bundles under a folder: those that are whole, by dataset, and those that are not."""
+"""The bundles under a folder: those that are listed, by dataset, and those that are not."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -18,11 +18,14 @@ class Bundle:
 
 
 @dataclass(frozen=True)
-class Damaged:
-    """A bundle that cannot be trusted, and why."""
+class LeftOut:
+    """A bundle that is not listed, and why: it cannot be trusted, or is listed elsewhere.
 
-    path: Path
+    ``reason`` names the bundle by its place below the folder.
+    """
+
     reason: str
+    duplicate: bool = False
 
 
 @dataclass(frozen=True)
@@ -37,26 +40,28 @@ class Dataset:
         return self.bundles[0]
 
 
-def find_bundles(root: Path) -> tuple[list[Dataset], list[Damaged]]:
+def find_bundles(root: Path) -> tuple[list[Dataset], list[LeftOut]]:
     """Every bundle under ``root``, checked; raises ``InputError`` where there is none."""
     whole: dict[tuple[str, str], Bundle] = {}
-    damaged: list[Damaged] = []
+    left_out: list[LeftOut] = []
     for path in _candidates(root):
+        place = path.relative_to(root).as_posix()
         try:
             manifest = read_manifest(path)
             verify_files(path, manifest)
         except DPReleaseError as error:
-            damaged.append(Damaged(path, str(error).replace(str(path), path.name)))
+            left_out.append(LeftOut(str(error).replace(str(path), place)))
             continue
         key = (manifest.dataset, manifest.release_id)
         if key in whole:
-            other = whole[key].path.relative_to(root)
-            damaged.append(Damaged(path, f"{path.name}: is the same release as {other}"))
+            other = whole[key].path.relative_to(root).as_posix()
+            reason = f"{place}: is release {'/'.join(key)} as well, which is listed from {other}"
+            left_out.append(LeftOut(reason, duplicate=True))
         else:
             whole[key] = Bundle(path, manifest)
-    if not whole and not damaged:
+    if not whole and not left_out:
         raise InputError(f"{root}: there are no bundles here; name the folder that `run` wrote to")
-    return _by_dataset(whole.values()), damaged
+    return _by_dataset(whole.values()), left_out
 
 
 def _candidates(root: Path) -> list[Path]:

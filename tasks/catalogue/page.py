@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from dpcore.budget import Budget, decimal_text
 from schemas.bundle import Manifest
-from tasks.catalogue.bundles import Bundle, Damaged, Dataset
+from tasks.catalogue.bundles import Bundle, Dataset, LeftOut
 from tasks.report.history import History, Spending, waterfall
 from tasks.report.page import REPORT, render
 from tasks.report.parts import Figure
@@ -53,7 +53,7 @@ class Listing:
         return self.entries[0]
 
 
-def catalogue_page(datasets: Sequence[Dataset], damaged: Sequence[Damaged], site: Path) -> str:
+def catalogue_page(datasets: Sequence[Dataset], left_out: Sequence[LeftOut], site: Path) -> str:
     """The catalogue as HTML, for the folder ``site``."""
     script = files("tasks.report").joinpath("templates/search.js").read_text(encoding="utf-8")
     digest = b64encode(hashlib.sha256(script.encode()).digest()).decode()
@@ -62,7 +62,8 @@ def catalogue_page(datasets: Sequence[Dataset], damaged: Sequence[Damaged], site
         "catalogue.html",
         counted=f"{_counted(len(datasets), 'dataset')}, {_counted(releases, 'release')}",
         listings=[_listing(dataset, site) for dataset in datasets],
-        damaged=damaged,
+        damaged=[bundle.reason for bundle in left_out if not bundle.duplicate],
+        duplicates=[bundle.reason for bundle in left_out if bundle.duplicate],
         script=Markup(script),
         script_digest=digest,
     )

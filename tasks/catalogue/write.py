@@ -16,22 +16,23 @@ RECORD = "catalogue.json"
 def write_catalogue(root: Path, site: Path) -> Path:
     """Write the catalogue of all bundles under ``root`` into ``site`` and return its page.
 
-    Damaged bundles are named on the page and left out of it; once the page is written,
-    ``BundleError`` names them.  Raises ``InputError`` where there is no bundle.
+    Damaged bundles and second copies are named on the page and left out of it; once the page is
+    written, ``BundleError`` names them and says why.  Raises ``InputError`` where there is no bundle.
     """
-    datasets, damaged = find_bundles(root)
-    relative = [d.path.relative_to(root).as_posix() for d in damaged]
+    datasets, left_out = find_bundles(root)
     try:
         site.mkdir(parents=True, exist_ok=True)
         record = json.dumps(catalogue_json(datasets, site), indent=2, ensure_ascii=False)
         _replace(site / RECORD, record + "\n")
-        _replace(site / PAGE, catalogue_page(datasets, damaged, site))
+        _replace(site / PAGE, catalogue_page(datasets, left_out, site))
     except OSError as error:
         raise InputError(f"{site}: the catalogue cannot be written ({error.strerror})") from None
-    if damaged:
+    if left_out:
+        copies = sum(bundle.duplicate for bundle in left_out)
+        reasons = "".join(f"\n  {bundle.reason}" for bundle in left_out)
         raise BundleError(
-            f"{site / PAGE} was written without damaged bundles ({len(damaged)}):"
-            f" {', '.join(relative)}; `dprelease verify` tells what is wrong with each"
+            f"{site / PAGE} was written without {len(left_out) - copies} damaged bundles and"
+            f" {copies} second copies of a release:{reasons}"
         )
     return site / PAGE
 

@@ -88,13 +88,16 @@ def test_damaged_bundles_are_named_and_left_out(published):
     (published / "survey" / "r1" / "tables" / "people.parquet").write_bytes(b"")
     (published / "other" / "r1" / "manifest.json").unlink()
     shutil.copytree(published / "survey" / "r2", published / "copy" / "r2")
-    with pytest.raises(BundleError, match=r"damaged bundles \(3\): .*other/r1"):
+    with pytest.raises(BundleError, match="2 damaged bundles and 1 second") as error:
         write_catalogue(published, published)
     words = page_of(published).words
     assert "1 dataset, 1 release." in words
     assert "r1: tables/people.parquet was changed" in words
     assert "r1: is not a bundle, it has no manifest.json" in words
-    assert "r2: is the same release as copy/r2" in words
+    duplicate = "survey/r2: is release survey/r2 as well, which is listed from copy/r2"
+    assert duplicate in words
+    assert duplicate in str(error.value)
+    assert "survey/r1: tables/people.parquet was changed" in str(error.value)
     assert str(published) not in (published / "index.html").read_text(encoding="utf-8")
 
 
