@@ -39,6 +39,9 @@ Columns = dict[str, NDArray[Any]]
 UNBIASED = ("estimate", "noisy_count")
 """Columns whose sums are unbiased, the more accurate first."""
 
+MOST_NAMED = 8
+"""So many values of a column are named in an error."""
+
 
 @dataclass(frozen=True)
 class Estimate:
@@ -123,11 +126,16 @@ class Bundle:
         noisy, function = self.draw(release), self.plan.built[release]
         if not isinstance(function, Evaluable):
             raise InputError(f"{release}: is not a function that could be had at points")
-        arrays = {name: np.atleast_1d(np.asanyarray(values)) for name, values in points.items()}
         try:
+            arrays = {name: np.atleast_1d(np.asanyarray(points[name])) for name in points}
             return function.evaluate(noisy, arrays)
         except ValueError as error:
             raise InputError(f"{release}: {error}") from None
+        except TypeError:
+            raise InputError(
+                f"{release}: points must be of the types of {list(function.domain.names)}: map each"
+                " name to an array; a null is masked (numpy.ma), and not None"
+            ) from None
 
     def sample(self, table: str, rows: int) -> Columns:
         """Synthetic records, as many as wanted, drawn as those of a synthetic table of the bundle.
@@ -139,6 +147,8 @@ class Bundle:
         if found is None:
             names = [synthesis.name for synthesis in self.plan.synthesis]
             raise InputError(f"{self.path}: has no synthetic table {table!r}, but {names}")
+        if not isinstance(rows, int | np.integer) or isinstance(rows, bool) or rows < 1:
+            raise InputError(f"{table}: rows must be a positive whole number, not {rows!r}")
         records = synthetic_records(self.plan, found, self.draw, rows)
         return dict(records.table(table, self.plan.columns).columns)
 
@@ -160,12 +170,30 @@ class Bundle:
         if chosen.shape != value.shape:
             raise InputError(f"{table}: has {len(value)} rows, so that many weights are needed")
         # A null in a column is no answer to a question about it.
-        factors = np.ma.filled(chosen, 0).astype(np.float64)
+        try:
+            factors = np.ma.filled(chosen, 0).astype(np.float64)
+        except (TypeError, ValueError):
+            raise InputError(f"{table}: weights must be numbers, or true and false") from None
+        if not np.isfinite(factors).all():
+            raise InputError(f"{table}: weights must be finite")
+        if not factors.any():
+            raise InputError(f"{table}: no row is chosen; its columns hold {self._held(columns)}")
         try:
             variance = self.plan.built[record.name].sum_variance({table: factors})
         except ValueError as error:
             raise InputError(str(error)) from None
         return Estimate(float(factors @ value), variance**0.5, frozenset({record.draw_sha256}))
+
+    def _held(self, columns: Columns) -> str:
+        """Of each of the survey's columns in a table: its type, and some of its values."""
+        sides = {f"{name}{end}" for name in self.plan.columns for end in ("", "_from", "_to")}
+        held = []
+        for name in (name for name in columns if name in sides):
+            values = np.unique(np.ma.compressed(columns[name])).tolist()
+            kind = type(values[0]).__name__ if values else "null"
+            more = ", ..." if len(values) > MOST_NAMED else ""
+            held.append(f"{name} ({kind}): {', '.join(map(repr, values[:MOST_NAMED]))}{more}")
+        return "; ".join(held)
 
     def _record_of(self, table: str) -> ReleaseRecord:
         for record in self.manifest.releases:

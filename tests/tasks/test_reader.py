@@ -163,6 +163,23 @@ def test_what_is_not_there_is_told_with_what_is(bundle):
         bundle.total(TABLE, [1.0])
 
 
+def test_questions_of_the_wrong_type_are_refused_in_words(bundle):
+    with pytest.raises(InputError, match=r"no row is chosen; .*rate_marriage \(int\): 1, 2, 3"):
+        bundle.total(TABLE, lambda t: t["rate_marriage"] == 17)
+    count = len(bundle.table(TABLE)["rate_marriage"])
+    for wrong in (np.nan, np.inf):
+        with pytest.raises(InputError, match="must be finite"):
+            bundle.total(TABLE, np.full(count, wrong))
+    with pytest.raises(InputError, match="must be numbers"):
+        bundle.total(TABLE, ["yes"] * count)
+    for points in ({"affairs": ["text"]}, {"affairs": None}, None):
+        with pytest.raises(InputError, match="affairs-density: points must be of the types"):
+            bundle.evaluate("affairs-density", points)
+    for rows in (2.5, -1, 0, True):
+        with pytest.raises(InputError, match="positive whole number"):
+            bundle.sample("respondents", rows)
+
+
 def test_a_changed_bundle_does_not_open(folder, tmp_path):
     import shutil
 
