@@ -59,3 +59,13 @@ def show_progress() -> None:
     LOGGER.handlers = [handler]
     LOGGER.setLevel(logging.INFO)
     LOGGER.propagate = False
+
+
+def require_svg(plot: Path | None) -> None:
+    """Raise ``InputError`` where a plot is asked for that cannot be written as SVG."""
+    if plot is None:
+        return
+    if plot.suffix.lower() != ".svg":
+        raise InputError(f"--plot {plot}: plots are SVG; name a file that ends in .svg")
+    if not plot.parent.is_dir():
+        raise InputError(f"--plot: there is no folder {plot.parent}")

@@ -7,7 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from dpcore.errors import AuditError, InputError
-from flows.cli.arguments import add_command, overrides_of, plan_arguments, show_progress
+from flows.cli.arguments import (
+    add_command,
+    overrides_of,
+    plan_arguments,
+    require_svg,
+    show_progress,
+)
 
 
 def add(commands: Any) -> None:
@@ -18,7 +24,12 @@ def add(commands: Any) -> None:
         "--quick", action="store_true", help="fewer draws, and no rehearsal of the survey's path"
     )
     parser.add_argument("--draws", type=int, metavar="N", help="draws on each of two tables")
-    parser.add_argument("--plot", type=Path, metavar="FILE", help="write the loss functions as SVG")
+    parser.add_argument(
+        "--plot",
+        type=Path,
+        metavar="FILE",
+        help="write the loss functions as SVG (FILE ends in .svg)",
+    )
     parser.add_argument("--json", action="store_true", help="print the results as JSON")
 
 
@@ -31,8 +42,7 @@ def _audit(options: argparse.Namespace) -> None:
     plan = load_plan(options.plan, overrides)
     if options.draws is not None and options.draws < 1:
         raise InputError("--draws: write a positive whole number")
-    if options.plot is not None and not options.plot.parent.is_dir():
-        raise InputError(f"--plot: there is no folder {options.plot.parent}")
+    require_svg(options.plot)
     show_progress()
     with prefect_api():
         from flows.audit import audit

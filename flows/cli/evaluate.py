@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from dpcore.errors import InputError
-from flows.cli.arguments import add_command, ledger_argument, ledger_exists
+from flows.cli.arguments import add_command, ledger_argument, ledger_exists, require_svg
 
 
 def add(commands: Any) -> None:
@@ -49,7 +49,9 @@ def add(commands: Any) -> None:
         metavar="N",
         help="numeric columns of more values are cut into this many cells for margins; default: 20",
     )
-    parser.add_argument("--plot", type=Path, metavar="FILE", help="also draw it, as SVG")
+    parser.add_argument(
+        "--plot", type=Path, metavar="FILE", help="also draw it, as SVG (FILE ends in .svg)"
+    )
     parser.add_argument("--json", action="store_true", help="print the results as JSON")
     parser.add_argument(
         "--sdnist",
@@ -78,8 +80,7 @@ def _evaluate(options: argparse.Namespace) -> None:
 
     if options.cells < 2:
         raise InputError("--cells: two at least")
-    if options.plot is not None and not options.plot.parent.is_dir():
-        raise InputError(f"--plot: there is no folder {options.plot.parent}")
+    require_svg(options.plot)
     if (options.sdnist is None) != (options.dictionary is None):
         raise InputError("--sdnist and --dictionary: give both or neither")
     if not options.not_for_release:

@@ -12,6 +12,7 @@ from flows.cli.arguments import (
     ledger_exists,
     overrides_of,
     plan_arguments,
+    require_svg,
 )
 
 
@@ -29,7 +30,7 @@ def add(commands: Any) -> None:
         "--plot",
         type=Path,
         metavar="FILE",
-        help="draw the expected error of each release against its alpha, as SVG",
+        help="draw the expected error of each release against its alpha, as SVG (FILE ends in .svg)",
     )
     ledger_argument(parser)
 
@@ -65,8 +66,7 @@ def _explain(options: argparse.Namespace) -> None:
 def _draw(plan: Any, file: Path) -> None:
     from tasks.trade_off import trade_off_picture
 
-    if not file.parent.is_dir():
-        raise InputError(f"--plot: there is no folder {file.parent}")
+    require_svg(file)
     file.write_text(trade_off_picture(plan), encoding="utf-8")
 
 

@@ -160,6 +160,7 @@ def test_the_command_writes_the_plot_and_keeps_its_json(small_plan, tmp_path, ca
     }
     assert len(ElementTree.parse(plot).getroot()) > 4 * len(results)
     assert main([*command, str(tmp_path / "nowhere" / "audit.svg")]) == 2
+    assert main([*command, str(tmp_path / "audit.png")]) == 2
 
 
 def test_the_flow_leaves_a_table_and_a_plot_and_fails_when_a_bound_is_above_its_claim(

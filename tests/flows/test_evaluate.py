@@ -82,6 +82,7 @@ def test_records_are_written_for_sdnist(tables, tmp_path, capsys):
     [
         (["--cells", "1"], "--cells: two at least"),
         (["--plot", "nowhere/plot.svg"], "--plot: there is no folder nowhere"),
+        (["--plot", "plot.png"], "--plot plot.png: plots are SVG; name a file that ends in .svg"),
         (["--label", "shoe"], "label: 'shoe' is not among"),
     ],
 )
