@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from dpcore.budget import decimal_text
+from dpcore.budget import Budget, decimal_text
 from schemas.bundle import Guarantee, Manifest
 from schemas.plan import Plan
 
@@ -40,8 +40,9 @@ def registry(manifest: Manifest, plan: Plan) -> str:
             "deployment_model": {
                 "model_name": "Central",
                 "release_type": "One release",
-                "release_type_details": "Of the dataset's lifetime budget of"
-                f" {plan.budget.granted.budget}; a ledger charges every release to it.",
+                "release_type_details": f"It took {_taken(manifest.guarantee)} of the dataset's"
+                f" lifetime budget of {plan.budget.granted.budget}; a ledger charges every release to"
+                " it.",
                 "data_source_type": "Static",
                 "access_type": "Non-interactive",
             },
@@ -78,6 +79,10 @@ def _variant(guarantee: Guarantee) -> str:
     if guarantee.gamma:
         return "Custom"
     return "Approximate DP" if guarantee.beta else "Pure DP"
+
+
+def _taken(guarantee: Guarantee) -> Budget:
+    return Budget(guarantee.alpha, guarantee.beta, guarantee.gamma)
 
 
 def _unprotected(plan: Plan) -> str:

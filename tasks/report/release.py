@@ -102,6 +102,6 @@ def synthetic_parts(plan: Plan, manifest: Manifest, bundle: Path) -> list[Part]:
 
 
 def _about(amount: Fraction) -> str:
-    """An amount in a sentence."""
+    """An amount in a sentence: three digits where it is no short decimal."""
     text = decimal_text(amount)
-    return f"about {text[:-1]}" if text.endswith("…") else text
+    return f"about {float(text[:-1]):.3g}" if text.endswith("…") else text
