@@ -10,8 +10,9 @@ from dpcore.domain import Categories, Domain
 from dpcore.post.consistency import make_consistent
 from dpcore.post.margins import Margin
 from dpcore.releases.margins import Margins
-from tasks.report.cells import NORMAL_90, Counts
-from tasks.report.counts import summed
+from schemas.columns import CategoricalColumn
+from tasks.report.cells import NORMAL_90, Counts, read_counts
+from tasks.report.counts import count_table, summed
 from tasks.report.synthetic import _implied, count_records
 
 DRAWS = 4000
@@ -58,3 +59,19 @@ def test_records_are_counted_by_category_interval_and_null():
     assert count_records(ages, [(0, 17), (18, 40), None]).tolist() == [1, 2, 1]
     # A real interval leaves out its upper end, but for the last.
     assert count_records(ages, [(0.0, 18.0), (18.0, 40.0), None]).tolist() == [1, 2, 1]
+
+
+@pytest.mark.parametrize(
+    ("column", "of", "head"),
+    [
+        ("noisy_count", "records", "Noisy count"),
+        ("estimate", "records", "Estimate"),
+        ("noisy_count", "weights", "Noisy sum of weights"),
+        ("estimate", "weights", "Estimated sum of weights"),
+    ],
+)
+def test_a_table_s_numbers_are_headed_by_what_they_are(column, of, head):
+    sexes = {"sex": CategoricalColumn(type="categorical", categories=["F", "M"])}
+    numbers = dict.fromkeys(("lower_90", "upper_90", "standard_error", column), np.ones(2))
+    counts = read_counts({"sex": np.array(["F", "M"])} | numbers, sexes, of)
+    assert count_table(counts).header == ("sex", head, "90% interval")
