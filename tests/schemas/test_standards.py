@@ -11,6 +11,7 @@ import jsonschema
 import pytest
 import yaml
 
+from dpcore.budget import decimal_text
 from dpcore.errors import BundleError
 from schemas.bundle import Guarantee, Manifest
 from schemas.plan import Plan
@@ -111,6 +112,8 @@ def _check_package(bundle: Path, manifest: Manifest) -> None:
 def _check_registry(manifest: Manifest, text: str) -> None:
     record = yaml.safe_load(text)
     assert faults("registry.yaml", record) == []
+    details = record["deployment"]["deployment_model"]["release_type_details"]
+    assert details.startswith(f"It took alpha = {decimal_text(manifest.guarantee.alpha)},")
     assert record["deployment"]["dp_variant"]["variant_name"] == "Approximate DP"
     assert record["deployment"]["privacy_loss"]["privacy_parameters"] == {
         "epsilon": 4.0,
