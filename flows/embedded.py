@@ -42,7 +42,11 @@ def prefect_api() -> Iterator[None]:
     os.environ.setdefault("PREFECT_HOME", str(private_folder(home() / "prefect")))
     os.environ.setdefault("PREFECT_SERVER_API_AUTH_STRING", f"dprelease:{secrets.token_hex(16)}")
     os.environ["PREFECT_API_AUTH_STRING"] = os.environ["PREFECT_SERVER_API_AUTH_STRING"]
-    from prefect.settings import PREFECT_API_URL, temporary_settings
+    from prefect.settings import (
+        PREFECT_API_URL,
+        PREFECT_FLOWS_HEARTBEAT_FREQUENCY,
+        temporary_settings,
+    )
 
     if PREFECT_API_URL.value():
         yield
@@ -52,7 +56,9 @@ def prefect_api() -> Iterator[None]:
     with ExitStack() as stack:
         with locked(home() / "prefect.lock"):  # two first runs must not both make the database
             url = stack.enter_context(_served())
-        stack.enter_context(temporary_settings({PREFECT_API_URL: url}))
+        # Nobody watches the heartbeats of a run in its own process, and each run waits for their end.
+        own = {PREFECT_API_URL: url, PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}
+        stack.enter_context(temporary_settings(own))
         yield
 
 

@@ -1,9 +1,12 @@
 """What many tests share: a home of their own, a small made-up survey, one Prefect API."""
 
 import atexit
+import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +23,11 @@ atexit.register(end_quietly)
 
 ROOT = Path(__file__).parent.parent
 ROWS = 400
+
+
+def those_slow(names: Iterable[str], slow: Iterable[str]) -> list[Any]:
+    """Cases of a test, some of which are left to the slow run."""
+    return [pytest.param(n, marks=pytest.mark.slow if n in slow else (), id=n) for n in names]
 
 
 @pytest.fixture(scope="session")
@@ -47,8 +55,31 @@ def prefect(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     os.environ["PREFECT_HOME"] = str(home)
     from flows.embedded import prefect_api
 
-    with prefect_api():
+    with prefect_api(), short_audits_made_once():
         yield home
+
+
+@contextmanager
+def short_audits_made_once() -> Iterator[None]:
+    """Flows on the same releases with the same noise share one short audit: it takes seconds."""
+    from tasks import audit
+
+    together, scale = audit.audit_releases, audit.audit_scale
+    made: dict[Any, Any] = {}
+
+    def once(
+        function: Callable[..., Any], releases: Sequence[Any], *told: Any, **named: Any
+    ) -> Any:
+        noise = tuple((each, json.dumps(each.event.to_dict())) for each in releases)
+        key = (function, noise, told, tuple(named.items()))
+        if key not in made:
+            made[key] = function(releases if function is together else releases[0], *told, **named)
+        return made[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(audit, "audit_releases", partial(once, together))
+        patch.setattr(audit, "audit_scale", lambda each, *told: once(scale, [each], *told))
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -14,13 +14,14 @@ from dpcore.domain import Bins, Domain, Tally
 from dpcore.privacy_line import perturb
 from dpcore.releases.histogram import Histogram
 from dpcore.sampling.source import SeededSource
+from tests.conftest import those_slow
 
 ROOT = Path(__file__).parents[2]
-SLOW = ("hall-2.2", "hrw-3")
-NAMES = [pytest.param(n, marks=pytest.mark.slow if n in SLOW else ()) for n in experiments()]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "name", those_slow(experiments(), ["hall-2.2", "hrw-3", "wz-rates", "wz-1"])
+)
 def test_an_experiment_prints_figures_and_draws_its_plot(name, tmp_path):
     pytest.importorskip("matplotlib")
     experiment = experiments()[name]
@@ -88,6 +89,7 @@ def test_perturbed_histograms_have_their_reference_errors():
     assert found == pytest.approx(expected, rel=0.1)
 
 
+@pytest.mark.slow
 def test_fitted_slopes_are_those_of_the_paper():
     *perturbed, by_distance, by_series = rates.measure(20).lines
     for line in perturbed:

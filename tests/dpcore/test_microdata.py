@@ -134,7 +134,12 @@ def test_what_may_need_more_memory_than_the_plan_allows_is_refused():
         few.sample(drawn(few, population()), 10**7)
 
 
-SHAPES = [((40,) * 5, 2, 2000), ((3,) * 8, 2, 30_000), ((4,) * 6, 3, 5000), ((500, 4), 2, 100)]
+SHAPES = [
+    ((40,) * 5, 2, 2000),
+    pytest.param((3,) * 8, 2, 30_000, marks=pytest.mark.slow),
+    ((4,) * 6, 3, 5000),
+    ((500, 4), 2, 100),
+]
 
 
 @pytest.mark.parametrize("kind", [Microdata, AdaptiveMicrodata])

@@ -8,6 +8,13 @@ from tests.conftest import made_up_survey, plan_of_every_kind
 from tests.flows.served import Served, prepare
 
 
+@pytest.fixture
+def plan_document() -> dict:
+    """Three releases and their people: a flow on every kind takes twice as long."""
+    every = plan_of_every_kind()
+    return every | {"releases": every["releases"][:3], "synthesis": every["synthesis"][:1]}
+
+
 @pytest.fixture(scope="session")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """`dprelease serve`, up; it must end cleanly."""

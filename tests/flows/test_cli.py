@@ -167,7 +167,6 @@ def test_explain_opens_no_data_and_makes_no_ledger(plan_path, own_home, capsys):
     code, out, _ = dprelease("explain", plan_path, capsys=capsys)
     assert code == 0
     assert "standard error of a count" in out
-    assert "integrated squared error" in out
     assert "expected L1 error" in out
     assert not (own_home / "ledger.sqlite").exists()
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ from schemas.plan import load_plan
 from tasks.home import ledger_url, private_workspace, remove_abandoned
 from tasks.ledger import Ledger
 from tasks.verify import read_manifest, verify_budget, verify_files
-from tests.conftest import ROWS, write_plan
+from tests.conftest import ROWS, made_up_survey, plan_of_every_kind, write_plan
 
 pytestmark = pytest.mark.usefixtures("prefect")
 
@@ -27,22 +28,43 @@ def run(plan_path: Path, release_id: str = "r1") -> Path:
     return Path(release(str(plan_path), release_id, str(plan_path.parent / "out")))
 
 
+@dataclass(frozen=True)
+class Published:
+    """A bundle of every kind of release, to be read only."""
+
+    plan_path: Path
+    bundle: Path
+    ledger: Ledger
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory: pytest.TempPathFactory) -> Published:
+    folder = tmp_path_factory.mktemp("published")
+    made_up_survey().to_parquet(folder / "survey.parquet")
+    plan_path = write_plan(folder, plan_of_every_kind())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DPRELEASE_HOME", str(folder / "home"))
+        patch.delenv("DPRELEASE_LEDGER", raising=False)
+        return Published(plan_path, run(plan_path), Ledger(ledger_url()))
+
+
 @pytest.fixture
 def bundle(plan_path):
     return run(plan_path)
 
 
-def test_a_bundle_is_whole_and_paid_for(bundle, plan_path):
+def test_a_bundle_is_whole_and_paid_for(published):
+    bundle, ledger = published.bundle, published.ledger
     manifest = read_manifest(bundle)
     assert verify_files(bundle, manifest) > 10
-    ledger = Ledger(ledger_url())
     assert verify_budget(manifest, ledger) == Budget.of("4", "1e-6")
     assert ledger.remaining("survey") == Budget.of("6", "9e-6")
-    assert bundle == plan_path.parent / "out" / "survey" / "r1"
+    assert bundle == published.plan_path.parent / "out" / "survey" / "r1"
     assert sorted(os.listdir(bundle.parent)) == ["r1"]
 
 
-def test_published_counts_are_whole_consistent_and_near_the_truth(bundle, survey):
+def test_published_counts_are_whole_consistent_and_near_the_truth(published, survey):
+    bundle = published.bundle
     people = pd.read_parquet(bundle / "tables" / "people.parquet")
     assert people["count"].sum() == ROWS
     assert (people["count"] >= 0).all()
@@ -59,7 +81,8 @@ def test_published_counts_are_whole_consistent_and_near_the_truth(bundle, survey
     assert (error.abs() < 10 * pair["standard_error"].iloc[0] * 7**0.5).all()
 
 
-def test_a_private_number_of_records_is_published_as_a_noisy_one(plan_path, plan_document):
+def test_a_private_number_of_records_is_published_as_a_noisy_one(plan_path):
+    plan_document = plan_of_every_kind()
     plan_document |= {"neighbours": "add-remove", "rows": 150, "synthesis": []}
     plan_document["releases"] = [plan_document["releases"][i] for i in (0, 2, 6)]
     bundle = run(write_plan(plan_path.parent, plan_document))
@@ -73,7 +96,8 @@ def test_a_private_number_of_records_is_published_as_a_noisy_one(plan_path, plan
     assert "rank_error_records_90" in pd.read_parquet(bundle / "tables" / "age-quartiles.parquet")
 
 
-def test_synthetic_records_are_in_the_survey_s_own_columns_and_types(bundle, survey):
+def test_synthetic_records_are_in_the_survey_s_own_columns_and_types(published, survey):
+    bundle = published.bundle
     table = pq.read_table(bundle / "microdata" / "everybody.parquet")
     assert table.column_names == ["sex", "region", "children", "income"]
     assert [str(field.type) for field in table.schema] == ["string", "string", "int64", "double"]
@@ -92,20 +116,21 @@ def test_synthetic_records_are_in_the_survey_s_own_columns_and_types(bundle, sur
     assert ages["age"].dtype == "int64"
 
 
-def test_the_manifest_says_what_was_promised_and_hides_where_the_survey_lies(bundle, plan_path):
-    text = (bundle / "manifest.json").read_text()
+def test_the_manifest_says_what_was_promised_and_hides_where_the_survey_lies(published):
+    text = (published.bundle / "manifest.json").read_text()
     manifest = json.loads(text)
     assert manifest["guarantee"]["epsilon"] == "4"
     assert manifest["guarantee"]["delta"] == "1/1000000"
     assert manifest["plan"]["rows"] == ROWS
-    assert str(plan_path.parent) not in text
+    assert str(published.plan_path.parent) not in text
     assert {record["refined_by"].get("income") for record in manifest["synthesis"]} == {
         "wealth",
         None,
     }
 
 
-def test_the_published_classifier_can_be_evaluated_without_the_data(bundle, plan_path):
+def test_the_published_classifier_can_be_evaluated_without_the_data(published):
+    bundle = published.bundle
     facts = next(r for r in read_manifest(bundle).releases if r.name == "rich").facts
     table = pd.read_parquet(bundle / "classifiers" / "rich.parquet")
     points = np.array([[40.0, 2.0], [70.0, 0.0]])
@@ -115,8 +140,8 @@ def test_the_published_classifier_can_be_evaluated_without_the_data(bundle, plan
     scaled = np.column_stack([scaled, own])
     phases = scaled @ table[["w_age", "w_children", "w_sex=F", "w_sex=M"]].to_numpy().T
     decided = np.cos(phases) @ table["cos"] + np.sin(phases) @ table["sin"]
-    plan = load_plan(plan_path)
-    noisy = Ledger(ledger_url()).committed("survey", "r1", "rich")
+    plan = load_plan(published.plan_path)
+    noisy = published.ledger.committed("survey", "r1", "rich")
     assert np.allclose(decided, plan.built["rich"].decide(noisy, scaled))
 
 
@@ -241,12 +266,13 @@ def test_a_seeded_draw_is_never_published(plan_path, monkeypatch):
     assert not (plan_path.parent / "out" / "survey" / "r1").exists()
 
 
-def test_an_operator_sees_one_task_run_per_release_and_the_artifacts(plan_path):
+def test_an_operator_sees_one_task_run_per_release_and_the_artifacts(published):
     from prefect.client.orchestration import get_client
+    from prefect.client.schemas.filters import FlowRunFilter
 
-    run(plan_path)
     with get_client(sync_client=True) as client:
-        names = {task.name for task in client.read_task_runs(limit=200)}
+        own = FlowRunFilter(name={"any_": [f"release: {published.plan_path}"]})
+        names = {task.name for task in client.read_task_runs(flow_run_filter=own, limit=200)}
         keys = {artifact.key for artifact in client.read_artifacts(limit=200)}
     assert {
         "histogram: sex x region x age",

@@ -244,7 +244,7 @@ def test_every_release_is_built_for_the_neighbours_of_the_plan(tmp_path, plan_do
         ({"kind": "histogram", "columns": ["sex"], "mechanism": "random-low-counts"}, "random"),
         ({"kind": "mean", "column": "age", "mechanism": "random-smooth-laplace"}, "random-smooth"),
         ({"kind": "sampled-histogram", "columns": ["sex"], "draws": 5}, "dirichlet-multinomial"),
-        ({"kind": "near-records", "column": "age", "bins": {"age": 6}, "draws": 5}, "ks-exp"),
+        ({"kind": "near-records", "column": "age", "bins": {"age": 6}, "draws": 5}, "near-records"),
     ],
 )
 def test_what_is_proved_for_public_rows_alone_is_refused(tmp_path, plan_document, section, named):

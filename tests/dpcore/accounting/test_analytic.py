@@ -1,6 +1,7 @@
 """Calibration of continuous Gaussian noise, and what the discrete Gaussian inherits from it."""
 
 import math
+from bisect import bisect_left
 from decimal import Decimal
 from fractions import Fraction
 
@@ -87,7 +88,10 @@ def test_the_exact_profile_of_discrete_noise_is_within_what_was_certified(
     """One cell by one, or two by one each (a record that moves): the loss is linear in the noise."""
     squared = Fraction(cells)
     grid = [Fraction(i, 50) for i in range(20, 6000)]
-    variance = next(v for v in grid if covers_rounded(squared, v, Fraction(alpha), Fraction(beta)))
+    place = bisect_left(
+        grid, True, key=lambda v: covers_rounded(squared, v, Fraction(alpha), Fraction(beta))
+    )
+    variance = grid[place]
     support = np.arange(-400, 401)
     law = np.exp(-(support**2) / (2 * float(variance)))
     law /= law.sum()

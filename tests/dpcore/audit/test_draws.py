@@ -17,6 +17,7 @@ from dpcore.privacy_line import perturb
 from dpcore.releases.histogram import Histogram
 from dpcore.sampling.source import SeededSource, SystemSource
 from dpcore.statistic import Noisy
+from tests.conftest import those_slow
 from tests.dpcore.contract import CASES, opened
 
 TABLE = Domain((Categories("place", ("a", "b", "c")), Categories("yes", (0, 1))))
@@ -45,7 +46,9 @@ def p_value(first: np.ndarray, second: np.ndarray) -> float:
     return 1.0 if counts.shape[1] < 2 else float(stats.chi2_contingency(counts).pvalue)
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    "name", those_slow(CASES, ["near series", "function at a steady bandwidth"])
+)
 def test_batches_and_single_calls_of_the_privacy_line_have_one_law(name: str):
     release, size = CASES[name].release, 400
     many, one = draws_of(release), draws_of(release, LoopedDraws)

@@ -12,6 +12,7 @@ from dpcore.domain import Categories, Domain
 from dpcore.mechanisms import DiscreteLaplace
 from dpcore.releases.histogram import Histogram
 from dpcore.sampling.source import SeededSource
+from tests.conftest import those_slow
 from tests.dpcore.audit.gallery import (
     RIGHT,
     TABLE,
@@ -152,6 +153,9 @@ def test_a_look_at_the_scale_finds_half_the_noise_and_accuses_no_right_noise(alp
     assert wrong.passed == (alpha == "0.05")  # so small a share takes more draws
 
 
-@pytest.mark.parametrize("name", CASES)
+STEADY = ["steady bandwidth", "density at a private bandwidth", "function at a steady bandwidth"]
+
+
+@pytest.mark.parametrize("name", those_slow(CASES, STEADY))
 def test_a_look_at_the_scale_accuses_no_kind_of_release(name):
     assert audit_scale(CASES[name].release, 0.9999, SeededSource(2)).passed

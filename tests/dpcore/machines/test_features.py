@@ -29,7 +29,7 @@ def test_features_of_a_record_do_not_depend_on_the_other_records():
     assert np.array_equal(features.transform(np.asfortranarray(points)), together)
 
 
-@pytest.mark.parametrize("dimensions", range(1, 9))
+@pytest.mark.parametrize("dimensions", [1, 2, 4, 8])
 def test_kernel_is_closer_to_the_gaussian_one_than_random_frequencies_get(dimensions):
     features = FourierFeatures(dimensions, 0.3, 512)
     pairs = np.random.default_rng(3).random((2, 4000, dimensions))

@@ -29,7 +29,7 @@ def report(plan_path, tmp_path):
     return publish_made_up(load_plan(plan_path), "r1", tmp_path / "out") / REPORT
 
 
-@pytest.mark.parametrize("path", PLANS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", PLANS.values(), ids=PLANS)
 def test_every_worked_plan_fits_a_screen_and_a_phone(chromium, path, tmp_path):
     plan = load_plan(path, {"source": "nowhere.parquet"})
     page = publish_made_up(plan, "r1", tmp_path) / REPORT

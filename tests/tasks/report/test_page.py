@@ -19,11 +19,11 @@ from tasks.report.page import REPORT, report_page
 from tasks.report.support import how_supported, support_table
 from tasks.report.synthetic import spread_evenly
 from tasks.verify import read_manifest, verify_files
-from tests.conftest import ROOT, write_plan
+from tests.conftest import ROOT, those_slow, write_plan
 from tests.tasks.made_up import publish_made_up
 from tests.tasks.report.pages import Node, require_sound
 
-PLANS = sorted((ROOT / "deployments" / "plans").glob("*.yaml"))
+PLANS = {path.stem: path for path in sorted((ROOT / "deployments" / "plans").glob("*.yaml"))}
 
 HOSTILE = [
     "</script><script>alert(1)</script>",
@@ -60,9 +60,9 @@ def made_again(plan: Plan, bundle: Path) -> str:
     return report_page(plan, read_manifest(bundle), bundle, history)
 
 
-@pytest.mark.parametrize("path", PLANS, ids=lambda path: path.stem)
-def test_every_worked_plan_has_a_sound_report(path, tmp_path):
-    plan = load_plan(path, {"source": "nowhere.parquet"})
+@pytest.mark.parametrize("stem", those_slow(PLANS, set(PLANS) - {"fair"}))
+def test_every_worked_plan_has_a_sound_report(stem, tmp_path):
+    plan = load_plan(PLANS[stem], {"source": "nowhere.parquet"})
     bundle = publish_made_up(plan, "r1", tmp_path)
     words = words_of(bundle)
     assert plan.publication.title in words
