@@ -39,7 +39,7 @@ class DataError(InputError):
 
 
 class BudgetError(DPReleaseError):
-    """The privacy budget does not allow the request."""
+    """The privacy budget does not allow the request: too little of it, or of another kind."""
 
     exit_code = 3
 

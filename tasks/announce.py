@@ -8,7 +8,7 @@ from dpcore.audit import AuditResult
 from dpcore.budget import Budget
 from schemas.bundle import Manifest
 from schemas.plan import Plan
-from tasks.explain import COORDINATES
+from tasks.explain import COORDINATES, mismatch
 from tasks.home import ledger_url
 from tasks.ledger import Ledger
 from tasks.markdown import cost_and_accuracy, explanation, preview, written
@@ -22,7 +22,7 @@ def show_explanation(plan: Plan) -> None:
     ledger = Ledger(ledger_url())
     granted, spent = ledger.granted(plan.dataset), ledger.spent(plan.dataset)
     create_markdown_artifact(
-        explanation(plan, granted, spent),
+        explanation(plan, granted, spent, mismatch(plan, ledger)),
         key="cost-and-accuracy",
         description="What this release will cost and how accurate it will be",
     )

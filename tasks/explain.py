@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from dpcore.budget import Budget, decimal_text, total
+from dpcore.errors import BudgetError
 from schemas.plan import Plan
 
 if TYPE_CHECKING:
@@ -44,11 +45,11 @@ def error_rows(plan: Plan) -> list[dict[str, str]]:
 
 
 def budget_rows(
-    plan: Plan, granted: Budget | None, spent: Budget
+    plan: Plan, granted: Budget | None, spent: Budget, refusal: str = ""
 ) -> tuple[list[dict[str, str]], str]:
     """What the dataset's budget is before and after, and a verdict where it does not suffice.
 
-    ``granted`` is None where the ledger does not know the dataset.
+    ``granted`` is None where the ledger does not know the dataset; ``refusal``: see ``mismatch``.
     """
     requested = total(release.share for release in plan.built.values())
     grant = plan.budget.granted.budget if granted is None else granted
@@ -61,8 +62,18 @@ def budget_rows(
         amounts("this release", requested),
     ]
     if not grant.covers(spent + requested):
-        return rows, "The grant does not cover this release: it would be refused."
-    return [*rows, amounts("left afterwards", grant - spent - requested)], ""
+        short = "The grant does not cover this release: it would be refused."
+        return rows, "\n".join(filter(None, (short, refusal)))
+    return [*rows, amounts("left afterwards", grant - spent - requested)], refusal
+
+
+def mismatch(plan: Plan, ledger: Ledger) -> str:
+    """Why the ledger would refuse the plan's privacy unit or neighbours; empty where it would not."""
+    try:
+        ledger.check_promise(plan.dataset, [r.event.to_dict() for r in plan.built.values()])
+    except BudgetError as refused:
+        return f"It would be refused: {refused}."
+    return ""
 
 
 def about(plan: Plan) -> str:
@@ -73,9 +84,9 @@ def about(plan: Plan) -> str:
     )
 
 
-def explain(plan: Plan, granted: Budget | None, spent: Budget) -> str:
+def explain(plan: Plan, granted: Budget | None, spent: Budget, refusal: str = "") -> str:
     """The explanation as text.  ``granted`` is None where the ledger does not know the dataset."""
-    budget, verdict = budget_rows(plan, granted, spent)
+    budget, verdict = budget_rows(plan, granted, spent, refusal)
     return "\n".join(
         [
             f"{plan.publication.title}",

@@ -28,9 +28,9 @@ def cost_and_accuracy(plan: Plan) -> str:
     )
 
 
-def explanation(plan: Plan, granted: Budget | None, spent: Budget) -> str:
+def explanation(plan: Plan, granted: Budget | None, spent: Budget, refusal: str = "") -> str:
     """What `dprelease explain` prints, and who asks."""
-    budget, verdict = budget_rows(plan, granted, spent)
+    budget, verdict = budget_rows(plan, granted, spent, refusal)
     asked = (
         f"Asked for by {written(plan.publication.requester)}. "
         if plan.publication.requester

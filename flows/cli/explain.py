@@ -38,22 +38,23 @@ def add(commands: Any) -> None:
 def _explain(options: argparse.Namespace) -> None:
     from schemas.plan import load_plan
     from tasks.choose import choice_text, choose
-    from tasks.explain import explain
+    from tasks.explain import explain, mismatch
     from tasks.home import ledger_url
 
     plan = load_plan(options.plan, overrides_of(options))
     if options.plot is not None:
         _draw(plan, options.plot)
-    granted, spent = None, Budget()
+    granted, spent, refusal = None, Budget(), ""
     url = ledger_url()
     if ledger_exists(url):
         from tasks.ledger import Ledger
 
         ledger = Ledger(url, create=False)
         granted, spent = ledger.granted(plan.dataset), ledger.spent(plan.dataset)
+        refusal = mismatch(plan, ledger)
     requested = plan.budget.requested.budget
     if options.target is None:
-        print(explain(plan, granted, spent))
+        print(explain(plan, granted, spent, refusal))
     else:
         choice = choose(plan, *_target(options.target))
         print(choice_text(plan, choice))
@@ -61,6 +62,8 @@ def _explain(options: argparse.Namespace) -> None:
     grant = plan.budget.granted.budget if granted is None else granted
     if not grant.covers(spent + requested):
         raise BudgetError("the grant does not cover this release: it would be refused")
+    if refusal:
+        raise BudgetError(refusal)
 
 
 def _draw(plan: Any, file: Path) -> None:

@@ -7,7 +7,8 @@ lock it goes by that alone: what it read next could be another process's newest 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from sqlalchemy import Connection, make_url
 from sqlalchemy.exc import ArgumentError
@@ -103,14 +104,20 @@ class Ledger:
         with self._database.transaction(write=False) as connection:
             _allowed(connection, dataset, release_id, plan_digest, charges)
 
+    def check_promise(self, dataset: str, events: Iterable[Mapping[str, Any]]) -> None:
+        """Raise ``BudgetError`` where the dataset's budget is about another unit or relation."""
+        with self._database.transaction(write=False) as connection:
+            _require_same_promise(connection, dataset, events)
+
     def reserve(
         self, dataset: str, release_id: str, plan_digest: str, charges: Mapping[str, Charge]
     ) -> list[str]:
         """Charge a whole release, or raise and charge nothing; return the names newly charged.
 
         A charge that exists with the same plan, price and event is kept and not charged again.
-        Raises ``BudgetError`` where the new charges would overspend the grant, and ``LedgerError``
-        where an existing charge says otherwise or is void.  Afterwards every named charge counts.
+        Raises ``BudgetError`` where the new charges would overspend the grant or are about another
+        unit or relation, and ``LedgerError`` where an existing charge says otherwise or is void.
+        Afterwards every named charge counts.
         """
         _require_charges(dataset, release_id, plan_digest, charges)
         with self._database.transaction(write=True) as connection:
@@ -279,6 +286,13 @@ def _require_charges(
         charge.event_text()
 
 
+def _require_same_promise(
+    connection: Connection, dataset: str, events: Iterable[Mapping[str, Any]]
+) -> None:
+    charged = {rules.promise(event) for event in queries.events(connection, dataset)}
+    rules.require_same_promise(dataset, charged, {rules.promise(event) for event in events})
+
+
 def _allowed(
     connection: Connection,
     dataset: str,
@@ -291,11 +305,7 @@ def _allowed(
     existing = queries.charges(connection, dataset, release_id)
     new = rules.new_charges(release_id, plan_digest, charges, existing)
     if new:
-        rules.require_same_promise(
-            dataset,
-            {rules.promise(event) for event in queries.events(connection, dataset)},
-            {rules.promise(charge.event) for charge in new.values()},
-        )
+        _require_same_promise(connection, dataset, (charge.event for charge in new.values()))
         asked = total(charge.budget for charge in new.values())
         spent = queries.spent(connection, dataset)
         rules.require_affordable(dataset, release_id, granted, spent, asked)

@@ -59,7 +59,7 @@ def promise(event: Mapping[str, Any]) -> Promise:
 def require_same_promise(
     dataset: str, spent: Collection[Promise], asked: Collection[Promise]
 ) -> None:
-    """Raise ``LedgerError`` unless all charges of a dataset are about the same unit and relation.
+    """Raise ``BudgetError`` unless all charges of a dataset are about the same unit and relation.
 
     Alphas add up for one pair of neighbours; those of other neighbours say nothing of it.
     """
@@ -67,7 +67,7 @@ def require_same_promise(
     if len(promises) > 1:
         first = min(spent, default=promises[0])
         other = next(each for each in promises if each != first)
-        raise LedgerError(
+        raise BudgetError(
             f"the budget of dataset {dataset!r} is about {_told(first)}, and this plan is about"
             f" {_told(other)}: what they spend does not add up, so nothing was charged. State the"
             " privacy_unit and neighbours of the dataset's earlier releases"

@@ -75,6 +75,22 @@ def test_a_budget_that_does_not_suffice_exits_with_3(prefect, plan_path, ledger,
     assert dprelease("run", plan_path, *arguments, capsys=capsys)[0] == 0
 
 
+def test_a_ledger_about_other_neighbours_exits_with_3_and_explain_says_so_before(
+    prefect, plan_path, ledger, capsys
+):
+    place = ("--ledger", ledger, "--out", plan_path.parent)
+    assert dprelease("run", plan_path, *place, capsys=capsys)[0] == 0
+    changed = ("--set", "neighbours=add-remove")
+    asked = ("explain", plan_path, *changed, "--ledger", ledger)
+    code, out, err = dprelease(*asked, capsys=capsys)
+    assert code == 3
+    assert "would be refused: the budget of dataset 'survey' is about one row (replace-one)" in out
+    assert "this plan is about one row (add-remove)" in err
+    code, out, err = dprelease("run", plan_path, *changed, *place, capsys=capsys)
+    assert (code, out) == (3, "")
+    assert "this plan is about one row (add-remove)" in err
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [

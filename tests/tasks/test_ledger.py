@@ -121,12 +121,15 @@ class TestReserve:
         ledger.reserve("wages", "r1", "p", {"a": Charge(amount, first)})
         asked = {"b": Charge(amount, other)}
         for method in (ledger.check, ledger.reserve):
-            with pytest.raises(LedgerError, match=told):
+            with pytest.raises(BudgetError, match=told):
                 method("wages", "r2", "p", asked)
+        with pytest.raises(BudgetError, match=told):
+            ledger.check_promise("wages", [other])
+        ledger.check_promise("wages", [first])
         assert ledger.spent("wages") == amount
         ledger.grant("health", Budget.of(1), **WHO_WHY)
         assert ledger.reserve("health", "r2", "p", asked) == ["b"]
-        with pytest.raises(LedgerError, match="does not add up"):
+        with pytest.raises(BudgetError, match="does not add up"):
             ledger.reserve("health", "r3", "p", {"c": Charge(amount, first)})
 
     def test_the_first_events_are_about_replaced_rows_and_a_voided_charge_about_nothing(
