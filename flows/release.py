@@ -109,5 +109,6 @@ def cross_the_line(plan: Plan, release_id: str) -> None:
             tallied = tally_survey(plan, release_id, names, survey, workspace)
         sections = [plan.section(name) for name in names]
         together(
-            draw.submit(plan, release_id, s.name, f"{s.kind}: {s.title}", tallied) for s in sections
+            draw.submit(plan, release_id, s.name, f"{s.kind}: {s.name} ({s.title})", tallied)
+            for s in sections
         )

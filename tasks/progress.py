@@ -16,14 +16,14 @@ def say(line: str) -> None:
     LOGGER.info(line)
 
 
-def patient(every: float = 10.0) -> Callable[[str, int, int], None]:
-    """A listener to ``dpcore.progress`` that speaks at most once in so many seconds."""
+def patient(step: str, every: float = 10.0) -> Callable[[str, int, int], None]:
+    """A listener to ``dpcore.progress`` that tells of a step at most once in so many seconds."""
     last = time.monotonic()
 
     def tell(what: str, done: int, of: int) -> None:
         nonlocal last
         if time.monotonic() - last >= every:
             last = time.monotonic()
-            say(f"         {what}: {done} of {of}")
+            say(f"         {step} ({what}: {done} of {of})")
 
     return tell

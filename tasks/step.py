@@ -55,7 +55,8 @@ def guarded(function: Callable[P, R], label: str) -> Callable[P, R]:
     def guard(*args: P.args, **kwargs: P.kwargs) -> R:
         started = time.perf_counter()
         try:
-            with reporting(patient()):
+            words = label.format(**signature.bind(*args, **kwargs).arguments)
+            with reporting(patient(words)):
                 result = function(*args, **kwargs)
         except PrefectException:
             raise
@@ -64,7 +65,6 @@ def guarded(function: Callable[P, R], label: str) -> Callable[P, R]:
         except Exception as error:
             public = _withheld(function.__name__, error)
         else:
-            words = label.format(**signature.bind(*args, **kwargs).arguments)
             say(f"{time.perf_counter() - started:6.2f} s  {words}")
             return result
         # Raised here, outside the except block: an exception raised inside would carry the

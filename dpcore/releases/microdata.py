@@ -88,10 +88,12 @@ class Microdata(Margins):
         """Raise ``ValueError`` where ``rows`` records need more than the plan allows."""
         needed = self.memory_needed(rows)
         if needed > self.memory:
+            taken, fewer = "the tables of counts and what is fitted to them", ""
+            if rows:
+                taken, fewer = f"{taken}, and {rows} records,", " or fewer records"
             raise ValueError(
-                f"memory: the tables and {rows} records need up to {needed / 2**30:.2f} GiB, and the"
-                f" plan allows {self.memory / 2**30:.2f}; allow more, or use wider bins, fewer"
-                " columns or fewer records"
+                f"memory: {taken} need up to {needed / 2**30:.2f} GiB, and the plan allows"
+                f" {self.memory / 2**30:.2f}; allow more, or use wider bins or fewer columns{fewer}"
             )
 
     def sample(self, noisy: Noisy, rows: int) -> tuple[Domain, NDArray[np.int64]]:

@@ -36,7 +36,7 @@ def test_run_prints_the_bundle_s_path_last_and_verify_accepts_it(
     assert code == 0, err
     bundle = Path(out.splitlines()[-1])
     assert (bundle / "manifest.json").is_file()
-    assert "histogram: sex x region x age" in err
+    assert "histogram: people (sex x region x age)" in err
     code, out, _ = dprelease("verify", bundle, "--ledger", ledger, capsys=capsys)
     assert code == 0
     assert "alpha = 4, beta = 1e-06, gamma = 0" in out

@@ -275,10 +275,10 @@ def test_an_operator_sees_one_task_run_per_release_and_the_artifacts(published):
         names = {task.name for task in client.read_task_runs(flow_run_filter=own, limit=200)}
         keys = {artifact.key for artifact in client.read_artifacts(limit=200)}
     assert {
-        "histogram: sex x region x age",
-        "density: income",
-        "margins: sex, region, children, income",
-        "classifier: income from age, children, sex",
+        "histogram: people (sex x region x age)",
+        "density: wealth (income)",
+        "margins: pairs (sex, region, children, income)",
+        "classifier: rich (income from age, children, sex)",
         "synthesize: everybody",
     } <= names
     assert {"release-summary", "budget", "bundle"} <= keys

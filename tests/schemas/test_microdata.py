@@ -81,7 +81,7 @@ def test_more_records_than_memory_holds_are_refused_before_anything_is_drawn(tmp
     document["releases"][0]["memory"] = "100 MiB"
     document["synthesis"][0]["rows"] = 2 * 10**6
     with pytest.raises(
-        PlanError, match=r"synthesis\[0\].memory: the tables and 2000000 records need"
+        PlanError, match=r"synthesis\[0\].memory: the tables .*, and 2000000 records, need"
     ):
         built(tmp_path, document)
 

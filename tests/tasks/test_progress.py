@@ -13,15 +13,15 @@ def test_a_step_tells_how_far_it_is_and_not_too_often(
     clock = iter(range(0, 1000, 4))
     monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
 
-    def fit() -> int:
+    def fit(name: str) -> int:
         for sweep in range(1, 7):
             report("records fitted, sweeps", sweep, 6)
         return 7
 
     with caplog.at_level("INFO", logger="dprelease"):
-        assert guarded(fit, "fit")() == 7
+        assert guarded(fit, "write tables: {name}")("all-pairs") == 7
     told = [line for line in caplog.messages if "sweeps" in line]
-    assert told[0].endswith("records fitted, sweeps: 3 of 6")
+    assert told[0].endswith("write tables: all-pairs (records fitted, sweeps: 3 of 6)")
     assert len(told) == 2
 
 
