@@ -108,6 +108,11 @@ class SparkSource(Section):
         """What stands at the place."""
         return "Parquet files" if self.parquet else "a table"
 
+    @property
+    def what(self) -> str:
+        """What is missing where nothing stands there."""
+        return "file or folder" if self.parquet else "table"
+
 
 def _form(source: Any) -> str | None:
     if isinstance(source, str):

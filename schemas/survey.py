@@ -6,6 +6,7 @@ engine that holds the table can count the records that break it, and none has to
     rule       a record breaks it when
     type       the value cannot be turned into the declared type (found while the table is read)
     null       the value is missing and the column is not nullable
+    empty      the value is to tell privacy units apart, and is empty text or blanks
     category   the value is not a listed category
     bounds     the value lies outside the bounds
     finite     the value is NaN or infinite
@@ -25,6 +26,7 @@ if TYPE_CHECKING:  # pandera takes seconds to import
 RULES = {
     "type": "cannot be read as the declared type",
     "null": "missing, but the column is not nullable",
+    "empty": "of empty text, which names no privacy unit",
     "category": "not a listed category",
     "bounds": "outside the bounds",
     "finite": "NaN or infinite",
@@ -68,7 +70,7 @@ def engine_type(column: ReadColumn) -> Any:
 
 def _checks(column: ReadColumn) -> list[Any]:
     if isinstance(column, IdentifierColumn):
-        return []
+        return [_check("empty", lambda value: value.strip() != "")]
     if isinstance(column, CategoricalColumn):
         values = column.categories
         return [_check("category", lambda column: column.isin(listed(column, values).value))]

@@ -26,8 +26,8 @@ class UnitColumn(Section):
     """A privacy unit of several records: those with the same value in one column."""
 
     column: StrictStr = Field(
-        description="Text or whole numbers that tell units apart, compared as text; null in no"
-        " record, not among `columns`, and never published."
+        description="Text or whole numbers that tell units apart, compared as text; null or empty"
+        " text in no record, not among `columns`, and never published."
     )
     max_rows: StrictInt = Field(
         ge=1,

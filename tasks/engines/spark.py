@@ -7,8 +7,10 @@ file again at any time, so that a copy in its memory would promise no more.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -33,6 +35,13 @@ SETTINGS = {
 
 EVERY_FILE = {"recursiveFileLookup": "true"}
 """Columns are those inside the files; names of folders are no data."""
+
+MISSING = ("PATH_NOT_FOUND", "TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND")
+"""Spark's names of errors that say that there is nothing at the place."""
+
+OPTIONS = "SPARK_SUBMIT_OPTS"
+SILENT = f"-Dlog4j2.configurationFile={Path(__file__).with_name('silent.properties').as_uri()}"
+"""Options for the Java machine that is to be started: none of Spark's log, from its first line."""
 
 VIEW = "dprelease_survey"
 """The survey's name in the session, which is of this run alone."""
@@ -66,12 +75,14 @@ def _connect(source: SparkSource) -> tuple[SparkSession, Callable[[], object]]:
     builder = SparkSession.builder.master(source.spark).appName("dprelease")
     builder = builder.config("spark.ui.showConsoleProgress", "false")
     before = SparkSession.getActiveSession()
+    if SILENT not in os.environ.get(OPTIONS, ""):
+        os.environ[OPTIONS] = f"{os.environ.get(OPTIONS, '')} {SILENT}".strip()
     session = before or guarded(
         builder.getOrCreate, InputError, f"source.spark: {source.spark} cannot be reached"
     )
     if session.sparkContext.master != source.spark:
         raise InputError("source.spark: this process is connected to another Spark master")
-    session.sparkContext.setLogLevel("OFF")  # Spark's log quotes the values that it stumbles over
+    session.sparkContext.setLogLevel("OFF")  # of a context that was there before
     own = session.newSession()
     for key, value in SETTINGS.items():
         own.conf.set(key, value)
@@ -83,7 +94,9 @@ def _table(session: SparkSession, source: SparkSource) -> tuple[Any, Callable[[]
     import ibis
 
     unreadable = f"{source.place}: cannot be read by Spark as {source.form}"
-    before = guarded(lambda: _files(session, source), InputError, unreadable)
+    before = guarded(lambda: _files_if_any(session, source), InputError, unreadable)
+    if before is None:
+        raise InputError(f"{source.place}: Spark finds no such {source.what}")
     if not before[0]:
         raise InputError(f"{source.place}: Spark names no files, so a change would go unnoticed")
 
@@ -102,6 +115,18 @@ def _frame(session: SparkSession, source: SparkSource) -> DataFrame:
     if source.parquet:
         return session.read.parquet(literal(source.parquet), mergeSchema="true", **EVERY_FILE)
     return session.table(source.place)
+
+
+def _files_if_any(session: SparkSession, source: SparkSource) -> tuple[Any, ...] | None:
+    """The files; None where there is nothing at the place."""
+    from pyspark.errors import AnalysisException
+
+    try:
+        return _files(session, source)
+    except AnalysisException as error:
+        if error.getErrorClass() not in MISSING:
+            raise
+        return None
 
 
 def _files(session: SparkSession, source: SparkSource) -> tuple[Any, ...]:

@@ -123,6 +123,8 @@ def test_numbers_and_text_name_units_alike_and_other_numbers_none(tmp_path):
     ("record", "told"),
     [
         ((None, *PEOPLE[0]), "'home', null: 1 row "),
+        (("", *PEOPLE[0]), "'home', empty: 1 row "),
+        (("  ", *PEOPLE[0]), "'home', empty: 1 row "),
         (("a", "F", 1, 0.5, None), "'weight', null: 1 row "),
         (("a", "F", 1, 0.5, -0.1), "'weight', bounds: 1 row "),
         (("a", "F", 1, 0.5, float("inf")), "'weight', finite: 1 row "),

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from dpcore.domain import Domain
 from dpcore.errors import DPReleaseError
-from schemas.columns import Column
+from schemas.columns import Column, IdentifierColumn, ReadColumn
 from tasks.reading import Survey, held
 from tasks.survey import ingest
 from tasks.tally import tallies
@@ -62,7 +62,7 @@ def _clamped() -> tuple[pa.Table, dict[str, Column]]:
     return faulty.filter(finite), columns
 
 
-Case = tuple[pa.Table, Mapping[str, Column], int, Sequence[Domain]]
+Case = tuple[pa.Table, Mapping[str, ReadColumn], int, Sequence[Domain]]
 
 
 @functools.cache
@@ -83,6 +83,8 @@ def cases() -> dict[str, Case]:
         "x": column("continuous", bounds=(0.0, 1.0)),
     }
 
+    unnamed = pa.table({"home": ["", " ", "  \t", "\n", None, "a b "]})
+
     fine = {name: column("continuous", bounds=(0.0, 1.0), grid=2**15) for name in "wxyz"}
     points = pa.table({name: pa.array([0.1, 0.7, 1.0, 0.0]) for name in fine})
 
@@ -98,6 +100,7 @@ def cases() -> dict[str, Case]:
         "awkward text": (awkward, texts, len(AWKWARD), axes(texts)),
         "narrow types": (small, narrow, 2, axes(narrow)),
         "a domain of 2^60 cells": (points, fine, 4, axes(fine)),
+        "units without a name": (unnamed, {"home": IdentifierColumn()}, 6, []),
         "wrong number of rows": (small, narrow, 3, []),
         "a column too few": (small, {**narrow, "Age ": narrow["age"]}, 2, []),
         "another's cells": (small, narrow, 2, [Domain((narrow["age"].bins("age", [0, 2, 10]),))]),

@@ -169,11 +169,16 @@ def test_a_type_that_does_not_fit_is_refused_and_not_converted(of, values, spark
 
 
 def test_a_place_that_is_not_there_is_told(spark, tmp_path):
-    with pytest.raises(
-        InputError, match="nowhere: cannot be read by Spark as Parquet files"
-    ) as caught:
-        open_spark(at(spark, tmp_path / "nowhere"), AGE, 1)
-    assert caught.value.__context__ is None
+    (tmp_path / "text.parquet").write_text("no Parquet")
+    master = spark._session.sparkContext.master
+    for source, told in [
+        (at(spark, tmp_path / "nowhere"), "nowhere: Spark finds no such file or folder$"),
+        (SparkSource(spark=master, table="no.where"), "no.where: Spark finds no such table$"),
+        (at(spark, tmp_path / "text.parquet"), "cannot be read by Spark as Parquet files"),
+    ]:
+        with pytest.raises(InputError, match=told) as caught:
+            open_spark(source, AGE, 1)
+        assert caught.value.__context__ is None
     with pytest.raises(InputError, match="connected to another Spark master"):
         open_spark(SparkSource(spark="spark://127.0.0.1:1", parquet="x"), AGE, 1)
 
@@ -201,7 +206,10 @@ finally:
 def test_a_session_of_its_own_is_stopped_and_tells_no_value(tmp_path):
     pq.write_table(pa.table({"age": pa.array([7, 987654321])}), tmp_path / "t.parquet")
     run = subprocess.run(
-        [sys.executable, "-c", OWN, str(tmp_path / "t.parquet")], capture_output=True, text=True
+        [sys.executable, "-c", OWN, str(tmp_path / "t.parquet")],
+        capture_output=True,
+        text=True,
     )
+    assert run.stderr.startswith("Traceback"), "Spark says something first"
     assert "'age', bounds: 1 row outside the bounds" in run.stderr
     assert "987654321" not in run.stdout + run.stderr
