@@ -1,5 +1,6 @@
 """Rules between columns in a plan: what holds in every synthetic record, whatever the noise."""
 
+from collections.abc import Sequence
 from typing import Annotated, Self
 
 from pydantic import (
@@ -18,6 +19,7 @@ from dpcore.post.rules import Condition, Rule
 from schemas.document import Section
 
 Value = StrictStr | StrictBool | StrictInt | StrictFloat | None
+KINDS = {str: "text", bool: "truth values", int: "whole numbers", float: "numbers"}
 
 
 class Range(Section):
@@ -91,16 +93,28 @@ def _cell(axis: Axis, place: str, value: Value) -> int:
     if isinstance(axis, Categories):
         same = [i for i, c in enumerate(axis.categories) if c == value and type(c) is type(value)]
         if not same:
-            raise ValueError(f"{place}: {value!r} is not among the categories")
+            hint = _hint(axis.name, value, axis.categories)
+            raise ValueError(f"{place}: {value!r} is not among the categories{hint}")
         return same[0]
-    if not axis.integer or isinstance(value, str | bool):
+    if not axis.integer:
         raise ValueError(f"{place}: a list of values is for categories and whole numbers")
+    if isinstance(value, str | bool):
+        raise ValueError(f"{place}: {value!r} is no whole number{_hint(axis.name, value, (0,))}")
     first, last = _edge(axis, place, value), _edge(axis, place, value + 1)
     if last != first + 1:
         raise ValueError(
             f"{place}: {value} shares its bin with other values; state a range of bins"
         )
     return first
+
+
+def _hint(name: str, value: Value, values: Sequence[str | bool | float]) -> str:
+    """Where a value is of another type than the column's: of which these are, and which is meant."""
+    kind = type(values[0])
+    if type(value) is kind:
+        return ""
+    meant = next((f"; write {v!r}, not {value!r}" for v in values if str(v) == str(value)), "")
+    return f": the values of {name} are {KINDS[kind]}{meant}"
 
 
 def _range(axis: Axis, place: str, given: Range) -> set[int]:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpcore.domain import Tally
+from dpcore.domain import Categories, Domain, Tally
 from dpcore.errors import PlanError
 from dpcore.post.rules import Rule
 from dpcore.privacy_line import perturb
@@ -13,6 +13,7 @@ from dpcore.releases.microdata import Microdata
 from dpcore.sampling.source import SeededSource
 from dpcore.synthesis import decode_records
 from schemas.plan import load_plan
+from schemas.releases.rules import RuleSection
 from tests.conftest import write_plan
 
 YOUNG = {"if": {"age": {"below": 30}}, "then": {"income": {"below": 3000}}}
@@ -84,6 +85,9 @@ def test_rules_hold_in_every_synthetic_row_where_the_survey_breaks_them(tmp_path
         ({"if": {"children": {"below": 8}}, "then": {"sex": ["M"]}}, "8 is not an edge"),
         ({"if": {"age": {}}, "then": {"sex": ["M"]}}, "state from, or below"),
         ({"if": {"sex": ["X"]}, "then": {"children": [0]}}, "'X' is not among the categories"),
+        ({"if": {"age": {"below": 30}}, "then": {"children": ["1"]}}, "are whole numbers"),
+        ({"if": {"children": [True]}, "then": {"sex": ["M"]}}, "True is no whole number"),
+        ({"if": {"sex": [1]}, "then": {"children": [0]}}, "the values of sex are text$"),
         ({"if": {"sex": {"below": 3}}, "then": {"children": [0]}}, "categories have no range"),
         ({"if": {"sex": [None]}, "then": {"children": [0]}}, "sex is not nullable"),
         ({"if": {"sex": ["M"]}, "then": {"sex": ["F"]}}, "both under if and under then"),
@@ -98,6 +102,28 @@ def test_what_cannot_be_said_in_cells_is_refused_with_its_place(tmp_path, docume
     with pytest.raises(PlanError, match=says) as refused:
         built(tmp_path, document)
     assert "rules[0]" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("categories", "given", "says"),
+    [
+        (
+            [0, 1],
+            "1",
+            "'1' is not among the categories: the values of x are whole numbers; write 1,",
+        ),
+        (["0", "1"], 1, "1 is not .*: the values of x are text; write '1', not 1"),
+        ([True, False], "True", "'True' is not .* truth values; write True, not 'True'"),
+        (["yes", "no"], True, "True is not among the categories: the values of x are text$"),
+        ([0.5, 1.0], "1.0", "the values of x are numbers; write 1.0, not '1.0'"),
+        ([0, 1], 2, "2 is not among the categories$"),
+    ],
+)
+def test_a_category_of_the_wrong_type_is_refused_with_the_right_one(categories, given, says):
+    domain = Domain((Categories("x", tuple(categories)), Categories("y", ("a", "b"))))
+    rule = RuleSection.model_validate({"if": {"x": [given]}, "then": {"y": ["a"]}})
+    with pytest.raises(ValueError, match=says):
+        rule.build(domain, "rules[0]")
 
 
 def test_rules_that_leave_no_record_are_refused_before_anything_is_drawn(tmp_path, document):
