@@ -74,22 +74,23 @@ def _figures(source: Source, file: TableFile) -> list[Figure]:
     counts = read_counts(table, columns, source.of)
     dense = file.rows == math.prod(counts.shape)
     if len(counts.names) == 1:
-        return [one_way(counts)]
+        return [one_way(counts, file.path)]
     if dense and len(counts.names) == 2 and max(counts.shape) <= LARGEST_SIDE:
-        return [two_way(counts)]
+        return [two_way(counts, file.path)]
     if dense and source.record.kind == "histogram" and source.record.mechanism in INDEPENDENT:
-        return [one_way(summed(counts, axis)) for axis in range(len(counts.names))]
+        return [one_way(summed(counts, axis), file.path) for axis in range(len(counts.names))]
     return [largest(table, columns, file.path, source.of)]
 
 
-def one_way(counts: Counts) -> Figure:
+def one_way(counts: Counts, path: str) -> Figure:
     """One column: a bar and an interval for each cell."""
     title = counts.title
     says = f"Each bar is one {counts.number}; its line is the 90% interval, {counts.plus_minus}"
-    return Figure(title, says, bars(_bars(counts), title, says, counts.of), count_table(counts))
+    numbers = count_table(counts, path)
+    return Figure(title, says, bars(_bars(counts), title, says, counts.of), numbers)
 
 
-def two_way(counts: Counts) -> Figure:
+def two_way(counts: Counts, path: str) -> Figure:
     """Two columns: a heat map, hatched where the interval holds zero."""
     title = f"{counts.of.capitalize()} by {counts.names[0]} and {counts.names[1]}"
     doubtful = counts.grid(counts.lower <= 0)
@@ -99,7 +100,7 @@ def two_way(counts: Counts) -> Figure:
     )
     rows, columns = (Side(n, labels) for n, labels in zip(counts.names, counts.sides, strict=True))
     shades = heat_map(counts.grid(counts.value), rows, columns, title, says, doubtful)
-    return Figure(title, says, shades, count_table(counts))
+    return Figure(title, says, shades, count_table(counts, path))
 
 
 def largest(
@@ -115,7 +116,7 @@ def largest(
         " the largest of many noisy numbers tend to be too large"
     )
     rows = [replace(bar, label=f"no. {i}") for i, bar in enumerate(_bars(counts), 1)]
-    plain = count_table(counts)
+    plain = count_table(counts, path)
     numbered = [(f"no. {i}", *row[-2:], *row[:-2]) for i, row in enumerate(plain.rows, 1)]
     header = ("Bar", *plain.header[-2:], *plain.header[:-2])
     described = DataTable(plain.caption, header, numbered)
@@ -140,8 +141,8 @@ def summed(counts: Counts, axis: int) -> Counts:
     )
 
 
-def count_table(counts: Counts) -> DataTable:
-    """The numbers of a chart."""
+def count_table(counts: Counts, path: str) -> DataTable:
+    """The numbers of a chart of the table at ``path``."""
     return DataTable(
         counts.title,
         (*counts.names, counts.number.capitalize(), "90% interval"),
@@ -153,4 +154,5 @@ def count_table(counts: Counts) -> DataTable:
             )
             for i in range(len(counts.value))
         ],
+        path,
     )

@@ -1,6 +1,6 @@
 """Densities on the page: a line in its band, or a map beside the map of its standard error."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,27 +26,41 @@ def draw_density(source: Source) -> Drawn:
     """The published grid, by how many columns it has."""
     names = source.release.domain.names
     table = source.read(source.record.files[0].path)
-    figures = _one_column(table, names[0]) if len(names) == 1 else _two_columns(table, *names)
-    return Drawn(figures)
+    scale = _scale(source)
+    if len(names) == 1:
+        return Drawn(_one_column(table, names[0], scale))
+    return Drawn(_two_columns(table, names, "density", ("", scale)))
 
 
 def draw_function(source: Source) -> Drawn:
     """The public grid of a function of one or two columns; of three there is no picture."""
     names = source.release.domain.names
-    table = source.read(source.record.files[0].path)
+    table, scale = source.read(source.record.files[0].path), _scale(source)
     if len(names) == 1:
-        return Drawn(_one_column(table, names[0]))
-    return Drawn(_two_columns(table, *names, "estimate") if len(names) == 2 else [])
+        return Drawn(_one_column(table, names[0], scale))
+    if len(names) == 2:
+        return Drawn(_two_columns(table, names, "estimate", (scale, scale)))
+    return Drawn()
 
 
-def _one_column(table: Mapping[str, NDArray[Any]], name: str) -> list[Figure]:
+def _scale(source: Source) -> str:
+    """What one unit of the estimate is where the number of records is private."""
+    if source.plan.adjacency.public_rows:
+        return ""
+    return (
+        f". All of it is per {source.release.rows:,} records, which is what the plan guesses: its mass"
+        " is not one, but the number of records over that"
+    )
+
+
+def _one_column(table: Mapping[str, NDArray[Any]], name: str, scale: str) -> list[Figure]:
     half = figure(float(f"{(table['upper_90'] - table['lower_90']).mean() / 2:.3g}"))
     title = f"Density of {name}"
     bands = [band for band in BANDS if band in table]
     at_once = "; the lines around it hold all of it at once with that probability"
     says = (
         "The line is the noisy estimate; the shaded band holds what it is without noise with 90%"
-        f" probability at each point, ±{half} on average{at_once if len(bands) > 2 else ''}"
+        f" probability at each point, ±{half} on average{at_once if len(bands) > 2 else ''}{scale}"
     )
     curve = Curve(table[name], table["estimate"], *(table[end] for end in bands))
     shown = np.unique(np.linspace(0, len(table[name]) - 1, MOST_POINTS).astype(int))
@@ -59,8 +73,10 @@ def _one_column(table: Mapping[str, NDArray[Any]], name: str) -> list[Figure]:
 
 
 def _two_columns(
-    table: Mapping[str, NDArray[Any]], one: str, other: str, shown: str = "density"
+    table: Mapping[str, NDArray[Any]], names: Sequence[str], shown: str, scales: tuple[str, str]
 ) -> list[Figure]:
+    """Maps of the column ``shown`` and of the error of the estimate, with the scale of each."""
+    one, other = names
     x, y = (np.unique(table[name]) for name in (one, other))
     sides = Side.of_numbers(other, y[::-1]), Side.of_numbers(one, x)
 
@@ -69,10 +85,15 @@ def _two_columns(
         return Figure(title, says, heat_map(values, *sides, title, says))
 
     return [
-        drawn(shown, f"Density of {one} and {other}", "Noisy estimate, shades as below the map"),
+        drawn(
+            shown,
+            f"Density of {one} and {other}",
+            f"Noisy estimate, shades as below the map{scales[0]}",
+        ),
         drawn(
             "standard_error",
             "Its standard error",
-            "From privacy noise, on a scale of its own: compare the numbers below the two maps",
+            "From privacy noise, on a scale of its own: compare the numbers below the two maps"
+            + scales[1],
         ),
     ]

@@ -116,6 +116,7 @@ def history_table(history: History) -> DataTable:
         "Charges of all releases of the dataset, up to this one",
         ("Release", "Charged", "alpha", "beta", "gamma", "State"),
         rows,
+        "the ledger",
     )
 
 

@@ -14,21 +14,25 @@ from dpcore.releases.base import Release
 from schemas.bundle import ReleaseRecord
 from schemas.plan import Plan
 
-MOST_ROWS = 60
-"""Rows of a table that the page shows; the others are in the Parquet file."""
+MOST_ROWS = 120
+"""A table of so many rows is shown whole."""
+
+FIRST_ROWS = 60
+"""Of a longer one the page shows so many; the others are in another file of the bundle."""
 
 
 @dataclass(frozen=True)
 class DataTable:
-    """A table for reading: the first cell of a row is its heading."""
+    """A table for reading: the first cell of a row is its heading.  ``place``: where the others are."""
 
     caption: str
     header: Sequence[str]
     rows: Sequence[Sequence[str]]
+    place: str = "manifest.json"
 
     @property
     def shown(self) -> Sequence[Sequence[str]]:
-        return self.rows[:MOST_ROWS]
+        return self.rows if len(self.rows) <= MOST_ROWS else self.rows[:FIRST_ROWS]
 
     @property
     def hidden(self) -> int:

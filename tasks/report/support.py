@@ -44,8 +44,11 @@ def how_supported(supported: Supported, columns: Collection[str]) -> str:
     )
 
 
-def support_table(supported: Supported) -> DataTable:
-    """Every margin of one or two columns: those that no release supports first, then the worst."""
+def support_table(supported: Supported, path: str) -> DataTable:
+    """Every margin of one or two columns: those that no release supports first, then the worst.
+
+    ``path``: of the file that was read.
+    """
     ratio = np.nan_to_num(supported["distance"] / supported["expected_distance"])
     numbers = ("standard_error", "distance", "expected_distance")
     rows = [
@@ -63,7 +66,9 @@ def support_table(supported: Supported) -> DataTable:
         "Distance",
         "Distance by noise alone",
     )
-    return DataTable("Which columns and pairs the release supports, and how well", header, rows)
+    return DataTable(
+        "Which columns and pairs the release supports, and how well", header, rows, path
+    )
 
 
 def _known(value: float) -> str:

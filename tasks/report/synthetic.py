@@ -36,6 +36,7 @@ def draw_synthetic(record: SynthesisRecord, source: Source) -> Drawn:
         compared.append((noisy, scale * count_records(records[noisy.names[0]], noisy.keys[0])))
     wanted = next(table for table in source.plan.synthesis if table.name == record.name)
     supported = read_columns(source.bundle / record.support.path)
+    listing = support_table(supported, record.support.path)
     notes = [support(source, wanted.tree), how_supported(supported, record.file.columns)]
     if not public:
         notes.append(
@@ -59,7 +60,7 @@ def draw_synthetic(record: SynthesisRecord, source: Source) -> Drawn:
     if even := spread_evenly(source.release, record.refined_by):
         notes.append(f"Inside the bins, values are spread evenly, which is assumed: {even}.")
     if not compared:
-        return Drawn((), notes, [support_table(supported)])
+        return Drawn((), notes, [listing])
     differences = DataTable(
         "How far the synthetic counts are from the noisy ones, by column",
         ("Column", "Largest difference", "90% interval of a noisy count"),
@@ -68,7 +69,7 @@ def draw_synthetic(record: SynthesisRecord, source: Source) -> Drawn:
             for n, c in compared
         ],
     )
-    tables = [differences, support_table(supported)]
+    tables = [differences, listing]
     return Drawn([_comparison(*pair) for pair in compared[:MOST_FIGURES]], notes, tables)
 
 

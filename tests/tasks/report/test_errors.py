@@ -74,4 +74,4 @@ def test_a_table_s_numbers_are_headed_by_what_they_are(column, of, head):
     sexes = {"sex": CategoricalColumn(type="categorical", categories=["F", "M"])}
     numbers = dict.fromkeys(("lower_90", "upper_90", "standard_error", column), np.ones(2))
     counts = read_counts({"sex": np.array(["F", "M"])} | numbers, sexes, of)
-    assert count_table(counts).header == ("sex", head, "90% interval")
+    assert count_table(counts, "x.parquet").header == ("sex", head, "90% interval")

@@ -15,7 +15,8 @@ from schemas.unit import UnitColumn
 from tasks.home import ledger_url
 from tasks.ledger import Ledger
 from tasks.report.audit import draw_audit
-from tasks.report.page import REPORT, report_page
+from tasks.report.page import ENVIRONMENT, REPORT, report_page
+from tasks.report.parts import DataTable
 from tasks.report.support import how_supported, support_table
 from tasks.report.synthetic import spread_evenly
 from tasks.verify import read_manifest, verify_files
@@ -132,6 +133,30 @@ def test_the_numbers_of_a_chart_are_those_of_the_published_table(bundle):
     assert [row[1] for row in rows] == table["region"].fillna("null").tolist()
     published = table["estimate"].to_numpy()
     assert np.allclose([float(row[2].replace(",", "")) for row in rows], published, atol=0.5)
+
+
+@pytest.mark.parametrize(("rows", "shown"), [(72, 72), (120, 120), (121, 60)])
+def test_a_long_table_is_cut_and_says_how_many_rows_are_where(rows, shown):
+    table = DataTable("t", ("x", "y"), [(str(i), "1") for i in range(rows)], "tables/t.parquet")
+    html = str(ENVIRONMENT.get_template("parts.html").module.numbers(table))
+    assert html.count("<tr>") == 1 + shown
+    left_out = f"{rows - shown} of {rows} rows are left out here; see tables/t.parquet."
+    assert (left_out in re.sub("<.*?>", "", html)) == (shown < rows)
+
+
+@pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
+def test_a_density_says_per_how_many_records_it_is(plan_document, plan_path, tmp_path, relation):
+    kept = ("wealth", "ages", "path")
+    plan_document["releases"] = [s for s in plan_document["releases"] if s["name"] in kept]
+    plan_document |= {"synthesis": [], "neighbours": relation}
+    plan = load_plan(write_plan(plan_path.parent, plan_document))
+    page = page_of(publish_made_up(plan, "r1", tmp_path / "out"))
+    captions = [" ".join(caption.words.split()) for caption in page.all("figcaption")]
+    of_estimates = ("Density of income", "Its standard error")
+    scaled = [caption for caption in captions if "per 400 records" in caption]
+    assert len(scaled) == (3 if relation == "add-remove" else 0)
+    assert all(caption.startswith(of_estimates) for caption in scaled)
+    assert all("the number of records over that" in caption for caption in scaled)
 
 
 def test_a_count_stands_inside_its_interval(bundle):
@@ -327,7 +352,7 @@ def test_records_that_miss_a_table_are_counted():
     assert "Of 1 pairs of columns 0 are supported" in words
     assert "1 of 1 tables" in words
     assert "0.200" in words
-    table = support_table(supported)
+    table = support_table(supported, "x.parquet")
     assert [row[:2] for row in table.rows] == [("a x b", "no: assumed"), ("a", "yes"), ("b", "yes")]
     assert table.rows[0][2:] == ("not known",) * 3
 
