@@ -7,6 +7,7 @@
     bundle.sample("respondents", 100_000)                         # as many records as wanted
     young = bundle.total("all-pairs.age.affairs", lambda t: t["age"] <= 22)
     young.value, young.standard_error, young.interval
+    bundle.share("all-pairs.age.affairs", lambda t: t["age"] <= 22)          # of all records
 
 A bundle holds its plan and its draws, so all that the product can make of them can be made here.
 Needs pyarrow, and neither Prefect nor a database.
@@ -18,7 +19,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -27,54 +27,24 @@ import pyarrow.parquet as pq
 from numpy.typing import ArrayLike, NDArray
 
 from dpcore.errors import BundleError, InputError
-from dpcore.releases.base import LEVEL, Evaluable
+from dpcore.releases.base import Evaluable
 from dpcore.statistic import Noisy
 from schemas.bundle import Manifest, ReleaseRecord, TableFile
 from schemas.draws import noisy_of
 from schemas.plan import Plan, published_plan
+from tasks.estimates import Estimate
 from tasks.records import synthetic_records
 from tasks.verify import read_manifest, verify_files
 
 Columns = dict[str, NDArray[Any]]
+Weights = Callable[[Columns], ArrayLike] | ArrayLike | None
+"""A weight for each row of a table, or what makes them of its columns; None for all rows."""
+
 UNBIASED = ("estimate", "noisy_count")
 """Columns whose sums are unbiased, the more accurate first."""
 
 MOST_NAMED = 8
 """So many values of a column are named in an error."""
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A number with the standard error of its noise; ``interval`` is a normal one of 90%.
-
-    ``draws``: digests of the noisy statistics that it was made of.
-    """
-
-    value: float
-    standard_error: float
-    draws: frozenset[str] = frozenset()
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        width = NormalDist().inv_cdf((1 + LEVEL) / 2) * self.standard_error
-        return self.value - width, self.value + width
-
-    def __sub__(self, other: Estimate) -> Estimate:
-        """The difference of numbers with independent noise: of two bundles, or two releases.
-
-        Raises ``InputError`` for two numbers of one draw, whose errors hang together.
-        """
-        if self.draws & other.draws:
-            raise InputError(
-                "both numbers come from one draw, so their errors hang together: ask for the total"
-                " with the difference of both weights"
-            )
-        error = (self.standard_error**2 + other.standard_error**2) ** 0.5
-        return Estimate(self.value - other.value, error, self.draws | other.draws)
-
-    def __truediv__(self, public: float) -> Estimate:
-        """Divided by a number without noise, such as the rows: a proportion with its error."""
-        return Estimate(self.value / public, self.standard_error / abs(public), self.draws)
 
 
 @dataclass(frozen=True)
@@ -152,37 +122,43 @@ class Bundle:
         records = synthetic_records(self.plan, found, self.draw, rows)
         return dict(records.table(table, self.plan.columns).columns)
 
-    def total(
-        self, table: str, weights: Callable[[Columns], ArrayLike] | ArrayLike | None = None
-    ) -> Estimate:
+    def total(self, table: str, weights: Weights = None) -> Estimate:
         """How many records lie in some cells of a table of counts, with the exact standard error.
 
         ``weights``: for each row whether it counts, or how often; a function gets the columns.
         All rows by default.  Where cells covary, because tables were made to agree, that is counted.
         """
         columns = self.table(table)
-        value = next((columns[name] for name in UNBIASED if name in columns), None)
-        record = self._record_of(table)
-        if value is None:
-            raise InputError(f"{table}: is not a table of counts")
-        given = weights(columns) if callable(weights) else weights
-        chosen: Any = np.ma.asarray(np.ones(len(value)) if given is None else given)
-        if chosen.shape != value.shape:
-            raise InputError(f"{table}: has {len(value)} rows, so that many weights are needed")
-        # A null in a column is no answer to a question about it.
-        try:
-            factors = np.ma.filled(chosen, 0).astype(np.float64)
-        except (TypeError, ValueError):
-            raise InputError(f"{table}: weights must be numbers, or true and false") from None
-        if not np.isfinite(factors).all():
-            raise InputError(f"{table}: weights must be finite")
+        factors = _factors(table, columns, weights)
         if not factors.any():
             raise InputError(f"{table}: no row is chosen; its columns hold {self._held(columns)}")
+        return self._sum(table, columns, factors)
+
+    def share(self, table: str, part: Weights, of: Weights = None) -> Estimate:
+        """How large a part of the records ``of`` (all by default) is, both numbers being noisy.
+
+        ``part`` and ``of``: as the weights of ``total``; counted are records in both.  With P and W
+        the noisy sums and R = P / W, the variance is that of the sum with weights
+        part * of - R * of, over W^2 (delta method, first order): cells of the part are cells of the
+        whole, and how the two covary is counted.  Raises ``InputError`` where W is so near zero that
+        this does not hold.
+        """
+        columns, whole = self.table(table), self.total(table, of)
+        factors = _factors(table, columns, of)
+        chosen = factors * _factors(table, columns, part)
+        whole.require_divisor()
+        value = self.total(table, chosen).value / whole.value
+        error = self._sum(table, columns, chosen - value * factors).standard_error
+        return Estimate(value, error / abs(whole.value), whole.draws)
+
+    def _sum(self, table: str, columns: Columns, factors: NDArray[np.float64]) -> Estimate:
+        record = self._record_of(table)
         try:
             variance = self.plan.built[record.name].sum_variance({table: factors})
         except ValueError as error:
             raise InputError(str(error)) from None
-        return Estimate(float(factors @ value), variance**0.5, frozenset({record.draw_sha256}))
+        value = float(factors @ _counts(table, columns))
+        return Estimate(value, variance**0.5, frozenset({record.draw_sha256}))
 
     def _held(self, columns: Columns) -> str:
         """Of each of the survey's columns in a table: its type, and some of its values."""
@@ -220,3 +196,27 @@ def _array(column: pa.ChunkedArray) -> NDArray[Any]:
         return np.asarray(column.to_numpy())
     filled = column.fill_null("" if column.type == pa.string() else 0)
     return np.ma.masked_array(filled.to_numpy(), mask=null)
+
+
+def _counts(table: str, columns: Columns) -> NDArray[Any]:
+    """The unbiased counts of a table."""
+    value = next((columns[name] for name in UNBIASED if name in columns), None)
+    if value is None:
+        raise InputError(f"{table}: is not a table of counts")
+    return value
+
+
+def _factors(table: str, columns: Columns, weights: Weights) -> NDArray[np.float64]:
+    """(rows,) finite weights; a null in a column is no answer to a question about it."""
+    rows = _counts(table, columns).shape
+    given = weights(columns) if callable(weights) else weights
+    chosen: Any = np.ma.asarray(np.ones(rows) if given is None else given)
+    if chosen.shape != rows:
+        raise InputError(f"{table}: has {rows[0]} rows, so that many weights are needed")
+    try:
+        factors = np.ma.filled(chosen, 0).astype(np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"{table}: weights must be numbers, or true and false") from None
+    if not np.isfinite(factors).all():
+        raise InputError(f"{table}: weights must be finite")
+    return np.asarray(factors)

@@ -1,0 +1,70 @@
+"""Numbers of a bundle with the standard errors of their noise, and what can be made of two of them.
+
+Numbers of different draws have independent noise.  Those of one draw hang together: their
+difference is one weighted sum, and their quotient a share (``tasks.reader``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import NormalDist
+
+from dpcore.errors import InputError
+from dpcore.releases.base import LEVEL
+
+FEWEST_ERRORS = 5
+"""A number is divided by if it is so many of its standard errors: below, quotients are not normal."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number with the standard error of its noise; ``interval`` is a normal one of 90%.
+
+    ``draws``: digests of the noisy statistics that it was made of.
+    """
+
+    value: float
+    standard_error: float
+    draws: frozenset[str] = frozenset()
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        width = NormalDist().inv_cdf((1 + LEVEL) / 2) * self.standard_error
+        return self.value - width, self.value + width
+
+    def __sub__(self, other: Estimate) -> Estimate:
+        """The difference of numbers with independent noise: of two bundles, or two releases.
+
+        Raises ``InputError`` for two numbers of one draw, whose errors hang together.
+        """
+        self._require_independent(other, "the total with the difference of both weights")
+        error = (self.standard_error**2 + other.standard_error**2) ** 0.5
+        return Estimate(self.value - other.value, error, self.draws | other.draws)
+
+    def __truediv__(self, by: float | Estimate) -> Estimate:
+        """Divided by a public number, such as the rows, or by a noisy one of another draw.
+
+        The error of a quotient of noisy numbers is that of the delta method, as for ``share``.
+        Raises ``InputError`` for two numbers of one draw.
+        """
+        other = by if isinstance(by, Estimate) else Estimate(by, 0.0)
+        self._require_independent(other, "the share")
+        other.require_divisor()
+        value = self.value / other.value
+        error = (self.standard_error**2 + (value * other.standard_error) ** 2) ** 0.5
+        return Estimate(value, error / abs(other.value), self.draws | other.draws)
+
+    def require_divisor(self) -> None:
+        """Raise ``InputError`` where the number is too near zero, beside its error."""
+        if abs(self.value) <= FEWEST_ERRORS * self.standard_error:
+            raise InputError(
+                f"the divisor is {self.value:.4g} with a standard error of"
+                f" {self.standard_error:.4g}: a quotient needs one of {FEWEST_ERRORS} standard errors"
+                " at least; ask for a larger group"
+            )
+
+    def _require_independent(self, other: Estimate, remedy: str) -> None:
+        if self.draws & other.draws:
+            raise InputError(
+                "both numbers come from one draw, so their errors hang together: ask for " + remedy
+            )
