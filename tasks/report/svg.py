@@ -117,7 +117,8 @@ def horizontal_axis(scale: Scale, y: float, top: float, title: str) -> Markup:
         outside = x + text_width([text]) / 2 > WIDTH
         place, anchor = (WIDTH, "end") if outside else (x, "middle")
         parts.append(label(text, place, y + 14, class_="tick", text_anchor=anchor))
-    middle = (scale.start + scale.end) / 2
+    half = text_width([title]) * 12 / 11 / 2  # an axis is written larger
+    middle = max(min((scale.start + scale.end) / 2, WIDTH - half), half)
     parts.append(label(title, middle, y + 30, WIDTH, class_="axis", text_anchor="middle"))
     return Markup().join(parts)
 

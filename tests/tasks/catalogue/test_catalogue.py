@@ -52,6 +52,10 @@ def test_every_release_is_listed_and_the_latest_comes_first(published):
     assert [next(r.all("th")).words for r in survey.all("tr")] == ["Release", "r2", "r1"]
     latest = next(n for n in survey.all("a") if n.words == "Latest report")
     assert latest.attributes["href"] == f"survey/r2/{REPORT}"
+    (table,) = survey.all("table")
+    assert [n.attributes["href"] for n in table.all("a")] == [
+        f"survey/{r}/{REPORT}" for r in ("r2", "r1")
+    ]
     addresses = {n.attributes["href"] for n in survey.all("a")}
     for path in (published / "survey").rglob("*"):
         assert path.is_dir() or path.relative_to(published).as_posix() in addresses
@@ -141,6 +145,13 @@ def test_the_page_fits_and_axe_finds_nothing(chromium, published, width, scheme)
         tab.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
         require_fit(tab)
         require_accessible(tab)
+
+
+@pytest.mark.slow
+def test_the_releases_are_read_on_a_phone_without_scrolling_sideways(chromium, published):
+    with visit(chromium, write_catalogue(published, published), 390) as tab:
+        boxes = "[...document.querySelectorAll('.scroll')].map(n => n.scrollWidth - n.clientWidth)"
+        assert tab.evaluate(boxes) == [0, 0]
 
 
 @pytest.mark.slow

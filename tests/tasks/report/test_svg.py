@@ -80,6 +80,15 @@ def test_the_numbers_of_an_axis_and_of_shades_stay_apart_and_inside():
             assert all(a[1] < b[0] for a, b in zip(ends, ends[1:], strict=False))
 
 
+@pytest.mark.parametrize(("start", "end"), [(0.0, 60.0), (60.0, 300.0), (200.0, svg.WIDTH - 8.0)])
+def test_the_title_of_an_axis_stays_inside(start, end):
+    title = "alpha (epsilon) spent, of all that was granted"
+    axis = svg.horizontal_axis(svg.Scale(0.0, 1.0, start, end), 100.0, 0.0, title)
+    (node,) = [n for n in read_page(f"<svg>{axis}</svg>").all("text") if n.words == title]
+    middle, half = float(node.attributes["x"]), svg.text_width([title]) / 2
+    assert half <= middle <= svg.WIDTH - half
+
+
 def test_whole_numbers_below_zero_are_not_joined_by_a_dash():
     column = IntegerColumn(type="integer", bounds=[-1, 20])
     assert cells._label((-1, 15), column) == "-1 to 15"
