@@ -17,7 +17,7 @@ TROUBLES = (
     (AuditError, "an audit found more privacy loss than is claimed"),
     (BudgetError, "the budget refuses"),
     (ApprovalError, "not approved"),
-    (InputError, "the plan or the survey is not as declared"),
+    (InputError, "the plan, the survey or what it needs is not as declared"),
 )
 CRASHED = "the run was killed or lost"
 LOW = "the budget is low"

@@ -168,8 +168,11 @@ class Plan(Section):
 
     @model_validator(mode="after")
     def _coherent(self) -> Self:
-        if isinstance(self.source, str) and re.match("(?!package:)[a-z+]+://", self.source):
-            raise ValueError("source: a database is written {postgresql: URL, table: SCHEMA.TABLE}")
+        if isinstance(self.source, str) and re.match("(?!package:)[a-z0-9+]+://", self.source):
+            raise ValueError(
+                "source: a database is written {postgresql: URL, table: SCHEMA.TABLE}, and files"
+                " that are elsewhere {spark: MASTER, parquet: URL}"
+            )
         lowered: dict[str, str] = {}
         for name in self.columns:
             if not NAMEABLE.fullmatch(name):

@@ -7,11 +7,12 @@ source: {spark: spark://host:7077, parquet: s3a://bucket/x} stays likewise, or {
 """
 
 import os
+import re
 from pathlib import Path
 from typing import Annotated, Any, Self
 from urllib.parse import parse_qs, urlsplit
 
-from pydantic import Discriminator, Field, Tag, model_validator
+from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 
 from dpcore.errors import InputError
 from schemas.document import Section
@@ -72,7 +73,6 @@ class SparkSource(Section):
     """Parquet files, or a table, that a Spark cluster reads where they are."""
 
     spark: str = Field(
-        pattern=r"^(local(\[[0-9*]+\])?|yarn|(spark|k8s)://[^@?]+)$",
         description="The master's URL, spark://host:7077, or local[2], yarn, k8s://...",
     )
     parquet: str | None = Field(
@@ -85,6 +85,13 @@ class SparkSource(Section):
         pattern=r"^[^.]+(\.[^.]+){1,2}$",
         description="SCHEMA.TABLE of Spark's catalogue, kept in files.",
     )
+
+    @field_validator("spark")
+    @classmethod
+    def _known(cls, master: str) -> str:
+        if not re.fullmatch(r"local(\[[0-9*]+\])?|yarn|(spark|k8s)://[^@?]+", master):
+            raise ValueError("must be spark://HOST:PORT, local[2], yarn or k8s://...")
+        return master
 
     @model_validator(mode="after")
     def _one_place_and_no_secret(self) -> Self:

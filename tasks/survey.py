@@ -19,7 +19,7 @@ import csv
 import glob
 import gzip
 import os
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import duckdb
+from pyarrow import parquet
 
 from dpcore.adjacency import REPLACE_ONE, Adjacency
 from dpcore.errors import DataError, DPReleaseError, InputError
@@ -154,6 +155,12 @@ def require_columns(columns: Iterable[str], found: Container[str]) -> None:
         )
 
 
+def require_once(columns: Iterable[str], found: Sequence[str]) -> None:
+    for name in columns:
+        if found.count(name) > 1:
+            raise DataError(f"column {name!r} stands twice in the survey table")
+
+
 def require_rows(found: int, rows: int, adjacency: Adjacency) -> None:
     """A private number of records is checked where they are counted, and only for being too large."""
     if adjacency.public_rows and found != rows:
@@ -191,7 +198,10 @@ def _locate(
     escaped = text(glob.escape(str(path)))
     if suffix.lower() == ".parquet":
         sql = f"read_parquet({escaped}, hive_partitioning=false)"
-        return _described(sql, connection, f"{source}: cannot be read as a Parquet file")
+        unreadable = f"{source}: cannot be read as a Parquet file"
+        names = guarded(lambda: parquet.read_schema(path).names, InputError, unreadable)
+        require_once(columns, names)
+        return _described(sql, connection, unreadable, names)
     return guarded(
         lambda: _csv(path, escaped, columns), InputError, f"{source}: cannot be read as UTF-8 CSV"
     )
@@ -228,11 +238,22 @@ def _attached(source: TableSource, connection: duckdb.DuckDBPyConnection) -> _Re
     )
 
 
-def _described(sql: str, connection: duckdb.DuckDBPyConnection, message: str) -> _Relation:
+def _described(
+    sql: str,
+    connection: duckdb.DuckDBPyConnection,
+    message: str,
+    names: Sequence[str] | None = None,
+) -> _Relation:
+    """A table with its columns; ``names``: their own, where DuckDB renames those that look alike."""
     found = guarded(
         lambda: connection.execute(f"DESCRIBE SELECT * FROM {sql}").fetchall(), InputError, message
     )
-    return _Relation(sql, {name: (quote(name), kind) for name, kind, *_ in found})
+    known = [name for name, *_ in found]
+    own = known if names is None else names
+    if len(own) != len(known):
+        raise InputError(message)
+    kinds = [kind for _, kind, *_ in found]
+    return _Relation(sql, dict(zip(own, zip(map(quote, known), kinds, strict=True), strict=True)))
 
 
 def csv_headers(path: Path) -> dict[str, list[str]]:
@@ -247,15 +268,15 @@ def _csv(path: Path, escaped: str, columns: Mapping[str, ReadColumn]) -> _Relati
     """A CSV file, all text, its columns taken by position.
 
     The header is read here because DuckDB renames columns that stand twice or differ in capitals
-    only.  The delimiter is the one that finds the plan's columns in it, so no guess depends on the
-    records.  An empty field is null.
+    only, as it does of a Parquet file.  The delimiter is the one that finds the plan's columns in it,
+    so no guess depends on the records.  An empty field is null.
     """
     headers = csv_headers(path)
     delimiter = max(DELIMITERS, key=lambda d: len(set(headers[d]) & set(columns)))
     header = headers[delimiter]
-    for name in columns:
-        if header.count(name) > 1:
-            raise DataError(f"column {name!r} stands twice in the survey table")
+    if not header:
+        raise DataError("the survey table is empty: its first line must name the columns")
+    require_once(columns, header)
     kinds = ", ".join(f"c{i}: 'VARCHAR'" for i in range(len(header)))
     sql = (
         f"read_csv({escaped}, auto_detect=false, header=true, delim={text(delimiter)}, quote='\"',"

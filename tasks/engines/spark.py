@@ -98,7 +98,8 @@ def _table(session: SparkSession, source: SparkSource) -> tuple[Any, Callable[[]
     if before is None:
         raise InputError(f"{source.place}: Spark finds no such {source.what}")
     if not before[0]:
-        raise InputError(f"{source.place}: Spark names no files, so a change would go unnoticed")
+        unknown = "Spark names no files, so a change would go unnoticed"
+        raise InputError(f"{source.place}: {'holds no file' if source.parquet else unknown}")
 
     def unchanged() -> None:
         now = guarded(
@@ -107,7 +108,8 @@ def _table(session: SparkSession, source: SparkSource) -> tuple[Any, Callable[[]
         if now != before:
             raise DataError("the survey's files changed while they were read: run again")
 
-    guarded(lambda: _frame(session, source).createOrReplaceTempView(VIEW), InputError, unreadable)
+    if not guarded(lambda: _viewed(session, source), InputError, unreadable):
+        raise DataError("a column stands twice in the survey table")
     return ibis.pyspark.connect(session).table(VIEW), unchanged
 
 
@@ -115,6 +117,19 @@ def _frame(session: SparkSession, source: SparkSource) -> DataFrame:
     if source.parquet:
         return session.read.parquet(literal(source.parquet), mergeSchema="true", **EVERY_FILE)
     return session.table(source.place)
+
+
+def _viewed(session: SparkSession, source: SparkSource) -> bool:
+    """Give the survey its name in the session; False where two of its columns have one name."""
+    from pyspark.errors import AnalysisException
+
+    try:
+        _frame(session, source).createOrReplaceTempView(VIEW)
+    except AnalysisException as error:
+        if error.getErrorClass() != "COLUMN_ALREADY_EXISTS":
+            raise
+        return False
+    return True
 
 
 def _files_if_any(session: SparkSession, source: SparkSource) -> tuple[Any, ...] | None:

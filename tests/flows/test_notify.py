@@ -54,7 +54,7 @@ def test_a_failure_is_told_without_private_values(told, small_plan, survey):
     survey.to_parquet(small_plan.parent / "survey.parquet")
     with pytest.raises(DPReleaseError):
         release(small_plan)
-    trouble = "the plan or the survey is not as declared"
+    trouble = "the plan, the survey or what it needs is not as declared"
     assert told == [
         {
             "text": f"survey r1: {trouble}",

@@ -7,7 +7,9 @@ import traceback
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 from pydantic import TypeAdapter
 
 from dpcore.adjacency import Adjacency
@@ -289,6 +291,25 @@ def test_columns_that_differ_in_capitals_are_told_apart(tmp_path):
         ingest(source, {"x": TEXT, "X": TEXT}, 1, tmp_path / "work")
     with pytest.raises(DataError, match="'x' stands twice"):
         ingest(csv(tmp_path / "u.csv", "x,x\na,b\n"), {"x": TEXT}, 1, tmp_path / "work")
+
+
+@pytest.mark.parametrize("names", [["x", "X"], ["X", "x"]])
+def test_columns_of_parquet_that_differ_in_capitals_are_told_apart(names, tmp_path):
+    arrays = [pa.array([f"of {name}"]) for name in names]
+    parquet.write_table(pa.Table.from_arrays(arrays, names=names), tmp_path / "t.parquet")
+    assert values(tmp_path, str(tmp_path / "t.parquet"), TEXT, 1) == (["of x"], 0)
+
+
+def test_a_column_that_stands_twice_in_parquet_is_refused(tmp_path):
+    arrays = [pa.array(["a"]), pa.array(["b"])]
+    parquet.write_table(pa.Table.from_arrays(arrays, names=["x", "x"]), tmp_path / "t.parquet")
+    with pytest.raises(DataError, match="'x' stands twice"):
+        ingest(str(tmp_path / "t.parquet"), {"x": TEXT}, 1, tmp_path / "work")
+
+
+def test_an_empty_file_is_said_to_be_empty(tmp_path):
+    with pytest.raises(DataError, match="the survey table is empty"):
+        ingest(csv(tmp_path / "t.csv", ""), {"x": TEXT}, 1, tmp_path / "work")
 
 
 def test_a_number_of_rows_that_is_private_is_not_looked_at(tmp_path):

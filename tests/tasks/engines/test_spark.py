@@ -170,11 +170,16 @@ def test_a_type_that_does_not_fit_is_refused_and_not_converted(of, values, spark
 
 def test_a_place_that_is_not_there_is_told(spark, tmp_path):
     (tmp_path / "text.parquet").write_text("no Parquet")
+    (tmp_path / "empty").mkdir()
+    twice = pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["age", "age"])
+    pq.write_table(twice, tmp_path / "twice.parquet")
     master = spark._session.sparkContext.master
     for source, told in [
         (at(spark, tmp_path / "nowhere"), "nowhere: Spark finds no such file or folder$"),
         (SparkSource(spark=master, table="no.where"), "no.where: Spark finds no such table$"),
         (at(spark, tmp_path / "text.parquet"), "cannot be read by Spark as Parquet files"),
+        (at(spark, tmp_path / "empty"), "empty: holds no file$"),
+        (at(spark, tmp_path / "twice.parquet"), "^a column stands twice in the survey table$"),
     ]:
         with pytest.raises(InputError, match=told) as caught:
             open_spark(source, AGE, 1)
