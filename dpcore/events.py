@@ -217,6 +217,15 @@ class AdaptiveMarginsEvent(Event):
 
 
 @dataclass(frozen=True)
+class CompressedMarginsEvent(AdaptiveMarginsEvent):
+    """Noise on tables of single columns, and fresh noise on tables over groups of their cells, which
+    the first noisy ones chose: priced as two rounds; ``again_``: for any groups.
+    """
+
+    kind = "compressed-margins"
+
+
+@dataclass(frozen=True)
 class NearMeansEvent(Event):
     """``draws`` synthetic records z, P(z) proportional to exp(-|S/rows - S(z)/draws|^2/scale), S the
     sum of whole features of the records: a neighbour moves S, and a mean, by at most
@@ -267,6 +276,7 @@ ScaledEvent = LaplaceEvent | ExponentialEvent | RandomLaplaceEvent | StabilityEv
 
 _KINDS: dict[str, type[Event]] = {
     **{kind.kind: kind for kind in Event.__subclasses__() if kind is not SampledEvent},
+    CompressedMarginsEvent.kind: CompressedMarginsEvent,
     **dict.fromkeys(("smoothed-histogram", "dirichlet-multinomial"), SampledEvent),
 }
 _READERS: dict[Any, Callable[[str], Any]] = {"Fraction": Fraction, "int": int}

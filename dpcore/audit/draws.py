@@ -46,6 +46,7 @@ from dpcore.events import (
 )
 from dpcore.mechanisms import (
     AdaptiveMargins,
+    CompressedMargins,
     DifferenceBody,
     DiscreteGaussian,
     DiscreteKNorm,
@@ -298,6 +299,7 @@ CELL_BY_CELL = (
 
 IN_BLOCKS = (
     AdaptiveMargins,
+    CompressedMargins,
     ExponentialMechanism,
     Sampled,
     SmoothLaplace,
@@ -353,6 +355,9 @@ class Repeated:
         if isinstance(self.once, Staged):
             assert cells is not None  # the privacy line checks the layout
             return _in_stages(self.once, Tally(self.once.domain, cells, values), self.times, source)
+        if isinstance(self.once, CompressedMargins):
+            assert cells is not None
+            return self.once.draws(Tally(self.once.domain, cells, values), self.times, source)
         if self.watched is not None:
             values = values[self.watched]
         size = self.size if cells is not None else len(values)

@@ -34,6 +34,7 @@ from scipy.special import gammaln, logsumexp
 
 from dpcore.events import (
     AdaptiveMarginsEvent,
+    CompressedMarginsEvent,
     Event,
     ExponentialEvent,
     GaussianEvent,
@@ -382,7 +383,8 @@ def stated_ratio(
         return [UrnRatio(near + prior, far + prior, event.urn == "dirichlet-multinomial")]
     if isinstance(event, KNormEvent):
         return [NormRatio(event, near, far)]
-    if isinstance(event, AdaptiveMarginsEvent):
+    # What the second round of the compressed form measured, its event does not say.
+    if isinstance(event, AdaptiveMarginsEvent) and not isinstance(event, CompressedMarginsEvent):
         return [AdaptiveRatio(event, near, far)]
     return []
 

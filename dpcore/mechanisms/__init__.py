@@ -6,6 +6,7 @@
 from dpcore.mechanisms.adaptive_margins import AdaptiveMargins
 from dpcore.mechanisms.additive import DiscreteGaussian, DiscreteLaplace
 from dpcore.mechanisms.base import AdditiveMechanism, Interval, Mechanism
+from dpcore.mechanisms.compressed_margins import CompressedMargins
 from dpcore.mechanisms.difference_body import DifferenceBody
 from dpcore.mechanisms.exponential import ExponentialMechanism
 from dpcore.mechanisms.k_norm import DiscreteKNorm
@@ -23,6 +24,7 @@ from dpcore.mechanisms.thresholded import ThresholdedLaplace
 __all__ = [
     "AdaptiveMargins",
     "AdditiveMechanism",
+    "CompressedMargins",
     "DifferenceBody",
     "DiscreteGaussian",
     "DiscreteKNorm",

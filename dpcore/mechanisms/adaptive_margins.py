@@ -38,6 +38,7 @@ from dpcore.statistic import ABSENT, Noisy
 
 Integers = NDArray[np.int64]
 Noise = DiscreteGaussian | DiscreteLaplace
+Kind = Literal["discrete-laplace", "discrete-gaussian"]
 
 
 @dataclass(frozen=True)
@@ -64,40 +65,32 @@ class AdaptiveMargins:
         shapes: tuple[tuple[int, int], ...],
         chosen: int,
         sensitivity: Fraction,
-        noise: Literal["discrete-laplace", "discrete-gaussian"],
+        noise: Kind,
     ) -> AdaptiveMargins:
         """The mechanism that spends all of the share's alpha, or of its alpha and beta.
 
         ``sensitivity``: of one table, in the L1 norm, or in the L2 norm and squared.
         """
         cells = _cells(shapes)
-        gaussian = noise == "discrete-gaussian"
-        whole = affordable_rho(share.alpha, share.beta) if gaussian else share.alpha
-
-        def part(tables: int, spent: Fraction) -> Noise:
-            moved = sensitivity * tables
-            if gaussian:
-                return DiscreteGaussian(cells, moved, round_up(moved / (2 * spent)))
-            return DiscreteLaplace.within(Budget(spent), cells, moved)
-
-        first = part(len(shapes), FIRST_PART * whole)
-        return cls(cells, shapes, chosen, first, part(chosen, (1 - FIRST_PART) * whole))
+        first, again = two_rounds(
+            share,
+            noise,
+            FIRST_PART,
+            (cells, sensitivity * len(shapes)),
+            (cells, sensitivity * chosen),
+        )
+        return cls(cells, shapes, chosen, first, again)
 
     @property
     def event(self) -> AdaptiveMarginsEvent:
-        gaussian = isinstance(self.first, DiscreteGaussian)
-        return AdaptiveMarginsEvent(
-            "discrete-gaussian" if gaussian else "discrete-laplace",
-            *_law(self.first),
-            *_law(self.again),
-        )
+        return AdaptiveMarginsEvent(*rounds_drawn(self.first, self.again))
 
     def draw(self, values: Integers, cells: Integers | None, source: RandomSource) -> Noisy:
         exact = values.reshape(-1, _cells(self.shapes))
-        once = _noisy(self.first, exact.ravel(), source).reshape(exact.shape)
+        once = with_noise(self.first, exact.ravel(), source).reshape(exact.shape)
         measured = self._cells_of(self._choice(once))
         twice = np.full_like(exact, ABSENT)
-        twice[measured] = _noisy(self.again, exact[measured], source)
+        twice[measured] = with_noise(self.again, exact[measured], source)
         both = np.concatenate([once, twice], axis=1)
         return Noisy(both.ravel(), reproducible=source.reproducible)
 
@@ -125,6 +118,36 @@ class AdaptiveMargins:
         return np.cumsum([0, *(rows * columns for rows, columns in self.shapes[:-1])])
 
 
+def two_rounds(
+    share: Budget,
+    noise: Kind,
+    part: Fraction,
+    first: tuple[int, Fraction],
+    again: tuple[int, Fraction],
+) -> tuple[Noise, Noise]:
+    """The noise of two rounds that together spend all of the share's alpha, or of alpha and beta.
+
+    ``first``, ``again``: cells and sensitivity of either, in the L1 norm, or in the L2 norm and
+    squared; ``part``: of the rho, or of the alpha, that the first round spends.
+    """
+    whole = share.alpha
+    if noise == "discrete-gaussian":
+        whole = affordable_rho(share.alpha, share.beta)
+
+    def bought(cells: int, moved: Fraction, spent: Fraction) -> Noise:
+        if noise == "discrete-gaussian":
+            return DiscreteGaussian(cells, moved, round_up(moved / (2 * spent)))
+        return DiscreteLaplace.within(Budget(spent), cells, moved)
+
+    return bought(*first, part * whole), bought(*again, (1 - part) * whole)
+
+
+def rounds_drawn(first: Noise, again: Noise) -> tuple[str, Fraction, Fraction, Fraction, Fraction]:
+    """What an event of two rounds records: which noise, then the sensitivity and scale of either."""
+    gaussian = isinstance(first, DiscreteGaussian)
+    return "discrete-gaussian" if gaussian else "discrete-laplace", *_law(first), *_law(again)
+
+
 def _law(noise: Noise) -> tuple[Fraction, Fraction]:
     """Sensitivity and scale; both squared of Gaussian noise."""
     if isinstance(noise, DiscreteGaussian):
@@ -132,7 +155,8 @@ def _law(noise: Noise) -> tuple[Fraction, Fraction]:
     return noise.l1_sensitivity, noise.scale
 
 
-def _noisy(noise: Noise, values: Integers, source: RandomSource) -> Integers:
+def with_noise(noise: Noise, values: Integers, source: RandomSource) -> Integers:
+    """Values (k,), however many, with noise on each."""
     return replace(noise, size=len(values)).draw(values, None, source).values
 
 

@@ -22,13 +22,14 @@ column, of which there are many, give the pairs back.  Tables of triples are fit
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.domain import Categories, Domain
+from dpcore.mechanisms import DiscreteGaussian, DiscreteLaplace
 from dpcore.post.denoise import denoise
 from dpcore.post.margins import Margin
 from dpcore.post.rules import Rule, require_obeyable, without_forbidden
@@ -59,6 +60,9 @@ class Microdata(Margins):
     rules: tuple[Rule, ...] = ()
     memory: int = USUAL_MEMORY
 
+    bought: DiscreteLaplace | DiscreteGaussian | None = None
+    """The noise, where the share buys that of another draw with it."""
+
     def __post_init__(self) -> None:
         columns = range(len(self.domain.axes))
         if not self.sets:
@@ -71,6 +75,10 @@ class Microdata(Margins):
         self.require_memory(0)
         require_obeyable(self.domain.shape, self.rules)
         super().__post_init__()
+
+    @cached_property
+    def mechanism(self) -> DiscreteLaplace | DiscreteGaussian:
+        return self.bought or super().mechanism
 
     def memory_needed(self, rows: int) -> int:
         """Bytes that publishing and ``rows`` records take at most, beside the program itself.
@@ -86,15 +94,7 @@ class Microdata(Margins):
 
     def require_memory(self, rows: int) -> None:
         """Raise ``ValueError`` where ``rows`` records need more than the plan allows."""
-        needed = self.memory_needed(rows)
-        if needed > self.memory:
-            taken, fewer = "the tables of counts and what is fitted to them", ""
-            if rows:
-                taken, fewer = f"{taken}, and {rows} records,", " or fewer records"
-            raise ValueError(
-                f"memory: {taken} need up to {needed / 2**30:.2f} GiB, and the plan allows"
-                f" {self.memory / 2**30:.2f}; allow more, or use wider bins or fewer columns{fewer}"
-            )
+        require_within(self.memory, self.memory_needed(rows), rows)
 
     def sample(self, noisy: Noisy, rows: int) -> tuple[Domain, NDArray[np.int64]]:
         """Synthetic records from all tables at once; ``ValueError`` where memory does not allow."""
@@ -128,6 +128,19 @@ class Microdata(Margins):
             total=self.total(noisy),
             tolerance=TOLERANCES.get(len(self.sets[0]), 0.03),
             rules=self.rules,
+        )
+
+
+def require_within(memory: int, needed: int, rows: int) -> None:
+    """Raise ``ValueError`` where tables and ``rows`` records need more bytes than are allowed."""
+    if needed > memory:
+        taken, fewer = "the tables of counts and what is fitted to them", ""
+        if rows:
+            taken, fewer = f"{taken}, and {rows} records,", " or fewer records"
+        raise ValueError(
+            f"memory: {taken} need up to {needed / 2**30:.2f} GiB, and the plan allows"
+            f" {memory / 2**30:.2f}; allow more, or compress wide columns, or use wider bins or fewer"
+            f" columns{fewer}"
         )
 
 

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.releases.base import ErrorStatement, Published, Release, Table
+from dpcore.releases.compressed_microdata import CompressedMicrodata
 from dpcore.releases.histogram import FALSE_CELLS, Histogram
 from dpcore.releases.margins import Margins
 from dpcore.releases.microdata import Microdata
@@ -117,10 +118,16 @@ class WeightedMicrodata(Weighted, Microdata):
     """Tables of sums of weights over pairs of columns, and records that follow them."""
 
 
+@dataclass(frozen=True)
+class WeightedCompressedMicrodata(Weighted, CompressedMicrodata):
+    """The same where wide columns are compressed."""
+
+
 _KINDS: Mapping[type[Release], type[Weighted]] = {
     Histogram: WeightedHistogram,
     Margins: WeightedMargins,
     Microdata: WeightedMicrodata,
+    CompressedMicrodata: WeightedCompressedMicrodata,
 }
 
 

@@ -35,6 +35,7 @@ from dpcore.releases.base import Release
 from dpcore.releases.binned_density import BinnedDensity
 from dpcore.releases.body_density import BodyDensity
 from dpcore.releases.classifier import Classifier
+from dpcore.releases.compressed_microdata import CompressedMicrodata
 from dpcore.releases.count import Count, MinimaxCount
 from dpcore.releases.function import SmoothFunction
 from dpcore.releases.histogram import Histogram
@@ -50,7 +51,12 @@ from dpcore.releases.regression import Regression
 from dpcore.releases.sampled_histogram import SampledHistogram
 from dpcore.releases.spectral_density import SpectralDensity
 from dpcore.releases.tuned import TunedDensity, TunedFunction
-from dpcore.releases.weighted import WeightedHistogram, WeightedMargins, WeightedMicrodata
+from dpcore.releases.weighted import (
+    WeightedCompressedMicrodata,
+    WeightedHistogram,
+    WeightedMargins,
+    WeightedMicrodata,
+)
 from dpcore.sampling.source import RandomSource
 from dpcore.statistic import ABSENT
 
@@ -160,6 +166,25 @@ CASES: dict[str, Case] = {
         (0, 0),
         (0, 11),
         1.0,
+    ),
+    "compressed microdata": Case(
+        CompressedMicrodata("c", CUBE, 2, PURE, keep=2), (0, 0), (0, 11), 1.0, fault=4
+    ),
+    "gaussian compressed microdata": Case(
+        CompressedMicrodata(
+            "c", CUBE, 2, APPROXIMATE, (), "discrete-gaussian", keep=2, part=Fraction(1, 3)
+        ),
+        (0, 0),
+        (0, 11),
+        1.0,
+        fault=4,
+    ),
+    "weighted compressed microdata": Case(
+        WeightedCompressedMicrodata("w", CUBE, 2, PURE, keep=2, **BY_WEIGHT),
+        (0, 0),
+        (0, 11),
+        1.0,
+        fault=4,
     ),
     "spectral density": Case(
         SpectralDensity("s", LINE, 2, APPROXIMATE, (0.2,)), (0, 0), (0, 23), 0.99

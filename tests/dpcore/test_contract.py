@@ -19,6 +19,7 @@ from dpcore.errors import PrivacyLineError
 from dpcore.events import (
     AdaptiveMarginsEvent,
     BodyEvent,
+    CompressedMarginsEvent,
     Event,
     ExponentialEvent,
     GaussianEvent,
@@ -33,6 +34,7 @@ from dpcore.events import (
 )
 from dpcore.mechanisms import (
     AdaptiveMargins,
+    CompressedMargins,
     DifferenceBody,
     DiscreteGaussian,
     DiscreteKNorm,
@@ -89,6 +91,7 @@ OF_COUNTS = (
     NearRecordsEvent,
     ProposeTestReleaseEvent,
     StagedEvent,
+    CompressedMarginsEvent,  # what it makes of them is a claim of ``test_compressed_microdata``
 )
 """Events of mechanisms that get the counts themselves."""
 
@@ -100,6 +103,8 @@ def claim(release: Release) -> Fraction:
         return event.l2_sensitivity_squared
     if isinstance(event, TableEvent):
         return Fraction(1)
+    if isinstance(event, CompressedMarginsEvent):
+        return release.adjacency.sensitivity(moved=Fraction(2), present=Fraction(1))
     if isinstance(event, OF_COUNTS):
         return Fraction(2)
     whole = isinstance(event, AdaptiveMarginsEvent | BodyEvent | ExponentialEvent | KNormEvent)
@@ -108,6 +113,8 @@ def claim(release: Release) -> Fraction:
 
 def squares(event: Event) -> bool:
     """Whether the claim is about a squared norm."""
+    if isinstance(event, OF_COUNTS):
+        return False
     return isinstance(event, SQUARED) or getattr(event, "noise", "") == "discrete-gaussian"
 
 
@@ -244,18 +251,21 @@ def with_less_noise(case: Case) -> Mechanism:
     if isinstance(mechanism, Staged):
         generous = replace(case.release.share, alpha=case.fault * case.release.share.alpha)
         return replace(case.release, share=generous).mechanism
-    if isinstance(mechanism, AdaptiveMargins):
-        return replace(mechanism, first=quieter(mechanism.first), again=quieter(mechanism.again))
+    if isinstance(mechanism, AdaptiveMargins | CompressedMargins):
+        first, again = (quieter(each, case.fault) for each in (mechanism.first, mechanism.again))
+        return replace(mechanism, first=first, again=again)
     if isinstance(mechanism.event, GaussianEvent):
         return replace(mechanism, variance=mechanism.variance / case.fault**2)
     return replace(mechanism, scale=mechanism.scale / case.fault)
 
 
-def quieter(noise: DiscreteGaussian | DiscreteLaplace) -> DiscreteGaussian | DiscreteLaplace:
-    """The noise at half its scale."""
+def quieter(
+    noise: DiscreteGaussian | DiscreteLaplace, times: int
+) -> DiscreteGaussian | DiscreteLaplace:
+    """The noise at so many times smaller a scale."""
     if isinstance(noise, DiscreteGaussian):
-        return replace(noise, variance=noise.variance / 4)
-    return replace(noise, scale=noise.scale / 2)
+        return replace(noise, variance=noise.variance / times**2)
+    return replace(noise, scale=noise.scale / times)
 
 
 def audited(case: Case, company: tuple[int, ...], mechanism: Mechanism, order: int = 1) -> float:
@@ -298,6 +308,8 @@ def needs_beta(event: Event) -> bool:
         return event.choice_beta + event.beta > 0
     if isinstance(event, NearMeansEvent):
         return False
+    if isinstance(event, CompressedMarginsEvent):
+        return event.noise == "discrete-gaussian"
     return squares(event) or isinstance(event, SmoothLaplaceEvent | ProposeTestReleaseEvent)
 
 
