@@ -8,6 +8,7 @@ from pydantic import Field, StrictInt, StrictStr
 
 from dpcore.domain import Bins, Domain
 from dpcore.releases.base import Release, Samplable
+from dpcore.releases.compressed_microdata import CompressedMicrodata
 from dpcore.releases.density import Density
 from dpcore.releases.histogram import Histogram
 from dpcore.releases.margins import Margins
@@ -103,7 +104,7 @@ class Synthesis(Section):
             position = release.domain.names.index
             edges = tuple((position(a), position(b)) for a, b in self.tree)
             release = replace(release, tree=edges)
-        if isinstance(release, Microdata):
+        if isinstance(release, Microdata | CompressedMicrodata):
             release.require_memory(self.rows)
         if not isinstance(release, Samplable):
             raise ValueError(f"from: records cannot be drawn from {release.name!r}")
@@ -123,7 +124,7 @@ class Synthesis(Section):
         for column in columns:
             known = [r for r in built.values() if column in r.domain.names]
             densities = [r for r in known if isinstance(r, Density | TunedDensity)]
-            counts = [r for r in known if isinstance(r, Histogram | Margins)]
+            counts = [r for r in known if isinstance(r, Histogram | Margins | CompressedMicrodata)]
             by_name = {r.name: r for r in known if r in densities + counts}
             densities.sort(key=lambda density: len(density.domain.axes))
             default = densities[0].name if densities else UNIFORM

@@ -28,6 +28,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpcore.errors import BundleError, InputError
 from dpcore.releases.base import Evaluable
+from dpcore.releases.groups import GROUP
 from dpcore.statistic import Noisy
 from schemas.bundle import Manifest, ReleaseRecord, TableFile
 from schemas.draws import noisy_of
@@ -162,7 +163,9 @@ class Bundle:
 
     def _held(self, columns: Columns) -> str:
         """Of each of the survey's columns in a table: its type, and some of its values."""
-        sides = {f"{name}{end}" for name in self.plan.columns for end in ("", "_from", "_to")}
+        sides = {
+            f"{name}{end}" for name in self.plan.columns for end in ("", "_from", "_to", GROUP)
+        }
         held = []
         for name in (name for name in columns if name in sides):
             values = np.unique(np.ma.compressed(columns[name])).tolist()

@@ -59,8 +59,10 @@ class CompressedMicrodata(Release):
     def __post_init__(self) -> None:
         if len(self.domain.axes) < 2:
             raise ValueError("compress: merges cells in pairs of columns, and there is one column")
-        if not 0 < self.part < 1:
-            raise ValueError(f"compress: share must lie between 0 and 1, not {self.part}")
+        if not Fraction(1, 1000) <= self.part <= Fraction(999, 1000):
+            raise ValueError(
+                f"compress: share must lie between 1/1000 and 999/1000, not {self.part}"
+            )
         if not self.sets:
             pairs = tuple(combinations(range(len(self.domain.axes)), 2))
             object.__setattr__(self, "sets", pairs)

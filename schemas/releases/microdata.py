@@ -9,7 +9,10 @@ from pydantic import Field, StrictInt, StrictStr, StringConstraints, model_valid
 from dpcore.budget import Budget
 from dpcore.releases.adaptive_microdata import AdaptiveMicrodata
 from dpcore.releases.base import Release
+from dpcore.releases.compressed_microdata import CompressedMicrodata
 from dpcore.releases.microdata import Microdata
+from schemas.document import Section
+from schemas.numbers import WrittenRational
 from schemas.releases.base import CountsSection, SurveyFacts, listed
 from schemas.releases.binning import Bins, binned_domain
 from schemas.releases.rules import RuleSection
@@ -19,6 +22,23 @@ USUALLY_CHOSEN = 20
 Memory = Annotated[
     str, StringConstraints(pattern=r"^[1-9][0-9]{0,5}(\.[0-9]{1,3})? [MG]iB$", strict=True)
 ]
+
+
+class CompressSection(Section):
+    """Wide columns measured in pairs by groups of their categories or bins, which a noisy table of the
+    column alone suggests.
+    """
+
+    keep: StrictInt = Field(
+        default=32,
+        ge=2,
+        description="How many groups a wide column gets: every column of more categories or bins is "
+        "wide. Null is a group by itself, and rules keep groups apart.",
+    )
+    share: WrittenRational = Field(
+        default=Fraction(1, 10),
+        description="The part of the release's budget for tables of the wide columns alone.",
+    )
 
 
 class MicrodataSection(CountsSection):
@@ -50,6 +70,12 @@ class MicrodataSection(CountsSection):
         description="How many pairs adaptive measures again; without it 20, or all if there are "
         "fewer.",
     )
+    compress: CompressSection | None = Field(
+        default=None,
+        description="For columns of hundreds or thousands of categories, or many bins: their pairs "
+        "are measured between groups, so that memory and noise stay small. Within a group, how a "
+        "category goes with other columns is assumed to be the same for all.",
+    )
     rules: list[RuleSection] = Field(
         default_factory=list,
         description="What is known to hold of every record, such as that children have no income: "
@@ -71,7 +97,10 @@ class MicrodataSection(CountsSection):
     def build(self, survey: SurveyFacts, share: Budget) -> Release:
         domain = binned_domain(survey.columns, self.columns, self.bins)
         sets, more = self._positions(), dict[str, Any]()
-        kind = Microdata
+        kind: type[Microdata | CompressedMicrodata] = Microdata
+        if self.compress is not None:
+            kind = CompressedMicrodata
+            more = {"keep": self.compress.keep, "part": self.compress.share}
         if self.choose == "adaptive":
             kind = AdaptiveMicrodata
             more["chosen"] = self.chosen or min(USUALLY_CHOSEN, len(sets))
@@ -96,6 +125,10 @@ class MicrodataSection(CountsSection):
             raise ValueError("ways: more than there are columns")
         if self.chosen is not None and self.choose == "fixed":
             raise ValueError("chosen: only where choose is adaptive")
+        if self.compress is not None and self.choose == "adaptive":
+            raise ValueError(
+                "compress: only where choose is fixed; both would choose by noisy tables"
+            )
         return self
 
     def _positions(self) -> tuple[tuple[int, ...], ...]:

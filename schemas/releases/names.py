@@ -8,8 +8,10 @@ import numpy as np
 from dpcore.domain import Axis, Domain
 from dpcore.releases.base import Release
 from dpcore.releases.cells import describe_cells
+from dpcore.releases.compressed_microdata import CompressedMicrodata
 from dpcore.releases.density import Density
 from dpcore.releases.function import SmoothFunction
+from dpcore.releases.groups import GROUP
 from dpcore.releases.histogram import Histogram
 from dpcore.releases.margins import Margins, file_word
 from dpcore.releases.near_records import NearRecordsRelease
@@ -30,6 +32,7 @@ STATISTICS: Mapping[type[Any], tuple[str, ...]] = {
     SampledHistogram: ("drawn", *_OF_COUNTS[:-2]),
     NearRecordsRelease: ("drawn",),
     Margins: (*_OF_COUNTS, "estimate", "noisy_standard_error"),
+    CompressedMicrodata: (*_OF_COUNTS, "estimate", "noisy_standard_error"),
     Quantiles: ("level", "rank_error_90", "rank_error_records_90"),
     Density: (
         "density",
@@ -68,7 +71,7 @@ def check_names(release: Release) -> None:
                         " rename the column"
                     )
     files: dict[str, tuple[str, ...]] = {}
-    for domain in release.domains if isinstance(release, Margins) else ():
+    for domain in release.domains if isinstance(release, Margins | CompressedMicrodata) else ():
         file = ".".join(file_word(name) for name in domain.names).lower()
         if files.setdefault(file, domain.names) != domain.names:
             raise ValueError(
@@ -78,12 +81,16 @@ def check_names(release: Release) -> None:
 
 
 def _tables(release: Release) -> Iterator[tuple[Axis, ...]]:
-    domains = release.domains if isinstance(release, Margins) else (release.domain,)
-    return (domain.axes for domain in domains)
+    if isinstance(release, Margins | CompressedMicrodata):
+        return (domain.axes for domain in release.domains)
+    return iter((release.domain.axes,))
 
 
 def _published_as(release: Release, axis: Axis) -> list[str]:
     """The names of an axis in a published table: points of a function are named like the column."""
     if isinstance(release, Density | SmoothFunction):
         return [axis.name]
-    return list(describe_cells(Domain((axis,)), np.empty(0, dtype=np.int64))[0])
+    names = list(describe_cells(Domain((axis,)), np.empty(0, dtype=np.int64))[0])
+    if isinstance(release, CompressedMicrodata) and axis.size > release.keep:
+        names += [f"{axis.name}{end}" for end in (GROUP, "_from", "_to")]
+    return names

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpcore.releases.groups import GROUP
 from schemas.columns import CategoricalColumn, Column
 from tasks.report.svg import figure
 
@@ -108,7 +109,10 @@ def _number(table: Mapping[str, NDArray[Any]], of: str) -> str:
 
 def sides_of(published: Iterable[str], columns: Columns) -> list[str]:
     """The survey's columns among the columns of a published table, in the table's order."""
-    names = (name.removesuffix("_from") if name not in columns else name for name in published)
+    ends = ("_from", GROUP)
+    names = (
+        n if n in columns else n.removesuffix(ends[0]).removesuffix(ends[1]) for n in published
+    )
     return [name for name in dict.fromkeys(names) if name in columns]
 
 
@@ -132,6 +136,8 @@ def plain(value: float) -> str:
 def _keys(table: Mapping[str, NDArray[Any]], name: str) -> list[Hashable]:
     if name in table:
         return [None if _missing(value) else value for value in table[name].tolist()]
+    if name + GROUP in table:
+        return [None if _missing(n) else f"group {n:.0f}" for n in table[name + GROUP].tolist()]
     ends = zip(table[f"{name}_from"].tolist(), table[f"{name}_to"].tolist(), strict=True)
     return [None if _missing(low) else (low, high) for low, high in ends]
 

@@ -7,6 +7,7 @@ import pytest
 from dpcore.domain import Bins
 from dpcore.errors import PlanError
 from dpcore.releases.adaptive_microdata import AdaptiveMicrodata
+from dpcore.releases.compressed_microdata import CompressedMicrodata
 from dpcore.releases.microdata import Microdata
 from schemas.plan import load_plan
 from tests.conftest import write_plan
@@ -70,6 +71,34 @@ def test_pairs_that_the_noisy_tables_choose_are_measured_again(tmp_path, documen
 
 
 @pytest.mark.parametrize(
+    ("given", "keep", "part"),
+    [({"keep": 4}, 4, "1/10"), ({"keep": 3, "share": "1/5"}, 3, "1/5")],
+)
+def test_wide_columns_are_compressed_where_the_plan_says_so(tmp_path, document, given, keep, part):
+    document["releases"][0]["compress"] = given
+    release = load_plan(write_plan(tmp_path, document)).built["everyone"]
+    assert isinstance(release, CompressedMicrodata)
+    assert (release.keep, release.part) == (keep, Fraction(part))
+    assert [release.domain.names[m.position] for m in release.merged] == ["region", "age", "income"]
+
+
+def test_records_of_compressed_columns_need_memory_too(tmp_path, document):
+    document["releases"][0] |= {"compress": {"keep": 4}, "memory": "100 MiB"}
+    document["synthesis"][0]["rows"] = 2 * 10**6
+    with pytest.raises(PlanError, match=r"synthesis\[0\].memory: the tables and 2000000 records"):
+        load_plan(write_plan(tmp_path, document))
+
+
+def test_columns_that_would_be_published_under_the_name_of_a_group_are_refused(tmp_path, document):
+    document["columns"]["region_group"] = document["columns"]["sex"]
+    document["releases"][0] |= {"compress": {"keep": 2}}
+    document["releases"][0]["columns"] = ["sex", "region", "region_group"]
+    document["releases"][0]["bins"] = {}
+    with pytest.raises(PlanError, match="would both be published as 'region_group'"):
+        load_plan(write_plan(tmp_path, document))
+
+
+@pytest.mark.parametrize(
     ("stated", "bytes_"), [("2 GiB", 2**31), ("1.5 GiB", 3 * 2**29), ("500 MiB", 500 * 2**20)]
 )
 def test_memory_is_stated_in_binary_units(tmp_path, document, stated, bytes_):
@@ -101,6 +130,10 @@ def test_memory_in_other_words_is_refused(tmp_path, document, memory):
         ({"ways": 3, "columns": ["sex", "age"], "bins": {}}, "more than there are columns"),
         ({"chosen": 2}, "only where choose is adaptive"),
         ({"choose": "adaptive", "chosen": 7}, "between 1 and the 6 pairs"),
+        ({"choose": "adaptive", "compress": {"keep": 3}}, "compress: only where choose is fixed"),
+        ({"compress": {"keep": 50}}, "no column has more than keep = 50 cells"),
+        ({"compress": {"keep": 1}}, "keep"),
+        ({"compress": {"keep": 4, "share": "1"}}, "compress: share must lie between 1/1000"),
     ],
 )
 def test_choices_that_contradict_each_other_are_refused(tmp_path, document, given, says):
