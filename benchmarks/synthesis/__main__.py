@@ -11,7 +11,8 @@ beat.  With ``--beta 0`` the noise is discrete Laplace, otherwise discrete Gauss
 
 ``--ways`` says whether all pairs or all triples of columns are measured; by default triples where all
 columns have two categories, and pairs elsewhere.  ``--chosen 20`` measures again that many pairs,
-which the first noisy tables choose.
+which the first noisy tables choose.  ``--compress 32`` measures pairs of groups where a column has more
+than 32 cells; ``made_up_wide`` (three columns of 2,000 categories) cannot do without.
 
 ``relation`` says which tables are neighbours: those that differ in one record (replace-one), or of
 which one has a record more (add-remove), as for most public implementations.  The second is a weaker
@@ -54,10 +55,12 @@ def main() -> None:
             if options.bootstrap:
                 found = pool.apply(bootstrapped, (folder, options.dataset, number))
             else:
-                found = pool.apply(
-                    measured,
-                    (folder, options.dataset, options.relation, share, ways, options.chosen),
-                )
+                chosen, keep = options.chosen, options.compress
+                what = (folder, options.dataset, options.relation, share, ways, chosen, keep)
+                try:
+                    found = pool.apply(measured, what)
+                except ValueError as error:
+                    sys.exit(f"refused: {error}")
         print(json.dumps({"dataset": options.dataset, "draw": number} | found), flush=True)
 
 
@@ -71,11 +74,14 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--relation", choices=get_args(Relation), default="replace-one")
     parser.add_argument("--ways", type=int, choices=(2, 3), help="tables of pairs or of triples")
     parser.add_argument("--chosen", type=int, default=0, help="pairs to measure again; default: 0")
+    parser.add_argument("--compress", type=int, default=0, help="groups of wide columns to keep")
     parser.add_argument("--draws", type=int, default=5, help="default: 5")
     parser.add_argument("--bootstrap", action="store_true", help="resample, without privacy")
     options = parser.parse_args()
     if options.chosen < 0 or (options.chosen and options.ways == 3):
         parser.error("--chosen must not be negative, and is for pairs")
+    if options.compress < 0 or (options.compress and options.chosen):
+        parser.error("--compress must not be negative, and does not go with --chosen")
     if options.draws < 1 or options.alpha <= 0 or not 0 <= options.beta < 1:
         parser.error("--draws and --alpha must be positive, and --beta at least 0 and below 1")
     return options

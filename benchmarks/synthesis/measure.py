@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import resource
 import time
+from collections.abc import Callable
 from functools import partial
 from itertools import combinations
 from pathlib import Path
@@ -19,22 +20,35 @@ from dpcore.domain import Domain, Tally
 from dpcore.evaluation import margin_errors
 from dpcore.privacy_line import perturb
 from dpcore.releases.adaptive_microdata import AdaptiveMicrodata
+from dpcore.releases.compressed_microdata import CompressedMicrodata
 from dpcore.releases.microdata import Microdata
 from dpcore.sampling.source import SystemSource
 
 Facts = dict[str, Any]
+AnyMicrodata = Microdata | CompressedMicrodata
 
 
 def measured(
-    folder: Path, dataset: str, relation: Relation, share: Budget, ways: int, chosen: int
+    folder: Path,
+    dataset: str,
+    relation: Relation,
+    share: Budget,
+    ways: int,
+    chosen: int = 0,
+    keep: int = 0,
 ) -> Facts:
     """Errors, time and memory of one draw; the memory is that of the process so far.
 
-    ``chosen``: how many pairs are measured again; 0 for a fixed choice.
+    ``chosen``: how many pairs are measured again; 0 for a fixed choice.  ``keep``: groups of wide
+    columns; 0 for their own cells.
     """
     domain, codes = TABLES[dataset](folder)
     noise = "discrete-gaussian" if share.beta else "discrete-laplace"
-    kind = partial(AdaptiveMicrodata, chosen=chosen) if chosen else Microdata
+    kind: Callable[..., AnyMicrodata] = Microdata
+    if chosen:
+        kind = partial(AdaptiveMicrodata, chosen=chosen)
+    elif keep:
+        kind = partial(CompressedMicrodata, keep=keep)
     release = kind(
         "benchmark",
         domain,
@@ -53,6 +67,7 @@ def measured(
         "mechanism": noise,
         "ways": ways,
         "chosen": chosen,
+        "keep": keep,
         "stddev": round(release.stddev, 2),
         "seconds": round(time.perf_counter() - wall, 2),
         "cpu_seconds": round(time.process_time() - cpu, 2),
@@ -67,7 +82,7 @@ def bootstrapped(folder: Path, dataset: str, number: int) -> Facts:
     return {"bootstrap": True} | errors(codes, codes[rows], domain)
 
 
-def synthesize(release: Microdata, codes: NDArray[np.int64]) -> NDArray[np.int64]:
+def synthesize(release: AnyMicrodata, codes: NDArray[np.int64]) -> NDArray[np.int64]:
     """(rows, columns) synthetic codes, through the privacy line."""
     cells, counts = np.unique(release.domain.pack(codes), return_counts=True)
     exact = release.statistic(Tally(release.domain, cells, counts.astype(np.int64)))

@@ -7,6 +7,7 @@ American Community Survey round bins, much as in ``deployments/plans/acs_ma.yaml
     adult_coded     14 columns   2 to 100 cells, as coded by the table's publisher
     acs_nist_ma2019 23 columns   2 to 20 cells; INDP is left out, as its codes are not in the
                                  dictionary (INDP_CAT groups them)
+    made_up_wide     3 columns   2,000 cells each, made up: few of them frequent, most rare
 """
 
 from __future__ import annotations
@@ -98,8 +99,30 @@ def acs_nist_ma2019(folder: Path) -> Table:
     return Domain(tuple(axes)), np.stack(codes, axis=1).astype(np.int64)
 
 
+def made_up_wide(_: Path) -> Table:
+    """100,000 made-up records of three columns, each with its own favourites among 2,000 categories.
+
+    By Zipf's law; b follows a in seven of ten records, and c follows b in five.
+    """
+    generator = np.random.default_rng(0)
+    rows, size = 100_000, 2000
+    weights = 1 / np.arange(1, size + 1)
+
+    def favourites(of: NDArray[np.int64] | None, share: float) -> NDArray[np.int64]:
+        own = generator.choice(size, rows, p=weights / weights.sum())
+        ranks = own if of is None else np.where(generator.random(rows) < share, of, own)
+        return np.asarray(ranks)
+
+    a = favourites(None, 0.0)
+    b = favourites(a, 0.7)
+    c = favourites(b, 0.5)
+    codes = np.stack([generator.permutation(size)[ranks] for ranks in (a, b, c)], axis=1)
+    return Domain(tuple(Categories(name, tuple(range(size))) for name in "abc")), codes
+
+
 TABLES: dict[str, Callable[[Path], Table]] = {
     "nltcs": nltcs,
     "adult_coded": adult_coded,
     "acs_nist_ma2019": acs_nist_ma2019,
+    "made_up_wide": made_up_wide,
 }

@@ -206,10 +206,18 @@ class ReleaseDraws:
             )
         return np.concatenate(rows)
 
+    @property
+    def width(self) -> int:
+        """About how many numbers an output has."""
+        mechanism = self.release.mechanism
+        if isinstance(mechanism, CompressedMargins):
+            return mechanism.numbers
+        return len(self.centres.watched)
+
     def _batches(self, size: int) -> Iterator[int]:
         """How often the statistic is laid out, batch by batch."""
         mechanism = self.release.mechanism
-        most = max(1, LARGEST_BATCH // len(self.centres.watched))
+        most = max(1, LARGEST_BATCH // self.width)
         if mechanism.sparse:
             most = max(1, min(most, LARGEST_DOMAIN // mechanism.size))
         if not isinstance(mechanism, CELL_BY_CELL + IN_BLOCKS):

@@ -69,7 +69,7 @@ def audit_scale(
     source = SystemSource() if source is None else source
     candidates = _covered(release, SCALE_PAIRS)
     audited = [NarrowDraws(release, pair.near, pair.far) for pair in candidates]
-    width = len(audited[0].centres.watched)
+    width = audited[0].width
     return audit_mechanism(
         audited,
         release.share,

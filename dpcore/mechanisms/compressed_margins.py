@@ -64,6 +64,11 @@ class CompressedMargins:
         return self.domain.size
 
     @property
+    def numbers(self) -> int:
+        """The length of the result."""
+        return self.first.size + self.again.size
+
+    @property
     def event(self) -> CompressedMarginsEvent:
         return CompressedMarginsEvent(*rounds_drawn(self.first, self.again))
 

@@ -123,6 +123,11 @@ class CompressedMicrodata(Release):
         )
         return CompressedMargins(self.domain, self.sets, self.merged, self.keep, first, again)
 
+    @property
+    def stddev(self) -> float:
+        """Of the noise in a cell of groups as drawn."""
+        return self.mechanism.again.stddev
+
     def _sensitivity(self, tables: int) -> Fraction:
         """Of so many tables: in the L1 norm, or squared in the L2 norm (``dpcore.releases.margins``)."""
         gaussian = self.noise == "discrete-gaussian"

@@ -12,7 +12,12 @@ import pytest
 from benchmarks.synthesis.tables import TABLES, acs_nist_ma2019
 from tests.conftest import ROOT
 
-SHAPES = {"nltcs": (21574, 16), "adult_coded": (48842, 14), "acs_nist_ma2019": (7634, 23)}
+SHAPES = {
+    "nltcs": (21574, 16),
+    "adult_coded": (48842, 14),
+    "acs_nist_ma2019": (7634, 23),
+    "made_up_wide": (100_000, 3),
+}
 
 
 @pytest.mark.parametrize("name", TABLES)
