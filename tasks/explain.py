@@ -23,7 +23,7 @@ def cost_rows(plan: Plan) -> list[dict[str, str]]:
             "kind": plan.section(name).kind,
             "over": plan.section(name).title,
             "mechanism": plan.section(name).mechanism,
-            "numbers": f"{release.mechanism.size:,}",
+            "numbers": f"{getattr(release.mechanism, 'numbers', release.mechanism.size):,}",
             **{c: decimal_text(getattr(release.share, c)) for c in COORDINATES},
         }
         for name, release in plan.built.items()

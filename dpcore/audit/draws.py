@@ -33,6 +33,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dpcore.audit.compressed import CompressedRatio
 from dpcore.audit.scores import Floats, Outputs, Part, Score, Sum, stated_ratio
 from dpcore.budget import Budget
 from dpcore.domain import LARGEST_DOMAIN, Tally
@@ -240,6 +241,8 @@ class ReleaseDraws:
 
     def scores(self) -> Sequence[Score]:
         """The log-ratio that the mechanism states, between the two exact statistics."""
+        if isinstance(self.release.mechanism, CompressedMargins):
+            return [CompressedRatio(self.release.mechanism, self.near, self.far)]
         _, near, far = self.centres
         threshold = float(getattr(self.release.mechanism, "threshold", np.nan))
         return stated_ratio(self.release.mechanism.event, near, far, threshold)

@@ -383,7 +383,7 @@ def stated_ratio(
         return [UrnRatio(near + prior, far + prior, event.urn == "dirichlet-multinomial")]
     if isinstance(event, KNormEvent):
         return [NormRatio(event, near, far)]
-    # What the second round of the compressed form measured, its event does not say.
+    # What the second round of the compressed form measured, its event alone does not say.
     if isinstance(event, AdaptiveMarginsEvent) and not isinstance(event, CompressedMarginsEvent):
         return [AdaptiveRatio(event, near, far)]
     return []

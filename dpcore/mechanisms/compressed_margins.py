@@ -80,15 +80,10 @@ class CompressedMargins:
         """So many independent draws, one after the other."""
         alone = np.tile(self.alone(tally), times)
         once = with_noise(self.first, alone, source).reshape(times, -1)
-        known: dict[bytes, Integers] = {}
-        exact = []
-        for row in once:
-            groups = self.groups(row)
-            of_these = np.concatenate(groups).tobytes()
-            if of_these not in known:
-                known[of_these] = self.together(tally, groups)
-            exact.append(known[of_these])
-        twice = with_noise(self.again, np.concatenate(exact), source).reshape(times, -1)
+        exact = np.empty((times, self.again.size), dtype=np.int64)
+        for groups, rows in self.by_groups(once):
+            exact[rows] = self.together(tally, groups)
+        twice = with_noise(self.again, exact.ravel(), source).reshape(times, -1)
         drawn = np.concatenate([once, twice], axis=1).ravel()
         return Noisy(drawn, reproducible=source.reproducible)
 
@@ -113,6 +108,20 @@ class CompressedMargins:
     def groups(self, once: Integers) -> list[Integers]:
         """For each column the group of each of its cells, by the noisy first round alone."""
         return suggested_groups(self.domain.shape, self.merged, self.keep, once)
+
+    def by_groups(self, once: Integers) -> list[tuple[list[Integers], Integers]]:
+        """All groups that noisy first rounds (times, cells) suggest, with the rows (k,) that do."""
+        distinct, which = np.unique(once, axis=0, return_inverse=True)
+        numbers: dict[bytes, int] = {}
+        found: list[list[Integers]] = []
+        number = np.empty(len(distinct), dtype=np.int64)
+        for i, noisy in enumerate(distinct):
+            groups = self.groups(noisy)
+            number[i] = numbers.setdefault(np.concatenate(groups).tobytes(), len(found))
+            if number[i] == len(found):
+                found.append(groups)
+        of_each = number[which.reshape(-1)]
+        return [(groups, np.flatnonzero(of_each == i)) for i, groups in enumerate(found)]
 
     @cached_property
     def shape(self) -> tuple[int, ...]:

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Collection, Iterable
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,20 +55,14 @@ def merge_cells(
     different kinds are not merged; ``ordered``: nor cells that are not neighbours.  There are
     ``least_groups`` at least, and ``size`` at most.
     """
-    size = len(noisy)
-    order = np.arange(size) if ordered else np.lexsort((noisy, kinds))
-    mass, kind = np.maximum(noisy, 0)[order], kinds[order]
-    # Neighbours of no mass go first: most of a wide column, and all at once is faster.
-    fresh = np.diff(kind, prepend=-1) != 0
-    fresh[1:] |= (mass[1:] > 0) | (mass[:-1] > 0)
-    if fresh.sum() < keep:
-        fresh[:] = True
-    runs = np.flatnonzero(fresh)
-    starts = runs[_starts(mass[runs].tolist(), kind[runs].tolist(), keep)]
-    groups = np.empty(size, dtype=np.int64)
-    groups[order] = np.repeat(np.arange(len(starts)), np.diff([*starts, size]))
-    _, first = np.unique(groups, return_index=True)
-    return np.argsort(np.argsort(first))[groups]
+    cells, counts, kind = range(len(noisy)), noisy.tolist(), kinds.tolist()
+    order = list(cells) if ordered else sorted(cells, key=lambda cell: (kind[cell], counts[cell]))
+    starts = _starts([max(counts[cell], 0) for cell in order], [kind[c] for c in order], keep)
+    runs = [order[one:other] for one, other in pairwise([*starts, len(order)])]
+    groups = np.empty(len(noisy), dtype=np.int64)
+    for number, run in enumerate(sorted(runs, key=min)):
+        groups[run] = number
+    return groups
 
 
 def _starts(mass: list[int], kind: list[int], keep: int) -> list[int]:

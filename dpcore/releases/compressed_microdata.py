@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import combinations
 from typing import Literal
 
@@ -172,8 +172,7 @@ class CompressedMicrodata(Release):
 
     def settled(self, noisy: Noisy) -> tuple[Integers, Microdata, Noisy]:
         """The noisy first round, the second round as it was drawn, and its draw."""
-        once, twice = np.split(noisy.values, [self._alone])
-        return once, self.after(once), replace(noisy, values=twice)
+        return _settled(self, noisy.to_bytes())
 
     def memory_needed(self, rows: int) -> int:
         """Bytes that publishing and ``rows`` records take at most, beside the program itself."""
@@ -235,9 +234,8 @@ class CompressedMicrodata(Release):
         alone = {self._name_alone(merged.position) for merged in self.merged}
         first = sum(float(np.sum(weights[name] ** 2)) for name in alone & set(weights))
         rest = {name: weight for name, weight in weights.items() if name not in alone}
-        return first * self.mechanism.first.stddev**2 + self.after(self._any_groups).sum_variance(
-            rest
-        )
+        again = self.after(self._any_groups).sum_variance(rest)
+        return first * self.mechanism.first.stddev**2 + again
 
     def supported_margin(
         self, noisy: Noisy, names: tuple[str, ...]
@@ -260,8 +258,16 @@ class CompressedMicrodata(Release):
             f"{len(self.merged)} columns of more than {self.keep} cells",
         )
         return alone, *(
-            replace(error, note=f"{error.note}; of {self.keep} groups of a wide column")
-            if error.note
-            else replace(error, note=f"of {self.keep} groups of a wide column")
+            replace(
+                error,
+                note=f"{error.note}; of {self.keep} groups of a wide column".removeprefix("; "),
+            )
             for error in self.after(self._any_groups).expected_error()
         )
+
+
+@lru_cache(maxsize=2)
+def _settled(release: CompressedMicrodata, data: bytes) -> tuple[Integers, Microdata, Noisy]:
+    noisy = Noisy.from_bytes(data)
+    once, twice = np.split(noisy.values, [release.mechanism.first.size])
+    return once, release.after(once), replace(noisy, values=twice)

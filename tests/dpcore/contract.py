@@ -63,6 +63,8 @@ from dpcore.statistic import ABSENT
 PURE = Budget.of("1")
 BY_WEIGHT: Any = {"adjacency": Adjacency(weighted=True), "step": Fraction(1, 2)}
 APPROXIMATE = Budget.of("1", "0.01")
+HALVES: Any = {"part": Fraction(1, 2)}
+"""Both rounds get the same: then an audit sees a fault of either."""
 
 
 @dataclass(frozen=True)
@@ -168,23 +170,19 @@ CASES: dict[str, Case] = {
         1.0,
     ),
     "compressed microdata": Case(
-        CompressedMicrodata("c", CUBE, 2, PURE, keep=2), (0, 0), (0, 11), 1.0, fault=4
+        CompressedMicrodata("c", CUBE, 2, PURE, keep=2, **HALVES), (0, 0), (0, 11), 1.0
     ),
     "gaussian compressed microdata": Case(
-        CompressedMicrodata(
-            "c", CUBE, 2, APPROXIMATE, (), "discrete-gaussian", keep=2, part=Fraction(1, 3)
-        ),
+        CompressedMicrodata("c", CUBE, 2, APPROXIMATE, (), "discrete-gaussian", keep=2, **HALVES),
         (0, 0),
         (0, 11),
         1.0,
-        fault=4,
     ),
     "weighted compressed microdata": Case(
-        WeightedCompressedMicrodata("w", CUBE, 2, PURE, keep=2, **BY_WEIGHT),
+        WeightedCompressedMicrodata("w", CUBE, 2, PURE, keep=2, **HALVES, **BY_WEIGHT),
         (0, 0),
         (0, 11),
         1.0,
-        fault=4,
     ),
     "spectral density": Case(
         SpectralDensity("s", LINE, 2, APPROXIMATE, (0.2,)), (0, 0), (0, 23), 0.99

@@ -11,6 +11,7 @@ from scipy import stats
 
 from dpcore.accounting import affordable
 from dpcore.audit.bounds import loss_lower_bound
+from dpcore.audit.compressed import CompressedRatio
 from dpcore.audit.events import choose_events
 from dpcore.audit.scores import stated_ratio
 from dpcore.budget import Budget
@@ -275,6 +276,8 @@ def audited(case: Case, company: tuple[int, ...], mechanism: Mechanism, order: i
     tables = [tally_of(release.domain, cells + company) for cells in (case.near, case.far)][::order]
     near, far = (opened(release, table).astype(float) for table in tables)
     stated = stated_ratio(mechanism.event, near, far, getattr(mechanism, "threshold", np.nan))
+    if isinstance(mechanism, CompressedMargins):
+        stated = [CompressedRatio(mechanism, *tables)]
 
     def scores(table: Tally) -> np.ndarray:
         draws = repeated_draws(release, table, 40_000, source, mechanism, plenty)
