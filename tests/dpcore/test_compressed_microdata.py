@@ -3,9 +3,11 @@
 The privacy of both rounds together is a claim of ``test_contract``.
 """
 
+import tracemalloc
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from itertools import combinations_with_replacement, product
 
 import numpy as np
@@ -15,9 +17,11 @@ from dpcore.accounting import Charged, affordable, prices
 from dpcore.accounting.history import RENYI
 from dpcore.accounting.zcdp import covers_rho
 from dpcore.adjacency import REPLACE_ONE, Adjacency
+from dpcore.audit.draws import ReleaseDraws
 from dpcore.budget import Budget
 from dpcore.domain import Bins, Categories, Domain, Tally
 from dpcore.events import read_event
+from dpcore.post import denoise
 from dpcore.post.rules import Rule, broken
 from dpcore.privacy_line import perturb
 from dpcore.releases.compressed_microdata import CompressedMicrodata
@@ -277,6 +281,20 @@ def test_thousands_of_categories_are_refused_without_compression_and_fit_with_it
     assert made.mechanism.size == 3000**3
 
 
+def test_drawing_publishing_and_records_stay_within_the_memory_that_is_stated(monkeypatch):
+    monkeypatch.setattr(denoise, "fit_mixture", partial(denoise.fit_mixture, steps=3))
+    wide = Domain(tuple(Categories(name, tuple(range(2000))) for name in "abc"))
+    made = CompressedMicrodata("x", wide, 5000, SHARE, (), "discrete-gaussian", keep=64)
+    exact = made.statistic(tally_of(wide, np.random.default_rng(1).integers(0, wide.size, 5000)))
+    tracemalloc.start()
+    noisy = perturb(exact, made.mechanism, SHARE, SeededSource(3))
+    made.publish(noisy)
+    made.sample(noisy, 10_000)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < made.memory_needed(10_000) < 12 * peak + 2**25
+
+
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
@@ -284,7 +302,7 @@ def test_thousands_of_categories_are_refused_without_compression_and_fit_with_it
         ({"keep": 1}, "compress: keep = 1 groups are too few for trade"),
         ({"keep": 2, "rules": RULES}, "too few for age: null and what rules tell apart need 3"),
         ({"part": Fraction(1)}, "compress: share must lie between 1/1000 and 999/1000, not 1"),
-        ({"memory": 2**20}, "memory: the tables and 0 records need"),
+        ({"memory": 2**20}, "memory: the tables of counts and what is fitted to them need"),
         ({"sets": ((0, 1),)}, r"\['sex'\] are columns of no set"),
     ],
 )
@@ -313,6 +331,42 @@ def test_triples_of_groups_are_measured_too():
     made = release(sets=((0, 1, 2),))
     assert made.mechanism.again.size == 8 * 8 * 2
     assert made.sample(drawn(made), 100)[1].shape == (100, 3)
+
+
+def test_outputs_are_told_apart_by_the_law_of_both_rounds():
+    made = CompressedMicrodata("x", CUBE, 2, PURE, keep=2)
+    near, far = tally_of(CUBE, (0, 0)), tally_of(CUBE, (0, 11))
+    outputs = repeated_draws(made, near, 50, SeededSource(4))
+    naive = []
+    for row in outputs.astype(np.int64):
+        groups = made.groups(row[:3])
+        losses = [
+            (np.abs(part - there).sum() - np.abs(part - here).sum()) / float(law.scale)
+            for part, here, there, law in (
+                (
+                    row[:3],
+                    made.mechanism.alone(near),
+                    made.mechanism.alone(far),
+                    made.mechanism.first,
+                ),
+                (
+                    row[3:],
+                    made.mechanism.together(near, groups),
+                    made.mechanism.together(far, groups),
+                    made.mechanism.again,
+                ),
+            )
+        ]
+        naive.append(sum(losses))
+    (score,) = ReleaseDraws(made, near, far).scores()
+    np.testing.assert_allclose(score(outputs), naive, atol=1e-8)
+    assert max(naive) == pytest.approx(1)  # all of alpha
+
+
+def test_an_audit_draws_no_more_numbers_at_a_time_than_of_other_releases():
+    wide = Domain(tuple(Categories(name, tuple(range(500))) for name in "ab"))
+    made = CompressedMicrodata("x", wide, 100, PURE, keep=16)
+    assert ReleaseDraws(made, tally_of(wide, ()), tally_of(wide, (5,))).width == 1000 + 16**2
 
 
 def test_repeated_draws_have_the_law_of_single_ones():
