@@ -111,17 +111,14 @@ class CompressedMargins:
 
     def by_groups(self, once: Integers) -> list[tuple[list[Integers], Integers]]:
         """All groups that noisy first rounds (times, cells) suggest, with the rows (k,) that do."""
-        distinct, which = np.unique(once, axis=0, return_inverse=True)
-        numbers: dict[bytes, int] = {}
-        found: list[list[Integers]] = []
-        number = np.empty(len(distinct), dtype=np.int64)
-        for i, noisy in enumerate(distinct):
-            groups = self.groups(noisy)
-            number[i] = numbers.setdefault(np.concatenate(groups).tobytes(), len(found))
-            if number[i] == len(found):
-                found.append(groups)
-        of_each = number[which.reshape(-1)]
-        return [(groups, np.flatnonzero(of_each == i)) for i, groups in enumerate(found)]
+        rows: dict[bytes, list[int]] = {}
+        for row, noisy in enumerate(once):
+            rows.setdefault(noisy.tobytes(), []).append(row)
+        found: dict[bytes, tuple[list[Integers], list[int]]] = {}
+        for alike in rows.values():
+            groups = self.groups(once[alike[0]])
+            found.setdefault(np.concatenate(groups).tobytes(), (groups, []))[1].extend(alike)
+        return [(groups, np.array(alike)) for groups, alike in found.values()]
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
