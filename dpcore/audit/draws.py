@@ -242,7 +242,8 @@ class ReleaseDraws:
     def scores(self) -> Sequence[Score]:
         """The log-ratio that the mechanism states, between the two exact statistics."""
         if isinstance(self.release.mechanism, CompressedMargins):
-            return [CompressedRatio(self.release.mechanism, self.near, self.far)]
+            few = self.width <= REGROUPED
+            return [CompressedRatio(self.release.mechanism, self.near, self.far)] if few else []
         _, near, far = self.centres
         threshold = float(getattr(self.release.mechanism, "threshold", np.nan))
         return stated_ratio(self.release.mechanism.event, near, far, threshold)
@@ -325,6 +326,9 @@ IN_BLOCKS = (
 
 READING = Budget.of(4096)
 """What it costs to see a made-up statistic as it is."""
+
+REGROUPED = 2**11
+"""Outputs of more numbers are not grouped again for their stated score: it would take minutes."""
 
 WIDE = 256
 """Statistics with more cells than this are watched in part."""
