@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from prefect.artifacts import create_markdown_artifact, create_table_artifact
 
-from dpcore.audit import AuditResult, audit_release, audit_releases, audit_scale
+from dpcore.audit import AuditResult, audit_release, audit_releases, audit_scale, short
 from schemas.plan import Plan
 from tasks.audit_picture import audit_picture
 from tasks.step import step
@@ -47,9 +47,9 @@ def audit_together(plan: Plan, draws: int, level: float) -> AuditResult:
 def audit_shortly(plan: Plan) -> list[AuditResult]:
     """Audit all releases together, and the scale of the noise of each alone, in this order."""
     releases = list(plan.built.values())
-    level = level_of_each(plan, UNATTENDED)
+    level, draws = level_of_each(plan, UNATTENDED), short(QUICK_DRAWS, releases)
     return [
-        audit_releases(releases, draws=QUICK_DRAWS, level=level, surveys=QUICK_SURVEYS),
+        audit_releases(releases, draws=draws, level=level, surveys=QUICK_SURVEYS),
         *(audit_scale(release, level) for release in releases),
     ]
 

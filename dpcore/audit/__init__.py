@@ -17,7 +17,7 @@ from dpcore.audit.audit import AuditResult, DensityLoss, audit_mechanism
 from dpcore.audit.density import LossCurve
 from dpcore.audit.draws import Audited, Joint, LoopedDraws, ReleaseDraws, Simulated
 from dpcore.audit.neighbours import Pair, neighbouring_pairs, survey_pairs
-from dpcore.audit.releases import audit_release, audit_releases, audit_scale
+from dpcore.audit.releases import audit_release, audit_releases, audit_scale, short
 
 __all__ = [
     "AuditResult",
@@ -34,5 +34,6 @@ __all__ = [
     "audit_releases",
     "audit_scale",
     "neighbouring_pairs",
+    "short",
     "survey_pairs",
 ]

@@ -242,8 +242,9 @@ class ReleaseDraws:
     def scores(self) -> Sequence[Score]:
         """The log-ratio that the mechanism states, between the two exact statistics."""
         if isinstance(self.release.mechanism, CompressedMargins):
-            few = self.width <= REGROUPED
-            return [CompressedRatio(self.release.mechanism, self.near, self.far)] if few else []
+            if too_long(self.release):
+                return []
+            return [CompressedRatio(self.release.mechanism, self.near, self.far)]
         _, near, far = self.centres
         threshold = float(getattr(self.release.mechanism, "threshold", np.nan))
         return stated_ratio(self.release.mechanism.event, near, far, threshold)
@@ -329,6 +330,13 @@ READING = Budget.of(4096)
 
 REGROUPED = 2**11
 """Outputs of more numbers are not grouped again for their stated score: it would take minutes."""
+
+
+def too_long(release: Release) -> bool:
+    """Whether outputs hold so many groups that few can be drawn, and none grouped again."""
+    mechanism = release.mechanism
+    return isinstance(mechanism, CompressedMargins) and mechanism.numbers > REGROUPED
+
 
 WIDE = 256
 """Statistics with more cells than this are watched in part."""

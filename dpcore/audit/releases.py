@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dpcore.audit.audit import AuditResult, audit_mechanism
-from dpcore.audit.draws import Joint, NarrowDraws, ReleaseDraws
+from dpcore.audit.draws import Joint, NarrowDraws, ReleaseDraws, too_long
 from dpcore.audit.neighbours import Pair, neighbouring_pairs, survey_pairs
 from dpcore.budget import Budget, total
 from dpcore.releases.base import Release
@@ -25,6 +25,9 @@ SCALE_PAIRS = 2
 
 SCALE_NUMBERS = 2**19
 """Numbers drawn for a look at the scale, on each side, within the numbers of draws below."""
+
+LEAST_DRAWS = 200
+"""Draws in a short audit of outputs that take long to make, and tell next to nothing of the noise."""
 
 LEAST_SCALE_DRAWS, MOST_SCALE_DRAWS = 1_000, 20_000
 
@@ -69,16 +72,21 @@ def audit_scale(
     source = SystemSource() if source is None else source
     candidates = _covered(release, SCALE_PAIRS)
     audited = [NarrowDraws(release, pair.near, pair.far) for pair in candidates]
-    width = audited[0].width
+    draws = SCALE_NUMBERS // audited[0].width
     return audit_mechanism(
         audited,
         release.share,
-        min(max(SCALE_NUMBERS // width, LEAST_SCALE_DRAWS), MOST_SCALE_DRAWS),
+        short(min(max(draws, LEAST_SCALE_DRAWS), MOST_SCALE_DRAWS), [release]),
         source,
         level=level,
         learn=False,
         descriptions=[pair.description for pair in candidates],
     )
+
+
+def short(draws: int, releases: Sequence[Release]) -> int:
+    """So many draws, or the fewest where outputs of a release take long to make."""
+    return LEAST_DRAWS if any(map(too_long, releases)) else draws
 
 
 def audit_releases(

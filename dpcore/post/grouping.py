@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Collection, Iterable
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,38 +54,44 @@ def merge_cells(
     different kinds are not merged; ``ordered``: nor cells that are not neighbours.  There are
     ``least_groups`` at least, and ``size`` at most.
     """
-    cells, counts, kind = range(len(noisy)), noisy.tolist(), kinds.tolist()
-    order = list(cells) if ordered else sorted(cells, key=lambda cell: (kind[cell], counts[cell]))
-    starts = _starts([max(counts[cell], 0) for cell in order], [kind[c] for c in order], keep)
-    runs = [order[one:other] for one, other in pairwise([*starts, len(order)])]
-    groups = np.empty(len(noisy), dtype=np.int64)
-    for number, run in enumerate(sorted(runs, key=min)):
-        groups[run] = number
-    return groups
+    size = len(noisy)
+    order = np.arange(size) if ordered else np.lexsort((noisy, kinds))
+    mass, kind = np.maximum(noisy, 0)[order], kinds[order]
+    # Neighbours without any mass are merged before all others: in one go.
+    joined = (mass[1:] + mass[:-1] == 0) & (kind[1:] == kind[:-1])
+    runs = np.flatnonzero(np.concatenate([[True], ~joined]))
+    if len(runs) < keep:
+        runs = np.arange(size)
+    starts = runs[_starts(mass[runs].tolist(), kind[runs].tolist(), keep)]
+    groups = np.empty(size, dtype=np.int64)
+    groups[order] = np.repeat(np.arange(len(starts)), np.diff([*starts, size]))
+    _, first = np.unique(groups, return_index=True)
+    return np.argsort(np.argsort(first))[groups]
 
 
 def _starts(mass: list[int], kind: list[int], keep: int) -> list[int]:
     """Where runs of cells begin when the two neighbours of least mass are merged, again and again."""
     size = left = len(mass)
     following, before = list(range(1, size + 1)), list(range(-1, size - 1))
-
-    def pair(one: int) -> list[tuple[int, int, int]]:
-        other = following[one]
-        alike = one >= 0 and other < size and kind[one] == kind[other]
-        return [(mass[one] + mass[other], one, other)] if alike else []
-
-    waiting = [found for one in range(size) for found in pair(one)]
+    waiting = [
+        (mass[one] + mass[one + 1], one, one + 1)
+        for one in range(size - 1)
+        if kind[one] == kind[one + 1]
+    ]
     heapq.heapify(waiting)
     while left > keep and waiting:
         joint, one, other = heapq.heappop(waiting)
         if following[one] != other or mass[one] + mass[other] != joint:
             continue  # one of them has been merged since
-        mass[one], following[one], following[other] = joint, following[other], -1
-        if following[one] < size:
-            before[following[one]] = one
+        last, after = before[one], following[other]
+        mass[one], following[one], following[other] = joint, after, -1
         left -= 1
-        for found in pair(one) + pair(before[one]):
-            heapq.heappush(waiting, found)
+        if after < size:
+            before[after] = one
+            if kind[one] == kind[after]:
+                heapq.heappush(waiting, (joint + mass[after], one, after))
+        if last >= 0 and kind[last] == kind[one]:
+            heapq.heappush(waiting, (mass[last] + joint, last, one))
     return [one for one in range(size) if following[one] != -1]
 
 
