@@ -1,4 +1,4 @@
-"""Exact numbers in documents: decimal strings, never floats."""
+"""Numbers in documents: exact ones as decimal strings, others as they were written."""
 
 from fractions import Fraction
 from functools import partial
@@ -13,6 +13,16 @@ LONGEST_COMPUTED = 4000
 """The most characters of a number in a manifest: shares are quotients of what was written."""
 
 LARGEST_EXPONENT = 50
+
+
+def plain(value: float) -> str:
+    """A number as it was written.
+
+    >>> plain(22.0), plain(1000000.0), plain(0.1)
+    ('22', '1000000', '0.1')
+    """
+    text = f"{value:.15g}"
+    return text if float(text) == value else repr(value)
 
 
 def read_rational(value: Any, longest: int = LONGEST) -> Fraction:

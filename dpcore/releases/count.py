@@ -10,8 +10,9 @@ Replacing a record changes a count by one at most, and so does adding or removin
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 
@@ -27,15 +28,24 @@ from dpcore.releases.base import LEVEL, ErrorStatement, Published, Release, Tabl
 from dpcore.statistic import Exact, Noisy
 
 ENDS = ("lower_90", "upper_90")
+PENALTIES = {
+    "absolute": "absolute error",
+    "squared": "squared error",
+    "zero-one": "zero-one loss (the chance not to be exact)",
+}
 AT_LEAST = "Holds the exact count with probability 90% at least, whatever it is."
 
 
 @dataclass(frozen=True)
 class CountRelease(Release):
-    """``counted``: the cells of the one column whose records are counted, not all and not none."""
+    """``counted``: the cells of the one column whose records are counted, not all and not none.
+
+    ``what``: those records in words.
+    """
 
     counted: tuple[int, ...] = ()
     loss: Loss = "absolute"
+    what: str = field(default="records that satisfy the condition", kw_only=True)
 
     def __post_init__(self) -> None:
         if not 0 < len(set(self.counted)) < self.domain.size:
@@ -44,6 +54,11 @@ class CountRelease(Release):
     def statistic(self, tally: Tally) -> Exact:
         counted = tally.counts[np.isin(tally.cells, self.counted)]
         return Exact(np.array([counted.sum()], dtype=np.int64))
+
+    @property
+    @abstractmethod
+    def answer(self) -> str:
+        """What the column ``count`` holds, in words."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +79,16 @@ class Count(CountRelease):
         sensitivity = self.adjacency.sensitivity(moved=Fraction(1), present=Fraction(1))
         return DiscreteLaplace.within(self.share, 1, sensitivity)
 
+    @property
+    def answer(self) -> str:
+        prior = f"each of {self.rows:,} records thought one of them with chance {self.proportion}"
+        if self.proportion is None:
+            prior = f"every count from 0 to {self.most_rows:,} thought equally likely"
+        return (
+            f"Number of {self.what}: the answer of least expected {PENALTIES[self.loss]}, with {prior}"
+            " beforehand"
+        )
+
     def _answer(self, noisy_count: int) -> int:
         scale = float(self.mechanism.scale)
         most = self.most_rows if self.proportion is None else self.rows
@@ -81,11 +106,11 @@ class Count(CountRelease):
             "count": self._answer(noisy_count),
         }
         descriptions = {
-            "noisy_count": "Count of records plus noise of mean zero; may be negative",
+            "noisy_count": f"Number of {self.what}, plus noise of mean zero; may be negative",
             "standard_error": "Standard deviation of the noise in noisy_count",
             "lower_90": "Lower end of a 90% interval for the exact count",
             "upper_90": "Upper end of a 90% interval for the exact count",
-            "count": f"The answer of least expected {self.loss} loss under the stated prior",
+            "count": self.answer,
         }
         uncertainty = (
             Uncertainty("noisy_count", "standard_error", ENDS, "exact", AT_LEAST),
@@ -130,6 +155,13 @@ class MinimaxCount(CountRelease):
         rows = tuple(tuple(row) for row in table.tolist())
         return TabulatedMechanism(1, self.share.alpha, self.share.beta, rows)
 
+    @property
+    def answer(self) -> str:
+        return (
+            f"Number of {self.what}: the answer whose expected {PENALTIES[self.loss]} is least in the"
+            " worst case over all counts"
+        )
+
     def interval(self, answer: int) -> tuple[int, int]:
         """Counts that give this answer or lower ones, or it or higher ones, with chance 5% at least.
 
@@ -150,7 +182,7 @@ class MinimaxCount(CountRelease):
         lower, upper = self.interval(answer)
         columns = {"count": answer, "lower_90": lower, "upper_90": upper}
         descriptions = {
-            "count": f"The answer of least worst-case {self.loss} loss",
+            "count": self.answer,
             "lower_90": "Lower end of a 90% interval for the exact count",
             "upper_90": "Upper end of a 90% interval for the exact count",
         }

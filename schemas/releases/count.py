@@ -10,7 +10,8 @@ from dpcore.domain import Axis, Categories, Grid
 from dpcore.releases.base import Release
 from dpcore.releases.count import Count, MinimaxCount
 from schemas.document import Section
-from schemas.releases.base import ReleaseSection, SurveyFacts, declared, domain_of
+from schemas.numbers import plain
+from schemas.releases.base import ReleaseSection, SurveyFacts, declared, domain_of, listed
 
 LARGEST_GRID = 2**20
 
@@ -34,6 +35,17 @@ class Condition(Section):
         if (self.categories is None) == (self.at_least is None and self.below is None):
             raise ValueError("state either categories, or at_least and below or one of them")
         return self
+
+    @property
+    def text(self) -> str:
+        """The condition in words."""
+        if self.categories is not None:
+            return f"{self.column} = {listed([str(c) for c in self.categories], ' or ')}"
+        if self.below is None:
+            return f"{self.column} of {plain(self.at_least or 0.0)} or more"
+        if self.at_least is None:
+            return f"{self.column} below {plain(self.below)}"
+        return f"{self.column} of {plain(self.at_least)} or more, but below {plain(self.below)}"
 
 
 class CountSection(ReleaseSection):
@@ -82,6 +94,7 @@ class CountSection(ReleaseSection):
                 share,
                 counted,
                 self.loss,
+                what=self.title,
                 adjacency=survey.adjacency,
             )
         proportion = None if isinstance(self.prior, str) else self.prior
@@ -93,6 +106,7 @@ class CountSection(ReleaseSection):
             counted,
             self.loss,
             proportion,
+            what=self.title,
             adjacency=survey.adjacency,
         )
 
@@ -115,7 +129,7 @@ class CountSection(ReleaseSection):
 
     @property
     def title(self) -> str:
-        return self.condition.column
+        return f"records with {self.condition.text}"
 
 
 def _edge(axis: Grid, name: str, value: float) -> int:

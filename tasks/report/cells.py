@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from dpcore.releases.groups import GROUP
 from schemas.columns import CategoricalColumn, Column
+from schemas.numbers import plain
 from tasks.report.svg import figure
 
 Floats = NDArray[np.float64]
@@ -121,16 +122,6 @@ def category_text(value: Any, column: Column) -> str:
     meaning = column.labels.get(str(value)) if isinstance(column, CategoricalColumn) else None
     text = plain(value) if isinstance(value, float) else str(value)
     return f"{text}: {meaning}" if meaning else text
-
-
-def plain(value: float) -> str:
-    """A number as it was written.
-
-    >>> plain(22.0), plain(1000000.0), plain(0.1)
-    ('22', '1000000', '0.1')
-    """
-    text = f"{value:.15g}"
-    return text if float(text) == value else repr(value)
 
 
 def _keys(table: Mapping[str, NDArray[Any]], name: str) -> list[Hashable]:

@@ -1,8 +1,9 @@
 """The survey's columns on the page: what they mean, and the values that the plan allows."""
 
 from schemas.columns import CategoricalColumn, Column
+from schemas.numbers import plain
 from schemas.plan import Plan
-from tasks.report.cells import category_text, plain
+from tasks.report.cells import category_text
 from tasks.report.parts import DataTable
 
 MOST_CATEGORIES = 12

@@ -11,9 +11,10 @@ from dpcore.releases.classifier import Classifier
 from dpcore.releases.features import ordered, scaled_positions, scaling
 from dpcore.releases.regression import Regression
 from schemas.columns import CategoricalColumn
+from schemas.numbers import plain
 from tasks.report.band import Curve, band
 from tasks.report.bars import Bar, bars
-from tasks.report.cells import NORMAL_90, category_text, plain
+from tasks.report.cells import NORMAL_90, category_text
 from tasks.report.parts import DataTable, Drawn, Figure, Source
 from tasks.report.svg import figure
 

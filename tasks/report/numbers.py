@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from dpcore.releases.count import CountRelease
 from tasks.report.bars import Bar, bars
 from tasks.report.cells import read_labels
 from tasks.report.parts import Drawn, Figure, Source
@@ -11,13 +12,12 @@ from tasks.report.svg import figure
 
 
 def draw_count(source: Source) -> Drawn:
-    """One bar: the count and its interval, and the best answer where it is another."""
+    """One bar: the count and its interval, and what the best answer is best at."""
     table = source.read(source.record.files[0].path)
+    release = source.release
+    assert isinstance(release, CountRelease)
     drawn = _draw_one(source, "noisy_count" if "noisy_count" in table else "count", "records")
-    if "noisy_count" not in table:
-        return drawn
-    answer = f"The answer of least expected loss under the stated prior is {table['count'][0]:,}."
-    return replace(drawn, notes=[answer])
+    return replace(drawn, notes=[f"{release.answer}: {table['count'][0]:,}."])
 
 
 def draw_mean(source: Source) -> Drawn:

@@ -170,7 +170,14 @@ def test_a_count_stands_inside_its_interval(bundle):
         for x in re.search(r"It is ([\d,.]+), .* of ([\d,.]+) to ([\d,.]+)", part.words).groups()
     )
     assert lower <= value <= upper
-    assert "stated prior" in part.words
+    assert "Noisy count: records with age of 40 or more" in part.words
+    assert "the answer of least expected absolute error, with each of 400 records" in part.words
+
+
+def test_the_files_of_a_count_say_what_is_counted(bundle):
+    package = (bundle / "datapackage.json").read_text()
+    assert package.count("Number of records with age of 40 or more") == 2
+    assert "count of records with age of 40 or more" in (bundle / "registry.yaml").read_text()
 
 
 def test_a_later_charge_does_not_change_an_earlier_report(bundle, plan):
