@@ -32,14 +32,29 @@ class Estimate:
         width = NormalDist().inv_cdf((1 + LEVEL) / 2) * self.standard_error
         return self.value - width, self.value + width
 
-    def __sub__(self, other: Estimate) -> Estimate:
-        """The difference of numbers with independent noise: of two bundles, or two releases.
+    def __add__(self, other: float | Estimate) -> Estimate:
+        """The sum of numbers with independent noise, of two bundles or two releases, or a public one.
 
         Raises ``InputError`` for two numbers of one draw, whose errors hang together.
         """
-        self._require_independent(other, "the total with the difference of both weights")
+        other = _as_estimate(other)
+        self._require_independent(other, "one total, with the sum or difference of both weights")
         error = (self.standard_error**2 + other.standard_error**2) ** 0.5
-        return Estimate(self.value - other.value, error, self.draws | other.draws)
+        return Estimate(self.value + other.value, error, self.draws | other.draws)
+
+    __radd__ = __add__
+
+    def __mul__(self, by: float) -> Estimate:
+        """Times a public number."""
+        if isinstance(by, Estimate):
+            return NotImplemented
+        return Estimate(self.value * by, self.standard_error * abs(by), self.draws)
+
+    __rmul__ = __mul__
+
+    def __sub__(self, other: float | Estimate) -> Estimate:
+        """The difference, on the same terms as the sum."""
+        return self + _as_estimate(other) * -1
 
     def __truediv__(self, by: float | Estimate) -> Estimate:
         """Divided by a public number, such as the rows, or by a noisy one of another draw.
@@ -47,7 +62,7 @@ class Estimate:
         The error of a quotient of noisy numbers is that of the delta method, as for ``share``.
         Raises ``InputError`` for two numbers of one draw.
         """
-        other = by if isinstance(by, Estimate) else Estimate(by, 0.0)
+        other = _as_estimate(by)
         self._require_independent(other, "the share")
         other.require_divisor()
         value = self.value / other.value
@@ -68,3 +83,8 @@ class Estimate:
             raise InputError(
                 "both numbers come from one draw, so their errors hang together: ask for " + remedy
             )
+
+
+def _as_estimate(number: float | Estimate) -> Estimate:
+    """A public number has no error."""
+    return number if isinstance(number, Estimate) else Estimate(number, 0.0)

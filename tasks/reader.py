@@ -130,6 +130,8 @@ class Bundle:
         All rows by default.  Where cells covary, because tables were made to agree, that is counted.
         """
         columns = self.table(table)
+        if not len(_counts(table, columns)):
+            raise InputError(f"{table}: has no rows. {self._absent(table)}".rstrip())
         factors = _factors(table, columns, weights)
         if not factors.any():
             raise InputError(f"{table}: no row is chosen; its columns hold {self._held(columns)}")
@@ -138,15 +140,20 @@ class Bundle:
     def share(self, table: str, part: Weights, of: Weights = None) -> Estimate:
         """How large a part of the records ``of`` (all by default) is, both numbers being noisy.
 
-        ``part`` and ``of``: as the weights of ``total``; counted are records in both.  With P and W
+        ``part`` and ``of``: whether a row is in it; counted are records in both.  With P and W
         the noisy sums and R = P / W, the variance is that of the sum with weights
         part * of - R * of, over W^2 (delta method, first order): cells of the part are cells of the
         whole, and how the two covary is counted.  Raises ``InputError`` where W is so near zero that
-        this does not hold.
+        this does not hold, and for weights beside true and false.
         """
         columns, whole = self.table(table), self.total(table, of)
-        factors = _factors(table, columns, of)
-        chosen = factors * _factors(table, columns, part)
+        factors, chosen = (_factors(table, columns, weights) for weights in (of, part))
+        if not np.isin([factors, chosen], (0, 1)).all():
+            raise InputError(
+                f"{table}: a share needs true or false for each row, not other weights; for a mean"
+                " divide totals of two releases, or by a public number"
+            )
+        chosen = factors * chosen
         whole.require_divisor()
         value = self.total(table, chosen).value / whole.value
         error = self._sum(table, columns, chosen - value * factors).standard_error
@@ -160,6 +167,12 @@ class Bundle:
             raise InputError(str(error)) from None
         value = float(factors @ _counts(table, columns))
         return Estimate(value, variance**0.5, frozenset({record.draw_sha256}))
+
+    def _absent(self, table: str) -> str:
+        """Why cells of a table are not there."""
+        facts = self._record_of(table).facts
+        threshold = f" It is {facts['threshold']:,}." if "threshold" in facts else ""
+        return f"{facts.get('absent_cells', '')}{threshold}"
 
     def _held(self, columns: Columns) -> str:
         """Of each of the survey's columns in a table: its type, and some of its values."""
@@ -212,7 +225,13 @@ def _counts(table: str, columns: Columns) -> NDArray[Any]:
 def _factors(table: str, columns: Columns, weights: Weights) -> NDArray[np.float64]:
     """(rows,) finite weights; a null in a column is no answer to a question about it."""
     rows = _counts(table, columns).shape
-    given = weights(columns) if callable(weights) else weights
+    try:
+        given = weights(columns) if callable(weights) else weights
+    except KeyError as error:
+        raise InputError(
+            f"{table}: has no column {error.args[0]!r}, but {list(columns)}; a binned column lies"
+            " between its NAME_from and NAME_to"
+        ) from None
     chosen: Any = np.ma.asarray(np.ones(rows) if given is None else given)
     if chosen.shape != rows:
         raise InputError(f"{table}: has {rows[0]} rows, so that many weights are needed")

@@ -166,6 +166,10 @@ def test_what_is_not_there_is_told_with_what_is(bundle):
 def test_questions_of_the_wrong_type_are_refused_in_words(bundle):
     with pytest.raises(InputError, match=r"no row is chosen; .*rate_marriage \(int\): 1, 2, 3"):
         bundle.total(TABLE, lambda t: t["rate_marriage"] == 17)
+    with pytest.raises(
+        InputError, match=r"no column 'affairs', but \['rate_m.*NAME_from and NAME_to"
+    ):
+        bundle.total(TABLE, lambda t: t["affairs"] > 0)
     count = len(bundle.table(TABLE)["rate_marriage"])
     for wrong in (np.nan, np.inf):
         with pytest.raises(InputError, match="must be finite"):

@@ -15,6 +15,7 @@ from dpcore.releases.base import Release
 from dpcore.releases.histogram import Histogram
 from dpcore.releases.margins import Margins
 from dpcore.sampling.source import SeededSource
+from dpcore.statistic import Noisy
 from schemas.plan import load_plan
 from tasks.estimates import Estimate
 from tasks.reader import Bundle, Columns, open_bundle
@@ -35,6 +36,19 @@ class OneTable(Bundle):
 
     def _record_of(self, table: str) -> SimpleNamespace:
         return SimpleNamespace(name="r", draw_sha256="one")
+
+
+def test_a_table_without_rows_says_why_it_has_none(monkeypatch):
+    release = Histogram("r", TABLE, 200, SHARE, thresholded=True)
+    none = np.array([], dtype=np.int64)
+    published = release.publish(Noisy(none, none))
+    bundle, record = OneTable(None, None), SimpleNamespace(facts=dict(published.facts))
+    vars(bundle)["columns"] = published.tables[0].columns
+    monkeypatch.setattr(OneTable, "_record_of", lambda self, table: record)
+    said = rf"r: has no rows\. .*at most the threshold\. It is {release.mechanism.threshold}\."
+    for ask in (bundle.total, lambda table: bundle.share(table, None)):
+        with pytest.raises(InputError, match=said):
+            ask("r")
 
 
 def drawn(release: Release, seed: int) -> OneTable:
@@ -106,6 +120,25 @@ def test_a_quotient_of_independent_numbers_has_the_error_of_both():
     assert (Estimate(30.0, 3.0) / 60).standard_error == pytest.approx(0.05)
     with pytest.raises(InputError, match="standard errors at least"):
         _ = Estimate(1.0, 1.0) / Estimate(1.0, 1.0)
+
+
+def test_a_share_asks_for_true_or_false():
+    bundle = drawn(RELEASES["r"], 7)
+    for part, of in ((np.full(6, 0.5), None), (np.arange(6) < 2, np.full(6, 2))):
+        with pytest.raises(InputError, match="a share needs true or false"):
+            bundle.share("r", part, of)
+
+
+def test_a_sum_and_a_multiple_have_the_errors_of_what_they_are_made_of():
+    some, other = Estimate(30.0, 3.0, frozenset("a")), Estimate(60.0, 4.0, frozenset("b"))
+    assert some + other == Estimate(90.0, 5.0, frozenset("ab")) == sum([some, other])
+    assert some - other == Estimate(-30.0, 5.0, frozenset("ab"))
+    assert -2 * some == some * -2 == Estimate(-60.0, 6.0, frozenset("a"))
+    assert some - 10 == Estimate(20.0, 3.0, frozenset("a"))
+    with pytest.raises(InputError, match="come from one draw"):
+        _ = some + 2 * some
+    with pytest.raises(TypeError):
+        _ = some * other
 
 
 @pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
