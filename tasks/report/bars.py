@@ -22,7 +22,7 @@ class Bar:
 
 
 def bars(rows: Sequence[Bar], title: str, description: str, unit: str) -> Markup:
-    """Horizontal bars with their intervals; of many rows only some are labelled."""
+    """Horizontal bars with their intervals, if any; of many rows only some are labelled."""
     height = 20 if len(rows) <= 30 else max(5, 600 // len(rows))
     left = min(text_width(row.label for row in rows), 0.36 * WIDTH) + MARGIN
     ends = [e for r in rows for e in (r.value, r.lower, r.upper, r.other or 0.0)]
@@ -43,7 +43,8 @@ def bars(rows: Sequence[Bar], title: str, description: str, unit: str) -> Markup
                 "bar" if row.other is None else "bar other",
             )
         )
-        parts.append(_whisker(scale(row.lower), scale(row.upper), middle, min(height, 12) / 4))
+        if row.lower < row.upper:
+            parts.append(_whisker(scale(row.lower), scale(row.upper), middle, min(height, 12) / 4))
         if row.other is not None:
             parts.append(tag("circle", class_="dot", cx=scale(row.value), cy=middle, r=2.6))
     parts.append(tag("line", class_="zero", x1=scale(0.0), x2=scale(0.0), y1=MARGIN, y2=bottom))

@@ -35,20 +35,23 @@ def _draw_one(source: Source, column: str, unit: str) -> Drawn:
 
 
 def draw_quantiles(source: Source) -> Drawn:
-    """One bar per quantile, as long as the part of the records below it."""
+    """One bar per quantile, as long as its level; the error of ranks is one of parts of the rows."""
     table, name = source.read(source.record.files[0].path), source.record.title
     labels = read_labels(table, name, source.plan.columns)
     public = source.plan.adjacency.public_rows
     error = float(table["rank_error_90" if public else "rank_error_records_90"][0])
-    half = error if public else 0.0
+    half = error if public else error / source.plan.rows
+    shown = figure(error)
+    if not public:
+        shown += f" records (drawn as a part of {source.plan.protection.records})"
     rows = [
         Bar(label, level, max(level - half, 0.0), min(level + half, 1.0))
         for label, level in zip(labels, table["level"].tolist(), strict=True)
     ]
     title = f"Quantiles of {name}"
     says = (
-        f"Each bar is the part of the records below a value of {name}; with 90% probability all of"
-        f" them are off by {figure(error)}{'' if public else ' records'} at most"
+        "Each bar is the level that was asked for, a part of the records; with 90% probability every"
+        f" value of {name} is a quantile of a level on its orange line, off by {shown} at most"
     )
     return Drawn([Figure(title, says, bars(rows, title, says, "part of the records"))])
 

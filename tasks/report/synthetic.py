@@ -40,8 +40,8 @@ def draw_synthetic(record: SynthesisRecord, source: Source) -> Drawn:
     notes = [support(source, wanted.tree), how_supported(supported, record.file.columns)]
     if not public:
         notes.append(
-            "Synthetic counts are multiplied so that they add up to the noisy ones that they are"
-            " compared with."
+            f"Synthetic counts are multiplied so that they add up to the {noisy_numbers(source.of)}"
+            " that they are compared with."
         )
     elif record.file.rows != source.plan.rows:
         notes.append(
@@ -62,8 +62,8 @@ def draw_synthetic(record: SynthesisRecord, source: Source) -> Drawn:
     if not compared:
         return Drawn((), notes, [listing])
     differences = DataTable(
-        "How far the synthetic counts are from the noisy ones, by column",
-        ("Column", "Largest difference", "90% interval of a noisy count"),
+        f"How far the synthetic counts are from the {noisy_numbers(source.of)}, by column",
+        ("Column", "Largest difference", "90% interval of a noisy number"),
         [
             (n.names[0], figure(round(float(np.abs(c - n.value).max()), 1)), n.plus_minus)
             for n, c in compared
@@ -71,6 +71,11 @@ def draw_synthetic(record: SynthesisRecord, source: Source) -> Drawn:
     )
     tables = [differences, listing]
     return Drawn([_comparison(*pair) for pair in compared[:MOST_FIGURES]], notes, tables)
+
+
+def noisy_numbers(of: str) -> str:
+    """What synthetic records are compared with."""
+    return "noisy sums of weights" if of == "weights" else "noisy counts"
 
 
 def spread_evenly(release: Release, refined: Collection[str]) -> str:
@@ -170,9 +175,9 @@ def _comparison(noisy: Counts, counted: NDArray[np.float64]) -> Figure:
     ]
     name = noisy.names[0]
     title = f"Synthetic records by {name}"
-    says = f"Bars: synthetic records; dots and lines: noisy counts {noisy.plus_minus} (90%)"
+    says = f"Bars: synthetic records; dots and lines: {noisy_numbers(noisy.of)} {noisy.plus_minus} (90%)"
     table = DataTable(
-        f"Synthetic and noisy counts by {name}",
+        f"Synthetic records and {noisy_numbers(noisy.of)} by {name}",
         (name, "Synthetic", "Noisy", "90% interval"),
         [
             (

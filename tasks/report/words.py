@@ -14,11 +14,27 @@ from schemas.bundle import Guarantee
 from schemas.plan import Plan
 from tasks.report.parts import DataTable
 
+NEARLY = 1.2
+LARGEST_FACTOR = 100_000
+
 
 def best_guess(guarantee: Guarantee) -> float:
     """How often somebody who knows all else can guess which of two neighbouring tables it was."""
     alpha, beta = float(guarantee.alpha), float(guarantee.beta)
     return 1 - (1 - beta) / (1 + math.exp(min(alpha, 700.0)))
+
+
+def how_often(guarantee: Guarantee) -> str:
+    """How much likelier any numbers are on one of two neighbouring tables, rounded up."""
+    factor = math.exp(min(float(guarantee.alpha), 700.0))
+    beta = guarantee.beta
+    chance = f", apart from a chance of one in {math.floor(1 / beta):,}" if beta else ""
+    if factor > LARGEST_FACTOR:
+        return f"but perhaps over {LARGEST_FACTOR:,} times as often or as rarely{chance}"
+    digits = 2 if factor < 2 else 1 if factor < 100 else 0
+    most = math.ceil(factor * 10**digits - 1e-9) / 10**digits
+    nearly = "and nearly as often: " if factor < NEARLY else ""
+    return f"{nearly}at most {most:,g} times as often or as rarely{chance}"
 
 
 def in_plain_words(plan: Plan, guarantee: Guarantee) -> Sequence[str]:
@@ -33,7 +49,7 @@ def in_plain_words(plan: Plan, guarantee: Guarantee) -> Sequence[str]:
     words = [
         "Everything that was computed from the survey was changed by chance, in a known way, before"
         f" it left the agency. This noise hides what any one {one} contributed: had a {one} been"
-        f" {plan.protection.fate}, the same numbers could have come out, and nearly as often.",
+        f" {plan.protection.fate}, the same numbers could have come out, {how_often(guarantee)}.",
         f"How much is hidden: suppose somebody knows {doubt}, each as likely as the other."
         " Guessing blindly they are right 50% of the"
         f" time. With everything published here, however they use it, they are right"
@@ -103,13 +119,16 @@ def limits(plan: Plan) -> tuple[str, ...]:
             " error statement knows what was cut. All other counts are of records in the survey, not"
             " estimates for a population."
         )
-    return counted, *LIMITS, *plan.protection.limits
+    made_up = (SYNTHETIC,) if plan.synthesis else ()
+    return counted, *LIMITS, *made_up, *plan.protection.limits
 
 
 LIMITS = (
     "Error bars, bands and intervals are about privacy noise. They say nothing of sampling,"
     " non-response, wrong answers or, for densities, smoothing.",
     "A 90% interval misses the number without noise one time in ten. Among many intervals some do.",
+)
+SYNTHETIC = (
     "Synthetic records are drawn from noisy statistics. None of them is a person, and a relation"
-    " that no released table shows may be missing or made up.",
+    " that no released table shows may be missing or made up."
 )

@@ -174,6 +174,33 @@ def test_a_count_stands_inside_its_interval(bundle):
     assert "the answer of least expected absolute error, with each of 400 records" in part.words
 
 
+@pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
+def test_a_quantile_has_an_orange_line_as_long_as_its_error(
+    plan_document, plan_path, tmp_path, relation
+):
+    kept = [s for s in plan_document["releases"] if s["name"] == "age-quartiles"]
+    plan_document |= {"releases": kept, "synthesis": [], "neighbours": relation}
+    plan_document["budget"]["requested"]["beta"] = "0"
+    plan = load_plan(write_plan(plan_path.parent, plan_document))
+    page = page_of(publish_made_up(plan, "r1", tmp_path / "out"))
+    section = next(
+        n for n in page.all("section") if "release-age-quartiles" in n.attributes.values()
+    )
+    (says,) = [" ".join(n.words.split()) for n in section.all("figcaption")]
+    drawn = [n.attributes["d"] for n in section.all("path") if n.attributes["class"] == "whisker"]
+    widths = [
+        float(d[d.index("H") + 1 : d.index("M", 1)]) - float(d[1 : d.index(" ")]) for d in drawn
+    ]
+    bars = [
+        float(n.attributes["width"]) for n in section.all("rect") if n.attributes["class"] == "bar"
+    ]
+    error = plan.built["age-quartiles"].rank_error / 400
+    assert error < 0.25  # else lines are cut at 0 and 1
+    assert widths == pytest.approx([2 * error * bars[1] / 0.5] * 3, abs=0.1)
+    assert ("records (drawn as a part of about 400)" in says) == (relation == "add-remove")
+    assert "off by" in says
+
+
 def test_the_files_of_a_count_say_what_is_counted(bundle):
     package = (bundle / "datapackage.json").read_text()
     assert package.count("Number of records with age of 40 or more") == 2
@@ -204,6 +231,35 @@ def test_a_kind_that_nobody_has_drawn_shows_its_error_statements(bundle, plan):
     assert "standard error of a count" in page.words
     assert "tables/people.parquet" in page.words
     assert not [n for n in page.all("section") for _ in n.all("svg")]
+
+
+def test_a_report_speaks_of_synthetic_records_where_there_are_some(
+    bundle, plan_document, plan_path
+):
+    assert "statistics and synthetic records of 400 survey records" in words_of(bundle)
+    plan = load_plan(write_plan(plan_path.parent, plan_document | {"synthesis": []}))
+    words = words_of(publish_made_up(plan, "r2", bundle.parent.parent))
+    assert "private statistics of 400 survey records" in words
+    assert "ynthetic" not in words
+
+
+def test_records_of_weighted_tables_are_compared_with_sums_of_weights(
+    plan_document, plan_path, tmp_path
+):
+    plan_document["releases"] = [
+        section | {"weighted": True}
+        for section in plan_document["releases"]
+        if section["name"] == plan_document["synthesis"][0]["from"]
+    ]
+    weights = {"column": "factor", "largest": "50", "step": "1/2", "total": 9000}
+    plan_document |= {"synthesis": plan_document["synthesis"][:1], "weights": weights}
+    plan_document["synthesis"][0].pop("within_bins", None)
+    plan = load_plan(write_plan(plan_path.parent, plan_document))
+    page = page_of(publish_made_up(plan, "r1", tmp_path / "out"))
+    section = next(n for n in page.all("section") if "synthetic-everybody" in n.attributes.values())
+    assert "dots and lines: noisy sums of weights ±" in section.words
+    assert "from the noisy sums of weights, by column" in section.words
+    assert "noisy counts" not in section.words
 
 
 def test_means_and_sampled_tables_are_drawn(plan_document, plan_path, tmp_path):

@@ -8,7 +8,7 @@ import pytest
 from schemas.bundle import Guarantee
 from schemas.plan import Plan
 from tasks.explain import about
-from tasks.report.words import best_guess, in_plain_words, in_symbols, limits
+from tasks.report.words import SYNTHETIC, best_guess, how_often, in_plain_words, in_symbols, limits
 
 
 def guarantee(alpha: str, beta: str) -> Guarantee:
@@ -60,6 +60,29 @@ def test_the_limits_tell_what_bounding_and_weighing_take_away(plan_document):
     for words in ("more than 4 records", "multiples of 0.5 and cut at 50", "not public"):
         assert words in said
     assert "Counts are of records" not in said
+
+
+@pytest.mark.parametrize(
+    ("alpha", "beta", "said"),
+    [
+        ("0.1", "0", "and nearly as often: at most 1.11 times as often or as rarely"),
+        ("2", "0", "at most 7.4 times as often or as rarely"),
+        (
+            "2",
+            "1e-6",
+            "at most 7.4 times as often or as rarely, apart from a chance of one in 1,000,000",
+        ),
+        ("8", "0", "at most 2,981 times as often"),
+        ("1000", "0", "but perhaps over 100,000 times as often"),
+    ],
+)
+def test_it_says_by_which_factor_chances_may_differ(alpha, beta, said):
+    assert how_often(guarantee(alpha, beta)).startswith(said)
+
+
+def test_a_plan_without_synthetic_records_has_no_limits_of_theirs(plan_document):
+    assert SYNTHETIC in limits(Plan.model_validate(plan_document))
+    assert SYNTHETIC not in limits(counting_plan(plan_document))
 
 
 def test_an_endless_alpha_protects_nobody():
