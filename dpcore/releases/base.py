@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from dpcore.adjacency import REPLACE_ONE, Adjacency
 from dpcore.budget import Budget
-from dpcore.domain import Domain, Grid, Tally
+from dpcore.domain import Axis, Domain, Grid, Tally
 from dpcore.events import Event
 from dpcore.mechanisms import Mechanism
 from dpcore.statistic import Exact, Noisy
@@ -204,9 +204,18 @@ def unit_points(points: Mapping[str, NDArray[Any]], axes: Sequence[Grid]) -> NDA
     for axis, values in zip(axes, given, strict=True):
         lower, upper = axis.bounds
         if not np.all(np.ma.filled((values >= lower) & (values <= upper), False)):
-            raise ValueError(f"points: {axis.name} must lie in [{lower}, {upper}]")
+            raise outside(axis, lower, upper)
         scaled.append((np.ma.getdata(values) - lower) / (upper - lower))
     return np.column_stack(scaled)
+
+
+def outside(axis: Axis, lower: float, upper: float) -> ValueError:
+    """Points beyond the ends of an axis: the error names the bounds that the plan states.
+
+    An axis of whole numbers reaches half a number beyond its bounds.
+    """
+    half = 0.5 if isinstance(axis, Grid) and axis.integer else 0.0
+    return ValueError(f"points: {axis.name} must lie in [{lower + half:.15g}, {upper - half:.15g}]")
 
 
 def normal_interval(

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.domain import Axis, Bins, Categories, Grid
+from dpcore.releases.base import outside
 
 Floats = NDArray[np.float64]
 
@@ -71,7 +72,7 @@ def scaled_values(axis: Axis, values: NDArray[Any]) -> Floats:
     numbers = given.astype(np.float64)
     lower, width = scaling(axis)
     if not np.all((numbers >= lower) & (numbers <= lower + width)):
-        raise ValueError(f"points: {axis.name} must lie in [{lower}, {lower + width}]")
+        raise outside(axis, lower, lower + width)
     scaled = np.full(len(null), 0.5)
     scaled[~null] = (numbers - lower) / width
     return np.column_stack([scaled, null]) if axis.nullable else scaled

@@ -272,5 +272,5 @@ def test_the_density_of_whole_numbers_peaks_at_the_number_itself(kind: type):
     ages = np.arange(18, 90)
     at_points = release.evaluate(noisy, {"age": ages})["estimate"]
     np.testing.assert_allclose(at_points, columns["estimate"], rtol=1e-9, atol=1e-12)
-    with pytest.raises(ValueError, match=r"age must lie in \[17.5, 89.5\]"):
+    with pytest.raises(ValueError, match=r"age must lie in \[18, 89\]"):
         release.evaluate(noisy, {"age": [90]})
