@@ -73,7 +73,7 @@ def _panel(plan: Plan, name: str) -> list[Markup]:
     points = [p for p in curve(plan, name) if p.error > 0]
     drawn = [
         label(name, 12, 16, WIDTH - 24, class_="name"),
-        label(statement.quantity, 12, 33, WIDTH - 24),
+        label(f"{statement.quantity} (logarithmic scale)", 12, 33, WIDTH - 24),
     ]
     if here not in points:
         return [*drawn, label("nothing to draw: no error is expected", 12, 80)]
@@ -93,7 +93,12 @@ def _panel(plan: Plan, name: str) -> list[Markup]:
         *drawn,
         tag("path", class_="line", d=line_path(places)),
         tag("circle", class_="now", r=4, cx=across, cy=down),
-        label("alpha of the release", (LEFT + RIGHT) / 2, BOTTOM + 33, text_anchor="middle"),
+        label(
+            "alpha of the release (logarithmic scale)",
+            (LEFT + RIGHT) / 2,
+            BOTTOM + 33,
+            text_anchor="middle",
+        ),
     ]
 
 

@@ -30,11 +30,18 @@ def write_catalogue(root: Path, site: Path) -> Path:
     if left_out:
         copies = sum(bundle.duplicate for bundle in left_out)
         reasons = "".join(f"\n  {bundle.reason}" for bundle in left_out)
-        raise BundleError(
-            f"{site / PAGE} was written without {len(left_out) - copies} damaged bundles and"
-            f" {copies} second copies of a release:{reasons}"
-        )
+        kinds = [
+            _counted(len(left_out) - copies, "damaged bundle", "damaged bundles"),
+            _counted(copies, "second copy of a release", "second copies of releases"),
+        ]
+        without = " and ".join(filter(None, kinds))
+        raise BundleError(f"{site / PAGE} was written without {without}:{reasons}")
     return site / PAGE
+
+
+def _counted(number: int, one: str, more: str) -> str:
+    """So many of something; nothing where there are none."""
+    return f"{number} {one if number == 1 else more}" * bool(number)
 
 
 def _replace(path: Path, text: str) -> None:

@@ -92,7 +92,9 @@ def test_damaged_bundles_are_named_and_left_out(published):
     (published / "survey" / "r1" / "tables" / "people.parquet").write_bytes(b"")
     (published / "other" / "r1" / "manifest.json").unlink()
     shutil.copytree(published / "survey" / "r2", published / "copy" / "r2")
-    with pytest.raises(BundleError, match="2 damaged bundles and 1 second") as error:
+    with pytest.raises(
+        BundleError, match="without 2 damaged bundles and 1 second copy of"
+    ) as error:
         write_catalogue(published, published)
     words = page_of(published).words
     assert "1 dataset, 1 release." in words
@@ -103,6 +105,10 @@ def test_damaged_bundles_are_named_and_left_out(published):
     assert duplicate in str(error.value)
     assert "survey/r1: tables/people.parquet was changed" in str(error.value)
     assert str(published) not in (published / "index.html").read_text(encoding="utf-8")
+    shutil.rmtree(published / "copy")
+    shutil.rmtree(published / "other")
+    with pytest.raises(BundleError, match="was written without 1 damaged bundle:"):
+        write_catalogue(published, published)
 
 
 def test_a_bundle_that_is_being_made_is_not_a_damaged_one(published):
