@@ -32,10 +32,15 @@ WORDS = (
     " cannot tell; with more draws it would show more, up to the true loss.",
     "The attacker sees everything that would be published, sums it up in one number, the score, by"
     " which the two surveys can best be told apart, and looks where the scores of one survey are more"
-    " frequent than those of the other. A log-ratio of the stated noise is the best score there is if"
-    " the noise is what the program says: how much likelier the output is on one survey than on the"
-    " other.",
+    " frequent than those of the other. A score that is called a log-ratio says how many times likelier"
+    " the published numbers are on one survey than on the other, as a logarithm. If the noise is what"
+    " the program says, no score tells the surveys apart better.",
 )
+OTHERS = {
+    "like the first": ", all with the first value in every column",
+    "half like either": ", half of them with the first value in every column, half with the last one in",
+}
+"""What the records are that both surveys have, by what the audit calls them."""
 
 TOP, BOTTOM = 12, 190
 
@@ -49,32 +54,31 @@ def draw_audit(
     figures = [_shown(audit)]
     if known:
         figures.append(_losses(audit, curve, known))
-    words = (*WORDS, _surveys(protection))
+    words = (*WORDS, _surveys(audit["pair"], protection))
     return Drawn(figures, words, [_alone(of_each)] if of_each else [])
 
 
-def _surveys(protection: Protection) -> str:
-    """What the names of the made-up surveys mean."""
-    one = f"the records of one {protection.one}" if protection.unit else "one record"
-    differ, they, are = (
-        ("differ", "they have", "are") if protection.unit else ("differs", "it has", "is")
+def _surveys(pair: str, protection: Protection) -> str:
+    """The made-up surveys of an audit, whose name tells in which columns they differ."""
+    moved, _, others = pair.partition("; others ")
+    columns = moved.partition(" end to end")[0]
+    where, elsewhere = "every column", ""
+    if columns != "all columns":
+        but = columns.startswith("all but ")
+        where = f"every column{columns.removeprefix('all')}" if but else f"the column {columns}"
+        elsewhere = ", and elsewhere the first"
+    one, they = ("one record", "it has")
+    if protection.unit:
+        one, they = (f"the records of one {protection.one}", "they have")
+    differ = (
+        f"differ in {one}: in the first survey {they} the first value that the plan allows in every"
+        f" column, in the second the last one in {where}{elsewhere}"
+        if protection.replaces
+        else f"are the same, but that the second has {one} more: {they} the last value that the plan"
+        f" allows in {where}{elsewhere}"
     )
-    if protection.replaces:
-        said = (
-            f"{one} {differ}. End to end: in these columns {they} the first value that the plan allows"
-            " in one survey, and the last in the other"
-        )
-    else:
-        said = (
-            f"{one} {are} in one of the two and not in the other. The last added: {they} the last"
-            " value that the plan allows in the columns that are end to end, and the first in all"
-            " others"
-        )
-    return (
-        f"Made-up surveys: {said}. The other records are the same in both: all with the first"
-        " values (like the first), or half of them with the last ones in these columns (half like"
-        " either)."
-    )
+    same = OTHERS.get(others, "") + f" {where}" * (others == "half like either")
+    return f"The two made-up surveys {differ}. The other records are the same in both{same}."
 
 
 def _alone(of_each: Sequence[Mapping[str, Any]]) -> DataTable:
@@ -97,11 +101,13 @@ def _alone(of_each: Sequence[Mapping[str, Any]]) -> DataTable:
 def _shown(audit: Mapping[str, Any]) -> Figure:
     claim, bound = Fraction(audit["claim"]["alpha"]), _number(audit["lower_bound"])
     estimate, confidence = _number(audit["estimate"]), f"{100 * audit['level']:.4g}%"
+    further = ""
+    if bound < estimate < math.inf:
+        further = f" (the orange line goes on to the best guess, {figure(estimate)})"
     title = "Privacy loss: claimed, and shown by an attack"
     says = (
-        f"On made-up neighbouring surveys the attack showed a loss of {figure(bound)} at least, with"
-        f" {confidence} confidence (the line ends at the estimate without it);"
-        f" {decimal_text(claim)} is claimed"
+        f"On made-up surveys the attack showed a loss of {figure(bound)} at least, with {confidence}"
+        f" confidence{further}; {decimal_text(claim)} is claimed"
     )
     rows = [
         Bar("claimed at most", *(float(claim),) * 3),
@@ -116,10 +122,10 @@ def _shown(audit: Mapping[str, Any]) -> Figure:
             ("beta", decimal_text(Fraction(audit["claim"]["beta"]))),
             ("alpha shown, at least", figure(bound)),
             ("confidence", confidence),
-            ("alpha estimated, without confidence", figure(estimate)),
+            ("alpha, best guess", figure(estimate)),
             ("draws on each of two surveys", f"{audit['draws']:,}"),
-            ("made-up surveys", audit["pair"]),
-            ("score", audit["score"]),
+            ("made-up surveys, as the program calls them", audit["pair"]),
+            ("score, as the program calls it", audit["score"]),
         ],
     )
     return Figure(title, says, bars(rows, title, says, "alpha (epsilon)"), table)

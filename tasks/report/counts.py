@@ -43,7 +43,9 @@ def draw_counts(source: Source) -> Drawn:
         [(" × ".join(_names(source, f)), f"{f.rows:,}", f.path) for f in files],
     )
     if len(shown) < len(files):
-        notes.append(f"{len(shown)} of {len(files)} tables are drawn; a list names all of them.")
+        notes.append(
+            f"{len(shown)} of {len(files)} tables are shown here; a list names all of them."
+        )
     return Drawn(figures, notes, [listing])
 
 

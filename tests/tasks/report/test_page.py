@@ -8,7 +8,9 @@ import pandas as pd
 import pytest
 
 from dpcore.adjacency import Adjacency
+from dpcore.audit.neighbours import survey_pairs
 from dpcore.budget import Budget
+from dpcore.domain import Categories, Domain
 from schemas.plan import Plan, load_plan
 from schemas.protection import Protection
 from schemas.unit import UnitColumn
@@ -140,7 +142,8 @@ def test_a_long_table_is_cut_and_says_how_many_rows_are_where(rows, shown):
     table = DataTable("t", ("x", "y"), [(str(i), "1") for i in range(rows)], "tables/t.parquet")
     html = str(ENVIRONMENT.get_template("parts.html").module.numbers(table))
     assert html.count("<tr>") == 1 + shown
-    left_out = f"{rows - shown} of {rows} rows are left out here; see tables/t.parquet."
+    verb = "is" if rows - shown == 1 else "are"
+    left_out = f"{rows - shown} of {rows} rows {verb} left out here; see tables/t.parquet."
     assert (left_out in re.sub("<.*?>", "", html)) == (shown < rows)
 
 
@@ -347,7 +350,8 @@ def test_the_audit_is_shown_with_its_loss_function_and_explained(bundle):
     words = words_of(bundle)
     assert audit["pair"] in words
     assert audit["score"] in words
-    assert "one record differs. End to end" in words
+    assert "The two made-up surveys differ in one record" in words
+    assert "with 99.9% confidence (the orange line goes on to the best guess, 0.5)" in words
     (alone,) = [t for t in page.all("table") if "Each release alone" in t.words]
     assert len(list(alone.all("tr"))) == 1 + len(read_manifest(bundle).releases)
 
@@ -355,19 +359,43 @@ def test_the_audit_is_shown_with_its_loss_function_and_explained(bundle):
 @pytest.mark.parametrize(
     ("relation", "unit", "said"),
     [
-        ("replace-one", True, "the records of one home differ. End to end: in these columns they"),
+        ("replace-one", False, "differ in one record: in the first survey it has the first value"),
+        ("replace-one", True, "differ in the records of one home: in the first survey they have"),
+        ("add-remove", False, "the second has one record more: it has the last value"),
         (
             "add-remove",
-            False,
-            "one record is in one of the two and not in the other. The last added",
+            True,
+            "the second has the records of one home more: they have the last value",
         ),
-        ("add-remove", True, "the records of one home are in one of the two and not in the other"),
     ],
 )
 def test_the_audit_speaks_of_the_plan_s_neighbours(bundle, relation, unit, said):
     home = UnitColumn(column="home", max_rows=3, name="home") if unit else None
     protection = Protection(Adjacency(relation, 3 if unit else 1), 100, home)
     assert said in draw_audit(read_manifest(bundle).audit, [], protection).notes[-1]
+
+
+@pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
+def test_the_audit_s_own_names_of_surveys_are_put_in_plain_words(bundle, relation):
+    """Those of all releases together, as the audit makes them."""
+    adjacency = Adjacency(relation)
+    domain = Domain(tuple(Categories(name, ("F", "M")) for name in ("sex", "job", "owns")))
+    notes = {}
+    for (pair,) in survey_pairs([domain], 9, adjacency):
+        audit = read_manifest(bundle).audit | {"pair": pair.description}
+        notes[pair.description] = draw_audit(audit, [], Protection(adjacency, 9)).notes[-1]
+    assert not any(
+        name in note for note in notes.values() for name in ("end to end", "like either")
+    )
+    assert len(set(notes.values())) == len(notes) == 14
+    told = ", the last added" * (relation == "add-remove")
+    assert notes[f"all columns end to end{told}; others half like either"].endswith(
+        "half of them with the first value in every column, half with the last one in every column."
+    )
+    assert (
+        "every column but sex, and elsewhere the first. The other records are the same in both,"
+        in (notes[f"all but sex end to end{told}; others like the first"])
+    )
 
 
 def test_an_audit_that_tells_no_loss_is_shown_without_a_curve(bundle, plan):
