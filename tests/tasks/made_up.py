@@ -59,7 +59,7 @@ def made_up_audit(name: str, claim: Budget) -> AuditResult:
         level=0.999,
         draws=1000,
         search_draws=500,
-        pair="end to end",
+        pair="all columns end to end; others like the first",
         event="score",
         hits=(1, 2),
         claim=claim,
