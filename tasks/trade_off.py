@@ -73,7 +73,7 @@ def _panel(plan: Plan, name: str) -> list[Markup]:
     points = [p for p in curve(plan, name) if p.error > 0]
     drawn = [
         label(name, 12, 16, WIDTH - 24, class_="name"),
-        label(f"{statement.quantity} (logarithmic scale)", 12, 33, WIDTH - 24),
+        label(statement.quantity, 12, 33, WIDTH - 24),
     ]
     if here not in points:
         return [*drawn, label("nothing to draw: no error is expected", 12, 80)]
@@ -94,7 +94,7 @@ def _panel(plan: Plan, name: str) -> list[Markup]:
         tag("path", class_="line", d=line_path(places)),
         tag("circle", class_="now", r=4, cx=across, cy=down),
         label(
-            "alpha of the release (logarithmic scale)",
+            "alpha of the release; both axes are logarithmic",
             (LEFT + RIGHT) / 2,
             BOTTOM + 33,
             text_anchor="middle",

@@ -24,6 +24,5 @@ def test_the_picture_has_a_curve_for_each_release_and_asks_for_nothing(plan_path
     assert len(root.findall(f".//{SVG}path")) == len(plan.built)
     words = {node.text for node in root.iter(f"{SVG}text")}
     assert set(plan.built) <= words
-    assert "alpha of the release (logarithmic scale)" in words
-    assert "standard error of a count (logarithmic scale)" in words
+    assert "alpha of the release; both axes are logarithmic" in words
     assert text.count("http") == 1  # the name space
