@@ -153,9 +153,15 @@ def test_a_look_at_the_scale_finds_half_the_noise_and_accuses_no_right_noise(alp
     assert wrong.passed == (alpha == "0.05")  # so small a share takes more draws
 
 
-STEADY = ["steady bandwidth", "density at a private bandwidth", "function at a steady bandwidth"]
+LONG = [
+    "steady bandwidth",
+    "density at a private bandwidth",
+    "function at a steady bandwidth",
+    "gaussian compressed microdata",
+    "weighted compressed microdata",
+]
 
 
-@pytest.mark.parametrize("name", those_slow(CASES, STEADY))
+@pytest.mark.parametrize("name", those_slow(CASES, LONG))
 def test_a_look_at_the_scale_accuses_no_kind_of_release(name):
     assert audit_scale(CASES[name].release, 0.9999, SeededSource(2)).passed
