@@ -11,9 +11,10 @@ from dpcore.releases.histogram import Histogram
 from dpcore.releases.machine import KernelMachine
 from dpcore.sampling.source import SeededSource
 from dpcore.statistic import Noisy
-from tests.dpcore.contract import CASES, tally_of
+from tests.conftest import those_slow
+from tests.dpcore.contract import CASES, FITTED, tally_of
 
-every_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+every_case = pytest.mark.parametrize("name", those_slow(CASES, FITTED))
 
 FUNCTIONS = [name for name, case in CASES.items() if isinstance(case.release, Evaluable)]
 
@@ -26,8 +27,8 @@ def tables(case):
 
 
 @every_case
-def test_numbers_come_with_errors_and_intervals_that_hold_them_in_order(case):
-    _, published = tables(case)
+def test_numbers_come_with_errors_and_intervals_that_hold_them_in_order(name):
+    _, published = tables(CASES[name])
     for table in published:
         assert table.uncertainty, table.name
         for uncertainty in table.uncertainty:
@@ -40,7 +41,8 @@ def test_numbers_come_with_errors_and_intervals_that_hold_them_in_order(case):
 
 
 @every_case
-def test_columns_that_tell_of_the_survey_say_of_which_column(case):
+def test_columns_that_tell_of_the_survey_say_of_which_column(name):
+    case = CASES[name]
     _, published = tables(case)
     for table in published:
         assert set(table.about.values()) <= set(case.release.domain.names)

@@ -46,6 +46,7 @@ def test_microdata_is_published_in_the_surveys_own_columns(plan_path, plan_docum
     assert found.sum() == ROWS
 
 
+@pytest.mark.slow
 def test_wide_columns_are_published_by_groups_and_records_in_their_own_categories(
     plan_path, plan_document
 ):

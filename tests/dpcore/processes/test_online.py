@@ -24,6 +24,13 @@ KINDS = {
     "gaussian in two dimensions": (SQUARE, "gaussian", (0.3, 0.4)),
     "exponential in two dimensions": (SQUARE, "exponential", (0.3, 0.4)),
 }
+two_columns_slow = pytest.mark.parametrize(
+    ("domain", "kernel", "bandwidths"),
+    [
+        pytest.param(*kind, id=name, marks=pytest.mark.slow if "dimensions" in name else ())
+        for name, kind in KINDS.items()
+    ],
+)
 every_kind = pytest.mark.parametrize(("domain", "kernel", "bandwidths"), KINDS.values(), ids=KINDS)
 
 
@@ -118,7 +125,7 @@ def test_a_dense_sweep_comes_close_to_the_price():
     assert apart @ apart > 0.99 * float(spec.mechanism.l2_sensitivity_squared)
 
 
-@every_kind
+@two_columns_slow
 def test_drawn_answers_have_the_law_of_the_process(domain, kernel, bandwidths):
     """150 paths of five answers: mean, standard error to 25 per cent, correlations to 0.4."""
     spec, tally = questions(domain, kernel, bandwidths, most=5), tally_of(domain, records(domain))
