@@ -45,7 +45,7 @@ def needles(value: str | int | float) -> list[bytes]:
         packed |= {plain.hex().encode(), plain.hex().upper().encode()}
         for shift in range(3):
             # The characters at either end also depend on what stands beside the value.
-            start, end = (0, 2, 3)[shift], (len(plain) + shift) // 3 * 4
+            start, end = (0, 2, 3)[shift], (len(plain) + shift) * 8 // 6
             packed.add(base64.b64encode(b"\0" * shift + plain)[start:end])
     return sorted(needle for needle in packed if len(needle) >= 5)
 
