@@ -41,6 +41,7 @@ def test_the_survey_is_the_same_at_every_run_and_its_counts_are_exact(tmp_path, 
     assert len(set(counts.tolist())) > 5
 
 
+@pytest.mark.slow
 def test_our_own_lines_have_every_key_and_the_error_of_epsilon_one(capfd):
     assert harness.main(["--rows", "3000", "--repeats", "2", "--peer", "published"]) == 0
     ours, published = lines(capfd.readouterr().out)
@@ -57,6 +58,7 @@ def test_our_own_lines_have_every_key_and_the_error_of_epsilon_one(capfd):
     )
 
 
+@pytest.mark.slow
 def test_a_peer_that_cannot_be_installed_is_reported(capfd, monkeypatch, tmp_path):
     monkeypatch.setattr(environment, "PINS", tmp_path)
     absent = [sys.executable, "-m", "pip", "install", "--no-index", "absent==1"]

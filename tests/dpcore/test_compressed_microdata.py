@@ -176,6 +176,7 @@ def test_published_groups_say_what_the_pairs_count():
 
 
 @pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.slow
 def test_intervals_of_both_rounds_hold_about_nine_times_in_ten(noise):
     made, held = release(noise=noise), {"noisy_count": [], "estimate": []}
     for seed in range(3):
@@ -281,6 +282,7 @@ def test_thousands_of_categories_are_refused_without_compression_and_fit_with_it
     assert made.mechanism.size == 3000**3
 
 
+@pytest.mark.slow
 def test_drawing_publishing_and_records_stay_within_the_memory_that_is_stated(monkeypatch):
     monkeypatch.setattr(denoise, "fit_mixture", partial(denoise.fit_mixture, steps=3))
     wide = Domain(tuple(Categories(name, tuple(range(2000))) for name in "abc"))

@@ -52,7 +52,10 @@ def drawn(release: Release, seed: int = 1) -> tuple[Noisy, Published]:
         Histogram("h", TABLE, TRUE, PURE, adjacency=ADDED),
         Margins("m", TABLE, TRUE, PURE, ((0,), (0, 1)), adjacency=ADDED),
         Margins("t", TABLE, TRUE, PURE, ((0, 1),), tree="auto", adjacency=ADDED),
-        Microdata("d", TABLE, TRUE, APPROXIMATE, noise="discrete-gaussian", adjacency=ADDED),
+        pytest.param(
+            Microdata("d", TABLE, TRUE, APPROXIMATE, noise="discrete-gaussian", adjacency=ADDED),
+            marks=pytest.mark.slow,
+        ),
         Count("c", TABLE.select(("place",)), TRUE, PURE, (2,), adjacency=ADDED),
         Quantiles("q", LINE, TRUE, PURE, (Fraction(1, 3), Fraction(1, 2)), adjacency=ADDED),
         RatioMean("r", LINE, TRUE, PURE, adjacency=ADDED),

@@ -46,7 +46,6 @@ def put(document, place, value):
         ('rows: !!timestamp "x"', "line 2: no timestamp can be read"),
         ("rows: " + "9" * 5000, "line 2: no int can be read"),
         ("rows: 0x" + "f" * 5000, "line 2: a whole number this long"),
-        ("rows: " + "[" * 3000, "nested too deep"),
         ("rows: " + "[" * 3000 + "]" * 3000, "nested too deep"),
     ],
 )

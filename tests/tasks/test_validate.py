@@ -241,6 +241,7 @@ for rows in map(int, sys.argv[2:]):
 """
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_number_of_failing_rows(tmp_path):
     sizes = ("5000", "5000000")
     for rows in sizes:
