@@ -29,12 +29,17 @@ $(VENV)/.demo: pyproject.toml constraints.txt | $(BIN)/python
 
 $(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
 	@echo "installing dprelease with what its tests need (a minute or two)" >&2
-	@$(PIP) --editable ".[accounting,demo,dev,docs,evaluation,postgres]"
+	@$(PIP) --editable ".[accounting,demo,dev,evaluation,postgres]"
 	@touch $@ $(VENV)/.demo
 
-$(VENV)/.all: $(VENV)/.dev
-	@echo "installing the engines that the slow tests use" >&2
-	@$(PIP) --editable ".[dask,spark]"
+$(VENV)/.docs: $(VENV)/.dev
+	@echo "installing what makes the site" >&2
+	@$(PIP) --editable ".[docs]"
+	@touch $@
+
+$(VENV)/.all: $(VENV)/.docs
+	@echo "installing the engines, oracles and the browser's driver that the slow tests use" >&2
+	@$(PIP) --editable ".[dask,slow,spark]"
 	@touch $@
 
 # The demo has a home and a ledger of its own, made anew each time: its survey is public.
@@ -50,12 +55,12 @@ lint: $(VENV)/.dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 
-docs: demo $(VENV)/.dev
+docs: demo $(VENV)/.docs
 	@DPRELEASE_BUNDLE=$(DEMO)/published/fair-1978/demo NO_MKDOCS_2_WARNING=true $(BIN)/python -m mkdocs build --strict --quiet -f docs/mkdocs.yml
 	@echo build/site/index.html
 
 test: lint
-	$(BIN)/pytest --numprocesses auto -m "not slow"
+	$(BIN)/pytest --numprocesses auto --dist worksteal -m "not slow"
 
 test-all: test $(VENV)/.all
 	$(BIN)/pytest -m slow
@@ -79,5 +84,5 @@ papers: $(VENV)/.benchmarks
 	    --page docs/pages/explanation/papers.md
 
 .PHONY: pictures
-pictures: demo $(VENV)/.dev
+pictures: demo $(VENV)/.all
 	$(BIN)/python docs/pictures.py $(DEMO)/published/fair-1978/demo docs/pages/images

@@ -1,12 +1,13 @@
-"""How fast an audit comes near the truth, and whether it finds what it should.
+"""How fast an audit approaches the true loss, and whether it finds planted faults.
 
     python -m benchmarks.audit            one JSON line per mechanism
-    python -m benchmarks.audit --tables   what is found in wrong mechanisms and in right ones, as text
+    python -m benchmarks.audit --tables   what it finds in wrong mechanisms and in correct ones, as text
+    python -m benchmarks.audit --power    how narrow noise must be for audits to find it, as text
 
-A line tells the CPU seconds until a lower bound of 0.9 alpha at 95% confidence, the bound reached
-and the fresh draws of each side that it took; search, learning and all pairs of inputs included.
-The draws start at 2,000 and are multiplied by 4 until the bound is reached (``reached``).  Every
-attempt is paid for: attempt i has 5% / (i (i + 1)) of the error, and its seconds count.
+A line has the CPU seconds until a lower bound of 0.9 alpha at 95% confidence, the bound reached
+and the number of fresh draws on each side; search, learning and all pairs of inputs are included.
+Draws start at 2,000 and are multiplied by 4 until the bound is reached (``reached``).  Attempt i has
+5% / (i (i + 1)) of the error, and the seconds of all attempts count.
 
 Mechanisms, alpha = 1 unless stated, queries of sensitivity 1:
 
@@ -17,7 +18,7 @@ Mechanisms, alpha = 1 unless stated, queries of sensitivity 1:
     sparse vector, SVT3   their Algorithm 3, which is wrong: it prints the noisy query that passed the
                           threshold, and with it a limit on the noise of the threshold, and its
                           noise is half of SVT1's.  Its loss grows with the number of queries; the
-                          line tells the seconds to a bound above alpha (``violation``)
+                          line has the seconds to a bound above alpha (``violation``)
     randomised response   truth with probability e / (1 + e)
     exponential mechanism 5 choices, utility of sensitivity 1
 """
@@ -35,13 +36,12 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from dpcore.arrays import Floats, Integers
 from dpcore.audit import Audited, AuditResult, Simulated, audit_mechanism
 from dpcore.audit.draws import as_outputs
 from dpcore.budget import Budget
 from dpcore.sampling.discrete_laplace import discrete_laplace
 from dpcore.sampling.source import RandomSource, SeededSource
-
-Floats = NDArray[np.float64]
 
 FIRST, LAST = 2_000, 2_048_000
 QUERIES, BELOW = 10, -1000.0
@@ -55,7 +55,7 @@ class LatticeLaplace:
     alpha: float
     name = "laplace"
 
-    def draw(self, side: int, size: int, source: RandomSource) -> NDArray[np.int64]:
+    def draw(self, side: int, size: int, source: RandomSource) -> Integers:
         noise = discrete_laplace(Fraction(STEPS) / Fraction(self.alpha), size, source)
         return as_outputs(noise + side * STEPS)
 
@@ -63,10 +63,10 @@ class LatticeLaplace:
         return ()
 
 
-def noisy_max(alpha: float) -> Callable[..., NDArray[np.int64]]:
+def noisy_max(alpha: float) -> Callable[..., Integers]:
     """Index of the largest noisy query."""
 
-    def run(answers: Floats, size: int, generator: np.random.Generator) -> NDArray[np.int64]:
+    def run(answers: Floats, size: int, generator: np.random.Generator) -> Integers:
         noisy = answers + generator.laplace(scale=2 / alpha, size=(size, len(answers)))
         return np.asarray(noisy.argmax(axis=1))
 
@@ -74,16 +74,16 @@ def noisy_max(alpha: float) -> Callable[..., NDArray[np.int64]]:
 
 
 def sparse_vector(alpha: float, noise: float, numeric: bool) -> Callable[..., Floats]:
-    """The first query above a noisy threshold: its place, or (``numeric``) its noisy value too.
+    """The first query above a noisy threshold: its position, and its noisy value if ``numeric``.
 
-    Queries before it are BELOW, those after it absent; threshold 0, scale 2 / alpha; queries have
-    noise of scale ``noise`` / (alpha / 2).
+    Outputs are BELOW before it and NaN after it.  The threshold is 0 with noise of scale 2 / alpha;
+    queries have noise of scale ``noise`` / (alpha / 2).
     """
 
     def run(answers: Floats, size: int, generator: np.random.Generator) -> Floats:
         threshold = generator.laplace(scale=2 / alpha, size=(size, 1))
         shape = (size, len(answers))
-        # Noise in whole steps: the digits of what is printed shall not be what gives it away.
+        # Noise in whole steps: the last digits of floats must not be what is found.
         exact = generator.laplace(scale=2 * noise / alpha, size=shape)
         noisy = answers + np.rint(exact * STEPS) / STEPS
         above = noisy >= threshold
@@ -95,10 +95,10 @@ def sparse_vector(alpha: float, noise: float, numeric: bool) -> Callable[..., Fl
     return run
 
 
-def exponential(alpha: float) -> Callable[..., NDArray[np.int64]]:
+def exponential(alpha: float) -> Callable[..., Integers]:
     """A choice with probability proportional to exp(alpha utility / 2)."""
 
-    def run(utilities: Floats, size: int, generator: np.random.Generator) -> NDArray[np.int64]:
+    def run(utilities: Floats, size: int, generator: np.random.Generator) -> Integers:
         weights = np.exp(alpha / 2 * (utilities - utilities.max()))
         cuts = np.cumsum(weights / weights.sum())[:-1]
         return np.searchsorted(cuts, generator.random(size), side="right")
@@ -106,10 +106,10 @@ def exponential(alpha: float) -> Callable[..., NDArray[np.int64]]:
     return run
 
 
-def randomised_response(alpha: float) -> Callable[..., NDArray[np.int64]]:
+def randomised_response(alpha: float) -> Callable[..., Integers]:
     """A bit that is true with probability e^alpha / (1 + e^alpha)."""
 
-    def run(bit: int, size: int, generator: np.random.Generator) -> NDArray[np.int64]:
+    def run(bit: int, size: int, generator: np.random.Generator) -> Integers:
         honest = generator.random(size) < 1 / (1 + math.exp(-alpha))
         return np.where(honest, bit, 1 - bit)
 
@@ -119,8 +119,8 @@ def randomised_response(alpha: float) -> Callable[..., NDArray[np.int64]]:
 def answer_pairs(count: int) -> list[tuple[Floats, Floats]]:
     """Answers to ``count`` queries on neighbouring tables, each at most 1 apart.
 
-    All move, one moves, one against the rest, halves against each other (patterns after Ding et
-    al. 2018), from a common level and with one query that lags behind the others.
+    All change, one changes, one changes against the rest, halves against each other (patterns after
+    Ding et al. 2018); the first answers are all 0, or 4 except for one query.
     """
     first, last = np.eye(count)[0], np.eye(count)[-1]
     half = np.repeat([0.0, 1.0], [count // 2, count - count // 2])
@@ -202,16 +202,27 @@ def line(name: str, alpha: float) -> dict[str, object]:
         "lower_bound": round(result.lower_bound, 3),
         "draws": result.draws,
         "pair": result.pair,
-        "event": result.event,
+        "outcome": result.outcome,
     }
 
 
 def main() -> None:
     """Print the measurements, or the tables."""
     parser = argparse.ArgumentParser(description="Measure the audits of dprelease.")
-    parser.add_argument("--tables", action="store_true", help="print the power and silence tables")
-    parser.add_argument("--repeats", type=int, default=40, help="repeats of each silent audit")
+    parser.add_argument(
+        "--tables", action="store_true", help="tables of wrong and correct mechanisms"
+    )
+    parser.add_argument(
+        "--power", action="store_true", help="how narrow noise must be to be found, by mechanism"
+    )
+    parser.add_argument("--repeats", type=int, default=40, help="audits of each correct mechanism")
     arguments = parser.parse_args()
+    if arguments.power:
+        from benchmarks.planted import power_lines
+
+        for text in power_lines():
+            print(text, flush=True)
+        return
     if arguments.tables:
         from tests.dpcore.audit import gallery
 

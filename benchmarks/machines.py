@@ -1,4 +1,4 @@
-"""Time and memory of training a kernel machine, beside scikit-learn on the same rows.
+"""Time and memory of training a kernel machine, compared with scikit-learn on the same rows.
 
     python -m benchmarks.machines --rows 20000
 
@@ -12,8 +12,8 @@ the same process, one thread each:
     huber                 none: HuberRegressor fits its scale too
 
 ``cpu_seconds`` and ``sklearn_cpu_seconds``: CPU time; ``ratio``: scikit-learn's time over ours, null
-without scikit-learn; ``objective`` and ``sklearn_objective``: what was reached, less being better;
-``gap``: the certified distance to the optimum that ours may not exceed, which scikit-learn does not
+without scikit-learn; ``objective`` and ``sklearn_objective``: the value reached, lower is better;
+``gap``: the certified bound on our distance to the optimum, which scikit-learn does not
 offer; ``peak_gib``: the peak memory of the process so far.  The rows are made up: all distinct, four
 columns, a curved boundary with noise; lambda = 1e-3.
 """

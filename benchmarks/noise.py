@@ -1,12 +1,11 @@
-"""How fast exact integer noise is drawn here, and by OpenDP, in the same run.
+"""How fast dprelease and OpenDP draw exact integer noise, in the same run.
 
     python -m benchmarks.noise
 
 prints one JSON line per law and scale: values per second of processor time for a table of 65,536
-cells, and ``ratio``, ours over OpenDP's.  Ours draws from the operating system's generator and
-pays for building its inversion table: the caches are emptied before every draw (``warm`` is the
-throughput when they are not).  OpenDP perturbs a list of zeros, which it accepts and returns as a
-list.
+cells, and ``ratio``, ours over OpenDP's.  Ours draws from the operating system's generator, and its
+caches are emptied before every draw, so that the time includes building its inversion table (``warm``
+is the throughput with full caches).  OpenDP perturbs a list of zeros.
 """
 
 from __future__ import annotations

@@ -1,12 +1,10 @@
-"""What a small run spends before it has anything to do.
+"""What starting up costs a small run.
 
     python -m benchmarks.startup
-    python -m benchmarks.startup --checkout ../before
 
 prints one JSON line per command: ``wall`` and ``cpu`` seconds, the least of ``--repeats`` processes
 after one that warms the disk.  ``explain`` and ``run`` are the commands on the plan of the demo (each
-run publishes anew); ``import`` is what the command line needs of a library.  With ``--checkout`` the
-code of another folder is measured, such as that of an older version (``git worktree add``).
+run publishes anew); ``import`` is the import of a library that the command line needs.
 """
 
 from __future__ import annotations
@@ -38,24 +36,21 @@ def main() -> None:
     """Measure every command."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--repeats", type=int, default=5, help="default: 5")
-    parser.add_argument("--checkout", type=Path, default=ROOT, help="default: this one")
     options = parser.parse_args()
     for name, command in COMMANDS.items():
         with tempfile.TemporaryDirectory() as home:
-            times = [
-                measure(command, options.checkout, Path(home)) for _ in range(options.repeats + 1)
-            ][1:]
+            times = [measure(command, Path(home)) for _ in range(options.repeats + 1)][1:]
         wall, cpu = (min(kind) for kind in zip(*times, strict=True))
         print(
             json.dumps({"command": name, "wall": round(wall, 2), "cpu": round(cpu, 2)}), flush=True
         )
 
 
-def measure(command: list[str], checkout: Path, home: Path) -> tuple[float, float]:
-    """(wall, cpu) seconds of one process, with a ledger and a place for bundles of its own."""
+def measure(command: list[str], home: Path) -> tuple[float, float]:
+    """(wall, cpu) seconds of one process, with its own ledger and folder of bundles."""
     fresh = Path(tempfile.mkdtemp(dir=home))
     environment = os.environ | {
-        "PYTHONPATH": str(checkout.absolute()),
+        "PYTHONPATH": str(ROOT),
         "DPRELEASE_HOME": str(home),
         "DPRELEASE_LEDGER": f"sqlite:///{fresh / 'ledger.sqlite'}",
     }
@@ -63,7 +58,7 @@ def measure(command: list[str], checkout: Path, home: Path) -> tuple[float, floa
         command = [*command, "--out", str(fresh)]
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     started = time.perf_counter()
-    subprocess.run(command, cwd=checkout, env=environment, check=True, capture_output=True)
+    subprocess.run(command, cwd=ROOT, env=environment, check=True, capture_output=True)
     wall = time.perf_counter() - started
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime

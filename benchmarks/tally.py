@@ -1,4 +1,4 @@
-"""A whole private release beside the one reading of the survey that it needs.
+"""The time of a whole private release, compared with the one reading of the survey that it needs.
 
     python -m benchmarks.tally --rows 10000000
 
@@ -7,13 +7,13 @@ releases all 21 one- and two-way margins of it.  One JSON line for each, from a 
 
     packed      seconds of the GROUP BY over the packed cell alone
     release     seconds of the tallies (that reading and the roll-up), the exact statistics, the
-                privacy line and the tables as they are published; ingest is excluded
+                privacy line and the published tables; ingest is excluded
     ratio       release over packed
     apart       seconds of 21 readings, one for each margin, without packing
-    peak_mib    the most memory that the process held, DuckDB's included
+    peak_mib    peak memory of the process, including DuckDB's
 
 and the same with ``_cpu``, in processor seconds, which other work on the machine hardly changes.
-Times are medians over ``--repeats``; packed and release take turns.  ``--kind margins`` draws the 21
+Times are medians over ``--repeats``; packed and release alternate.  ``--kind margins`` draws the 21
 tables as one release of kind margins instead of 21 histograms.
 """
 
@@ -38,13 +38,13 @@ from dpcore.budget import Budget
 from dpcore.domain import Categories, Domain
 from dpcore.privacy_line import perturb
 from dpcore.releases.base import Release
-from dpcore.releases.histogram import Histogram
-from dpcore.releases.margins import Margins
+from dpcore.releases.counts.histogram import Histogram
+from dpcore.releases.tables.margins import Margins
 from dpcore.sampling.source import SystemSource
 from schemas.columns import CategoricalColumn, Column
-from tasks.cells import count_cells
-from tasks.survey import TABLE, connect, ingest
-from tasks.tally import tallies
+from tasks.survey.cells import count_cells
+from tasks.survey.ingest import TABLE, connect, ingest
+from tasks.survey.tally import tallies
 
 SHAPES = {192: (2, 2, 2, 2, 3, 4), 100_000: (10, 10, 10, 10, 5, 2)}
 SETS = tuple((i,) for i in range(6)) + tuple(combinations(range(6), 2))

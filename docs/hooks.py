@@ -1,4 +1,4 @@
-"""What MkDocs does beyond copying pages: it adds what is made of the code, and orders sections."""
+"""Hooks of MkDocs: add the pages that are made from the code, and order the sections."""
 
 from pathlib import Path
 from typing import Any
@@ -8,7 +8,7 @@ from mkdocs.structure.files import File
 from docs.notebooks import NOTEBOOKS, notebook_page
 from docs.reference import PAGES
 from schemas.plan import load_plan
-from tasks.trade_off import trade_off_picture
+from tasks.explain.trade_off import trade_off_picture
 
 ORDER = ("How to", "Explanation", "Notebooks", "Reference")
 DEMO = Path(__file__).parent.parent / "deployments" / "plans" / "fair.yaml"

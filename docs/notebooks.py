@@ -2,7 +2,7 @@
 
     DPRELEASE_BUNDLE=build/demo/published/fair-1978/demo     the bundle; without it nothing is run
 
-The repository holds no output: what a page shows was computed when the site was built.
+The repository stores no output: a page shows what was computed when the site was built.
 """
 
 import html
@@ -51,6 +51,6 @@ def _parts(cell: Any) -> Iterator[str]:
 
 
 def _table(text: str) -> str:
-    """A data frame as a table of the site's own style; a blank line would end it in Markdown."""
+    """A data frame in the style of the site, without blank lines, which would end it in Markdown."""
     plain = re.sub(r'<style.*?</style>| border="1" class="dataframe"', "", text, flags=re.DOTALL)
     return "\n".join(line for line in plain.splitlines() if line.strip())

@@ -2,7 +2,7 @@
 
     python docs/pictures.py build/demo/published/fair-1978/demo docs/pages/images
 
-Chromium must be installed (its path in CHROMIUM, if it is not found by its name).
+Needs Chromium; set CHROMIUM to its path if it is not on the PATH.
 """
 
 import os
@@ -16,7 +16,7 @@ QUIET = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 
 
 def main(bundle: Path, images: Path) -> None:
-    """The report wide, on a phone and in the dark."""
+    """Take the report on a wide screen, on a phone and in dark colours."""
     found = os.environ.get("CHROMIUM") or shutil.which("chromium")
     address = (bundle / "report.html").resolve().as_uri()
     images.mkdir(parents=True, exist_ok=True)

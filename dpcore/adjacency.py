@@ -1,4 +1,4 @@
-"""Which tables are neighbours, and what that makes of a sensitivity.
+"""Which tables are neighbours, and how the sensitivity of a sum follows from that.
 
 One protected unit may have up to ``most`` records in a table.  Neighbouring tables differ in the
 records of one unit:
@@ -6,8 +6,29 @@ records of one unit:
     replace-one    they are replaced by those of another unit
     add-remove     they are in one table and not in the other
 
-The number of records is public only where one record is replaced by one.  Everywhere else it is a
-private number like any other: nothing counts by it, and what is published of it has noise.
+The number of records is public only where one record replaces one.  Everywhere else it is private
+like any other statistic: no computation may use it, and it is published with noise only.
+
+**Tables of any size.**  A private number of records has no largest value, but sums in 64 bits and
+training to a stated accuracy have limits.  No rule that leaves tables of at most M records as they are
+can cut all larger ones to a bounded size and keep neighbours at distance 1: of M + 1 distinct records,
+M > 1, whatever is kept must be within one record of each of the M + 1 tables that lack one of them, and
+only all M + 1 are; so by induction nothing is ever cut.  (To keep the first M in a public order is
+stable at distance 2: one record comes in, another goes out.)  What is bounded instead, at no cost, is
+
+    a count or sum    moved to the nearest end of a public range: this shortens differences in every
+                      coordinate, so no L1, L2 or largest norm of a difference grows
+    a real vector     counted with the share ``taper`` of each record
+
+**Lemma** (``taper``).  Let |.| be a norm, S(D) a sum over the N records of D of terms of norm at most p,
+of which two differ by at most d.  With a(N) = 1 - N/(4 M) up to N = 2 M and M/N above, a(N) S(D) is a
+sum of terms of total norm at most M p, and its sensitivity is at most that of S: m max(d, p), or m p
+under add-remove.
+*Proof.*  a never rises, and a(N + 1) + N (a(N) - a(N + 1)) <= 1: it is 1 - 1/(4 M) up to 2 M, and
+2 M/(N + 1) <= 1 above.  Adding this up over i < j, a(N + j) j + N (a(N) - a(N + j)) <= j.  Let D' have j
+records more than D, after r were replaced; r + j <= m.  Then a(N + j) S(D') - a(N) S(D) =
+a(N + j) (S(D') - S(D)) + (a(N + j) - a(N)) S(D) has norm at most
+a(N + j) (r d + j p) + (a(N) - a(N + j)) N p <= r d + j p <= m max(d, p); r = 0 under add-remove.  QED
 
 >>> Adjacency("add-remove").sensitivity(moved=2, present=1)
 1
@@ -23,24 +44,24 @@ from typing import Any, Literal, TypeVar, get_args
 Relation = Literal["replace-one", "add-remove"]
 
 ROW = "row"
-"""The unit of which each record is one."""
+"""The privacy unit where each record is a unit of its own."""
 
-Norm = TypeVar("Norm", int, float, Fraction)
+TAPER_ERROR = 2.0**-51
+"""Relative error of a count times its share: three roundings, and one to spare."""
+
+Number = TypeVar("Number", int, float, Fraction)
 
 MARGIN = 1024
-"""A table may have so many times the records that the plan guesses, where their number is private.
-
-Sums of larger ones might not fit in whole numbers of 64 bits, so they are refused.
-"""
+"""Where the number of records is private, counts are cut at this many times the plan's guess."""
 
 
 @dataclass(frozen=True)
 class Adjacency:
     """A neighbouring relation, and the most records (or steps of weight) that a unit may have.
 
-    ``weighted``: records count by weights of up to ``most`` steps for the unit, so that their total
-    is private even where one record replaces one; ``unit``: a row, or the column whose values tell
-    units apart: how many records one of them has is private then.
+    ``weighted``: records count by weights, up to ``most`` steps for a unit, so that their total is
+    private even where one record replaces one.  ``unit``: "row", or the column that identifies the
+    units; then the number of records of a unit is private.
     """
 
     relation: Relation = "replace-one"
@@ -50,7 +71,8 @@ class Adjacency:
 
     def __post_init__(self) -> None:
         if self.relation not in get_args(Relation):
-            raise ValueError(f"neighbours: {self.relation!r} is no neighbouring relation")
+            known = " or ".join(get_args(Relation))
+            raise ValueError(f"neighbours: must be {known}, not {self.relation!r}")
         if self.most < 1:
             raise ValueError(f"max_rows: must be positive, not {self.most}")
 
@@ -60,7 +82,7 @@ class Adjacency:
         return self == REPLACE_ONE
 
     def require_public_rows(self, what: str) -> None:
-        """Raise ``ValueError`` for a mechanism whose proof needs neighbours of the same size."""
+        """Raise ``ValueError`` unless neighbours have the same size, as the proof of ``what`` needs."""
         if not self.public_rows:
             raise ValueError(
                 f"mechanism: {what} is private only where the number of records is public:"
@@ -68,29 +90,36 @@ class Adjacency:
             )
 
     def most_rows(self, rows: int) -> int:
-        """How many records a table may have: ``rows`` where they are public, else far more."""
+        """The most records that count: ``rows`` where that is public, else ``MARGIN`` times it."""
         return rows if self.public_rows else MARGIN * rows
 
-    def sensitivity(self, *, moved: Norm, present: Norm) -> Norm:
-        """The most by which a sum over records moves, in a norm.
+    def taper(self, records: int, most: int) -> float:
+        """The share a(N) that each of N = ``records`` (private) counts in a sum of at most ``most``.
+
+        It and its product with a count have a relative error of at most ``TAPER_ERROR``.
+        """
+        if self.public_rows:
+            return 1.0
+        return 1.0 - records / (4 * most) if records <= 2 * most else most / records
+
+    def sensitivity(self, *, moved: Number, present: Number) -> Number:
+        """The most by which a sum over records changes between neighbours, in some norm.
 
         ``moved``: the largest norm of the difference of two records' terms; ``present``: the largest
-        norm of one record's term.  A unit whose records are replaced may have fewer of them than the
-        other: the difference of two sums of at most m terms is a mean of differences of terms and of
-        terms alone, m times over.
+        norm of one record's term.  Where a unit's records are replaced, the new unit may have fewer
+        of them.  Then the change is a sum of at most m = ``most`` parts, each the difference of two
+        terms or one term alone.
         """
         if self.relation == "add-remove":
             return self.most * present
         return moved if self.public_rows else self.most * max(moved, present)
 
-    def squared(self, *, moved: Norm, present: Norm) -> Norm:
-        """``sensitivity`` of squared norms."""
-        if self.relation == "add-remove":
-            return self.most**2 * present
-        return moved if self.public_rows else self.most**2 * max(moved, present)
+    def squared(self, *, moved: Number, present: Number) -> Number:
+        """The square of ``sensitivity``, from the squares of both norms."""
+        return self.most * self.sensitivity(moved=moved, present=present)
 
     def to_dict(self) -> dict[str, str]:
-        """JSON form: the relation, and the rest where it is not one record that counts once."""
+        """JSON form: the relation, and the other fields where they differ from their defaults."""
         written: dict[str, str] = {"neighbours": self.relation}
         if self.most > 1:
             written["most"] = str(self.most)
@@ -102,11 +131,11 @@ class Adjacency:
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Adjacency:
-        """What ``to_dict`` wrote, beside other keys; raises ``ValueError`` or ``KeyError``."""
+        """Read what ``to_dict`` wrote; other keys are ignored.  Raises ``ValueError``, ``KeyError``."""
         most = int(document.get("most", 1))
         unit = document.get("unit", ROW)
         return cls(document["neighbours"], most, document.get("weighted") == "yes", unit)
 
 
 REPLACE_ONE = Adjacency()
-"""One record is replaced by one: the number of records is public."""
+"""One record replaces one: the number of records is public."""

@@ -48,7 +48,7 @@ class Budget:
         return Budget(self.alpha + other.alpha, self.beta + other.beta, self.gamma + other.gamma)
 
     def __sub__(self, other: Budget) -> Budget:
-        """What is left; raises ``ValueError`` where it would be negative."""
+        """The budget that is left; raises ``ValueError`` where it would be negative."""
         return Budget(self.alpha - other.alpha, self.beta - other.beta, self.gamma - other.gamma)
 
     def covers(self, other: Budget) -> bool:
@@ -66,7 +66,7 @@ class Budget:
 
 
 class Weight(NamedTuple):
-    """The relative claims of one release on each coordinate; zero means that it takes no part."""
+    """The relative claim of one release on each coordinate; zero means no share of it."""
 
     alpha: Fraction | int
     beta: Fraction | int = 0
@@ -75,16 +75,13 @@ class Weight(NamedTuple):
 
 def total(budgets: Iterable[Budget]) -> Budget:
     """The sum of budgets: basic composition."""
-    result = Budget()
-    for budget in budgets:
-        result = result + budget
-    return result
+    return sum(budgets, Budget())
 
 
 def split(whole: Budget, weights: Sequence[Weight]) -> list[Budget]:
     """Shares of ``whole`` in proportion to the weights, coordinate by coordinate.
 
-    The shares of a coordinate sum to it exactly, unless no release claims it: then nobody gets it.
+    The shares of a coordinate sum to it exactly, unless all weights are zero: then all shares are.
     """
     sums = [sum((Fraction(w[i]) for w in weights), Fraction(0)) for i in range(3)]
     parts = (whole.alpha, whole.beta, whole.gamma)
@@ -95,7 +92,7 @@ def split(whole: Budget, weights: Sequence[Weight]) -> list[Budget]:
 
 
 def decimal_text(value: Fraction) -> str:
-    """A rational for people: exact where a short decimal is exact, else six significant digits."""
+    """A rational as people read it: exact where six digits are exact, else rounded with an ellipsis."""
     try:
         short = f"{float(value):.6g}"
     except OverflowError:

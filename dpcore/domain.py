@@ -1,12 +1,12 @@
 """The public coding of survey columns into cells.
 
-An axis turns one column into cells 0, 1, ..., size - 1 by a public rule that acts on each record
-alone; a domain is a list of axes, and numbers its cells row-major:
+An axis maps the values of one column to cells 0, 1, ..., size - 1 by a public rule that acts on each
+record alone.  A domain is a list of axes, and numbers its cells in row-major order:
 
     axes      sex: F, M        age: [0, 40), [40, 90]
     cell      0 = F, [0, 40)   1 = F, [40, 90]   2 = M, [0, 40)   3 = M, [40, 90]
 
-A nullable axis has one more cell, the last, for null.  Nothing here has seen a survey table.
+A nullable axis has one more cell, the last, for null.  Nothing here depends on survey data.
 
 >>> domain = Domain((Categories("sex", ("F", "M")), Bins("age", (0.0, 40.0, 90.0))))
 >>> domain.size, domain.unpack(np.array([2])).tolist()
@@ -20,10 +20,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
+
+from dpcore.arrays import Floats, Integers
 
 Category = str | int | float | bool
-Integers = NDArray[np.int64]
 
 LARGEST_DOMAIN = 2**62
 """Cells are numbered by signed 64-bit integers, with room to add."""
@@ -57,7 +57,7 @@ class Bins:
 
     @property
     def cells(self) -> int:
-        """The number of cells that hold values, the null cell not counted."""
+        """The number of cells for values, without the null cell."""
         return len(self.edges) - 1
 
     @property
@@ -72,7 +72,7 @@ class Bins:
     def upper(self) -> float:
         return self.edges[-1]
 
-    def edge(self, positions: Integers) -> NDArray[np.float64]:
+    def edge(self, positions: Integers) -> Floats:
         """(k,) edges at the given positions (k,), from 0 to ``cells``."""
         return np.asarray(self.edges)[positions]
 
@@ -101,12 +101,12 @@ class Grid:
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """The ends of the axis as people write numbers: a whole one is the middle of its cell."""
+        """The ends of the axis, where the cell of a whole number reaches half a unit to each side."""
         half = 0.5 if self.integer else 0.0
         return self.lower - half, self.upper - half
 
-    def edge(self, positions: Integers) -> NDArray[np.float64]:
-        """(k,) edges at the given positions (k,); a grid may have more cells than memory holds."""
+    def edge(self, positions: Integers) -> Floats:
+        """(k,) edges at the given positions (k,), for grids of which not all edges fit in memory."""
         inner = self.lower + positions * ((self.upper - self.lower) / self.cells)
         return np.where(positions == self.cells, self.upper, inner)
 
@@ -116,7 +116,7 @@ Axis = Categories | Bins | Grid
 
 @dataclass(frozen=True)
 class Domain:
-    """The cells of several axes together; sizes are public."""
+    """The cells of several axes together: public."""
 
     axes: tuple[Axis, ...]
 
@@ -164,7 +164,7 @@ class Domain:
 
 @dataclass(frozen=True, eq=False)
 class Tally:
-    """How many records fall in each occupied cell: private.
+    """The number of records in each occupied cell: private.
 
     ``cells``: (k,) ascending cell ids; ``counts``: (k,) positive counts.
     """
@@ -194,8 +194,8 @@ class Tally:
         packed = np.zeros(len(self.cells), dtype=np.int64)
         for name, size in zip(names, target.shape, strict=True):
             packed = packed * size + self.codes(self.domain.names.index(name))
-        if target.size <= len(packed):  # counts below 2**53 are exact as weights
-            counts = np.bincount(packed, self.counts, minlength=target.size).astype(np.int64)
+        if target.size <= len(packed):
+            counts = summed(packed, self.counts, target.size)
             cells = np.flatnonzero(counts)
             return Tally(target, cells, counts[cells])
         order = np.argsort(packed)
@@ -208,3 +208,13 @@ class Tally:
         counts = np.zeros(self.domain.size, dtype=np.int64)
         counts[self.cells] = self.counts
         return counts
+
+
+def summed(cells: Integers, counts: Integers, size: int) -> Integers:
+    """(size,) the sum of the counts of each cell: exact below 2^63, since no float takes part.
+
+    ``cells``, ``counts`` (k,): a cell may occur several times.
+    """
+    result = np.zeros(size, dtype=np.int64)
+    np.add.at(result, cells, counts)
+    return result

@@ -1,18 +1,18 @@
 """Every error that dprelease raises on purpose.
 
     DPReleaseError            exit code 1
-    +-- InputError            exit code 2: something handed in is wrong, and nothing was lost
+    +-- InputError            exit code 2: the input is wrong; nothing was spent
     |   +-- PlanError             the plan document
     |   +-- DataError             the survey table does not have the declared form
-    +-- BudgetError           exit code 3: the privacy budget refuses
-    +-- AuditError            exit code 4: an audit found more loss than is claimed
+    +-- BudgetError           exit code 3: the privacy budget does not allow the request
+    +-- AuditError            exit code 4: an audit found more privacy loss than is claimed
     +-- ApprovalError         exit code 5: a disclosure officer has not approved, or has rejected
-    +-- LedgerError               the ledger cannot be read, written or trusted
+    +-- LedgerError               the ledger cannot be read or written, or contradicts the request
     +-- BundleError               a published bundle is incomplete, changed or inconsistent
-    +-- PrivacyLineError          a statistic, mechanism or price is not fit to be drawn
+    +-- PrivacyLineError          a statistic, mechanism or price is not as declared
 
-A message says what was wrong, where, and what to do.  It never holds a value that was read from
-a survey table: column names, rules and counts of failing rows are the most it may say.
+A message says what is wrong, where, and what to do.  It never contains a value that was read from
+a survey table; it may name columns and rules, and count failing rows.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ class DPReleaseError(Exception):
 
 
 class InputError(DPReleaseError):
-    """Something handed in is wrong; it can be corrected and tried again."""
+    """The input is wrong; correct it and try again."""
 
     exit_code = 2
 
@@ -39,27 +39,27 @@ class DataError(InputError):
 
 
 class BudgetError(DPReleaseError):
-    """The privacy budget does not allow the request: too little of it, or of another kind."""
+    """The privacy budget does not allow the request: too little is left, or it is of another kind."""
 
     exit_code = 3
 
 
 class AuditError(DPReleaseError):
-    """An audit's lower bound on alpha is above the claim; ``results`` are those of the audit."""
+    """An audit's lower bound on alpha is above the claim; ``results``: what the audit found."""
 
     exit_code = 4
     results: Sequence[object] = ()
 
 
 class ApprovalError(DPReleaseError):
-    """A disclosure officer has not approved; ``release_id`` is set where one can still decide."""
+    """A disclosure officer has not approved; ``release_id`` is set while the decision is open."""
 
     exit_code = 5
     release_id: str | None = None
 
 
 class LedgerError(DPReleaseError):
-    """The ledger cannot be read or written, or contradicts what was asked."""
+    """The ledger cannot be read or written, or contradicts the request."""
 
 
 class BundleError(DPReleaseError):

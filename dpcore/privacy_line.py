@@ -9,12 +9,11 @@ noisy ones.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dpcore.accounting import affordable
+from dpcore.arrays import Integers
 from dpcore.budget import Budget
 from dpcore.errors import PrivacyLineError
-from dpcore.mechanisms import Mechanism
+from dpcore.mechanism import Mechanism, affordable
 from dpcore.sampling.source import RandomSource
 from dpcore.statistic import Exact, Noisy
 
@@ -39,10 +38,8 @@ def perturb(exact: Exact, mechanism: Mechanism, share: Budget, source: RandomSou
     return mechanism.draw(values, cells, source)
 
 
-def _require_public_form(
-    values: NDArray[np.int64], cells: NDArray[np.int64] | None, mechanism: Mechanism
-) -> None:
-    """Only the form is told, never a value."""
+def _require_public_form(values: Integers, cells: Integers | None, mechanism: Mechanism) -> None:
+    """Raise ``PrivacyLineError`` for another form; the message names the form, never a value."""
     if values.dtype != np.int64 or (cells is not None and cells.dtype != np.int64):
         raise PrivacyLineError("the statistic is not made of 64-bit integers")
     if len(values) and (values.max() >= LARGEST_VALUE or values.min() <= -LARGEST_VALUE):

@@ -1,9 +1,9 @@
-"""How far a long computation is, for whoever waits: public words and numbers, after the privacy line.
+"""The progress of a long computation: public words and numbers, after the privacy line.
 
 >>> with reporting(lambda what, done, of: print(what, done, of)):
 ...     report("fit", 1, 2)
 fit 1 2
->>> report("fit", 2, 2)  # nobody waits
+>>> report("fit", 2, 2)  # no listener
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _LISTENER: ContextVar[Listener | None] = ContextVar("listener", default=None)
 
 @contextmanager
 def reporting(listener: Listener) -> Iterator[None]:
-    """Inside, ``report`` calls ``listener`` with what is done, how far, and of how much."""
+    """Within this context, ``report(what, done, of)`` calls ``listener(what, done, of)``."""
     token = _LISTENER.set(listener)
     try:
         yield
@@ -28,7 +28,7 @@ def reporting(listener: Listener) -> Iterator[None]:
 
 
 def report(what: str, done: int, of: int) -> None:
-    """Tell the listener, if there is one.  ``what``: public words."""
+    """Call the listener, if there is one.  ``what``: public words."""
     listener = _LISTENER.get()
     if listener is not None:
         listener(what, done, of)

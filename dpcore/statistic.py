@@ -5,9 +5,9 @@ Both are integer vectors over a public set of cells, in one of two layouts:
     dense     values[i] belongs to cell i; every cell is present
     sparse    values[i] belongs to cell cells[i]; cells ascend; absent cells are zero
 
-``Exact`` opens only inside ``dpcore.privacy_line``; it does not print, compare or pickle, so that
-it cannot reach a log, an artifact or a task result by accident.  ``Noisy`` is what a mechanism
-drew: the ledger stores its bytes, and everything after the privacy line starts from it.
+Only ``dpcore.privacy_line`` opens an ``Exact``; it does not print, compare or pickle, so that it
+cannot reach a log, an artifact or a task result by accident.  A mechanism draws a ``Noisy``: the
+ledger stores its bytes, and everything after the privacy line starts from it.
 """
 
 from __future__ import annotations
@@ -18,16 +18,15 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
-Integers = NDArray[np.int64]
+from dpcore.arrays import Integers
 
 ABSENT = -(2**63)
-"""Stands in a dense noisy statistic for a number that was not measured."""
+"""The value, in a dense noisy statistic, of a number that was not measured."""
 
 
 class Exact:
-    """An exact integer statistic: private, and closed to everything but the privacy line."""
+    """An exact integer statistic: private; only the privacy line may open it."""
 
     __slots__ = ("_cells", "_values")
 
@@ -47,7 +46,7 @@ class Noisy:
     """A noisy statistic: public.
 
     ``values``: (k,) integers; ``cells``: (k,) ascending cell ids, or None for the dense layout;
-    ``reproducible``: drawn from a seeded source, and so not fit for publication.
+    ``reproducible``: drawn from a seeded source, so it must not be published.
     """
 
     values: Integers

@@ -16,13 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpcore.arrays import Floats, Integers
 from dpcore.domain import Axis, Bins, Categories, Domain, Grid
-from dpcore.post.simplex import project_to_simplex
+from dpcore.post.tables.simplex import project_to_simplex
 from dpcore.releases.base import Release
-from dpcore.releases.cells import masked_categories
+from dpcore.releases.counts.cells import masked_categories
 from dpcore.statistic import Noisy
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +56,7 @@ class ColumnDensity:
 
 def decode_records(
     domain: Domain,
-    codes: NDArray[np.int64],
+    codes: Integers,
     densities: Mapping[str, ColumnDensity],
     generator: np.random.Generator,
 ) -> dict[str, NDArray[Any]]:
@@ -70,7 +69,7 @@ def decode_records(
 
 def _values(
     axis: Axis,
-    codes: NDArray[np.int64],
+    codes: Integers,
     density: ColumnDensity | None,
     generator: np.random.Generator,
 ) -> NDArray[Any]:
@@ -85,7 +84,7 @@ def _values(
 
 
 def _inside(
-    axis: Bins | Grid, codes: NDArray[np.int64], density: ColumnDensity | None, uniforms: Floats
+    axis: Bins | Grid, codes: Integers, density: ColumnDensity | None, uniforms: Floats
 ) -> Floats:
     lower, upper = axis.edge(codes), axis.edge(codes + 1)
     if axis.integer:  # stay clear of the upper edge, which belongs to the next whole number
@@ -95,9 +94,7 @@ def _inside(
     return density.draw(lower, upper, uniforms)
 
 
-def group_households(
-    sizes: NDArray[np.int64], shared: NDArray[np.int64], generator: np.random.Generator
-) -> NDArray[np.int64]:
+def group_households(sizes: Integers, shared: Integers, generator: np.random.Generator) -> Integers:
     """Household numbers (rows,), from 1: records of one size that agree in what is shared.
 
     ``sizes``: (rows,) positive; ``shared``: (rows, k) codes.  Among the records of a size k that agree,

@@ -1,72 +1,84 @@
-"""A release on demand: some releases of a plan, for a part of its budget, asked for by somebody.
+"""The ad hoc flow: some releases of a plan, for a part of its budget, on request.
 
-Prefect's form is made of this flow's parameters; ``flows.deploy`` puts the plans that there are into
-it.  What the form lets through is checked again here, for staff can switch its checks off.
+Prefect makes its form from this flow's parameters; ``flows.deploy`` adds the known plans as choices.
+The flow checks its parameters again, because an operator can switch the form's checks off.
 """
 
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-from prefect import flow
 from pydantic import Field
 
 from dpcore.errors import InputError
+from flows.embedded import flow
 from flows.identity import own_release_id
 from flows.notify import HOOKS
 from flows.release import carry_out
 from schemas.plan import Plan, load_plan
 from schemas.selection import select
-from tasks.announce import show_explanation
-from tasks.plans import plans_folder, plans_in, published_folder
+from tasks.announce.announce import show_explanation
+from tasks.workplace.plans import plans_folder, plans_in, published_folder
 
 
 @flow(
     name="ad hoc release",
     flow_run_name="ad hoc release: {plan}, for {requester}",
-    log_prints=False,
-    persist_result=False,
     **HOOKS,
 )
 def ad_hoc(
     plan: str,
     *,
-    releases: list[str] = [],  # noqa: B006 - the form shows it, and nobody changes it
+    releases: list[str] = [],  # noqa: B006 - the form shows the default, and nothing changes it
     percent_of_budget: Annotated[int, Field(ge=1, le=100)] = 100,
     title: Annotated[str, Field(max_length=200)] = "",
     requester: Annotated[str, Field(min_length=1, max_length=200)],
 ) -> str:
     """Publish some releases of a plan, once.
 
-    The artifact `cost-and-accuracy` of the run tells at once what it costs and how wrong the numbers
-    may be. The budget is spent when the noise is drawn, and is never given back.
+    The run's artifact `cost-and-accuracy` shows at once what the release costs and how wrong its
+    numbers may be. The budget is spent when the noise is drawn, and is never given back.
 
     Args:
-        plan: What to release from.
+        plan: The name of a plan in the folder of plans.
         releases: Which releases of the chosen plan, as PLAN: RELEASE. None chosen means all of them.
         percent_of_budget: Per cent (1 to 100) of the alpha, beta and gamma that the plan asks for. The
             chosen releases share it by their weights.
-        title: Title of the bundle. Left empty, it is the plan's own.
-        requester: Who asks. It is published with the bundle and kept in the ledger.
+        title: Title of the bundle. If empty, the plan's title is used.
+        requester: Your name. It is published with the bundle and recorded in the ledger.
+
+    Returns:
+        The path of the bundle.
+
+    Raises:
+        InputError: The choice is impossible, or the survey is not as the plan declares.
+        BudgetError: The dataset has too little budget left. Nothing was charged.
+        AuditError: The audit found more privacy loss than is claimed. Nothing was charged.
+        ApprovalError: A disclosure officer has not approved the release, or has rejected it.
     """
-    chosen = choose(plan, releases, percent_of_budget, title, requester)
+    chosen = select_releases(plan, releases, percent_of_budget, title, requester)
     show_explanation(chosen)
     return carry_out(chosen, own_release_id(plan), published_folder())
 
 
-def choose(plan: str, releases: Sequence[str], percent: int, title: str, requester: str) -> Plan:
-    """The plan that the form asks for; raises ``InputError`` for a choice that cannot be."""
+def select_releases(
+    plan: str, releases: Sequence[str], percent: int, title: str, requester: str
+) -> Plan:
+    """The plan that the form asks for; raises ``InputError`` for an impossible choice."""
     known: dict[str, Path] = plans_in(plans_folder())
     if plan not in known:
-        raise InputError(f"plan: there is no plan {plan!r}; there is {', '.join(known) or 'none'}")
+        raise InputError(
+            f"plan: there is no plan {plan!r}; the plans: {', '.join(known) or 'none'}"
+        )
     if not isinstance(requester, str) or not requester.strip():
-        raise InputError("requester: say who asks")
+        raise InputError("requester: write who asks for the release")
     names = []
     for choice in releases:
         of, _, name = choice.rpartition(": ")
         if of not in ("", plan):
             raise InputError(
-                f"releases: {choice!r} is not of the plan {plan!r}; choose releases of one plan"
+                f"releases: {choice!r} does not belong to the plan {plan!r}; choose releases of one"
+                " plan"
             )
         names.append(name)
     return select(load_plan(known[plan]), names, percent, title.strip(), requester.strip())

@@ -1,8 +1,8 @@
-"""A disclosure officer's approval, between the last synthetic record and publication.
+"""A disclosure officer's approval, after the last synthetic record and before publication.
 
-The ledger's word counts, however the decision got there: by the form of a suspended Prefect run, on
-the terminal, or by ``dprelease approve``.  A run of a deployment suspends itself and ends; when the
-form is filled in, Prefect starts it again from the top, and it finds its draws in the ledger.
+The decision in the ledger counts, whether it came from the form of a suspended Prefect run, the
+terminal or ``dprelease approve``.  A run of a deployment suspends itself and ends; when the form is
+filled in, Prefect starts it again from the beginning, and it finds its draws in the ledger.
 """
 
 from typing import Literal
@@ -14,10 +14,12 @@ from pydantic import Field
 
 from dpcore.audit import AuditResult
 from schemas.plan import Plan
-from tasks.announce import show_preview
-from tasks.decision import find_decision, record_decision
-from tasks.notify import notify
-from tasks.publish import require_approved
+from tasks.announce.announce import show_preview
+from tasks.bundle.publish import require_approved
+from tasks.ledger import Decision, Ledger
+from tasks.workplace.home import ledger_url
+from tasks.workplace.notify import notify
+from tasks.workplace.step import step
 
 KEY = "approval"
 
@@ -33,19 +35,19 @@ class Review(RunInput):
         " spent. A decision is final."
     )
     name: str = Field(
-        pattern=LINE, max_length=200, description="Who decides. It is published with the bundle."
+        pattern=LINE, max_length=200, description="Your name. It is published with the bundle."
     )
     reason: str = Field(
-        pattern=LINE, max_length=500, description="On what grounds. It is published too."
+        pattern=LINE, max_length=500, description="The reason. It is published too."
     )
 
 
 def await_approval(plan: Plan, release_id: str, audited: list[AuditResult]) -> None:
-    """Return if the release may be published; suspend the run, or raise ``ApprovalError``, if not."""
-    decision = find_decision(plan, release_id)
+    """Return if the release may be published; otherwise suspend the run or raise ``ApprovalError``."""
+    decision = Ledger(ledger_url()).decision(plan.dataset, release_id)
     if decision is None and plan.publication.approval and deployment.id:
         show_preview(plan, release_id, audited)
-        if flow_run.run_count == 1:  # a resumed run comes by here again
+        if flow_run.run_count == 1:  # a resumed run notified before
             notify(plan.dataset, release_id, "waits for a disclosure officer")
         review = suspend_flow_run(
             wait_for_input=Review.with_initial_data(
@@ -54,5 +56,14 @@ def await_approval(plan: Plan, release_id: str, audited: list[AuditResult]) -> N
             ),
             key=KEY,
         )
-        decision = record_decision(plan, release_id, review.decision, review.name, review.reason)
+        decision = record_decision(plan, release_id, review)
     require_approved(plan, release_id, decision)
+
+
+@step("record the decision")
+def record_decision(plan: Plan, release_id: str, review: Review) -> Decision:
+    """Record an officer's decision in the ledger, for good."""
+    approved = review.decision == "approve"
+    return Ledger(ledger_url()).decide(
+        plan.dataset, release_id, approved, who=review.name, why=review.reason
+    )

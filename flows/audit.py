@@ -1,4 +1,4 @@
-"""The audit flow: does every release of a plan keep what it claims, as far as draws can tell?
+"""The audit flow: lower bounds on the privacy loss of every release of a plan, from simulated runs.
 
 Neighbouring surveys are made up inside the plan's public domain, the real release path runs on them
 many times, and the outputs give a lower bound on the privacy loss.  No real survey is read and
@@ -7,13 +7,12 @@ nothing is charged.  A lower bound above the claim fails the run.
 
 from typing import Any
 
-from prefect import flow
-
 from dpcore.audit import AuditResult
 from dpcore.errors import AuditError, InputError
-from flows.notify import tell_crash, tell_failure
+from flows.embedded import flow
+from flows.notify import notify_crash, notify_failure
 from schemas.plan import Plan, load_plan
-from tasks.audit import (
+from tasks.audit.audit import (
     ATTENDED,
     FULL_DRAWS,
     QUICK_DRAWS,
@@ -23,17 +22,15 @@ from tasks.audit import (
     level_of_each,
     show_audit,
 )
-from tasks.plans import find_plan
-from tasks.rehearsal import rehearse
+from tasks.audit.rehearsal import rehearse
+from tasks.workplace.plans import find_plan
 
 
 @flow(
     name="audit",
     flow_run_name="audit: {plan}",
-    log_prints=False,
-    persist_result=False,
-    on_failure=[tell_failure],
-    on_crashed=[tell_crash],
+    on_failure=[notify_failure],
+    on_crashed=[notify_crash],
 )
 def audit(
     plan: str,
@@ -45,9 +42,19 @@ def audit(
 
     Args:
         plan: Name of a plan in the folder of plans, or path of a YAML document.
-        quick: Fewer draws, and the survey's path is not rehearsed.
+        quick: Make fewer draws, and skip the test of ingest, validation and tally.
         draws: How often each release is drawn on each of two neighbouring tables.
-        overrides: Values that replace those at dotted places of the plan.
+        overrides: Values for dotted keys of the plan, such as `budget.requested.alpha`.
+
+    Returns:
+        One result for each release, then one for all of them together.
+
+    Raises:
+        InputError: The plan cannot be read or is not valid.
+        AuditError: A lower bound is above its claim; the error carries the results.
+
+    Examples:
+        results = audit("deployments/plans/fair.yaml", quick=True)
     """
     if draws is not None and draws < 1:
         raise InputError("draws: write a positive whole number")
@@ -65,12 +72,16 @@ def audit(
 
 
 def require_passed(plan: Plan, results: list[AuditResult]) -> None:
-    """Raise ``AuditError``, which carries the results, where a bound is above its claim."""
-    failed = [label(plan, result) for result in results if not result.passed]
+    """Raise ``AuditError``, which carries the results, if a bound is above its claim."""
+    failed = [
+        f"{label(plan, result)} ({', '.join(result.faults)})"
+        for result in results
+        if not result.passed
+    ]
     if failed:
         error = AuditError(
-            f"the audit found more privacy loss than is claimed: {', '.join(failed)}. Do not publish"
-            " with this plan and this version; report it"
+            f"the audit found more privacy loss than is claimed: {'; '.join(failed)}. Do not publish"
+            " this plan with this version of dprelease; report the fault"
         )
         error.results = results
         raise error

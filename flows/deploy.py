@@ -1,11 +1,11 @@
-"""What a Prefect server is told of an agency's plans: a work pool, and the deployments.
+"""Deploys an agency's plans to a Prefect server: a work pool, and these deployments:
 
     release/PLAN                   one for each plan, on its schedule if it has one
     ad hoc release/ad-hoc-release  a form: which plan, which of its releases, what share of its budget
     audit/audit-a-plan             a form: which plan
 
-Telling again changes what has changed and leaves late runs in place: they are still due.  Plans are
-named, not placed, so that a worker on another machine finds them in its own folder.
+Deploying again updates what has changed and keeps late runs, which are still due.  Deployments refer
+to plans by name, not by path, so that a worker on another machine finds them in its own folder.
 """
 
 from collections.abc import Mapping
@@ -35,8 +35,8 @@ from flows.ad_hoc import ad_hoc
 from flows.audit import audit
 from flows.release import release
 from schemas.plan import Plan, load_plan
-from tasks.plans import plans_in
-from tasks.progress import say
+from tasks.workplace.plans import plans_in
+from tasks.workplace.step import log_line
 
 POOL = "dprelease"
 TAG = "dprelease"
@@ -44,10 +44,10 @@ LOST = "its worker was killed; Retry it: that costs nothing more"
 
 
 def deploy(folder: Path, runs_at_once: int) -> list[str]:
-    """Tell the configured Prefect server of every plan in the folder; return the deployments.
+    """Deploy every plan in the folder to the configured Prefect server; return the deployments.
 
-    A plan that is not valid is told and passed over, and what was deployed of it stays.  Raises
-    ``InputError`` where the folder holds no valid plan.
+    An invalid plan is logged and skipped, and its earlier deployment stays.  Raises ``InputError``
+    if the folder holds no valid plan.
     """
     plans = valid_plans(folder)
     which = {"plan": list(plans)}
@@ -66,8 +66,8 @@ def deploy(folder: Path, runs_at_once: int) -> list[str]:
     return deployed
 
 
-def let_go() -> None:
-    """End the runs that a killed worker left: each would hold one of the pool's slots for ever."""
+def end_lost_runs() -> None:
+    """End the runs that a killed worker left; otherwise each would occupy one of the pool's slots."""
     states = FlowRunFilterState(
         type=FlowRunFilterStateType(any_=[StateType.PENDING, StateType.RUNNING])
     )
@@ -80,7 +80,7 @@ def let_go() -> None:
                 lost = run.state_type == StateType.RUNNING
                 state: State[Any] = Crashed(message=LOST) if lost else Scheduled()
                 client.set_flow_run_state(run.id, state, force=True)
-                say(f"{run.name}: {LOST}" if lost else f"{run.name}: starts again")
+                log_line(f"{run.name}: {LOST}" if lost else f"{run.name}: starts again")
 
 
 def valid_plans(folder: Path) -> dict[str, Plan]:
@@ -91,7 +91,7 @@ def valid_plans(folder: Path) -> dict[str, Plan]:
             plan = load_plan(path)
             _schedules(plan)
         except PlanError as error:
-            say(f"passed over: {error}")
+            log_line(f"skipped: {error}")
         else:
             plans[name] = plan
     if not plans:
@@ -99,8 +99,8 @@ def valid_plans(folder: Path) -> dict[str, Plan]:
     return plans
 
 
-def form(flow: Flow[..., Any], choices: Mapping[str, list[str]]) -> dict[str, Any]:
-    """The JSON Schema of a flow's parameters, as people read it, with these choices to choose from."""
+def form_schema(flow: Flow[..., Any], choices: Mapping[str, list[str]]) -> dict[str, Any]:
+    """The JSON Schema of a flow's form, with readable titles and the given choices."""
     schema = parameter_schema(flow.fn).model_dump_for_openapi()
     for name, field in schema["properties"].items():
         field["title"] = name.replace("_", " ").capitalize()
@@ -114,7 +114,7 @@ def _make_pool(client: SyncPrefectClient, runs_at_once: int) -> None:
     pool = WorkPoolCreate(
         name=POOL,
         type="process",
-        description="Each run is a process of its own on the worker's machine.",
+        description="Each run is a separate process on the worker's machine.",
         base_job_template=ProcessWorker.get_default_base_job_template(),
         concurrency_limit=runs_at_once,
     )
@@ -129,7 +129,7 @@ def _schedules(plan: Plan) -> list[DeploymentScheduleCreate]:
         cron = CronSchedule(cron=due.cron, timezone=due.timezone)
     except ValueError:
         raise PlanError(
-            f"operation.schedule.cron: {due.cron!r} is no time that ever comes"
+            f"operation.schedule.cron: {due.cron!r} never comes due; correct the cron expression"
         ) from None
     return [DeploymentScheduleCreate(schedule=cron, active=True)]
 
@@ -149,7 +149,7 @@ def _deploy(
         entrypoint=f"{flow.fn.__module__}:{flow.fn.__name__}",
         parameters=dict(parameters or {}),
         schedules=schedules,
-        parameter_openapi_schema=form(flow, choices or {}),
+        parameter_openapi_schema=form_schema(flow, choices or {}),
         enforce_parameter_schema=True,
         work_pool_name=POOL,
         tags=[TAG],

@@ -1,9 +1,9 @@
-"""Prefect without a server to start: its API runs inside this process, on loopback.
+"""Runs Prefect's API inside this process, on loopback, so that no server has to be started.
 
-Prefect's own way of running without a server starts a second process and waits for it; serving the
-same API from a thread is quicker.  Its database lies in dprelease's home, closed to other users, and
-the API asks for a password that lives as long as the process.  Where an API is configured
-(PREFECT_API_URL, or a Prefect profile), that one is used and nothing is started.
+Prefect itself would start a second process and wait for it; serving the same API from a thread is
+quicker.  Its database is in dprelease's home, closed to other users, and the API needs a password
+that is valid for this process alone.  If an API is configured (PREFECT_API_URL), it is used and
+nothing is started.
 """
 
 import logging
@@ -11,54 +11,89 @@ import os
 import secrets
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+from prefect import Flow
 
 from dpcore.errors import DPReleaseError
-from tasks.home import home, locked, private_folder
-from tasks.progress import say
+from tasks.workplace.home import home, locked, private_folder
+from tasks.workplace.step import log_line
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 STARTUP_SECONDS = 120
 
 _QUIET = {
-    "DO_NOT_TRACK": "1",
-    "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
     "PREFECT_LOGGING_LEVEL": "CRITICAL",
     "PREFECT_LOGGING_TO_API_ENABLED": "false",
     "PREFECT_CLI_PROMPT": "false",
 }
 
 
+class EmbeddedFlow(Flow[P, R]):
+    """A flow that provides the API that it needs when it is called; a worker calls ``fn`` itself."""
+
+    if not TYPE_CHECKING:  # callers see the signature of the decorated function
+
+        def __call__(self, *args: Any, **kwargs: Any) -> Any:
+            with prefect_api():
+                return super().__call__(*args, **kwargs)
+
+
+def flow(name: str, flow_run_name: str, **options: Any) -> Callable[[Callable[P, R]], Flow[P, R]]:
+    """Make a function a flow that stores no result.  Prefect looks for a decorator of this name."""
+
+    def decorate(function: Callable[P, R]) -> Flow[P, R]:
+        return EmbeddedFlow(
+            function,
+            name=name,
+            flow_run_name=flow_run_name,
+            log_prints=False,
+            persist_result=False,
+            **options,
+        )
+
+    return decorate
+
+
 @contextmanager
 def prefect_api() -> Iterator[None]:
-    """Make sure that flows can run: with the configured API, or with one of our own."""
-    for name, value in _QUIET.items():
-        os.environ.setdefault(name, value)
-    if os.environ.get("PREFECT_API_URL"):
-        yield
-        return
-    # Before Prefect is imported: it reads its settings once.
-    os.environ.setdefault("PREFECT_HOME", str(private_folder(home() / "prefect")))
-    os.environ.setdefault("PREFECT_SERVER_API_AUTH_STRING", f"dprelease:{secrets.token_hex(16)}")
-    os.environ["PREFECT_API_AUTH_STRING"] = os.environ["PREFECT_SERVER_API_AUTH_STRING"]
+    """Provide the API that flows need: the configured one, or one in this process."""
+    from prefect.context import refresh_global_settings_context
+    from prefect.events.clients import NullEventsClient
+    from prefect.events.worker import EventsWorker
     from prefect.settings import (
         PREFECT_API_URL,
         PREFECT_FLOWS_HEARTBEAT_FREQUENCY,
         temporary_settings,
     )
 
+    if not os.environ.get("PREFECT_API_URL"):
+        for variable, value in _QUIET.items():
+            os.environ.setdefault(variable, value)
+        os.environ.setdefault("PREFECT_HOME", str(private_folder(home() / "prefect")))
+        password = f"dprelease:{secrets.token_hex(16)}"
+        os.environ.setdefault("PREFECT_SERVER_API_AUTH_STRING", password)
+        os.environ["PREFECT_API_AUTH_STRING"] = os.environ["PREFECT_SERVER_API_AUTH_STRING"]
+        refresh_global_settings_context()  # Prefect read its settings when it was imported
     if PREFECT_API_URL.value():
         yield
         return
     if not (Path(os.environ["PREFECT_HOME"]) / "prefect.db").exists():
-        say("first run here: making Prefect's database")
+        log_line("first run in this home: creating Prefect's database")
     with ExitStack() as stack:
         with locked(home() / "prefect.lock"):  # two first runs must not both make the database
             url = stack.enter_context(_served())
-        # Nobody watches the heartbeats of a run in its own process, and each run waits for their end.
+        # Nothing reads the heartbeats and events of a run in its own process, and each run would
+        # wait for them, and complain of those that it could not send before its API ended.
         own = {PREFECT_API_URL: url, PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}
         stack.enter_context(temporary_settings(own))
+        EventsWorker.set_client_override(NullEventsClient)
+        stack.callback(EventsWorker.set_client_override, None)
         yield
 
 
@@ -85,11 +120,7 @@ def _served() -> Iterator[str]:
         port = server.servers[0].sockets[0].getsockname()[1]
         yield f"http://127.0.0.1:{port}/api"
     finally:
-        for chatty in (
-            "sqlalchemy",
-            "aiosqlite",
-            "asyncio",
-        ):  # cancelled work is no news at the end
-            logging.getLogger(chatty).setLevel(logging.CRITICAL)
+        for name in ("sqlalchemy", "aiosqlite", "asyncio"):  # they report every cancelled task
+            logging.getLogger(name).setLevel(logging.CRITICAL)
         server.should_exit = True
         thread.join(timeout=10)

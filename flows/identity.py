@@ -1,8 +1,8 @@
-"""The release id of a run that was given none: made of public facts that never change.
+"""The default release id of a run, made of public facts that never change.
 
 A scheduled run is named by the time at which it was due, so that a late, repeated or resumed run is
-the same release.  A run that a person started is told apart from others of the same second by four
-letters of its own id.
+the same release.  A run that a person started also has four letters of its own id, which distinguish
+it from others of the same second.
 """
 
 from datetime import UTC
@@ -11,14 +11,14 @@ from pathlib import Path
 from prefect.client.schemas.objects import FlowRun
 from prefect.context import FlowRunContext
 
-from tasks.plans import plan_name
+from tasks.workplace.plans import plan_name
 
 WORDS = {"release": "", "ad hoc release": "ad-hoc", "audit": "audit"}
 """What each flow puts into the ids of its runs."""
 
 
 def own_release_id(plan: str) -> str:
-    """The release id of the run that asks, for the plan of this name or path."""
+    """The release id of the current run, for the plan of this name or path."""
     context = FlowRunContext.get()
     assert context is not None
     assert context.flow is not None
@@ -27,7 +27,7 @@ def own_release_id(plan: str) -> str:
 
 
 def release_id_of(flow: str, run: FlowRun, plan: str) -> str:
-    """The release id of a run of the named flow; the time is in UTC, which has no hour twice."""
+    """The release id of a run of the named flow; its time is in UTC, where no hour occurs twice."""
     assert run.expected_start_time is not None
     due = f"{run.expected_start_time.astimezone(UTC):%Y%m%d-%H%M%S}"
     own = "" if run.auto_scheduled else str(run.id)[-4:]

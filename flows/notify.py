@@ -1,4 +1,4 @@
-"""Who is told when a run fails, an audit finds too much, or a budget runs low: Prefect hooks."""
+"""Prefect hooks that notify the operator when a run fails or crashes, or a budget runs low."""
 
 from typing import Any
 
@@ -8,36 +8,36 @@ from prefect.client.schemas.objects import FlowRun, State
 from dpcore.errors import ApprovalError, AuditError, BudgetError, DPReleaseError, InputError
 from flows.identity import release_id_of
 from schemas.plan import Plan, load_plan
-from tasks.home import ledger_url
 from tasks.ledger import Ledger
-from tasks.notify import notify
-from tasks.plans import find_plan
+from tasks.workplace.home import ledger_url
+from tasks.workplace.notify import notify
+from tasks.workplace.plans import find_plan
 
 TROUBLES = (
     (AuditError, "an audit found more privacy loss than is claimed"),
-    (BudgetError, "the budget refuses"),
+    (BudgetError, "the budget does not allow the release"),
     (ApprovalError, "not approved"),
-    (InputError, "the plan, the survey or what it needs is not as declared"),
+    (InputError, "the plan or the survey is not valid, or something that they need is missing"),
 )
 CRASHED = "the run was killed or lost"
 LOW = "the budget is low"
 
 
-def tell_failure(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> None:
-    """Tell what kind of trouble ended a run, and after how many attempts."""
+def notify_failure(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> None:
+    """Notify what kind of trouble ended a run, and after how many attempts."""
     error = state.result(raise_on_failure=False)
     trouble = next((words for kind, words in TROUBLES if isinstance(error, kind)), "failed")
     attempts = f", after {flow_run.run_count} attempts" if flow_run.run_count > 1 else ""
     notify(*_names(flow, flow_run), trouble + attempts)
 
 
-def tell_crash(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> None:
-    """Tell that a run ended without a word."""
+def notify_crash(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> None:
+    """Notify that a run ended without an error of its own."""
     notify(*_names(flow, flow_run), CRASHED)
 
 
-def tell_low_budget(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> None:
-    """Tell where a dataset has less left than its plan wants to be warned of."""
+def notify_low_budget(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> None:
+    """Notify if a dataset has less left than its plan's ``warn_below``."""
     plan = _plan(flow_run)
     if plan is None:
         return
@@ -47,9 +47,9 @@ def tell_low_budget(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) 
 
 
 HOOKS: dict[str, Any] = {
-    "on_failure": [tell_failure],
-    "on_crashed": [tell_crash],
-    "on_completion": [tell_low_budget],
+    "on_failure": [notify_failure],
+    "on_crashed": [notify_crash],
+    "on_completion": [notify_low_budget],
 }
 
 
@@ -62,7 +62,7 @@ def _plan(run: FlowRun) -> Plan | None:
 
 
 def _names(flow: Flow[..., Any], run: FlowRun) -> tuple[str, str]:
-    """Dataset and release id of a run, as far as they can be known."""
-    plan, written = _plan(run), str(run.parameters.get("plan"))
-    dataset = plan.dataset if plan else f"plan {written}"
-    return dataset, run.parameters.get("release_id") or release_id_of(flow.name, run, written)
+    """The dataset and release id of a run; the plan's name if the plan cannot be read."""
+    plan, name = _plan(run), str(run.parameters.get("plan"))
+    dataset = plan.dataset if plan else f"plan {name}"
+    return dataset, run.parameters.get("release_id") or release_id_of(flow.name, run, name)

@@ -1,8 +1,8 @@
-"""What runs at the same time: steps that do not wait for each other.
+"""Runs independent steps at the same time.
 
-In threads of this process by default, one for each processor.  With the address of a Dask scheduler
-in DPRELEASE_DASK they run on its workers, who need the same home folder and ledger: the private
-workspace is handed on as a path, never as values.
+By default they run in threads of this process, one for each processor.  With the address of a Dask
+scheduler in DPRELEASE_DASK they run on its workers, which need the same home folder and ledger: steps
+receive the path of the private workspace, never values.
 """
 
 import os
@@ -17,11 +17,11 @@ from dpcore.errors import InputError
 R = TypeVar("R")
 
 ANSWERS_WITHIN = 10
-"""Seconds that a scheduler is waited for."""
+"""Seconds to wait for a scheduler."""
 
 
 def task_runner() -> TaskRunner[Any]:
-    """The runner that the environment asks for; raises ``InputError`` where it is not installed."""
+    """The runner that the environment asks for; raises ``InputError`` if it is not installed."""
     scheduler = os.environ.get("DPRELEASE_DASK")
     if not scheduler:
         return ThreadPoolTaskRunner(max_workers=os.cpu_count())
@@ -36,7 +36,7 @@ def task_runner() -> TaskRunner[Any]:
 
 
 def require_workers() -> None:
-    """Raise ``InputError`` where the scheduler that the environment names does not answer."""
+    """Raise ``InputError`` if the scheduler in the environment does not answer."""
     scheduler = os.environ.get("DPRELEASE_DASK")
     if not scheduler:
         return
@@ -46,11 +46,13 @@ def require_workers() -> None:
     try:
         connect(scheduler, timeout=ANSWERS_WITHIN, set_as_default=False).close()
     except (OSError, ValueError, TimeoutError):
-        raise InputError(f"DPRELEASE_DASK: no scheduler answers at {scheduler}") from None
+        raise InputError(
+            f"DPRELEASE_DASK: no scheduler answers at {scheduler}; start one there, or unset it"
+        ) from None
 
 
-def together(submitted: Iterable[PrefectFuture[R]]) -> list[R]:
-    """The results in the order of submission; the first error only once nothing runs any more."""
+def wait_for_all(submitted: Iterable[PrefectFuture[R]]) -> list[R]:
+    """The results in the order of submission; an error is raised only after all have ended."""
     futures = list(submitted)
     wait(futures)
     return [future.result() for future in futures]

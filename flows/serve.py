@@ -1,9 +1,9 @@
-"""Everything on one machine: a Prefect server, a work pool, the deployments of all plans, a worker.
+"""Runs everything on one machine: a Prefect server, a worker, and the deployments of all plans.
 
-The server's database lies in dprelease's home, closed to other users, and nothing is sent to
-anybody.  Server and worker are processes of their own, with their output in files beside the
-database; they end with this one.  A run that is cut off by that has lost nothing: its draws are in
-the ledger, and under the same release id it goes on.
+The server's database is in dprelease's home, closed to other users, and no usage data is sent.
+Server and worker are separate processes, with their output in files beside the database; they end
+with this one.  A run that is cut off loses nothing: its draws are in the ledger, and a run with the
+same release id continues.
 """
 
 import fcntl
@@ -20,10 +20,12 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 
+from prefect.context import refresh_global_settings_context
+
 from dpcore.errors import DPReleaseError, InputError
-from tasks.home import home, private_folder
-from tasks.plans import plans_in
-from tasks.progress import say
+from tasks.workplace.home import home, private_folder
+from tasks.workplace.plans import plans_in
+from tasks.workplace.step import log_line
 
 HOST = "127.0.0.1"
 STARTUP_SECONDS = 180
@@ -34,42 +36,45 @@ POOL = "dprelease"
 def serve(
     plans: Path, out: Path, port: int, runs_at_once: int, ready: Callable[[str], None]
 ) -> None:
-    """Bring everything up, call ``ready`` with the UI's address, and stay until a signal ends it.
+    """Start everything, call ``ready`` with the UI's address, and stay until a signal ends it.
 
-    Raises ``InputError`` where the port is taken or there is no plan, ``DPReleaseError`` where server
-    or worker do not start or end by themselves.
+    Raises ``InputError`` if the port is taken or there is no plan, ``DPReleaseError`` if server or
+    worker does not start or ends by itself.
     """
     plans_in(plans)
     require_free(port)
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(f"--out {out}: cannot be made ({error.strerror})") from None
+        raise InputError(f"--out {out}: cannot be created ({error.strerror})") from None
     os.umask(0o077)
     folder = private_folder(home() / "server")
     os.environ.update(environment(folder, plans, out, port))
+    refresh_global_settings_context()  # Prefect read its settings when it was imported
     with ExitStack() as stack:
         stack.enter_context(_alone(folder))
         stack.enter_context(_until_signalled())
         server = stack.enter_context(
-            running(["server", "start", "--host", HOST, "--port", str(port)], folder / "server.log")
+            run_prefect(
+                ["server", "start", "--host", HOST, "--port", str(port)], folder / "server.log"
+            )
         )
         _wait_until_healthy(server, f"{os.environ['PREFECT_API_URL']}/health", folder)
-        from flows.deploy import deploy, let_go
+        from flows.deploy import deploy, end_lost_runs
 
-        let_go()  # before our worker starts there is nobody to carry them on
+        end_lost_runs()  # our worker has not started, so nothing is working on them
         for name in deploy(plans, runs_at_once):
-            say(f"deployed {name}")
+            log_line(f"deployed {name}")
         worker = ["worker", "start", "--pool", POOL, "--type", "process"]
-        stack.enter_context(running(worker, folder / "worker.log"))
+        stack.enter_context(run_prefect(worker, folder / "worker.log"))
         ready(f"http://{HOST}:{port}")
-        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)  # until either ends, which neither should
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)  # until server or worker ends unexpectedly
         ended = "worker" if server.poll() is None else "server"
         raise DPReleaseError(f"the {ended} ended by itself; see {folder / ended}.log")
 
 
 def environment(folder: Path, plans: Path, out: Path, port: int) -> dict[str, str]:
-    """What server, worker and runs need to know; what the operator has set stays as it is."""
+    """Environment variables for server, worker and runs; the operator's own settings are kept."""
     fixed = {
         "PREFECT_HOME": str(folder),
         "PREFECT_API_URL": f"http://{HOST}:{port}/api",
@@ -82,10 +87,6 @@ def environment(folder: Path, plans: Path, out: Path, port: int) -> dict[str, st
     if password := os.environ.get("PREFECT_SERVER_API_AUTH_STRING"):
         fixed["PREFECT_API_AUTH_STRING"] = password
     defaults = {
-        "DO_NOT_TRACK": "1",
-        "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
-        "PREFECT_SERVER_UI_V2_ENABLED": "false",
-        "PREFECT_SERVER_UI_SHOW_PROMOTIONAL_CONTENT": "false",
         "PREFECT_LOGGING_EXTRA_LOGGERS": "dprelease",
         "PREFECT_LOGGING_TO_API_WHEN_MISSING_FLOW": "ignore",
         "PREFECT_CLI_PROMPT": "false",
@@ -95,15 +96,15 @@ def environment(folder: Path, plans: Path, out: Path, port: int) -> dict[str, st
 
 
 @contextmanager
-def running(prefect: list[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """A Prefect command as a process with children of its own, all of which end with the block."""
+def run_prefect(prefect: list[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a Prefect command; its process and all its children end with the block."""
     with log.open("ab") as output:
         process = subprocess.Popen(
             [sys.executable, "-m", "prefect", *prefect],
             stdout=output,
             stderr=output,
             stdin=subprocess.DEVNULL,
-            start_new_session=True,  # a Ctrl-C is for us alone: we end them in order
+            start_new_session=True,  # Ctrl-C reaches this process alone, which ends them in order
         )
         try:
             yield process
@@ -112,15 +113,15 @@ def running(prefect: list[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
             try:
                 process.wait(STOP_SECONDS)
             except subprocess.TimeoutExpired:
-                say(f"{prefect[0]} did not end in {STOP_SECONDS} s: it is killed")
+                log_line(f"{prefect[0]} did not end within {STOP_SECONDS} s and is killed")
             with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)  # what it may have left behind
+                os.killpg(process.pid, signal.SIGKILL)  # its remaining children
             process.wait()
 
 
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """Hold the home against a second server, which would write to the same database."""
+    """Lock the home: a second server would write to the same database."""
     with (folder / ".lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -132,7 +133,7 @@ def _alone(folder: Path) -> Iterator[None]:
 
 
 def require_free(port: int) -> None:
-    """Raise ``InputError`` where something listens on the port already."""
+    """Raise ``InputError`` if something already listens on the port."""
     if not 0 < port < 2**16:
         raise InputError(f"--port {port}: write a number from 1 to {2**16 - 1}")
     with socket.socket() as probe:
@@ -141,8 +142,8 @@ def require_free(port: int) -> None:
             probe.bind((HOST, port))
         except OSError:
             raise InputError(
-                f"--port {port}: is taken; end what uses it (it may be the server of a killed"
-                " dprelease serve), or name another"
+                f"--port {port}: is in use; end the process that uses it (it may be the server of a"
+                " killed dprelease serve), or name another port"
             ) from None
 
 
@@ -158,12 +159,12 @@ def _wait_until_healthy(server: subprocess.Popen[bytes], url: str, folder: Path)
 
 
 class _EndedError(Exception):
-    """A signal asked us to end."""
+    """A signal asked this process to end."""
 
 
 @contextmanager
 def _until_signalled() -> Iterator[None]:
-    """The block ends quietly on Ctrl-C and SIGTERM; a second signal does not break its ending."""
+    """The block ends quietly on Ctrl-C and SIGTERM; further signals do not disturb its clean-up."""
 
     def end(number: int, frame: FrameType | None) -> None:
         for known in previous:
@@ -174,7 +175,7 @@ def _until_signalled() -> Iterator[None]:
     try:
         yield
     except _EndedError:
-        say("ended")
+        log_line("ended")
     finally:
         for number, handler in previous.items():
             signal.signal(number, handler)

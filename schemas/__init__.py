@@ -1,0 +1,1 @@
+"""The documents: plans, manifests and registry records, as pydantic models."""

@@ -1,7 +1,7 @@
-"""What a first plan leaves open, and why only people can state it.
+"""The blanks of a first plan, and why only people can fill them in.
 
-A blank stands for a public fact or a decision.  A table could suggest most of them, and must not be
-asked: a plan is published, and what was read from a table tells about the people in it.
+A blank is a public fact or a decision.  It must not be filled in from the table: a plan is published,
+and facts read from a table reveal something about the people in it.
 """
 
 from collections.abc import Iterator
@@ -15,9 +15,9 @@ BLANK = "FILL-IN"
 MISSING = {
     "rows": "state the number of records that the survey's description gives; by stating it you"
     " make it public",
-    "type": "state categorical, integer or continuous, as the questionnaire has it",
+    "type": "state categorical, integer or continuous, as in the questionnaire",
     "categories": "list every answer that the questionnaire allows; not those found in the table,"
-    " where a rare one tells that somebody gave it",
+    " where a rare one reveals that somebody gave it",
     "bounds": "state the smallest and the largest value that may occur, by the questionnaire or the"
     " law; not those of the table, which are values of single people",
     "bins": "state a number of equal bins or their edges, chosen without looking at the table",
@@ -25,7 +25,7 @@ MISSING = {
     "requested": "state what this release may spend of the grant; a decision",
     "title": "state a title for readers",
 }
-"""What to state for a blank and why not to read it from the table, by the key it stands under."""
+"""What to write for a blank, by its key."""
 
 
 def refuse_blanks(path: Path, document: Any) -> None:

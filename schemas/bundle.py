@@ -1,4 +1,4 @@
-"""What a published bundle says about itself: its manifest.
+"""The manifest of a published bundle.
 
 <dataset>/<release_id>/
   manifest.json        this document
@@ -6,12 +6,12 @@
   densities/*.parquet  grids and coefficients
   classifiers/*.parquet
   microdata/*.parquet  synthetic records
-  microdata/*.support.parquet  which margins of the records a release supports, and how well
-  draws/*.parquet      the noisy statistics, of which everything else is made
+  microdata/*.support.parquet  which margins of the records the release determines, and how well
+  draws/*.parquet      the noisy statistics, from which everything else is computed
   report.html          all this for people
   datapackage.json, registry.yaml, dcat.json, codebook.csv   (schemas.standards)
   SHA256SUMS           digests of all of them
-  SHA256SUMS.sig       a signature of SHA256SUMS, where the agency signs
+  SHA256SUMS.sig       a signature of SHA256SUMS, if the agency signs
 """
 
 import math
@@ -31,7 +31,7 @@ SIGNATURE = "SHA256SUMS.sig"
 
 
 class Guarantee(Section):
-    """What is promised, to whom."""
+    """The privacy guarantee: its unit, its neighbouring relation and its budget."""
 
     privacy_unit: str
     neighbours: str
@@ -41,6 +41,7 @@ class Guarantee(Section):
     epsilon: Rational = Field(description="Another name of alpha.")
     delta: Rational = Field(description="Another name of beta.")
     statement: str
+    domain: str = Field(description="The tables that the guarantee is for.")
 
 
 def privacy_statement(spent: Budget, protection: Protection) -> str:
@@ -49,7 +50,7 @@ def privacy_statement(spent: Budget, protection: Protection) -> str:
     promise = (
         f"All numbers of this release together are {form} with {spent}"
         f" (alpha is also called epsilon, beta delta), for tables {protection.difference};"
-        f" {protection.size}."
+        f" {protection.size}. It is for {protection.domain}."
     )
     return (
         f"{promise} {_meaning_of_gamma(spent.gamma, protection.rows)}" if spent.gamma else promise
@@ -58,10 +59,12 @@ def privacy_statement(spent: Budget, protection: Protection) -> str:
 
 def _meaning_of_gamma(gamma: Fraction, rows: int) -> str:
     return (
-        "Random differential privacy is weaker than differential privacy: it takes the records for"
-        " independent draws from one population, and holds for a record and its replacement drawn at"
-        f" random, but for a chance of gamma. Up to about {math.ceil(gamma * rows)} of the {rows}"
-        " people, those who are rare in the published tables, may have no protection."
+        "Random differential privacy is weaker than differential privacy: it assumes that the records"
+        " are independent draws from one population, and it holds for a record and its replacement"
+        " drawn at random, except with probability gamma. Up to about"
+        f" {math.ceil(gamma * rows)} of the {rows} people, those who are rare in the published"
+        " tables, may have no protection. gamma bounds that probability because the ledger accepts it"
+        " only from a plan that was fixed before the dataset's first release."
     )
 
 
@@ -85,7 +88,7 @@ class TableFile(Section):
     columns: dict[str, str] = Field(description="Arrow type of each column, in order.")
     descriptions: dict[str, str]
     about: dict[str, str] = Field(
-        description="Columns that tell of a column of the survey, and of which."
+        description="For each column that is about a column of the survey: that column's name."
     )
     uncertainty: list[UncertaintyRecord]
 
@@ -105,7 +108,7 @@ class ReleaseRecord(Section):
     errors: dict[str, float] = Field(description="Expected errors, known before the draw.")
     facts: dict[str, Any]
     files: list[TableFile]
-    draw: TableFile = Field(description="The noisy statistic that the files were made of.")
+    draw: TableFile = Field(description="The noisy statistic from which the files were computed.")
 
 
 class SynthesisRecord(Section):
@@ -114,18 +117,18 @@ class SynthesisRecord(Section):
     name: str
     source: str = Field(description="The release that the records were drawn from.")
     refined_by: dict[str, str] = Field(
-        description="Columns whose values inside their bins follow a release, and which."
+        description="For each column whose values inside bins follow a release: that release's name."
     )
     file: TableFile
     support: TableFile = Field(
-        description="Which margins of the records a release supports, and how well."
+        description="Which margins of the records the release determines, and how well."
     )
 
 
 class Approval(Section):
     """A disclosure officer's decision to publish, as the ledger records it."""
 
-    who: str = Field(description="The name that the officer gave; nothing proves it.")
+    who: str = Field(description="The name that the officer gave; it is not verified.")
     why: str
     at: str = Field(description="When it was recorded, UTC.")
 
@@ -143,16 +146,20 @@ class Manifest(Section):
     guarantee: Guarantee
     releases: list[ReleaseRecord]
     synthesis: list[SynthesisRecord]
+    scheduled: bool = Field(
+        default=False,
+        description="Whether the plan ran on a schedule, so that more releases of it follow.",
+    )
     audit: dict[str, Any] = Field(
         description="A short audit of all releases together, on made-up surveys, before the draw"
-        " (dpcore.audit.AuditResult); null stands for what is infinite or not known."
+        " (dpcore.audit.AuditResult); null means infinite or unknown."
     )
     audit_of_each: list[dict[str, Any]] = Field(
         default=[],
-        description="A look at each release alone: whether its noise has the scale that it states.",
+        description="For each release, a test that its noise has the stated scale.",
     )
     approval: Approval | None = Field(
-        default=None, description="Set where the plan asks for approval."
+        default=None, description="Set if the plan asks for approval."
     )
     versions: dict[str, str]
 

@@ -1,8 +1,8 @@
-"""What a plan says about a column: everything that is public about its values.
+"""A plan's public description of a column and its values.
 
-A categorical column lists its categories; an integer or continuous column states its bounds.  From
-these alone come the checks on the survey table, the cells of every release and the columns of the
-synthetic table: nothing is ever learnt from the values themselves.
+A categorical column lists its categories; an integer or continuous column states its bounds.  These
+alone determine the checks on the survey table, the cells of every release and the columns of synthetic
+tables: nothing is derived from the values themselves.
 """
 
 import json
@@ -24,6 +24,21 @@ from schemas.document import Section
 
 Outside = Literal["refuse", "clamp"]
 
+Invalid = Literal["refuse", "clamp", "own-cell", "drop"]
+"""What happens to values that are not valid: not a listed category, outside the bounds, not finite, or
+null in a column that is not nullable.  What cannot be read as its column's type is read as null.
+
+    refuse      the release stops
+    clamp       a number goes to the nearest bound; anything else counts as null, or in the first cell
+                of a column that is not nullable
+    own-cell    it counts as null, and every column is nullable
+    drop        its record is left out
+
+All but the first are defined for every record, and act on each record alone: tables that differ in one
+record, or in those of one unit, still do so afterwards, and where a record is replaced by another its
+place stays, except with ``drop``.
+"""
+
 NULLABLE = "Whether null is a value; it gets a cell."
 DESCRIPTION = "What the column means, for readers."
 
@@ -32,12 +47,12 @@ _Listed = Annotated[list[_Kind], Field(min_length=1)]
 
 
 def _of_one_type(value: Any) -> Any:
-    """Told here in one sentence, not once for every type that was tried."""
+    """Refuse mixed types in one message; pydantic would give one for every type that it tried."""
     kinds = {type(item) for item in value} if isinstance(value, list) else set()
     if len(kinds) > 1 and kinds != {int, float}:
         raise ValueError(
             "must all be of one type: text, whole numbers, numbers or truth values; quote text"
-            " that YAML would read as another"
+            " that YAML would read as a number or as yes/no"
         )
     return value
 
@@ -159,25 +174,34 @@ Column = Annotated[
 ]
 
 
+def made_total(column: Column, invalid: Invalid) -> Column:
+    """The column as a plan with this rule reads it."""
+    if invalid == "own-cell":
+        return column.model_copy(update={"nullable": True})
+    if invalid == "clamp" and not isinstance(column, CategoricalColumn):
+        return column.model_copy(update={"outside": "clamp"})
+    return column
+
+
 class IdentifierColumn(Section):
-    """A column that tells privacy units apart: read as text, in no release, and never null."""
+    """A column that identifies privacy units: read as text, in no release, and never null."""
 
     nullable: Literal[False] = False
 
 
 ReadColumn = CategoricalColumn | IntegerColumn | ContinuousColumn | IdentifierColumn
-"""What the private steps read: the plan's columns, and those that it does not publish."""
+"""A column that the private steps read: one of the plan's, or the privacy unit's."""
 
 
 def column_description(text: str, column: Column | None) -> str:
-    """What a published column means, with what the plan says of the survey's column behind it."""
+    """The description of a published column, with the plan's description of the survey's column."""
     if column is None or not column.description:
         return text
     return f"{text}: {column.description}" if text else column.description
 
 
 def column_metadata(name: str | None, columns: Mapping[str, Column]) -> dict[str, str]:
-    """What a file says of a column that tells of the survey's column ``name``."""
+    """Metadata for a published column that is about the survey's column ``name``."""
     if name is None:
         return {}
     facts, column = {"column": name}, columns[name]

@@ -1,7 +1,7 @@
-"""How a document of ours is read: strict sections, and errors that name the place.
+"""Reads YAML documents into strict sections; errors name the place of the fault.
 
-A section forbids unknown keys and cannot be changed once read.  ``read_yaml`` refuses a key that
-stands twice, which plain YAML would silently drop.
+A section forbids unknown keys and cannot be changed once read.  ``read_yaml`` refuses a repeated
+key, which plain YAML would silently drop.
 """
 
 from pathlib import Path
@@ -13,28 +13,28 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from dpcore.errors import PlanError
 
 LARGEST_BITS = 1024
-"""Whole numbers may be as large as floats; longer ones cannot even be printed."""
+"""Whole numbers may be as large as floats; Python refuses to print much longer ones."""
 
 
 class Section(BaseModel):
-    """A part of a document: unknown keys are errors, and what was read stays as it was."""
+    """A part of a document: unknown keys are errors, and its values cannot be changed."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class _StrictLoader(yaml.SafeLoader):
-    """YAML in which a key may stand only once, and whose faulty scalars are told with a line."""
+    """YAML without repeated keys, in which errors about scalars name the line."""
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
         line = node.start_mark.line + 1
         try:
             value = super().construct_object(node, deep)
         except (ArithmeticError, AttributeError, LookupError, ValueError):
-            # What PyYAML lets through: impossible dates, tags that do not fit, endless digits.
+            # PyYAML raises these for impossible dates, tags that do not fit, endless digits.
             kind = node.tag.rpartition(":")[2]
             raise PlanError(f"line {line}: no {kind} can be read here; quote it if text") from None
         if isinstance(value, int) and value.bit_length() > LARGEST_BITS:
-            raise PlanError(f"line {line}: a whole number this long has no use in a plan")
+            raise PlanError(f"line {line}: this whole number is too long for a plan")
         return value
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
@@ -45,13 +45,13 @@ class _StrictLoader(yaml.SafeLoader):
             key = self.construct_object(key_node, deep=True)
             if key in seen:
                 line = key_node.start_mark.line + 1
-                raise PlanError(f"line {line}: the key {key!r} stands twice")
+                raise PlanError(f"line {line}: the key {key!r} is repeated")
             seen.add(key)
         return super().construct_mapping(node, deep)
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
-    """The mapping in a YAML file; raises ``PlanError`` where it cannot be read."""
+    """The mapping in a YAML file; raises ``PlanError`` if it cannot be read."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -78,7 +78,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
 def read_value(text: str) -> Any:
     """One value as YAML reads it: a whole number, a list, otherwise the text itself.
 
-    A decimal number stays text, so that an exact one loses no digit: a plan takes both.
+    A decimal number stays text, so that it loses no digit; a plan accepts both.
     """
     try:
         value = yaml.load(text, Loader=_StrictLoader)
@@ -88,7 +88,7 @@ def read_value(text: str) -> Any:
 
 
 def explain_errors(error: ValidationError, document: Any) -> str:
-    """A validation error as one line a fault: the place in the document, then what is wrong."""
+    """A validation error as one line per fault: the place in the document, then what is wrong."""
     first_at: dict[str, Any] = {}
     for fault in error.errors():
         first_at.setdefault(_place(fault, document), fault)
@@ -99,7 +99,7 @@ def explain_errors(error: ValidationError, document: Any) -> str:
 
 
 def _place(fault: Any, document: Any) -> str:
-    """Pydantic's path without the names of the readings it tried: only what the document holds."""
+    """Pydantic's path without the names of the alternatives it tried: only the document's keys."""
     text, node = "", document
     for depth, part in enumerate(fault["loc"]):
         absent = fault["type"] == "missing" and depth == len(fault["loc"]) - 1

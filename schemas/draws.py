@@ -1,6 +1,6 @@
 """A noisy statistic as a published table, and back.
 
-Everything in a bundle is made of the draws and the plan; who has both can make all of it again.
+Everything in a bundle is computed from the draws and the plan, so both together reproduce it.
 """
 
 from collections.abc import Mapping
@@ -9,20 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcore.releases.base import Table
+from dpcore.releases.table import Table, TableColumn
 from dpcore.statistic import Noisy
 
 
 def draw_table(name: str, noisy: Noisy) -> Table:
     """The table of a draw: one row per value, in the order of the release's statistic."""
-    cells = {} if noisy.cells is None else {"cell": noisy.cells}
-    descriptions = {} if noisy.cells is None else {"cell": "Number of the cell, row-major"}
-    return Table(
-        "draws",
-        name,
-        cells | {"value": noisy.values},
-        descriptions | {"value": "Noisy value, as the mechanism drew it"},
-    )
+    columns = [TableColumn("value", noisy.values, "Noisy value, as the mechanism drew it")]
+    if noisy.cells is not None:
+        columns.insert(0, TableColumn("cell", noisy.cells, "Number of the cell, row-major"))
+    return Table("draws", name, columns)
 
 
 def noisy_of(columns: Mapping[str, NDArray[Any]]) -> Noisy:

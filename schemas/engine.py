@@ -7,19 +7,19 @@ from typing import Any
 
 
 def exactly(number: float) -> Any:
-    """A double as an Ibis literal; Ibis writes 0.1 as a decimal, which engines round later."""
+    """A double as an exact Ibis literal; Ibis would write a decimal, which engines round later."""
     import ibis
 
     return ibis.literal(repr(float(number))).cast("float64")
 
 
 def missing(value: Any) -> Any:
-    """Whether a value is null.  Ibis's ``isnull`` takes NaN for null on Spark; NaN equals itself."""
+    """Whether a value is null.  On Spark, Ibis's ``isnull`` is also true for NaN; NaN equals itself."""
     return (value == value).isnull() if value.type().is_floating() else value.isnull()
 
 
 def finite(value: Any) -> Any:
-    """Whether a double is a number; the engines order NaN above all, and Ibis has no inf on Spark."""
+    """Whether a double is finite; engines order NaN above all numbers, and Ibis lacks inf on Spark."""
     return value.between(exactly(-sys.float_info.max), exactly(sys.float_info.max))
 
 
@@ -30,9 +30,9 @@ def listed(near: Any, values: Values, value: str = "value", code: str = "code") 
     """A table of the values and their positions, in the engine of the expression ``near``.
 
     Fifty thousand literals take a minute to write as SQL, so the list is one object.  For DuckDB it
-    is an in-memory table.  PostgreSQL would need a temporary one, which a transaction that only
-    reads may not make, nor may a standby server; Spark would need Python on its workers.  There the
-    list is an array of JSON in one constant.
+    is an in-memory table.  PostgreSQL would need a temporary table, which a read-only transaction and
+    a standby server cannot make, and Spark would need Python on its workers; for these the list is an
+    array of JSON in one constant.
     """
     import ibis
     import pyarrow as pa

@@ -1,4 +1,4 @@
-"""A first plan for a table, from the names and types of its columns alone."""
+"""Writes a first plan for a table, from the names and types of its columns alone."""
 
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
@@ -11,16 +11,16 @@ from schemas.plan import NAMEABLE
 
 
 class Kind(StrEnum):
-    """What a column's type in the table tells about it."""
+    """What a column's type in the table says about the column."""
 
     TRUTH = "truth"
     TEXT = "text"
     WHOLE = "whole"
     REAL = "real"
     OPEN = "open"
-    """Nothing: CSV has no types."""
+    """Unknown, because CSV has no types."""
     OTHER = "other"
-    """That a plan has no words for it."""
+    """A type that a plan cannot describe."""
 
 
 WORDS = {
@@ -40,20 +40,20 @@ HEAD = """\
 # Every {blank} is a public fact or a decision that people must state: from the questionnaire, the
 # codebook or the law, and never from the table. Its smallest age, its rarest category and the
 # number of its records are facts about the people in it, and a plan is published. The names of
-# columns are published too: look whether they may be, and whether they are names (the first line
-# of a CSV file is taken for one of names).
+# columns are published too: check that they may be published, and that they are names (dprelease
+# assumes that the first line of a CSV file has the names).
 #
 # Remove the columns that are not needed. Add to a column
-#   nullable: true       where an answer may be missing (it is then counted as such)
-#   outside: clamp       where values outside the bounds are to be moved to the nearest bound; by
-#                        default they stop the release
+#   nullable: true       if an answer may be missing (it is then counted as missing)
+#   outside: clamp       to move values outside the bounds to the nearest bound; by default they
+#                        stop the release
 #   description: ...     for readers
-# `dprelease explain PLAN` says what is still to be filled in, and then cost and accuracy.
+# `dprelease explain PLAN` prints what is still to be filled in, and then cost and accuracy.
 dprelease: 1
 dataset: {dataset}    # the ledger keeps one budget under this name
-source: {source}    # where the table lies; never published
+source: {source}    # the location of the table; never published
 rows: {blank}    # the number of records, as the survey's description gives it
-privacy_unit: row    # {{column: COLUMN, max_rows: NUMBER}} where somebody may have several records
+privacy_unit: row    # {{column: COLUMN, max_rows: NUMBER}} if a person may have several records
 neighbours: replace-one
 
 # alpha is epsilon, beta is delta. `dprelease explain PLAN --target RELEASE=ERROR` finds the alpha
@@ -74,7 +74,7 @@ publication:
 def first_plan(dataset: str, source: str | Mapping[str, str], columns: Mapping[str, Kind]) -> str:
     """The plan as YAML, with blanks.  ``columns``: names and kinds in the table's order.
 
-    Raises ``InputError`` where a plan can hold none of them.
+    Raises ``InputError`` if a plan can describe none of them.
     """
     kept = {
         name: kind
@@ -82,7 +82,10 @@ def first_plan(dataset: str, source: str | Mapping[str, str], columns: Mapping[s
         if kind is not Kind.OTHER and NAMEABLE.fullmatch(name)
     }
     if not kept:
-        raise InputError("the table has no column that a plan can hold")
+        raise InputError(
+            "the table has no column that a plan can describe: names must begin with a letter, and"
+            " types must be text, numbers or truth values"
+        )
     head = HEAD.format(blank=BLANK, dataset=_flow(dataset), source=_flow(source))
     lines = [*_columns(kept), *_left_out([name for name in columns if name not in kept]), ""]
     return head + "\n".join([*lines, *_releases(kept)]) + "\n" + TAIL.format(blank=BLANK)
@@ -96,14 +99,14 @@ def _columns(columns: Mapping[str, Kind]) -> Iterator[str]:
 
 def _left_out(names: list[str]) -> Iterator[str]:
     if names:
-        yield "  # Left out, for a type that a plan has no words for, or a name that does not begin"
-        yield "  # with a letter or holds other signs than letters, digits, blanks and _ . -"
+        yield "  # Left out, because a plan cannot describe the type, or because the name does not"
+        yield "  # begin with a letter or has characters other than letters, digits, blanks, _ . -"
         yield from (f"  #   {name!r}" for name in names)
 
 
 def _releases(columns: Mapping[str, Kind]) -> Iterator[str]:
-    """All pairs: what tells most about a table that nobody has looked at."""
-    yield "# The first release: counts over all pairs of columns. Others suit other questions."
+    """All pairs of columns, the most informative release for a table that nobody has studied."""
+    yield "# The first release: counts over all pairs of columns. Other kinds suit other questions."
     yield "releases:"
     yield "  - name: all-pairs"
     yield "    kind: margins"
@@ -113,7 +116,7 @@ def _releases(columns: Mapping[str, Kind]) -> Iterator[str]:
     if real:
         yield f"    bins: {_flow(real)}"
     if set(columns.values()) & {Kind.WHOLE, Kind.OPEN}:
-        yield "    # numeric columns of many values need bins too: a number, or edges"
+        yield "    # numeric columns with many values need bins too: a number of bins, or their edges"
     yield "    mechanism: discrete-laplace"
 
 

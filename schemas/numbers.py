@@ -1,4 +1,4 @@
-"""Numbers in documents: exact ones as decimal strings, others as they were written."""
+"""Numbers in documents: exact rationals as decimal strings, and floats as they were written."""
 
 from fractions import Fraction
 from functools import partial
@@ -7,10 +7,10 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
 
 LONGEST = 60
-"""The most characters of a number that a person writes."""
+"""The most characters of a number in a plan."""
 
 LONGEST_COMPUTED = 4000
-"""The most characters of a number in a manifest: shares are quotients of what was written."""
+"""The most characters of a number in a manifest: shares are quotients of a plan's numbers."""
 
 LARGEST_EXPONENT = 50
 
@@ -39,16 +39,16 @@ def read_rational(value: Any, longest: int = LONGEST) -> Fraction:
 
 
 def _exact(value: str | int, longest: int) -> Fraction:
-    """Length and exponent are looked at first: "1e999999999" would fill the memory."""
+    """Check length and exponent before conversion: "1e999999999" would fill the memory."""
     if (len(value) if isinstance(value, str) else value.bit_length() // 4) > longest:
-        raise ValueError(f"a number may have {longest} characters at most")
+        raise ValueError(f"a number may have at most {longest} characters")
     try:
         exponent = int(str(value).lower().partition("e")[2] or 0)
         if abs(exponent) <= LARGEST_EXPONENT:
             return Fraction(value)
     except (ValueError, ZeroDivisionError):
         raise ValueError("not a decimal number or a fraction") from None
-    raise ValueError(f"the exponent may be {LARGEST_EXPONENT} at most, up or down")
+    raise ValueError(f"the exponent must lie between -{LARGEST_EXPONENT} and {LARGEST_EXPONENT}")
 
 
 _AS_TEXT = PlainSerializer(str)

@@ -1,7 +1,7 @@
-"""What a plan says about its operation: when it runs, and when to warn.
+"""A plan's operation: its schedule, and when to warn of a low budget.
 
-It is no part of what is promised or published, so it may change without a new digest: a release
-that was drawn stays the same release when its schedule moves.
+The operation is neither promised nor published, so it may change without a new digest: a release
+stays the same release when its schedule changes.
 """
 
 import re
@@ -37,16 +37,20 @@ class Schedule(Section):
         try:
             ZoneInfo(timezone)
         except (ZoneInfoNotFoundError, ValueError, OSError):
-            raise ValueError("no such time zone; write one such as Europe/Lisbon") from None
+            raise ValueError("unknown time zone; write a name such as Europe/Lisbon") from None
         return timezone
 
 
 class Threshold(Section):
-    """An amount of budget below which somebody should know."""
+    """An amount of remaining budget below which the operator is notified."""
 
-    alpha: WrittenRational = Field(default=Fraction(0), description="What should be left of alpha.")
-    beta: WrittenRational = Field(default=Fraction(0), description="Of beta.")
-    gamma: WrittenRational = Field(default=Fraction(0), description="Of gamma.")
+    alpha: WrittenRational = Field(
+        default=Fraction(0), description="The alpha that should be left."
+    )
+    beta: WrittenRational = Field(default=Fraction(0), description="The beta that should be left.")
+    gamma: WrittenRational = Field(
+        default=Fraction(0), description="The gamma that should be left."
+    )
 
     @property
     def budget(self) -> Budget:
@@ -54,9 +58,11 @@ class Threshold(Section):
 
 
 class Operation(Section):
-    """How a plan is run by an agency."""
+    """How an agency runs a plan."""
 
-    schedule: Schedule | None = Field(default=None, description="Without it, on demand alone.")
+    schedule: Schedule | None = Field(
+        default=None, description="Without a schedule, releases are made only on demand."
+    )
     warn_below: Threshold = Field(
         default=Threshold(), description="Warn when the dataset has less than this left."
     )

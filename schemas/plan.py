@@ -1,8 +1,8 @@
 """The release plan: one document that holds everything public.
 
-A plan names the dataset and its public facts, the columns, the budget, what is to be released and
-how it is published.  ``load_plan`` reads it and refuses what is missing or contradictory;
-``Plan.built`` turns it into the releases of ``dpcore``, each with its exact share of the budget.
+A plan holds the dataset's name and public facts, the columns, the budget, the releases and the
+details of publication.  ``load_plan`` reads it and refuses a plan that is incomplete or
+contradictory; ``Plan.built`` are its releases in ``dpcore``, each with its exact share of the budget.
 """
 
 import hashlib
@@ -14,35 +14,42 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from pydantic import Field, StrictInt, ValidationError, field_validator, model_validator
+from pydantic import (
+    Field,
+    StrictInt,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from dpcore.adjacency import Adjacency, Relation
 from dpcore.budget import Budget, Weight, split
 from dpcore.errors import InputError, PlanError
 from dpcore.releases.base import Release
 from schemas.blanks import refuse_blanks
-from schemas.columns import Column, IdentifierColumn, ReadColumn
+from schemas.columns import Column, IdentifierColumn, Invalid, ReadColumn, made_total
 from schemas.document import Section, explain_errors, read_yaml
 from schemas.numbers import WrittenRational
 from schemas.operation import Operation
 from schemas.protection import Protection
 from schemas.releases import AnyRelease, Name, SurveyFacts, check_names
-from schemas.source import Source, beside
+from schemas.source import Source, resolve_source
 from schemas.synthesis import Synthesis
 from schemas.unit import WEIGHT, UnitColumn, Weights
 
 LARGEST_ALPHA = 1000
-"""More than this is no privacy: a ratio of exp(1000) between the odds."""
+"""A larger alpha protects nobody: odds may differ by a factor of exp(1000)."""
 
 LEAST_AMOUNT = Fraction(1, 10**50)
-"""Less than this is beyond floating point once it is shared out; it stands for nothing, write 0."""
+"""A smaller amount, once shared out, would be zero in floating point."""
 
 LARGEST_SHARE_BITS = 6000
-"""Exact shares may be this long; they must fit in a manifest."""
+"""The longest denominator of an exact share; shares must fit in a manifest."""
 
 
 NAMEABLE = re.compile(r"[^\W\d_][\w .-]{0,99}")
-"""The names that a column may have."""
+"""Valid column names."""
 
 
 class Amount(Section):
@@ -54,7 +61,7 @@ class Amount(Section):
     )
     gamma: WrittenRational = Field(
         default=Fraction(0),
-        description="The chance of random differential privacy; for mechanisms that spend it.",
+        description="gamma of random differential privacy; for mechanisms that spend it.",
     )
 
     @model_validator(mode="after")
@@ -62,9 +69,9 @@ class Amount(Section):
         if self.alpha == 0:
             raise ValueError("alpha must be positive")
         if self.alpha > LARGEST_ALPHA:
-            raise ValueError(f"alpha must be {LARGEST_ALPHA} at most; more protects nobody")
+            raise ValueError(f"alpha must be at most {LARGEST_ALPHA}; more protects nobody")
         if any(0 < amount < LEAST_AMOUNT for amount in (self.alpha, self.beta, self.gamma)):
-            raise ValueError("alpha, beta and gamma must be 1e-50 at least where they are not 0")
+            raise ValueError("alpha, beta and gamma must be 0 or at least 1e-50")
         if self.beta >= 1 or self.gamma >= 1:
             raise ValueError("beta and gamma must be below 1")
         return self
@@ -75,7 +82,7 @@ class Amount(Section):
 
 
 class BudgetSection(Section):
-    """What the dataset was granted over its whole life, and what this plan asks of it."""
+    """The dataset's grant over its whole life, and what this plan requests of it."""
 
     granted: Amount = Field(description="The total over the life of the dataset.")
     requested: Amount = Field(description="What one release of this plan may cost.")
@@ -88,12 +95,12 @@ class BudgetSection(Section):
 
 
 class Publication(Section):
-    """What the bundle says about itself and its publisher."""
+    """The bundle's title, its publisher, and conditions of publication."""
 
     title: str = Field(description="One line.")
     description: str = Field(default="", description="What the survey is about.")
     publisher: str = Field(default="", description="Who publishes.")
-    contact: str = Field(default="", description="Whom readers may ask.")
+    contact: str = Field(default="", description="The contact for readers.")
     licence: str = Field(default="", description="What readers may do with the bundle.")
     citation: str = Field(default="", description="How the survey is cited.")
     requester: str = Field(default="", description="Who asked for the release; published.")
@@ -102,10 +109,10 @@ class Publication(Section):
         description="Whether a disclosure officer must approve before anything is published.",
     )
     curator_type: Literal["Government", "Industry", "Nonprofit"] | None = Field(
-        default=None, description="What the publisher is, for the registry of deployments."
+        default=None, description="The publisher's sector, for the registry of deployments."
     )
-    region: str = Field(default="", description="What region the data describe.")
-    intended_use: str = Field(default="", description="What the release is for.")
+    region: str = Field(default="", description="The region that the data describe.")
+    intended_use: str = Field(default="", description="The purpose of the release.")
 
     @field_validator("title")
     @classmethod
@@ -125,7 +132,7 @@ class Publication(Section):
 class Plan(Section):
     """Everything public about a release."""
 
-    dprelease: Literal[1] = Field(description="Version of this document's form.")
+    dprelease: Literal[1] = Field(description="The version of this document's format.")
     dataset: Name = Field(description="The ledger keeps one budget per dataset.")
     source: Source = Field(
         description="A Parquet or CSV file, `package://NAME/PATH` for a file inside an installed "
@@ -135,8 +142,8 @@ class Plan(Section):
     rows: StrictInt = Field(
         ge=1,
         le=2**40,
-        description="The public number of records, n; with add-remove, or a privacy unit of several "
-        "records, a public guess of it: a scale for noise and errors, never taken for the number.",
+        description="The public number of records, n. With add-remove, or a privacy unit of several "
+        "records, a public guess, used only as a scale for noise and errors.",
     )
     privacy_unit: Literal["row"] | UnitColumn = Field(
         description="Whose presence is protected: one record, or all records of a unit."
@@ -150,6 +157,16 @@ class Plan(Section):
         default=None, description="Survey weights, for releases that say `weighted`."
     )
     budget: BudgetSection
+    invalid: Invalid = Field(
+        default="refuse",
+        description="What happens to values that are not valid: they stop the release (`refuse`); a"
+        " number goes to the nearest bound and anything else counts as null, or in the first cell of a"
+        " column without nulls (`clamp`); they count as null, and every column is nullable"
+        " (`own-cell`); or their record is left out (`drop`). With `clamp` and `own-cell`,"
+        " weights that are null or negative count as 0, others that are not finite as the largest, and"
+        " records without an identifier as one unit. All but `refuse` extend"
+        " the guarantee to tables that do not fit the plan.",
+    )
     columns: dict[str, Column] = Field(
         min_length=1, description="The columns by name; others in the table are ignored."
     )
@@ -163,15 +180,26 @@ class Plan(Section):
     )
     publication: Publication
     operation: Operation = Field(
-        default=Operation(), description="When it runs and what it tells; no part of the digest."
+        default=Operation(), description="When it runs and when it warns; not part of the digest."
     )
+
+    @field_validator("columns")
+    @classmethod
+    def _total(cls, columns: dict[str, Column], info: ValidationInfo) -> dict[str, Column]:
+        invalid = info.data.get("invalid", "refuse")
+        return {name: made_total(column, invalid) for name, column in columns.items()}
 
     @model_validator(mode="after")
     def _coherent(self) -> Self:
         if isinstance(self.source, str) and re.match("(?!package:)[a-z0-9+]+://", self.source):
             raise ValueError(
-                "source: a database is written {postgresql: URL, table: SCHEMA.TABLE}, and files"
-                " that are elsewhere {spark: MASTER, parquet: URL}"
+                "source: write a database as {postgresql: URL, table: SCHEMA.TABLE}, and remote files"
+                " as {spark: MASTER, parquet: URL}"
+            )
+        if self.invalid == "drop" and self.adjacency.public_rows:
+            raise ValueError(
+                "invalid: drop makes the number of records private; it needs neighbours: add-remove, or"
+                " a privacy unit of several records"
             )
         lowered: dict[str, str] = {}
         for name in self.columns:
@@ -198,46 +226,43 @@ class Plan(Section):
             except ValueError as error:
                 raise ValueError(f"releases[{i}].{error}") from None
             try:
-                release.expected_error()  # there must be noise that the share buys
+                release.expected_error()  # raises if the share is too small for any noise
             except ValueError as error:
                 raise ValueError(f"releases[{i}]: {error}") from None
-        names = {section.name: section for section in self.releases}
         by_name = {release.name: release for release in built}
         for i, table in enumerate(self.synthesis):
-            table.check(f"synthesis[{i}]", names)
             try:
-                source = by_name[table.from_]
-                table.sampler(source)
+                table.sampler(by_name)
                 table.refining(by_name)
                 if table.households:
-                    table.households.check(source.domain, self.columns)
+                    table.households.check(by_name[table.from_].domain, self.columns)
             except ValueError as error:
                 raise ValueError(f"synthesis[{i}].{error}") from None
         return self
 
     def _check_unpublished(self) -> None:
-        """Columns that are read and not published have names of their own."""
+        """Columns that are read but not published must not be used otherwise."""
         taken = {name.lower() for name in self.columns}
         for place, name in self.unpublished.items():
             if not NAMEABLE.fullmatch(name):
-                raise ValueError(f"{place}.column: is no name that a column can have")
+                raise ValueError(f"{place}.column: is not a valid column name")
             if name.lower() in taken:
                 raise ValueError(
-                    f"{place}.column: {name!r} has a use already; take it out of columns, or copy the"
+                    f"{place}.column: {name!r} is already used; remove it from columns, or copy the"
                     " column at the source"
                 )
             taken.add(name.lower())
         if self.weights and not any(section.counts_weights for section in self.releases):
-            raise ValueError("weights: no release is `weighted`; leave them out")
+            raise ValueError("weights: no release is `weighted`; remove the weights")
 
     def _check_spending(self) -> None:
-        """What is asked for can be spent, and what a mechanism needs was asked for."""
+        """Refuse beta or gamma that no mechanism can spend, or that a mechanism needs but lacks."""
         requested = self.budget.requested
         for name, amount in (("beta", requested.beta), ("gamma", requested.gamma)):
             spenders = [getattr(section, f"spends_{name}") for section in self.releases]
             if amount and not any(spenders):
                 raise ValueError(
-                    f"budget.requested.{name}: no mechanism of this plan can spend {name}; ask for 0"
+                    f"budget.requested.{name}: no mechanism of this plan can spend {name}; write 0"
                 )
             for i, section in enumerate(self.releases):
                 if spenders[i] and not amount:
@@ -258,13 +283,13 @@ class Plan(Section):
 
     @property
     def unit(self) -> UnitColumn | None:
-        """The privacy unit of several records, where it is none of one row."""
+        """The privacy unit, if it may have several records; None if it is one row."""
         return self.privacy_unit if isinstance(self.privacy_unit, UnitColumn) else None
 
     @property
     def protection(self) -> Protection:
         """Unit and relation in words."""
-        return Protection(self.adjacency, self.rows, self.unit)
+        return Protection(self.adjacency, self.rows, self.unit, self.invalid)
 
     @property
     def adjacency(self) -> Adjacency:
@@ -275,7 +300,7 @@ class Plan(Section):
 
     @property
     def unpublished(self) -> dict[str, str]:
-        """Columns that are read and not published, by the key that names them."""
+        """Columns that are read but not published, by the plan's key that names them."""
         named = {"privacy_unit": self.unit, "weights": self.weights}
         return {key: section.column for key, section in named.items() if section}
 
@@ -291,7 +316,7 @@ class Plan(Section):
 
     @property
     def facts(self) -> SurveyFacts:
-        """What the releases are built from."""
+        """The public facts from which releases are built."""
         return SurveyFacts(self.columns, self.rows, self.adjacency, self.weights)
 
     @property
@@ -311,11 +336,11 @@ class Plan(Section):
         return {release.name: release for release in self._build()}
 
     def section(self, name: str) -> AnyRelease:
-        """What the plan says about one release."""
+        """The plan's section about one release."""
         return next(section for section in self.releases if section.name == name)
 
     def public(self) -> dict[str, Any]:
-        """The plan as JSON values, without the table's place and what is the operator's alone."""
+        """The plan as JSON values, without the table's location and the operation."""
         return self.model_dump(mode="json", by_alias=True, exclude={"source", "operation"})
 
     @cached_property
@@ -342,11 +367,11 @@ def load_plan(path: Path | str, overrides: Mapping[str, Any] | None = None) -> P
         ) from None
     if "source" in (overrides or {}):
         return plan
-    return plan.model_copy(update={"source": beside(path, plan.source)})
+    return plan.model_copy(update={"source": resolve_source(path, plan.source)})
 
 
 def published_plan(public: Mapping[str, Any]) -> Plan:
-    """The plan that a manifest holds: all of it but the place of the private table."""
+    """The plan in a manifest, without the location of the private table and the operation."""
     return Plan.model_validate({**public, "source": "withheld"})
 
 
@@ -357,17 +382,20 @@ def digest_of(public: Mapping[str, Any]) -> str:
 
 
 def check_dataset(name: str) -> str:
-    """The name, if a plan could have it for its dataset; raises ``InputError`` otherwise."""
+    """Return the name if it is valid for a dataset; raises ``InputError`` otherwise."""
     if not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,79}", name):
-        raise InputError(f"dataset {name!r}: use small letters, digits and -, at most 80 of them")
+        raise InputError(
+            f"dataset {name!r}: use at most 80 lower-case letters, digits and -, not beginning with -"
+        )
     return name
 
 
 def check_release_id(release_id: str) -> str:
-    """The id, if it can name a folder and a charge; raises ``InputError`` otherwise."""
+    """Return the id if it is valid for a release; raises ``InputError`` otherwise."""
     if not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,99}", release_id):
         raise InputError(
-            f"release id {release_id!r}: use small letters, digits and -, at most 100 of them"
+            f"release id {release_id!r}: use at most 100 lower-case letters, digits and -, not"
+            " beginning with -"
         )
     return release_id
 
@@ -381,12 +409,12 @@ def _set(document: dict[str, Any], place: str, value: Any) -> None:
     try:
         for part in parents:
             node = node[part]
-        node[last] = value  # a key that no plan has is refused with the rest of the document
+        node[last] = value  # an unknown key is refused when the document is validated
     except (KeyError, IndexError, TypeError):
-        raise PlanError(f"--set {place}: the plan has no such place") from None
+        raise PlanError(f"--set {place}: the plan has no such key") from None
 
 
 def _refuse_twice(place: str, names: list[str]) -> None:
     for i, name in enumerate(names):
         if name in names[:i]:
-            raise ValueError(f"{place}[{i}].name: {name!r} stands twice")
+            raise ValueError(f"{place}[{i}].name: {name!r} is repeated")

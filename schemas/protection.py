@@ -1,26 +1,36 @@
-"""Who is protected, and from what, in the words of bundles and reports.
+"""The privacy unit and the neighbouring relation in words, for bundles and reports.
 
-Everything that a bundle says of its privacy unit and of its neighbouring relation is said here, so
-that no two of its files say different things.
+All files of a bundle take these texts from here, so that they agree.
 """
 
 from dataclasses import dataclass
 
 from dpcore.adjacency import Adjacency
+from schemas.columns import Invalid
 from schemas.unit import UnitColumn
+
+RULES: dict[Invalid, str] = {
+    "clamp": "a number outside its bounds counts as the nearest bound, and any other value that is not"
+    " valid as null, or in the first cell of a column without nulls",
+    "own-cell": "a value that is not valid counts as null, which has a cell in every column",
+    "drop": "a record with a value that is not valid is left out",
+}
+"""What is done to values that are not valid, by rules that make a plan total."""
 
 
 @dataclass(frozen=True)
 class Protection:
-    """A plan's neighbouring relation, its ``rows``, and its privacy unit where that is no row."""
+    """A plan's neighbouring relation, its ``rows``, its privacy unit unless that is a row, and what
+    happens to values that are not valid."""
 
     adjacency: Adjacency
     rows: int
     unit: UnitColumn | None = None
+    invalid: Invalid = "refuse"
 
     @property
     def one(self) -> str:
-        """What one unit is called."""
+        """The noun for one unit."""
         return self.unit.name if self.unit else "record"
 
     @property
@@ -29,7 +39,7 @@ class Protection:
 
     @property
     def who(self) -> str:
-        """What the unit is."""
+        """A description of the unit."""
         if self.unit is None:
             return "one record (a row of the survey table)"
         return (
@@ -39,7 +49,7 @@ class Protection:
 
     @property
     def difference(self) -> str:
-        """In what neighbouring tables differ, after the word tables."""
+        """How neighbouring tables differ, to follow the word "tables"."""
         if self.replaces:
             return f"that differ in {'all records of ' * bool(self.unit)}one {self.one}"
         if self.unit is None:
@@ -57,7 +67,7 @@ class Protection:
 
     @property
     def size(self) -> str:
-        """What is known of the number of records."""
+        """Whether the number of records is public."""
         if self.adjacency.public_rows:
             return f"the number of records, {self.rows}, is public"
         return f"the number of records is private; {self.rows} is a public guess" + (
@@ -65,13 +75,29 @@ class Protection:
         )
 
     @property
+    def total(self) -> bool:
+        """Whether the guarantee is for all tables."""
+        return self.invalid != "refuse"
+
+    @property
+    def domain(self) -> str:
+        """The tables that the guarantee is for."""
+        count = f" and {self.rows} records" if self.adjacency.public_rows else ""
+        if self.total:
+            return f"all tables with the columns of the plan{count}: {RULES[self.invalid]}"
+        return (
+            f"tables that fit the plan: they have its columns{count}, and every value has its column's"
+            " type and is a listed category, within the bounds, or null where null is allowed"
+        )
+
+    @property
     def records(self) -> str:
-        """How many records there are, as a heading says it."""
+        """The number of records for a heading."""
         return f"{'' if self.adjacency.public_rows else 'about '}{self.rows:,}"
 
     @property
     def fate(self) -> str:
-        """What befalls the one unit between neighbours."""
+        """What happens to the one unit in which neighbours differ."""
         return "replaced by an entirely different one" if self.replaces else "left out"
 
     @property
@@ -95,19 +121,20 @@ class Protection:
 
     @property
     def limits(self) -> tuple[str, ...]:
-        """What the promise leaves out, for readers."""
-        said = ["The privacy unit is one record. Somebody with several records is protected less."]
+        """The limits of the guarantee, for readers."""
+        said = ["The privacy unit is one record. A person with several records is protected less."]
         if self.unit:
             said = [
-                f"The privacy unit is one {self.one}. Somebody in several of them is protected less.",
-                f"Of a {self.one} with more than {self.unit.max_rows} records the others were left out,"
-                " so that counts of large ones are too small. No error statement knows of it.",
+                f"The privacy unit is one {self.one}. A person in several of them is protected less.",
+                f"Of a {self.one} with more than {self.unit.max_rows} records, only"
+                f" {self.unit.max_rows} are used, so counts that include large ones are too small."
+                " Error statements do not include this bias.",
             ]
         if self.adjacency.public_rows:
             known = "The number of records is public, as are"
         else:
             known = (
-                "The number of records is not public; what is said of it is a guess or has noise."
+                "The number of records is private; every published value of it is a guess or noisy."
             )
             known += " Public are"
         return (*said, f"{known} the categories, bounds and bins of the plan.")

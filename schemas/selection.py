@@ -1,7 +1,7 @@
-"""A smaller plan made of a plan: some of its releases, for a part of its budget.
+"""Makes a plan of some releases of another plan, for a part of its budget.
 
-The result is a plan like any other, with its own digest, so that ledger, audit and bundle need not
-know where it came from.
+The result is an ordinary plan with its own digest, so ledger, audit and bundle need not know its
+origin.
 """
 
 from collections.abc import Mapping, Sequence, Set
@@ -19,20 +19,22 @@ from schemas.synthesis import UNIFORM
 def select(
     plan: Plan, releases: Sequence[str], percent: int, title: str = "", requester: str = ""
 ) -> Plan:
-    """The plan with these releases alone, at ``percent`` of the budget that it asks for.
+    """The plan with only these releases, at ``percent`` of the budget that it requests.
 
-    No ``releases`` means all.  The budget is shared out among the chosen ones by their weights; beta
-    and gamma are asked for only if one of them can spend them.  Synthetic tables stay where their
-    release does; values inside bins that followed a release now gone follow what is left.
-    Raises ``InputError`` for an unknown release or a part that is no percentage, ``PlanError`` where
-    what remains is no valid plan.
+    An empty ``releases`` means all.  The chosen releases share the budget by their weights; beta and
+    gamma are requested only if one of them can spend them.  A synthetic table stays if its release
+    stays; values inside bins no longer follow a release that is not chosen.
+    Raises ``InputError`` for an unknown release or an invalid percentage, ``PlanError`` if the result
+    is not a valid plan.
     """
     names = [section.name for section in plan.releases]
     for name in releases:
         if name not in names:
-            raise InputError(f"the plan has no release {name!r}; it has {', '.join(names)}")
+            raise InputError(f"the plan has no release {name!r}; its releases: {', '.join(names)}")
     if isinstance(percent, bool) or not isinstance(percent, int) or not 1 <= percent <= 100:
-        raise InputError(f"share of the budget: a whole per cent from 1 to 100, not {percent!r}")
+        raise InputError(
+            f"percent_of_budget: must be a whole number from 1 to 100, not {percent!r}"
+        )
     chosen = set(releases or names)
     sections = [section for section in plan.releases if section.name in chosen]
     document = plan.model_dump(mode="json", by_alias=True)

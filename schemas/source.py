@@ -1,9 +1,9 @@
-"""Where a plan's survey table is.  Never published, and never a secret: a plan holds no password.
+"""The location of a plan's survey table; it is never published and may not contain a password.
 
 source: survey.parquet                                      copied into a private workspace
 source: {database: survey.duckdb, table: persons}           copied likewise
-source: {postgresql: env:SURVEY_DATABASE, table: s.persons} stays where it is
-source: {spark: spark://host:7077, parquet: s3a://bucket/x} stays likewise, or {spark, table}
+source: {postgresql: env:SURVEY_DATABASE, table: s.persons} read inside the database
+source: {spark: spark://host:7077, parquet: s3a://bucket/x} read inside Spark; or {spark, table}
 """
 
 import os
@@ -38,7 +38,7 @@ class PostgreSQLSource(Section):
     )
     table: str = Field(pattern=r"^[^.]+\.[^.]+$", description="SCHEMA.TABLE.")
 
-    @model_validator(mode="after")  # of a field, the error would quote it, and so a password
+    @model_validator(mode="after")  # a field validator's error would quote the URL with a password
     def _no_secret(self) -> Self:
         place = self.postgresql
         if place.startswith(ENVIRONMENT) and place.removeprefix(ENVIRONMENT).isidentifier():
@@ -54,13 +54,13 @@ class PostgreSQLSource(Section):
             )
         if url.password is not None or SECRETS & set(options):
             raise ValueError(
-                "postgresql: holds a password, which does not belong in a plan: put the URL into an"
-                " environment variable and write env:NAME"
+                "postgresql: a plan may not contain a password: put the URL into an environment"
+                " variable and write env:NAME"
             )
         return self
 
     def url(self) -> str:
-        """The database's URL, which may hold a password: it is neither printed nor passed on."""
+        """The database's URL, which may hold a password, so it must not be printed."""
         if not self.postgresql.startswith(ENVIRONMENT):
             return self.postgresql
         name = self.postgresql.removeprefix(ENVIRONMENT)
@@ -98,10 +98,10 @@ class SparkSource(Section):
         if (self.parquet is None) == (self.table is None):
             raise ValueError("needs either parquet, a path, or table, SCHEMA.TABLE")
         authority = urlsplit(self.parquet or "").netloc
-        # abfs://container@account names no key.
+        # abfs://container@account contains no key.
         if "@" in authority and not (self.parquet or "").startswith("abfs"):
             raise ValueError(
-                "parquet: holds a key, which does not belong in a plan: configure Spark"
+                "parquet: a plan may not contain an access key: put it into Spark's configuration"
             )
         return self
 
@@ -112,12 +112,12 @@ class SparkSource(Section):
 
     @property
     def form(self) -> str:
-        """What stands at the place."""
+        """What the path or table holds."""
         return "Parquet files" if self.parquet else "a table"
 
     @property
     def what(self) -> str:
-        """What is missing where nothing stands there."""
+        """The noun for a missing path or table."""
         return "file or folder" if self.parquet else "table"
 
 
@@ -146,8 +146,8 @@ Source = Annotated[
 ]
 
 
-def beside(plan: Path, source: Source) -> Source:
-    """The source of a plan in this file: relative paths in a plan are relative to the plan."""
+def resolve_source(plan: Path, source: Source) -> Source:
+    """The source with relative paths resolved against the folder of the plan's file."""
     if isinstance(source, TableSource):
         return source.model_copy(update={"database": str(plan.parent / source.database)})
     if isinstance(source, str) and not source.startswith("package://"):

@@ -1,12 +1,12 @@
-"""What the survey table must look like, as a pandera schema built from the plan alone.
+"""The checks of a survey table, as a pandera schema built from the plan alone.
 
-Each check carries the name of its rule and answers with one Ibis expression over the column: the
-engine that holds the table can count the records that break it, and none has to be fetched.
+Each check has the name of its rule and gives one Ibis expression over the column, so that the engine
+that holds the table can count the records that break it without fetching any.
 
-    rule       a record breaks it when
-    type       the value cannot be turned into the declared type (found while the table is read)
+    rule       a record breaks it if
+    type       the value cannot be converted to the declared type (found while the table is read)
     null       the value is missing and the column is not nullable
-    empty      the value is to tell privacy units apart, and is empty text or blanks
+    empty      the value should identify a privacy unit, but is empty text or blanks
     category   the value is not a listed category
     bounds     the value lies outside the bounds
     finite     the value is NaN or infinite
@@ -26,19 +26,19 @@ if TYPE_CHECKING:  # pandera takes seconds to import
 RULES = {
     "type": "cannot be read as the declared type",
     "null": "missing, but the column is not nullable",
-    "empty": "of empty text, which names no privacy unit",
+    "empty": "empty, so the privacy unit is unknown",
     "category": "not a listed category",
     "bounds": "outside the bounds",
     "finite": "NaN or infinite",
 }
-"""The rules by name, in the order of a report, and what breaks them."""
+"""The rules by name, in the order of a report, with the words for the rows that break them."""
 
 
 def survey_schema(columns: Mapping[str, ReadColumn]) -> pandera.DataFrameSchema:
     """The schema of a survey table with exactly these columns.
 
-    Public: it is made of the plan.  Do not call its ``validate`` on a survey table: pandera fetches
-    the failing records and quotes their values; ``tasks.validate`` counts instead.
+    The schema is public.  Do not call its ``validate`` on a survey table: pandera fetches the failing
+    records and quotes their values; ``tasks.survey.validate`` counts them instead.
     """
     import pandera.ibis as pandera
 
@@ -79,15 +79,15 @@ def _checks(column: ReadColumn) -> list[Any]:
     lower, upper = map(exactly, column.bounds)
     return [
         _check("finite", finite),
-        # What is not finite breaks one rule, not two; and DuckDB orders NaN above every number.
+        # A value that is not finite breaks only that rule; DuckDB orders NaN above every number.
         _check("bounds", lambda value: ~finite(value) | value.between(lower, upper)),
     ]
 
 
 def _check(rule: str, holds: Any) -> Any:
-    """A check that answers with one boolean column, null for null (``null`` is a rule of its own).
+    """A check that gives one boolean column, null for null (``null`` is a separate rule).
 
-    Pandera's own ``ignore_na`` asks Ibis, which takes NaN for null on Spark.
+    Pandera's own ``ignore_na`` uses Ibis, which treats NaN as null on Spark.
     """
     import pandera.ibis as pandera
 

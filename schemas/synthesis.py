@@ -1,19 +1,12 @@
 """What a plan says about synthetic tables."""
 
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field, StrictInt, StrictStr
 
 from dpcore.domain import Bins, Domain
 from dpcore.releases.base import Release, Samplable
-from dpcore.releases.compressed_microdata import CompressedMicrodata
-from dpcore.releases.density import Density
-from dpcore.releases.histogram import Histogram
-from dpcore.releases.margins import Margins
-from dpcore.releases.microdata import Microdata
-from dpcore.releases.tuned import TunedDensity
 from schemas.columns import CategoricalColumn, Column, IntegerColumn
 from schemas.document import Section
 from schemas.releases import Name
@@ -22,10 +15,10 @@ UNIFORM = "uniform"
 
 
 class Households(Section):
-    """Synthetic households: records of one size, so many together.
+    """Synthetic households: groups of as many records as the size that each of them states.
 
-    Nothing is read for it, and nothing but the size and what all members share is followed: who
-    lives with whom is an assumption.
+    Only the size and what all members share is followed; which records share a household is an
+    assumption, and no data are read for it.
     """
 
     size: StrictStr = Field(
@@ -42,18 +35,18 @@ class Households(Section):
     )
 
     def check(self, domain: Domain, columns: Mapping[str, Column]) -> None:
-        """Raise ``ValueError`` where the records have no such columns."""
+        """Raise ``ValueError`` where the records do not have the columns that are named."""
         size = columns.get(self.size)
         if self.size not in domain.names or not isinstance(size, IntegerColumn):
             raise ValueError(
-                f"households.size: {self.size!r} is no whole-number column of the records"
+                f"households.size: {self.size!r} is not a whole-number column of the records"
             )
         if size.nullable or size.bounds[0] < 1:
             raise ValueError(f"households.size: {self.size!r} may be null or less than one")
         for name in self.same:
             if name not in domain.names or not isinstance(columns[name], CategoricalColumn):
                 raise ValueError(
-                    f"households.same: {name!r} is no categorical column of the records"
+                    f"households.same: {name!r} is not a categorical column of the records"
                 )
         if self.name.lower() in {name.lower() for name in columns}:
             raise ValueError(f"households.name: {self.name!r} is a column of the survey")
@@ -83,29 +76,14 @@ class Synthesis(Section):
         default=None, description="Households into which the records are put, by their size."
     )
 
-    def check(self, place: str, sections: Mapping[str, Any]) -> None:
-        """Raise ``ValueError`` where the release does not exist or cannot be drawn from."""
-        section = sections.get(self.from_)
-        if section is None:
-            raise ValueError(f"{place}.from: the plan has no release {self.from_!r}")
-        if self.tree is None:
-            return
-        if section.kind != "margins":
-            raise ValueError(f"{place}.tree: only records from margins follow a tree")
-        for a, b in self.tree if isinstance(self.tree, list) else ():
-            if a not in section.columns or b not in section.columns or a == b:
-                raise ValueError(f"{place}.tree: {a!r} - {b!r} are not two columns of the margins")
+    def sampler(self, built: Mapping[str, Release]) -> Samplable:
+        """The release from which the records are drawn; ``built``: the plan's releases by name.
 
-    def sampler(self, release: Release) -> Samplable:
-        """The release, told how its records are to be drawn."""
-        if isinstance(release, Margins) and isinstance(self.tree, str):
-            release = replace(release, tree="auto")
-        elif isinstance(release, Margins) and isinstance(self.tree, list):
-            position = release.domain.names.index
-            edges = tuple((position(a), position(b)) for a, b in self.tree)
-            release = replace(release, tree=edges)
-        if isinstance(release, Microdata | CompressedMicrodata):
-            release.require_memory(self.rows)
+        Raises ``ValueError`` where there is no such release, or it does not serve.
+        """
+        if self.from_ not in built:
+            raise ValueError(f"from: the plan has no release {self.from_!r}")
+        release = built[self.from_].sampler(self.rows, self.tree)
         if not isinstance(release, Samplable):
             raise ValueError(f"from: records cannot be drawn from {release.name!r}")
         return release
@@ -114,7 +92,7 @@ class Synthesis(Section):
         """By binned column, the release that its values follow inside the bins; else uniform.
 
         ``built``: the plan's releases by name.  Raises ``ValueError`` where ``within_bins`` names a
-        column without bins, or a release that does not say how the column is distributed.
+        column without bins, or a release without information on how the column is distributed.
         """
         columns = [axis.name for axis in built[self.from_].domain.axes if isinstance(axis, Bins)]
         for column in self.within_bins:
@@ -122,10 +100,9 @@ class Synthesis(Section):
                 raise ValueError(f"within_bins.{column}: {self.from_} has no bins of this column")
         found: dict[str, Release] = {}
         for column in columns:
-            known = [r for r in built.values() if column in r.domain.names]
-            densities = [r for r in known if isinstance(r, Density | TunedDensity)]
-            counts = [r for r in known if isinstance(r, Histogram | Margins | CompressedMicrodata)]
-            by_name = {r.name: r for r in known if r in densities + counts}
+            known = [r for r in built.values() if r.refines and column in r.domain.names]
+            by_name = {release.name: release for release in known}
+            densities = [release for release in known if release.refines == "density"]
             densities.sort(key=lambda density: len(density.domain.axes))
             default = densities[0].name if densities else UNIFORM
             wanted = self.within_bins.get(column, default)

@@ -1,5 +1,4 @@
-"""Whose presence is protected, and how much a record counts: columns that a plan reads but does not
-publish.
+"""The privacy unit and the survey weights: columns that a plan reads but does not publish.
 
 privacy_unit: {column: household, max_rows: 6}              all records of a household together
 weights: {column: weight, largest: 1000, step: 1, total: 8500000}
@@ -15,7 +14,7 @@ from schemas.document import Section
 from schemas.numbers import WrittenRational
 
 WEIGHT = ContinuousColumn(type="continuous", bounds=(0.0, 1e300))
-"""A column of weights as it is checked: finite and not negative."""
+"""The check on a column of weights: finite and not negative."""
 
 MOST_ROWS = 10**6
 MOST_STEPS = 2**20
@@ -26,19 +25,19 @@ class UnitColumn(Section):
     """A privacy unit of several records: those with the same value in one column."""
 
     column: StrictStr = Field(
-        description="Text or whole numbers that tell units apart, compared as text; null or empty"
-        " text in no record, not among `columns`, and never published."
+        description="Text or whole numbers that identify units, compared as text; null and empty text"
+        " are not valid. It must not be among `columns`, and is never published."
     )
     max_rows: StrictInt = Field(
         ge=1,
         le=MOST_ROWS,
-        description="At most so many records of a unit are used; which ones depends on the unit's own"
+        description="At most this many records of a unit are used; which ones depends on the unit's own"
         " records alone. Noise grows with it.",
     )
     name: StrictStr = Field(
         default="unit",
         pattern=r"^[^\W\d_][\w -]{0,39}$",
-        description="What one unit is called in published words, such as household.",
+        description="The noun for one unit in published texts, such as household.",
     )
 
 
@@ -46,8 +45,8 @@ class Weights(Section):
     """Survey weights, for the releases that say `weighted`."""
 
     column: StrictStr = Field(
-        description="A numeric column, not among `columns`. Null, negative and infinite weights stop"
-        " the release."
+        description="A numeric column, not among `columns`. Null, negative and infinite weights are"
+        " not valid."
     )
     largest: WrittenRational = Field(
         description="Larger weights count as this one. Noise grows with it."
@@ -56,8 +55,8 @@ class Weights(Section):
         description="Weights are rounded to the nearest multiple of it; `largest` is one."
     )
     total: WrittenRational = Field(
-        description="What the weights add up to by public knowledge, such as the population: a scale"
-        " for errors, and no check on the table."
+        description="The public sum of the weights, such as the population: a scale for errors; the"
+        " table is not checked against it."
     )
 
     @model_validator(mode="after")
@@ -67,8 +66,8 @@ class Weights(Section):
         steps = self.largest / self.step
         if steps.denominator != 1 or not 2 <= steps <= MOST_STEPS:
             raise ValueError(
-                f"largest: must be a whole number of steps, from 2 to {MOST_STEPS} of them; here it is"
-                f" {float(steps):g} (where all weights are equal, count without them)"
+                f"largest: must be a whole number of steps, from 2 to {MOST_STEPS}; here it is"
+                f" {float(steps):g} (if all weights are equal, count without weights)"
             )
         if not self.step <= self.total <= self.step * 2**50:
             raise ValueError("total: must lie between one step and 2**50 of them")

@@ -1,7 +1,7 @@
-"""The releases of a plan: one tally for all, then each statistic across the privacy line.
+"""Steps that tally a plan's releases and draw each noisy statistic across the privacy line.
 
-Between the two the tallies lie in the private workspace, so that the draws may run in any order, at
-the same time and in other processes:
+In between, the tallies are files in the private workspace, so that the draws can run in any order,
+in parallel and in other processes:
 
     survey --tally--> WORKSPACE/tallies/NAME.npy --statistic, privacy line--> ledger
 """
@@ -16,11 +16,11 @@ from dpcore.errors import LedgerError
 from dpcore.privacy_line import perturb
 from dpcore.sampling.source import RandomSource, SystemSource
 from schemas.plan import Plan
-from tasks.home import ledger_url, private_folder
 from tasks.ledger import ChargeRecord, Ledger, State
-from tasks.reading import Survey
-from tasks.step import step
-from tasks.tally import tallies
+from tasks.survey.reading import Survey
+from tasks.survey.tally import tallies
+from tasks.workplace.home import ledger_url, private_folder
+from tasks.workplace.step import step
 
 
 @step("tally")
@@ -29,18 +29,18 @@ def tally_survey(
 ) -> Path:
     """Tally the survey for the named releases; returns the private folder that holds the tallies.
 
-    Raises ``LedgerError`` where nothing was reserved for one of them.
+    Raises ``LedgerError`` if one of them is not reserved.
     """
     for name in names:
         _require_reserved(plan, release_id, name)
     folder = private_folder(workspace / "tallies")
-    for name, tally in plan_tallies(plan, names, survey).items():
+    for name, tally in tally_releases(plan, names, survey).items():
         np.save(folder / f"{name}.npy", np.stack([tally.cells, tally.counts]))
     return folder
 
 
-def plan_tallies(plan: Plan, names: Iterable[str], survey: Survey) -> dict[str, Tally]:
-    """The tallies of the named releases of a plan: of records, and of steps of weight.  Private."""
+def tally_releases(plan: Plan, names: Iterable[str], survey: Survey) -> dict[str, Tally]:
+    """The private tallies of the named releases: counts of records, or of steps of weight."""
     found: dict[str, Tally] = {}
     by_weight = {
         weighted: [name for name in names if plan.section(name).counts_weights == weighted]
@@ -51,7 +51,16 @@ def plan_tallies(plan: Plan, names: Iterable[str], survey: Survey) -> dict[str, 
             facts = plan.facts.weighted if weighted else plan.facts
             domains = [plan.built[name].domain for name in chosen]
             weights = facts.weights if weighted else None
-            counted = tallies(survey, domains, facts.rows, facts.adjacency, plan.unit, weights)
+            counted = tallies(
+                survey,
+                domains,
+                facts.rows,
+                facts.adjacency,
+                plan.unit,
+                weights,
+                plan.read_columns,
+                plan.invalid,
+            )
             found |= dict(zip(chosen, counted, strict=True))
     return found
 
@@ -65,11 +74,11 @@ def draw(
     tallied: Path,
     source: RandomSource | None = None,
 ) -> None:
-    """Draw the noisy statistic of one release, once: it goes to the ledger, and nowhere else.
+    """Draw the noisy statistic of one release, once, and commit it to the ledger.
 
-    ``title`` is what an operator sees; ``tallied`` is the folder of the tallies, private.
+    ``title`` is the run's name in Prefect; ``tallied`` is the private folder of the tallies.
     ``source`` is for tests; production draws from the operating system.  Raises ``LedgerError``
-    where nothing was reserved.
+    if the release is not reserved.
     """
     charge = _require_reserved(plan, release_id, name)
     if charge.state is State.COMMITTED:
@@ -81,10 +90,10 @@ def draw(
 
 
 def _require_reserved(plan: Plan, release_id: str, name: str) -> ChargeRecord:
-    """The charge of a release, reserved at least: before, nothing private may be read for it."""
+    """The charge of a release; nothing private may be read for it before it is reserved."""
     charge = Ledger(ledger_url()).release(plan.dataset, release_id).get(name)
     if charge is None or charge.state not in (State.RESERVED, State.COMMITTED):
-        raise LedgerError(f"{name}: nothing is reserved for this release, so nothing may be read")
+        raise LedgerError(f"{name}: its budget is not reserved, so its data may not be read")
     return charge
 
 

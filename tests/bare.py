@@ -13,7 +13,7 @@ from prefect import Task
 import flows.release
 from dpcore.audit import AuditResult
 from schemas.plan import Plan
-from tasks.audit import audit_shortly
+from tasks.audit.audit import audit_shortly
 
 PLAN = """
 dprelease: 1
@@ -65,7 +65,7 @@ def without_prefect(put: Callable[[object, str, Any], None] = setattr) -> None:
     for name, value in list(vars(flows.release).items()):
         if isinstance(value, Task):
             put(flows.release, name, Direct(value.fn))
-    put(flows.release, "together", list)
+    put(flows.release, "wait_for_all", list)
     put(flows.release, "announce", lambda *_: None)
     audited: list[AuditResult] = []
 

@@ -4,8 +4,9 @@ import atexit
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,10 +19,12 @@ import pytest
 import yaml
 
 from flows.cli import end_quietly
+from tasks.workplace.home import locked
 
 atexit.register(end_quietly)
 
 ROOT = Path(__file__).parent.parent
+DATA = Path(os.environ.get("DPRELEASE_TEST_DATA", ROOT.parent / "shared" / "data"))
 ROWS = 400
 
 
@@ -33,10 +36,9 @@ def those_slow(names: Iterable[str], slow: Iterable[str]) -> list[Any]:
 @pytest.fixture(scope="session")
 def test_data() -> Path:
     """The folder of real tables; a test that needs it skips where it is absent."""
-    folder = Path(os.environ.get("DPRELEASE_TEST_DATA", ROOT.parent / "shared" / "data"))
-    if not folder.is_dir():
+    if not DATA.is_dir():
         pytest.skip("the real tables are not here (DPRELEASE_TEST_DATA)")
-    return folder
+    return DATA
 
 
 @pytest.fixture(autouse=True)
@@ -50,35 +52,65 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture(scope="session")
 def prefect(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """One Prefect API for all tests that run flows; yields its home."""
+    """One Prefect API for all tests that run flows; yields its home.
+
+    Making its database takes long: the first process of the run that needs one makes it for all.
+    """
     home = tmp_path_factory.mktemp("prefect")
     os.environ["PREFECT_HOME"] = str(home)
     from flows.embedded import prefect_api
 
-    with prefect_api(), short_audits_made_once():
+    with ExitStack() as stack:
+        several = "PYTEST_XDIST_WORKER" in os.environ
+        shared = tmp_path_factory.getbasetemp().parent if several else home
+        with locked(shared / "prefect.lock"):
+            if (shared / "made.db").exists():
+                shutil.copy(shared / "made.db", home / "prefect.db")
+            stack.enter_context(prefect_api())
+            if several and not (shared / "made.db").exists():
+                with closing(sqlite3.connect(home / "prefect.db")) as made:
+                    made.execute("VACUUM INTO ?", [str(shared / "made.db")])
+        stack.enter_context(short_audits_made_once())
         yield home
 
 
 @contextmanager
-def short_audits_made_once() -> Iterator[None]:
-    """Flows on the same releases with the same noise share one short audit: it takes seconds."""
-    from tasks import audit
+def short_fits() -> Iterator[None]:
+    """Fits of mixtures to noisy tables stop early: for tests to which the records do not matter."""
+    from dpcore.post.records import denoise
 
-    together, scale = audit.audit_releases, audit.audit_scale
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(denoise, "fit_mixture", partial(denoise.fit_mixture, steps=3))
+        yield
+
+
+@pytest.fixture(name="short_fits")
+def fits_stop_early() -> Iterator[None]:
+    with short_fits():
+        yield
+
+
+@contextmanager
+def short_audits_made_once() -> Iterator[None]:
+    """Flows on the same releases with the same noise share one short audit: it takes seconds.
+
+    Audits draw from a seed: from the operating system one in a thousand would accuse a right plan.
+    """
+    from dpcore.sampling.source import SeededSource
+    from tasks.audit import audit
+
+    original = audit.short_audit
     made: dict[Any, Any] = {}
 
-    def once(
-        function: Callable[..., Any], releases: Sequence[Any], *told: Any, **named: Any
-    ) -> Any:
-        noise = tuple((each, json.dumps(each.event.to_dict())) for each in releases)
-        key = (function, noise, told, tuple(named.items()))
+    def once(releases: Sequence[Any], level: float) -> Any:
+        key = level, tuple((each, json.dumps(each.event.to_dict())) for each in releases)
         if key not in made:
-            made[key] = function(releases if function is together else releases[0], *told, **named)
+            made[key] = original(releases, level)
         return made[key]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(audit, "audit_releases", partial(once, together))
-        patch.setattr(audit, "audit_scale", lambda each, *told: once(scale, [each], *told))
+        patch.setattr("dpcore.audit.short.SystemSource", lambda: SeededSource(1))
+        patch.setattr(audit, "short_audit", once)
         yield
 
 

@@ -1,1 +1,1 @@
-"""How often published intervals hold what they are about, and how good stated errors are."""
+"""How often published intervals cover the exact number, and how good stated errors are."""

@@ -4,12 +4,11 @@
     python -m benchmarks.coverage --bands --draws 4000
 
 prints one line for each release, population and published column with an error: ``cover``, the share
-of 90% intervals that hold the number without noise; ``doubt``, how far off that share may be (one
-standard error, for so many draws); ``large``, the share where the number is more than three standard
-errors from zero; and ``rms``, the root mean square of what was stated as standard error over that of
-the errors made.  Every draw is of the mechanism itself, through the privacy line, and everything is
-published anew.  ``--bands`` prints the same of densities alone, from their noise (``bands``), which
-takes so little that thousands of draws can be had.
+of 90% intervals that contain the number without noise; ``doubt``, the standard error of that share;
+``large``, the share where the number is more than three standard errors from zero; and ``rms``, the
+root mean square of the stated standard errors over that of the actual errors.  Every draw goes through
+the privacy line, and everything is published anew.  ``--bands`` measures densities only, from their
+noise, which is fast enough for thousands of draws.
 """
 
 from __future__ import annotations
@@ -17,19 +16,18 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 
-from benchmarks.coverage.bands import band_coverage
-from benchmarks.coverage.measure import measure
+from benchmarks.coverage.measure import band_coverage, measure
 from benchmarks.coverage.populations import POPULATIONS, RELEASES, tally
-from dpcore.releases.density import Density
-from tasks.explain import text_table
+from dpcore.releases.densities.density import Density
+from tasks.explain.explain import text_table
 
 
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.coverage", description=__doc__)
     parser.add_argument("--draws", type=int, default=200, help="draws of each release")
-    parser.add_argument("--release", choices=sorted(RELEASES), help="this one alone")
-    parser.add_argument("--bands", action="store_true", help="densities alone, from their noise")
+    parser.add_argument("--release", choices=sorted(RELEASES), help="only this one")
+    parser.add_argument("--bands", action="store_true", help="only densities, from their noise")
     options = parser.parse_args()
     if options.bands:
         print(text_table(list(bands(options.draws, options.release))))

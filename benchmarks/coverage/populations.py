@@ -7,28 +7,27 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpcore.adjacency import Adjacency
+from dpcore.arrays import Floats
 from dpcore.budget import Budget
 from dpcore.domain import Categories, Domain, Grid, Tally
-from dpcore.releases.adaptive_microdata import AdaptiveMicrodata
 from dpcore.releases.base import Release
-from dpcore.releases.binned_density import BinnedDensity
-from dpcore.releases.body_density import BodyDensity
-from dpcore.releases.classifier import Classifier
-from dpcore.releases.count import Count
-from dpcore.releases.function import SmoothFunction
-from dpcore.releases.histogram import Histogram
-from dpcore.releases.margins import Margins
-from dpcore.releases.mean import Mean
-from dpcore.releases.microdata import Microdata
-from dpcore.releases.pure_density import CoefficientDensity, GammaDensity
-from dpcore.releases.random_histogram import RandomHistogram
-from dpcore.releases.ratio_mean import RatioMean
-from dpcore.releases.regression import Regression
-from dpcore.releases.spectral_density import SpectralDensity
-from dpcore.releases.weighted import weighed
+from dpcore.releases.counts.count import Count
+from dpcore.releases.counts.histogram import Histogram
+from dpcore.releases.counts.random_histogram import RandomHistogram
+from dpcore.releases.densities.binned_density import BinnedDensity
+from dpcore.releases.densities.body_density import BodyDensity
+from dpcore.releases.densities.function import SmoothFunction
+from dpcore.releases.densities.pure_density import CoefficientDensity, GammaDensity
+from dpcore.releases.densities.spectral_density import SpectralDensity
+from dpcore.releases.machines.classifier import Classifier
+from dpcore.releases.machines.regression import Regression
+from dpcore.releases.numbers.mean import Mean
+from dpcore.releases.numbers.ratio_mean import RatioMean
+from dpcore.releases.tables.adaptive_microdata import AdaptiveMicrodata
+from dpcore.releases.tables.margins import Margins
+from dpcore.releases.tables.microdata import Microdata
 
 PLACE = Categories("place", tuple(range(40)))
 TRADE = Categories("trade", tuple(range(12)))
@@ -59,8 +58,8 @@ def counts(release: type[Release], share: Budget, **rest: object) -> Callable[[i
 
 def of_weights(name: str) -> Callable[[int], Release]:
     """The same over steps of weight: each record is one of two and a half."""
-    return lambda rows: weighed(
-        replace(RELEASES[name](rows), adjacency=Adjacency(weighted=True)), Fraction(5, 2)
+    return lambda rows: replace(RELEASES[name](rows), adjacency=Adjacency(weighted=True)).weighed(
+        Fraction(5, 2)
     )
 
 
@@ -164,6 +163,6 @@ def tally(population: Population, domain: Domain, seed: int = 1) -> Tally:
     return Tally(domain, cells, number)
 
 
-def _sizes(number: int, skew: float) -> NDArray[np.float64]:
+def _sizes(number: int, skew: float) -> Floats:
     weights = np.arange(1, number + 1) ** -skew
     return np.asarray(weights / weights.sum())

@@ -7,7 +7,7 @@
 Every experiment prints its figures as JSON lines and draws its plot.  Noise comes from releases and
 mechanisms of ``dpcore``, through the privacy line, with seeded sources so that the figures repeat.
 
-    experiment    holds what an experiment is, and how draws are made
-    page          sets the figures beside what the papers report
-    others        one experiment each, or two that differ in their data alone
+    experiment    what an experiment is, the list of all, and how one is run
+    page          the figures beside what the papers report
+    others        one experiment each, or two that differ only in their data
 """

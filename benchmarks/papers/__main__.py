@@ -9,8 +9,8 @@ from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 
+from benchmarks.papers.experiment import experiments, run
 from benchmarks.papers.page import page
-from benchmarks.papers.run import experiments, run
 
 
 def main() -> None:

@@ -9,8 +9,6 @@ from scipy import integrate, stats
 
 from benchmarks.papers.experiment import (
     Experiment,
-    Floats,
-    Integers,
     Line,
     Measured,
     Row,
@@ -18,9 +16,10 @@ from benchmarks.papers.experiment import (
     proportions,
     rounded,
 )
+from dpcore.arrays import Floats, Integers
 from dpcore.budget import Budget
 from dpcore.domain import Bins, Domain
-from dpcore.releases.histogram import Histogram
+from dpcore.releases.counts.histogram import Histogram
 from dpcore.sampling.source import SeededSource
 
 BINS = (5, 10, 15, 20, 30, 40, 50)
@@ -47,7 +46,7 @@ def squared_errors(law: str, shares: Floats) -> Floats:
 
 
 def samples(law: str, rows: int, m: int, times: int, generator: np.random.Generator) -> Integers:
-    """(times, m) counts of samples of so many rows."""
+    """(times, m) counts of samples of ``rows`` records."""
     exact = np.diff(cumulative(law, np.linspace(0, 1, m + 1)))
     return generator.multinomial(rows, exact / exact.sum(), size=times)
 
@@ -106,8 +105,8 @@ EXPERIMENTS = (
         "Noise is discrete Laplace of scale 2/alpha, as releases draw it. The sample sizes and alphas"
         " were lost with the formulas of the text that we have: 100 and 1,000, and 1 and 0.1, are"
         " assumed. With noise fewer bins are best, and too many cost more; at n = 100 and alpha = 0.1"
-        " nearly everything is noise, with few bins as with many. The bimodal curves have the same"
-        " shape, and not quite the same numbers.",
+        " nearly everything is noise, for any number of bins. The bimodal curves have the same"
+        " shape, with slightly different numbers.",
         1000,
         measure,
         _beside,

@@ -13,7 +13,7 @@ from dpcore.budget import Budget
 from dpcore.counting.programs import losses, optimal_table
 from dpcore.counting.remap import geometric_table
 from dpcore.domain import Categories, Domain
-from dpcore.releases.count import MinimaxCount
+from dpcore.releases.counts.count import MinimaxCount
 
 N = 70
 DOMAIN = Domain((Categories("answer", ("no", "yes")),))

@@ -1,29 +1,38 @@
-"""What an experiment is, and draws of a release many times over."""
+"""What an experiment is, the list of them, how one is run, and draws of a release many times over."""
 
 from __future__ import annotations
 
-import os
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from benchmarks import DATA
+from dpcore.arrays import Floats, Integers
 from dpcore.domain import Domain, Tally
 from dpcore.privacy_line import perturb
 from dpcore.releases.base import Release
 from dpcore.sampling.source import RandomSource
 from dpcore.statistic import Exact
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 Line = dict[str, Any]
 Row = tuple[str, str, str]
 
-DATA = Path(os.environ.get("DPRELEASE_TEST_DATA", Path(__file__).parents[3] / "shared" / "data"))
-"""The folder of the public test tables."""
+MODULES = (
+    "count_risk",
+    "sparse_histogram",
+    "truncation",
+    "periodic_kernel",
+    "functions",
+    "support_vectors",
+    "random_privacy",
+    "bins",
+    "rates",
+)
 
 
 @dataclass(frozen=True)
@@ -59,6 +68,29 @@ class Experiment:
         return self.data is None or (DATA / self.data).is_dir()
 
 
+def experiments() -> dict[str, Experiment]:
+    """All experiments by name, in the order of the page."""
+    modules = [import_module(f"benchmarks.papers.{name}") for name in MODULES]
+    return {each.name: each for module in modules for each in module.EXPERIMENTS}
+
+
+def run(name: str, images: Path, trials: int | None) -> list[Line]:
+    """The figures of one experiment; draws papers-NAME.svg."""
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    start = time.process_time()
+    experiment = experiments()[name]
+    measured = experiment.measure(trials or experiment.trials)
+    # The same figures always make the same file.
+    matplotlib.rcParams.update({"svg.hashsalt": name, "svg.fonttype": "none", "font.size": 9})
+    figure = Figure(figsize=(7, 3.2), layout="constrained")
+    measured.draw(figure)
+    figure.savefig(images / f"papers-{name}.svg", metadata={"Date": None})
+    seconds = round(time.process_time() - start, 1)
+    return [*measured.lines, {"seconds": seconds}]
+
+
 def tally_of(domain: Domain, cells: Integers) -> Tally:
     """The tally of records (n,) that are given by their cells."""
     occupied, counts = np.unique(cells, return_counts=True)
@@ -83,5 +115,5 @@ def proportions(noisy: Integers) -> Floats:
 
 
 def rounded(value: float, digits: int = 4) -> float:
-    """So many significant digits."""
+    """The value with ``digits`` significant digits."""
     return float(f"{value:.{digits}g}")

@@ -8,20 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.papers.experiment import (
-    Experiment,
-    Floats,
-    Line,
-    Measured,
-    Row,
-    rounded,
-    tally_of,
-)
+from benchmarks.papers.experiment import Experiment, Line, Measured, Row, rounded, tally_of
+from dpcore.arrays import Floats
 from dpcore.budget import Budget
 from dpcore.domain import Domain, Grid
 from dpcore.privacy_line import perturb
-from dpcore.processes.kernels import KernelName
-from dpcore.releases.function import SmoothFunction
+from dpcore.releases.densities.function import SmoothFunction
+from dpcore.releases.densities.kernels import KernelName
 from dpcore.sampling.source import SeededSource
 
 ROWS, BANDWIDTH, POINTS = 100, 0.1, 1000
@@ -91,7 +84,7 @@ def _beside(look: str, lines: list[Line]) -> list[Row]:
             f"{line['stated_stddev']:.3g} stated, {line['measured_stddev']:.3g} measured",
         ),
         (
-            "both peaks stand above the valley",
+            "both peaks are above the valley",
             "in the one path drawn" if line["kernel"] == "gaussian" else "not said",
             f"in {line['both_peaks']:.0%} of {line['trials']} releases",
         ),

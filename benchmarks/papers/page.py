@@ -11,14 +11,14 @@ from benchmarks.papers.experiment import Experiment, Line
 INTRODUCTION = """# The papers' experiments, repeated
 
 The mechanisms of dprelease come from Hall's thesis (2012), Hall, Rinaldo & Wasserman (2011, 2013)
-and Wasserman & Zhou (2010). This page repeats their experiments with the releases that dprelease
-publishes with, seeded, and is written by
+and Wasserman & Zhou (2010). This page repeats their experiments with dprelease's own releases
+and fixed seeds. It is written by
 
 ```
 make papers
 ```
 
-Where the text of a paper says in words what its plot shows, the words stand in the table.
+The column "in the paper" quotes the paper's words where it describes a plot.
 """
 
 

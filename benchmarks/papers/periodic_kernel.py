@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from scipy.stats import norm
 
-from benchmarks.papers.experiment import Experiment, Floats, Line, Measured, Row, rounded
-from dpcore.releases.waves import Waves
+from benchmarks.papers.experiment import Experiment, Line, Measured, Row, rounded
+from dpcore.arrays import Floats
+from dpcore.releases.densities.waves import Waves
 
 SIGMA, CELLS = 0.1, 1000
 X = (np.arange(CELLS) + 0.5) / CELLS

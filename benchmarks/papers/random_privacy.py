@@ -9,8 +9,6 @@ import numpy as np
 
 from benchmarks.papers.experiment import (
     Experiment,
-    Floats,
-    Integers,
     Line,
     Measured,
     Row,
@@ -18,10 +16,11 @@ from benchmarks.papers.experiment import (
     proportions,
     rounded,
 )
+from dpcore.arrays import Floats, Integers
 from dpcore.budget import Budget
 from dpcore.domain import Bins, Domain
-from dpcore.releases.histogram import Histogram
-from dpcore.releases.random_histogram import RandomHistogram
+from dpcore.releases.counts.histogram import Histogram
+from dpcore.releases.counts.random_histogram import RandomHistogram
 from dpcore.sampling.source import SeededSource
 
 ALPHAS = ("0.2", "1")
@@ -29,7 +28,7 @@ GAMMA = "0.1"
 
 
 def table(cells: int, occupied: int, rows: int) -> Integers:
-    """(cells,) counts, of which so many are not zero: a bump in the middle."""
+    """(cells,) counts; ``occupied`` of them, a bump in the middle, are not zero."""
     weights = np.arange(1, occupied + 1) * np.arange(occupied, 0, -1)
     counts = np.zeros(cells, dtype=np.int64)
     start = (cells - occupied) // 2
@@ -122,8 +121,8 @@ EXPERIMENTS = (
         "n = 500. The risk of the random-DP histogram is typically much lower than that of the DP"
         " histogram, which occasionally exceeds 0.5.",
         _UNSAID
-        + " At 0.2 the plain histogram sometimes loses more than 0.5, as the paper tells. The"
-        " promise is weaker: gamma is a chance per record that it is told exactly.",
+        + " At 0.2 the plain histogram sometimes loses more than 0.5, as the paper says. The"
+        " promise is weaker: gamma is the chance for each record that it is published exactly.",
         1000,
         partial(measure, 25, 2, 500),
         _beside,
@@ -135,8 +134,8 @@ EXPERIMENTS = (
         "A two-dimensional histogram; the random-DP technique has uniformly better loss.",
         _UNSAID
         + " Nor does the paper state n. The mechanism needs about 2k/gamma records before it"
-        " may tell empty cells, so n = 10,000 here, with gamma below 0.1. The"
-        " bins stand in one row, which makes no difference to noise or loss.",
+        " may publish empty cells, so n = 10,000 here, with gamma below 0.1. The"
+        " bins are in one row, which makes no difference to noise or loss.",
         1000,
         partial(measure, 400, 16, 10_000),
         _beside,

@@ -16,7 +16,6 @@ import numpy as np
 
 from benchmarks.papers.experiment import (
     Experiment,
-    Floats,
     Line,
     Measured,
     Row,
@@ -24,16 +23,17 @@ from benchmarks.papers.experiment import (
     proportions,
     rounded,
 )
+from dpcore.arrays import Floats
 from dpcore.budget import Budget
 from dpcore.domain import Bins, Domain, Grid, Tally
 from dpcore.lattice import Lattice
 from dpcore.mechanisms import DiscreteLaplace
 from dpcore.mechanisms.near_means import BITS
 from dpcore.privacy_line import perturb
-from dpcore.releases.cosines import Cosines
-from dpcore.releases.histogram import Histogram
-from dpcore.releases.near_records import NearRecords, NearSeries
-from dpcore.releases.sampled_histogram import SampledHistogram
+from dpcore.releases.counts.histogram import Histogram
+from dpcore.releases.densities.cosines import Cosines
+from dpcore.releases.records.near_records import NearRecords, NearSeries
+from dpcore.releases.records.sampled_histogram import SampledHistogram
 from dpcore.sampling.source import RandomSource, SeededSource
 from dpcore.statistic import Exact
 
@@ -177,8 +177,8 @@ def near_series_squared(rows: int, times: int, generator: Any, source: RandomSou
 
 @dataclass(frozen=True)
 class Rate:
-    """``slope``: the paper's power of n; ``logarithms``: whether it has factors of log n besides;
-    ``spared``: one trial is made where others make so many."""
+    """``slope``: the paper's power of n; ``logarithms``: its factors of log n, as text;
+    ``spared``: the number of trials is divided by this."""
 
     mechanism: str
     distance: str

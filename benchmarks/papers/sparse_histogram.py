@@ -8,20 +8,20 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from benchmarks import DATA
 from benchmarks.papers.experiment import (
-    DATA,
     Experiment,
-    Floats,
     Line,
     Measured,
     Row,
     noisy_tables,
     rounded,
 )
+from dpcore.arrays import Floats
 from dpcore.budget import Budget
 from dpcore.domain import Categories, Domain, Tally
 from dpcore.privacy_line import perturb
-from dpcore.releases.histogram import Histogram
+from dpcore.releases.counts.histogram import Histogram
 from dpcore.sampling.source import RandomSource, SeededSource
 from dpcore.statistic import Exact
 
@@ -63,8 +63,8 @@ def sparse_errors(release: Histogram, tally: Tally, times: int, source: RandomSo
     for _ in range(times):
         statistic = Exact(tally.counts, tally.cells)
         noisy = perturb(statistic, release.mechanism, release.share, source)
-        told = exact[noisy.cells]
-        errors.append(rows + np.abs(noisy.values - told).sum() - told.sum())
+        kept = exact[noisy.cells]
+        errors.append(rows + np.abs(noisy.values - kept).sum() - kept.sum())
     return np.array(errors, dtype=float)
 
 

@@ -6,21 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.papers.experiment import (
-    Experiment,
-    Floats,
-    Integers,
-    Line,
-    Measured,
-    Row,
-    rounded,
-    tally_of,
-)
+from benchmarks.papers.experiment import Experiment, Line, Measured, Row, rounded, tally_of
+from dpcore.arrays import Floats, Integers
 from dpcore.budget import Budget
 from dpcore.domain import Categories, Domain, Grid
 from dpcore.machines.losses import Hinge
 from dpcore.privacy_line import perturb
-from dpcore.releases.classifier import Classifier
+from dpcore.releases.machines.classifier import Classifier
 from dpcore.sampling.source import SeededSource
 
 ROWS, CELLS = 1000, 256

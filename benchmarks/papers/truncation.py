@@ -10,7 +10,7 @@ from scipy.spatial.distance import pdist
 from benchmarks.papers.experiment import Experiment, Line, Measured, Row, rounded, tally_of
 from dpcore.budget import Budget
 from dpcore.domain import Domain, Grid
-from dpcore.releases.spectral_density import SpectralDensity
+from dpcore.releases.densities.spectral_density import SpectralDensity
 
 CELLS, ROWS, BANDWIDTH = 1024, 100, 0.05
 SHARE = Budget.of(1, "1e-6")

@@ -1,9 +1,9 @@
-"""After the tally, densities and classifiers do not feel the records; what the tally's grid costs.
+"""Time of densities and classifiers after the tally, and the error of the tally's grid.
 
     python -m benchmarks.scale.after_tally --plot after-tally.png
 
-makes surveys of 10^4 to ``--largest`` records of three numbers, each a DuckDB file as a release has
-it, and prints one JSON line for each number of records n and each of a density of one column, a
+makes surveys of 10^4 to ``--largest`` records of three numbers, each a DuckDB file as in a release,
+and prints one JSON line for each number of records n and each of a density of one column, a
 density of two, and a classifier of the third by the other two:
 
     tally       processor seconds of the one reading of the ingested survey
@@ -29,18 +29,18 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpcore.arrays import Floats
 from dpcore.budget import Budget
 from dpcore.domain import Bins, Domain, Grid, Tally
 from dpcore.privacy_line import perturb
 from dpcore.releases.base import Release
-from dpcore.releases.classifier import Classifier
-from dpcore.releases.spectral_density import SpectralDensity
+from dpcore.releases.densities.spectral_density import SpectralDensity
+from dpcore.releases.machines.classifier import Classifier
 from dpcore.sampling.source import SystemSource
 from schemas.columns import ContinuousColumn
-from tasks.survey import connect, ingest
-from tasks.tally import tallies
+from tasks.survey.ingest import connect, ingest
+from tasks.survey.tally import tallies
 
 SHARE = Budget(Fraction(1), Fraction(1, 10**6))
 COLUMNS = ("x", "y", "z")
@@ -61,7 +61,7 @@ def main() -> None:
     parser.add_argument("--exact", type=float, default=1e7, help="most for the exact; default: 1e7")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the figures as a picture")
     options = parser.parse_args()
-    list(measure(1000, exact=True))  # what is loaded on first use is not counted
+    list(measure(1000, exact=True))  # loads everything that is loaded on first use
     found: list[Line] = []
     rows = 10_000
     while rows <= options.largest:
@@ -118,14 +118,14 @@ def measure(rows: int, exact: bool) -> Iterator[Line]:
             yield line
 
 
-def beside_exact(release: SpectralDensity, tally: Tally, records: NDArray[np.float64]) -> Line:
-    """What the estimator takes that reads every record, and how far the grid's is from it."""
+def beside_exact(release: SpectralDensity, tally: Tally, records: Floats) -> Line:
+    """Seconds of the estimator that reads every record, and the distance of the grid's from it."""
     exact, seconds = exact_coefficients(release, records)
     error = squared(exact - grid_coefficients(release, tally))
     return {"exact": round(seconds, 3), "grid_error": error}
 
 
-def squared(coefficients: NDArray[np.float64]) -> float:
+def squared(coefficients: Floats) -> float:
     """Integrated squared value of the function with these coefficients (Parseval)."""
     return float(f"{float(coefficients @ coefficients):.3g}")
 
@@ -146,16 +146,14 @@ def make_survey(folder: Path, rows: int) -> Path:
     return database
 
 
-def read(database: Path, names: Sequence[str]) -> NDArray[np.float64]:
+def read(database: Path, names: Sequence[str]) -> Floats:
     """(rows, dimensions) records."""
     with connect(database) as connection:
         found = connection.execute(f"SELECT {', '.join(names)} FROM survey").fetchnumpy()
     return np.column_stack([found[name] for name in names])
 
 
-def exact_coefficients(
-    release: SpectralDensity, records: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], float]:
+def exact_coefficients(release: SpectralDensity, records: Floats) -> tuple[Floats, float]:
     """theta_k = lambda_k * mean of phi_k over the records themselves, and the seconds it took."""
     start = time.process_time()
     frequencies = release.basis.frequencies
@@ -172,7 +170,7 @@ def exact_coefficients(
     return release.basis.lambdas * sums / len(records), time.process_time() - start
 
 
-def grid_coefficients(release: SpectralDensity, tally: Tally) -> NDArray[np.float64]:
+def grid_coefficients(release: SpectralDensity, tally: Tally) -> Floats:
     """The same from the tally, before any noise."""
     weights = tally.dense().reshape(release.domain.shape) / release.rows
     return release.basis.lambdas * release.basis.means(weights)

@@ -1,4 +1,4 @@
-"""The private side of a release on each engine: when a cluster begins to pay.
+"""The private side of a release on each engine: when a cluster is worth it.
 
     python -m benchmarks.scale.engines --plot engines.png
 
@@ -7,10 +7,10 @@ JSON line for each number of records and each engine, from a process of its own:
 
     engine      DuckDB copies the survey into a workspace; Spark reads it where it is, in one process
                 of two threads (local[2])
-    start       seconds until Spark could be asked anything; DuckDB is a library
+    start       seconds to start Spark; DuckDB is a library
     read        seconds to copy or open the survey, validate it, and tally all 21 one- and two-way
                 margins from one reading
-    *_cpu       the same in processor seconds, those of Spark's own process included (on Linux)
+    *_cpu       the same in processor seconds, including those of Spark's own process (on Linux)
 
 The tallies of both are compared, value by value.
 """
@@ -30,11 +30,11 @@ from benchmarks.scale.peers.protocol import timed
 from benchmarks.tally import SHAPES, described, domain_of, releases_of, write_survey
 from dpcore.domain import Tally
 from schemas.source import SparkSource
-from tasks.engines.spark import open_spark
-from tasks.reading import Survey, held
-from tasks.survey import ingest
-from tasks.tally import tallies
-from tasks.validate import validate
+from tasks.survey.engines.spark import open_spark
+from tasks.survey.ingest import ingest
+from tasks.survey.reading import Survey, closing_survey
+from tasks.survey.tally import tallies
+from tasks.survey.validate import validate
 
 ENGINES = ("duckdb", "spark")
 MASTER = "local[2]"
@@ -88,7 +88,7 @@ def measure(engine: str, source: Path, rows: int) -> Line:
             survey: Survey = open_spark(place, columns, rows)
         else:
             survey = ingest(str(source), columns, rows, source.parent / "work")
-        with held(survey):
+        with closing_survey(survey):
             validate(survey, columns)
             return tallies(survey, margins, rows)
 

@@ -1,4 +1,4 @@
-"""The sparse histogram does not feel its empty cells: time and memory against the domain.
+"""Time and memory of a sparse histogram against the size of its domain.
 
     python -m benchmarks.scale.sparse --plot sparse.png
 
@@ -6,7 +6,7 @@ draws thresholded histograms of 10**5 occupied cells in domains of 2**16 ... 2**
 cells are occupied in the smallest) and prints one JSON line for each, from a process of its own:
 
     seconds     processor seconds of the privacy line and the published table, the least of ``--draws``
-    peak_mib    the most memory that the process held
+    peak_mib    peak memory of the process
     published   cells above the threshold
 
 The last line compares the domains with 10**5 occupied cells: the largest over the smallest.
@@ -28,7 +28,7 @@ import numpy as np
 from dpcore.budget import Budget
 from dpcore.domain import Domain, Grid, Tally
 from dpcore.privacy_line import perturb
-from dpcore.releases.histogram import Histogram
+from dpcore.releases.counts.histogram import Histogram
 from dpcore.sampling.source import SystemSource
 
 BITS = (16, 20, 30, 40, 50, 60)

@@ -2,23 +2,23 @@
 
     python -m benchmarks.synthesis --dataset nltcs --alpha 1 --beta 1e-9 --relation add-remove --draws 5
 
-prints one JSON line a draw.  ``tv1``, ``tv2``, ``tv3`` are the mean total variation over all 1-, 2-
-and 3-way margins between as many synthetic as real records, and ``tv1_max``, ... the worst; exact,
-over all sets of columns.  ``seconds`` and ``cpu_seconds`` are for everything from the tally to the
-records, and ``peak_mb`` is the memory of the process until then, Python and its libraries included.
-``--bootstrap`` compares real records drawn with replacement instead: what no private method needs to
-beat.  With ``--beta 0`` the noise is discrete Laplace, otherwise discrete Gaussian.
+prints one JSON line for each draw.  ``tv1``, ``tv2``, ``tv3`` are the mean total variation over all
+1-, 2- and 3-way margins between the real and as many synthetic records, and ``tv1_max``, ... the worst;
+exact, over all sets of columns.  ``seconds`` and ``cpu_seconds`` are for everything from the tally to
+the records, and ``peak_mb`` is the memory of the process until then, Python and its libraries included.
+``--bootstrap`` compares real records drawn with replacement instead, which are not private.  With
+``--beta 0`` the noise is discrete Laplace, otherwise discrete Gaussian.
 
-``--ways`` says whether all pairs or all triples of columns are measured; by default triples where all
-columns have two categories, and pairs elsewhere.  ``--chosen 20`` measures again that many pairs,
-which the first noisy tables choose.  ``--compress 32`` measures pairs of groups where a column has more
-than 32 cells; ``made_up_wide`` (three columns of 2,000 categories) cannot do without.
+``--ways`` sets whether all pairs or all triples of columns are measured; by default triples for
+``nltcs``, whose columns are binary, and pairs elsewhere.  ``--chosen 20`` measures again 20 pairs, which
+the first noisy tables choose.  ``--compress 32`` merges the cells of a column into 32 groups if it has
+more; it is meant for ``made_up_wide`` (three columns of 2,000 categories).
 
-``relation`` says which tables are neighbours: those that differ in one record (replace-one), or of
-which one has a record more (add-remove), as for most public implementations.  The second is a weaker
-promise: of k tables a record touches k cells instead of 2k, so L1 sensitivity k instead of 2k and
-squared L2 sensitivity k instead of 2k; but the number of records is private then, and is told by the
-noisy tables alone.  Compare at the same relation only.
+``--relation`` sets which tables are neighbours: those in which one record has other values
+(replace-one), or of which one has one record more (add-remove), as in most public implementations.  The
+second is a weaker promise: over k tables, L1 sensitivity and squared L2 sensitivity are k instead of 2k.
+The number of records is then private, and is estimated from the noisy tables.  Compare results only
+within one relation.
 """
 
 from __future__ import annotations
@@ -26,37 +26,34 @@ from __future__ import annotations
 import argparse
 import json
 import multiprocessing
-import os
 import sys
 from fractions import Fraction
-from pathlib import Path
 from typing import get_args
 
+from benchmarks import DATA
 from benchmarks.synthesis.measure import bootstrapped, measured
 from benchmarks.synthesis.tables import TABLES
 from dpcore.adjacency import Relation
 from dpcore.budget import Budget
 
 ALL_BINARY = ("nltcs",)
-DEFAULT_DATA = Path(__file__).parents[3] / "shared" / "data"
 
 
 def main() -> None:
-    """Print one JSON line a draw."""
+    """Print one JSON line for each draw."""
     options = _options()
-    folder = Path(os.environ.get("DPRELEASE_TEST_DATA", DEFAULT_DATA))
-    if not folder.is_dir():
-        sys.exit(f"{folder}: not found; set DPRELEASE_TEST_DATA to the folder of the test tables")
+    if not DATA.is_dir():
+        sys.exit(f"{DATA}: not found; set DPRELEASE_TEST_DATA to the folder of the test tables")
     share = Budget(options.alpha, options.beta)
     ways = options.ways or (3 if options.dataset in ALL_BINARY and not options.chosen else 2)
     for number in range(options.draws):
         # A process of its own for each draw: its peak memory is that of the draw.
         with multiprocessing.get_context("spawn").Pool(1) as pool:
             if options.bootstrap:
-                found = pool.apply(bootstrapped, (folder, options.dataset, number))
+                found = pool.apply(bootstrapped, (DATA, options.dataset, number))
             else:
                 chosen, keep = options.chosen, options.compress
-                what = (folder, options.dataset, options.relation, share, ways, chosen, keep)
+                what = (DATA, options.dataset, options.relation, share, ways, chosen, keep)
                 try:
                     found = pool.apply(measured, what)
                 except ValueError as error:

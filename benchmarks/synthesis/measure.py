@@ -11,18 +11,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmarks.synthesis.tables import TABLES
 from dpcore.adjacency import Adjacency, Relation
+from dpcore.arrays import Integers
 from dpcore.budget import Budget
 from dpcore.domain import Domain, Tally
-from dpcore.evaluation import margin_errors
 from dpcore.privacy_line import perturb
-from dpcore.releases.adaptive_microdata import AdaptiveMicrodata
-from dpcore.releases.compressed_microdata import CompressedMicrodata
-from dpcore.releases.microdata import Microdata
+from dpcore.releases.tables.adaptive_microdata import AdaptiveMicrodata
+from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
+from dpcore.releases.tables.microdata import Microdata
 from dpcore.sampling.source import SystemSource
+from tasks.evaluate.distances import margin_errors
 
 Facts = dict[str, Any]
 AnyMicrodata = Microdata | CompressedMicrodata
@@ -39,8 +39,8 @@ def measured(
 ) -> Facts:
     """Errors, time and memory of one draw; the memory is that of the process so far.
 
-    ``chosen``: how many pairs are measured again; 0 for a fixed choice.  ``keep``: groups of wide
-    columns; 0 for their own cells.
+    ``chosen``: number of pairs that are measured again; 0 for none.  ``keep``: number of groups of a
+    wide column; 0 for no merging.
     """
     domain, codes = TABLES[dataset](folder)
     noise = "discrete-gaussian" if share.beta else "discrete-laplace"
@@ -76,13 +76,13 @@ def measured(
 
 
 def bootstrapped(folder: Path, dataset: str, number: int) -> Facts:
-    """Errors of the real records drawn with replacement: no privacy at all."""
+    """Errors of the real records drawn with replacement; not private."""
     domain, codes = TABLES[dataset](folder)
     rows = np.random.default_rng(number).integers(0, len(codes), len(codes))
     return {"bootstrap": True} | errors(codes, codes[rows], domain)
 
 
-def synthesize(release: AnyMicrodata, codes: NDArray[np.int64]) -> NDArray[np.int64]:
+def synthesize(release: AnyMicrodata, codes: Integers) -> Integers:
     """(rows, columns) synthetic codes, through the privacy line."""
     cells, counts = np.unique(release.domain.pack(codes), return_counts=True)
     exact = release.statistic(Tally(release.domain, cells, counts.astype(np.int64)))
@@ -90,9 +90,7 @@ def synthesize(release: AnyMicrodata, codes: NDArray[np.int64]) -> NDArray[np.in
     return release.sample(noisy, release.rows)[1]
 
 
-def errors(
-    codes: NDArray[np.int64], synthetic: NDArray[np.int64], domain: Domain
-) -> dict[str, float]:
+def errors(codes: Integers, synthetic: Integers, domain: Domain) -> dict[str, float]:
     """Mean and worst total variation of margins."""
     found: dict[str, float] = {}
     for ways in (1, 2, 3):

@@ -1,7 +1,7 @@
 """The public test tables, and how each is coded into cells.
 
 The codings are public: domains and dictionaries that come with the tables, and for numbers of the
-American Community Survey round bins, much as in ``deployments/plans/acs_ma.yaml`` (which says why).
+American Community Survey round bins, as explained in ``deployments/plans/acs_ma.yaml``.
 
     nltcs           16 columns   2 cells each
     adult_coded     14 columns   2 to 100 cells, as coded by the table's publisher
@@ -18,11 +18,11 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from dpcore.arrays import Integers
 from dpcore.domain import Axis, Bins, Categories, Domain
 
-Table = tuple[Domain, NDArray[np.int64]]
+Table = tuple[Domain, Integers]
 
 ADULT_NUMBERS = frozenset(
     ("age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week")
@@ -100,15 +100,15 @@ def acs_nist_ma2019(folder: Path) -> Table:
 
 
 def made_up_wide(_: Path) -> Table:
-    """100,000 made-up records of three columns, each with its own favourites among 2,000 categories.
+    """100,000 made-up records of three columns of 2,000 categories, frequent by Zipf's law.
 
-    By Zipf's law; b follows a in seven of ten records, and c follows b in five.
+    In seven of ten records b has the same rank as a, and in five c has that of b.
     """
     generator = np.random.default_rng(0)
     rows, size = 100_000, 2000
     weights = 1 / np.arange(1, size + 1)
 
-    def favourites(of: NDArray[np.int64] | None, share: float) -> NDArray[np.int64]:
+    def favourites(of: Integers | None, share: float) -> Integers:
         own = generator.choice(size, rows, p=weights / weights.sum())
         ranks = own if of is None else np.where(generator.random(rows) < share, of, own)
         return np.asarray(ranks)

@@ -14,17 +14,17 @@ def commands_page() -> str:
 
 
 def parsers() -> Iterator[argparse.ArgumentParser]:
-    """The parser of each command that does something."""
+    """The parser of each command, without those that only group commands."""
     return _leaves(flows.cli.command_parser())
 
 
 def arguments(parser: argparse.ArgumentParser) -> list[argparse.Action]:
-    """What a command takes, without the help that all have."""
+    """The arguments and options of a command, except ``--help``."""
     return [a for a in parser._actions if not isinstance(a, argparse._HelpAction)]
 
 
 def spelled(action: argparse.Action) -> str:
-    """An argument as one writes it."""
+    """An argument as written on the command line."""
     value = "" if action.nargs == 0 else str(action.metavar or action.dest.upper())
     return " ".join(filter(None, [", ".join(action.option_strings), value]))
 

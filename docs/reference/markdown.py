@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table; a bar inside a cell would end it."""
+    """A table; bars inside cells are escaped."""
     lines = [header, ["---"] * len(header), *rows]
     cells = ([cell.replace("|", r"\|") for cell in line] for line in lines)
     return "\n".join(f"| {' | '.join(line)} |" for line in cells)
@@ -22,7 +22,7 @@ def docstring(thing: object) -> str:
 
 
 def _plain(paragraph: str) -> str:
-    """What Markdown would read as emphasis or markup is escaped outside of code."""
+    """The paragraph with Markdown's special characters escaped outside code."""
     if paragraph.startswith("    "):
         return paragraph
     parts = re.split(r"(`[^`]+`)", paragraph)

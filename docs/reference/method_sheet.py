@@ -1,4 +1,4 @@
-"""The method sheet as a page: its text is laid out by hand, so it stays as it is."""
+"""The method sheet as a page, as preformatted text: it is laid out by hand."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ SHEET = Path(__file__).parent.parent / "METHODS.md"
 
 
 def method_sheet_page() -> str:
-    """One heading for each section, its text as written."""
+    """A heading for each section, followed by its text as written."""
     title, *sections = SHEET.read_text(encoding="utf-8").split("\n## ")
     heading, _, text = title.partition("\n")
     parts = ["---\ntitle: Method sheet\n---", heading, _as_written(text)]

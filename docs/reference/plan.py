@@ -23,7 +23,7 @@ def plan_page() -> str:
 
 
 def sections() -> Iterator[tuple[str, Node]]:
-    """The plan and every section that it may hold, in the order in which they are met."""
+    """The plan and every section that it may contain, in the order of the schema."""
     schema = Plan.model_json_schema(by_alias=True)
     definitions = schema.get("$defs", {})
     yield "Plan", schema
@@ -37,7 +37,7 @@ def sections() -> Iterator[tuple[str, Node]]:
 
 
 def heading(section: Node, name: str) -> str:
-    """A section by the key and value that choose it, or by its name."""
+    """The heading of a section: the key and value that choose it, or its name."""
     for key in ("kind", "type"):
         value = section["properties"].get(key, {}).get("const")
         if value:
@@ -63,7 +63,7 @@ def _rows(section: Node) -> Iterator[tuple[str, str, str]]:
 
 
 def kind_of(node: Node) -> str:
-    """What may stand under a key, in a few words."""
+    """The values that a key may have, in a few words."""
     if "const" in node:
         return f"`{node['const']}`"
     if "enum" in node:
@@ -78,8 +78,8 @@ def kind_of(node: Node) -> str:
         return f"number, such as `{node['examples'][0]}`"
     if kind == "array":
         parts = node.get("prefixItems")
-        held = ", ".join(kind_of(p) for p in parts) if parts else kind_of(node.get("items", {}))
-        return f"[{held}{'' if parts else ', ...'}]"
+        items = ", ".join(kind_of(p) for p in parts) if parts else kind_of(node.get("items", {}))
+        return f"[{items}{'' if parts else ', ...'}]"
     if kind == "object":
         return f"name: {kind_of(node.get('additionalProperties', {}))}"
     return {"string": "text", "boolean": "truth value", "integer": "whole number"}.get(kind, kind)

@@ -32,7 +32,6 @@ from fractions import Fraction
 from functools import lru_cache
 
 from dpcore.accounting.digits import decimal_of
-from dpcore.events import GaussianEvent
 
 ROUNDINGS = tuple(Fraction(r, 4) for r in (2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24))
 """Parts r of the variance that may be set apart for rounding; all are at least 1/2."""
@@ -120,13 +119,13 @@ def covers_rounded(
         return spent * loss.exp() * (1 + Decimal("1e-20")) <= decimal_of(beta)
 
 
-def inherited_gaussian(event: GaussianEvent) -> tuple[Fraction, Fraction] | None:
-    """The continuous noise that stands for a discrete one in composition: mu squared, and c.
+def inherited_gaussian(squared: Fraction, variance: Fraction) -> tuple[Fraction, Fraction] | None:
+    """The continuous noise that takes the place of a discrete one in composition: mu squared, and c.
 
+    ``squared``: the L2 sensitivity, squared.
     mu is the ratio of sensitivity to deviation.  Densities multiply over composition, so squares of
     mu add, and so do the c.  None where the variance leaves no part for a rounding of small c.
     """
-    squared, variance = event.l2_sensitivity_squared, event.variance
     for part in ROUNDINGS:
         loss = rounding(squared, part)
         if part < variance and loss < _SMALL:

@@ -15,8 +15,6 @@ from functools import lru_cache
 from dpcore.accounting.analytic import ROUNDINGS, analytic_gaussian_scale, covers_rounded, rounding
 from dpcore.accounting.digits import round_up
 from dpcore.accounting.zcdp import covers_rho, largest_rho
-from dpcore.budget import Budget
-from dpcore.events import GaussianEvent
 
 _MARGINS = (Fraction(1, 10**9), Fraction(1, 10**6), Fraction(1, 10**4))
 """What is added, relatively, to a variance that was found in floating point."""
@@ -35,20 +33,21 @@ def gaussian_variance(
     for margin in _MARGINS:
         for found in sorted(_candidates(l2_sensitivity_squared, alpha, beta)):
             variance = round_up(found * (1 + margin))
-            event = GaussianEvent(l2_sensitivity_squared, variance)
-            if covers_gaussian(event, Budget(alpha, beta)):
+            if covers_gaussian(l2_sensitivity_squared, variance, alpha, beta):
                 return variance
     raise ValueError(f"no Gaussian noise could be certified for alpha {alpha}, beta {beta}")
 
 
 @lru_cache(maxsize=256)
-def covers_gaussian(event: GaussianEvent, share: Budget) -> bool:
-    """Whether the share's alpha and beta pay for the noise, by either proof."""
-    squared, variance = event.l2_sensitivity_squared, event.variance
-    if variance <= 0 or not 0 < share.beta < 1 or share.alpha <= 0:
+def covers_gaussian(squared: Fraction, variance: Fraction, alpha: Fraction, beta: Fraction) -> bool:
+    """Whether noise of this variance is (alpha, beta)-DP, by either proof.
+
+    ``squared``: the L2 sensitivity, squared.
+    """
+    if variance <= 0 or not 0 < beta < 1 or alpha <= 0:
         return False
-    return covers_rho(squared / (2 * variance), share.alpha, share.beta) or covers_rounded(
-        squared, variance, share.alpha, share.beta
+    return covers_rho(squared / (2 * variance), alpha, beta) or covers_rounded(
+        squared, variance, alpha, beta
     )
 
 

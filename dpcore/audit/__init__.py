@@ -1,23 +1,30 @@
 """Statistical audits: lower bounds on the privacy loss of a mechanism, from its outputs alone.
 
 audit       an audit of a mechanism
-releases    of a release, of several together, or only of the scale of noise
+releases    of a release, or of several together
+short       of all releases of a plan, in seconds
+width       whether noise is as wide as stated
+replay      whether neighbours change a statistic by more than is declared
 neighbours  neighbouring tables that are likely to be the worst for a release
+fuzz        neighbouring tables at random
 draws       what is audited: many outputs for either side, across the real privacy line
-scores      numbers made of an output, so that an event is "the score is at least s"
+scores      numbers made of an output, so that an outcome is "the score is at least s"
 learn       scores that are learned from a search sample
-events      the most telling event
+outcomes    the most telling outcome
 bounds      from counts to a lower bound that holds for every sample size
 density     the loss as a difference of log densities (Askin, Kutta & Dette 2022)
+results     what an audit found
 
 Nothing here sees a survey: tables are made up, and draws are marked as not fit for publication.
 """
 
-from dpcore.audit.audit import AuditResult, DensityLoss, audit_mechanism
+from dpcore.audit.audit import audit_mechanism
 from dpcore.audit.density import LossCurve
 from dpcore.audit.draws import Audited, Joint, LoopedDraws, ReleaseDraws, Simulated
 from dpcore.audit.neighbours import Pair, neighbouring_pairs, survey_pairs
-from dpcore.audit.releases import audit_release, audit_releases, audit_scale, short
+from dpcore.audit.releases import audit_release, audit_releases
+from dpcore.audit.results import AuditResult, DensityLoss
+from dpcore.audit.short import short_audit
 
 __all__ = [
     "AuditResult",
@@ -32,8 +39,7 @@ __all__ = [
     "audit_mechanism",
     "audit_release",
     "audit_releases",
-    "audit_scale",
     "neighbouring_pairs",
-    "short",
+    "short_audit",
     "survey_pairs",
 ]

@@ -1,27 +1,17 @@
 """The privacy loss as a difference of log densities (Askin, Kutta & Dette 2022).
 
 For a discrete or continuous mechanism the loss of a pair of inputs is a supremum over single
-points, and no longer over all events (their Theorem 1):
+points, and no longer over all outcomes (their Theorem 1):
 
     loss(t) = | ln f(t) - ln f'(t) |          alpha = sup over t and over pairs of neighbours
 
 Densities are estimated by ``tkde`` (kernel) or ``tdde`` (frequency), both cut from below at a floor
-so that the logarithm stays calm.  ``pair_loss`` maximises the estimated loss over t;
-``maximum_loss`` does so for several pairs, keeps the worst pair and point, and measures the loss
-there again on fresh draws, with a confidence bound (their Algorithms 1 to 3, METHODS n).
+so that the logarithm stays calm.  ``pair_loss`` maximises the estimated loss over t,
+and ``loss_at`` measures it there again on fresh draws, with a confidence bound (METHODS n).
 
 The bound is asymptotic and for pure alpha; ``dpcore.audit.bounds`` has the one that always holds.
 Kinks of a density bias its kernel estimate by the order of the bandwidth, so points where the losses
 by bandwidths h and 2h disagree are not searched.
-
->>> from dpcore.audit.draws import Simulated
->>> from dpcore.sampling.source import SeededSource
->>> def laplace(centre, size, generator):
-...     return centre + generator.laplace(size=size)
->>> pair = Simulated("laplace", (0.0, 1.0), laplace)
->>> found = maximum_loss([pair], 20_000, 50_000, SeededSource(1))
->>> 0.9 < found.lower_bound < 1.0 < found.lower_bound + 0.15
-True
 """
 
 from __future__ import annotations
@@ -29,17 +19,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
-if TYPE_CHECKING:
-    from dpcore.audit.draws import Audited
-    from dpcore.sampling.source import RandomSource
-
-Floats = NDArray[np.float64]
+from dpcore.arrays import Floats
 
 MOST_ATOMS = 512
 """A sample with no more distinct values than this comes from a discrete law."""
@@ -110,18 +94,6 @@ class LossCurve:
         return float(self.points[np.argmax(np.nan_to_num(self.losses))])
 
 
-@dataclass(frozen=True)
-class MaximumLoss:
-    """``estimate``: the loss at ``point`` for pair number ``pair``, on fresh draws; ``lower_bound``:
-    of alpha, one-sided, asymptotically at ``level``."""
-
-    estimate: float
-    lower_bound: float
-    level: float
-    point: float
-    pair: int
-
-
 def pair_loss(
     near: Floats, far: Floats, floor: float | None = None, enough: int = ENOUGH
 ) -> LossCurve:
@@ -160,7 +132,7 @@ def _losses(logs: Sequence[Floats], floor: float) -> Floats:
     """|ln f - ln f'|; NaN where both lie at the floor, and nothing is known."""
     losses, above = np.abs(logs[0] - logs[1]), [side > floor for side in logs]
     most = losses[above[0] & above[1]].max(initial=0.0)
-    # With one side at the floor the loss is only bounded: it tells where it is above all others.
+    # With one side at the floor the loss is only bounded: it counts where it is above all others.
     known = (above[0] & above[1]) | ((above[0] | above[1]) & (losses > most))
     return np.where(known, losses, np.nan)
 
@@ -193,32 +165,3 @@ def loss_at(
     estimate = abs(math.log(densities[0]) - math.log(densities[1]))
     error = math.sqrt(max(variance, 0.0))
     return estimate, max(0.0, estimate - float(special.ndtri(level)) * error)
-
-
-def maximum_loss(
-    pairs: Sequence[Audited],
-    search: int,
-    draws: int,
-    source: RandomSource,
-    level: float = 0.95,
-    floor: float | None = None,
-) -> MaximumLoss:
-    """The largest loss over pairs of neighbouring inputs (AKD's MPL), outputs being single numbers.
-
-    ``search`` draws per side find the point of every pair; the worst pair gets ``draws`` fresh ones.
-    """
-    found = []
-    for pair in pairs:
-        near, far = (_numbers(pair, side, search, source) for side in (0, 1))
-        found.append(pair_loss(near, far, floor))
-    worst = max(range(len(pairs)), key=lambda i: found[i].loss)
-    near, far = (_numbers(pairs[worst], side, draws, source) for side in (0, 1))
-    estimate, bound = loss_at(near, far, found[worst], level, floor)
-    return MaximumLoss(estimate, bound, level, found[worst].point, worst)
-
-
-def _numbers(pair: Audited, side: int, size: int, source: RandomSource) -> Floats:
-    outputs = pair.draw(side, size, source)
-    if outputs.shape[1] != 1:
-        raise ValueError(f"outputs must be single numbers, not {outputs.shape[1]}; audit a score")
-    return np.asarray(outputs[:, 0], dtype=np.float64)

@@ -1,7 +1,7 @@
 """Scores that are learned from a search sample: what to look at when a mechanism is a black box.
 
-``propose`` looks at draws of both sides and returns scores that may tell them apart.  None of it
-can make an audit claim too much: events are counted on fresh draws.
+``propose`` looks at draws of both sides and returns scores that may separate them.  None of it
+can make an audit claim too much: outcomes are counted on fresh draws.
 
 >>> generator = np.random.default_rng(1)
 >>> near, far = generator.normal(size=(2, 1000, 2))
@@ -17,20 +17,17 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from dpcore.arrays import Floats
+from dpcore.audit.ratios import AdditiveRatio, BinnedRatio, PatternRatio, patterns
 from dpcore.audit.scores import (
-    AdditiveRatio,
-    BinnedRatio,
     Coordinate,
-    Floats,
     Largest,
     Linear,
     LowBits,
     Outputs,
-    PatternRatio,
     Quadratic,
     Score,
     Smallest,
-    patterns,
 )
 
 BINS = 64
@@ -40,10 +37,10 @@ SINGLES = 6
 """Coordinates that are looked at one by one: those that differ most."""
 
 WIDEST = 192
-"""At most so many coordinates are looked at: those that differ most."""
+"""The most coordinates that are looked at: those that differ most."""
 
 CURVED = 24
-"""A quadratic form is fitted to outputs of at most so many numbers."""
+"""The most numbers of an output to which a quadratic form is fitted."""
 
 _NOISE = 2.5
 """Chi-square over its degrees of freedom below which bins do not differ clearly."""
@@ -54,7 +51,7 @@ _ATOM = 0.01
 
 
 def propose(near: Outputs, far: Outputs, digits: bool = True) -> list[Score]:
-    """Scores worth trying, from search draws (n, d) of the two sides."""
+    """Scores to try, from search draws (n, d) of the two sides."""
     width = near.shape[1]
     learned = {j: _learned(Coordinate(j), near, far) for j in _candidates(near, far)}
     ratios = {j: ratio for j, (ratio, _) in learned.items()}
@@ -164,7 +161,7 @@ def linear(near: Outputs, far: Outputs, columns: list[int]) -> list[Score]:
 
 
 def quadratic(near: Outputs, far: Outputs) -> Quadratic:
-    """The quadratic form that tells the sides apart best in least squares, slightly shrunk."""
+    """The quadratic form that separates the sides best in least squares, slightly shrunk."""
     width, together = near.shape[1], np.concatenate([near, far]).astype(np.float64)
     present = np.isfinite(together)
     centre = np.where(present, together, 0.0).sum(axis=0) / np.maximum(present.sum(axis=0), 1)

@@ -1,7 +1,7 @@
 """Neighbouring tables that are likely to be the worst for a release.
 
 A pair is two made-up tables with the same rows but for one record.  What the worst pair is depends
-on the release, and a wrong release has another one than its author thought of, so many are tried:
+on the release, and that of a faulty release is not the one its author expected, so several are tried:
 
     moves   which record is replaced by which          others   what the other records are
     every column from one end to the other             all like the first of the two
@@ -30,22 +30,20 @@ all columns end to end; others in the middle
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpcore.adjacency import REPLACE_ONE, Adjacency
 from dpcore.domain import Axis, Domain, Grid, Tally
-
-Integers = NDArray[np.int64]
+from dpcore.mechanism import WorstTable
 
 DEGREES = (1, 2, 4, 8)
 """Numbers are moved by 1/(m+1) of their range for these m."""
 
 SPREAD = 64
-"""At most so many cells are occupied when records are spread out."""
+"""The most cells that are occupied when records are spread out."""
 
 _FEW_AXES, _FEW_COLUMNS = 4, 3
 
@@ -59,32 +57,42 @@ class Pair:
     far: Tally
 
 
-def neighbouring_pairs(domain: Domain, rows: int, adjacency: Adjacency = REPLACE_ONE) -> list[Pair]:
+def neighbouring_pairs(
+    domain: Domain,
+    rows: int,
+    adjacency: Adjacency = REPLACE_ONE,
+    worst: Iterable[WorstTable] = (),
+) -> list[Pair]:
     """Pairs of tables of ``rows`` records at most that differ in one unit, the likeliest worst first.
 
-    Of a domain of one cell and public rows there is only one table: it is its own neighbour.  Raises
-    ``ValueError`` where there is no record to replace.
+    ``worst``: tables that a release itself names (``Release.worst_tables``), before all others.
+    Of a domain of one cell and public rows there is only one table: it is its own neighbour.
+    Raises ``ValueError`` where there is no record to replace.
     """
     if rows < 1:
         raise ValueError(f"rows must be positive, not {rows}: there is no record to replace")
     if domain.size < 2 and adjacency.public_rows:
-        only = _tally(domain, [(0, rows)])
+        only = table(domain, [(0, rows)])
         return [Pair("the only table there is", only, only)]
     pairs: list[Pair] = []
     seen: set[tuple[bytes, ...]] = set()
     unit = min(adjacency.most, rows)
+    tried = [(label, first, second, [("", [*o.items()])]) for label, o, first, second in worst]
     for move, first, second in _moves(domain):
-        for told, *sides in _changes(adjacency, first, second):
+        company = _others(domain, first, second, rows - unit)
+        tried.append((move, first, second, [(f"; others {label}", o) for label, o in company]))
+    for move, first, second, companies in tried:
+        for change, *sides in _changes(adjacency, first, second):
             if sides[0] == sides[1]:
                 continue
-            for label, others in _others(domain, first, second, rows - unit):
+            for label, others in companies:
                 tables = tuple(
-                    _tally(domain, [*others, *((cell, unit) for cell in side)]) for side in sides
+                    table(domain, [*others, *((cell, unit) for cell in side)]) for side in sides
                 )
                 key = tuple(np.concatenate([t.cells, t.counts]).tobytes() for t in tables)
                 if key not in seen:
                     seen.add(key)
-                    pairs.append(Pair(f"{move}{told}; others {label}", *tables))
+                    pairs.append(Pair(f"{move}{change}{label}", *tables))
     return pairs
 
 
@@ -119,11 +127,11 @@ def survey_pairs(
                 ]
                 first, second, unit = 0, _cell(domain, codes), min(own.most, count)
                 _, rest = list(_others(domain, first, second, count - unit))[position]
-                told, *sides = next(_changes(own, first, second))
+                change, *sides = next(_changes(own, first, second))
                 near, far = (
-                    _tally(domain, [*rest, *((cell, unit) for cell in side)]) for side in sides
+                    table(domain, [*rest, *((cell, unit) for cell in side)]) for side in sides
                 )
-                entry.append(Pair(f"{label} end to end{told}; others {others}", near, far))
+                entry.append(Pair(f"{label} end to end{change}; others {others}", near, far))
             result.append(tuple(entry))
     return result
 
@@ -131,7 +139,7 @@ def survey_pairs(
 def _changes(
     adjacency: Adjacency, first: int, second: int
 ) -> Iterator[tuple[str, tuple[int, ...], tuple[int, ...]]]:
-    """Where a unit's records are in either of two neighbours, if they are; and what that is called."""
+    """Words for a change, and where the unit's records are in either neighbour, if they are in it."""
     if adjacency.relation == "replace-one":
         yield "", (first,), (second,)
     if not adjacency.public_rows:
@@ -185,7 +193,7 @@ def _cell(domain: Domain, codes: Sequence[int]) -> int:
     return int(domain.pack(np.array([codes], dtype=np.int64))[0])
 
 
-def _tally(domain: Domain, counted: Sequence[tuple[int, int]]) -> Tally:
+def table(domain: Domain, counted: Iterable[tuple[int, int]]) -> Tally:
     """The tally of (cell, count) pairs, in which a cell may occur twice."""
     totals: dict[int, int] = {}
     for cell, count in counted:

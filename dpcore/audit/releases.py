@@ -1,12 +1,25 @@
-"""Audits of releases: alone, all of a survey together, or only whether noise has its scale."""
+"""Audits of releases: one alone, several together on one survey, or all of a plan in seconds.
+
+    audit_release     one: its loss on the worst tables, the width of its noise, what neighbours change
+    audit_releases    the joint loss of several
+    short_audit       both in a few seconds for a whole plan (``dpcore.audit.short``)
+
+The error of a release is split evenly between the loss and the width; replay has none.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from dpcore.audit.audit import AuditResult, audit_mechanism
-from dpcore.audit.draws import Joint, NarrowDraws, ReleaseDraws, too_long
+from dpcore.audit.audit import audit_mechanism
+from dpcore.audit.draws import Joint, ReleaseDraws
+from dpcore.audit.fuzz import fuzzed_pairs
 from dpcore.audit.neighbours import Pair, neighbouring_pairs, survey_pairs
+from dpcore.audit.rehearsal import fast_generator
+from dpcore.audit.replay import replay
+from dpcore.audit.results import AuditResult
+from dpcore.audit.width import audit_width
 from dpcore.budget import Budget, total
 from dpcore.releases.base import Release
 from dpcore.sampling.source import RandomSource, SystemSource
@@ -20,16 +33,13 @@ NEARLY = 0.9
 LARGEST_READING = 2**24
 """Numbers in the statistics of all pairs that are compared; more pairs than that are not tried."""
 
-SCALE_PAIRS = 2
-"""Pairs of tables for a look at the scale: all columns end to end, in two kinds of company."""
+WIDTH_TABLES = 8
+"""Tables on which the width of noise is tried."""
 
-SCALE_NUMBERS = 2**19
-"""Numbers drawn for a look at the scale, on each side, within the numbers of draws below."""
+WIDTH_DRAWS, WIDTH_NUMBERS = 8, 2**20
+"""Draws for the width of noise, for each draw of the loss: they cost less; and the most numbers."""
 
-LEAST_DRAWS = 200
-"""Draws in a short audit of outputs that take long to make, and tell next to nothing of the noise."""
-
-LEAST_SCALE_DRAWS, MOST_SCALE_DRAWS = 1_000, 20_000
+WIDTH_SECONDS, REPLAY_SECONDS = 10.0, 5.0
 
 
 def audit_release(
@@ -44,49 +54,59 @@ def audit_release(
 ) -> AuditResult:
     """Audit a release against ``budget`` (its share if None), on made-up neighbouring tables.
 
-    The real ``perturb`` draws with the release's own mechanism; the source is the operating
-    system's if None.  Only the first ``pairs`` of ``dpcore.audit.neighbours`` are tried, if given.
+    The real ``perturb`` draws with the release's own mechanism; no survey is opened, and what is drawn
+    cannot be published.
+
+    Args:
+        release: what to audit; public.
+        budget: the claim; the release's share if None.
+        draws: fresh draws of each side of the worst pair of tables.
+        level: the confidence at which all bounds hold together.
+        source: randomness; the operating system's if None.
+        pairs: try only the first ``pairs`` of ``dpcore.audit.neighbours``.
+        search_draws: draws of each side on which pair and outcome are chosen.
+
+    Returns:
+        Lower bounds on alpha, and on mu of Gaussian noise; an upper bound on the width of the noise; and
+        the largest change between neighbours.  One that contradicts its claim proves a fault.
+
+    Raises:
+        ValueError: the release promises nothing about any pair of tables.
+        PrivacyLineError: the mechanism has no price within its share.
+
+    Examples:
+        >>> from dpcore.domain import Categories, Domain
+        >>> from dpcore.releases.counts.histogram import Histogram
+        >>> from dpcore.sampling.source import SeededSource
+        >>> sexes = Domain((Categories("sex", ("F", "M")),))
+        >>> release = Histogram("sexes", sexes, 100, Budget.of("1"))
+        >>> audit_release(release, draws=2_000, source=SeededSource(1)).passed
+        True
     """
-    candidates = _covered(release, pairs)
+    source = SystemSource() if source is None else source
+    candidates = covered(release, pairs)
     audited = [ReleaseDraws(release, pair.near, pair.far) for pair in candidates]
+    audited = audited[: max(PROMISING, LARGEST_READING // max(1, release.mechanism.size))]
     promising = _farthest(audited)
-    return audit_mechanism(
+    error = (1 - level) / 2
+    result = audit_mechanism(
         [audited[i] for i in promising],
         release.share if budget is None else budget,
         draws,
-        SystemSource() if source is None else source,
-        level=level,
+        source,
+        level=1 - error,
         search_draws=search_draws,
         descriptions=[candidates[i].description for i in promising],
+        gaussian=claimed_mu(release) if budget is None else None,
     )
-
-
-def audit_scale(
-    release: Release, level: float = 0.95, source: RandomSource | None = None
-) -> AuditResult:
-    """A quick audit of a release against its share: is its noise of the scale that it states?
-
-    Outputs are told apart by the stated log-ratio alone, and drawn only where two tables differ; so
-    many draws cost little.  Other faults may go unseen.
-    """
-    source = SystemSource() if source is None else source
-    candidates = _covered(release, SCALE_PAIRS)
-    audited = [NarrowDraws(release, pair.near, pair.far) for pair in candidates]
-    draws = SCALE_NUMBERS // audited[0].width
-    return audit_mechanism(
-        audited,
-        release.share,
-        short(min(max(draws, LEAST_SCALE_DRAWS), MOST_SCALE_DRAWS), [release]),
-        source,
-        level=level,
-        learn=False,
-        descriptions=[pair.description for pair in candidates],
-    )
-
-
-def short(draws: int, releases: Sequence[Release]) -> int:
-    """So many draws, or the fewest where outputs of a release take long to make."""
-    return LEAST_DRAWS if any(map(too_long, releases)) else draws
+    most = max(1, WIDTH_NUMBERS // audited[0].width)
+    width_draws = min(WIDTH_DRAWS * draws, most)
+    width = audit_width(audited[:WIDTH_TABLES], width_draws, error, source, WIDTH_SECONDS)
+    generator = fast_generator(source)
+    at_random = fuzzed_pairs(release.domain, release.rows, release.adjacency, generator)
+    known = [(pair.description, sides) for pair, sides in zip(candidates, audited, strict=False)]
+    replayed = replay(release, at_random, REPLAY_SECONDS, known)
+    return replace(result, level=level, width=width, replay=replayed)
 
 
 def audit_releases(
@@ -105,23 +125,7 @@ def audit_releases(
     columns to the last, or is added there; only the first ``surveys`` pairs are tried, those that
     move all columns.
     """
-    adjacencies = [release.adjacency for release in releases]
-    neighbours = {(each.relation, each.unit) for each in adjacencies}
-    facts = {(each.rows, each.adjacency) for each in releases if not each.adjacency.weighted}
-    if len(neighbours) != 1 or len(facts) > 1:
-        raise ValueError(
-            f"releases of one survey have the same rows and neighbours, not {facts or neighbours}"
-        )
-    rows = [release.rows for release in releases]
-    surveys_made = survey_pairs([release.domain for release in releases], rows, adjacencies)
-    pairs = [
-        survey
-        for survey in surveys_made
-        if all(
-            release.promises(pair.near, pair.far)
-            for release, pair in zip(releases, survey, strict=True)
-        )
-    ][:surveys]
+    pairs = surveys_of(releases)[:surveys]
     audited = [
         Joint(
             tuple(
@@ -142,22 +146,51 @@ def audit_releases(
     )
 
 
-def _covered(release: Release, most: int | None) -> list[Pair]:
+def surveys_of(releases: Sequence[Release]) -> list[tuple[Pair, ...]]:
+    """Pairs of surveys that the promises of all releases are about, one pair of tables per release."""
+    adjacencies = [release.adjacency for release in releases]
+    neighbours = {(each.relation, each.unit) for each in adjacencies}
+    facts = {(each.rows, each.adjacency) for each in releases if not each.adjacency.weighted}
+    if len(neighbours) != 1 or len(facts) > 1:
+        raise ValueError(
+            f"releases of one survey have the same rows and neighbours, not {facts or neighbours}"
+        )
+    rows = [release.rows for release in releases]
+    return [
+        survey
+        for survey in survey_pairs([release.domain for release in releases], rows, adjacencies)
+        if all(
+            release.promises(pair.near, pair.far)
+            for release, pair in zip(releases, survey, strict=True)
+        )
+    ]
+
+
+def claimed_mu(release: Release) -> tuple[float, float] | None:
+    """For Gaussian noise its claimed mu, and how far its law may be from a rounded normal one."""
+    inherited = release.mechanism.event.inherited_gaussian
+    if inherited is None:
+        return None
+    squared, apart = inherited
+    return float(squared) ** 0.5 * (1 + 1e-12), float(apart)
+
+
+def covered(release: Release, most: int | None) -> list[Pair]:
     """The first pairs of neighbours that the release's promise is about."""
-    pairs = neighbouring_pairs(release.domain, release.rows, release.adjacency)
-    covered = [pair for pair in pairs if release.promises(pair.near, pair.far)][:most]
-    if not covered:
+    pairs = neighbouring_pairs(
+        release.domain, release.rows, release.adjacency, release.worst_tables()
+    )
+    found = [pair for pair in pairs if release.promises(pair.near, pair.far)][:most]
+    if not found:
         raise ValueError(
             f"{release.name}: no pair of neighbours to audit is covered by its promise"
         )
-    return covered
+    return found
 
 
 def _farthest(audited: Sequence[ReleaseDraws]) -> list[int]:
     """The pairs whose exact statistics lie farthest apart in units of the noise, in order."""
-    width = max(1, min(audited[0].release.mechanism.size, LARGEST_READING))
-    few = audited[: max(PROMISING, LARGEST_READING // width)]
     # Equal distances keep the order of the list, in spite of rounding.
-    distances = [round(pair.distance(), 6) for pair in few]
-    order = sorted(range(len(few)), key=lambda i: (-distances[i], i))
+    distances = [round(pair.distance(), 6) for pair in audited]
+    order = sorted(range(len(audited)), key=lambda i: (-distances[i], i))
     return [i for i in order[:PROMISING] if distances[i] >= NEARLY * distances[order[0]]]

@@ -1,15 +1,15 @@
 """The best mechanism for a count, as a linear program over tables (Hall 2012, section 2.2).
 
-Rows j and columns i run over {0, ..., n}; q[j, i] is the chance of answer i when the count is j.
+Rows j and columns i run over {0, ..., n}; q[j, i] is the probability of answer i if the count is j.
 
     rows add up to 1,   q[j, i] <= e^alpha q[j', i] + s[j, j', i]   for |j - j'| = 1,
     s >= 0 adds up to at most beta over i for each ordered pair (no s where beta = 0)
 
-    Bayes     least  sum_j prior_j risk_j,      risk_j = sum_i loss[j, i] q[j, i]
-    minimax   least  max_j risk_j
+    Bayes     minimise  sum_j prior_j risk_j,      risk_j = sum_i loss[j, i] q[j, i]
+    minimax   minimise  max_j risk_j
 
-Solved in floating point to about 1e-9: the yardstick of other mechanisms, and not private as it
-stands; ``dpcore.counting.table`` makes it so.
+The solution is in floating point, to about 1e-9.  It is the benchmark for other mechanisms, but not
+private before ``dpcore.counting.table`` has corrected it.
 """
 
 from __future__ import annotations
@@ -19,22 +19,21 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpcore.arrays import Floats
 from dpcore.counting.remap import geometric_table
 
 if TYPE_CHECKING:
     from scipy import sparse
 
-Floats = NDArray[np.float64]
-Loss = Literal["absolute", "squared", "zero-one"]
+CountLoss = Literal["absolute", "squared", "zero-one"]
 
 _TOLERANCES = (1e-10, 1e-9)
-"""Of feasibility, tightest first: some programs end without a solution at the first."""
+"""Feasibility tolerances of the solver; where it finds no solution with the first, the second."""
 
 
-def losses(n: int, loss: Loss) -> Floats:
-    """(n+1, n+1) the loss of answer i when the count is j."""
+def losses(n: int, loss: CountLoss) -> Floats:
+    """(n+1, n+1) the loss of answer i if the count is j."""
     apart = np.abs(np.subtract.outer(np.arange(n + 1), np.arange(n + 1))).astype(np.float64)
     by_name: Mapping[str, Floats] = {
         "absolute": apart,
@@ -45,9 +44,13 @@ def losses(n: int, loss: Loss) -> Floats:
 
 
 def optimal_table(
-    n: int, alpha: float, beta: float = 0.0, loss: Loss = "absolute", prior: Floats | None = None
+    n: int,
+    alpha: float,
+    beta: float = 0.0,
+    loss: CountLoss = "absolute",
+    prior: Floats | None = None,
 ) -> tuple[Floats, float]:
-    """The best table (n+1, n+1) and its risk: Bayes for a ``prior`` (n+1,), else minimax."""
+    """The best table (n+1, n+1) and its risk: Bayes for a ``prior`` (n+1,), minimax without one."""
     from scipy import sparse  # slow to import, and a plan is explained without
 
     size = (n + 1) ** 2
@@ -74,13 +77,13 @@ def optimal_table(
 
 
 def optimal_remap(
-    n: int, alpha: float, loss: Loss = "absolute", prior: Floats | None = None
+    n: int, alpha: float, loss: CountLoss = "absolute", prior: Floats | None = None
 ) -> tuple[Floats, float]:
-    """The best answers to geometric noise, (n+1, n+1) chances of answer i to noisy count z.
+    """The best answers to a noisy count: (n+1, n+1) probabilities of answer i given noisy count z.
 
-    The pure optimum of ``optimal_table`` is reached this way: for a prior by Ghosh, Roughgarden &
-    Sundararajan (2012), for the minimax by Gupte & Sundararajan (2010).  No constraint of privacy
-    is left: it comes from the noise, whatever the answers are.
+    With geometric noise they reach the pure optimum of ``optimal_table``: see Ghosh, Roughgarden &
+    Sundararajan (2012) for a prior and Gupte & Sundararajan (2010) for the minimax.  The program has
+    no privacy constraint, because the noise makes any answers private.
     """
     from scipy import sparse
 
@@ -102,8 +105,8 @@ def _solve(
 ) -> tuple[Floats, float]:
     """Minimise prior @ risk, or the largest risk, over rows that add up to 1.
 
-    ``risks``: (n+1, (n+1)^2) the risk of every count, linear in the unknowns; or (n+1, n+1) where
-    each count has unknowns of its own.
+    ``risks``: (n+1, (n+1)^2) the risk of every count, linear in all unknowns; or (n+1, n+1) where
+    the risk of each count depends on its own row of unknowns only.
     """
     from scipy import sparse
     from scipy.optimize import linprog

@@ -1,9 +1,9 @@
-"""A table of chances as whole numbers, whose privacy is proved and not computed.
+"""A table of probabilities in integers, whose privacy is proved in exact arithmetic.
 
-A solver's floats violate their constraints by 1e-9 or so, which near a chance of zero is any factor.
-So a table is first mixed with a little of the uniform one, which makes small chances large enough
-to be rounded; then rounded to whole parts of TOTAL; and then all its inequalities are checked
-in integers, against a certified lower bound of e^alpha.
+A solver's floats violate their constraints by 1e-9 or so, which near a probability of zero may be any
+factor.  So a table is first mixed with a little of the uniform one, which makes small probabilities
+large enough to round; then it is rounded to whole parts of TOTAL; and then all its inequalities are
+checked in integers, against a certified lower bound of e^alpha.
 """
 
 from __future__ import annotations
@@ -13,13 +13,11 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dpcore.counting.programs import Loss, losses, optimal_remap, optimal_table
+from dpcore.arrays import Integers
+from dpcore.counting.programs import CountLoss, losses, optimal_remap, optimal_table
 from dpcore.counting.remap import geometric_table
 from dpcore.sampling.enclosures import exp_bounds
-
-Integers = NDArray[np.int64]
 
 TOTAL = 1 << 60
 """Every row of a table adds up to this."""
@@ -29,18 +27,18 @@ LARGEST_COUNT = 100
 
 _BITS = 128
 _PURE, _APPROXIMATE = 1e-7, 1e-4
-"""How much of the uniform table is mixed in."""
+"""The share of the uniform table in the mixture, without and with beta."""
 
 
 @lru_cache(maxsize=32)
-def minimax_table(n: int, alpha: Fraction, beta: Fraction, loss: Loss) -> Integers:
-    """(n+1, n+1) parts of TOTAL: (alpha, beta)-DP, with a worst risk least but for about 1e-4.
+def minimax_table(n: int, alpha: Fraction, beta: Fraction, loss: CountLoss) -> Integers:
+    """(n+1, n+1) parts of TOTAL: (alpha, beta)-DP, with the least worst-case risk up to about 1e-4.
 
     Raises ``ValueError`` where n is too large or the privacy of the result cannot be proved.
     """
     if not 1 <= n <= LARGEST_COUNT:
         raise ValueError(
-            f"objective: minimax and beta are for {LARGEST_COUNT} rows at most; use bayes"
+            f"mechanism: tables are for 1 to {LARGEST_COUNT} rows, not {n}; use discrete-laplace"
         )
     if beta:
         chances, _ = optimal_table(n, float(alpha), float(beta), loss)
@@ -48,16 +46,19 @@ def minimax_table(n: int, alpha: Fraction, beta: Fraction, loss: Loss) -> Intege
     else:
         stricter = float(alpha) * (1 - 1e-6) - 1e-7
         if stricter <= 0:
-            raise ValueError("alpha is too small for a table")
+            raise ValueError("mechanism: alpha is too small for a table; use discrete-laplace")
         remap, _ = optimal_remap(n, stricter, loss)
         chances, mixed = geometric_table(n, stricter) @ np.maximum(remap, 0), _PURE
     chances = np.maximum(chances, 0)
     chances = (1 - mixed) * chances / chances.sum(axis=1, keepdims=True) + mixed / (n + 1)
     table: Integers = np.floor(chances * TOTAL).astype(np.int64)
-    # What rounding left over goes to the likeliest answer, which feels it least.
+    # The remainder of the rounding goes to the likeliest answer, where it changes least.
     table[np.arange(n + 1), table.argmax(axis=1)] += TOTAL - table.sum(axis=1)
     if not is_private(table, alpha, beta):
-        raise ValueError("no table could be certified for this alpha and beta; use bayes")
+        raise ValueError(
+            "mechanism: no table could be proved private for this alpha and beta;"
+            " use discrete-laplace"
+        )
     table.flags.writeable = False
     return table
 
@@ -81,7 +82,7 @@ def is_private(table: Integers, alpha: Fraction, beta: Fraction) -> bool:
     return True
 
 
-def worst_risk(table: Integers, loss: Loss) -> float:
+def worst_risk(table: Integers, loss: CountLoss) -> float:
     """The largest expected loss over all counts."""
     chances = table / TOTAL
     return float((chances * losses(len(table) - 1, loss)).sum(axis=1).max())

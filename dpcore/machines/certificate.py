@@ -1,4 +1,4 @@
-"""How far a weight vector can be from the optimum, proved from a dual point and safe in floats.
+"""A proved bound on how far a weight vector is from the optimum, with every rounding counted.
 
 For *any* w and any multipliers a in [0, 1]^N, with w(a) = (1 / (2 lambda)) sum_i p_i a_i y_i Phi_i,
 primal minus dual objective (``svm``) is a sum of terms that are all non-negative:
@@ -29,14 +29,15 @@ import math
 
 import numpy as np
 
-from dpcore.machines.interior_point import Problem, Reals
+from dpcore.arrays import Floats
+from dpcore.machines.interior_point import Problem
 
 _UNIT_ROUNDOFF = 2.0**-53
 _BLOCK_ROWS = 1024
 _SPLITTER = 2.0**27 + 1.0
 
 
-def certified_gap(problem: Problem, multipliers: Reals, weights: Reals, good: float) -> float:
+def certified_gap(problem: Problem, multipliers: Floats, weights: Floats, good: float) -> float:
     """A proved upper bound g: ||w - w*|| <= sqrt(g / (2 lambda)).
 
     ``multipliers``: (N,) in [0, 1]; ``weights``: (D,).  Exact margins are computed only where they
@@ -69,8 +70,8 @@ def certified_gap(problem: Problem, multipliers: Reals, weights: Reals, good: fl
 
 
 def exact_margins(
-    features: Reals, labels: Reals, weights: Reals, targets: Reals | float = 1.0
-) -> Reals:
+    features: Floats, labels: Floats, weights: Floats, targets: Floats | float = 1.0
+) -> Floats:
     """b_i - y_i <w, Phi_i>, rounded once.
 
     ``features``: (k, D); ``labels``: (k,); ``weights``: (D,); ``targets``: (k,) or one for all.
@@ -88,28 +89,28 @@ def exact_margins(
     )
 
 
-def _high(values: Reals) -> Reals:
+def _high(values: Floats) -> Floats:
     """The leading 26 bits of each value, so that products of two such parts are exact (Dekker)."""
     scaled = _SPLITTER * values
     return np.asarray(scaled - (scaled - values))
 
 
-def _excesses(problem: Problem, multipliers: Reals, margins: Reals, error: Reals) -> Reals:
+def _excesses(problem: Problem, multipliers: Floats, margins: Floats, error: Floats) -> Floats:
     """The terms of S, (N,), each at its largest for margins within ``error`` of those given."""
     active = (1.0 - multipliers) * np.maximum(margins + error, 0.0)
     inactive = multipliers * np.maximum(error - margins, 0.0)
     return problem.shares * (active + inactive)
 
 
-def _gap(problem: Problem, excesses: Reals, distance: float) -> float:
-    """2 lambda x^2 of the bound x in the story above, rounded up."""
+def _gap(problem: Problem, excesses: Floats, distance: float) -> float:
+    """2 lambda x^2 for the bound x in the module's docstring, rounded up."""
     up = 1.0 + (len(excesses) + 32) * _UNIT_ROUNDOFF
     excess = float(np.sum(excesses)) * up / (2.0 * problem.regularisation)
     bound = distance / 2.0 + math.sqrt(distance**2 / 4.0 + excess)
     return 2.0 * problem.regularisation * bound * bound * up
 
 
-def _distance_bound(problem: Problem, multipliers: Reals, weights: Reals) -> float:
+def _distance_bound(problem: Problem, multipliers: Floats, weights: Floats) -> float:
     """e = ||w - w(a)||, rounded up."""
     pull = problem.shares * multipliers
     total, roundings = blocked_sum(problem.features, problem.labels * pull)
@@ -123,10 +124,10 @@ def _distance_bound(problem: Problem, multipliers: Reals, weights: Reals) -> flo
     return (size + 1.01 * _UNIT_ROUNDOFF * lost) / (2.0 * problem.regularisation)
 
 
-def blocked_sum(features: Reals, coefficients: Reals) -> tuple[Reals, int]:
-    """sum_i coefficients_i Phi_i: (D,), and through how many roundings a term goes at most.
+def blocked_sum(features: Floats, coefficients: Floats) -> tuple[Floats, int]:
+    """sum_i coefficients_i Phi_i: (D,), and the most roundings that any of its terms undergoes.
 
-    Blocks keep these few for any number of rows.
+    Summing in blocks keeps them few for any number of rows.
     """
     total, blocks = np.zeros(features.shape[1]), 0
     for start in range(0, len(coefficients), _BLOCK_ROWS):

@@ -6,7 +6,7 @@ z_i = y_i Phi_i, is the quadratic programme
     minimise over w, xi, t    lambda ||w||^2 + sum_i p_i xi_i
     subject to                xi_i - t_i = b_i - <w, z_i>,    xi_i >= 0,    t_i >= 0,
 
-with targets b_i = 1; other losses that are sums of hinges have others.
+with targets b_i = 1 for the hinge; other losses that are sums of hinges have other targets.
 Its optimality conditions, with multipliers a_i in (0, 1) and s_i = 1 - a_i, are
 
     2 lambda w = sum_i p_i a_i z_i,     p_i a_i t_i = mu,     p_i s_i xi_i = mu,     mu -> 0,
@@ -21,7 +21,7 @@ to three of Gondzio's (1996) centrality corrections, which re-use the factorisat
 reach a gap near rounding.  The barrier gives each distinct row the same mu and not one in
 proportion to its share: with shares from 1e-6 to 1 that takes 17 steps instead of over 80.
 
-Everything here is floating point and promises nothing: ``svm`` certifies what comes out.
+All of this is floating point and guarantees nothing; ``certificate`` checks the result.
 """
 
 from __future__ import annotations
@@ -33,9 +33,8 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-Reals = NDArray[np.float64]
+from dpcore.arrays import Floats
 
 _BLOCK_ROWS = 4096
 _CENTRALITY_CORRECTIONS = 3
@@ -50,11 +49,11 @@ class Problem:
     ``targets``: (N,) of at most 1 in size, or one for all: what y_i <w, Phi_i> should reach.
     """
 
-    features: Reals
-    labels: Reals
-    shares: Reals
+    features: Floats
+    labels: Floats
+    shares: Floats
     regularisation: float
-    targets: Reals | float = 1.0
+    targets: Floats | float = 1.0
 
     @cached_property
     def radius(self) -> float:
@@ -63,23 +62,23 @@ class Problem:
         up = 1.0 + (self.features.shape[1] + 8) * 2.0**-53
         return float(math.sqrt(squares.max()) * up)
 
-    def responses(self, weights: Reals) -> Reals:
+    def responses(self, weights: Floats) -> Floats:
         """y_i <w, Phi_i>: (N,)."""
         return np.asarray(self.labels * (self.features @ weights))
 
-    def margins(self, weights: Reals) -> Reals:
+    def margins(self, weights: Floats) -> Floats:
         """b_i - y_i <w, Phi_i>: (N,), positive where the hinge is active."""
         return np.asarray(self.targets - self.responses(weights))
 
-    def combine(self, coefficients: Reals) -> Reals:
+    def combine(self, coefficients: Floats) -> Floats:
         """sum_i coefficients_i y_i Phi_i: (D,)."""
         return np.asarray((self.labels * coefficients) @ self.features)
 
-    def weights(self, multipliers: Reals) -> Reals:
+    def weights(self, multipliers: Floats) -> Floats:
         """w(a) = (1 / (2 lambda)) sum_i p_i a_i y_i Phi_i: (D,)."""
         return self.combine(self.shares * multipliers) / (2.0 * self.regularisation)
 
-    def curvature(self, diagonal: Reals) -> Reals:
+    def curvature(self, diagonal: Floats) -> Floats:
         """2 lambda I + Phi' diag(diagonal) Phi: (D, D), in blocks of rows to bound the memory."""
         size = self.features.shape[1]
         matrix = np.zeros((size, size))
@@ -95,35 +94,35 @@ class Problem:
 class _State:
     """The iterate: ``a``, ``s`` = 1 - a, ``t``, ``xi`` are (N,) and positive; ``w`` is (D,)."""
 
-    a: Reals
-    s: Reals
-    t: Reals
-    xi: Reals
-    w: Reals
+    a: Floats
+    s: Floats
+    t: Floats
+    xi: Floats
+    w: Floats
 
 
 @dataclass(frozen=True)
 class _Direction:
     """A Newton direction for a state; s moves by -a."""
 
-    a: Reals
-    t: Reals
-    xi: Reals
-    w: Reals
+    a: Floats
+    t: Floats
+    xi: Floats
+    w: Floats
 
 
 class Iterate(NamedTuple):
     """``multipliers``: (N,) a in [0, 1]; ``weights``: (D,) w, equal to w(a) up to rounding."""
 
-    multipliers: Reals
-    weights: Reals
+    multipliers: Floats
+    weights: Floats
 
 
 def iterates(problem: Problem, caution: float = 0.005) -> Iterator[Iterate]:
     """One iterate per step, ever closer to the optimum; ends where float64 can go no further.
 
-    ``caution`` in (0, 1): the part of the way to the boundary of the box that a step leaves;
-    another value takes another path to the same optimum.
+    ``caution`` in (0, 1): the fraction of the way to the boundary of the box that a step does not
+    go; another value takes another path to the same optimum.
     """
     state = _start(problem)
     with np.errstate(all="ignore"):
@@ -136,7 +135,7 @@ def iterates(problem: Problem, caution: float = 0.005) -> Iterator[Iterate]:
 
 
 def _start(problem: Problem) -> _State:
-    """The middle of the box, with slacks on the central path as far as the margins let them be."""
+    """The middle of the box, with slacks as near to the central path as the margins allow."""
     a = np.full(len(problem.shares), 0.5)
     w = problem.weights(a)
     margins = problem.margins(w)
@@ -158,7 +157,7 @@ def _step(problem: Problem, state: _State, reach: float) -> _State | None:
     unbalanced = problem.combine(p * state.a) - 2.0 * problem.regularisation * state.w
     average = float(np.sum(p * (state.a * state.t + state.s * state.xi))) / (2 * len(p))
 
-    def direction(change_at: Reals, change_sxi: Reals) -> _Direction:
+    def direction(change_at: Floats, change_sxi: Floats) -> _Direction:
         """Newton's direction that changes a t and s xi by the given amounts, to first order."""
         drive = margins - state.xi + state.t - change_sxi / state.s + change_at / state.a
         dw = cho_solve(factor, unbalanced + problem.combine(p * theta * drive), check_finite=False)
@@ -172,7 +171,7 @@ def _step(problem: Problem, state: _State, reach: float) -> _State | None:
             da, (change_at - state.t * da) / state.a, (change_sxi + state.xi * da) / state.s, dw
         )
 
-    def products(move: _Direction, length: float) -> tuple[Reals, Reals]:
+    def products(move: _Direction, length: float) -> tuple[Floats, Floats]:
         """a t and s xi after a step of that length."""
         return (
             (state.a + length * move.a) * (state.t + length * move.t),
@@ -205,8 +204,8 @@ def _step(problem: Problem, state: _State, reach: float) -> _State | None:
     return _moved(state, move, reach * length)
 
 
-def _factor(matrix: Reals) -> tuple[Reals, bool] | None:
-    """Cholesky's factor, with the least ridge under which rounding leaves one.
+def _factor(matrix: Floats) -> tuple[Floats, bool] | None:
+    """Cholesky's factor, with the smallest ridge that makes it exist in spite of rounding.
 
     Near the optimum the matrix mixes entries of size 2 lambda with others 1e16 times as large.  The
     ridge only slows the refinement in ``_step``, which uses the true matrix.

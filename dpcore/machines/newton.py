@@ -5,11 +5,11 @@ gradient is g,
 
     ||w - w*|| <= ||g|| / (2 lambda).
 
-No dual is needed: the length of the gradient, with all that rounding may hide in it, is the
-certificate, given as the gap G = ||g||^2 / (2 lambda), for which ||w - w*|| <= sqrt(G / (2 lambda)).
+No dual is needed: the length of the gradient, plus a bound on its rounding error, is the certificate.
+It is reported as the gap G = ||g||^2 / (2 lambda), so that ||w - w*|| <= sqrt(G / (2 lambda)).
 
-Each step solves one D x D system and then looks along the direction for the place where the slope of
-F changes sign, by bisection: F falls with every step, also where the curvature of the loss jumps.
+Each step solves one D x D system and then finds, by bisection, where along the direction the slope of
+F changes sign.  So F falls with every step, even where the curvature of the loss jumps.
 """
 
 from __future__ import annotations
@@ -20,12 +20,13 @@ from typing import Protocol
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
+from dpcore.arrays import Floats
 from dpcore.machines.certificate import blocked_sum
-from dpcore.machines.interior_point import Problem, Reals
+from dpcore.machines.interior_point import Problem
 from dpcore.machines.svm import Solution
 
 LEAST_REGULARISATION = 1e-6
-"""From here on every problem tried was solved in under a hundred steps; far below, some never were."""
+"""At or above this every problem tried was solved within a hundred steps; far below, some never were."""
 
 _UNIT_ROUNDOFF = 2.0**-53
 _HALVINGS = 30
@@ -44,11 +45,11 @@ class Smooth(Protocol):
         """The largest second derivative."""
         ...
 
-    def slopes(self, responses: Reals, targets: Reals) -> Reals:
+    def slopes(self, responses: Floats, targets: Floats) -> Floats:
         """First derivatives in the responses."""
         ...
 
-    def curvatures(self, responses: Reals, targets: Reals) -> Reals:
+    def curvatures(self, responses: Floats, targets: Floats) -> Floats:
         """Second derivatives, or a subgradient of the first where there is none."""
         ...
 
@@ -80,9 +81,9 @@ def solve(loss: Smooth, labelled: Problem, tolerance: float) -> Solution:
 
 
 def _gradient(
-    loss: Smooth, problem: Problem, targets: Reals, responses: Reals, weights: Reals
-) -> tuple[Reals, float]:
-    """The gradient of F, and the certified gap G: its length with every rounding, squared."""
+    loss: Smooth, problem: Problem, targets: Floats, responses: Floats, weights: Floats
+) -> tuple[Floats, float]:
+    """The gradient of F, and the certified gap G, in which every rounding is counted."""
     pull = problem.shares * loss.slopes(responses, targets)
     total, roundings = blocked_sum(problem.features, pull)
     strength, radius = 2.0 * problem.regularisation, problem.radius
@@ -100,12 +101,12 @@ def _gradient(
 def _step(
     loss: Smooth,
     problem: Problem,
-    targets: Reals,
-    responses: Reals,
-    weights: Reals,
-    move: Reals,
+    targets: Floats,
+    responses: Floats,
+    weights: Floats,
+    move: Floats,
 ) -> float:
-    """A whole step, or as much of it as F falls along."""
+    """The length of the step: 1, or as far as F falls along the direction."""
     along, strength = problem.responses(move), 2.0 * problem.regularisation
 
     def rises(step: float) -> bool:

@@ -1,12 +1,12 @@
 """The support vector machine of a classifier release: exact, certified, and of known sensitivity.
 
-``train_svm`` finds, over w in R^D, the minimiser w* of
+``losses.Hinge.train`` finds, over w in R^D, the minimiser w* of
 
     F(w) = (1 / n) sum_i c_i max(0, 1 - y_i <w, Phi_i>) + lambda ||w||^2,
 
-the hinge machine of Hall, Rinaldo & Wasserman (2013, section 4.3): rows with equal features and
-label are one row with a weight c_i, n is the public number of records, and the convention is
-lambda ||w||^2, not lambda / 2 (so C = 1 / (2 lambda n) in the notation of LIBSVM).
+the hinge machine of Hall, Rinaldo & Wasserman (2013, section 4.3).  Rows with equal features and
+label are one row with a weight c_i, n is the public number of records, and the penalty is
+lambda ||w||^2, not half of it (so C = 1 / (2 lambda n) in the notation of LIBSVM).
 
 **Sensitivity.** Replace one record.  F changes by (l(w) - l'(w)) / n, where every subgradient of a
 hinge term has norm at most kappa >= ||Phi_i||.  F is 2 lambda-strongly convex, so its subgradients
@@ -14,17 +14,17 @@ are strongly monotone: 2 lambda ||w* - w*'||^2 <= ||w* - w*'|| 2 kappa / n, and
 
     ||w* - w*'|| <= kappa / (lambda n).
 
-It is sharp: among rows at one point that all lie inside the margin, flip one label.  More generally,
-where tables differ in t records that are in one of them, n being a public number all the same, F
-changes by t terms l(w) / n, and w* moves by t kappa / (2 lambda n) at most: replacing a record is
-t = 2, adding or removing one is t = 1.  The sum of the c_i may be other than n.
+The bound is sharp: among rows at one point that all lie inside the margin, flip one label.  More
+generally, let t records be in one table and not in the other, with n a public number all the same.
+Then F changes by t terms l(w) / n, and w* moves by t kappa / (2 lambda n) at most: t = 2 where a
+record is replaced, t = 1 where one is added or removed.  The sum of the c_i may differ from n.
 
 **No intercept.**  An unregularised b has no strong convexity and no sensitivity: with 51 labels +1
 and 50 labels -1 at one point, w = 0 and b = 1; flip one label and b = -1, whatever n and lambda.
-Where an intercept is wanted, append a constant coordinate to the features and pay for it in kappa.
+For an intercept, append a constant coordinate to the features and pay for it in kappa.
 
-**Solver slack.**  A solver stops near w*, and a privacy proof may not assume that it is w*.  The
-dual, for multipliers a in [0, 1]^N and w(a) = (1 / (2 lambda n)) sum_i c_i a_i y_i Phi_i, is
+**Solver slack.**  A solver stops near w*, and a privacy proof may not assume that it reaches w*.
+The dual, for multipliers a in [0, 1]^N and w(a) = (1 / (2 lambda n)) sum_i c_i a_i y_i Phi_i, is
 
     D(a) = (1 / n) sum_i c_i a_i - lambda ||w(a)||^2 <= F(w*) .
 
@@ -33,13 +33,13 @@ quadratic in w(a)), so at w = w(a) the gap g = F - D >= 2 lambda ||w - w*||^2, a
 
     ||w - w*|| <= sqrt(g / (2 lambda)),    sensitivity kappa / (lambda n) + 2 sqrt(g / (2 lambda)).
 
-g is here the *tolerance*, a public number that every run meets, and not the gap that a run happens
-to reach, which is private.  ``certificate`` proves the bound for the floats that are returned.
+Here g is the *tolerance*, a public number that every run meets, not the gap that a run happens to
+reach, which is private.  ``certificate`` proves the bound for the floats that are returned.
 
->>> features = np.array([[1.0, 0.0], [0.6, 0.8]])
->>> solution = train_svm(features, np.array([1, -1]), np.array([3, 2]), rows=5, regularisation=0.25)
->>> [round(value, 3) for value in solution.weights.tolist()]
-[0.72, -0.64]
+**What is assumed.** The Phi_i are the floats that are passed, and the row of one record does not depend
+on other records (``features.transform`` ensures it).  Everything after them may round as it likes, in
+any order of summation and with any number of threads: the certificate counts all of it.
+
 >>> round(weight_sensitivity(rows=5, regularisation=0.25), 3)
 0.808
 """
@@ -52,9 +52,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dpcore.arrays import Floats
 from dpcore.machines.certificate import certified_gap
 from dpcore.machines.features import KAPPA
-from dpcore.machines.interior_point import Problem, Reals, iterates
+from dpcore.machines.interior_point import Problem, iterates
 
 _UNIT_ROUNDOFF = 2.0**-53
 _SLACK = 0.005
@@ -71,7 +72,7 @@ class Solution:
     too.
     """
 
-    weights: Reals
+    weights: Floats
     gap: float
     iterations: int
 
@@ -80,7 +81,7 @@ class Solution:
 
 
 def smallest_gap(regularisation: float) -> float:
-    """The least tolerance that ``train_svm`` accepts: what float64 weights can always express.
+    """The least tolerance that training accepts: float64 weights can always meet it.
 
     ||w*|| <= min(1 / (2 lambda), 1 / sqrt(lambda)) for features in the unit ball and weights that
     sum to n at most, so the margins of float64 weights have a grain of that size times 2^-53.
@@ -92,9 +93,8 @@ def smallest_gap(regularisation: float) -> float:
 def default_gap(rows: int, regularisation: float, slope: float = 1.0) -> float:
     """The tolerance that adds 1% to the sensitivity, or a little more where float64 needs it.
 
-    ``slope``: the Lipschitz constant M of the loss.
-    Where ``smallest_gap`` takes over (above n = 230,000 or so) that adds 4.3e-8 n at most: 4.3% for
-    a million records.
+    ``slope``: the Lipschitz constant M of the loss.  Above n = 230,000 or so ``smallest_gap`` is the
+    larger of the two, and adds at most the fraction 4.3e-8 n: 4.3% for a million records.
     """
     _require_public(rows, regularisation)
     wanted = 2.0 * (_SLACK * slope) ** 2 / (regularisation * float(rows) ** 2)
@@ -107,11 +107,11 @@ def weight_sensitivity(
     kappa: float = KAPPA,
     gap: float | None = None,
     slope: float = 1.0,
-    terms: int = 2,
+    terms: float = 2,
 ) -> float:
-    """L2 sensitivity of the trained weights when ``terms`` losses come or go, rounded up.
+    """L2 sensitivity of the trained weights when ``terms`` losses are added or removed, rounded up.
 
-    Replacing one record is two: one goes, another comes.
+    Replacing a record removes one and adds one.
 
     ``kappa``: bound on ||Phi||; ``gap``: the tolerance given to the solver (``default_gap`` if
     None); 0 gives the sensitivity of the exact minimiser; ``slope``: the Lipschitz constant M of the
@@ -130,36 +130,12 @@ def weight_sensitivity(
     return (exact + slack) * (1.0 + 16.0 * _UNIT_ROUNDOFF)
 
 
-def train_svm(
-    features: Reals,
-    labels: NDArray[np.generic],
-    weights: NDArray[np.generic],
-    rows: int,
-    regularisation: float,
-    gap: float | None = None,
-) -> Solution:
-    """The minimiser of F, to within the public tolerance ``gap`` (``default_gap`` if None).
-
-    ``features``: (N, D) Phi of the distinct rows, of norm at most kappa (about 1); ``labels``: (N,)
-    of +-1; ``weights``: (N,) counts c_i > 0, rows of count zero being ignored; ``rows``: n, public.
-    N = 0 gives w = 0.
-
-    Postcondition: the certified gap is at most the tolerance, for every data set.  The solver runs
-    until it is, on other paths where one stalls, because to give up would depend on the data; a
-    tolerance that float64 may not reach is refused beforehand, on public grounds.  (In thousands of
-    random problems, degenerate ones among them, the first path always arrived.)  Both objectives
-    are those of the features as given, so how they were computed does not matter, as long as the
-    row of one record does not depend on the other records.
-    """
-    tolerance = public_tolerance(rows, regularisation, gap)
-    signs = np.asarray(labels, dtype=np.float64)
-    if not np.all(np.abs(signs) == 1.0):
-        raise ValueError("labels must be +1 or -1")
-    return solve(checked_problem(features, signs, weights, rows, regularisation), tolerance)
-
-
 def solve(problem: Problem, tolerance: float) -> Solution:
-    """The minimiser of a sum of hinges, to within a certified gap of ``tolerance``."""
+    """The minimiser of a sum of hinges, to within a certified gap of ``tolerance``.
+
+    Starts again on another path where one stalls.  (In thousands of random problems, degenerate ones
+    among them, the first path always arrived.)
+    """
     if not len(problem.shares):
         return Solution(np.zeros(problem.features.shape[1]), 0.0, 0)
     steps, detour = 0, 0.0
@@ -191,8 +167,8 @@ def public_tolerance(
 
 
 def checked_problem(
-    features: Reals,
-    labels: Reals,
+    features: Floats,
+    labels: Floats,
     weights: NDArray[np.generic],
     rows: int,
     regularisation: float,
@@ -205,9 +181,9 @@ def checked_problem(
             "features, labels and weights must have shapes (N, D), (N,) and (N,), not "
             f"{matrix.shape}, {labels.shape} and {counts.shape}"
         )
-    if not np.all((counts >= 0.0) & (counts == np.floor(counts))):
-        raise ValueError("weights must be whole numbers that are not negative")
-    if float(np.sum(counts)) > rows:
+    if not np.all(counts >= 0.0):
+        raise ValueError("weights must not be negative")
+    if float(np.sum(counts)) > rows * (1.0 + 2.0**-30):  # each of them may be rounded
         raise ValueError("weights must sum to rows at most")
     if not np.all(np.isfinite(matrix)):
         raise ValueError("features must be finite")

@@ -1,15 +1,18 @@
-"""Mechanisms: noise, or a random choice, with the sensitivity it was scaled to.
+"""Mechanisms: noise, or a random choice, with the sensitivity that it was scaled to.
 
-``Mechanism`` is what the privacy line calls; each kind has a file of its own.
+One file holds one mechanism whole, and opens with its theorem: *Claim*, *Preconditions* that the code
+checks, *Proof*, *Ranges* of integers and floats, *Source*.  ``dpcore.mechanism`` is the contract.
 """
 
+from dpcore.mechanism import Event, Mechanism
+from dpcore.mechanism import event_from_dict as read_event
 from dpcore.mechanisms.adaptive_margins import AdaptiveMargins
-from dpcore.mechanisms.additive import DiscreteGaussian, DiscreteLaplace
-from dpcore.mechanisms.base import AdditiveMechanism, Interval, Mechanism
 from dpcore.mechanisms.compressed_margins import CompressedMargins
 from dpcore.mechanisms.difference_body import DifferenceBody
 from dpcore.mechanisms.exponential import ExponentialMechanism
+from dpcore.mechanisms.gaussian import DiscreteGaussian
 from dpcore.mechanisms.k_norm import DiscreteKNorm
+from dpcore.mechanisms.laplace import DiscreteLaplace
 from dpcore.mechanisms.near_means import NearMeansMechanism
 from dpcore.mechanisms.near_records import NearRecordsMechanism
 from dpcore.mechanisms.propose_test_release import ProposeTestRelease
@@ -21,16 +24,37 @@ from dpcore.mechanisms.staged import Staged
 from dpcore.mechanisms.tabulated import TabulatedMechanism
 from dpcore.mechanisms.thresholded import ThresholdedLaplace
 
+THEOREMS: tuple[type[Mechanism], ...] = (
+    DiscreteLaplace,
+    DiscreteGaussian,
+    ThresholdedLaplace,
+    StabilityLaplace,
+    ExponentialMechanism,
+    TabulatedMechanism,
+    Sampled,
+    NearRecordsMechanism,
+    NearMeansMechanism,
+    DiscreteKNorm,
+    DifferenceBody,
+    ProposeTestRelease,
+    Staged,
+    AdaptiveMargins,
+    CompressedMargins,
+    RandomLaplace,
+    SmoothLaplace,
+)
+"""Number i - 1 is the mechanism of theorem Ti.  Others cite the numbers: new ones go to the end."""
+
 __all__ = [
+    "THEOREMS",
     "AdaptiveMargins",
-    "AdditiveMechanism",
     "CompressedMargins",
     "DifferenceBody",
     "DiscreteGaussian",
     "DiscreteKNorm",
     "DiscreteLaplace",
+    "Event",
     "ExponentialMechanism",
-    "Interval",
     "Mechanism",
     "NearMeansMechanism",
     "NearRecordsMechanism",
@@ -42,4 +66,5 @@ __all__ = [
     "Staged",
     "TabulatedMechanism",
     "ThresholdedLaplace",
+    "read_event",
 ]

@@ -1,12 +1,27 @@
-"""Count tables of pairs, and once more those that the first noisy tables show to hang together most.
+"""Count tables of pairs, and once more those that the first noisy tables show to be most dependent.
 
-    round 1   all tables, with noise ``first``                         Y1
-    choice    the ``chosen`` tables that look farthest from independence in Y1 alone
+Claim.  Input: the counts of several two-way tables.  Neighbours: any relation under which one table
+moves by at most D in the L1 norm, or D^2 in the squared L2 norm.  Output:
+
+    round 1   all k tables, with noise ``first``                       Y1
+    choice    the m = ``chosen`` tables that look farthest from independence in Y1 alone
     round 2   the chosen tables, with fresh noise ``again``            Y2
 
-The choice is post-processing of Y1, so it costs nothing beyond it.  Given Y1 the second round is
-noise on a vector of ``chosen`` tables, whichever they are; so the whole is an adaptive composition
-of two mechanisms, whose rho (Bun & Steinke 2016, Lemma 2.3) or alpha add up.
+Laplace noise: (k D/scale + m D/again_scale, 0, 0)-DP, and half its square zCDP.  Gaussian noise:
+rho-zCDP with rho = k D^2/(2 variance) + m D^2/(2 again_variance), and (alpha, beta, 0)-DP wherever
+rho-zCDP implies it.
+
+Preconditions.  Those of the noise of either round; the alphas, or rho by a certified conversion, are
+covered by the share (the privacy line checks it).
+
+Proof.  Given Y1 the second round is noise on a vector of m tables, whichever they are; the choice is
+post-processing of Y1.  So the whole is an adaptive composition of two mechanisms, whose rho (Bun &
+Steinke 2016, Lemma 2.3) or alpha add up.
+
+Ranges.  Those of the noise.  The choice is made in floating point from noisy numbers, so nothing
+depends on its rounding.
+
+Source.  Bun & Steinke 2016; METHODS q.
 
 A table is scored by the squared distance of its noisy counts y from the product of its own margins,
 less what noise of variance v adds to it, times its cells, as a table of many cells has most to gain:
@@ -25,24 +40,69 @@ from functools import cached_property
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dpcore.accounting.adaptive import FIRST_PART
 from dpcore.accounting.digits import round_up
-from dpcore.accounting.zcdp import affordable_rho
+from dpcore.accounting.zcdp import affordable_rho, covers_rho
+from dpcore.arrays import Booleans, Floats, Integers
 from dpcore.budget import Budget
-from dpcore.events import AdaptiveMarginsEvent
-from dpcore.mechanisms.additive import DiscreteGaussian, DiscreteLaplace
+from dpcore.mechanism import Event, LogRatio, Mechanism, Outputs, Widths
+from dpcore.mechanisms.gaussian import DiscreteGaussian
+from dpcore.mechanisms.laplace import DiscreteLaplace
 from dpcore.sampling.source import RandomSource
 from dpcore.statistic import ABSENT, Noisy
 
-Integers = NDArray[np.int64]
 Noise = DiscreteGaussian | DiscreteLaplace
 Kind = Literal["discrete-laplace", "discrete-gaussian"]
 
+FIRST_PART = Fraction(4, 5)
+"""Of the budget goes to the first round, which all tables share."""
+
 
 @dataclass(frozen=True)
-class AdaptiveMargins:
+class TwoRoundsEvent(Event):
+    """Noise on count tables, and fresh noise on some that the first noisy ones chose.
+
+    ``noise``: discrete-laplace, with L1 sensitivities and scales, or discrete-gaussian, with squared
+    L2 sensitivities and variances; ``again_``: of the second round, for any choice.
+    """
+
+    noise: str
+    sensitivity: Fraction
+    scale: Fraction
+    again_sensitivity: Fraction
+    again_scale: Fraction
+
+    @property
+    def pure_alpha(self) -> Fraction | None:
+        return self._spent if self.noise == "discrete-laplace" else None
+
+    @property
+    def concentrated(self) -> tuple[Fraction, Fraction] | None:
+        if self.noise == "discrete-gaussian":
+            return self._spent / 2, Fraction(0)
+        return super().concentrated
+
+    def covered_by(self, share: Budget) -> bool:
+        if min(self.scale, self.again_scale, share.alpha) <= 0:
+            return False
+        if self.noise == "discrete-gaussian":
+            return 0 < share.beta < 1 and covers_rho(self._spent / 2, share.alpha, share.beta)
+        return self.noise == "discrete-laplace" and self._spent <= share.alpha
+
+    @property
+    def _spent(self) -> Fraction:
+        return self.sensitivity / self.scale + self.again_sensitivity / self.again_scale
+
+
+@dataclass(frozen=True)
+class AdaptiveMarginsEvent(TwoRoundsEvent):
+    """Two rounds on count tables; the first noisy ones chose which tables are measured again."""
+
+    kind = "adaptive-margins"
+
+
+@dataclass(frozen=True)
+class AdaptiveMargins(Mechanism):
     """Noise on all tables, and again on some that the noisy ones choose: DP at the sum of both rounds.
 
     ``shapes``: rows and columns of each table; ``first``, ``again``: the noise of either round, on
@@ -50,13 +110,12 @@ class AdaptiveMargins:
     all tables, or of several statistics one after the other.
     """
 
-    size: int
     shapes: tuple[tuple[int, int], ...]
     chosen: int
     first: Noise
     again: Noise
 
-    sparse = False
+    side_by_side = True
 
     @classmethod
     def within(
@@ -94,7 +153,39 @@ class AdaptiveMargins:
         both = np.concatenate([once, twice], axis=1)
         return Noisy(both.ravel(), reproducible=source.reproducible)
 
-    def _choice(self, once: Integers) -> NDArray[np.bool_]:
+    def log_ratio(self, cells: Integers, near: Floats, far: Floats) -> LogRatio | None:
+        once, twice = (noise.log_ratio(cells, near, far) for noise in (self.first, self.again))
+        assert once is not None
+        assert twice is not None
+
+        def ratio(outputs: Floats) -> Floats:
+            first, again = np.split(outputs.astype(np.float64), 2, axis=1)
+            # A table that was not measured again says nothing more: its cells score 0.
+            return np.round(
+                once(first) + twice(np.where(np.isnan(again), (near + far) / 2, again)), 9
+            )
+
+        return ratio
+
+    def widths(self, outputs: Outputs, cells: Integers, exact: Floats) -> Widths | None:
+        rounds = np.split(outputs.astype(np.float64), 2, axis=1)
+        both = [
+            noise.widths(noisy, cells, exact)
+            for noise, noisy in zip((self.first, self.again), rounds, strict=True)
+        ]
+        return lambda factor: np.asarray(sum(widths(factor) for widths in both if widths))
+
+    def moved_by(self, cells: Integers, near: Integers, far: Integers) -> float:
+        tables = np.add.reduceat((near - far) ** 2, self._starts)
+        most = np.zeros(len(tables), dtype=bool)
+        most[np.argsort(-tables)[: self.chosen]] = True
+        (chosen,) = self._cells_of(most[None])
+        return max(
+            self.first.moved_by(cells, near, far),
+            self.again.moved_by(cells[chosen], near[chosen], far[chosen]),
+        )
+
+    def _choice(self, once: Integers) -> Booleans:
         """(k, tables): which tables are measured again, from noisy values (k, cells) alone."""
         scores = np.stack(
             [
@@ -110,7 +201,7 @@ class AdaptiveMargins:
         np.put_along_axis(chosen, order[:, : self.chosen], True, axis=1)
         return chosen
 
-    def _cells_of(self, tables: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    def _cells_of(self, tables: Booleans) -> Booleans:
         return np.repeat(tables, [rows * columns for rows, columns in self.shapes], axis=1)
 
     @cached_property
@@ -144,8 +235,7 @@ def two_rounds(
 
 def rounds_drawn(first: Noise, again: Noise) -> tuple[str, Fraction, Fraction, Fraction, Fraction]:
     """What an event of two rounds records: which noise, then the sensitivity and scale of either."""
-    gaussian = isinstance(first, DiscreteGaussian)
-    return "discrete-gaussian" if gaussian else "discrete-laplace", *_law(first), *_law(again)
+    return first.event.kind, *_law(first), *_law(again)
 
 
 def _law(noise: Noise) -> tuple[Fraction, Fraction]:
@@ -164,7 +254,7 @@ def _cells(shapes: tuple[tuple[int, int], ...]) -> int:
     return sum(rows * columns for rows, columns in shapes)
 
 
-def _association(noisy: Integers, variance: float) -> NDArray[np.float64]:
+def _association(noisy: Integers, variance: float) -> Floats:
     """(k,) how far noisy tables (k, rows, columns) are from independence."""
     counts = noisy.astype(np.float64)
     rows, columns = counts.sum(axis=2, keepdims=True), counts.sum(axis=1, keepdims=True)

@@ -1,15 +1,24 @@
 """Tables of wide columns alone, and then tables over groups of cells that the first noisy ones suggest.
 
+Claim.  Input: the tally of ``domain``.  Neighbours: any relation under which the tables of either round
+move by at most their stated sensitivities, whichever the groups are.  Output:
+
     round 1   one table for each wide column, with noise ``first``                      Y1
     groups    the cells of each wide column merged into ``keep``, by Y1 alone
     round 2   tables over several columns, of groups instead of cells, with noise ``again``
 
-The groups are post-processing of Y1, so they cost nothing beyond it.  Given Y1 the second round is
-noise on tables over public groups; merging acts on each record alone, so a record moves a table of
-groups by no more than a table of cells, whichever the groups are.  The whole is an adaptive composition
-of two mechanisms, whose rho (Bun & Steinke 2016, Lemma 2.3) or alpha add up.
+Prices as for two rounds of ``adaptive_margins``: alphas or rho of both rounds add up.
 
-How many groups there are is public, and so is the length of the result: Y1, then the second round.
+Preconditions.  Those of ``adaptive_margins``.
+
+Proof.  The groups are post-processing of Y1.  Given Y1 the second round is noise on tables over public
+groups; merging acts on each record alone, so a record moves a table of groups by no more than a
+table of cells, whichever the groups are.  The whole is an adaptive composition of two mechanisms.
+
+Ranges.  Those of the noise.  How many groups there are is public, and so is the length of the result:
+Y1, then the second round.
+
+Source.  Bun & Steinke 2016, Lemma 2.3; METHODS q.
 """
 
 from __future__ import annotations
@@ -20,21 +29,29 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dpcore.domain import Domain, Tally
-from dpcore.events import CompressedMarginsEvent
-from dpcore.mechanisms.adaptive_margins import Noise, rounds_drawn, with_noise
-from dpcore.post.grouping import merge_cells
+from dpcore.arrays import Floats, Integers
+from dpcore.domain import Domain, Tally, summed
+from dpcore.mechanism import LogRatio, Mechanism, Outputs, Widths
+from dpcore.mechanisms.adaptive_margins import Noise, TwoRoundsEvent, rounds_drawn, with_noise
+from dpcore.mechanisms.grouping import merge_cells
 from dpcore.sampling.source import RandomSource
 from dpcore.statistic import Noisy
 
-Integers = NDArray[np.int64]
+REGROUPED = 2**11
+"""Outputs of more numbers are not grouped again for their log-ratio: it would take minutes."""
+
+
+@dataclass(frozen=True)
+class CompressedMarginsEvent(TwoRoundsEvent):
+    """Two rounds on count tables; the first noisy ones chose the groups that the second counts."""
+
+    kind = "compressed-margins"
 
 
 @dataclass(frozen=True)
 class Merged:
-    """A column whose cells are merged: its place in the domain, and how (``dpcore.post.grouping``)."""
+    """A column whose cells are merged: its place in the domain, and how (``grouping``)."""
 
     position: int
     kinds: tuple[int, ...]
@@ -42,7 +59,7 @@ class Merged:
 
 
 @dataclass(frozen=True)
-class CompressedMargins:
+class CompressedMargins(Mechanism):
     """Noise on one-way tables, and on tables over the groups they suggest: DP at the sum of both rounds.
 
     On the tally of ``domain``.  ``sets``: positions of the columns of each table of round 2; ``merged``:
@@ -60,10 +77,6 @@ class CompressedMargins:
     sparse = True
 
     @property
-    def size(self) -> int:
-        return self.domain.size
-
-    @property
     def numbers(self) -> int:
         """The length of the result."""
         return self.first.size + self.again.size
@@ -73,11 +86,13 @@ class CompressedMargins:
         return CompressedMarginsEvent(*rounds_drawn(self.first, self.again))
 
     def draw(self, values: Integers, cells: Integers | None, source: RandomSource) -> Noisy:
-        assert cells is not None  # the privacy line checks the layout
-        return self.draws(Tally(self.domain, cells, values), 1, source)
+        return self.repeat(values, cells, 1, source)
 
-    def draws(self, tally: Tally, times: int, source: RandomSource) -> Noisy:
-        """So many independent draws, one after the other."""
+    def repeat(
+        self, values: Integers, cells: Integers | None, times: int, source: RandomSource
+    ) -> Noisy:
+        assert cells is not None  # the privacy line checks the layout
+        tally = Tally(self.domain, cells, values)
         alone = np.tile(self.alone(tally), times)
         once = with_noise(self.first, alone, source).reshape(times, -1)
         exact = np.empty((times, self.again.size), dtype=np.int64)
@@ -86,6 +101,55 @@ class CompressedMargins:
         twice = with_noise(self.again, exact.ravel(), source).reshape(times, -1)
         drawn = np.concatenate([once, twice], axis=1).ravel()
         return Noisy(drawn, reproducible=source.reproducible)
+
+    def log_ratio(self, cells: Integers, near: Floats, far: Floats) -> LogRatio | None:
+        """Given the groups, which the output itself determines, both rounds are noise of known law."""
+        if self.numbers > REGROUPED:
+            return None
+        tables = [Tally(self.domain, cells, side.astype(np.int64)) for side in (near, far)]
+
+        def ratio(outputs: Integers) -> Floats:
+            once, twice = np.split(outputs.astype(np.int64), [self.first.size], axis=1)
+            result = _ratio(self.first, [self.alone(table) for table in tables], once)
+            for groups, rows in self.by_groups(once):
+                grouped = [self.together(table, groups) for table in tables]
+                result[rows] += _ratio(self.again, grouped, twice[rows])
+            return np.round(result, 9)
+
+        return ratio
+
+    def widths(self, outputs: Outputs, cells: Integers, exact: Floats) -> Widths | None:
+        table = Tally(self.domain, cells, exact.astype(np.int64))
+        once, twice = np.split(outputs.astype(np.int64), [self.first.size], axis=1)
+        first = self.first.widths(once, cells, self.alone(table).astype(np.float64))
+        again = []
+        for groups, rows in self.by_groups(once):
+            together = self.together(table, groups).astype(np.float64)
+            again.append((rows, self.again.widths(twice[rows], cells, together)))
+
+        def widths(factor: float) -> Floats:
+            assert first is not None
+            logs = first(factor)
+            for rows, part in again:
+                assert part is not None
+                logs[rows] += part(factor)
+            return logs
+
+        return widths
+
+    def moved_by(self, cells: Integers, near: Integers, far: Integers) -> float:
+        """Of the second round by the groups that the first table itself suggests."""
+        tables = [Tally(self.domain, cells, side.astype(np.int64)) for side in (near, far)]
+        once = [self.alone(table) for table in tables]
+        groups = self.groups(once[0])
+        twice = [self.together(table, groups) for table in tables]
+        return max(
+            self.first.moved_by(cells, *once),
+            self.again.moved_by(cells, *twice),
+        )
+
+    def output_width(self, watched: int) -> int:
+        return self.numbers
 
     def alone(self, tally: Tally) -> Integers:
         """The exact tables of the first round, one after the other: private."""
@@ -101,8 +165,7 @@ class CompressedMargins:
             for column in columns:
                 packed = packed * self.shape[column] + groups[column][tally.codes(column)]
             size = math.prod(self.shape[column] for column in columns)
-            # Counts below 2**53 are exact as weights.
-            tables.append(np.bincount(packed, tally.counts, minlength=size).astype(np.int64))
+            tables.append(summed(packed, tally.counts, size))
         return np.concatenate(tables)
 
     def groups(self, once: Integers) -> list[Integers]:
@@ -143,3 +206,10 @@ def suggested_groups(
         )
         start = stop
     return found
+
+
+def _ratio(noise: Noise, sides: Sequence[Integers], outputs: Integers) -> Floats:
+    near, far = (side.astype(np.float64) for side in sides)
+    ratio = noise.log_ratio(np.arange(len(near)), near, far)
+    assert ratio is not None
+    return ratio(outputs)

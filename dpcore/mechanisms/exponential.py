@@ -1,9 +1,24 @@
-"""The exponential mechanism over finite public sets (McSherry & Talwar 2007), sampled exactly.
+"""The exponential mechanism over finite public sets, drawn exactly.
 
-The statistic is a score for every candidate of every choice, whole numbers, the lower the better:
+Claim.  Input: whole-number scores, the lower the better, of every candidate of k = ``selections``
+choices, one choice after the other.  Neighbours: any relation under which every score moves by at
+most ``sensitivity`` = D.  Output: for each choice the number i of a candidate, independently, with
+P(i) proportional to exp(-score_i/scale).  It is (2 k D/scale, 0, 0)-DP, and (2 k D/scale)^2/2-zCDP.
 
     values   scores of choice 0, then of choice 1, ...      size = choices x candidates
     result   the number of the chosen candidate, for each choice
+
+Preconditions.  scale lies between 2^-45 and 2^45 (``within`` checks it), there is a choice, and
+2 k D <= alpha scale (the privacy line checks it).  D is the release's claim, proved there.
+
+Proof.  A neighbour changes the weight exp(-score/scale) of each candidate by a factor of at most
+exp(D/scale), and the sum of all weights by as much the other way; choices are independent.
+
+Ranges.  Every release checks that |score| < 2^61 (``largest_statistic``), so differences fit in 64 bits.
+Candidates are drawn uniformly and kept by a geometric number (``sampling.choice``): no weight is ever
+computed.
+
+Source.  McSherry & Talwar 2007, Theorem 6; METHODS m.
 """
 
 from __future__ import annotations
@@ -12,11 +27,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
+from scipy.special import logsumexp
 
-from dpcore.accounting import exponential_scale
+from dpcore.arrays import Floats, Integers
 from dpcore.budget import Budget
-from dpcore.events import ExponentialEvent
+from dpcore.mechanism import Event, LogRatio, Mechanism, Outputs, Widths, summed
 from dpcore.sampling import _validate
 from dpcore.sampling.choice import exponential_choices
 from dpcore.sampling.discrete_laplace import LARGEST_SCALE
@@ -25,19 +40,40 @@ from dpcore.statistic import Noisy
 
 
 @dataclass(frozen=True)
-class ExponentialMechanism:
+class ExponentialEvent(Event):
+    """Choices i from finite sets, P(i) proportional to exp(-score_i/scale), ``selections`` of them.
+
+    ``sensitivity``: the most by which a neighbour changes any score.
+    """
+
+    kind = "exponential"
+
+    sensitivity: Fraction
+    scale: Fraction
+    selections: int
+
+    @property
+    def pure_alpha(self) -> Fraction:
+        return 2 * self.sensitivity * self.selections / self.scale
+
+    def covered_by(self, share: Budget) -> bool:
+        spent = 2 * self.sensitivity * self.selections
+        return self.scale > 0 and self.selections > 0 and spent <= share.alpha * self.scale
+
+
+@dataclass(frozen=True)
+class ExponentialMechanism(Mechanism):
     """P(i) proportional to exp(-score_i/scale): (2 sensitivity/scale)-DP for each choice, exactly.
 
     ``candidates``: how many each choice has; ``sensitivity``: the most by which a neighbour changes
     any score.
     """
 
-    size: int
     candidates: int
     sensitivity: Fraction
     scale: Fraction
 
-    sparse = False
+    side_by_side = True
 
     @classmethod
     def within(
@@ -52,9 +88,36 @@ class ExponentialMechanism:
     def event(self) -> ExponentialEvent:
         return ExponentialEvent(self.sensitivity, self.scale, self.size // self.candidates)
 
-    def draw(
-        self, values: NDArray[np.int64], cells: NDArray[np.int64] | None, source: RandomSource
-    ) -> Noisy:
+    def draw(self, values: Integers, cells: Integers | None, source: RandomSource) -> Noisy:
         scores = values.reshape(-1, self.candidates)
         chosen = exponential_choices(scores, self.scale, source)
         return Noisy(chosen, reproducible=source.reproducible)
+
+    def log_ratio(self, cells: Integers, near: Floats, far: Floats) -> LogRatio | None:
+        shape = (-1, self.candidates)
+        logs = [-side.reshape(shape) / float(self.scale) for side in (near, far)]
+        chances = [log - logsumexp(log, axis=1, keepdims=True) for log in logs]
+        ratios = chances[0] - chances[1]
+        return lambda outputs: summed(ratios[np.arange(len(ratios)), outputs.astype(np.int64)])
+
+    def widths(self, outputs: Outputs, cells: Integers, exact: Floats) -> Widths | None:
+        costs = exact.reshape(-1, self.candidates) / float(self.scale)
+        costs -= costs.min(axis=1, keepdims=True)
+        chosen = costs[np.arange(len(costs)), outputs.astype(np.int64)].sum(axis=1)
+        return lambda factor: np.asarray(
+            -chosen / factor - logsumexp(-costs / factor, axis=1).sum()
+        )
+
+    def moved_by(self, cells: Integers, near: Integers, far: Integers) -> float:
+        return float(Fraction(int(np.abs(near - far).max())) / self.sensitivity)
+
+    def distance(self, near: Floats, far: Floats) -> float:
+        spans = np.ptp((near - far).reshape(-1, self.candidates), axis=1)
+        return float(spans.sum()) / float(self.scale)
+
+
+def exponential_scale(sensitivity: Fraction, selections: int, alpha: Fraction) -> Fraction:
+    """The scale at which that many choices cost exactly ``alpha`` together."""
+    if alpha <= 0:
+        raise ValueError("alpha must be positive")
+    return 2 * sensitivity * selections / alpha

@@ -1,35 +1,47 @@
-"""The interquartile range by proposing, testing and releasing (Dwork & Lei 2009, section 4).
+"""The interquartile range by proposing, testing and releasing.
 
-Widths w = 1, 2, ... of the range between the quartiles, in cells of the grid, are told apart by
+Claim.  Input: the counts of n = ``rows`` records over ``cells`` cells of one axis.  Neighbours: one
+record is replaced, n being public.  With w the width of the range between the quartiles, in cells, and
+H(w) = ln w / ln(1 + 1/ln n) in steps of 1/STEPS, output: the grid whose test was passed (1 or 2; 0 for
+none) and, if one was, H with discrete Laplace noise.  With a = 1/test_scale = STEPS/scale it is
+(3 a, beta, 0)-DP, and beta-approximately (3 a)^2/2-zCDP.
 
-    H(w) = ln w / ln(1 + 1/ln n)
+Two grids divide the line of H into cells, [k, k+1) and [k - 1/2, k + 1/2).  For one grid after the
+other, A is how many records must be replaced to take H out of its cell.  Where A with discrete Laplace
+noise of scale 1/a is above ``threshold``, H gets Laplace noise and is published; otherwise comes the
+next grid, and after both of them no answer.  A width of 0 is a cell of its own, in which A counts as 0.
 
-and by two grids of its cells, [k, k+1) and [k - 1/2, k + 1/2).  For one grid after the other, let A be
-how many records must be replaced to take H out of its cell.  Where A with discrete Laplace noise of
-scale 1/a is above a threshold, H gets Laplace noise of scale 1/a and is told; otherwise comes the
-next grid, and after both of them no answer (METHODS m).
+Preconditions.  n >= 3 and 0 < beta < 1 (``within`` checks them); 2/test_scale + STEPS/scale <= alpha and
+twice the chance that a noisy 1 passes the test is at most beta, enclosed in whole numbers (the privacy
+line checks them).
 
-    the same cell       A moves by one, H by less than one: a for every test, a for the noise
-    different cells     A is 1 at most in both, so that each test is passed with chance beta/2 at most
+Proof.  Neighbours in the same cell: A moves by one and H by less than one: a for every test, a for
+the noise.  In different cells: A is 1 at most in both, so that each test is passed with chance beta/2
+at most.  H is rounded by a public table, whose entries in one cell are at most STEPS apart, so
+rounding keeps the sensitivity.
 
-so (3 a, beta)-DP.  A width of 0 is a cell of its own, in which A counts as 0.  H is rounded to steps
-of 1/STEPS by a public table, whose entries in one cell are STEPS apart at most.
+Ranges.  H is a table of ``cells`` floats, the same for every survey; all else is whole numbers below
+STEPS times the logarithm of the cells, or n.  Noise as for discrete Laplace noise.
+
+Source.  Dwork & Lei 2009, section 4, with constants of our own: METHODS m.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dpcore.accounting import laplace_scale, stability_threshold
+from dpcore.accounting.threshold import least_threshold, passing_chance
+from dpcore.arrays import Floats, Integers
 from dpcore.budget import Budget
-from dpcore.events import ProposeTestReleaseEvent
+from dpcore.mechanism import Event, Mechanism, Outputs, Widths, WorstTable, one_record_moved
+from dpcore.mechanisms.laplace import DiscreteLaplace, laplace_scale, log_cdf
 from dpcore.sampling.discrete_laplace import discrete_laplace
 from dpcore.sampling.source import RandomSource
 from dpcore.statistic import Noisy
@@ -40,7 +52,36 @@ _NEVER = 2**61
 
 
 @dataclass(frozen=True)
-class ProposeTestRelease:
+class ProposeTestReleaseEvent(Event):
+    """Two tests whether a distance, which a record changes by one, is above ``threshold`` with discrete
+    Laplace noise of ``test_scale``; then, where one was passed, noise of ``scale`` on a number that a
+    neighbour in the same cell of the test changes by ``sensitivity`` at most.
+    """
+
+    kind = "propose-test-release"
+
+    test_scale: Fraction
+    threshold: int
+    sensitivity: Fraction
+    scale: Fraction
+
+    def covered_by(self, share: Budget) -> bool:
+        if min(self.test_scale, self.scale) <= 0 or self.threshold < 0 or share.beta <= 0:
+            return False
+        passing = passing_chance(self.test_scale, self.threshold, share.beta / 2)
+        return self._alpha <= share.alpha and 2 * passing <= share.beta
+
+    @property
+    def concentrated(self) -> tuple[Fraction, Fraction]:
+        return self._alpha**2 / 2, 2 * passing_chance(self.test_scale, self.threshold)
+
+    @property
+    def _alpha(self) -> Fraction:
+        return 2 / self.test_scale + self.sensitivity / self.scale
+
+
+@dataclass(frozen=True)
+class ProposeTestRelease(Mechanism):
     """H with discrete Laplace noise, or no answer where a noisy distance is ``threshold`` at most:
     (2/test_scale + STEPS/scale, beta)-DP, beta twice the chance to pass at distance 1.
 
@@ -48,7 +89,6 @@ class ProposeTestRelease:
     ``cells`` cells of one axis.
     """
 
-    size: int
     cells: int
     rows: int
     test_scale: Fraction
@@ -56,6 +96,7 @@ class ProposeTestRelease:
     scale: Fraction
 
     sparse = True
+    side_by_side = True
 
     @classmethod
     def within(cls, share: Budget, cells: int, rows: int) -> ProposeTestRelease:
@@ -65,7 +106,7 @@ class ProposeTestRelease:
         if not 0 < share.beta < 1:
             raise ValueError("propose-test-release needs beta between 0 and 1")
         test_scale = laplace_scale(Fraction(1), share.alpha / 3)
-        threshold = stability_threshold(test_scale, share.beta / 2)
+        threshold = least_threshold(test_scale, share.beta / 2)
         return cls(cells, cells, rows, test_scale, threshold, STEPS * test_scale)
 
     @property
@@ -78,17 +119,15 @@ class ProposeTestRelease:
         return 1 + 1 / math.log(self.rows)
 
     @cached_property
-    def logarithms(self) -> NDArray[np.float64]:
-        """(cells,) H of every width; that of 0 is never told."""
+    def logarithms(self) -> Floats:
+        """(cells,) H of every width; that of 0 is never published."""
         return np.log(np.maximum(np.arange(self.cells), 1)) / math.log(self.base)
 
     def width(self, steps: int) -> float:
-        """The interquartile range, in cells, that a number of steps stands for."""
+        """The interquartile range, in cells, that a number of steps represents."""
         return math.exp(min(steps / STEPS * math.log(self.base), math.log(self.cells)))
 
-    def draw(
-        self, values: NDArray[np.int64], cells: NDArray[np.int64] | None, source: RandomSource
-    ) -> Noisy:
+    def draw(self, values: Integers, cells: Integers | None, source: RandomSource) -> Noisy:
         assert cells is not None  # the privacy line checks the layout
         ends = np.searchsorted(cells, self.cells * np.arange(self.size // self.cells + 1))
         tables = []
@@ -96,20 +135,50 @@ class ProposeTestRelease:
             tables.append(np.zeros(self.cells, dtype=np.int64))
             tables[-1][cells[i:j] % self.cells] = values[i:j]
         alike, which = np.unique(tables, axis=0, return_inverse=True)
-        told = np.array([[*self.distances(counts), self.steps(counts)] for counts in alike])[which]
-        result = np.zeros((len(told), 2), dtype=np.int64)
-        for grid in (2, 1):  # the first that is passed is told
-            noisy = told[:, grid - 1] + discrete_laplace(self.test_scale, len(told), source)
+        exact = np.array([[*self.distances(counts), self.steps(counts)] for counts in alike])[which]
+        result = np.zeros((len(exact), 2), dtype=np.int64)
+        for grid in (2, 1):  # the first grid whose test is passed
+            noisy = exact[:, grid - 1] + discrete_laplace(self.test_scale, len(exact), source)
             result[noisy > self.threshold, 0] = grid
-        noisy = told[:, 2] + discrete_laplace(self.scale, len(told), source)
+        noisy = exact[:, 2] + discrete_laplace(self.scale, len(exact), source)
         result[:, 1] = np.where(result[:, 0] > 0, noisy, 0)
         return Noisy(result.ravel(), reproducible=source.reproducible)
 
-    def steps(self, counts: NDArray[np.int64]) -> int:
+    def widths(self, outputs: Outputs, cells: Integers, exact: Floats) -> Widths | None:
+        counts = np.zeros(self.cells, dtype=np.int64)
+        counts[cells] = exact
+        grid, noisy = outputs.T
+        answered = noisy[grid > 0, None]
+        noise = DiscreteLaplace(1, Fraction(1), self.scale)
+        shown = noise.widths(answered, cells, np.array([float(self.steps(counts))]))
+        short = self.threshold - np.array(self.distances(counts), dtype=np.float64)
+        assert shown is not None
+
+        def widths(factor: float) -> Floats:
+            wide = float(self.test_scale) * factor
+            failed, passed = log_cdf(short, wide), log_cdf(-short - 1, wide)
+            tests = np.array([failed.sum(), passed[0], failed[0] + passed[1]])
+            logs: Floats = tests[grid.astype(np.int64)]
+            logs[grid > 0] += shown(factor)
+            return logs
+
+        return widths
+
+    def moved_by(self, cells: Integers, near: Integers, far: Integers) -> float:
+        return one_record_moved(near, far)
+
+    def worst_counts(self, rows: int) -> Iterator[WorstTable]:
+        """Records in two cells, with the quartiles ``threshold`` moves from meeting in one of them."""
+        first, third = self._ranks
+        low, wide = first - 1 + self.threshold, self.cells // 2
+        if rows == self.rows and wide > 0 and low + self.threshold < third:
+            yield "a test at its threshold", {0: low, wide: rows - 1 - low}, wide, 0
+
+    def steps(self, counts: Integers) -> int:
         """H in steps: private."""
         return int(np.rint(self.logarithms[self._spread(counts)] * STEPS))
 
-    def distances(self, counts: NDArray[np.int64]) -> tuple[int, int]:
+    def distances(self, counts: Integers) -> tuple[int, int]:
         """A of both grids: private."""
         spread = self._spread(counts)
         if spread == 0:
@@ -127,11 +196,11 @@ class ProposeTestRelease:
     def _ranks(self) -> tuple[int, int]:
         return -(-self.rows // 4), -(-3 * self.rows // 4)
 
-    def _spread(self, counts: NDArray[np.int64]) -> int:
+    def _spread(self, counts: Integers) -> int:
         first, third = np.searchsorted(np.cumsum(counts), self._ranks)
         return int(third - first)
 
-    def _to_narrow(self, up_to: NDArray[np.int64], low: int) -> int:
+    def _to_narrow(self, up_to: Integers, low: int) -> int:
         """Replacements that make the width less than ``low``: both quartiles among ``low`` cells."""
         first, third = self._ranks
         starts = np.arange(self.cells)
@@ -139,7 +208,7 @@ class ProposeTestRelease:
         below = np.maximum(up_to[starts] + 1 - first, 0)
         return int((below + np.maximum(third - up_to[ends], 0)).min())
 
-    def _to_widen(self, up_to: NDArray[np.int64], high: int) -> int:
+    def _to_widen(self, up_to: Integers, high: int) -> int:
         """Replacements that make the width ``high`` at least."""
         first, third = self._ranks
         starts = np.arange(self.cells - high)

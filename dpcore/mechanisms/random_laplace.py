@@ -1,14 +1,25 @@
-"""Noise on all counts but low ones: random differential privacy (Hall, Rinaldo & Wasserman 2011).
+"""Noise on all counts but low ones: random differential privacy.
 
-Counts below a public number u are told as they are, all others get discrete Laplace noise.  Two
-tables that differ in one record are then as hard to tell apart as with noise everywhere, unless the
-record stands in a cell with at most u records.  For n + 1 independent draws of one population, of
-which the last replaces the last but one, at most k u draws stand in such cells of k, and
+Claim.  Input: counts of n records over k cells.  Neighbours: n + 1 independent draws of one
+population, the last of which replaces the last but one.  Output: counts below the public number
+u = ``exact_below`` as they are, all others with discrete Laplace noise.  It is (alpha, 0, gamma)-random
+DP with alpha = l1_sensitivity/scale and
 
-    P(one of the two does) <= L (2n + 1 - L) / (n (n + 1)),    L = min(k u, n + 1).
+    gamma = L (2n + 1 - L) / (n (n + 1)),    L = min(k u, n + 1).
 
-That is gamma (METHODS j): u = 1 tells empty cells, a larger u low counts as well.  gamma is a chance
-per record: about gamma * n people may stand in cells that are told exactly.
+Preconditions.  Noise as for discrete Laplace noise; 0 < gamma <= the share's < 1 (the privacy line
+checks them); only releases of one record per person, n being public, make this mechanism.
+
+Proof.  Two tables that differ in one record are as hard to distinguish as with noise everywhere, unless
+the record lies in a cell with at most u records.  At most k u of the n + 1 draws lie in such cells;
+gamma is the chance that one of the two exchangeable draws does (METHODS j).
+
+Ranges.  Those of discrete Laplace noise; gamma is an exact fraction.
+
+Source.  Hall, Rinaldo & Wasserman 2011; METHODS j.
+
+u = 1 publishes empty cells exactly, a larger u low counts as well.  gamma is a chance per record:
+about gamma n people may be in cells that are published exactly.
 
 >>> chance_of_exposure(cells=25, rows=500, exact_below=1)
 Fraction(244, 2505)
@@ -19,16 +30,37 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-import numpy as np
-from numpy.typing import NDArray
-
-from dpcore.accounting import laplace_scale
+from dpcore.arrays import Floats, Integers
 from dpcore.budget import Budget
-from dpcore.events import RandomLaplaceEvent
-from dpcore.mechanisms.additive import LaplaceNoise
+from dpcore.mechanism import Event, Outputs, Widths
+from dpcore.mechanisms.laplace import LaplaceNoise, laplace_scale
 from dpcore.sampling import discrete_laplace as laplace
 from dpcore.sampling.source import RandomSource
 from dpcore.statistic import Noisy
+
+
+@dataclass(frozen=True)
+class RandomLaplaceEvent(Event):
+    """Discrete Laplace noise on counts, but for low ones, which are published exactly.
+
+    ``exposure``: the chance that a random record and its random replacement are not protected by
+    the noise, which is what the event costs in gamma.
+    """
+
+    kind = "random-discrete-laplace"
+
+    l1_sensitivity: Fraction
+    scale: Fraction
+    exposure: Fraction
+
+    @property
+    def pure_alpha(self) -> Fraction:
+        return self.l1_sensitivity / self.scale
+
+    def covered_by(self, share: Budget) -> bool:
+        if not 0 < self.exposure <= share.gamma < 1:
+            return False
+        return self.scale > 0 and self.l1_sensitivity <= share.alpha * self.scale
 
 
 @dataclass(frozen=True)
@@ -36,13 +68,11 @@ class RandomLaplace(LaplaceNoise):
     """Discrete Laplace noise on every count from ``exact_below`` on; lower ones stay as they are.
 
     ``exposure``: what that costs in gamma.  ``stddev`` and ``half_width`` are those of the noise; a
-    count that is told exactly is nearer.
+    count that is published exactly is nearer.
     """
 
     exact_below: int
     exposure: Fraction
-
-    sparse = False
 
     @classmethod
     def within(
@@ -69,16 +99,18 @@ class RandomLaplace(LaplaceNoise):
     def event(self) -> RandomLaplaceEvent:
         return RandomLaplaceEvent(self.l1_sensitivity, self.scale, self.exposure)
 
-    def draw(
-        self, values: NDArray[np.int64], cells: NDArray[np.int64] | None, source: RandomSource
-    ) -> Noisy:
+    def draw(self, values: Integers, cells: Integers | None, source: RandomSource) -> Noisy:
         noise = laplace.discrete_laplace(self.scale, self.size, source)
         noise[values < self.exact_below] = 0
         return Noisy(values + noise, reproducible=source.reproducible)
 
+    def widths(self, outputs: Outputs, cells: Integers, exact: Floats) -> Widths | None:
+        noisy = exact >= self.exact_below
+        return self._noise_widths(outputs[:, noisy] - exact[noisy])
+
 
 def chance_of_exposure(cells: int, rows: int, exact_below: int) -> Fraction:
-    """The bound above: gamma, for counts below ``exact_below`` told exactly."""
+    """The bound above: gamma, for counts below ``exact_below`` published exactly."""
     low = min(cells * exact_below, rows + 1)
     return Fraction(low * (2 * rows + 1 - low), rows * (rows + 1))
 

@@ -1,30 +1,42 @@
-"""A sum under random differential privacy, with noise as wide as the bulk of the data (METHODS j).
+"""A sum under random differential privacy, with noise as wide as the bulk of the data.
 
-The sum of n codes 0, ..., K - 1 moves by K - 1 at most, but by far less for most records.  Let
-a = gamma n / 4 - 1 and, with x_(j) the ordered codes (0 below, K - 1 above),
+Claim.  Input: the counts of n = ``rows`` records over codes 0, ..., K - 1.  Neighbours: n + 1
+independent draws of one population, the last of which replaces the last but one.  Output: the sum
+of the codes with discrete Laplace noise of scale 2 S_L/alpha, and the level L with such noise too.
+It is (alpha + level_alpha, beta, gamma)-random DP with gamma = 4 (a + 1)/n, a + 1 being ``trimmed``,
+and beta below.  With x_(j) the ordered codes (0 below, K - 1 above),
 
     U_k = x_(n - a + k) - x_(a + 1 - k)            widths around the bulk, k = 0, 1, ...
     L   = max_k (level(U_k) - k)                   level(U): the first j with S_j >= U
 
-over a public table 1 = S_0 < S_1 < ... whose steps grow by ``growth`` at most.  Replacing a record
-moves every x_(j) by one place at most, so U_k(X) <= U_(k+1)(X') and L moves by one at most.  A record
-and its random replacement both lie within the a + 1 outermost of the n - 1 others, on either side,
-but for a chance of 4 (a + 1) / n; then the sum moves by at most U_0 <= S_L of either table.
+over a public table 1 = S_0 < S_1 < ... whose steps grow by ``growth`` at most.
 
-The sum gets discrete Laplace noise of scale 2 S_L / alpha.  Changing the scale by one level costs
-alpha / 2, but for a tail beyond t = scale (alpha / 2) / (growth - 1) of chance at most
+Preconditions.  (K - 1) n < 2^61 (the release checks it: ``largest_statistic``); 0 < beta < 1 and gamma
+of 4/n at least (``within`` checks them); alphas, beta and gamma are covered by the share, beta with 50
+digits rounded up (the privacy line checks them).
 
-    beta = exp(alpha / 4 - (alpha / 2) / (growth - 1))
+Proof.  Replacing a record moves every x_(j) by one place at most, so U_k(X) <= U_(k+1)(X') and L moves
+by one at most.  A record and its random replacement both lie within the a + 1 outermost of the n - 1
+others, on either side, but for a chance of 4 (a + 1)/n; then the sum moves by at most U_0 <= S_L of
+either table.  Changing the scale by one level costs alpha/2, but for a tail beyond
+t = scale (alpha/2)/(growth - 1) of chance at most
 
-(P(|Z| > t) <= exp(-(t - 1/2) / scale), and scale >= 2 / alpha); changing the sum costs alpha / 2.
-The level itself is private: it is told with discrete Laplace noise, for a part of alpha, so that
-the reader knows how wide the noise may be.  This is the finite-sample form of the smooth sensitivity
-of Hall, Rinaldo & Wasserman (2011, section 4), on order statistics of the records in place of pairs:
-pairs would depend on the order of the table, which a tally does not have.
+    beta = exp(alpha/4 - (alpha/2)/(growth - 1))
+
+(P(|Z| > t) <= exp(-(t - 1/2)/scale), and scale >= 2/alpha); changing the sum costs alpha/2.  The level
+itself is private: it is published with noise, for a part of alpha, so that the reader knows how wide
+the noise may be.
+
+Ranges.  The sum stays below 2^61 and the noise below 2^62 but for a chance below exp(-2^17); the table
+is of exact fractions.
+
+Source.  The finite-sample form of the smooth sensitivity of Hall, Rinaldo & Wasserman 2011, section 4,
+on order statistics in place of pairs, which would depend on the order of the table; METHODS j.
 """
 
 from __future__ import annotations
 
+import decimal
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -33,23 +45,62 @@ from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpcore.accounting.digits import DIGITS, MARGIN, decimal_of
+from dpcore.arrays import Floats, Integers
 from dpcore.budget import Budget
-from dpcore.events import SmoothLaplaceEvent
+from dpcore.mechanism import Event, Mechanism, Outputs, Widths, one_record_moved
+from dpcore.mechanisms.laplace import DiscreteLaplace
 from dpcore.sampling import discrete_laplace as laplace
 from dpcore.sampling.source import RandomSource
 from dpcore.statistic import Noisy
 
 LEVEL_PART = Fraction(1, 10)
-"""The part of alpha that tells how wide the noise is."""
+"""The part of alpha that is spent on publishing how wide the noise is."""
 
-LARGEST_SUM = 2**61
 _STEPS = 2**20
 
 
 @dataclass(frozen=True)
-class SmoothLaplace:
+class SmoothLaplaceEvent(Event):
+    """A sum with discrete Laplace noise, whose scale follows the data by steps of ``growth``.
+
+    ``alpha`` protects the sum, ``level_alpha`` the scale; ``exposure`` is the cost in gamma.
+    """
+
+    kind = "smooth-discrete-laplace"
+
+    alpha: Fraction
+    level_alpha: Fraction
+    growth: Fraction
+    exposure: Fraction
+
+    def covered_by(self, share: Budget) -> bool:
+        return (
+            0 < self.exposure <= share.gamma < 1
+            and min(self.alpha, self.level_alpha) > 0
+            and self.alpha + self.level_alpha <= share.alpha
+            and 0 < share.beta < 1
+            and self._tail <= share.beta
+        )
+
+    @property
+    def concentrated(self) -> tuple[Fraction, Fraction]:
+        return (self.alpha + self.level_alpha) ** 2 / 2, self._tail
+
+    @property
+    def _tail(self) -> Fraction:
+        """beta of a scale that may change by one step, rounded up; 1 if the change alone costs more
+        than half of alpha."""
+        with decimal.localcontext(DIGITS):
+            half, step = decimal_of(self.alpha / 2), decimal_of(self.growth - 1)
+            if step <= 0 or (1 + step).ln() > half:
+                return Fraction(1)
+            return Fraction((half / 2 - half / step).exp() * MARGIN)
+
+
+@dataclass(frozen=True)
+class SmoothLaplace(Mechanism):
     """The sum of codes with discrete Laplace noise of scale 2 S_L/alpha, and L with noise of its own:
     (alpha + level_alpha, beta, 4 trimmed/rows)-random DP.
 
@@ -59,7 +110,6 @@ class SmoothLaplace:
     that the width may miss.
     """
 
-    size: int
     codes: int
     rows: int
     trimmed: int
@@ -68,6 +118,7 @@ class SmoothLaplace:
     growth: Fraction
 
     sparse = True
+    side_by_side = True
 
     @classmethod
     def within(cls, share: Budget, size: int, rows: int) -> SmoothLaplace:
@@ -77,8 +128,6 @@ class SmoothLaplace:
             raise ValueError(
                 f"smooth sensitivity of {rows} records needs gamma of {4 / rows:.3g} at least"
             )
-        if size * rows >= LARGEST_SUM:
-            raise ValueError(f"a sum of {rows} codes below {size} may not fit in 64 bits")
         if not 0 < share.beta < 1:
             raise ValueError("smooth sensitivity needs beta between 0 and 1")
         level_alpha = share.alpha * LEVEL_PART
@@ -103,7 +152,7 @@ class SmoothLaplace:
         return tuple(steps)
 
     @cached_property
-    def _covered(self) -> NDArray[np.int64]:
+    def _covered(self) -> Integers:
         """The widest whole number that each step covers."""
         return np.array([math.floor(step) for step in self.table])
 
@@ -117,12 +166,10 @@ class SmoothLaplace:
         return self.scale(len(self.table))
 
     def highest_level(self, noisy_level: int, chance: float) -> int:
-        """A level that the exact one is not above, but for ``chance``."""
+        """An upper confidence bound for the exact level; it fails with probability ``chance``."""
         return noisy_level + int(laplace.laplace_quantile(1 / self.level_alpha, 1 - 2 * chance))
 
-    def draw(
-        self, values: NDArray[np.int64], cells: NDArray[np.int64] | None, source: RandomSource
-    ) -> Noisy:
+    def draw(self, values: Integers, cells: Integers | None, source: RandomSource) -> Noisy:
         assert cells is not None  # the privacy line checks the layout
         ends = np.searchsorted(cells, self.codes * np.arange(self.size // self.codes + 1))
         tables = [(values[i:j], cells[i:j] % self.codes) for i, j in pairwise(ends.tolist())]
@@ -131,11 +178,24 @@ class SmoothLaplace:
         for level in np.unique(levels):
             same = levels == level
             sums[same] += laplace.discrete_laplace(self.scale(level), int(same.sum()), source)
-        told = levels + laplace.discrete_laplace(1 / self.level_alpha, len(levels), source)
-        noisy = np.stack([sums, told], axis=1).ravel()
+        published = levels + laplace.discrete_laplace(1 / self.level_alpha, len(levels), source)
+        noisy = np.stack([sums, published], axis=1).ravel()
         return Noisy(noisy, reproducible=source.reproducible)
 
-    def _levels(self, tables: list[tuple[NDArray[np.int64], NDArray[np.int64]]]) -> Iterator[int]:
+    def widths(self, outputs: Outputs, cells: Integers, exact: Floats) -> Widths | None:
+        counts, codes = exact[exact > 0].astype(np.int64), cells[exact > 0]
+        level = self.level(counts, codes)
+        centres = np.array([float(counts @ codes), float(level)])
+        both = [
+            DiscreteLaplace(1, Fraction(1), scale).widths(outputs[:, [i]], cells, centres[[i]])
+            for i, scale in enumerate((self.scale(level), 1 / self.level_alpha))
+        ]
+        return lambda factor: np.asarray(sum(widths(factor) for widths in both if widths))
+
+    def moved_by(self, cells: Integers, near: Integers, far: Integers) -> float:
+        return one_record_moved(near, far)
+
+    def _levels(self, tables: list[tuple[Integers, Integers]]) -> Iterator[int]:
         """The level of each table; an audit lays out the same one many times."""
         known: dict[bytes, int] = {}
         for counts, codes in tables:
@@ -144,12 +204,12 @@ class SmoothLaplace:
                 known[key] = self.level(counts, codes)
             yield known[key]
 
-    def level(self, counts: NDArray[np.int64], codes: NDArray[np.int64]) -> int:
+    def level(self, counts: Integers, codes: Integers) -> int:
         """L: private."""
         total, k = int(counts.sum()), np.arange(self.trimmed + 1)
         ordered = np.append(codes, self.codes - 1)
 
-        def at(rank: NDArray[np.int64]) -> NDArray[np.int64]:
+        def at(rank: Integers) -> Integers:
             return np.where(rank < 1, 0, ordered[np.searchsorted(np.cumsum(counts), rank)])
 
         widths = at(total + 1 - self.trimmed + k) - at(self.trimmed - k)

@@ -1,10 +1,19 @@
 """A histogram over any number of cells that spends beta: noise on occupied cells, then a threshold.
 
-An empty cell is never published, so nothing is spent on them; what is spent is beta, on a cell that
-is published because one record is in it (Korolova et al. 2009; Bun, Nissim & Stemmer 2016, section 3).
-Let a record move from cell x to cell y; s is the scale, tau the threshold, a = exp(-1/s), and
+Claim.  Input: counts (cells,), given by the occupied cells of a public domain.  Neighbours: tables
+that differ in one record, which is in one cell: it moves (L1 sensitivity 2), or is added or removed
+(L1 sensitivity 1).  Output: of the occupied cells, count + Z with discrete Laplace Z where that is
+above ``threshold`` tau; an empty cell is never published.  With s the scale, a = exp(-1/s) and
 
     p = P(1 + Z > tau) = a^tau / (1 + a)        the chance that a cell with one record is published
+
+it is (D/s, p, 0)-DP for D = 2 or 1, and p-approximately (D/s)^2/2-zCDP.
+
+Preconditions.  A unit has at most one record, and D is what the event's own neighbours allow: 2 where
+a record may be replaced, 1 where it is added or removed.  tau >= 0, D <= alpha s, and p <= beta by an
+enclosure of the exponentials in whole numbers (the privacy line checks all).
+
+Proof.  Let a record move from cell x to cell y.
 
     x keeps a record, y had one    both counts move by one under Laplace noise: loss 2/s, beta 0
     x is left empty                D may show x with chance p, D' never: beta p.  If x is not shown,
@@ -17,25 +26,71 @@ Let a record move from cell x to cell y; s is the scale, tau the threshold, a = 
     a record is removed            its cell keeps another: loss 1/s.  It is left empty: D shows it with
                                    chance p, D' never, and what is not shown differs in nothing else
 
-so (2/s, p)-DP, (1/s, p) where records are added or removed, and one cell at most costs beta in
-either direction (METHODS i).
+One cell at most costs beta in either direction.  An (alpha, beta)-DP pair of laws is post-processing
+of randomised response that reveals all with chance beta (Kairouz, Oh & Viswanath 2015), which gives
+the concentrated price.
+
+Ranges.  Those of discrete Laplace noise.
+
+Source.  Korolova et al. 2009; Bun, Nissim & Stemmer 2016, section 3; METHODS i.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dpcore.accounting import laplace_scale, stability_threshold
+from dpcore.accounting.threshold import least_threshold, passing_chance
+from dpcore.adjacency import Adjacency
+from dpcore.arrays import Floats, Integers
 from dpcore.budget import Budget
-from dpcore.events import StabilityEvent
-from dpcore.mechanisms.additive import LaplaceNoise
+from dpcore.mechanism import Event, LogRatio, Outputs, Widths, WorstTable, summed, where_they_differ
+from dpcore.mechanisms.laplace import LaplaceNoise, laplace_scale, log_cdf, noise_log_ratio
+from dpcore.mechanisms.thresholded import at_threshold
 from dpcore.sampling import discrete_laplace as laplace
 from dpcore.sampling.source import RandomSource
 from dpcore.statistic import Noisy
+
+CERTAIN = 50.0
+"""Takes the place of the infinite log-ratio of what is possible on one side only."""
+
+
+@dataclass(frozen=True)
+class StabilityEvent(Event):
+    """Discrete Laplace noise on the occupied cells of a histogram, shown above ``threshold`` only.
+
+    ``l1_sensitivity``: the most by which neighbours differ, summed over cells; it is that
+    of one record, which is in one cell, so that it empties and newly occupies one at most.
+    """
+
+    kind = "stability-laplace"
+
+    l1_sensitivity: Fraction
+    scale: Fraction
+    threshold: int
+
+    def covered_by(self, share: Budget) -> bool:
+        if not self._of_one_record or self.l1_sensitivity > share.alpha * self.scale:
+            return False
+        if self.scale <= 0 or self.threshold < 0 or share.beta <= 0:
+            return False
+        return passing_chance(self.scale, self.threshold, share.beta) <= share.beta
+
+    @property
+    def concentrated(self) -> tuple[Fraction, Fraction] | None:
+        if not self._of_one_record:
+            return None
+        alpha = self.l1_sensitivity / self.scale
+        return alpha**2 / 2, passing_chance(self.scale, self.threshold)
+
+    @property
+    def _of_one_record(self) -> bool:
+        """Whether the sensitivity is that of one record in one cell, for the event's neighbours."""
+        allowed = self.adjacency.sensitivity(moved=2, present=1)
+        return self.adjacency.most == 1 and self.l1_sensitivity == allowed
 
 
 @dataclass(frozen=True)
@@ -46,23 +101,49 @@ class StabilityLaplace(LaplaceNoise):
     """
 
     threshold: int
+    adjacency: Adjacency
 
     sparse = True
 
     @classmethod
-    def within(cls, share: Budget, size: int, l1_sensitivity: Fraction) -> StabilityLaplace:
+    def within(cls, share: Budget, size: int, adjacency: Adjacency) -> StabilityLaplace:
         """The mechanism that spends all of the share's alpha and beta: the least threshold."""
+        l1_sensitivity = adjacency.sensitivity(moved=Fraction(2), present=Fraction(1))
         scale = laplace_scale(l1_sensitivity, share.alpha)
-        return cls(size, l1_sensitivity, scale, stability_threshold(scale, share.beta))
+        return cls(size, l1_sensitivity, scale, least_threshold(scale, share.beta), adjacency)
 
     @property
     def event(self) -> StabilityEvent:
-        return StabilityEvent(self.l1_sensitivity, self.scale, self.threshold)
+        return StabilityEvent(
+            self.l1_sensitivity, self.scale, self.threshold, adjacency=self.adjacency
+        )
 
-    def draw(
-        self, values: NDArray[np.int64], cells: NDArray[np.int64] | None, source: RandomSource
-    ) -> Noisy:
+    def draw(self, values: Integers, cells: Integers | None, source: RandomSource) -> Noisy:
         assert cells is not None  # the privacy line checks the layout
         noisy = values + laplace.discrete_laplace(self.scale, len(values), source)
         kept = (values > 0) & (noisy > self.threshold)
         return Noisy(noisy[kept], cells[kept], source.reproducible)
+
+    def log_ratio(self, cells: Integers, near: Floats, far: Floats) -> LogRatio | None:
+        moved, near, far = where_they_differ(near, far)
+        hidden = [
+            np.where(side == 0, 0.0, log_cdf(self.threshold - side, float(self.scale)))
+            for side in (near, far)
+        ]
+        shown = CERTAIN * ((far == 0).astype(float) - (near == 0))
+
+        def ratio(outputs: Floats) -> Floats:
+            values = outputs[:, moved]
+            present = noise_log_ratio(values, near, far, self.scale) + shown
+            return summed(np.where(np.isnan(values), hidden[0] - hidden[1], present))
+
+        return ratio
+
+    def widths(self, outputs: Outputs, cells: Integers, exact: Floats) -> Widths | None:
+        held = exact > 0
+        values, hidden = outputs[:, : len(cells)][:, held], self.threshold - exact[held]
+        shown, absent = self._noise_widths(values - exact[held]), np.isnan(values)
+        return lambda factor: shown(factor) + absent @ log_cdf(hidden, float(self.scale) * factor)
+
+    def worst_counts(self, rows: int) -> Iterator[WorstTable]:
+        return at_threshold(self.threshold, self.size, rows)

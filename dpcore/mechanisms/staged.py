@@ -1,29 +1,75 @@
 """A choice from the records, and then a mechanism that depends on it: two draws, committed as one.
 
-The statistic is the tally itself.  The first step is drawn from it; its noisy result, which is public,
-says what the second step is, and that is drawn from the same tally.  Each step crosses the privacy
-line by itself and is held to a share of its own there, so that both together cost the sum of the
-shares, however the second step depends on the first (adaptive basic composition).
+Claim.  Input: the tally of ``domain``.  Neighbours: those of both steps.  Output: what was chosen, then
+the draw of the second step at that choice, then zeros up to a public length.  For a choice at
+(alpha, beta) and a second step at (alpha', beta') it is (alpha + alpha', beta + beta', 0)-DP, and
+(beta + beta')-approximately (alpha^2 + alpha'^2)/2-zCDP.
 
-    result   what was chosen, then the second draw, then zeros up to a public length
+Preconditions.  Each step crosses the privacy line by itself and is held to its own share there,
+whatever was chosen; both shares together are covered by the release's (the privacy line checks it).
+
+Proof.  The second step depends on the first one only through its noisy result, which is public: adaptive
+basic composition.  An (alpha, beta)-DP step is post-processing of randomised response that reveals all
+with chance beta (Kairouz, Oh & Viswanath 2015), so beta-approximately alpha^2/2-zCDP; approximate zCDP
+composes adaptively (Bun & Steinke 2016, Lemma 8.2).
+
+Ranges.  Those of both steps.
+
+Source.  Dwork & Roth 2014, section 3.5; Bun & Steinke 2016.
 
 It is one draw to the ledger: a retry finds the choice and what was drawn at it together.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpcore.arrays import Integers
 from dpcore.budget import Budget
 from dpcore.domain import Domain, Tally
-from dpcore.events import StagedEvent
-from dpcore.mechanisms.base import Mechanism
+from dpcore.mechanism import Event, Mechanism, Outputs
+from dpcore.mechanisms.repeated import Repeated
+from dpcore.privacy_line import perturb
 from dpcore.sampling.source import RandomSource
 from dpcore.statistic import Exact, Noisy
+
+
+@dataclass(frozen=True)
+class StagedEvent(Event):
+    """A choice, then a mechanism that depends on it; the privacy line held each to its own share.
+
+    ``choice``: the kind of the first event; the second one is (alpha, beta)-DP whatever was chosen.
+    """
+
+    kind = "staged"
+
+    choice: str
+    choice_alpha: Fraction
+    choice_beta: Fraction
+    alpha: Fraction
+    beta: Fraction
+
+    @property
+    def pure_alpha(self) -> Fraction | None:
+        return self.choice_alpha + self.alpha if self._beta == 0 else None
+
+    @property
+    def concentrated(self) -> tuple[Fraction, Fraction]:
+        return (self.choice_alpha**2 + self.alpha**2) / 2, self._beta
+
+    def covered_by(self, share: Budget) -> bool:
+        parts = self.choice_alpha, self.choice_beta, self.alpha, self.beta
+        alpha = self.choice_alpha + self.alpha
+        return min(parts) >= 0 and alpha <= share.alpha and self._beta <= share.beta
+
+    @property
+    def _beta(self) -> Fraction:
+        return self.choice_beta + self.beta
 
 
 class Step(Protocol):
@@ -53,7 +99,7 @@ class Steps(Protocol):
 
 
 @dataclass(frozen=True)
-class Staged:
+class Staged(Mechanism):
     """A choice, and a mechanism that depends on it: (alpha, beta)-DP for the sums of both shares.
 
     ``steps`` on the tally of ``domain``; ``chosen`` numbers, then ``longest`` at most.
@@ -67,26 +113,47 @@ class Staged:
     sparse = True
 
     @property
-    def size(self) -> int:
-        return self.domain.size
-
-    @property
     def event(self) -> StagedEvent:
         choice, rest = self.steps.choice, self.steps.rest
         kind = choice.mechanism.event.kind
         return StagedEvent(kind, choice.share.alpha, choice.share.beta, rest.alpha, rest.beta)
 
-    def draw(
-        self, values: NDArray[np.int64], cells: NDArray[np.int64] | None, source: RandomSource
-    ) -> Noisy:
-        from dpcore.privacy_line import perturb  # it calls this; each step crosses it again
+    def draw(self, values: Integers, cells: Integers | None, source: RandomSource) -> Noisy:
+        return self.repeat(values, cells, 1, source)
 
+    def repeat(
+        self, values: Integers, cells: Integers | None, times: int, source: RandomSource
+    ) -> Noisy:
         assert cells is not None  # the privacy line checks the layout
         tally, first = Tally(self.domain, cells, values), self.steps.choice
-        choice = perturb(first.statistic(tally), first.mechanism, first.share, source)
-        second = self.steps.after(choice)
-        drawn = perturb(second.statistic(tally), second.mechanism, self.steps.rest, source)
-        result = np.zeros(self.chosen + self.longest, dtype=np.int64)
-        result[: self.chosen] = choice.values
-        result[self.chosen : self.chosen + len(drawn.values)] = drawn.values
-        return Noisy(result, reproducible=source.reproducible)
+        choosing = Repeated.of(first.mechanism, times)
+        chosen = perturb(first.statistic(tally), choosing, first.share, source).values
+        result = np.zeros((times, self.chosen + self.longest), dtype=np.int64)
+        result[:, : self.chosen] = chosen.reshape(times, -1)
+        for second, alike in self._seconds(result[:, : self.chosen]):
+            drawing = Repeated.of(second.mechanism, len(alike))
+            drawn = perturb(second.statistic(tally), drawing, self.steps.rest, source).values
+            drawn = drawn.reshape(len(alike), -1)
+            result[alike, self.chosen : self.chosen + drawn.shape[1]] = drawn
+        return Noisy(result.ravel(), reproducible=source.reproducible)
+
+    def parts(self, outputs: Outputs) -> Iterator[tuple[Step, Outputs]]:
+        whole = outputs.astype(np.int64)
+        chosen = whole[:, : self.chosen]
+        yield self.steps.choice, chosen
+        for second, alike in self._seconds(chosen):
+            yield second, whole[alike, self.chosen : self.chosen + second.mechanism.size]
+
+    def output_width(self, watched: int) -> int:
+        return max(self.chosen + self.longest, self.steps.choice.mechanism.size)
+
+    def _seconds(self, chosen: Integers) -> list[tuple[Step, Integers]]:
+        """The different second steps after choices (times, chosen), and the rows that lead to each."""
+        choices, which = np.unique(chosen, axis=0, return_inverse=True)
+        steps = [self.steps.after(Noisy(choice)) for choice in choices]
+        different: list[Step] = []
+        for step in steps:
+            if step not in different:
+                different.append(step)
+        of_choice = np.array([different.index(step) for step in steps])[which.ravel()]
+        return [(step, np.flatnonzero(of_choice == i)) for i, step in enumerate(different)]

@@ -1,28 +1,43 @@
 """A histogram over a domain far larger than memory: noise, then a threshold, on every cell.
 
-The mechanism is discrete Laplace noise on every cell of the domain, of which only the noisy counts
-above the threshold tau are kept; keeping is post-processing, so the guarantee is that of the noise
-for every tau (Hall 2012, section 2.4.1).  The law is drawn without visiting the empty cells:
+Claim.  Input: counts (cells,), given by the occupied cells of a public domain of up to 2^62.
+Neighbours: as for discrete Laplace noise, with L1 sensitivity D.  Output: x + Z with independent
+discrete Laplace Z on every cell of the domain, of which only values above the public ``threshold``
+tau are kept, in ascending order of cells.  It is (D/scale, 0, 0)-DP and (D/scale)^2/2-zCDP for
+every tau.
+
+Preconditions.  Those of discrete Laplace noise; the cells of the statistic ascend and lie in the
+domain (the privacy line checks it).
+
+Proof.  Noise on every cell is private (discrete Laplace noise), and keeping values above a public
+number is post-processing (Hall 2012, section 2.4.1).  The law is drawn without visiting empty cells:
 
     occupied cells   count + noise, kept where it is above tau
-    empty cells      how many exceed tau: binomial; which: uniform; by how much: geometric
+    empty cells      how many exceed tau: binomial; which: uniform without replacement; by how much:
+                     geometric, since the tail of the noise is memoryless
 
-in time proportional to the occupied cells and the false positives (METHODS i).  The result is
-sorted by cell, so the order tells nothing.
+in time proportional to the occupied cells and the false positives.  The result is sorted, so its
+order depends on nothing else.
+
+Ranges.  Those of discrete Laplace noise; numbers of cells stay below 2^62, and the binomial draw is
+exact.
+
+Source.  Hall 2012, section 2.4.1; Cormode, Procopiuc, Srivastava & Tran 2012; METHODS i.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dpcore.accounting import laplace_scale
+from dpcore.arrays import Floats, Integers
 from dpcore.budget import Budget
-from dpcore.mechanisms.additive import LaplaceNoise
+from dpcore.mechanism import LogRatio, Outputs, Widths, WorstTable, summed, where_they_differ
+from dpcore.mechanisms.laplace import LaplaceNoise, laplace_scale, log_cdf, noise_log_ratio
 from dpcore.sampling import discrete_laplace as laplace
 from dpcore.sampling.source import RandomSource
 from dpcore.sampling.sparse import distinct_integers, threshold_exceedances
@@ -49,9 +64,7 @@ class ThresholdedLaplace(LaplaceNoise):
         scale = laplace_scale(l1_sensitivity, share.alpha)
         return cls(size, l1_sensitivity, scale, math.ceil(scale * Fraction(math.log(size))))
 
-    def draw(
-        self, values: NDArray[np.int64], cells: NDArray[np.int64] | None, source: RandomSource
-    ) -> Noisy:
+    def draw(self, values: Integers, cells: Integers | None, source: RandomSource) -> Noisy:
         assert cells is not None  # the privacy line checks the layout
         noisy = values + laplace.discrete_laplace(self.scale, len(values), source)
         kept = noisy > self.threshold
@@ -62,3 +75,29 @@ class ThresholdedLaplace(LaplaceNoise):
         all_values = np.concatenate([noisy[kept], false_values])
         order = np.argsort(all_cells)
         return Noisy(all_values[order], all_cells[order], source.reproducible)
+
+    def log_ratio(self, cells: Integers, near: Floats, far: Floats) -> LogRatio | None:
+        moved, near, far = where_they_differ(near, far)
+        scale = float(self.scale)
+        absent = log_cdf(self.threshold - near, scale) - log_cdf(self.threshold - far, scale)
+
+        def ratio(outputs: Floats) -> Floats:
+            values = outputs[:, moved]
+            present = noise_log_ratio(values, near, far, self.scale)
+            return summed(np.where(np.isnan(values), absent, present))
+
+        return ratio
+
+    def widths(self, outputs: Outputs, cells: Integers, exact: Floats) -> Widths | None:
+        values, hidden = outputs[:, : len(cells)], self.threshold - exact
+        shown, absent = self._noise_widths(values - exact), np.isnan(values)
+        return lambda factor: shown(factor) + absent @ log_cdf(hidden, float(self.scale) * factor)
+
+    def worst_counts(self, rows: int) -> Iterator[WorstTable]:
+        return at_threshold(self.threshold, self.size, rows)
+
+
+def at_threshold(threshold: int, size: int, rows: int) -> Iterator[WorstTable]:
+    """A cell that one record lifts above the threshold, all others being elsewhere."""
+    if 0 < threshold < rows and size > 1:
+        yield "a cell at the threshold", {0: threshold, 1: rows - 1 - threshold}, 1, 0

@@ -6,25 +6,47 @@ and its privacy event) and how wrong its result will be (``expected_error``).  W
 two things, one on each side of the privacy line:
 
     tally --statistic--> Exact --[ perturb ]--> Noisy --publish--> tables
+
+It also says all that plans, bundles and reports need to know of its kind: which columns it publishes,
+which chart draws them, whether it can count weights, and what synthetic records can take from it.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from statistics import NormalDist
-from typing import Any, Literal, Protocol, runtime_checkable
+from fractions import Fraction
+from typing import Any, ClassVar, Literal, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.adjacency import REPLACE_ONE, Adjacency
+from dpcore.arrays import Floats, Integers
 from dpcore.budget import Budget
 from dpcore.domain import Axis, Domain, Grid, Tally
-from dpcore.events import Event
-from dpcore.mechanisms import Mechanism
+from dpcore.mechanism import Event, Mechanism, WorstTable
+from dpcore.releases.counts.cells import cell_names
+from dpcore.releases.table import Published
 from dpcore.statistic import Exact, Noisy
+
+Chart = Literal["cells", "curve", "features", "number", "levels", "cumulative"]
+"""How the tables of a release are drawn:
+
+    cells        counts of cells: bars with intervals, or a heat map
+    curve        a function of one column inside its band, or a map of two columns
+    features     a prediction along each feature
+    number       one bar with its interval
+    levels       quantiles: a bar for each, as long as its level
+    cumulative   drawn records: the share of them up to each cell
+"""
+
+LARGEST_STATISTIC = 2**61
+"""Exact numbers stay below this, half of what the privacy line admits."""
+
+Tree = Sequence[tuple[str, str]] | Literal["auto"]
+"""Edges between columns, or the tree that the noisy tables suggest."""
 
 
 @dataclass(frozen=True)
@@ -36,73 +58,33 @@ class ErrorStatement:
     note: str = ""
 
 
-LEVEL = 0.9
-"""Published intervals hold what they are about this often, at least or nearly, as they say."""
-
-TWO_SIDED, ONE_SIDED = (NormalDist().inv_cdf(chance) for chance in ((1 + LEVEL) / 2, LEVEL))
-"""Standard errors that normal noise exceeds with probability 10%: in size, and in one direction."""
-
-
-@dataclass(frozen=True)
-class Uncertainty:
-    """How wrong the numbers of one published column may be, and how that is known.
-
-    ``standard_error`` and ``interval`` name columns of the same table: the root mean squared error
-    of the number, and both ends of a 90% interval for what it stands for.  ``method``: exact, normal
-    (an exact variance and the normal law), or simulated (the mechanism and what follows it, repeated
-    on the published numbers).  ``statement`` says the rest in words.
-    """
-
-    column: str
-    standard_error: str | None
-    interval: tuple[str, str] | None
-    method: Literal["exact", "normal", "simulated"]
-    statement: str
-
-
-@dataclass(frozen=True, eq=False)
-class Table:
-    """A published table: a name, its columns of equal length, and what each column means.
-
-    ``about``: which column of the survey a column tells of, where it does; ``uncertainty``: how
-    wrong its numbers may be.
-    """
-
-    folder: str
-    name: str
-    columns: Mapping[str, NDArray[Any]]
-    descriptions: Mapping[str, str]
-    about: Mapping[str, str] = field(default_factory=dict)
-    uncertainty: tuple[Uncertainty, ...] = ()
-
-    def __post_init__(self) -> None:
-        if set(self.columns) != set(self.descriptions):
-            raise ValueError(f"table {self.name}: columns and descriptions differ")
-        named = set(self.about).union(
-            *({u.column, *(u.interval or ())} for u in self.uncertainty),
-            {u.standard_error for u in self.uncertainty if u.standard_error},
-        )
-        if not named <= set(self.columns):
-            raise ValueError(
-                f"table {self.name}: {sorted(named - set(self.columns))} are no columns"
-            )
-
-
-@dataclass(frozen=True, eq=False)
-class Published:
-    """What a release publishes: tables, and facts for the manifest (JSON values)."""
-
-    tables: tuple[Table, ...]
-    facts: Mapping[str, Any] = field(default_factory=dict)
-
-
 @dataclass(frozen=True)
 class Release(ABC):
-    """Public facts of one release.
+    """Public facts of one release; a subclass for each kind and mechanism.
 
-    ``rows``: the public number of records, or a public guess of it where neighbours differ in it:
-    a scale, never a count; ``share``: the budget that the release may not exceed; ``adjacency``:
-    which tables are neighbours.
+    Args:
+        name: names the tables that are published, and with the release's id the one draw.
+        domain: the columns of the tally that it needs, with their cells.
+        rows: the public number of records, or a public guess where neighbours differ in it; the
+            guess is a scale for noise and errors, and never a count.
+        share: the budget that its mechanism may not exceed.
+        adjacency: which tables are neighbours.
+
+    Raises:
+        ValueError: where the values contradict each other, the kind is not proved for the
+            adjacency, or the exact numbers of some table would not fit in 64 bits.  The message
+            begins with the key of the plan that is at fault.
+
+    Examples:
+        >>> from dpcore.domain import Categories
+        >>> from dpcore.releases.counts.histogram import Histogram
+        >>> sexes = Domain((Categories("sex", ("F", "M")),))
+        >>> release = Histogram("people", sexes, 1000, Budget.of("0.5"))
+        >>> release.expected_error()[0].quantity, round(release.expected_error()[0].value, 1)
+        ('standard error of a count', 5.6)
+        >>> table, = release.publish(Noisy(np.array([493, 511]))).tables
+        >>> table.columns["count"].tolist()
+        [491, 509]
     """
 
     name: str
@@ -111,10 +93,39 @@ class Release(ABC):
     share: Budget
     adjacency: Adjacency = field(default=REPLACE_ONE, kw_only=True)
 
+    chart: ClassVar[Chart | None] = None
+    """How a report draws the tables; None: it does not."""
+
+    refines: ClassVar[Literal["density", "counts"] | None] = None
+    """What it knows of the values inside the bins of another release, if anything."""
+
+    statistics: ClassVar[tuple[str, ...]] = ()
+    """Columns that it publishes beside those of the survey; empty where none of the survey's columns
+    can have such a name."""
+
+    too_large: ClassVar[tuple[str, str]] = (
+        "rows",
+        "state fewer, or choose a kind that counts records",
+    )
+    """Where exact numbers would be too large: the key of the plan to change, and how."""
+
+    def __post_init__(self) -> None:
+        if self.largest_statistic >= LARGEST_STATISTIC:
+            key, remedy = self.too_large
+            raise ValueError(
+                f"{key}: exact numbers may reach {float(self.largest_statistic):.3g} in a table of"
+                f" {self.most_rows:,} {'steps of weight' if self.adjacency.weighted else 'records'},"
+                f" and must stay below 2^61 ({LARGEST_STATISTIC:.3g}); {remedy}"
+            )
+
     @property
     @abstractmethod
     def mechanism(self) -> Mechanism:
-        """The noise that the share buys."""
+        """The noise that the share buys.
+
+        Raises:
+            ValueError: where the share buys none.
+        """
 
     @property
     def event(self) -> Event:
@@ -123,36 +134,81 @@ class Release(ABC):
 
     @property
     def most_rows(self) -> int:
-        """No table has more records: a larger one is refused before its statistic is made."""
+        """The most records that count; what a larger table adds is cut (``dpcore.adjacency``)."""
         return self.adjacency.most_rows(self.rows)
+
+    @property
+    @abstractmethod
+    def largest_statistic(self) -> int:
+        """No number of the statistic, or on the way to it, is larger in size: for any table of at
+        most ``most_rows`` records, from public values alone."""
 
     @abstractmethod
     def statistic(self, tally: Tally) -> Exact:
         """The exact statistic: private."""
 
+    def worst_tables(self) -> Iterator[WorstTable]:
+        """Tables on which an audit expects the largest loss, beside those that it tries for any kind."""
+        return self.mechanism.worst_counts(self.rows)
+
     def promises(self, near: Tally, far: Tally) -> bool:
-        """Whether the guarantee is about these neighbours: all pairs, but in random DP."""
+        """Whether the guarantee holds for these neighbours: always, except in random DP."""
         return True
 
     @abstractmethod
     def publish(self, noisy: Noisy) -> Published:
-        """Tables for the bundle, from the noisy statistic alone."""
+        """Tables for the bundle and facts for its manifest, from the noisy statistic alone."""
 
-    def sum_variance(self, weights: Mapping[str, NDArray[np.float64]]) -> float:
-        """Exact variance of the noise in a weighted sum of unbiased counts, from public values.
+    @property
+    def domains(self) -> tuple[Domain, ...]:
+        """The survey's columns in each published table that has some."""
+        return (self.domain,)
 
-        ``weights``: by the name of a table, one weight for each of its rows.  Raises ``ValueError``
-        where the release's numbers cannot be added up.
+    def table_name(self, domain: Domain) -> str:
+        """The name of the published table over one of ``domains``."""
+        return self.name
+
+    def published_names(self, axis: Axis) -> tuple[str, ...]:
+        """The columns in which the tables describe an axis."""
+        return cell_names(axis)
+
+    def weighed(self, step: Fraction) -> Self:
+        """The same release, of sums of weights in multiples of ``step``.
+
+        Raises:
+            ValueError: where the kind counts records only.
+        """
+        raise ValueError("weighted: this mechanism counts records only")
+
+    def sampler(self, rows: int, tree: Tree | None = None) -> Release:
+        """The release from which ``rows`` synthetic records are drawn, along a tree if one is given.
+
+        Raises:
+            ValueError: where there are no tables for a tree, or the records need more memory than
+                allowed.
+        """
+        if tree is not None:
+            raise ValueError("tree: only records from margins follow a tree")
+        return self
+
+    def sum_variance(self, weights: Mapping[str, Floats]) -> float:
+        """The exact variance of the noise in a weighted sum of unbiased counts, from public values.
+
+        Args:
+            weights: one weight for each row of a table, by the name of the table.
+
+        Raises:
+            ValueError: where the release's numbers cannot be added up.
         """
         raise ValueError(f"{self.name}: its numbers cannot be added up")
 
-    def supported_margin(
-        self, noisy: Noisy, names: tuple[str, ...]
-    ) -> tuple[NDArray[np.float64], float] | None:
+    def supported_margin(self, noisy: Noisy, names: tuple[str, ...]) -> tuple[Floats, float] | None:
         """Noisy counts over some of the columns, which synthetic records follow, and their error.
 
-        Counts (cells,) row-major, and the standard error of each (NaN where it differs from cell to
-        cell or is not known); None where the release says nothing of these columns together.
+        Returns:
+            Counts (cells,), row-major, and the standard error of each (NaN where it differs from cell
+            to cell or is unknown); None where the release has no information on these columns
+            together.
         """
         return None
 
@@ -165,39 +221,42 @@ class Release(ABC):
 class Samplable(Protocol):
     """A release from which synthetic records can be drawn."""
 
-    def sample(self, noisy: Noisy, rows: int) -> tuple[Domain, NDArray[np.int64]]:
+    def sample(self, noisy: Noisy, rows: int) -> tuple[Domain, Integers]:
         """Codes (rows, columns) of synthetic records over the axes of the returned domain."""
         ...
 
 
 @runtime_checkable
 class Evaluable(Protocol):
-    """A release that is a function, to be had at any points."""
+    """A release that is a function, which can be evaluated anywhere."""
 
     def evaluate(self, noisy: Noisy, points: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         """The function at points, one array (k,) for each of its columns, in their own units.
 
-        Columns (k,): its value under a name of its own, ``standard_error``, and the ends of
-        intervals for the value without noise.  Raises ``ValueError`` where a column is missing or
-        a value lies outside what the plan allows.
+        Returns:
+            Columns (k,): the value under a name of its own, ``standard_error``, and the ends of
+            intervals for the value without noise.
+
+        Raises:
+            ValueError: where a column is missing or a value lies outside what the plan allows.
         """
         ...
 
 
 def named_points(points: Mapping[str, NDArray[Any]], names: tuple[str, ...]) -> list[NDArray[Any]]:
-    """The arrays of exactly these columns, in order and of one length, masked as they came.
+    """The arrays of exactly these columns, in order and of one length; masks are kept.
 
-    Raises ``ValueError`` where they are others, or differ in length.
+    Raises ``ValueError`` where other columns are given, or the lengths differ.
     """
     if set(points) != set(names):
-        raise ValueError(f"points: must be given for {list(names)}, not for {list(points)}")
+        raise ValueError(f"points: give values for {list(names)}, not for {list(points)}")
     arrays = [np.atleast_1d(np.asanyarray(points[name])) for name in names]
     if len({array.shape for array in arrays}) != 1 or arrays[0].ndim != 1:
-        raise ValueError("points: columns must be of one length")
+        raise ValueError("points: all columns must have the same length")
     return arrays
 
 
-def unit_points(points: Mapping[str, NDArray[Any]], axes: Sequence[Grid]) -> NDArray[np.float64]:
+def unit_points(points: Mapping[str, NDArray[Any]], axes: Sequence[Grid]) -> Floats:
     """(k, axes) points in units of each axis's range, or ``ValueError`` where one lies outside."""
     scaled = []
     given = named_points(points, tuple(axis.name for axis in axes))
@@ -216,18 +275,6 @@ def outside(axis: Axis, lower: float, upper: float) -> ValueError:
     """
     half = 0.5 if isinstance(axis, Grid) and axis.integer else 0.0
     return ValueError(f"points: {axis.name} must lie in [{lower + half:.15g}, {upper - half:.15g}]")
-
-
-def normal_interval(
-    value: NDArray[np.float64], error: NDArray[np.float64] | float
-) -> dict[str, NDArray[np.float64]]:
-    """Columns with the standard error of values (k,), one or (k,), and their normal intervals."""
-    width = TWO_SIDED * np.broadcast_to(error, value.shape)
-    return {
-        "standard_error": np.broadcast_to(error, value.shape).copy(),
-        "lower_90": value - width,
-        "upper_90": value + width,
-    }
 
 
 def post_processing_generator(noisy: Noisy) -> np.random.Generator:

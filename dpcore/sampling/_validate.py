@@ -9,7 +9,7 @@ from fractions import Fraction
 def positive_rational(name: str, value: Fraction | int, largest: int) -> Fraction:
     """``value`` as a Fraction between 1 / largest and largest.
 
-    A float is refused: it is hardly ever the number that was meant.
+    Floats are refused: 0.1 as a float is not 1/10.
     """
     if isinstance(value, bool) or not isinstance(value, Fraction | int):
         raise TypeError(f"{name} must be a Fraction or an int, not {type(value).__name__}")
@@ -21,12 +21,12 @@ def positive_rational(name: str, value: Fraction | int, largest: int) -> Fractio
 
 
 def whole_number(name: str, value: int, at_most: int | None = None) -> int:
-    """``value`` as a built-in integer that is not negative."""
+    """``value`` as a built-in integer, not negative."""
     if isinstance(value, bool):
         raise TypeError(f"{name} must be an integer, not bool")
     result = operator.index(value)
     if result < 0:
-        raise ValueError(f"{name} must not be negative, but is {result}")
+        raise ValueError(f"{name} must not be negative, not {result}")
     if at_most is not None and result > at_most:
         raise ValueError(f"{name} must be at most {at_most}, not {result}")
     return result

@@ -1,10 +1,10 @@
 """Arrays of coins: heads with probability exactly exp(-x), for any rational x >= 0.
 
 This is the acceptance step of rejection samplers.  The comparison ``u < exp(-x)`` is made in
-floating point, and its error is bounded from what IEEE 754 promises about + - * alone, so that the
-quality of a platform's exponential function does not matter.  Where u lies further from the
-computed probability than the bound, the answer is certain; otherwise (about once in 2**35 coins)
-that coin is decided with integers, to as many digits as it takes.
+floating point.  The bound on its error uses only the IEEE 754 rules for + - *, so the quality of a
+platform's exponential function does not matter.  Where u is further from the computed probability
+than this bound, the answer is certain; otherwise (about once in 2**35 coins) the coin is decided in
+integer arithmetic, with as many digits as it needs.
 
 >>> from dpcore.sampling.source import SeededSource
 >>> source = SeededSource(7)
@@ -23,6 +23,7 @@ from functools import lru_cache, partial
 import numpy as np
 from numpy.typing import NDArray
 
+from dpcore.arrays import Booleans, Floats
 from dpcore.sampling.enclosures import LazyUniform, exp_bounds, shift_up
 from dpcore.sampling.source import RandomSource
 
@@ -32,18 +33,18 @@ _EXP_ERROR = 2.0**-36
 
 
 def bernoulli_exp(
-    exponents: NDArray[np.float64],
+    exponents: Floats,
     exact_exponent: Callable[[int], Fraction],
     digits: NDArray[np.uint64],
     bits: int,
     source: RandomSource,
-) -> NDArray[np.bool_]:
+) -> Booleans:
     """(n,) independent coins; coin i shows heads (True) with probability exactly exp(-x_i).
 
-    ``exponents``: (n,) floats, within 2**-50 of x_i >= 0, relatively.
-    ``exact_exponent``: from i to x_i; called for the coins that floating point cannot decide.
-    ``digits``: (n,) the first ``bits`` <= 64 binary digits of the uniform that decides coin i,
-    drawn by the caller, who may have use for the other bits of the same word.
+    ``exponents``: (n,) floats, with relative error at most 2**-50 from x_i >= 0.
+    ``exact_exponent``: maps i to x_i; called for the coins that floating point cannot decide.
+    ``digits``: (n,) the first ``bits`` <= 64 binary digits of the uniform that decides coin i.  The
+    caller draws them, and may use the other bits of the same word.
     """
     probabilities = _exp_minus(exponents)
     # The error of probabilities, and that of uniforms: rounding (2**-53) and the digits not drawn.
@@ -56,8 +57,8 @@ def bernoulli_exp(
     return heads
 
 
-def _exp_minus(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """exp(-x) to within 2**-36, for x within 2**-50 of the truth, relatively.
+def _exp_minus(x: Floats) -> Floats:
+    """exp(-x) to within 2**-36, for an x with relative error at most 2**-50.
 
     exp(-x) = exp(-k/64) exp(-t) with 0 <= t < 1/64, where k = floor(64 x).  The errors add up to
     less than 2**-36:
@@ -72,12 +73,12 @@ def _exp_minus(x: NDArray[np.float64]) -> NDArray[np.float64]:
     k = (x * _STEPS).astype(np.intp)
     t = x - k * (1 / _STEPS)
     series = 1 - t * (1 - t * (1 / 2) * (1 - t * (1 / 3) * (1 - t * (1 / 4))))
-    result: NDArray[np.float64] = _exp_table()[k] * series
+    result: Floats = _exp_table()[k] * series
     return result
 
 
 @lru_cache(maxsize=1)
-def _exp_table() -> NDArray[np.float64]:
+def _exp_table() -> Floats:
     """exp(-k/64) for k = 0, ..., 44 * 64, each within 2**-52."""
     bits = 128
     lower, upper = 1 << bits, 1 << bits

@@ -1,18 +1,18 @@
 """Noise by the norm of a symmetric body around all differences of some vectors, exactly.
 
-Whole vectors U(c) are given, one for each cell, and integer directions q.  The body is
+Given are integer vectors U(c), one for each cell, and integer directions q.  The body is
 
     B = {z : |q . z| <= w_q for every q, and |z| <= D},   w_q = max |q . (U(a) - U(b))|,
                                                           D = max |U(a) - U(b)|, rounded up
 
-which holds all differences of two of the vectors, and is the smaller the more directions there are: with
-all of them it is the difference body conv{U(a) - U(b)} (METHODS c, S1).  In STEPS-ths, rounded up,
+It contains all differences of two of the vectors, and shrinks as directions are added: with all
+directions it is the difference body conv{U(a) - U(b)} (METHODS c, S1).  In STEPS-ths, rounded up,
 
     ||z|| = max(max_q STEPS |q . z| / w_q, STEPS |z| / D)
 
-is whole, symmetric and sub-additive, and at most STEPS for every difference: no chain, no linear program
-and no floating point has a part in that.  P(z) proportional to exp(-||z|| / scale) is drawn by rejection
-from Euclidean noise, which is kept with probability exp(-(||z|| - STEPS |z| / D) / scale).
+is whole, symmetric and sub-additive, and at most STEPS for every difference.  This needs no Markov
+chain, no linear program and no floating point.  P(z) proportional to exp(-||z|| / scale) is drawn by
+rejection: Euclidean noise is kept with probability exp(-(||z|| - STEPS |z| / D) / scale).
 """
 
 from __future__ import annotations
@@ -25,23 +25,21 @@ from functools import cached_property
 from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpcore.arrays import Floats, Integers
 from dpcore.sampling.discrete_laplace import geometric
 from dpcore.sampling.k_norm import k_norm_noise, lattice_norm
+from dpcore.sampling.rejection import fill
 from dpcore.sampling.source import RandomSource
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 STEPS = 2**12
 MOST_DIMENSIONS = 6
 
 _REACH = {1: 1, 2: 3, 3: 3, 4: 2}
-"""How far the coordinates of directions reach, by dimensions; 1 for more."""
+"""The largest coordinate of a direction, by dimension; 1 in more dimensions."""
 
 _BATCH = 2**19
-"""Trials times directions."""
+"""The most trials times directions in memory."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +52,7 @@ class Body:
 
     @classmethod
     def around(cls, vectors: Integers) -> Body:
-        """The body of the differences of ``vectors`` (cells, d), in few directions."""
+        """The body around the differences of ``vectors`` (cells, d), with few directions."""
         dimension = vectors.shape[1]
         if not 1 <= dimension <= MOST_DIMENSIONS:
             raise ValueError(f"a body has from 1 to {MOST_DIMENSIONS} dimensions, not {dimension}")
@@ -64,10 +62,10 @@ class Body:
         lengths = (vectors**2).sum(axis=1)
         squared = lengths[:, None] + lengths[None, :] - 2 * vectors @ vectors.T
         widths = (heights.max(axis=0) - heights.min(axis=0)).tolist()
-        told = [i for i, width in enumerate(widths) if width > 0]
+        bounding = [i for i, width in enumerate(widths) if width > 0]
         return cls(
-            tuple(directions[i] for i in told),
-            tuple(widths[i] for i in told),
+            tuple(directions[i] for i in bounding),
+            tuple(widths[i] for i in bounding),
             math.isqrt(max(int(squared.max()) - 1, 0)) + 1,
         )
 
@@ -96,26 +94,24 @@ class Body:
     def noise(self, scale: Fraction, size: int, source: RandomSource) -> Integers:
         """(size, d) independent vectors; ``scale`` is that of the norm in STEPS-ths."""
         wide = scale * self.diameter / STEPS
-        result = np.empty((size, self.dimension), dtype=np.int64)
-        filled = 0
-        while filled < size:
-            trials = self._trials(size - filled)
-            tried = k_norm_noise("l2", wide, self.dimension, trials, source)
-            # Rounded up, |z| is less than one too long: with one less the norm is never exceeded.
-            length = STEPS * (lattice_norm("l2", tried) - 1)
+
+        def attempt(missing: int) -> Integers:
+            trials = self._trials(missing)
+            tried = k_norm_noise(wide, self.dimension, trials, source)
+            # The rounded |z| is less than one too long, so after subtracting one it is below |z|.
+            length = STEPS * (lattice_norm(tried) - 1)
             excess = self.diameter * self.norm(tried) - length
-            reached = geometric(scale * self.diameter, trials, source) >= excess
-            kept = tried[reached][: size - filled]
-            result[filled : filled + len(kept)] = kept
-            filled += len(kept)
-        return result
+            kept: Integers = tried[geometric(scale * self.diameter, trials, source) >= excess]
+            return kept
+
+        return fill(size, attempt, self.dimension)
 
     def _trials(self, missing: int) -> int:
-        """As many as will do for most bodies, and fit in memory beside the directions."""
+        """A number of trials that is enough for most bodies and fits in memory."""
         return max(64, min(16 * missing, _BATCH // len(self.widths)))
 
     def simulated(self, scale: float, generator: np.random.Generator, size: int) -> Floats:
-        """(size, d) vectors of the continuous law, for the simulation of errors alone."""
+        """(size, d) vectors of the continuous law, only for the simulation of errors."""
         d, (directions, widths) = self.dimension, self._arrays
         found, missing = [np.empty((0, d))], size
         while missing > 0:
@@ -133,5 +129,5 @@ class Body:
 
 
 def _first_of_its_line(q: tuple[int, ...]) -> bool:
-    """Of q, -q and their multiples the one that is kept."""
+    """Whether q represents its line: it is primitive, and its first non-zero number is positive."""
     return math.gcd(*q) == 1 and next(x for x in q if x) > 0

@@ -1,8 +1,9 @@
 """Choices from a finite set: P(i) proportional to exp(-score_i / scale), exactly.
 
-A candidate is drawn uniformly and kept if a geometric draw G, P(G >= g) = exp(-g / scale), reaches
-its score above the best one: that is how likely it is to be kept, so the first one that is kept has
-the stated law.  Only uniform and geometric integers take part, both exact; no weight is computed.
+A candidate i is drawn uniformly and kept if a geometric draw G, P(G >= g) = exp(-g / scale), is at
+least score_i - min score.  So it is kept with probability exp(-(score_i - min score) / scale), and the
+first candidate that is kept has the stated law.  This uses only uniform and geometric integers, both
+exact; no weight is computed.
 
 >>> from dpcore.sampling.source import SeededSource
 >>> exponential_choices(np.array([[0, 9, 9], [90, 90, 3]]), Fraction(1), SeededSource(1)).tolist()
@@ -14,24 +15,22 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpcore.arrays import Integers
 from dpcore.sampling.discrete_laplace import geometric
 from dpcore.sampling.source import RandomSource
 from dpcore.sampling.sparse import uniform_integers
 
 _TRIALS = 1 << 13
-"""Trials at a time, of all rows together."""
+"""Trials at a time, for all rows together."""
 
 
-def exponential_choices(
-    scores: NDArray[np.int64], scale: Fraction | int, source: RandomSource
-) -> NDArray[np.int64]:
-    """(k,) one index for each row of ``scores`` (k, m), independently: low scores are likely.
+def exponential_choices(scores: Integers, scale: Fraction | int, source: RandomSource) -> Integers:
+    """(k,) one index for each row of ``scores`` (k, m), independently; low scores are likely.
 
     ``scores``: private; differences within a row must fit in 64 bits.  ``scale``: public, a rational
-    from 2**-45 to 2**45.  The number of trials depends on the scores: at most m for each choice, on
-    average, and fewer the more candidates are good.
+    from 2**-45 to 2**45.  The number of trials depends on the scores: on average it is at most m for
+    each choice, and smaller the more candidates have low scores.
     """
     rows, candidates = scores.shape
     excess = scores - scores.min(axis=1, keepdims=True)

@@ -4,8 +4,8 @@
 
 Adding independent such Z to an integer vector of L2 sensitivity s gives
 s**2 / (2 * variance)-zero-concentrated differential privacy (Canonne, Kamath & Steinke 2020,
-section 2).  ``variance`` is the parameter sigma**2 of the law; its true variance is never larger,
-and equal to all digits of a float from 4 on.
+section 2).  ``variance`` is the parameter sigma**2 of the law.  The true variance is never larger;
+from 4 on both are equal as floats.
 
 Up to sigma = 32 a magnitude comes from one inversion table.  Beyond, the table is coarse and a
 uniform draw refines it (as in Ducas, Durmus, Lepoint & Lyubashevsky 2013, section 6):
@@ -28,13 +28,13 @@ from functools import lru_cache, partial
 from statistics import NormalDist
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpcore.arrays import Integers
 from dpcore.sampling import _validate
 from dpcore.sampling.bernoulli import bernoulli_exp
 from dpcore.sampling.enclosures import Bounds, divide_up, exp_bounds, shift_up
 from dpcore.sampling.inversion import InversionTable
-from dpcore.sampling.rejection import fill, with_signs, with_signs_once_zero
+from dpcore.sampling.rejection import fill, with_signs, with_signs_but_one_zero
 from dpcore.sampling.source import RandomSource
 
 LARGEST_VARIANCE = 1 << 90
@@ -45,9 +45,7 @@ _TABLE_REACH = 8
 """The table holds 8 sigmas: a draw lies beyond it with probability below 2e-15."""
 
 
-def discrete_gaussian(
-    variance: Fraction | int, size: int, source: RandomSource
-) -> NDArray[np.int64]:
+def discrete_gaussian(variance: Fraction | int, size: int, source: RandomSource) -> Integers:
     """(size,) independent draws, exactly: P(z) prop. to exp(-z**2 / (2 * variance)).
 
     ``variance`` is public: the parameter sigma**2, a rational from 2**-90 to 2**90.
@@ -56,10 +54,10 @@ def discrete_gaussian(
     size = _validate.whole_number("size", size)
     shift = _coarsening(variance)
 
-    def attempt(trials: int) -> NDArray[np.int64]:
+    def attempt(trials: int) -> Integers:
         if shift == 0:
             return with_signs(_table(variance, True).draw(trials, source), source)
-        return with_signs_once_zero(_large_half(variance, shift, trials, source), source)
+        return with_signs_but_one_zero(_large_half(variance, shift, trials, source), source)
 
     return fill(size, attempt)
 
@@ -78,7 +76,7 @@ def gaussian_stddev(variance: Fraction | int) -> float:
 def gaussian_quantile(variance: Fraction | int, level: float) -> int:
     """The smallest integer t with P(|Z| <= t) >= level, for 0 < level < 1.
 
-    In floating point: t may be one off where P(|Z| <= t) equals the level to about 12 digits.
+    In floating point: t may be off by one where P(|Z| <= t) equals the level to about 12 digits.
     """
     variance = _validate.positive_rational("variance", variance, LARGEST_VARIANCE)
     level = _validate.probability("level", level)
@@ -101,21 +99,19 @@ def _coarsening(variance: Fraction) -> int:
     return -(-(math.ceil(variance / _TABLE_SIGMA**2) - 1).bit_length() // 2)
 
 
-def _large_half(
-    variance: Fraction, shift: int, trials: int, source: RandomSource
-) -> NDArray[np.int64]:
+def _large_half(variance: Fraction, shift: int, trials: int, source: RandomSource) -> Integers:
     """The accepted of ``trials`` draws from k >= 0 with weights exp(-k**2 / (2 * variance)).
 
-    With k = m q + r and m = 2**shift, k**2 = (m q)**2 + r (2 m q + r): the first term is the coarse
-    half Gaussian, the second is left for keeping a uniform r.  The low bits of one word are r, the
-    others decide.
+    With k = m q + r and m = 2**shift, k**2 = (m q)**2 + r (2 m q + r).  The first term is the coarse
+    half Gaussian; the second gives the probability to keep a uniform r.  The low bits of one word
+    are r, the others decide whether it is kept.
     """
     coarse = _table(variance / (1 << 2 * shift), False).draw(trials, source)
     words = source.words(trials)
     low = (words & np.uint64((1 << shift) - 1)).astype(np.int64)
     other = (coarse << (shift + 1)) | low
-    # k**2 may exceed int64, its float does not mind: two conversions, two products and
-    # 1 / (2 * variance) are rounded, each by at most 2**-53: together by less than 2**-50.
+    # k**2 may exceed int64, but not a float.  Two conversions, two products and 1 / (2 * variance)
+    # are rounded, each by at most 2**-53: together by less than 2**-50.
     kept = bernoulli_exp(
         low.astype(np.float64) * other * float(1 / (2 * variance)),
         lambda i: int(low[i]) * int(other[i]) / (2 * variance),
@@ -128,7 +124,7 @@ def _large_half(
 
 @lru_cache(maxsize=32)
 def _table(variance: Fraction, folded: bool) -> InversionTable:
-    """Half a discrete Gaussian, on k >= 0; if ``folded``, k > 0 weighs twice: the law of |Z|."""
+    """The discrete Gaussian restricted to k >= 0; if ``folded``, k > 0 counts twice: the law of |Z|."""
     return InversionTable(
         partial(_cuts, variance, folded), length=math.ceil(_TABLE_REACH * math.sqrt(variance)) + 1
     )
@@ -138,8 +134,8 @@ def _cuts(variance: Fraction, folded: bool, bits: int) -> Iterator[Bounds]:
     """Enclosures of  2**bits * P(X < k),  k = 1, 2, ..., as ratios of enclosed sums of weights.
 
     From one weight to the next, w_k = w_(k-1) * d_k and d_(k+1) = d_k * exp(-1 / variance), where
-    d_1 = exp(-1 / (2 * variance)).  The sum ends where a weight may be zero for all that its
-    digits say; the terms left out then sum to at most the next weight / (1 - d).
+    d_1 = exp(-1 / (2 * variance)).  The sum ends where the lower bound of a weight is zero; the
+    terms left out then sum to at most the next weight / (1 - d).
     """
     working = bits + 48
     one = 1 << working

@@ -27,13 +27,13 @@ from fractions import Fraction
 from functools import lru_cache, partial
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpcore.arrays import Integers
 from dpcore.sampling import _validate
 from dpcore.sampling.bernoulli import bernoulli_exp
 from dpcore.sampling.enclosures import Bounds, divide_up, exp_bounds, shift_up
 from dpcore.sampling.inversion import InversionTable
-from dpcore.sampling.rejection import fill, with_signs, with_signs_once_zero
+from dpcore.sampling.rejection import fill, with_signs, with_signs_but_one_zero
 from dpcore.sampling.source import RandomSource
 
 LARGEST_SCALE = 1 << 45
@@ -44,7 +44,7 @@ _TABLE_REACH = 24
 """The table holds 24 scales: a draw lies beyond it with probability exp(-24)."""
 
 
-def discrete_laplace(scale: Fraction | int, size: int, source: RandomSource) -> NDArray[np.int64]:
+def discrete_laplace(scale: Fraction | int, size: int, source: RandomSource) -> Integers:
     """(size,) independent draws, exactly: P(z) prop. to exp(-|z| / scale).
 
     ``scale`` is public: sensitivity / alpha, a rational from 2**-45 to 2**45.
@@ -53,19 +53,19 @@ def discrete_laplace(scale: Fraction | int, size: int, source: RandomSource) -> 
     size = _validate.whole_number("size", size)
     shift = _coarsening(scale)
 
-    def attempt(trials: int) -> NDArray[np.int64]:
+    def attempt(trials: int) -> Integers:
         if shift == 0:
             return with_signs(_table(scale, True).draw(trials, source), source)
-        return with_signs_once_zero(_large_geometric(scale, shift, trials, source), source)
+        return with_signs_but_one_zero(_large_geometric(scale, shift, trials, source), source)
 
     return fill(size, attempt)
 
 
-def geometric(scale: Fraction | int, size: int, source: RandomSource) -> NDArray[np.int64]:
+def geometric(scale: Fraction | int, size: int, source: RandomSource) -> Integers:
     """(size,) independent geometric draws, exactly: P(k) = (1 - a) a**k, a = exp(-1 / scale).
 
-    They are also the excess of discrete Laplace noise over a threshold that it has passed
-    (METHODS i).  ``scale`` is public: a rational from 2**-45 to 2**45.
+    Discrete Laplace noise that has passed a threshold exceeds it by such a draw (METHODS i).
+    ``scale`` is public: a rational from 2**-45 to 2**45.
     """
     scale = _validate.positive_rational("scale", scale, LARGEST_SCALE)
     size = _validate.whole_number("size", size)
@@ -87,7 +87,7 @@ def laplace_quantile(scale: Fraction | int, level: float) -> int:
     level = _validate.probability("level", level)
     a = math.exp(-1 / scale)
     t = max(0, math.ceil(-float(scale) * math.log((1 - level) * (1 + a) / 2)) - 1)
-    # The formula can be one off where it was rounded.
+    # The formula can be off by one through rounding.
     while not _covers(scale, t, level):
         t += 1
     while t > 0 and _covers(scale, t - 1, level):
@@ -114,14 +114,12 @@ def _coarsening(scale: Fraction) -> int:
     return (math.ceil(scale / _TABLE_SCALE) - 1).bit_length()
 
 
-def _large_geometric(
-    scale: Fraction, shift: int, trials: int, source: RandomSource
-) -> NDArray[np.int64]:
+def _large_geometric(scale: Fraction, shift: int, trials: int, source: RandomSource) -> Integers:
     """The accepted of ``trials`` geometric draws 2**shift * q + r: nearly all of them.
 
     P(q, r) is the product of exp(-2**shift * q / scale), the coarse geometric law, and
     exp(-r / scale), the probability to keep a uniform r.  The low bits of one word are r, the
-    others decide.
+    others decide whether it is kept.
     """
     coarse = _table(scale / (1 << shift), False).draw(trials, source)
     words = source.words(trials)

@@ -1,14 +1,14 @@
-"""Certain answers about a uniform random number, whatever the precision that they take.
+"""Exact comparisons of a uniform random number with a real number, at any precision.
 
-A sampler is exact when every comparison ``u < p`` of a uniform u in [0, 1) with a real number p is
-decided as real numbers decide it.  Neither has a finite number of binary digits, so both come
-lazily:
+A sampler is exact when every comparison ``u < p`` of a uniform u in [0, 1) with a real number p has
+the answer of exact real arithmetic.  Neither number has finitely many binary digits, so both are
+computed on demand:
 
     p   as a function from a number of bits to two integers  lower <= 2**bits * p <= upper
     u   as the digits that have been drawn so far; more are drawn when a comparison needs them
 
-All arithmetic is on Python integers with each rounding directed outwards, so that an enclosure
-holds by construction; guard digits only make it tight.
+All arithmetic is on Python integers, and every rounding is directed outwards, so an enclosure holds
+by construction; guard digits only make it tight.
 
 >>> exp_bounds(Fraction(1), 16)  # 2**16 / e = 24109.3...
 (24109, 24110)
@@ -29,7 +29,7 @@ class LazyUniform:
     """A uniform number in [0, 1), drawn to as many binary digits as its comparisons need.
 
     ``digits``: the leading ``bits`` binary digits, as an integer; they are already random.
-    All comparisons are with the same number: the digits that one draws, the next one finds.
+    All comparisons use the same number: later ones reuse the digits that earlier ones drew.
     """
 
     def __init__(self, digits: int, bits: int, source: RandomSource) -> None:
@@ -40,8 +40,8 @@ class LazyUniform:
     def below(self, probability: Probability) -> bool:
         """Whether the number is less than p; true with probability exactly p.
 
-        What is known of u is  digits <= 2**bits * u < digits + 1.  While that interval and the
-        enclosure of p overlap, 64 more digits are drawn; each time the overlap becomes 2**64
+        The digits drawn so far say that  digits <= 2**bits * u < digits + 1.  While that interval
+        overlaps the enclosure of p, 64 more digits are drawn; each time an overlap becomes 2**64
         times less likely, so the loop ends.
         """
         while True:
@@ -59,7 +59,8 @@ def exp_bounds(exponent: Fraction, bits: int) -> Bounds:
 
     The Taylor series of exp(y), y = exponent / 2**halvings <= 1/2, has positive terms: rounded
     down and cut it is a lower bound; rounded up, with twice the first omitted term for the rest
-    (the terms at least halve), it is an upper bound.  Then a reciprocal, and as many squarings.
+    (the terms at least halve), it is an upper bound.  Then come a reciprocal and the squarings that
+    undo the halvings.
     """
     numerator, denominator = exponent.numerator, exponent.denominator
     if numerator > (bits + 1) * denominator:

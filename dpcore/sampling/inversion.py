@@ -1,4 +1,4 @@
-"""Inversion with lazy refinement: any law on {0, 1, 2, ...}, exactly, at array speed.
+"""Inversion with refinement on demand: exact draws from any law on {0, 1, 2, ...}, in whole arrays.
 
 The distribution function cuts [0, 1) into pieces, one per value:
 
@@ -6,12 +6,12 @@ The distribution function cuts [0, 1) into pieces, one per value:
     |---------|------------|--------|--------> 1
        X = 0      X = 1       X = 2
 
-and X is the piece in which a uniform u falls.  The table stores 64 binary digits of each cut,
-and a draw starts with 64 binary digits of u, which is one word.  If the word differs from every
-stored cut, the place of u is already certain.  If it equals one (about once in 2**64 / length
-draws), more digits of u are drawn and compared with more digits of F, until the place is certain.
-The table is finite but the law is not: a word beyond the last stored cut is compared with one cut
-after another.  So nothing is rounded, and nothing is cut off (METHODS p).
+and X is the piece that contains a uniform u.  The table stores 64 binary digits of each cut, and a
+draw starts with 64 binary digits of u, which are one word.  If the word differs from every stored
+cut, the piece of u is certain.  If it equals one (about once in 2**64 / length draws), more digits
+of u are drawn and compared with more digits of F, until the piece is certain.  The table is finite
+but the law is not: a word beyond the last stored cut is compared with further cuts, one after
+another.  So nothing is rounded, and nothing is cut off (METHODS p).
 
 >>> from fractions import Fraction
 >>> from dpcore.sampling.source import SeededSource
@@ -30,31 +30,31 @@ from collections.abc import Callable, Iterator
 from itertools import count, islice
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpcore.arrays import Integers
 from dpcore.sampling.enclosures import Bounds, LazyUniform, shift_up
 from dpcore.sampling.source import RandomSource
 
 Cuts = Callable[[int], Iterator[Bounds]]
-"""From a number of bits to endless enclosures of  2**bits * P(X < k), k = 1, 2, ..."""
+"""Maps a number of bits to an endless iterator of enclosures of  2**bits * P(X < k), k = 1, 2, ..."""
 
 _LAST_WORD = (1 << 64) - 1
 
 
 class InversionTable:
-    """The first ``length`` cuts of a law, and the way to all others.  Public; holds no randomness.
+    """The first ``length`` cuts of a law, and a function for all others.  Public and deterministic.
 
     ``cuts``: the law, as certified enclosures to any precision.
-    ``length``: how many cuts to store: it changes the speed, never the law.
+    ``length``: the number of stored cuts; it affects the speed, never the law.
     """
 
     def __init__(self, cuts: Cuts, length: int) -> None:
         self._cuts = cuts
         self._length = length
-        # The last entry stands for all cuts that are not stored.
+        # The last entry replaces all cuts that are not stored.
         self._words = np.array([*_leading_words(cuts, length), _LAST_WORD], dtype=np.uint64)
 
-    def draw(self, size: int, source: RandomSource) -> NDArray[np.int64]:
+    def draw(self, size: int, source: RandomSource) -> Integers:
         """(size,) independent draws, exactly from the law."""
         words = source.words(size)
         values = np.searchsorted(self._words[:-1], words).astype(np.int64, copy=False)
@@ -64,7 +64,7 @@ class InversionTable:
         return values
 
     def _settle(self, value: int, word: int, source: RandomSource) -> int:
-        """The value of a draw with the digits ``word``, which is certainly at least ``value``."""
+        """The exact value of the draw that begins with ``word``; it is at least ``value``."""
         uniform = LazyUniform(word, 64, source)
 
         def next_cut(bits: int) -> Bounds:
@@ -83,7 +83,7 @@ def _leading_words(cuts: Cuts, length: int) -> list[int]:
         w < v    gives  F <= (w + 1) / 2**64 <= v / 2**64 <= u
         w > v    gives  F >= w / 2**64 >= (v + 1) / 2**64 > u
 
-    and only w = v leaves a doubt.
+    and only w = v needs more digits.
     """
     for bits in count(128, 64):
         spare = bits - 64

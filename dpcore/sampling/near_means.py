@@ -1,20 +1,21 @@
 """Sequences whose mean features are near given ones, drawn exactly (METHODS k).
 
-Each of the cells c has a public vector U(c) of whole numbers.  Of all sequences z of ``draws`` = k
-cells, ordered, each is drawn with a chance proportional to
+Each cell c has a public vector U(c) of whole numbers.  Every ordered sequence z of ``draws`` = k cells
+is drawn with a probability proportional to
 
     exp(-E(z)),   E(z) = |S/n - S(z)/k|^2 / scale,   S the sum of U over n records, S(z) over z
 
-By rejection: cells are drawn independently, tilted towards the records, with chances q(c) near
-exp(l . U(c) - A), and a sequence is kept with probability
+This is done by rejection.  Cells are drawn independently, tilted towards the records, with
+probabilities q(c) near exp(l . U(c) - A), and a sequence is kept with probability
 
     exp(-E(z)) / (M q(z_1) ... q(z_k)).
 
-Completing the square in S(z)/k gives for every tilt l a bound M that no sequence exceeds.  The best
-tilt makes the mean of q the centre of the square that is left; then a sequence of k cells is kept with
-a chance of about prod_j (1 + 2 v_j/(k scale))^(-1/2), v_j the variances of the features.  The tilt is
-found in floating point and rounded to whole weights, which are drawn exactly; what is kept is decided
-by exact arithmetic wherever floating point could be wrong.  So the law holds whatever the tilt is.
+Completing the square in S(z)/k gives, for every tilt l, a bound M that makes this at most 1.  For the
+best tilt the mean of q is the centre of the remaining square; then a sequence of k cells is kept with
+probability about prod_j (1 + 2 v_j/(k scale))^(-1/2), v_j the variances of the features.  The tilt is
+found in floating point and rounded to integer weights, from which cells are drawn exactly; where
+floating point cannot decide whether a sequence is kept, exact arithmetic does.  So the law holds for
+any tilt.
 """
 
 from __future__ import annotations
@@ -23,27 +24,26 @@ import math
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpcore.arrays import Booleans, Floats, Integers
 from dpcore.sampling.enclosures import Bounds, LazyUniform, divide_up, exp_bounds
+from dpcore.sampling.rejection import fill
 from dpcore.sampling.source import RandomSource
 from dpcore.sampling.sparse import uniform_integers
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 _WEIGHT = 2.0**50
 _BATCH = 2**18
 """Cells drawn at a time."""
 
 _ROUNDING = 1e-11
-"""Sums of logarithms are exact to this part of their terms, with a wide margin."""
+"""The relative error of sums of logarithms is below this, by a wide margin."""
 
 
 class NearMeans:
-    """The law of sequences near ``total`` (m,) of ``rows`` records: private.
+    """The law of sequences near the mean ``total`` / ``rows`` of the records: private.
 
-    ``features`` (cells, m): U, whole numbers below 2**20; ``scale``: a positive rational.
+    ``total`` (m,): S; ``rows``: n; ``features`` (cells, m): U, whole numbers below 2**20; ``draws``: k;
+    ``scale``: a positive rational.
     """
 
     def __init__(
@@ -62,20 +62,21 @@ class NearMeans:
         self._log_bound = math.log(self._bound.numerator) - math.log(self._bound.denominator)
 
     def sequences(self, size: int, source: RandomSource) -> Integers:
-        """(size, cells) how often each cell is in independent sequences."""
+        """(size, cells) how often each cell occurs in each of ``size`` independent sequences."""
         k, ends = self._draws, np.cumsum(self._weights)
-        result, filled = np.zeros((size, len(self._weights)), dtype=np.int64), 0
-        while filled < size:
+
+        def attempt(_: int) -> Integers:
             trials = max(1, _BATCH // k)
             uniform = uniform_integers(self._sum, trials * k, source)
             tried = np.searchsorted(ends, uniform, side="right").reshape(trials, k)
-            for cells in tried[self._kept(tried, source)][: size - filled]:
-                result[filled] = np.bincount(cells, minlength=len(self._weights))
-                filled += 1
-        return result
+            kept: Integers = tried[self._kept(tried, source)]
+            return kept
 
-    def _kept(self, tried: Integers, source: RandomSource) -> NDArray[np.bool_]:
-        """(trials,) whether each is kept; exact arithmetic decides where floats cannot."""
+        cells = fill(size, attempt, k) + len(ends) * np.arange(size)[:, None]
+        return np.bincount(cells.ravel(), minlength=size * len(ends)).reshape(size, len(ends))
+
+    def _kept(self, tried: Integers, source: RandomSource) -> Booleans:
+        """(trials,) whether each sequence is kept; exact arithmetic decides where floats cannot."""
         sums = self._features[tried].sum(axis=1)
         apart = self._target - sums / self._draws
         exponents = (apart**2).sum(axis=1) / float(self._scale)
@@ -88,7 +89,7 @@ class NearMeans:
         known = np.maximum(words.astype(np.float64), 0.5)
         uniforms = np.log(known) - 64 * math.log(2)
         error += 2 / known + 1e-14  # a word and the next one, and the rounding to 53 bits
-        kept: NDArray[np.bool_] = uniforms < logs - error
+        kept: Booleans = uniforms < logs - error
         near = np.flatnonzero(~kept & (uniforms <= logs + error))
         for i in near.tolist():
             uniform = LazyUniform(int(words[i]), 64, source)
@@ -96,7 +97,7 @@ class NearMeans:
         return kept
 
     def _chance(self, cells: Integers, total: Integers, bits: int) -> Bounds:
-        """Enclosure of the chance that a sequence is kept, in parts of 2**bits."""
+        """Enclosure of 2**bits times the probability that a sequence is kept."""
         n, k = self._rows, self._draws
         squared = sum(
             (k * int(a) - n * int(b)) ** 2 for a, b in zip(self._total, total, strict=True)
@@ -110,7 +111,7 @@ class NearMeans:
         return low * ratio.numerator // below, divide_up(high * ratio.numerator, below)
 
     def _best_tilt(self) -> Floats:
-        """l, by Newton's method on a strictly convex function; any other would be right too."""
+        """l, by Newton's method on a strictly convex function; the law holds for any other l too."""
         unit = max(1.0, float(np.abs(self._features).max(initial=1)))
         features, target = self._features / unit, self._target / unit
         ridge = self._draws * float(self._scale) / unit**2 / 2
@@ -137,7 +138,10 @@ class NearMeans:
         return np.asarray(tilt / unit)
 
     def _least_bound(self, tilt: Floats, log_sum: float, short: Floats) -> Fraction:
-        """M, rounded up: the square's largest value, and by how much weights fall ``short`` of q."""
+        """M, rounded up: the largest value of the square, and how far q is ``short`` of its formula.
+
+        ``short``: (cells,) the logarithm of exp(l . U - A) over the rounded q.
+        """
         k, scale = self._draws, float(self._scale)
         terms = (
             -k * float(tilt @ self._target),

@@ -1,17 +1,18 @@
 """Sequences near a distribution in Kolmogorov-Smirnov distance, drawn exactly (METHODS k).
 
-Of all sequences of ``draws`` cells out of m, ordered, each is drawn with a chance proportional to
+Every ordered sequence z of ``draws`` out of m cells is drawn with a probability proportional to
 
-    exp(-T/scale),   T = floor(n max_j |F_x(j) - F_z(j)|),   F the share of records up to cell j
+    exp(-T/scale),   T = floor(n max_j |F_x(j) - F_z(j)|),   F the share of records up to cell j,
 
-T of the sequence z against the n records x.  Write N(t) for how many sequences have T <= t: those
-whose counts up to each cell stay in a band, and whose number is a sum over paths, in whole numbers:
+where x are the n records.  N(t) is the number of sequences with T <= t.  Their cumulative counts stay
+in a band around those of the records, so N(t) is a sum over paths, in whole numbers:
 
     f_j(c) = sum over c' of f_(j-1)(c') binomial(c, c')     for c in the band at j;   N = f_m(draws)
 
-Then exp(-T/scale) is a mixture of bands.  A level t is drawn with weight (w_t - w_(t+1)) N(t) for
-w_t = exp(-t/scale), and a sequence evenly from its band, backwards along f.  Levels are compared
-with a lazy uniform number, and so only as many of them are counted as its digits ask for.
+Then exp(-T/scale) is a mixture over bands.  A level t is drawn with weight (w_t - w_(t+1)) N(t) for
+w_t = exp(-t/scale), and then a sequence uniformly from its band, backwards along f.  Levels are
+compared with a uniform number whose digits are drawn on demand, so only the bands that the comparison
+needs are counted.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from functools import partial
 from math import comb
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpcore.arrays import Integers
 from dpcore.sampling.enclosures import Bounds, LazyUniform, divide_up, exp_bounds
 from dpcore.sampling.source import RandomSource
 
@@ -30,24 +31,24 @@ Row = dict[int, int]
 
 
 class NearSequences:
-    """The law of sequences near the records ``counts`` (m,), private."""
+    """The law of sequences near the records ``counts`` (m,): private."""
 
-    def __init__(self, counts: NDArray[np.int64], draws: int, scale: Fraction) -> None:
+    def __init__(self, counts: Integers, draws: int, scale: Fraction) -> None:
         self._up_to = np.cumsum(counts).tolist()
         self._draws, self._scale = draws, scale
         self._all = len(self._up_to) ** draws
         self._tables: list[list[Row]] = []
-        self._cumulated: dict[int, list[Bounds]] = {}
+        self._weights: dict[int, _Weights] = {}
 
-    def sequence(self, source: RandomSource) -> NDArray[np.int64]:
-        """(m,) how often each cell is in the sequence."""
+    def sequence(self, source: RandomSource) -> Integers:
+        """(m,) how often each cell occurs in one sequence."""
         uniform, level = LazyUniform(0, 0, source), 0
         while self.number(level) < self._all and not uniform.below(partial(self._chance, level)):
             level += 1
         ends = [self._draws]
         for row in reversed(self._tables[level][:-1]):
             ways = {c: number * comb(ends[-1], c) for c, number in row.items()}
-            target = below(sum(ways.values()), source)
+            target = uniform_integer(sum(ways.values()), source)
             for c, number in ways.items():
                 target -= number
                 if target < 0:
@@ -62,7 +63,7 @@ class NearSequences:
         return self._tables[level][-1][self._draws]
 
     def _table(self, level: int) -> list[Row]:
-        """f_j(c) for every cell j and every c of its band."""
+        """f_j(c) for every cell j and every c in its band."""
         k, n = self._draws, self._up_to[-1]
         reach, before, table = (level + 1) * k, {0: 1}, []
         for up_to in self._up_to:
@@ -75,37 +76,51 @@ class NearSequences:
         return table
 
     def _chance(self, level: int, bits: int) -> Bounds:
-        """Enclosure of the chance of levels up to ``level``, in parts of 2**bits."""
-        if bits not in self._cumulated:
-            self._cumulated[bits] = self._cumulate(bits)
-        *sums, (least, most) = self._cumulated[bits]
-        low, high = sums[level] if level < len(sums) else (least, most)
+        """Enclosure of 2**bits times the probability of levels up to ``level``; valid for any bits."""
+        found = self._weights.setdefault(bits, _Weights(2 * bits + 64))
+        while level >= len(found.sums) or not found.is_tight(bits):
+            if not found.is_tight(bits) and found.is_exhausted(self._all):
+                found = self._weights[bits] = _Weights(2 * found.digits)
+            self._extend(found)
+        (low, high), (least, most) = found.sums[level], found.whole
         return (low << bits) // most, divide_up(high << bits, least)
 
-    def _cumulate(self, bits: int) -> list[Bounds]:
-        """Enclosures of the weights of levels up to 0, 1, ... and of all, to ``bits`` digits.
+    def _extend(self, weights: _Weights) -> None:
+        """Add the next level.
 
-        A sum of levels is that of w_t (N(t) - N(t-1)) less w_(t+1) N(t).  It ends where the others
-        weigh less than 2**-bits of all: they number ``_all`` at most.
+        The weight of levels up to t is sum over s <= t of w_s (N(s) - N(s-1)), less w_(t+1) N(t); that
+        of all levels is the sum alone, plus at most w_(t+1) for each of the remaining sequences.
         """
-        working, level, before = 2 * bits + 64, 0, 0
-        low, high, sums = 0, 0, []
-        weight = (1 << working, 1 << working)
-        while True:
-            number = self.number(level)
-            low, high = low + (number - before) * weight[0], high + (number - before) * weight[1]
-            weight = exp_bounds((level + 1) / self._scale, working)
-            sums.append((max(low - number * weight[1], 0), high - number * weight[0]))
-            whole = low, high + (self._all - number) * weight[1]
-            if (whole[1] - whole[0]) << bits <= whole[0]:
-                return [*sums, whole]
-            if weight[0] == 0 or number == self._all:  # too few digits
-                working, level, low, high, sums = 2 * working, -1, 0, 0, []
-                weight, number = (1 << working, 1 << working), 0
-            level, before = level + 1, number
+        level, weight = len(weights.sums), weights.next_weight
+        number = self.number(level)
+        weights.low += (number - weights.number) * weight[0]
+        weights.high += (number - weights.number) * weight[1]
+        following = exp_bounds((level + 1) / self._scale, weights.digits)
+        up_to = max(weights.low - number * following[1], 0), weights.high - number * following[0]
+        weights.sums.append(up_to)
+        weights.whole = weights.low, weights.high + (self._all - number) * following[1]
+        weights.number, weights.next_weight = number, following
 
 
-def below(bound: int, source: RandomSource) -> int:
+class _Weights:
+    """Enclosures in units of 2**-digits: ``sums`` of levels up to 0, 1, ..., ``whole`` of all levels."""
+
+    def __init__(self, digits: int) -> None:
+        self.digits, self.number, self.low, self.high = digits, 0, 0, 0
+        self.next_weight: Bounds = (1 << digits, 1 << digits)
+        self.sums: list[Bounds] = []
+        self.whole: Bounds = (0, 1)
+
+    def is_tight(self, bits: int) -> bool:
+        """Whether the weight of all levels is known to ``bits`` digits."""
+        return (self.whole[1] - self.whole[0]) << bits <= self.whole[0]
+
+    def is_exhausted(self, all_sequences: int) -> bool:
+        """Whether further levels cannot make it any tighter: that takes more digits."""
+        return self.next_weight[0] == 0 or self.number == all_sequences
+
+
+def uniform_integer(bound: int, source: RandomSource) -> int:
     """A uniform integer from {0, ..., bound - 1}, of any size."""
     bits = (bound - 1).bit_length()
     words = -(-bits // 64)

@@ -1,47 +1,48 @@
-"""Two small parts that the noise laws share: filling an array by rejection, and fair signs."""
+"""Two steps that the noise laws share: filling an array by rejection, and fair signs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpcore.arrays import Booleans, Integers
 from dpcore.sampling.source import RandomSource
 
 _BLOCK = 1 << 13
-"""Trials at a time: few enough for the cache, enough to make calls to numpy worth it (measured)."""
+"""Trials at a time: few enough for the cache, many enough for numpy to be fast (measured)."""
 
 
-def fill(size: int, attempt: Callable[[int], NDArray[np.int64]]) -> NDArray[np.int64]:
-    """(size,) draws from ``attempt``, which makes n independent trials and returns the accepted.
+def fill(size: int, attempt: Callable[[int], Integers], *shape: int) -> Integers:
+    """(size, *shape) draws from ``attempt``, which makes about n independent trials.
 
-    Trials are alike and independent, so which of them are kept does not change the law.
+    It returns the accepted ones.  Trials have one law, so it does not matter which ones are used.
     """
-    result = np.empty(size, dtype=np.int64)
+    result = np.empty((size, *shape), dtype=np.int64)
     filled = 0
     while filled < size:
-        accepted = attempt(min(size - filled, _BLOCK))
-        result[filled : filled + accepted.size] = accepted
-        filled += accepted.size
+        accepted = attempt(min(size - filled, _BLOCK))[: size - filled]
+        result[filled : filled + len(accepted)] = accepted
+        filled += len(accepted)
     return result
 
 
-def with_signs(magnitudes: NDArray[np.int64], source: RandomSource) -> NDArray[np.int64]:
+def with_signs(magnitudes: Integers, source: RandomSource) -> Integers:
     """The magnitudes, each with a fair sign."""
     return np.where(_fair_coins(magnitudes.size, source), -magnitudes, magnitudes)
 
 
-def with_signs_once_zero(magnitudes: NDArray[np.int64], source: RandomSource) -> NDArray[np.int64]:
-    """The same for one half of a symmetric law, cut at zero: -0 is rejected.
+def with_signs_but_one_zero(magnitudes: Integers, source: RandomSource) -> Integers:
+    """The magnitudes with fair signs, without -0: fewer than given, for laws restricted to k >= 0.
 
-    Zero belongs to both halves; kept with either sign it would come twice as often as it should.
+    Zero belongs to both halves of a symmetric law; accepted with both signs it would be twice as likely
+    as it should be.
     """
     minus = _fair_coins(magnitudes.size, source)
     return np.where(minus, -magnitudes, magnitudes)[~minus | (magnitudes > 0)]
 
 
-def _fair_coins(size: int, source: RandomSource) -> NDArray[np.bool_]:
+def _fair_coins(size: int, source: RandomSource) -> Booleans:
     """(size,) fair coins, one bit each."""
     words = source.words(-(-size // 64))
     return np.unpackbits(words.view(np.uint8), count=size).view(np.bool_)

@@ -1,9 +1,8 @@
-"""The one door for randomness.
+"""The one source of randomness.
 
-Everything random on the private side takes a ``RandomSource`` and asks it for 64-bit words, so to
-know where the noise comes from is to read this file.  Production has one source, the operating
-system, and no seed.  Tests inject ``SeededSource``; what is drawn with it is marked reproducible,
-and publication refuses it.
+Everything random on the private side takes a ``RandomSource`` and asks it for 64-bit words, so this
+file shows where all noise comes from.  Production has one source, the operating system, and no seed.
+Tests inject ``SeededSource``; its draws are marked reproducible, and publication refuses them.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ class RandomSource(Protocol):
 
     @property
     def reproducible(self) -> bool:
-        """Whether somebody else could draw the same words again."""
+        """Whether the same words could be drawn again."""
         ...
 
     def words(self, size: int) -> NDArray[np.uint64]:
@@ -38,7 +37,7 @@ class SystemSource:
 
 
 class SeededSource:
-    """A reproducible stream, for tests alone: it protects nobody."""
+    """A reproducible stream, for tests only: it protects nobody."""
 
     reproducible = True
 

@@ -1,14 +1,14 @@
 """Noise over a histogram too large to visit: how many empty cells pass a threshold, and which.
 
 Of p cells (up to 2**60) only q are occupied.  Every cell gets discrete Laplace noise, and is
-published if its value exceeds a threshold tau.  For the p - q empty cells this need not be done one
-by one (METHODS i; Cormode, Procopiuc, Srivastava & Tran 2012):
+published if its value exceeds a threshold tau.  The p - q empty cells need no visit, one by one
+(METHODS i; Cormode, Procopiuc, Srivastava & Tran 2012):
 
     M   how many of them pass: binomial(p - q, pi), pi = P(Z > tau)      threshold_exceedances
-    which M: any M of them, with equal chances                           distinct_integers
+    which M: any M of them, with equal probability                       distinct_integers
     their values: tau + 1 + a geometric draw of the same scale           discrete_laplace.geometric
 
-which is the law of the naive method, at a cost proportional to M.
+This is the law of the naive method, at a cost proportional to M.
 
 >>> from dpcore.sampling.source import SeededSource
 >>> source = SeededSource(5)
@@ -26,8 +26,8 @@ from functools import partial
 from itertools import count as counting
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpcore.arrays import Integers
 from dpcore.sampling import _validate
 from dpcore.sampling.discrete_laplace import LARGEST_SCALE
 from dpcore.sampling.enclosures import Bounds, Probability, divide_up, exp_bounds, shift_up
@@ -48,7 +48,7 @@ def threshold_exceedances(
 
     A binomial draw with pi = P(Z > tau) = a**(tau + 1) / (1 + a), a = exp(-1 / scale).
     ``scale`` and ``threshold`` (tau >= 0) are public; ``trials``, the number of empty cells, is
-    private: what is drawn is fit for publication only as a part of the noisy histogram.
+    private: the draw may be published only as part of the noisy histogram.
     """
     scale = _validate.positive_rational("scale", scale, LARGEST_SCALE)
     threshold = _validate.whole_number("threshold", threshold)
@@ -61,8 +61,8 @@ def binomial(
 ) -> int:
     """One binomial draw: the number of heads in ``trials`` coins; exact, in O(1 + mean / 32) words.
 
-    The trials are cut into equal groups with a mean of about 32 and a rest.  Each group is one draw
-    from an inversion table; only the size of the groups depends on the approximate probability.
+    The trials are divided into equal groups with a mean of about 32, and a rest.  Each group is one
+    draw from an inversion table; only the size of the groups depends on the approximate probability.
 
     ``probability``: certified enclosures of a real number below 1.
     ``log_probability``: its logarithm, approximately.
@@ -84,12 +84,12 @@ def binomial(
 
 
 def distinct_integers(
-    below: int, count: int, exclude_sorted: NDArray[np.int64], source: RandomSource
-) -> NDArray[np.int64]:
-    """(count,) distinct integers from {0, ..., below - 1} without the excluded, ascending.
+    below: int, count: int, exclude_sorted: Integers, source: RandomSource
+) -> Integers:
+    """(count,) distinct integers from {0, ..., below - 1} without the excluded ones, ascending.
 
-    Every such set has the same probability.  ``exclude_sorted``: (q,) distinct and ascending;
-    it is private (the occupied cells), and so is what is drawn, until it has been mixed with them.
+    Every such set has the same probability.  ``exclude_sorted``: (q,) distinct and ascending; it is
+    private (the occupied cells), and so is the result until it is merged with them.
     """
     below = _validate.whole_number("below", below, LARGEST_DOMAIN)
     count = _validate.whole_number("count", count)
@@ -102,30 +102,30 @@ def distinct_integers(
     if count > free:
         raise ValueError("count must be at most the number of integers that are not excluded")
     ranks = _distinct(free, count, source)
-    # Rank k among the free integers stands for k + i, where i of the excluded come before it:
-    # those with  excluded[i] - i <= k.
+    # The integer of rank k among the free ones is k + i, where i excluded ones come before it: those
+    # with  excluded[i] - i <= k.
     return ranks + np.searchsorted(excluded - np.arange(excluded.size), ranks, side="right")
 
 
-def uniform_integers(below: int, size: int, source: RandomSource) -> NDArray[np.int64]:
+def uniform_integers(below: int, size: int, source: RandomSource) -> Integers:
     """(size,) independent uniform integers from {0, ..., below - 1}, 1 <= below <= 2**62."""
     if not 1 <= below <= LARGEST_DOMAIN:
         raise ValueError(f"below must lie between 1 and {LARGEST_DOMAIN}, not {below}")
     bits = max((below - 1).bit_length(), 1)
 
-    def attempt(trials: int) -> NDArray[np.int64]:
+    def attempt(trials: int) -> Integers:
         drawn = (source.words(trials) >> np.uint64(64 - bits)).astype(np.int64)
         return drawn[drawn < below]
 
     return fill(size, attempt)
 
 
-def _distinct(below: int, count: int, source: RandomSource) -> NDArray[np.int64]:
+def _distinct(below: int, count: int, source: RandomSource) -> Integers:
     """A uniform ``count``-subset of {0, ..., below - 1}, ascending.
 
-    Uniform draws are collected until there are enough different ones.  Nothing in this
-    distinguishes one integer from another, so all sets of that size are equally likely.  Each round
-    draws only as many as are missing, so there is never one too many to be left out.
+    Uniform draws are collected until there are enough different ones.  This treats all integers
+    alike, so all sets of that size are equally likely.  Each round draws only as many as are missing,
+    so none has to be discarded.
     """
     if 2 * count > below:
         omitted = _distinct(below, below - count, source)
@@ -159,7 +159,7 @@ def _binomial_cuts(trials: int, probability: Probability, bits: int) -> Iterator
     """Enclosures of  2**bits * P(X < k), k = 1, 2, ..., for X binomial.
 
     P(X = 0) = (1 - p)**trials, then P(X = k + 1) = P(X = k) * (trials - k) / (k + 1) * p / (1 - p).
-    The power and the odds of a tiny p lose about as many bits as ``trials`` has, each; 96 more
+    For a tiny p the power and the odds each lose about as many bits as ``trials`` has; 96 more bits
     are for P(X = 0) > 2**-96 and for rounding.
     """
     spare = 2 * trials.bit_length() + 96

@@ -1,25 +1,23 @@
 """Draws from urns of records and public balls: exact, whole arrays at a time.
 
-An urn holds ``weight`` balls for each record and ``prior`` balls for each of its cells.  The counts
-of the cells of
+An urn holds ``weight`` balls for each record and ``prior`` balls for each of its cells.  Two schemes
+give counts of the cells:
 
     independent draws   every ball goes back: a multinomial of the smoothed histogram
     polya draws         a drawn ball goes back with ``weight`` more of its cell: a multinomial of a
                         Dirichlet draw with parameters counts + prior / weight
 
-are integers drawn with integers.  A Polya draw is either a ball of the first urn or a copy of an
-earlier draw, so all are drawn at once and the copies are followed back to their origin.
+Both use integers only.  A Polya draw is either a ball of the original urn or a copy of an earlier
+draw, so all are drawn at once and the copies are followed back to their origin.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpcore.arrays import Integers
 from dpcore.sampling.source import RandomSource
 from dpcore.sampling.sparse import LARGEST_DOMAIN
-
-Integers = NDArray[np.int64]
 
 
 def urn_draws(
@@ -47,7 +45,7 @@ def uniform_below(bounds: Integers, source: RandomSource) -> Integers:
     if bounds.size and not 1 <= bounds.min() <= bounds.max() <= LARGEST_DOMAIN:
         raise ValueError(f"bounds must lie between 1 and {LARGEST_DOMAIN}")
     below = bounds.astype(np.uint64).ravel()
-    # The last 2**64 % bound words would favour small remainders.
+    # The last 2**64 % bound words are rejected: they would favour small remainders.
     largest = np.uint64(2**64 - 1)
     unfair = (largest % below + np.uint64(1)) % below
     result, waiting = np.empty(len(below), dtype=np.int64), np.arange(len(below))
@@ -61,7 +59,7 @@ def uniform_below(bounds: Integers, source: RandomSource) -> Integers:
 
 
 def _drawn(counts: Integers, weight: int, prior: int, ball: Integers) -> Integers:
-    """The cells of balls (urns, draws) of the first urns: first the records', then the public."""
+    """(urns, cells) counts of balls (urns, draws); the records' balls come before the public ones."""
     urns, cells = counts.shape
     records = counts.sum(axis=1, keepdims=True) * weight
     before = np.cumsum(records).reshape(records.shape) - records

@@ -1,11 +1,11 @@
 """The command line, ``dprelease``.
 
-Exit codes: 0 success, 2 bad input, 3 the budget refuses, 4 an audit fails, 5 a
-disclosure officer has not approved, 1 anything else.  The result goes to standard output, progress
+Exit codes: 0 success, 2 bad input, 3 the budget does not allow it, 4 an audit failed, 5 a
+disclosure officer has not approved, 1 any other error.  Results go to standard output, progress
 and errors to standard error.
 
-One module per command: it adds its parser and runs it.  Heavy modules are imported by the command
-that needs them, when it runs.
+Each command is one module, which adds its parser and runs it.  A command imports heavy modules only
+when it runs.
 """
 
 import argparse
@@ -49,8 +49,8 @@ COMMANDS = (
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
-    # Before numpy is imported: threads of the linear algebra library that compete for few cores
-    # make training many times slower.
+    # Before numpy is imported: with several threads on few cores, its linear algebra library makes
+    # training many times slower.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     options = command_parser().parse_args(arguments)
     try:
@@ -71,9 +71,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def command_parser() -> argparse.ArgumentParser:
-    """All commands and options; the reference is made of it."""
+    """The parser of all commands and options; the reference page is generated from it."""
     parser = argparse.ArgumentParser(
-        prog="dprelease", description=__doc__.partition("\n\n")[2], allow_abbrev=False
+        prog="dprelease", description=__doc__.split("\n\n")[1], allow_abbrev=False
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for command in COMMANDS:
@@ -82,16 +82,16 @@ def command_parser() -> argparse.ArgumentParser:
 
 
 def console() -> NoReturn:
-    """The installed command: ``main``, and an exit that leaves nothing on the screen."""
+    """The installed command: runs ``main`` and exits without messages of the interpreter's shutdown."""
     atexit.register(end_quietly)
     sys.exit(main())
 
 
 def end_quietly() -> None:
-    """Close standard error, as the last thing that Python does.
+    """Close standard error as the last exit function.
 
-    While the interpreter is torn down, DuckDB's binding reports what Prefect's threads still hold.
-    Exit functions run last in, first out: registered before anything else, this one ends the list.
+    While the interpreter shuts down, DuckDB's binding reports objects that Prefect's threads still
+    hold.  Exit functions run last in, first out, so this one must be registered first.
     """
     sys.stderr.flush()
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)

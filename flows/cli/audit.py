@@ -9,21 +9,29 @@ from typing import Any
 from dpcore.errors import AuditError, InputError
 from flows.cli.arguments import (
     add_command,
-    overrides_of,
-    plan_arguments,
+    add_plan_arguments,
+    read_overrides,
     require_svg,
     show_progress,
+    write_svg,
 )
 
 
 def add(commands: Any) -> None:
     """Add the command to the parser."""
     parser = add_command(commands, "audit", _audit, "test a plan's privacy as an attacker would")
-    plan_arguments(parser)
+    add_plan_arguments(parser)
     parser.add_argument(
-        "--quick", action="store_true", help="fewer draws, and no rehearsal of the survey's path"
+        "--quick",
+        action="store_true",
+        help="make fewer draws, and skip the test of ingest, validation and tally",
     )
-    parser.add_argument("--draws", type=int, metavar="N", help="draws on each of two tables")
+    parser.add_argument(
+        "--draws",
+        type=int,
+        metavar="N",
+        help="how often to draw on each of two neighbouring tables",
+    )
     parser.add_argument(
         "--plot",
         type=Path,
@@ -34,38 +42,30 @@ def add(commands: Any) -> None:
 
 
 def _audit(options: argparse.Namespace) -> None:
-    from flows.embedded import prefect_api
     from schemas.plan import load_plan
-    from tasks.explain import text_table
+    from tasks.explain.explain import text_table
 
-    overrides = overrides_of(options)
+    overrides = read_overrides(options)
     plan = load_plan(options.plan, overrides)
     if options.draws is not None and options.draws < 1:
         raise InputError("--draws: write a positive whole number")
     require_svg(options.plot)
     show_progress()
-    with prefect_api():
-        from flows.audit import audit
-        from tasks.audit import picture_of, result_rows
+    from flows.audit import audit
+    from tasks.audit.audit import picture_of, result_rows
 
-        failure: AuditError | None = None
-        try:
-            results: Sequence[Any] = audit(
-                str(options.plan), options.quick, options.draws, overrides
-            )
-        except AuditError as error:
-            failure, results = error, error.results
+    failure: AuditError | None = None
+    try:
+        results: Sequence[Any] = audit(str(options.plan), options.quick, options.draws, overrides)
+    except AuditError as error:
+        failure, results = error, error.results
     if options.json:
         print(json.dumps([result.to_dict() for result in results], indent=2))
     elif results:
         print(text_table(result_rows(plan, results)))
-    unwritten = None
-    if options.plot is not None and results:
-        try:
-            options.plot.write_text(picture_of(plan, results), encoding="utf-8")
-        except OSError as error:
-            unwritten = InputError(f"--plot {options.plot}: {error.strerror}")
-    if failure:
-        raise failure
-    if unwritten:
-        raise unwritten
+    try:
+        if options.plot is not None and results:
+            write_svg(options.plot, picture_of(plan, results))
+    finally:
+        if failure:  # a plot that cannot be written must not hide it
+            raise failure

@@ -1,4 +1,4 @@
-"""``dprelease catalogue``: a page over all bundles."""
+"""``dprelease catalogue``: write a page that lists all bundles of a folder."""
 
 import argparse
 from pathlib import Path
@@ -12,9 +12,9 @@ def add(commands: Any) -> None:
     parser = add_command(
         commands, "catalogue", _catalogue, "write a page that lists all bundles of a folder"
     )
-    parser.add_argument("folder", type=Path, metavar="DIR", help="where the bundles are")
+    parser.add_argument("folder", type=Path, metavar="DIR", help="the folder of bundles")
     parser.add_argument(
-        "--out", type=Path, metavar="SITE", help="folder of index.html; default: DIR itself"
+        "--out", type=Path, metavar="SITE", help="the folder for index.html; default: DIR itself"
     )
 
 

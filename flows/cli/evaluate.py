@@ -1,4 +1,4 @@
-"""``dprelease evaluate``: how far a synthetic table is from the real one."""
+"""``dprelease evaluate``: compare a synthetic table with the real one."""
 
 import argparse
 import json
@@ -6,7 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from dpcore.errors import InputError
-from flows.cli.arguments import add_command, ledger_argument, ledger_exists, require_svg
+from flows.cli.arguments import (
+    add_command,
+    add_ledger_argument,
+    ledger_exists,
+    require_svg,
+    write_svg,
+)
 
 
 def add(commands: Any) -> None:
@@ -24,33 +30,34 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--dataset",
         metavar="NAME",
-        help="what the real table is called; refused if the ledger knows it, needed if it knows any",
+        help="the dataset of the real table; refused if it is in the ledger; required if the ledger"
+        " has any dataset",
     )
     parser.add_argument(
         "--plan",
         type=Path,
         metavar="PLAN",
-        help="instead: the plan of the table; refused if the table is its survey",
+        help="instead of --dataset: the plan of the dataset; refused if the real table is its survey",
     )
     parser.add_argument(
         "--not-for-release",
         action="store_true",
-        help="compare with a private table too; the result is marked so and may not be published",
+        help="allow a private real table; the result is marked as not for release",
     )
     parser.add_argument(
         "--label",
         metavar="COLUMN",
-        help="what the classifiers tell; default: the last of two values",
+        help="the column that the classifiers predict; default: the last column with two values",
     )
     parser.add_argument(
         "--cells",
         type=int,
         default=20,
         metavar="N",
-        help="numeric columns of more values are cut into this many cells for margins; default: 20",
+        help="for margins, cut numeric columns with more values into this many cells; default: 20",
     )
     parser.add_argument(
-        "--plot", type=Path, metavar="FILE", help="also draw it, as SVG (FILE ends in .svg)"
+        "--plot", type=Path, metavar="FILE", help="also draw the results as SVG (FILE ends in .svg)"
     )
     parser.add_argument("--json", action="store_true", help="print the results as JSON")
     parser.add_argument(
@@ -65,7 +72,7 @@ def add(commands: Any) -> None:
         metavar="FILE",
         help="data_dictionary.json of NIST's excerpts of the American Community Survey",
     )
-    ledger_argument(parser)
+    add_ledger_argument(parser)
 
 
 def _evaluate(options: argparse.Namespace) -> None:
@@ -79,7 +86,7 @@ def _evaluate(options: argparse.Namespace) -> None:
     )
 
     if options.cells < 2:
-        raise InputError("--cells: two at least")
+        raise InputError("--cells: write a whole number of at least 2")
     require_svg(options.plot)
     if (options.sdnist is None) != (options.dictionary is None):
         raise InputError("--sdnist and --dictionary: give both or neither")
@@ -95,11 +102,7 @@ def _evaluate(options: argparse.Namespace) -> None:
     if options.plot is not None:
         title = f"{options.synthetic.name} against {options.real.name}"
         warning = NOT_FOR_RELEASE if options.not_for_release else None
-        try:
-            drawn = evaluation_picture(evaluation, title, warning)
-            options.plot.write_text(drawn, encoding="utf-8")
-        except OSError as error:
-            raise InputError(f"--plot {options.plot}: {error.strerror}") from None
+        write_svg(options.plot, evaluation_picture(evaluation, title, warning))
     if options.sdnist is not None:
         write_sdnist(options.synthetic, options.dictionary, options.sdnist)
 
@@ -107,8 +110,8 @@ def _evaluate(options: argparse.Namespace) -> None:
 def _require_public(options: argparse.Namespace) -> None:
     from schemas.plan import load_plan
     from tasks.evaluate import require_public
-    from tasks.home import ledger_url
     from tasks.ledger import Ledger
+    from tasks.workplace.home import ledger_url
 
     url = ledger_url()
     ledger = Ledger(url, create=False) if ledger_exists(url) else None

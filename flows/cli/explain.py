@@ -1,4 +1,4 @@
-"""``dprelease explain``: what a plan costs and how accurate it will be."""
+"""``dprelease explain``: print what a plan costs and how accurate it will be."""
 
 import argparse
 from pathlib import Path
@@ -8,18 +8,19 @@ from dpcore.budget import Budget
 from dpcore.errors import BudgetError, InputError
 from flows.cli.arguments import (
     add_command,
-    ledger_argument,
+    add_ledger_argument,
+    add_plan_arguments,
     ledger_exists,
-    overrides_of,
-    plan_arguments,
+    read_overrides,
     require_svg,
+    write_svg,
 )
 
 
 def add(commands: Any) -> None:
     """Add the command to the parser."""
     parser = add_command(commands, "explain", _explain, "print cost and accuracy; opens no data")
-    plan_arguments(parser)
+    add_plan_arguments(parser)
     parser.add_argument(
         "--target",
         metavar="RELEASE[:STATEMENT]=ERROR",
@@ -32,16 +33,16 @@ def add(commands: Any) -> None:
         metavar="FILE",
         help="draw the expected error of each release against its alpha, as SVG (FILE ends in .svg)",
     )
-    ledger_argument(parser)
+    add_ledger_argument(parser)
 
 
 def _explain(options: argparse.Namespace) -> None:
     from schemas.plan import load_plan
-    from tasks.choose import choice_text, choose
-    from tasks.explain import explain, mismatch
-    from tasks.home import ledger_url
+    from tasks.explain.explain import explain, explain_refusal
+    from tasks.explain.target import find_target, target_text
+    from tasks.workplace.home import ledger_url
 
-    plan = load_plan(options.plan, overrides_of(options))
+    plan = load_plan(options.plan, read_overrides(options))
     if options.plot is not None:
         _draw(plan, options.plot)
     granted, spent, refusal = None, Budget(), ""
@@ -51,30 +52,30 @@ def _explain(options: argparse.Namespace) -> None:
 
         ledger = Ledger(url, create=False)
         granted, spent = ledger.granted(plan.dataset), ledger.spent(plan.dataset)
-        refusal = mismatch(plan, ledger)
+        refusal = explain_refusal(plan, ledger)
     requested = plan.budget.requested.budget
     if options.target is None:
         print(explain(plan, granted, spent, refusal))
     else:
-        choice = choose(plan, *_target(options.target))
-        print(choice_text(plan, choice))
-        requested = Budget(choice.total, requested.beta, requested.gamma)
+        target = find_target(plan, *_read_target(options.target))
+        print(target_text(plan, target))
+        requested = Budget(target.total, requested.beta, requested.gamma)
     grant = plan.budget.granted.budget if granted is None else granted
     if not grant.covers(spent + requested):
-        raise BudgetError("the grant does not cover this release: it would be refused")
+        raise BudgetError("the grant does not cover this release, so it would be refused")
     if refusal:
         raise BudgetError(refusal)
 
 
 def _draw(plan: Any, file: Path) -> None:
-    from tasks.trade_off import trade_off_picture
+    from tasks.explain.trade_off import trade_off_picture
 
     require_svg(file)
-    file.write_text(trade_off_picture(plan), encoding="utf-8")
+    write_svg(file, trade_off_picture(plan))
 
 
-def _target(text: str) -> tuple[str, float, str]:
-    """Release, wanted error and part of the statement's name."""
+def _read_target(text: str) -> tuple[str, float, str]:
+    """The release, the wanted error and a part of the statement's name."""
     place, separator, value = text.rpartition("=")
     release, _, quantity = place.partition(":")
     try:
@@ -82,5 +83,5 @@ def _target(text: str) -> tuple[str, float, str]:
     except ValueError:
         wanted = 0.0
     if not separator or not 0 < wanted < float("inf"):
-        raise InputError(f"--target {text}: write RELEASE=ERROR, a positive number")
+        raise InputError(f"--target {text}: write RELEASE=ERROR with a positive number")
     return release, wanted, quantity

@@ -23,22 +23,22 @@ def add(commands: Any) -> None:
         metavar="FILE",
         help="a Parquet, CSV or DuckDB file, or package://NAME/PATH inside a Python package",
     )
-    parser.add_argument("--table", metavar="NAME", help="which table of a DuckDB file")
+    parser.add_argument("--table", metavar="NAME", help="the table of a DuckDB file")
     parser.add_argument(
-        "--out", type=Path, metavar="PLAN", help="where to write it; default: standard output"
+        "--out", type=Path, metavar="PLAN", help="the file to write; default: standard output"
     )
 
 
 def _init(options: argparse.Namespace) -> None:
     from schemas.first_plan import first_plan
     from schemas.source import TableSource
-    from tasks.table_schema import table_schema
+    from tasks.survey.table_schema import table_schema
 
     table, out = options.table, options.out
     columns = table_schema(
         TableSource(database=options.file, table=table) if table else options.file
     )
-    place = _from(out.parent if out else Path(), options.file)
+    place = _relative_to(out.parent if out else Path(), options.file)
     source = {"database": place, "table": table} if table else place
     words = re.findall("[a-z0-9]+", (table or Path(options.file).name.partition(".")[0]).lower())
     text = first_plan("-".join(words) or "survey", source, columns)
@@ -53,6 +53,6 @@ def _init(options: argparse.Namespace) -> None:
     print(out)
 
 
-def _from(folder: Path, file: str) -> str:
-    """The file as a plan in the folder names it."""
+def _relative_to(folder: Path, file: str) -> str:
+    """The file's path as a plan in the folder writes it."""
     return file if file.startswith("package://") else os.path.relpath(file, folder)

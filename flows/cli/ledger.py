@@ -1,4 +1,4 @@
-"""``dprelease ledger``: grants and charges, and whether they agree with what was published."""
+"""``dprelease ledger``: grant, show, void, check and re-price what datasets have spent."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 from dpcore.budget import Budget
 from dpcore.errors import InputError, LedgerError
-from flows.cli.arguments import add_command, ledger_argument, ledger_exists
+from flows.cli.arguments import add_command, add_ledger_argument, ledger_exists
 
 if TYPE_CHECKING:
     from tasks.ledger import Fault, Ledger
 
 PUBLISHED = Path("published")
 _REPRICE = (
-    "say what the history costs by tighter accountants; changes and grants nothing, since a tighter"
-    " price is a statement about what was published, not a refund"
+    "print what the history costs by tighter accountants; changes nothing: a lower price is a"
+    " statement about what was published, not a refund"
 )
 
 
@@ -35,44 +35,41 @@ def add(commands: Any) -> None:
     _officer_arguments(grant)
     show = add_command(actions, "show", _show, "print grants, charges and what is left")
     show.add_argument("dataset", nargs="?", metavar="DATASET", help="default: all")
-    ledger_argument(show)
-    void = add_command(actions, "void", _void, "give back a reservation that was never drawn")
+    add_ledger_argument(show)
+    void = add_command(actions, "void", _void, "give up a reservation that was never drawn")
     void.add_argument("dataset", metavar="DATASET", help="its name in the plan")
-    void.add_argument("release_id", metavar="RELEASE_ID", help="of the run that reserved")
-    void.add_argument("name", metavar="NAME", help="of the release in its plan")
+    void.add_argument("release_id", metavar="RELEASE_ID", help="the id of the run that reserved it")
+    void.add_argument("name", metavar="NAME", help="the release's name in its plan")
     _officer_arguments(void)
-    check = add_command(actions, "check", _check, "compare ledger, draws and bundles; no repairs")
+    check = add_command(
+        actions, "check", _check, "check that ledger, draws and bundles agree; repairs nothing"
+    )
     check.add_argument("dataset", nargs="?", metavar="DATASET", help="default: all")
     check.add_argument(
         "--out", type=Path, metavar="DIR", help="the folder of bundles; default: published"
     )
-    ledger_argument(check)
+    add_ledger_argument(check)
     reprice = add_command(actions, "reprice", _reprice, _REPRICE)
     reprice.add_argument("dataset", metavar="DATASET", help="its name in the plan")
     reprice.add_argument(
-        "--beta", metavar="NUMBER", help="for the whole history; default: what was charged"
+        "--beta", metavar="NUMBER", help="beta of the whole history; default: what was charged"
     )
-    ledger_argument(reprice)
+    add_ledger_argument(reprice)
     roles = "print SQL that makes a role for publishers and one for officers (PostgreSQL)"
     add_command(actions, "roles", _roles, roles)
-    upgrade = add_command(actions, "upgrade", _upgrade, "bring an older ledger up to date")
-    upgrade.add_argument(
-        "--out", type=Path, metavar="DIR", help="bundles of its time, which it is to know"
-    )
-    ledger_argument(upgrade)
 
 
 def _officer_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--who", required=True, help="who decided")
-    parser.add_argument("--why", required=True, help="on what grounds")
-    ledger_argument(parser)
+    parser.add_argument("--why", required=True, help="the reason")
+    add_ledger_argument(parser)
 
 
 def _grant(options: argparse.Namespace) -> None:
     from schemas.numbers import read_rational
     from schemas.plan import check_dataset
-    from tasks.home import ledger_url
     from tasks.ledger import Ledger
+    from tasks.workplace.home import ledger_url
 
     check_dataset(options.dataset)
     amounts = {}
@@ -92,7 +89,7 @@ def _grant(options: argparse.Namespace) -> None:
 
 
 def _show(options: argparse.Namespace) -> None:
-    from tasks.explain import ledger_text
+    from tasks.explain.explain import ledger_text
 
     ledger = _existing_ledger()
     datasets = [options.dataset] if options.dataset else ledger.datasets()
@@ -111,8 +108,8 @@ def _void(options: argparse.Namespace) -> None:
 
 
 def _check(options: argparse.Namespace) -> None:
-    from tasks.explain import fault_rows, text_table
-    from tasks.reconcile import reconcile
+    from tasks.budget.reconcile import reconcile
+    from tasks.explain.explain import fault_rows, text_table
 
     ledger = _existing_ledger()
     published = options.out or PUBLISHED
@@ -121,11 +118,11 @@ def _check(options: argparse.Namespace) -> None:
     if options.out and not published.is_dir():
         raise InputError(f"--out: there is no folder {published}")
     if not published.is_dir():
-        print(f"bundles: not compared, there is no folder {published} (name one with --out)")
+        print(f"bundles were not compared: there is no folder {published} (name one with --out)")
         published = None
     faults = reconcile(ledger, published, options.dataset)
     if not faults:
-        print("ledger, draws and bundles agree" if published else "ledger and draws agree")
+        print("ledger, draws and bundles agree" if published else "the ledger and its draws agree")
         return
     print(text_table(fault_rows(faults)))
     for remedy in dict.fromkeys(fault.remedy for fault in faults):
@@ -136,7 +133,7 @@ def _check(options: argparse.Namespace) -> None:
 
 def _reprice(options: argparse.Namespace) -> None:
     from schemas.numbers import read_rational
-    from tasks.reprice import reprice
+    from tasks.budget.reprice import reprice
 
     ledger = _existing_ledger()
     _require_known(ledger, options.dataset)
@@ -153,28 +150,13 @@ def _roles(_: argparse.Namespace) -> None:
     print(roles_sql(), end="")
 
 
-def _upgrade(options: argparse.Namespace) -> None:
-    from tasks.home import ledger_url
-    from tasks.ledger import Ledger, upgrade
-    from tasks.verify import seal_published
-
-    url = ledger_url()
-    if not upgrade(url):
-        print("the ledger is up to date; nothing was changed")
-        return
-    print("the ledger was brought up to date")
-    if options.out:
-        ledger = Ledger(url, create=False)
-        print(f"it now knows the {seal_published(ledger, options.out)} bundles in {options.out}")
-
-
 def _places(faults: list[Fault], remedy: str) -> list[str]:
     return [str(number) for number, fault in enumerate(faults, 1) if fault.remedy == remedy]
 
 
 def _existing_ledger() -> Ledger:
-    from tasks.home import ledger_url
     from tasks.ledger import Ledger
+    from tasks.workplace.home import ledger_url
 
     url = ledger_url()
     if not ledger_exists(url):

@@ -1,4 +1,4 @@
-"""``dprelease schema``: what a plan may say."""
+"""``dprelease schema``: print the JSON Schema of a plan."""
 
 import argparse
 import json

@@ -1,4 +1,4 @@
-"""``dprelease serve`` and ``dprelease deploy``: plans on a schedule and on demand, by Prefect."""
+"""``dprelease serve`` and ``dprelease deploy``: run plans on schedule and on demand with Prefect."""
 
 import argparse
 import os
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from dpcore.errors import InputError
-from flows.cli.arguments import add_command, ledger_argument, show_progress
+from flows.cli.arguments import add_command, add_ledger_argument, add_out_argument, show_progress
 
 RUNS_AT_ONCE = 2
 
@@ -17,27 +17,26 @@ def add(commands: Any) -> None:
         commands, "serve", _serve, "run a Prefect server and a worker for a folder of plans"
     )
     _folder_arguments(serve)
+    add_out_argument(serve)
     serve.add_argument(
-        "--out", type=Path, default=Path("published"), metavar="DIR", help="default: published"
+        "--port", type=int, default=4200, metavar="N", help="of the server; default: 4200"
     )
-    serve.add_argument("--port", type=int, default=4200, metavar="N", help="default: 4200")
-    ledger_argument(serve)
+    add_ledger_argument(serve)
     deploy = add_command(
-        commands, "deploy", _deploy, "tell a Prefect server that is running of a folder of plans"
+        commands, "deploy", _deploy, "deploy a folder of plans to a Prefect server that is running"
     )
     _folder_arguments(deploy)
 
 
 def _folder_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--plans", type=Path, default=Path("plans"), metavar="DIR", help="default: plans"
-    )
+    words, default = "the folder of plans; default: plans", Path("plans")
+    parser.add_argument("--plans", type=Path, default=default, metavar="DIR", help=words)
     parser.add_argument(
         "--runs-at-once",
         type=int,
         default=RUNS_AT_ONCE,
         metavar="N",
-        help=f"how many releases may run together; default: {RUNS_AT_ONCE}",
+        help=f"how many releases may run at the same time; default: {RUNS_AT_ONCE}",
     )
 
 
@@ -46,17 +45,20 @@ def _serve(options: argparse.Namespace) -> None:
 
     _check(options)
     show_progress()
-    serve(options.plans, options.out, options.port, options.runs_at_once, ready=_tell)
+    serve(options.plans, options.out, options.port, options.runs_at_once, ready=_print_address)
 
 
-def _tell(address: str) -> None:
+def _print_address(address: str) -> None:
     print(address, flush=True)
 
 
 def _deploy(options: argparse.Namespace) -> None:
     _check(options)
     if not os.environ.get("PREFECT_API_URL"):
-        raise InputError("set PREFECT_API_URL to the address of the Prefect server, .../api")
+        raise InputError(
+            "set PREFECT_API_URL to the address of the Prefect server, such as"
+            " http://127.0.0.1:4200/api"
+        )
     show_progress()
     from flows.deploy import deploy
 

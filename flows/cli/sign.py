@@ -16,13 +16,13 @@ def add(commands: Any) -> None:
         "--key",
         type=Path,
         metavar="FILE",
-        help="an Ed25519 private key, PEM; default: DPRELEASE_SIGNING_KEY",
+        help="an Ed25519 private key in PEM form; default: DPRELEASE_SIGNING_KEY",
     )
 
 
 def _sign(options: argparse.Namespace) -> None:
-    from tasks.sign import read_private_key, sign, signing_key
-    from tasks.verify import read_manifest, verify_files
+    from tasks.bundle.sign import read_private_key, sign, signing_key
+    from tasks.bundle.verify import read_manifest, verify_files
 
     key = read_private_key(options.key) if options.key else signing_key()
     if key is None:

@@ -1,35 +1,40 @@
-"""``dprelease verify``: a bundle is whole and paid for."""
+"""``dprelease verify``: check a bundle."""
 
 import argparse
 import os
 from pathlib import Path
 from typing import Any
 
-from flows.cli.arguments import add_command, ledger_argument, ledger_exists
+from flows.cli.arguments import add_command, add_ledger_argument, ledger_exists
 
 
 def add(commands: Any) -> None:
     """Add the command to the parser."""
-    parser = add_command(commands, "verify", _verify, "check that a bundle is whole and paid for")
+    parser = add_command(
+        commands, "verify", _verify, "check that a bundle is whole and charged to the ledger"
+    )
     parser.add_argument("bundle", type=Path, metavar="BUNDLE", help="the folder of a release")
     parser.add_argument(
-        "--public-key", type=Path, metavar="FILE", help="also ask for a signature (Ed25519, PEM)"
+        "--public-key",
+        type=Path,
+        metavar="FILE",
+        help="also check the signature with this Ed25519 key in PEM form",
     )
-    ledger_argument(parser)
+    add_ledger_argument(parser)
 
 
 def _verify(options: argparse.Namespace) -> None:
-    from tasks.home import ledger_url
+    from tasks.bundle.sign import read_public_key, verify_signature
+    from tasks.bundle.verify import read_manifest, verify_budget, verify_files, verify_seal
     from tasks.ledger import Ledger
-    from tasks.sign import read_public_key, verify_signature
-    from tasks.verify import read_manifest, verify_budget, verify_files, verify_seal
+    from tasks.workplace.home import ledger_url
 
     manifest = read_manifest(options.bundle)
     files = verify_files(options.bundle, manifest)
-    print(f"digests and schemas: {files} files as published")
+    print(f"digests and schemas: {files} files are unchanged")
     if options.public_key:
         verify_signature(options.bundle, read_public_key(options.public_key))
-        print("signature: made with the key to this public key")
+        print("signature: made with the private key of this public key")
     url = ledger_url()
     if os.environ.get("DPRELEASE_LEDGER") or _ledger_knows(url, manifest.dataset):
         ledger = Ledger(url, create=False)
@@ -37,7 +42,7 @@ def _verify(options: argparse.Namespace) -> None:
         verify_seal(options.bundle, manifest, ledger)
         print(f"budget: the ledger charged {spent}, as the manifest says, and knows this bundle")
     else:
-        print("budget: not compared, no ledger here knows the dataset (name one with --ledger)")
+        print("budget: not checked: no ledger here knows the dataset (name one with --ledger)")
 
 
 def _ledger_knows(url: str, dataset: str) -> bool:

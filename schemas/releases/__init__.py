@@ -1,42 +1,34 @@
 """What a plan says about each release, and how it becomes one of ``dpcore``.
 
-One module per kind.  ``build`` gets the facts of the survey and the share of the budget; a
-``ValueError`` from it begins with the place inside the section.
+One module for each kind: a section here that states a ``kind`` is one that a plan may name.  ``build``
+gets the facts of the survey and the share of the budget; the message of a ``ValueError`` from it begins
+with the place inside the section.
 """
 
-from typing import Annotated
+import pkgutil
+from functools import reduce
+from importlib import import_module
+from operator import or_
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
-from schemas.releases.base import Name, SurveyFacts
-from schemas.releases.classifier import ClassifierSection
-from schemas.releases.count import CountSection
-from schemas.releases.density import DensitySection
-from schemas.releases.function import FunctionSection
-from schemas.releases.histogram import HistogramSection
-from schemas.releases.margins import MarginsSection
-from schemas.releases.mean import MeanSection
-from schemas.releases.microdata import MicrodataSection
-from schemas.releases.names import STATISTICS, check_names
-from schemas.releases.near_records import NearRecordsSection
-from schemas.releases.quantiles import QuantilesSection
-from schemas.releases.regression import RegressionSection
-from schemas.releases.sampled_histogram import SampledHistogramSection
+from schemas.releases.base import Name, ReleaseSection, SurveyFacts, check_names
 
-AnyRelease = Annotated[
-    HistogramSection
-    | SampledHistogramSection
-    | NearRecordsSection
-    | MarginsSection
-    | MeanSection
-    | MicrodataSection
-    | DensitySection
-    | FunctionSection
-    | ClassifierSection
-    | RegressionSection
-    | QuantilesSection
-    | CountSection,
-    Field(discriminator="kind"),
-]
 
-__all__ = ["STATISTICS", "AnyRelease", "MarginsSection", "Name", "SurveyFacts", "check_names"]
+def _sections() -> tuple[type[Any], ...]:
+    """The sections of all kinds, by module."""
+    modules = [
+        import_module(f"{__name__}.{found.name}") for found in pkgutil.iter_modules(__path__)
+    ]
+    classes = [value for module in modules for value in vars(module).values()]
+    found = [c for c in classes if isinstance(c, type) and issubclass(c, ReleaseSection)]
+    return tuple(dict.fromkeys(c for c in found if "kind" in c.model_fields))
+
+
+if TYPE_CHECKING:
+    AnyRelease = ReleaseSection
+else:
+    AnyRelease = Annotated[reduce(or_, _sections()), Field(discriminator="kind")]
+
+__all__ = ["AnyRelease", "Name", "SurveyFacts", "check_names"]

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Annotated, Self
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, StrictBool, StringConstraints, model_validator
 
@@ -11,7 +11,6 @@ from dpcore.adjacency import Adjacency
 from dpcore.budget import Budget
 from dpcore.domain import Axis, Domain
 from dpcore.releases.base import Release
-from dpcore.releases.weighted import weighed
 from schemas.columns import Column
 from schemas.document import Section
 from schemas.numbers import WrittenRational
@@ -50,8 +49,27 @@ class SurveyFacts:
         return replace(self, rows=self.weights.total_steps, adjacency=adjacency)
 
 
+Product = Literal["Summary statistics", "Machine learning model", "Synthetic data"]
+"""Kinds of published data, as the registry of deployments names them."""
+
+
 class ReleaseSection(Section):
-    """What all kinds have in common."""
+    """What all kinds have in common.
+
+    ``words``: the kind as a heading names it; ``product``: what is published.
+    """
+
+    words: ClassVar[str]
+    product: ClassVar[Product] = "Summary statistics"
+
+    if TYPE_CHECKING:  # every kind states its own
+        kind: str
+        mechanism: str
+
+        @property
+        def title(self) -> str:
+            """The release in a line."""
+            ...
 
     name: Name = Field(
         description="Names the tables; one draw is ever made per release id and name."
@@ -110,7 +128,7 @@ class CountsSection(ReleaseSection):
             return self.build(survey, share)
         of_steps = self.build(survey.weighted, share)
         assert survey.weights is not None
-        return weighed(of_steps, survey.weights.step)
+        return of_steps.weighed(survey.weights.step)
 
 
 def one_each(value: float | list[float], columns: list[str]) -> tuple[float, ...]:
@@ -135,3 +153,29 @@ def domain_of(axes: list[Axis]) -> Domain:
         return Domain(tuple(axes))
     except ValueError as error:
         raise ValueError(f"columns: {error}") from None
+
+
+def check_names(release: Release) -> None:
+    """Raise ``ValueError`` where two columns or two files that a release publishes have one name.
+
+    Capitals make no difference, as for DuckDB and many file systems.
+    """
+    if not release.statistics:
+        return
+    files: dict[str, tuple[str, ...]] = {}
+    for domain in release.domains:
+        taken = dict.fromkeys(release.statistics, "a statistic")
+        for axis in domain.axes:
+            for name in release.published_names(axis):
+                other = taken.setdefault(name.lower(), repr(axis.name))
+                if other != repr(axis.name):
+                    raise ValueError(
+                        f"columns: {axis.name!r} and {other} would both be published as {name!r};"
+                        " rename the column"
+                    )
+        file = release.table_name(domain).lower()
+        if files.setdefault(file, domain.names) != domain.names:
+            raise ValueError(
+                f"columns: the tables of {list(files[file])} and {list(domain.names)} would both"
+                f" be the file {file!r}; rename a column"
+            )

@@ -1,17 +1,18 @@
 """Classifiers in a plan."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, StrictFloat, StrictInt, StrictStr, model_validator
 
 from dpcore.budget import Budget
 from dpcore.domain import Axis, Categories
 from dpcore.releases.base import Release
-from dpcore.releases.classifier import Classifier, LossName
+from dpcore.releases.machines.classifier import Classifier, LossName
 from schemas.columns import CategoricalColumn, IntegerColumn
 from schemas.document import Section
 from schemas.releases.base import (
     Columns,
+    Product,
     ReleaseSection,
     SurveyFacts,
     declared,
@@ -64,6 +65,8 @@ class Label(Section):
 class ClassifierSection(ReleaseSection):
     """A support vector machine, or logistic regression, with a Gaussian kernel."""
 
+    words: ClassVar[str] = "Classifier"
+    product: ClassVar[Product] = "Machine learning model"
     kind: Literal["classifier"]
     features: list[StrictStr] = Field(
         min_length=1, max_length=20, description="The columns that it predicts from."

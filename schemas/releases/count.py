@@ -1,6 +1,6 @@
 """Single counts in a plan."""
 
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field, StrictBool, StrictFloat, StrictInt, StrictStr, model_validator
@@ -8,7 +8,7 @@ from pydantic import Field, StrictBool, StrictFloat, StrictInt, StrictStr, model
 from dpcore.budget import Budget
 from dpcore.domain import Axis, Categories, Grid
 from dpcore.releases.base import Release
-from dpcore.releases.count import Count, MinimaxCount
+from dpcore.releases.counts.count import Count, MinimaxCount
 from schemas.document import Section
 from schemas.numbers import plain
 from schemas.releases.base import ReleaseSection, SurveyFacts, declared, domain_of, listed
@@ -51,6 +51,7 @@ class Condition(Section):
 class CountSection(ReleaseSection):
     """How many records satisfy a condition."""
 
+    words: ClassVar[str] = "Count"
     kind: Literal["count"]
     condition: Condition
     loss: Literal["absolute", "squared", "zero-one"] = Field(

@@ -1,18 +1,18 @@
 """Densities in a plan."""
 
 from collections.abc import Mapping
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field, StrictInt, StrictStr, model_validator
 
 from dpcore.budget import Budget
 from dpcore.domain import Domain
 from dpcore.releases.base import Release
-from dpcore.releases.binned_density import BinnedDensity
-from dpcore.releases.body_density import BodyDensity
-from dpcore.releases.density import Density
-from dpcore.releases.pure_density import CoefficientDensity, GammaDensity
-from dpcore.releases.spectral_density import SpectralDensity
+from dpcore.releases.densities.binned_density import BinnedDensity
+from dpcore.releases.densities.body_density import BodyDensity
+from dpcore.releases.densities.density import Density
+from dpcore.releases.densities.pure_density import CoefficientDensity, GammaDensity
+from dpcore.releases.densities.spectral_density import SpectralDensity
 from schemas.releases.base import ReleaseSection, SurveyFacts, declared, domain_of, listed, one_each
 from schemas.releases.private_bandwidth import PrivateBandwidth
 
@@ -30,6 +30,7 @@ TRUNCATED = ("spectral-gaussian", "coefficient-laplace")
 class DensitySection(ReleaseSection):
     """A smooth density of one or two numeric columns."""
 
+    words: ClassVar[str] = "Density"
     kind: Literal["density"]
     columns: list[StrictStr] = Field(
         min_length=1, max_length=2, description="One numeric column, or two."
@@ -53,7 +54,7 @@ class DensitySection(ReleaseSection):
     terms: StrictInt | None = Field(
         default=None,
         ge=1,
-        description="The most frequencies along each column; fewer have less noise and tell less."
+        description="The most frequencies along each column; fewer have less noise and show less detail."
         " Without it all that the bandwidth leaves, and two for coefficient-laplace; for these two"
         " mechanisms only.",
     )

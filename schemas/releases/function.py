@@ -1,14 +1,14 @@
 """Smooth functions in a plan."""
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field, StrictInt, StrictStr
 
 from dpcore.budget import Budget
 from dpcore.domain import Domain
-from dpcore.processes.kernels import KernelName
 from dpcore.releases.base import Release
-from dpcore.releases.function import SmoothFunction, default_points
+from dpcore.releases.densities.function import SmoothFunction, default_points
+from dpcore.releases.densities.kernels import KernelName
 from schemas.releases.base import ReleaseSection, SurveyFacts, declared, domain_of, listed, one_each
 from schemas.releases.private_bandwidth import PrivateBandwidth
 
@@ -16,6 +16,7 @@ from schemas.releases.private_bandwidth import PrivateBandwidth
 class FunctionSection(ReleaseSection):
     """A kernel density of one to three numeric columns, hidden by a Gaussian process."""
 
+    words: ClassVar[str] = "Smooth function"
     kind: Literal["function"]
     columns: list[StrictStr] = Field(
         min_length=1, max_length=3, description="One numeric column, up to three."

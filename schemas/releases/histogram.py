@@ -1,13 +1,13 @@
 """Histograms in a plan."""
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field, StrictStr
 
 from dpcore.budget import Budget
 from dpcore.releases.base import Release
-from dpcore.releases.histogram import Histogram
-from dpcore.releases.random_histogram import RandomHistogram
+from dpcore.releases.counts.histogram import Histogram
+from dpcore.releases.counts.random_histogram import RandomHistogram
 from schemas.releases.base import CountsSection, SurveyFacts, listed
 from schemas.releases.binning import Bins, binned_domain
 
@@ -15,6 +15,7 @@ from schemas.releases.binning import Bins, binned_domain
 class HistogramSection(CountsSection):
     """Counts of every combination of some columns."""
 
+    words: ClassVar[str] = "Histogram"
     kind: Literal["histogram"]
     columns: list[StrictStr] = Field(
         min_length=1, description="The columns whose combinations are counted."

@@ -2,13 +2,13 @@
 
 from itertools import combinations
 from math import comb
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field, StrictInt, StrictStr, model_validator
 
 from dpcore.budget import Budget
 from dpcore.releases.base import Release
-from dpcore.releases.margins import Margins
+from dpcore.releases.tables.margins import Margins
 from schemas.releases.base import CountsSection, SurveyFacts, listed
 from schemas.releases.binning import Bins, binned_domain
 
@@ -18,6 +18,7 @@ MOST_SETS = 2**16
 class MarginsSection(CountsSection):
     """Counts over several sets of columns, drawn together."""
 
+    words: ClassVar[str] = "Contingency tables"
     kind: Literal["margins"]
     columns: list[StrictStr] = Field(min_length=1, description="The columns of all the tables.")
     ways: StrictInt | list[StrictInt] | None = Field(
@@ -56,7 +57,7 @@ class MarginsSection(CountsSection):
             if not ways or any(not 1 <= w <= len(self.columns) for w in ways):
                 raise ValueError(f"ways: must lie between 1 and {len(self.columns)}")
             if len(set(ways)) != len(ways):
-                raise ValueError("ways: a number stands twice")
+                raise ValueError("ways: a number is listed twice")
             if sum(comb(len(self.columns), w) for w in ways) > MOST_SETS:
                 raise ValueError(f"ways: make more than {MOST_SETS} tables; list sets")
             return tuple(

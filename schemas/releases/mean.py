@@ -1,19 +1,20 @@
 """Means in a plan."""
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field, StrictStr
 
 from dpcore.budget import Budget
 from dpcore.releases.base import Release
-from dpcore.releases.mean import Mean
-from dpcore.releases.ratio_mean import RatioMean
+from dpcore.releases.numbers.mean import Mean
+from dpcore.releases.numbers.ratio_mean import RatioMean
 from schemas.releases.base import ReleaseSection, SurveyFacts, declared, domain_of
 
 
 class MeanSection(ReleaseSection):
     """The mean of a numeric column."""
 
+    words: ClassVar[str] = "Mean"
     kind: Literal["mean"]
     column: StrictStr = Field(description="A numeric column.")
     mechanism: Literal["discrete-laplace", "random-smooth-laplace"] = "discrete-laplace"

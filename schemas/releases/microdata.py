@@ -2,15 +2,15 @@
 
 from fractions import Fraction
 from itertools import combinations
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, StrictInt, StrictStr, StringConstraints, model_validator
 
 from dpcore.budget import Budget
-from dpcore.releases.adaptive_microdata import AdaptiveMicrodata
 from dpcore.releases.base import Release
-from dpcore.releases.compressed_microdata import CompressedMicrodata
-from dpcore.releases.microdata import Microdata
+from dpcore.releases.tables.adaptive_microdata import AdaptiveMicrodata
+from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
+from dpcore.releases.tables.microdata import Microdata
 from schemas.document import Section
 from schemas.numbers import WrittenRational
 from schemas.releases.base import CountsSection, SurveyFacts, listed
@@ -44,6 +44,7 @@ class CompressSection(Section):
 class MicrodataSection(CountsSection):
     """Synthetic records that follow private tables of pairs, or triples, of columns."""
 
+    words: ClassVar[str] = "Tables for synthetic microdata"
     kind: Literal["microdata-margins"]
     columns: list[StrictStr] = Field(
         min_length=1, description="The columns of the synthetic records."

@@ -1,19 +1,21 @@
 """Synthetic records of one column, near the exact ones, in a plan."""
 
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field, StrictInt, StrictStr, model_validator
 
 from dpcore.budget import Budget
 from dpcore.releases.base import Release
-from dpcore.releases.near_records import NearRecords, NearSeries
-from schemas.releases.base import ReleaseSection, SurveyFacts
+from dpcore.releases.records.near_records import NearRecords, NearSeries
+from schemas.releases.base import Product, ReleaseSection, SurveyFacts
 from schemas.releases.binning import Bins, binned_domain
 
 
 class NearRecordsSection(ReleaseSection):
     """Synthetic records of one column, whose distribution is near the exact one."""
 
+    words: ClassVar[str] = "Synthetic records near the exact ones"
+    product: ClassVar[Product] = "Synthetic data"
     kind: Literal["near-records"]
     column: StrictStr = Field(description="A numeric column without nulls.")
     bins: Bins
@@ -32,7 +34,9 @@ class NearRecordsSection(ReleaseSection):
     @model_validator(mode="after")
     def _series_alone(self) -> Self:
         if (self.terms is not None) != (self.mechanism == "series-exponential"):
-            raise ValueError("terms: series-exponential needs them, and nothing else has them")
+            raise ValueError(
+                "terms: state them with the mechanism series-exponential, and only there"
+            )
         return self
 
     def build(self, survey: SurveyFacts, share: Budget) -> Release:

@@ -6,9 +6,9 @@ from typing import Literal
 from pydantic import Field, field_validator
 
 from dpcore.budget import Budget, Weight
-from dpcore.releases.density import Density
-from dpcore.releases.function import SmoothFunction
-from dpcore.releases.tuned import TunedDensity, TunedFunction
+from dpcore.releases.densities.density import Density
+from dpcore.releases.densities.function import SmoothFunction
+from dpcore.releases.densities.tuned import TunedDensity, TunedFunction
 from schemas.document import Section
 from schemas.numbers import WrittenRational
 
@@ -26,7 +26,7 @@ class PrivateBandwidth(Section):
     smallest: float = Field(
         ge=0.002,
         le=1,
-        description="The least bandwidth, in units of the column's range; it stands where the"
+        description="The least bandwidth, in units of the column's range; it is used where the"
         " records give none.",
     )
 

@@ -1,12 +1,12 @@
 """Quantiles in a plan."""
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field, StrictStr
 
 from dpcore.budget import Budget
 from dpcore.releases.base import Release
-from dpcore.releases.quantiles import Quantiles
+from dpcore.releases.numbers.quantiles import Quantiles
 from schemas.numbers import WrittenRational
 from schemas.releases.base import ReleaseSection, SurveyFacts, declared, domain_of
 
@@ -14,6 +14,7 @@ from schemas.releases.base import ReleaseSection, SurveyFacts, declared, domain_
 class QuantilesSection(ReleaseSection):
     """Quantiles of a numeric column."""
 
+    words: ClassVar[str] = "Quantiles"
     kind: Literal["quantiles"]
     column: StrictStr = Field(description="A numeric column.")
     levels: list[WrittenRational] = Field(

@@ -1,19 +1,29 @@
 """Kernel regressions in a plan."""
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field, StrictInt, StrictStr
 
 from dpcore.budget import Budget
 from dpcore.releases.base import Release
-from dpcore.releases.regression import LossName, Regression
-from schemas.releases.base import ReleaseSection, SurveyFacts, declared, domain_of, listed, one_each
+from dpcore.releases.machines.regression import LossName, Regression
+from schemas.releases.base import (
+    Product,
+    ReleaseSection,
+    SurveyFacts,
+    declared,
+    domain_of,
+    listed,
+    one_each,
+)
 from schemas.releases.classifier import Width
 
 
 class RegressionSection(ReleaseSection):
     """A regression with a Gaussian kernel, of a number on other columns."""
 
+    words: ClassVar[str] = "Regression"
+    product: ClassVar[Product] = "Machine learning model"
     kind: Literal["regression"]
     features: list[StrictStr] = Field(
         min_length=1, max_length=20, description="The columns that it predicts from."

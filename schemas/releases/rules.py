@@ -15,7 +15,7 @@ from pydantic import (
 )
 
 from dpcore.domain import Axis, Bins, Categories, Domain, Grid
-from dpcore.post.rules import Condition, Rule
+from dpcore.post.records.rules import Condition, Rule
 from schemas.document import Section
 
 Value = StrictStr | StrictBool | StrictInt | StrictFloat | None
@@ -59,10 +59,10 @@ class RuleSection(Section):
     )
 
     def build(self, domain: Domain, place: str) -> Rule:
-        """The rule over the domain's cells; raises ``ValueError`` where it cannot be said in them."""
+        """The rule over the domain's cells; raises ``ValueError`` where they cannot express it."""
         both = sorted(set(self.if_) & set(self.then))
         if both:
-            raise ValueError(f"{place}: {both} stand both under if and under then")
+            raise ValueError(f"{place}: {both} are both under if and under then")
         return Rule(
             tuple(_condition(domain, f"{place}.if.{n}", n, c) for n, c in self.if_.items()),
             tuple(_condition(domain, f"{place}.then.{n}", n, c) for n, c in self.then.items()),
@@ -99,7 +99,7 @@ def _cell(axis: Axis, place: str, value: Value) -> int:
     if not axis.integer:
         raise ValueError(f"{place}: a list of values is for categories and whole numbers")
     if isinstance(value, str | bool):
-        raise ValueError(f"{place}: {value!r} is no whole number{_hint(axis.name, value, (0,))}")
+        raise ValueError(f"{place}: {value!r} is not a whole number{_hint(axis.name, value, (0,))}")
     first, last = _edge(axis, place, value), _edge(axis, place, value + 1)
     if last != first + 1:
         raise ValueError(

@@ -1,19 +1,21 @@
 """Synthetic records drawn from a smoothed histogram, in a plan."""
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field, StrictInt, StrictStr
 
 from dpcore.budget import Budget
 from dpcore.releases.base import Release
-from dpcore.releases.sampled_histogram import SampledHistogram
-from schemas.releases.base import ReleaseSection, SurveyFacts, listed
+from dpcore.releases.records.sampled_histogram import SampledHistogram
+from schemas.releases.base import Product, ReleaseSection, SurveyFacts, listed
 from schemas.releases.binning import Bins, binned_domain
 
 
 class SampledHistogramSection(ReleaseSection):
     """Synthetic records drawn from the counts of every combination of some columns."""
 
+    words: ClassVar[str] = "Synthetic records from a smoothed histogram"
+    product: ClassVar[Product] = "Synthetic data"
     kind: Literal["sampled-histogram"]
     columns: list[StrictStr] = Field(min_length=1, description="The columns of the records.")
     bins: Bins

@@ -1,8 +1,9 @@
 """``registry.yaml``: a record for the registry of differential privacy deployments.
 
 In the form of OpenDP's registry (opendp/deployments-registry-data, schemas/deployments-schema.yaml
-at commit 057e5d8).  The record is a draft of the second tier; who registers it looks it over.  The
-curator's type has a fixed list and no neutral value: it is left out where the plan does not state it.
+at commit 057e5d8).  The record is a draft of the second tier, to be reviewed by the person who
+registers it.  The curator's type is one of a fixed list without a neutral value, so it is left out
+where the plan does not state it.
 """
 
 from typing import Any
@@ -12,6 +13,8 @@ import yaml
 from dpcore.budget import Budget, decimal_text
 from schemas.bundle import Guarantee, Manifest
 from schemas.plan import Plan
+from schemas.protection import RULES
+from schemas.releases.base import Product
 
 NOT_STATED = "Not stated in the release plan."
 RANDOM = (
@@ -33,17 +36,18 @@ def registry(manifest: Manifest, plan: Plan) -> str:
             "dp_variant": {
                 "variant_name": _variant(manifest.guarantee),
                 "data_domain": f"Tables of {plan.protection.records} records with the columns"
-                f" {', '.join(plan.columns)}, whose categories and bounds are public (codebook.csv).",
+                f" {', '.join(plan.columns)}, whose categories and bounds are public (codebook.csv)."
+                f" The guarantee is for {plan.protection.domain}.",
                 "unprotected_quantities": _unprotected(plan),
             },
             "privacy_loss": _privacy_loss(manifest.guarantee, plan),
             "deployment_model": {
                 "model_name": "Central",
-                "release_type": "One release",
+                "release_type": "Many releases" if manifest.scheduled else "One release",
                 "release_type_details": f"It took {_taken(manifest.guarantee)} of the dataset's"
                 f" lifetime budget of {plan.budget.granted.budget}; a ledger charges every release to"
-                " it.",
-                "data_source_type": "Static",
+                " it." + " More releases of this plan follow on a schedule." * manifest.scheduled,
+                "data_source_type": "Dynamic" if manifest.scheduled else "Static",
                 "access_type": "Non-interactive",
             },
             "implementation": _implementation(manifest, plan),
@@ -62,17 +66,23 @@ def _basic(manifest: Manifest, plan: Plan) -> dict[str, Any]:
     curator = {"data_curator_name": publication.publisher or NOT_STATED}
     if publication.curator_type:
         curator["data_curator_type"] = publication.curator_type
-    classifiers = {record.kind == "classifier" for record in manifest.releases}
-    product = "Machine learning model" if classifiers == {True} else "Summary statistics"
     return {
         "name": manifest.title,
         "data_curators": [curator],
         "description": publication.description or manifest.title,
         "intended_use": publication.intended_use or NOT_STATED,
-        "data_product_type": "Synthetic data" if manifest.synthesis else product,
+        "data_product_type": _product(manifest, plan),
         "data_product_region": publication.region or NOT_STATED,
         "publication_date": manifest.drawn_at[:10],
     }
+
+
+def _product(manifest: Manifest, plan: Plan) -> Product:
+    """Synthetic data where there are some, else what all releases are together."""
+    if manifest.synthesis:
+        return "Synthetic data"
+    products = {plan.section(record.name).product for record in manifest.releases}
+    return products.pop() if len(products) == 1 else "Summary statistics"
 
 
 def _variant(guarantee: Guarantee) -> str:
@@ -115,6 +125,8 @@ def _privacy_loss(guarantee: Guarantee, plan: Plan) -> dict[str, Any]:
 def _preprocessing(plan: Plan) -> str:
     """What is done to the records before anything is counted: by public rules, each unit alone."""
     done = []
+    if plan.protection.total:
+        done.append(f"Values are made valid: {RULES[plan.invalid]}.")
     if plan.unit:
         done.append(
             f"Of each {plan.unit.name} at most {plan.unit.max_rows} records are used, chosen by a"
@@ -134,7 +146,8 @@ def _preprocessing(plan: Plan) -> str:
 
 def _implementation(manifest: Manifest, plan: Plan) -> dict[str, str]:
     mechanisms = "".join(
-        f"- {record.name}: {record.mechanism}, {record.kind} of {record.title}\n"
+        f"- {record.name}: {plan.section(record.name).words} ({record.title}), by"
+        f" {record.mechanism}\n"
         for record in manifest.releases
     )
     return {

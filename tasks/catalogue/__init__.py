@@ -1,9 +1,4 @@
-"""A static site over all bundles of a folder: one page, and the same as JSON for programs.
-
-bundles   which there are, and which are damaged
-page      what is said of them
-write     into its place, at once
-"""
+"""The catalogue: a static page that lists all bundles under a folder, and the same as JSON."""
 
 from tasks.catalogue.write import write_catalogue
 

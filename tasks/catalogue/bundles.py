@@ -1,4 +1,4 @@
-"""The bundles under a folder: those that are listed, by dataset, and those that are not."""
+"""Finds and checks the bundles under a folder, and groups them by dataset."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -6,12 +6,12 @@ from pathlib import Path
 
 from dpcore.errors import DPReleaseError, InputError
 from schemas.bundle import DIGESTS, MANIFEST, Manifest
-from tasks.verify import read_manifest, verify_files
+from tasks.bundle.verify import read_manifest, verify_files
 
 
 @dataclass(frozen=True)
-class Bundle:
-    """A bundle that is as it was published."""
+class CheckedBundle:
+    """A bundle that is unchanged since its publication."""
 
     path: Path
     manifest: Manifest
@@ -19,9 +19,9 @@ class Bundle:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A bundle that is not listed, and why: it cannot be trusted, or is listed elsewhere.
+    """A bundle that is not listed because it is damaged, or because another copy is listed.
 
-    ``reason`` names the bundle by its place below the folder.
+    ``reason`` names the bundle by its path below the folder.
     """
 
     reason: str
@@ -33,16 +33,16 @@ class Dataset:
     """The releases of one dataset, the newest first."""
 
     name: str
-    bundles: tuple[Bundle, ...]
+    bundles: tuple[CheckedBundle, ...]
 
     @property
-    def latest(self) -> Bundle:
+    def latest(self) -> CheckedBundle:
         return self.bundles[0]
 
 
 def find_bundles(root: Path) -> tuple[list[Dataset], list[LeftOut]]:
-    """Every bundle under ``root``, checked; raises ``InputError`` where there is none."""
-    whole: dict[tuple[str, str], Bundle] = {}
+    """Every bundle under ``root``, checked; raises ``InputError`` if there is none."""
+    whole: dict[tuple[str, str], CheckedBundle] = {}
     left_out: list[LeftOut] = []
     for path in _candidates(root):
         place = path.relative_to(root).as_posix()
@@ -55,17 +55,19 @@ def find_bundles(root: Path) -> tuple[list[Dataset], list[LeftOut]]:
         key = (manifest.dataset, manifest.release_id)
         if key in whole:
             other = whole[key].path.relative_to(root).as_posix()
-            reason = f"{place}: is release {'/'.join(key)} as well, which is listed from {other}"
+            reason = f"{place}: is a second copy of release {'/'.join(key)}, listed from {other}"
             left_out.append(LeftOut(reason, duplicate=True))
         else:
-            whole[key] = Bundle(path, manifest)
+            whole[key] = CheckedBundle(path, manifest)
     if not whole and not left_out:
-        raise InputError(f"{root}: there are no bundles here; name the folder that `run` wrote to")
+        raise InputError(
+            f"{root}: there are no bundles here; name the folder given to run as --out"
+        )
     return _by_dataset(whole.values()), left_out
 
 
 def _candidates(root: Path) -> list[Path]:
-    """Folders that are a bundle or were one; staging folders, which are hidden, are not."""
+    """Folders with a manifest or digests, except the hidden staging folders of runs."""
     found = {path.parent for name in (MANIFEST, DIGESTS) for path in root.rglob(name)}
     return sorted(
         path
@@ -74,15 +76,15 @@ def _candidates(root: Path) -> list[Path]:
     )
 
 
-def _by_dataset(bundles: Iterable[Bundle]) -> list[Dataset]:
-    together: dict[str, list[Bundle]] = {}
+def _by_dataset(bundles: Iterable[CheckedBundle]) -> list[Dataset]:
+    found: dict[str, list[CheckedBundle]] = {}
     for bundle in bundles:
-        together.setdefault(bundle.manifest.dataset, []).append(bundle)
+        found.setdefault(bundle.manifest.dataset, []).append(bundle)
     return [
         Dataset(name, tuple(sorted(some, key=_age, reverse=True)))
-        for name, some in sorted(together.items())
+        for name, some in sorted(found.items())
     ]
 
 
-def _age(bundle: Bundle) -> tuple[str, str]:
+def _age(bundle: CheckedBundle) -> tuple[str, str]:
     return bundle.manifest.drawn_at, bundle.manifest.release_id

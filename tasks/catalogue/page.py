@@ -1,4 +1,4 @@
-"""What the catalogue says of each dataset and release, for people and for programs."""
+"""Writes the catalogue's contents: HTML for people and JSON for programs."""
 
 import hashlib
 import os
@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from dpcore.budget import Budget, decimal_text
 from schemas.bundle import Manifest
-from tasks.catalogue.bundles import Bundle, Dataset, LeftOut
+from tasks.catalogue.bundles import CheckedBundle, Dataset, LeftOut
 from tasks.report.history import History, Spending, waterfall
 from tasks.report.page import REPORT, render
 from tasks.report.parts import Figure
@@ -22,7 +22,7 @@ from tasks.report.parts import Figure
 
 @dataclass(frozen=True)
 class File:
-    """A file to download: its place in the bundle, its address from the site, its size."""
+    """A file to download: its path in the bundle, its address from the site, its size."""
 
     path: str
     address: str
@@ -41,7 +41,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Listing:
-    """One dataset in the catalogue; ``words`` are what a search looks at."""
+    """One dataset in the catalogue; ``words`` is the text that a search looks in."""
 
     dataset: Dataset
     entries: Sequence[Entry]
@@ -110,7 +110,7 @@ def _listing(dataset: Dataset, site: Path) -> Listing:
     return Listing(dataset, entries, _timeline(dataset), " ".join(dict.fromkeys(words)).lower())
 
 
-def _entry(bundle: Bundle, site: Path) -> Entry:
+def _entry(bundle: CheckedBundle, site: Path) -> Entry:
     spent = _spent(bundle.manifest)
     listed = _files(bundle, site)
     report = next((file.address for file in listed if file.path == REPORT), None)
@@ -119,7 +119,7 @@ def _entry(bundle: Bundle, site: Path) -> Entry:
 
 
 def _timeline(dataset: Dataset) -> Figure:
-    """What each release took of the grant that the newest plan states, the oldest first."""
+    """What each release spent of the grant that the newest plan states, the oldest first."""
     grant = dataset.latest.manifest.plan["budget"]["granted"]
     granted = Budget.of(grant["alpha"], grant["beta"], grant["gamma"])
     spendings = [
@@ -129,8 +129,9 @@ def _timeline(dataset: Dataset) -> Figure:
     history = History(granted, spendings)
     title = f"Budget spent by the releases of {dataset.name}"
     says = (
-        f"{_counted(len(spendings), 'release')} here took {decimal_text(history.spent.alpha)} of"
-        f" {decimal_text(granted.alpha)} alpha; the newest report tells what else was charged"
+        f"{_counted(len(spendings), 'release')} listed here spent"
+        f" {decimal_text(history.spent.alpha)} of {decimal_text(granted.alpha)} alpha; the newest"
+        " report also shows charges of other releases"
     )
     return Figure(title, says, waterfall(history, title, says))
 
@@ -144,7 +145,7 @@ def _spent(manifest: Manifest) -> Budget:
     return Budget(guarantee.alpha, guarantee.beta, guarantee.gamma)
 
 
-def _files(bundle: Bundle, site: Path) -> list[File]:
+def _files(bundle: CheckedBundle, site: Path) -> list[File]:
     paths = sorted(path for path in bundle.path.rglob("*") if path.is_file())
     return [
         File(path.relative_to(bundle.path).as_posix(), _address(path, site), _size(path))
@@ -153,7 +154,7 @@ def _files(bundle: Bundle, site: Path) -> list[File]:
 
 
 def _address(path: Path, site: Path) -> str:
-    """A relative address: the site and the bundles may move together."""
+    """A relative address, so that site and bundles can be moved together."""
     return quote(Path(os.path.relpath(path.resolve(), site.resolve())).as_posix())
 
 

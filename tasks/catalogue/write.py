@@ -1,4 +1,4 @@
-"""The catalogue into its place: each file whole or as it was before."""
+"""Writes the catalogue's files; each is replaced whole, in one step."""
 
 import json
 import os
@@ -16,8 +16,8 @@ RECORD = "catalogue.json"
 def write_catalogue(root: Path, site: Path) -> Path:
     """Write the catalogue of all bundles under ``root`` into ``site`` and return its page.
 
-    Damaged bundles and second copies are named on the page and left out of it; once the page is
-    written, ``BundleError`` names them and says why.  Raises ``InputError`` where there is no bundle.
+    Damaged bundles and second copies are named on the page but not listed; after the page is written,
+    ``BundleError`` names them and says why.  Raises ``InputError`` if there is no bundle.
     """
     datasets, left_out = find_bundles(root)
     try:
@@ -40,12 +40,12 @@ def write_catalogue(root: Path, site: Path) -> Path:
 
 
 def _counted(number: int, one: str, more: str) -> str:
-    """So many of something; nothing where there are none."""
+    """A number with its noun; empty for zero."""
     return f"{number} {one if number == 1 else more}" * bool(number)
 
 
 def _replace(path: Path, text: str) -> None:
-    """Put a file in its place at once: readers see the old one or the new one."""
+    """Replace a file in one step, so that readers see the old one or the new one."""
     descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:

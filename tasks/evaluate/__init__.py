@@ -1,20 +1,20 @@
-"""How far a synthetic table is from the real one: for public test tables, or for eyes that may see it.
+"""Compares a synthetic table with the real one, without noise: for public test tables.
 
-Everything here reads real records and adds no noise, so nothing of it may be published with a release
-of them.  ``require_public`` stands before the rest and refuses what a ledger may know as private.
+The results are not private, so they must not be published with a release of the real records.
+``require_public`` refuses tables that a ledger may know as private.
 """
 
 from tasks.evaluate.compare import Evaluation, evaluate
 from tasks.evaluate.picture import evaluation_picture
 from tasks.evaluate.public import NOT_FOR_RELEASE, require_public
 from tasks.evaluate.sdnist import write_sdnist
-from tasks.evaluate.tables import Pair, read_pair
+from tasks.evaluate.tables import TablePair, read_pair
 from tasks.evaluate.text import evaluation_text
 
 __all__ = [
     "NOT_FOR_RELEASE",
     "Evaluation",
-    "Pair",
+    "TablePair",
     "evaluate",
     "evaluation_picture",
     "evaluation_text",

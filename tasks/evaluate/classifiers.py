@@ -1,8 +1,8 @@
-"""Asked of boosted trees: is a record synthetic, and what do synthetic records teach of real ones?
+"""Two tests with boosted trees: recognising synthetic records, and learning from them.
 
-The trees are those of scikit-learn, always with the same seed.  They see numbers as they are and other
-columns as categories, so they also notice what cells hide: ages of 36.5, incomes spread evenly where
-people round them.
+The trees are scikit-learn's, always with the same seed.  They use numbers as they are and other
+columns as categories, so they also find differences inside cells: ages of 36.5, incomes spread evenly
+where people round them.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpcore.arrays import Booleans, Floats, Integers
 from dpcore.errors import InputError
-from tasks.evaluate.tables import Floats, Integers, Pair
+from tasks.evaluate.tables import TablePair
 
 MOST_CATEGORIES = 255
-"""Beyond these, the trees of scikit-learn take categories for numbers."""
+"""A column of more categories is given to scikit-learn's trees as a number."""
 
 
 @dataclass(frozen=True)
 class Transfer:
-    """How well real records' ``label`` is told (AUC, one class against the rest, averaged)."""
+    """How well trees predict ``label`` of real records (AUC of one class against the rest, mean)."""
 
     label: str
     trained_on_synthetic: float
@@ -31,12 +31,12 @@ class Transfer:
 
 
 def require_classifiers() -> None:
-    """Raise ``InputError`` where scikit-learn is not installed."""
+    """Raise ``InputError`` if scikit-learn is not installed."""
     if find_spec("sklearn") is None:
         raise InputError('scikit-learn is not installed; run: pip install "dprelease[evaluation]"')
 
 
-def _features(pair: Pair, without: str | None = None) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+def _features(pair: TablePair, without: str | None = None) -> tuple[Floats, Floats, Booleans]:
     """(n, k) of the real and (m, k) of the synthetic records, and which columns are categories."""
     real, synthetic, sizes = pair.codes
     kept = [i for i, name in enumerate(pair.columns) if name != without]
@@ -52,17 +52,17 @@ def _features(pair: Pair, without: str | None = None) -> tuple[Floats, Floats, N
     return one[:, kept], other[:, kept], np.array(categories)[kept]
 
 
-def _trees(categories: NDArray[np.bool_]) -> Any:
+def _trees(categories: Booleans) -> Any:
     from sklearn.ensemble import HistGradientBoostingClassifier
 
-    # A validation set for stopping early is drawn by class, and fails where one has a single record.
+    # Early stopping would need two records of every class for its validation set.
     return HistGradientBoostingClassifier(
         categorical_features=categories, early_stopping=False, random_state=0
     )
 
 
-def told_apart(pair: Pair) -> float:
-    """AUC of the propensity score: every record's is learnt from the other four fifths."""
+def propensity_auc(pair: TablePair) -> float:
+    """AUC of the propensity score, by five-fold cross-validation."""
     from sklearn.metrics import roc_auc_score
     from sklearn.model_selection import StratifiedKFold, cross_val_predict
     from threadpoolctl import threadpool_limits
@@ -78,13 +78,13 @@ def told_apart(pair: Pair) -> float:
     return float(roc_auc_score(made, scores[:, 1]))
 
 
-def default_label(pair: Pair) -> str:
-    """The last column of two values in the real table, or of the fewest."""
+def default_label(pair: TablePair) -> str:
+    """The last column with two values in the real table, or with the number nearest to two."""
     return min(reversed(pair.columns), key=lambda name: abs(pair.real[name].nunique() - 2))
 
 
-def transfer(pair: Pair, label: str) -> Transfer:
-    """A third of the real records is told by trees grown on the rest, and on synthetic records."""
+def transfer(pair: TablePair, label: str) -> Transfer:
+    """Predict a third of the real records by trees trained on the rest, and on synthetic records."""
     if label not in pair.columns:
         raise InputError(f"label: {label!r} is not among the columns of both tables")
     position = pair.columns.index(label)
@@ -100,7 +100,7 @@ def transfer(pair: Pair, label: str) -> Transfer:
 
 
 def _auc(trees: Any, features: Floats, classes: Integers, unseen: Floats, truth: Integers) -> float:
-    """Mean over the classes in ``truth`` of the AUC of telling one from the rest."""
+    """Mean over the classes in ``truth`` of the AUC of one class against the rest."""
     from sklearn.metrics import roc_auc_score
     from threadpoolctl import threadpool_limits
 
@@ -110,7 +110,7 @@ def _auc(trees: Any, features: Floats, classes: Integers, unseen: Floats, truth:
     with threadpool_limits(1):
         trees.fit(features, classes)
         known, scores = list(trees.classes_), trees.predict_proba(unseen)
-    blank = np.zeros(len(unseen))  # a class that was never seen is never told
+    blank = np.zeros(len(unseen))  # a class that was not in training is never predicted
     aucs = [
         roc_auc_score(truth == one, scores[:, known.index(one)] if one in known else blank)
         for one in present

@@ -1,4 +1,4 @@
-"""The comparison itself: margins, two classifiers, rank correlations and quantiles."""
+"""Compares two tables by margins, two classifiers, rank correlations and quantiles."""
 
 from __future__ import annotations
 
@@ -9,15 +9,21 @@ from typing import Any
 
 import numpy as np
 
-from dpcore.evaluation import QuantileErrors, margin_distances, quantile_errors, rank_correlations
+from dpcore.arrays import Floats
 from tasks.evaluate.classifiers import (
     Transfer,
     default_label,
+    propensity_auc,
     require_classifiers,
-    told_apart,
     transfer,
 )
-from tasks.evaluate.tables import Floats, Pair
+from tasks.evaluate.distances import (
+    QuantileErrors,
+    margin_distances,
+    quantile_errors,
+    rank_correlations,
+)
+from tasks.evaluate.tables import TablePair
 
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 
@@ -36,10 +42,10 @@ class Spread:
 class Evaluation:
     """Distances of a synthetic table from the real one, computed without noise.
 
-    ``margins``: total variation by ways; ``distances``: that of every one and two columns;
-    ``propensity_auc``: how well synthetic and real records are told apart (0.5: not at all);
-    ``correlations``: absolute differences of rank correlations; ``quantiles``: at ``LEVELS``, by
-    numeric column.
+    ``margins``: total variation by number of columns; ``distances``: that of every one and two
+    columns; ``propensity_auc``: how well trees separate synthetic from real records (0.5: not at
+    all); ``correlations``: absolute differences of rank correlations; ``quantiles``: at ``LEVELS``,
+    by numeric column.
     """
 
     real_records: int
@@ -54,7 +60,7 @@ class Evaluation:
     quantiles: Mapping[str, QuantileErrors]
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON values; what is infinite is null."""
+        """JSON values; infinity becomes null."""
         return {
             "real_records": self.real_records,
             "synthetic_records": self.synthetic_records,
@@ -76,8 +82,8 @@ class Evaluation:
         }
 
 
-def evaluate(pair: Pair, label: str | None = None) -> Evaluation:
-    """Everything that is compared; ``label`` is what the classifiers learn to tell."""
+def evaluate(pair: TablePair, label: str | None = None) -> Evaluation:
+    """Compare the two tables; ``label`` is the column that the classifiers learn to predict."""
     require_classifiers()
     real, synthetic, sizes = pair.codes
     names = pair.columns
@@ -95,7 +101,7 @@ def evaluate(pair: Pair, label: str | None = None) -> Evaluation:
         pair.left_out,
         {ways: _spread(found) for ways, found in distances.items()},
         distances[1] | distances[2],
-        told_apart(pair),
+        propensity_auc(pair),
         transfer(pair, label or default_label(pair)),
         _correlations(pair),
         {
@@ -113,11 +119,11 @@ def _spread(distances: Mapping[tuple[str, ...], float]) -> Spread:
     return Spread(mean, distances[worst], worst, len(distances))
 
 
-def _known(pair: Pair, name: str) -> tuple[Floats, Floats]:
+def _known(pair: TablePair, name: str) -> tuple[Floats, Floats]:
     return pair.real[name].dropna().to_numpy(), pair.synthetic[name].dropna().to_numpy()
 
 
-def _correlations(pair: Pair) -> Spread | None:
+def _correlations(pair: TablePair) -> Spread | None:
     if len(pair.numeric) < 2:
         return None
     ours, theirs = (

@@ -1,4 +1,4 @@
-"""An evaluation as one SVG: where margins differ, the summary as bars, and quantiles side by side."""
+"""Draws an evaluation as one SVG: a heat map of margins, a summary as bars, and quantiles."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from itertools import combinations_with_replacement
 import numpy as np
 from markupsafe import Markup
 
-from dpcore.evaluation import QuantileErrors
 from tasks.evaluate.compare import Evaluation
+from tasks.evaluate.distances import QuantileErrors
 from tasks.report.svg import Scale, around, clip, figure, label, line_path, tag, text_width
 
 INK, RED, PALE, GREY = "#1f3b57", "#b3261e", "#d7e3ec", "#5f6b76"
 WIDTH, HEAD = 880, 60
 MAP, RIGHT = 430, 490
-"""Where the heat map ends and the bars begin."""
+"""The right edge of the heat map and the left edge of the bars."""
 BAR, STEP = 14, 22
 PANEL, SIDE = 220, 150
 LARGEST_CELL, SMALLEST_NAMED, LONGEST_NAME = 34, 9, 110
 
 
 def evaluation_picture(evaluation: Evaluation, title: str, warning: str | None = None) -> str:
-    """The whole picture; ``warning`` stands above it, for those whom it may not reach."""
+    """The whole picture, with ``warning`` above it."""
     heat, heat_bottom = _heat(evaluation)
     bars, bars_bottom = _bars(evaluation)
     top = max(heat_bottom, bars_bottom) + 30
@@ -53,7 +53,7 @@ def evaluation_picture(evaluation: Evaluation, title: str, warning: str | None =
 
 
 def _heat(evaluation: Evaluation) -> tuple[list[Markup], float]:
-    """Total variation of every column (on the diagonal) and every two, and where it ends."""
+    """Total variation of every column (on the diagonal) and every two; also its lower edge."""
     names, distances = evaluation.columns, evaluation.distances
     room = min(text_width(names), LONGEST_NAME)
     left, top = 14 + room, HEAD + 24
@@ -74,7 +74,7 @@ def _heat(evaluation: Evaluation) -> tuple[list[Markup], float]:
 
 
 def _names(names: Sequence[str], left: float, top: float, size: float) -> Iterator[Markup]:
-    """Beside the rows, and turned below the columns."""
+    """The columns' names, beside the rows of the map and turned below its columns."""
     bottom = top + len(names) * size + 6
     for i, name in enumerate(names):
         middle = (i + 0.5) * size + 4
@@ -84,7 +84,7 @@ def _names(names: Sequence[str], left: float, top: float, size: float) -> Iterat
 
 
 def _shade(share: float) -> str:
-    """From nearly white to ink."""
+    """A colour between nearly white (0) and ink (1)."""
     light, dark = np.array([238, 243, 247]), np.array([31, 59, 87])
     red, green, blue = (light + share * (dark - light)).round().astype(int).tolist()
     return f"#{red:02x}{green:02x}{blue:02x}"
@@ -98,8 +98,8 @@ def _legend(left: float, top: float, worst: float) -> Iterator[Markup]:
 
 
 def _bars(evaluation: Evaluation) -> tuple[list[Markup], float]:
-    """Margins and both classifiers, and where they end."""
-    margins, told = evaluation.margins, evaluation.classifier
+    """Bars of margins and both classifiers; also their lower edge."""
+    margins, classifier = evaluation.margins, evaluation.classifier
     shares = Scale(0.0, max(s.worst for s in margins.values()) or 1.0, RIGHT + 90, WIDTH - 60)
     auc = Scale(0.5, 1.0, RIGHT + 90, WIDTH - 60)
     spreads = [
@@ -108,15 +108,15 @@ def _bars(evaluation: Evaluation) -> tuple[list[Markup], float]:
         for bar in ((f"{ways}-way, worst", s.worst, GREY), (f"{ways}-way, mean", s.mean, INK))
     ]
     learnt = [
-        ("synthetic", told.trained_on_synthetic, INK),
-        ("real", told.trained_on_real, GREY),
+        ("synthetic", classifier.trained_on_synthetic, INK),
+        ("real", classifier.trained_on_real, GREY),
     ]
-    apart = [("synthetic?", evaluation.propensity_auc, INK)]
+    apart = [("propensity", evaluation.propensity_auc, INK)]
     parts, y = [], HEAD + 12.0
     for heading, scale, bars in (
         ("Total variation of margins", shares, spreads),
-        ("Told apart from real records (AUC, 0.5: not)", auc, apart),
-        (f"Told of real records: {told.label} (AUC), learnt from", auc, learnt),
+        ("Synthetic against real records (AUC, 0.5: indistinguishable)", auc, apart),
+        (f"Prediction of {classifier.label} (AUC), trained on", auc, learnt),
     ):
         parts.append(label(heading, RIGHT, y, WIDTH - RIGHT, font_weight="bold"))
         for i, bar in enumerate(bars):
@@ -135,7 +135,7 @@ def _bar(words: str, value: float, colour: str, y: float, scale: Scale) -> Itera
 
 def _quantile_panels(panels: list[tuple[str, QuantileErrors]], top: float) -> Iterator[Markup]:
     if panels:
-        yield _heading("Quantiles: real across, synthetic up; on the line they agree", 10, top)
+        yield _heading("Quantiles: real (x) and synthetic (y); on the line they agree", 10, top)
     for i, (name, errors) in enumerate(panels):
         row, column = divmod(i, WIDTH // PANEL)
         place = f"translate({column * PANEL + 40} {top + 30 + row * (SIDE + 50):.1f})"

@@ -1,11 +1,10 @@
-"""Whether a table may be compared with: not if a ledger may know it as private.
+"""Refuses to compare with a table that a ledger may know as private.
 
-A ledger knows datasets by name, and not their tables.  So a table is refused where any of these says
-that it may be one of them, and, while the ledger knows any dataset at all, where nobody has said what
-it is:
+A ledger knows datasets by name, but not their tables.  A table is refused if one of these shows that
+it may be such a dataset; it is also refused without any name, if the ledger knows any dataset:
 
-    the name of a dataset   given, in a plan that is given, or in the synthetic file's own metadata
-    the source of a plan    given, or in the agency's folder of plans: the same file or the same bytes
+    the dataset's name   given by the user, in a given plan, or in the synthetic file's metadata
+    a plan's source      the given plan or one in the agency's folder: the same file or the same bytes
 """
 
 from __future__ import annotations
@@ -21,11 +20,11 @@ from dpcore.errors import InputError
 from schemas.plan import Plan, load_plan
 from schemas.source import Source, TableSource
 from tasks.ledger import Ledger
-from tasks.plans import plans_folder, plans_in
-from tasks.survey import PACKAGE, packaged
+from tasks.survey.ingest import PACKAGE, find_in_package
+from tasks.workplace.plans import plans_folder, plans_in
 
 NOT_FOR_RELEASE = "NOT FOR RELEASE: computed from the real records without noise"
-_REMEDY = "; with --not-for-release it is compared, and the result may not be published"
+_REMEDY = "; compare anyway with --not-for-release, and do not publish the result"
 
 
 def require_public(
@@ -35,22 +34,22 @@ def require_public(
     dataset: str | None = None,
     plan: Plan | None = None,
 ) -> None:
-    """Raise ``InputError`` where ``real`` may be the table of a dataset that the ledger knows.
+    """Raise ``InputError`` if ``real`` may be the table of a dataset that the ledger knows.
 
-    ``dataset``: what the user calls the table; ``ledger`` is None where there is none yet.  A ledger
-    or a plan that cannot be read raises its own error.
+    ``dataset``: the user's name for the table; ``ledger`` is None if there is none yet.  A ledger or a
+    plan that cannot be read raises its own error.
     """
     for place, known in _plans(plan):
         if _is_table(real, known.source):
-            raise InputError(f"{real}: is the survey table of {place}, and so private{_REMEDY}")
+            raise InputError(f"{real}: is private: it is the survey table of {place}{_REMEDY}")
     private = set(ledger.datasets()) if ledger else set()
     names = {dataset, plan.dataset if plan else None, _dataset_of(synthetic)} - {None}
     for name in sorted(private & names):
         raise InputError(f"{real}: the ledger knows the dataset {name} as private{_REMEDY}")
     if private and not names:
         raise InputError(
-            f"{real}: may be the table of a dataset that the ledger knows ({len(private)} in all):"
-            f" say with --dataset what it is called{_REMEDY}"
+            f"{real}: may be the table of one of the {len(private)} datasets that the ledger knows:"
+            f" name its dataset with --dataset{_REMEDY}"
         )
 
 
@@ -66,7 +65,7 @@ def _is_table(path: Path, source: Source) -> bool:
     if isinstance(source, TableSource):
         place = Path(source.database)
     elif isinstance(source, str):
-        place = packaged(source) if source.startswith(PACKAGE) else Path(source)
+        place = find_in_package(source) if source.startswith(PACKAGE) else Path(source)
     else:
         return False
     if not place.is_file() or not path.is_file():
@@ -75,7 +74,7 @@ def _is_table(path: Path, source: Source) -> bool:
 
 
 def _dataset_of(path: Path) -> str | None:
-    """The dataset that a file out of a bundle says it was made of."""
+    """The dataset in the metadata of a file from a bundle."""
     try:
         metadata = pq.read_schema(path).metadata or {}
     except (OSError, pa.ArrowInvalid):

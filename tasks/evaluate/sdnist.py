@@ -1,9 +1,9 @@
-"""Records in the form that NIST's SDNist reads, checked against its data dictionary.
+"""Writes records in the form that NIST's SDNist reads, checked against its data dictionary.
 
 SDNist compares a table with NIST's excerpts of the American Community Survey.  It drops every record
-with an empty field and every column with a code that its ``data_dictionary.json`` does not list, so
-"not applicable" is the letter N here, codes have no decimal point, and lines end as in NIST's own
-files.  Columns that the dictionary does not have are left out.
+with an empty field and every column with a code that its ``data_dictionary.json`` does not list.  So
+null is written as the letter N ("not applicable"), codes have no decimal point, and lines end as in
+NIST's own files.  Columns that are not in the dictionary are omitted.
 """
 
 from __future__ import annotations
@@ -20,15 +20,17 @@ from tasks.evaluate.tables import read_table, texts
 
 NULL = "N"
 AMOUNTS = frozenset(("PINCP",))
-"""Columns that NIST's files write with a decimal."""
+"""Columns that have a decimal point in NIST's files."""
 
 
 def write_sdnist(table: Path, dictionary: Path, out: Path) -> None:
-    """Write a Parquet or CSV table as SDNist reads it; nothing is written where a value is unknown."""
+    """Write a Parquet or CSV table as SDNist reads it, unless a value is not in the dictionary."""
     try:
         columns = json.loads(dictionary.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise InputError(f"{dictionary}: is no data dictionary ({type(error).__name__})") from None
+        raise InputError(
+            f"{dictionary}: is not a data dictionary in JSON ({type(error).__name__})"
+        ) from None
     records = sdnist_form(read_table(table), columns)
     try:
         records.to_csv(out, index=False, lineterminator="\r\n")
@@ -37,9 +39,9 @@ def write_sdnist(table: Path, dictionary: Path, out: Path) -> None:
 
 
 def sdnist_form(records: pd.DataFrame, dictionary: Mapping[str, Any]) -> pd.DataFrame:
-    """The columns that the dictionary has, as text.
+    """The columns that are in the dictionary, as text.
 
-    Raises ``InputError`` where there are none, or where a value is not in the dictionary.
+    Raises ``InputError`` if there are none, or if a value is not in the dictionary.
     """
     columns = [name for name in records if name in dictionary]
     if not columns:
@@ -60,7 +62,7 @@ def sdnist_form(records: pd.DataFrame, dictionary: Mapping[str, Any]) -> pd.Data
 
 
 def _known(value: str, listed: Mapping[str, Any] | None) -> bool:
-    """Whether it is a listed code, or a number between the bounds; any number where neither is told."""
+    """Whether a value is a listed code or a number within bounds; without a list, any number is."""
     if listed is None:
         return value == NULL or value.isdecimal()
     if value in listed and value not in ("min", "max"):

@@ -1,9 +1,9 @@
-"""Two tables as one pair of data frames and one pair of codes.
+"""Reads a real and a synthetic table, as a pair of data frames and as a pair of integer codes.
 
-A column is numeric where both tables hold numbers.  Its cells are the values of the real table while
-these are few, and one more for all other values; where they are many, the intervals between quantiles
-of the real table.  The cells of any other column are the texts that occur in either table.  Null is a
-cell of its own.  Cells come from the real records: a plan may never do that.
+A column is numeric if both tables hold numbers.  If it has few values in the real table, each is a
+cell, and all other values share one more; otherwise its cells are the intervals between quantiles of
+the real table.  The cells of any other column are the texts that occur in either table.  Null is a
+separate cell.  Cells depend on the real records here, which a plan never allows.
 """
 
 from __future__ import annotations
@@ -16,22 +16,20 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from dpcore.arrays import Integers
 from dpcore.errors import InputError
-from tasks.survey import DELIMITERS, csv_headers, guarded
+from tasks.survey.ingest import DELIMITERS, call_guarded, csv_headers
 
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 LEAST_RECORDS = 20
 
 
 @dataclass(frozen=True, eq=False)
-class Pair:
+class TablePair:
     """Records of two tables in their common columns: numbers as float64 (null is NaN), else text.
 
-    ``left_out``: columns of one table alone; ``most_cells``: numeric columns of more values than this
-    in the real table are cut at its quantiles.
+    ``left_out``: columns of only one table; ``most_cells``: a numeric column with more values in the
+    real table is cut at its quantiles.
     """
 
     real: pd.DataFrame
@@ -75,8 +73,8 @@ class Pair:
         return np.where(null, len(edges) + 1, codes), len(edges) + 2
 
 
-def read_pair(real: Path, synthetic: Path, most_cells: int = 20) -> Pair:
-    """Read two Parquet or CSV tables; raises ``InputError`` where they cannot be compared."""
+def read_pair(real: Path, synthetic: Path, most_cells: int = 20) -> TablePair:
+    """Read two Parquet or CSV tables; raises ``InputError`` if they cannot be compared."""
     one, other = read_table(real), read_table(synthetic)
     common = [name for name in one if name in other]
     left_out = tuple(name for name in (*one, *other) if name not in common)
@@ -86,7 +84,7 @@ def read_pair(real: Path, synthetic: Path, most_cells: int = 20) -> Pair:
         if len(table) < LEAST_RECORDS:
             raise InputError(f"{path}: has fewer than {LEAST_RECORDS} records")
     columns = {name: _alike(one[name], other[name]) for name in common}
-    return Pair(
+    return TablePair(
         pd.DataFrame({name: first for name, (first, _) in columns.items()}),
         pd.DataFrame({name: second for name, (_, second) in columns.items()}),
         left_out,
@@ -95,16 +93,16 @@ def read_pair(real: Path, synthetic: Path, most_cells: int = 20) -> Pair:
 
 
 def read_table(path: Path) -> pd.DataFrame:
-    """A Parquet or CSV table; an empty field of CSV is null, and nothing else is."""
+    """A Parquet or CSV table; in CSV, only an empty field is null."""
     if not path.is_file():
         raise InputError(f"{path}: there is no such file")
     if path.suffix.lower() == ".parquet":
-        return guarded(
+        return call_guarded(
             lambda: pd.read_parquet(path), InputError, f"{path}: cannot be read as a Parquet file"
         )
     if not path.name.lower().endswith((".csv", ".csv.gz")):
         raise InputError(f"{path}: must be a .parquet, .csv or .csv.gz file")
-    return guarded(lambda: _read_csv(path), InputError, f"{path}: cannot be read as UTF-8 CSV")
+    return call_guarded(lambda: _read_csv(path), InputError, f"{path}: cannot be read as UTF-8 CSV")
 
 
 def _read_csv(path: Path) -> pd.DataFrame:

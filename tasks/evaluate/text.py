@@ -1,21 +1,21 @@
 """An evaluation as text for the terminal."""
 
 from tasks.evaluate.compare import LEVELS, Evaluation, Spread
-from tasks.explain import text_table
+from tasks.explain.explain import text_table
 
 
 def evaluation_text(evaluation: Evaluation) -> str:
-    """What was compared and how far the tables are from each other."""
+    """The evaluation's results as tables of text."""
     e = evaluation
-    left_out = f"; in one table alone: {', '.join(e.left_out)}" if e.left_out else ""
+    left_out = f"; in only one table: {', '.join(e.left_out)}" if e.left_out else ""
     parts = [
         f"{e.real_records:,} real and {e.synthetic_records:,} synthetic records,"
         f" {len(e.columns)} columns{left_out}",
         "\nTotal variation of margins (0: equal, 1: nothing in common)",
         text_table([{"ways": str(ways)} | _row(s) for ways, s in e.margins.items()]),
-        "\nReal and synthetic records told apart by boosted trees (propensity score)",
-        f"  AUC {e.propensity_auc:.3f} (0.5: not at all, 1: always)",
-        f"\n{e.classifier.label} of real records told by boosted trees",
+        "\nReal against synthetic records, separated by boosted trees (propensity score)",
+        f"  AUC {e.propensity_auc:.3f} (0.5: indistinguishable, 1: always separated)",
+        f"\n{e.classifier.label} of real records, predicted by boosted trees",
         f"  AUC {e.classifier.trained_on_synthetic:.3f} trained on synthetic records,"
         f" {e.classifier.trained_on_real:.3f} on real ones",
     ]

@@ -1,6 +1,6 @@
-"""The privacy ledger: what each dataset was granted, what it has spent, and what was drawn for it.
+"""The privacy ledger: what each dataset was granted, what it has spent, and its noisy statistics.
 
-A draw cannot be taken back, so it is paid for before it is made and is kept with its receipt:
+A published draw cannot be taken back, so it is charged before it is made and stored with its charge:
 
     reserve    one transaction counts a whole release against the grant, or refuses all of it
     draw       noise is drawn (the only step outside the ledger)
@@ -13,8 +13,27 @@ Only what ``commit`` or ``committed`` returns may be published.  A charge moves 
                               +--void, by an operator who says why--> VOID
 
 A crash at any point leaves the charge counted.  A retry finds the reservation, which is not
-charged again, or the committed draw, which is used again.  The lock of a dataset is held for the
-whole of every writing transaction, so two processes never both pass a check that one may pass.
+charged again, or the committed draw, which is used again.  Every writing transaction holds the lock
+of its dataset from beginning to end, so two processes cannot both spend the same budget.
+
+What the sums mean.  A grant (A, B, G) is fixed before the first release, and each release may be
+chosen in view of all earlier ones.  Then everything together is (A, B, G)-randomly differentially
+private, and (A, B)-differentially private if nothing spends gamma, for one unit and one relation:
+
+    gamma = 0   A release keeps (alpha, beta) on every two neighbours, whatever was seen before, so
+                the amounts add up as long as their sums stay within the grant (basic composition
+                as a filter: Rogers, Roth, Ullman and Vadhan 2016).
+    gamma > 0   A release keeps (alpha, beta) on neighbours that are drawn at random, unless they
+                lie in a set of probability gamma at most.  Sets that are fixed beforehand add up to
+                at most G, and outside them the line above holds.  A set that is chosen in view of
+                another release need not be small *given that release*: a histogram shows which
+                cells are empty for almost everybody, and the next plan could ask for just those.
+
+So one plan of a dataset may spend gamma: the first that reserves it while nothing is drawn.  Its
+later runs (a schedule) have the same sets, or sets that were fixed with the first; whether they take
+place may depend on what was seen, because the grant pays for all that could.  A second plan is refused
+even if it was fixed in time: choosing which of the two runs next would be such a choice.  Other plans
+may run before and after, without gamma.
 
 >>> import tempfile
 >>> import numpy as np
@@ -40,7 +59,7 @@ True
 >>> folder.cleanup()
 """
 
-from tasks.ledger.ledger import Ledger, upgrade
+from tasks.ledger.ledger import Ledger
 from tasks.ledger.notes import Decision
 from tasks.ledger.records import (
     Action,
@@ -50,6 +69,7 @@ from tasks.ledger.records import (
     HistoryRecord,
     State,
     charge_id,
+    charges_of,
 )
 
 __all__ = [
@@ -62,5 +82,5 @@ __all__ = [
     "Ledger",
     "State",
     "charge_id",
-    "upgrade",
+    "charges_of",
 ]

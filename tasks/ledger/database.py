@@ -1,11 +1,11 @@
-"""The database under the ledger: transactions that hold, and errors that can be read.
+"""What the ledger needs of a database engine: serialised writers and error messages without secrets.
 
-A writing transaction is alone with its dataset from its first statement to its last, on every
-engine; how, is the engine's own affair (``sqlite.py``, ``postgresql.py``).  Each transaction opens
-its own connection: a ledger is used a few times in a run, and a fresh connection notices a file
-that was removed or a server that went away, and is safe after a fork.
+A writing transaction has its dataset to itself from its first statement to its last; each engine
+ensures that in its own way (``sqlite.py``, ``postgresql.py``).  Each transaction opens its own
+connection: a ledger is used a few times in a run, and a fresh connection notices a file that was
+removed or a server that went away, and is safe after a fork.
 
-What the driver reports is retold in our own words: a driver may quote a password or, on a broken
+Driver errors are replaced by messages of our own: a driver may quote a password or, on a broken
 constraint, the row itself.
 """
 
@@ -15,13 +15,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from sqlalchemy import Connection, Engine, select, update
+from sqlalchemy import Connection, Engine, insert, select
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from dpcore.errors import LedgerError
 from tasks.ledger import tables
 from tasks.ledger.append_only import protect
-from tasks.ledger.records import RESTORE
+from tasks.ledger.records import RESTORE, utc_now
 
 
 class Database(ABC):
@@ -35,40 +35,13 @@ class Database(ABC):
     def transaction(self, *, write: bool) -> Iterator[Connection]:
         """All of the block happens, or none of it.
 
-        A reader sees one consistent state.  A writer holds its locks until the block ends; if a
-        lock is not had within ``lock_seconds``, ``LedgerError`` is raised and nothing was done.
+        A reader sees one consistent state.  A writer holds its locks until the block ends; if it
+        cannot get a lock within ``lock_seconds``, ``LedgerError`` is raised and nothing was done.
         """
-        with self._transaction(write) as connection:
-            version = self._layout(connection)
-            if version != tables.VERSION:
-                raise LedgerError(
-                    f"the ledger has layout version {version}, and this program knows version "
-                    f"{tables.VERSION}: use the program that wrote it, or bring an older one up to "
-                    f"date with: dprelease ledger upgrade (ledger {self.shown})"
-                )
-            yield connection
-
-    def upgrade(self) -> bool:
-        """Bring an older layout up to date, in one transaction; False if there is nothing to do."""
-        with self._transaction(write=True) as connection:
-            connection.execute(select(tables.schema).with_for_update())
-            version = self._layout(connection)
-            if version not in (1, tables.VERSION):
-                raise LedgerError(
-                    f"the ledger has layout version {version}, which this program cannot bring up "
-                    f"to date (ledger {self.shown})"
-                )
-            if version == 1:
-                tables.metadata.create_all(connection)
-                protect(connection)
-                connection.execute(update(tables.schema).values(version=tables.VERSION))
-            return version == 1
-
-    @contextmanager
-    def _transaction(self, write: bool) -> Iterator[Connection]:
         try:
             with self.engine.connect() as connection, connection.begin():
                 self.begin(connection, write=write)
+                self._require_layout(connection)
                 yield connection
         except DBAPIError as error:
             raise LedgerError(f"{self.explain(error)} (ledger {self.shown})") from None
@@ -76,6 +49,13 @@ class Database(ABC):
             raise LedgerError(
                 f"the ledger failed with {type(error).__name__} (ledger {self.shown})"
             ) from None
+
+    def create_tables(self, connection: Connection) -> None:
+        """Make the tables and triggers of a new ledger."""
+        tables.metadata.create_all(connection, checkfirst=False)
+        protect(connection)
+        row = {"version": tables.VERSION, "created_at": utc_now()}
+        connection.execute(insert(tables.schema).values(row))
 
     @abstractmethod
     def begin(self, connection: Connection, *, write: bool) -> None:
@@ -85,17 +65,23 @@ class Database(ABC):
     def explain(self, error: DBAPIError) -> str:
         """What went wrong and what to do, without secrets or stored rows."""
 
-    def busy(self) -> str:
-        """The message for a lock that was not had in time."""
+    def busy_message(self) -> str:
+        """The message when the lock could not be had in time."""
         return (
-            f"another process has held the lock of the ledger for {self.lock_seconds:g} s; "
-            "nothing was changed: try again, and if it stays so, find the process that holds it"
+            f"another process has held the lock of the ledger for {self.lock_seconds:g} s; nothing"
+            " was changed. Try again; if it happens again, find the process that holds the lock"
         )
 
-    def not_a_ledger(self) -> str:
+    def no_ledger_message(self) -> str:
         """The message for a database without our tables."""
         return f"this database holds no ledger, or its tables were removed: check the URL, or {RESTORE}"
 
-    def _layout(self, connection: Connection) -> str | int:
-        found = list(connection.scalars(select(tables.schema.c.version)))
-        return found[0] if len(found) == 1 else ", ".join(map(str, found)) or "none"
+    def _require_layout(self, connection: Connection) -> None:
+        versions = list(connection.scalars(select(tables.schema.c.version)))
+        if versions != [tables.VERSION]:
+            found = ", ".join(map(str, versions)) or "none"
+            raise LedgerError(
+                f"the ledger has layout version {found}, but this program reads version"
+                f" {tables.VERSION}: use the version of dprelease that wrote it"
+                f" (ledger {self.shown})"
+            )

@@ -1,14 +1,13 @@
-"""``Ledger``: grant, check, reserve, commit, void, and what the ledger remembers.
+"""``Ledger``: grants, charges, draws and decisions, each read or written in one transaction.
 
-Every method is one transaction.  A method that writes takes the lock of its dataset first, reads
-what it decides on under that lock, and decides before it writes.  Where there is no dataset to
-lock it goes by that alone: what it read next could be another process's newest word.
+A method that writes first locks its dataset, then reads, decides and writes under that lock.  For
+an unknown dataset there is no row to lock; the method then refuses without reading further, because
+another process may be writing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping
 
 from sqlalchemy import Connection, make_url
 from sqlalchemy.exc import ArgumentError
@@ -30,7 +29,7 @@ from tasks.ledger.records import (
 )
 from tasks.ledger.sqlite import SQLiteDatabase
 
-# What one value may weigh in SQLite as it is usually built, and in PostgreSQL.
+# The limit of one value in SQLite as it is usually built, and in PostgreSQL.
 MAX_PAYLOAD_BYTES = 1_000_000_000
 
 
@@ -38,7 +37,7 @@ class Ledger:
     """The privacy ledger at ``url``: ``sqlite:///ledger.db`` or ``postgresql://host/database``.
 
     ``lock_seconds`` is how long to wait for another writer before giving up with ``LedgerError``.
-    With ``create=False`` a ledger that is not there is an error instead of a new, empty one.
+    With ``create=False`` a missing ledger is an error; otherwise a new, empty one is made.
     """
 
     def __init__(self, url: str, lock_seconds: float = 30, *, create: bool = True) -> None:
@@ -46,13 +45,13 @@ class Ledger:
             raise ValueError(f"lock_seconds must be above 0 and at most a day, not {lock_seconds}")
         self._database = _open(url, lock_seconds, create)
         with self._database.transaction(write=False):
-            pass  # a ledger that is damaged or of another layout is refused before any work
+            pass  # opening a transaction refuses a ledger that is damaged or of another layout
 
     def __repr__(self) -> str:
         return f"<ledger {self._database.shown}>"
 
     def grant(self, dataset: str, budget: Budget, who: str, why: str) -> None:
-        """Add ``budget`` to what the dataset was granted; grants are never taken back."""
+        """Add ``budget`` to the dataset's grant; grants are never taken back."""
         require_text(dataset=dataset, who=who, why=why)
         with self._database.transaction(write=True) as connection:
             queries.insert_dataset(connection, dataset)
@@ -60,10 +59,10 @@ class Ledger:
             queries.insert_grant(connection, dataset, budget, who, why)
 
     def first_grant(self, dataset: str, budget: Budget, who: str, why: str) -> bool:
-        """Grant ``budget`` if the ledger has never heard of the dataset; tell whether it did."""
+        """Grant ``budget`` if the ledger does not know the dataset; return whether it did."""
         require_text(dataset=dataset, who=who, why=why)
         with self._database.transaction(write=True) as connection:
-            # Looked for first: a user who may publish, but not grant, may not even try to insert.
+            # Read first: a user who may publish, but not grant, has no right to try the insert.
             if queries.granted(connection, dataset) is not None:
                 return False
             if not queries.insert_dataset(connection, dataset):
@@ -97,17 +96,21 @@ class Ledger:
     ) -> None:
         """Raise what ``reserve`` would raise now, and write nothing.
 
-        For use before any private value is read.  It promises nothing about later: another
-        process may reserve in between, and only ``reserve`` decides.
+        For use before any private value is read.  Another process may reserve in between, so only
+        ``reserve`` decides.
         """
         _require_charges(dataset, release_id, plan_digest, charges)
         with self._database.transaction(write=False) as connection:
-            _allowed(connection, dataset, release_id, plan_digest, charges)
+            _new_charges(connection, dataset, release_id, plan_digest, charges)
 
-    def check_promise(self, dataset: str, events: Iterable[Mapping[str, Any]]) -> None:
-        """Raise ``BudgetError`` where the dataset's budget is about another unit or relation."""
+    def check_addable(self, dataset: str, plan_digest: str, charges: Iterable[Charge]) -> None:
+        """Raise ``BudgetError`` if these charges cannot be added to the earlier ones.
+
+        They cannot if they are about another unit or relation, or spend gamma and their plan was
+        not fixed before the dataset's first release.
+        """
         with self._database.transaction(write=False) as connection:
-            _require_same_promise(connection, dataset, events)
+            _require_addable(connection, dataset, plan_digest, list(charges))
 
     def reserve(
         self, dataset: str, release_id: str, plan_digest: str, charges: Mapping[str, Charge]
@@ -115,15 +118,15 @@ class Ledger:
         """Charge a whole release, or raise and charge nothing; return the names newly charged.
 
         A charge that exists with the same plan, price and event is kept and not charged again.
-        Raises ``BudgetError`` where the new charges would overspend the grant or are about another
-        unit or relation, and ``LedgerError`` where an existing charge says otherwise or is void.
+        Raises ``BudgetError`` if the new charges would overspend the grant or cannot be added to
+        the earlier ones (``check_addable``), ``LedgerError`` if an existing charge differs or is void.
         Afterwards every named charge counts.
         """
         _require_charges(dataset, release_id, plan_digest, charges)
         with self._database.transaction(write=True) as connection:
             if not queries.lock(connection, dataset):
                 rules.require_known(dataset, None)
-            new = _allowed(connection, dataset, release_id, plan_digest, charges)
+            new = _new_charges(connection, dataset, release_id, plan_digest, charges)
             if new:
                 queries.insert_charges(connection, dataset, release_id, plan_digest, new)
             return list(new)
@@ -131,14 +134,14 @@ class Ledger:
     def commit(self, dataset: str, release_id: str, release_name: str, noisy: Noisy) -> Noisy:
         """Store a draw with its charge, once, and return the draw to be used from now on.
 
-        The draw that is committed first stays.  A later caller gets that one back and must forget
-        its own: to publish both would be to spend the charge twice.
+        The first draw to be committed stays.  A later caller gets that one back and must discard
+        its own: publishing both would spend the charge twice.
         """
         payload = noisy.to_bytes()
         if len(payload) > MAX_PAYLOAD_BYTES:
             raise LedgerError(
                 f"the noisy statistic of {release_name!r} has {len(payload)} bytes, and the "
-                f"ledger keeps at most {MAX_PAYLOAD_BYTES}: publish fewer cells"
+                f"ledger stores at most {MAX_PAYLOAD_BYTES}: publish fewer cells"
             )
         with self._database.transaction(write=True) as connection:
             charge = _locked_charge(connection, dataset, release_id, release_name)
@@ -146,7 +149,7 @@ class Ledger:
                 return queries.read_draw(connection, charge)
             charge = rules.require_reserved(charge, release_name, "its draw cannot be committed")
             queries.insert_draw(connection, charge, payload)
-        # As a retry would read it, so that the two go on from the same arrays.
+        # Decoded as a retry would read it, so that both continue from the same arrays.
         return Noisy.from_bytes(payload)
 
     def committed(self, dataset: str, release_id: str, release_name: str) -> Noisy | None:
@@ -158,9 +161,9 @@ class Ledger:
             return queries.read_draw(connection, charge)
 
     def void(self, dataset: str, release_id: str, release_name: str, who: str, why: str) -> None:
-        """Give back a reservation that has no draw, on an operator's word, for good.
+        """Give back, for good, a reservation that has no draw; ``who`` and ``why`` are recorded.
 
-        Only a person can know that nothing of a lost draw was seen; the record says who and why.
+        Only a person can know that nobody has seen a lost draw, so an operator must decide.
         """
         require_text(who=who, why=why)
         with self._database.transaction(write=True) as connection:
@@ -171,8 +174,8 @@ class Ledger:
     def seal(self, dataset: str, release_id: str, digest: str) -> None:
         """Record the digest of a bundle that is about to be published.
 
-        A run that dies after this leaves a digest without a bundle, and the next run another one;
-        a bundle whose digest was never recorded is forged.
+        A run that dies after this leaves a digest without a bundle, and the next run records
+        another; a bundle whose digest was never recorded is forged.
         """
         require_text(digest=digest)
         with self._database.transaction(write=True) as connection:
@@ -189,7 +192,7 @@ class Ledger:
             return queries.seals(connection, dataset, release_id)
 
     def request(self, dataset: str, release_id: str, who: str, why: str) -> None:
-        """Record who asked for a release and for what; the first record stays."""
+        """Record who asked for a release and why; the first record stays."""
         require_text(who=who, why=why)
         with self._database.transaction(write=True) as connection:
             queries.lock(connection, dataset)
@@ -202,8 +205,8 @@ class Ledger:
     ) -> notes.Decision:
         """Record a disclosure officer's decision on the committed draws of a release, for good.
 
-        The same decision again changes nothing.  Raises ``LedgerError`` where something is not drawn
-        yet, or where the other decision was recorded before.
+        Repeating the same decision changes nothing.  Raises ``LedgerError`` if a release is not
+        drawn yet, or if the opposite decision was recorded before.
         """
         require_text(who=who, why=why)
         with self._database.transaction(write=True) as connection:
@@ -237,24 +240,19 @@ class Ledger:
         with self._database.transaction(write=False) as connection:
             return queries.releases(connection, dataset)
 
-    def faults(self, dataset: str) -> list[Fault]:
-        """Whatever does not add up in what the ledger holds on the dataset; repairs nothing."""
+    def find_faults(self, dataset: str) -> list[Fault]:
+        """The contradictions in the ledger's rows on the dataset; repairs nothing."""
         with self._database.transaction(write=False) as connection:
-            return check.faults(connection, dataset)
+            return check.find_faults(connection, dataset)
 
     def history(self, dataset: str | None = None) -> list[HistoryRecord]:
-        """Every grant, reservation, commit and void in order of time, of one dataset or of all."""
+        """Every grant, charge, void, request and decision in order of time, of one dataset or all."""
         with self._database.transaction(write=False) as connection:
             return queries.history(connection, dataset)
 
 
-def upgrade(url: str, lock_seconds: float = 30) -> bool:
-    """Bring an older ledger up to this program's layout; False if there was nothing to do."""
-    return _open(url, lock_seconds, create=False).upgrade()
-
-
 def _open(url: str, lock_seconds: float, create: bool) -> Database:
-    # The URL is quoted in no message: it may hold a password.
+    # No message quotes the URL: it may hold a password.
     try:
         parsed = make_url(url)
     except (ArgumentError, ValueError):
@@ -266,7 +264,10 @@ def _open(url: str, lock_seconds: float, create: bool) -> Database:
         return SQLiteDatabase(parsed, lock_seconds, create)
     if parsed.drivername in ("postgres", "postgresql", "postgresql+psycopg"):
         return PostgreSQLDatabase(parsed, lock_seconds, create)
-    raise InputError("a ledger lives in SQLite (sqlite:///...) or PostgreSQL (postgresql://...)")
+    raise InputError(
+        "a ledger is kept in SQLite or PostgreSQL: its URL must begin with sqlite:/// or"
+        " postgresql://"
+    )
 
 
 def _locked_charge(
@@ -286,26 +287,28 @@ def _require_charges(
         charge.event_text()
 
 
-def _require_same_promise(
-    connection: Connection, dataset: str, events: Iterable[Mapping[str, Any]]
+def _require_addable(
+    connection: Connection, dataset: str, plan_digest: str, asked: Collection[Charge]
 ) -> None:
-    charged = {rules.promise(event) for event in queries.events(connection, dataset)}
-    rules.require_same_promise(dataset, charged, {rules.promise(event) for event in events})
+    counted = queries.counted(connection, dataset)
+    promises = [{rules.promise_of(each.event) for each in charges} for charges in (counted, asked)]
+    rules.require_same_promise(dataset, *promises)
+    rules.require_fixed_plan(dataset, plan_digest, counted, asked)
 
 
-def _allowed(
+def _new_charges(
     connection: Connection,
     dataset: str,
     release_id: str,
     plan_digest: str,
     charges: Mapping[str, Charge],
 ) -> dict[str, Charge]:
-    """The charges still to be made, all of which may be; raises for the first reason not to."""
+    """The charges still to be made; raises for the first reason why they may not be."""
     granted = rules.require_known(dataset, queries.granted(connection, dataset))
     existing = queries.charges(connection, dataset, release_id)
     new = rules.new_charges(release_id, plan_digest, charges, existing)
     if new:
-        _require_same_promise(connection, dataset, (charge.event for charge in new.values()))
+        _require_addable(connection, dataset, plan_digest, new.values())
         asked = total(charge.budget for charge in new.values())
         spent = queries.spent(connection, dataset)
         rules.require_affordable(dataset, release_id, granted, spent, asked)

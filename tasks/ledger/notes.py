@@ -1,7 +1,7 @@
-"""What people said of a release: who asked for it, and a disclosure officer's decision.
+"""Notes on a release: who asked for it, and a disclosure officer's decision.
 
-A note belongs to a charge, and so to one draw: what was approved are the draws that lay before the
-officer, and no others.  A note on a release is written once on each of its charges.
+A note belongs to a charge, and so to one draw: an approval covers the draws that the officer saw,
+and no others.  A note on a release is written once on each of its charges.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _ON_RELEASES = (Action.REQUEST, Action.APPROVE, Action.REJECT)
 
 @dataclass(frozen=True)
 class Decision:
-    """A disclosure officer's decision; ``who`` is what the officer said, nothing proves it."""
+    """A disclosure officer's decision; ``who`` is the name that was typed, not a verified identity."""
 
     approved: bool
     who: str
@@ -66,7 +66,7 @@ def decision(connection: Connection, charges: Mapping[str, ChargeRecord]) -> Dec
 
 
 def history(connection: Connection) -> list[HistoryRecord]:
-    """One line for each note on a release."""
+    """One history record for each note on a release."""
     note, charge = tables.note.c, tables.charge.c
     statement = (
         select(note.at, note.action, charge.dataset, charge.release_id, note.who, note.why)
@@ -75,14 +75,6 @@ def history(connection: Connection) -> list[HistoryRecord]:
         .distinct()
     )
     return [
-        HistoryRecord(
-            row.at,
-            Action(row.action),
-            row.dataset,
-            Budget(),
-            row.release_id,
-            who=row.who,
-            why=row.why,
-        )
-        for row in connection.execute(statement)
+        HistoryRecord(at, Action(action), dataset, Budget(), release_id, who=who, why=why)
+        for at, action, dataset, release_id, who, why in connection.execute(statement)
     ]

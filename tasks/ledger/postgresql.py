@@ -1,27 +1,25 @@
 """The ledger on a PostgreSQL server, for several machines that release from the same datasets.
 
-Writers lock the row of their dataset (``SELECT ... FOR UPDATE`` in ``ledger.py``) and run at READ
+Writers lock the row of their dataset (``SELECT ... FOR UPDATE`` in ``queries.py``) and run at READ
 COMMITTED, so that once they hold the lock every statement sees what the last holder wrote.  Readers
-run at REPEATABLE READ, so that grants and charges come from one moment.  Both are set in each
-transaction, because a server's defaults are not ours to trust; so is a commit that waits for disk.
+run at REPEATABLE READ, so that grants and charges come from one moment.  Each transaction sets its
+own isolation level and a commit that waits for the disk, because a server's defaults may differ.
 """
 
 from __future__ import annotations
 
 import math
 
-from sqlalchemy import URL, Connection, create_engine, insert, inspect
+from sqlalchemy import URL, Connection, create_engine, inspect
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
 from dpcore.errors import LedgerError
 from tasks.ledger import tables
-from tasks.ledger.append_only import protect
 from tasks.ledger.database import Database
-from tasks.ledger.records import utc_now
 from tasks.ledger.roles import OFFICER, PUBLISHER
 
-# Any number will do as long as every version of this program uses the same.
+# An arbitrary number that every version of this program must share.
 _CREATION_LOCK = 0x6470726C
 
 
@@ -61,20 +59,20 @@ class PostgreSQLDatabase(Database):
     def explain(self, error: DBAPIError) -> str:
         code = getattr(error.orig, "sqlstate", None)
         if code == "55P03":  # lock_not_available
-            return self.busy()
+            return self.busy_message()
         if code == "42P01":  # undefined_table
-            return self.not_a_ledger()
+            return self.no_ledger_message()
         if code == "25006":  # read_only_sql_transaction
             return "the ledger cannot be written: the server is read-only (a standby?)"
         if code == "42501":  # insufficient_privilege
             return (
-                "this database user may not do that: publishing needs the role "
-                f"{PUBLISHER}, grants and voids {OFFICER} (dprelease ledger roles)"
+                f"this database user lacks a right: publishing needs the role {PUBLISHER},"
+                f" granting and voiding the role {OFFICER} (see dprelease ledger roles)"
             )
         # Only the primary message: the detail of a broken constraint quotes the row.
         message = getattr(getattr(error.orig, "diag", None), "message_primary", None)
         if code and message:
-            return f"the ledger refused: {self._without_secrets(message)}"
+            return f"the ledger's database refused: {self._without_secrets(message)}"
         reason = " ".join(str(error.orig).split())
         return f"the ledger's server cannot be reached: {self._without_secrets(reason)}"
 
@@ -88,11 +86,7 @@ class PostgreSQLDatabase(Database):
             connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_CREATION_LOCK})")
             if inspect(connection).has_table(tables.schema.name):
                 return
-            tables.metadata.create_all(connection, checkfirst=False)
-            protect(connection)
-            connection.execute(
-                insert(tables.schema).values(version=tables.VERSION, created_at=utc_now())
-            )
+            self.create_tables(connection)
 
     def _without_secrets(self, text: str) -> str:
         for secret in self._secrets:

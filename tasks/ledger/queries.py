@@ -1,4 +1,4 @@
-"""Rows of the ledger in and out, inside somebody else's transaction; decides nothing."""
+"""Reads and writes the ledger's rows, inside the caller's transaction; decides nothing."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from tasks.ledger.records import (
 
 
 def lock(connection: Connection, dataset: str) -> bool:
-    """Wait for the dataset's row; SQLite has locked the whole file already.
+    """Wait for and lock the dataset's row; SQLite has locked the whole file already.
 
-    False for an unknown dataset: there was no row to lock, and another process may make one now.
+    False for an unknown dataset: there is no row to lock, and another process may be adding one.
     """
     locked = select(tables.dataset).where(tables.dataset.c.dataset == dataset).with_for_update()
     return bool(connection.execute(locked).all())
@@ -41,8 +41,8 @@ def datasets(connection: Connection) -> list[str]:
 
 
 def insert_dataset(connection: Connection, dataset: str) -> bool:
-    """Make the dataset known; tell whether it was new.  Locks the row if it was."""
-    # Both engines speak this clause, and it is atomic where two writers meet on a missing row.
+    """Add the dataset and lock its row; returns False if it was known."""
+    # Both engines support this clause, and it is atomic when two writers add the same row.
     statement = text(
         "INSERT INTO ledger_dataset (dataset, created_at) VALUES (:dataset, :at)"
         " ON CONFLICT DO NOTHING"
@@ -64,17 +64,13 @@ def granted(connection: Connection, dataset: str) -> Budget | None:
 
 def spent(connection: Connection, dataset: str) -> Budget:
     """The sum of all charges that count."""
-    table = tables.charge
-    counts = (table.c.dataset == dataset) & (table.c.state != State.VOID.value)
-    return total(_budgets(connection, table, counts))
+    return total(_budgets(connection, tables.charge, _counts(dataset)))
 
 
-def events(connection: Connection, dataset: str) -> list[dict[str, Any]]:
-    """The events of all charges that count."""
-    table = tables.charge
-    counts = (table.c.dataset == dataset) & (table.c.state != State.VOID.value)
-    found = connection.execute(select(table).where(counts))
-    return [dict(_charge_record(row).event) for row in found]
+def counted(connection: Connection, dataset: str) -> list[ChargeRecord]:
+    """All charges that count."""
+    found = connection.execute(select(tables.charge).where(_counts(dataset)))
+    return [_charge_record(row) for row in found]
 
 
 def insert_charges(
@@ -127,7 +123,7 @@ def has_draw(connection: Connection, charge: ChargeRecord) -> bool:
 
 
 def has_void_note(connection: Connection, charge: ChargeRecord) -> bool:
-    """Whether it is on record who voided a charge, and why."""
+    """Whether a note says who voided a charge, and why."""
     return _exists(connection, tables.note, charge, tables.note.c.action == Action.VOID.value)
 
 
@@ -150,7 +146,7 @@ def insert_draw(connection: Connection, charge: ChargeRecord, payload: bytes) ->
 
 
 def read_draw(connection: Connection, charge: ChargeRecord) -> Noisy:
-    """The draw of a COMMITTED charge; what does not match its digest is not trusted."""
+    """The draw of a COMMITTED charge; raises ``LedgerError`` if it does not match its digest."""
     table = tables.draw
     payload = connection.scalar(
         select(table.c.payload).where(table.c.charge_id == charge.charge_id)
@@ -159,10 +155,10 @@ def read_draw(connection: Connection, charge: ChargeRecord) -> Noisy:
         try:
             return Noisy.from_bytes(bytes(payload))
         except ValueError:
-            pass  # the right bytes, but not ones that this program can read
+            pass  # the bytes are the committed ones, but this program cannot read them
     raise LedgerError(
         f"the draw of {charge.release_name!r} in release {charge.release_id!r} is missing or is "
-        f"not what was committed: the ledger is damaged; {RESTORE}"
+        f"not the one that was committed: the ledger is damaged; {RESTORE}"
     )
 
 
@@ -210,6 +206,10 @@ def history(connection: Connection, dataset: str | None) -> list[HistoryRecord]:
     )
 
 
+def _counts(dataset: str) -> Any:
+    return (tables.charge.c.dataset == dataset) & (tables.charge.c.state != State.VOID.value)
+
+
 def _exists(connection: Connection, table: Any, charge: ChargeRecord, *where: Any) -> bool:
     found = select(table.c.charge_id).where(table.c.charge_id == charge.charge_id, *where)
     return connection.execute(found).first() is not None
@@ -222,7 +222,7 @@ def _move(connection: Connection, charge: ChargeRecord, **values: str) -> None:
     )
     moved = connection.execute(update(table).where(still_reserved).values(**values)).rowcount
     if moved != 1:  # cannot happen under the lock; if it does, the transaction is undone
-        raise LedgerError(f"charge {charge.charge_id} was changed by somebody without its lock")
+        raise LedgerError(f"another process changed charge {charge.charge_id} without its lock")
 
 
 def _budgets(connection: Connection, table: Any, where: Any) -> list[Budget]:

@@ -1,7 +1,7 @@
-"""What goes into the ledger and what comes out of it: charges, their states, and history.
+"""The ledger's records: charges and their states, history and faults.
 
-Everything here is public, and every amount is exact: a budget is stored as three texts such as
-``1/3`` and read back as ``Fraction``.
+All of it is public, and every amount is exact: a budget is stored as three texts such as ``1/3``
+and read back as ``Fraction``.
 
 >>> Charge(Budget.of("1/3"), {"mechanism": "gaussian", "stddev": "7/2"}).event_text()
 '{"mechanism":"gaussian","stddev":"7/2"}'
@@ -16,17 +16,20 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dpcore.budget import Budget
 from dpcore.errors import InputError, LedgerError
 
-# An old backup has forgotten the newest charges, and would let them be spent again.
+if TYPE_CHECKING:
+    from dpcore.releases.base import Release
+
+# A backup lacks the charges made after it, and would let that budget be spent again.
 RESTORE = "restore it from a backup, and compare that with what has been published since"
 
 
 class State(StrEnum):
-    """Where a charge stands; RESERVED and COMMITTED count against the grant, VOID does not."""
+    """The state of a charge; RESERVED and COMMITTED count against the grant, VOID does not."""
 
     RESERVED = "RESERVED"
     COMMITTED = "COMMITTED"
@@ -34,7 +37,7 @@ class State(StrEnum):
 
 
 class Action(StrEnum):
-    """What a line of history tells."""
+    """What happened in one line of history."""
 
     GRANT = "grant"
     RESERVE = "reserve"
@@ -47,20 +50,27 @@ class Action(StrEnum):
 
 @dataclass(frozen=True)
 class Charge:
-    """What one named release is to cost, and the privacy event that justifies the price.
+    """The price of one named release, and the privacy event that justifies it.
 
-    ``event`` holds JSON values; accountants interpret it, and the ledger only keeps it.
+    ``event`` holds JSON values; accountants interpret it, and the ledger only stores it.
     """
 
     budget: Budget
     event: Mapping[str, Any] = field(default_factory=dict)
 
     def event_text(self) -> str:
-        """The event as canonical JSON: equal events give equal text, so that texts compare."""
+        """The event as canonical JSON, so that equal events give equal texts."""
         try:
             return json.dumps(self.event, sort_keys=True, separators=(",", ":"), allow_nan=False)
         except (TypeError, ValueError) as error:
             raise InputError(f"a privacy event must be plain JSON: {error}") from None
+
+
+def charges_of(releases: Mapping[str, Release]) -> dict[str, Charge]:
+    """The charge of each release: its share, and the event of its mechanism."""
+    return {
+        name: Charge(release.share, release.event.to_dict()) for name, release in releases.items()
+    }
 
 
 @dataclass(frozen=True)
@@ -97,7 +107,7 @@ class HistoryRecord:
 
 @dataclass(frozen=True)
 class Fault:
-    """Something that does not add up, where, and what a person can do about it."""
+    """A contradiction, where it is, and what a person can do about it."""
 
     dataset: str
     release_id: str
@@ -107,27 +117,27 @@ class Fault:
 
 
 def charge_id(dataset: str, release_id: str, release_name: str) -> str:
-    """The identity of a charge: the same three names always mean the same charge.
+    """The key of a charge: the same three names always give the same charge.
 
-    The names are hashed as a JSON list, so that no two triples run together into one text.
+    The names are hashed as a JSON list, so that different triples give different texts.
     """
     return hashlib.sha256(json.dumps([dataset, release_id, release_name]).encode()).hexdigest()
 
 
 def require_text(**named: str) -> None:
-    """Refuse a name or a reason that is blank or does not print on one line."""
+    """Refuse a name or a reason that is blank or is not one printable line."""
     for name, value in named.items():
         if not isinstance(value, str) or not value.strip() or not value.isprintable():
             raise InputError(f"{name} must be one line of printable text, not {value!r}")
 
 
 def read_budget(alpha: str, beta: str, gamma: str) -> Budget:
-    """A stored budget; raises ``LedgerError`` where the text is not an exact amount."""
+    """A stored budget; raises ``LedgerError`` if a text is not an exact amount."""
     try:
         return Budget.of(alpha, beta, gamma)
     except (TypeError, ValueError, ZeroDivisionError):
         raise LedgerError(
-            "the ledger holds an amount that is not a budget: it is damaged or was changed by "
+            "the ledger holds an amount that is not a number: it is damaged or was changed by "
             f"hand; {RESTORE}"
         ) from None
 
@@ -147,5 +157,5 @@ def amount_text(amount: Fraction) -> str:
 
 
 def utc_now() -> str:
-    """The time as ISO 8601 in UTC; texts of equal length, so that they sort by time."""
+    """The time as ISO 8601 in UTC; all texts have the same length, so they sort by time."""
     return datetime.now(UTC).isoformat(timespec="microseconds")

@@ -1,10 +1,10 @@
-"""Who may do what in a ledger on PostgreSQL, as SQL for the owner of its database.
+"""SQL that gives publishers and officers their rights in a ledger on PostgreSQL.
 
-The statements are run once, by the user who made the ledger, in its database and schema.  A user is
-then made a publisher or an officer with ``GRANT dprelease_publisher TO somebody``.
+The user who made the ledger runs it once, in its database and schema.  A user then becomes a
+publisher or an officer with ``GRANT dprelease_publisher TO somebody``.
 
-Locking a dataset (``SELECT ... FOR UPDATE``) asks for a right to update; the triggers of
-``append_only.py`` see to it that nothing can be updated with it.
+Locking a dataset (``SELECT ... FOR UPDATE``) needs the right to update; the triggers of
+``append_only.py`` refuse every update that this right would allow.
 """
 
 from tasks.ledger import tables
@@ -17,7 +17,7 @@ def roles_sql() -> str:
     """SQL that makes the two roles and gives each its rights; it may be run again."""
     every = ", ".join(table.name for table in tables.metadata.sorted_tables)
     return f"""\
--- A publisher reserves, commits, publishes and notes what was said of a release; it cannot grant,
+-- A publisher reserves, commits, publishes and records requests and decisions; it cannot grant,
 -- void or change history.
 -- An officer grants and voids; it cannot reserve or commit.  Both can read everything.
 DO $$ BEGIN
@@ -35,7 +35,7 @@ GRANT USAGE ON SEQUENCE ledger_note_id_seq, ledger_bundle_id_seq TO {PUBLISHER};
 GRANT INSERT ON ledger_dataset, ledger_grant, ledger_note TO {OFFICER};
 GRANT UPDATE (state) ON ledger_charge TO {OFFICER};
 GRANT USAGE ON SEQUENCE ledger_grant_id_seq, ledger_note_id_seq TO {OFFICER};
--- A charge becomes void only where a note says so, and such a note is an officer's.
+-- A charge becomes void only with a note that says so, and only officers may write such a note.
 ALTER TABLE ledger_note ENABLE ROW LEVEL SECURITY;
 DROP POLICY IF EXISTS anybody_reads ON ledger_note;
 DROP POLICY IF EXISTS officers_write ON ledger_note;

@@ -1,11 +1,11 @@
-"""What the ledger allows: pure decisions about charges and amounts, and their refusals in words."""
+"""The ledger's rules for charges and amounts, as pure functions that raise clear refusals."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from dpcore.adjacency import REPLACE_ONE, ROW
+from dpcore.adjacency import ROW
 from dpcore.budget import Budget
 from dpcore.errors import BudgetError, LedgerError
 from tasks.ledger.records import RESTORE, Charge, ChargeRecord, State, amount_text
@@ -21,8 +21,8 @@ def new_charges(
 ) -> dict[str, Charge]:
     """Those of ``asked`` that the release has not been charged for.
 
-    Raises ``LedgerError`` where the release was charged for something else under this id: a
-    release id stands for one plan, and a charge for one price and one event, for good.
+    Raises ``LedgerError`` if the release was charged for something else under this id: a release
+    id belongs to one plan, and a charge has one price and one event, for good.
     """
     remedy = "run the changed plan under a new release id"
     if any(charge.plan_digest != plan_digest for charge in existing.values()):
@@ -48,12 +48,12 @@ def new_charges(
 
 
 Promise = tuple[str, str]
-"""Whose presence is hidden, and between which tables: what the alpha of a charge is about."""
+"""The privacy unit and the neighbouring relation that a charge protects."""
 
 
-def promise(event: Mapping[str, Any]) -> Promise:
-    """The unit and the neighbouring relation of an event; the oldest ones state neither."""
-    return str(event.get("unit", ROW)), str(event.get("neighbours", REPLACE_ONE.relation))
+def promise_of(event: Mapping[str, Any]) -> Promise:
+    """The unit and the neighbouring relation of an event; the unit is written unless it is a row."""
+    return str(event.get("unit", ROW)), str(event.get("neighbours", "no relation stated"))
 
 
 def require_same_promise(
@@ -61,29 +61,51 @@ def require_same_promise(
 ) -> None:
     """Raise ``BudgetError`` unless all charges of a dataset are about the same unit and relation.
 
-    Alphas add up for one pair of neighbours; those of other neighbours say nothing of it.
+    Only alphas for the same pairs of neighbouring tables add up.
     """
     promises = sorted({*spent, *asked})
     if len(promises) > 1:
         first = min(spent, default=promises[0])
         other = next(each for each in promises if each != first)
         raise BudgetError(
-            f"the budget of dataset {dataset!r} is about {_told(first)}, and this plan is about"
-            f" {_told(other)}: what they spend does not add up, so nothing was charged. State the"
-            " privacy_unit and neighbours of the dataset's earlier releases"
+            f"earlier releases of dataset {dataset!r} protect {_describe(first)}, but this plan"
+            f" protects {_describe(other)}: such budgets cannot be added, so nothing was charged."
+            " Give the plan the privacy_unit and neighbours of the earlier releases"
         )
 
 
-def _told(promise: Promise) -> str:
+def require_fixed_plan(
+    dataset: str, plan_digest: str, counted: Sequence[ChargeRecord], asked: Collection[Charge]
+) -> None:
+    """Raise ``BudgetError`` if gamma is asked by a plan that might be chosen in view of a release.
+
+    One plan of a dataset may spend gamma: the first that reserves it, if nothing was drawn before.
+    """
+    if not any(charge.budget.gamma for charge in asked):
+        return
+    spenders = {charge.plan_digest for charge in counted if charge.budget.gamma}
+    drawn = any(charge.state is State.COMMITTED for charge in counted)
+    if spenders == {plan_digest} or not (spenders or drawn):
+        return
+    what = "gamma is kept for another plan" if spenders else "something was released before"
+    raise BudgetError(
+        f"this plan asks for gamma, but of dataset {dataset!r} {what}. gammas add up only over"
+        " releases that were not chosen in view of others, so only a plan that was fixed before the"
+        " dataset's first release may spend gamma; nothing was charged. Use mechanisms that need no"
+        " gamma, or keep the plan for a new dataset, as its first"
+    )
+
+
+def _describe(promise: Promise) -> str:
     unit, relation = promise
-    return f"{'one row' if unit == ROW else f'the records with the same {unit}'} ({relation})"
+    return f"{'one row' if unit == ROW else f'all records with the same {unit}'} ({relation})"
 
 
 def require_known(dataset: str, granted: Budget | None) -> Budget:
-    """What was granted; raises ``BudgetError`` for a dataset that was never granted anything."""
+    """The grant; raises ``BudgetError`` for a dataset that has none."""
     if granted is None:
         raise BudgetError(
-            f"dataset {dataset!r} has no grant in this ledger, so nothing may be spent on it; "
+            f"dataset {dataset!r} has no grant in this ledger, so it has no budget to spend; "
             "an officer can grant a budget with: dprelease ledger grant"
         )
     return granted
@@ -110,7 +132,7 @@ def require_affordable(
 
 
 def remaining(dataset: str, granted: Budget, spent: Budget) -> Budget:
-    """What is left; raises ``LedgerError`` for a ledger that says more was spent than granted."""
+    """What is left; raises ``LedgerError`` if the ledger says more was spent than granted."""
     if not granted.covers(spent):
         raise LedgerError(
             f"the ledger says that more was spent on dataset {dataset!r} than was granted: it is "
@@ -120,7 +142,7 @@ def remaining(dataset: str, granted: Budget, spent: Budget) -> Budget:
 
 
 def require_reserved(charge: ChargeRecord | None, name: str, refused: str) -> ChargeRecord:
-    """The charge if it is RESERVED; else ``LedgerError`` with what is ``refused`` and why."""
+    """The charge if it is RESERVED; otherwise raises ``LedgerError`` that ends with ``refused``."""
     if charge is None:
         raise LedgerError(f"{name!r} was never reserved: {refused}; see `dprelease ledger show`")
     if charge.state is not State.RESERVED:
@@ -131,12 +153,12 @@ def require_reserved(charge: ChargeRecord | None, name: str, refused: str) -> Ch
 
 
 def require_drawn(dataset: str, release_id: str, charges: Mapping[str, ChargeRecord]) -> None:
-    """Raise ``LedgerError`` unless a release has draws, and all of them: else decide on what?"""
+    """Raise ``LedgerError`` unless every charge of a release has its draw."""
     if not charges:
         raise LedgerError(f"the ledger knows no release {release_id!r} of {dataset}")
     missing = [name for name, charge in charges.items() if charge.state is not State.COMMITTED]
     if missing:
         raise LedgerError(
-            f"release {release_id!r} is not drawn yet ({', '.join(missing)}), so there is nothing"
-            " to decide on or to publish: run it first"
+            f"release {release_id!r} is not drawn yet ({', '.join(missing)}), so it can be neither"
+            " decided on nor published: run the plan first"
         )

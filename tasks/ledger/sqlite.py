@@ -1,15 +1,15 @@
-"""The ledger in one SQLite file, owner-only, made whole or not at all.
+"""The ledger in one SQLite file that only its owner can read, created completely or not at all.
 
 Writers start with BEGIN IMMEDIATE, which takes the write lock of the whole file before anything is
-read; Python's driver would start a transaction late and on its own terms, so it is switched to
-autocommit and every BEGIN is ours.
+read; Python's driver would begin a transaction only at the first write, so it is switched to
+autocommit and this module issues every BEGIN.
 
 A commit that was reported must survive a power cut, or a charge could be drawn twice.  With a
-rollback journal ``synchronous = FULL`` does not yet promise that: the journal's removal may itself
-be lost, and the journal would undo the commit.  ``EXTRA`` also syncs the folder.
+rollback journal ``synchronous = FULL`` does not ensure that: the journal's removal may itself be
+lost, and the journal would undo the commit.  ``EXTRA`` also syncs the folder.
 
-A new ledger is built under a temporary name and then linked to its own, so an existing file is
-always a whole ledger; one that is empty or strange is refused, never filled in.
+A new ledger is built under a temporary name and then linked to its final name, so an existing file
+is always a complete ledger; an empty or foreign file is refused, never filled in.
 """
 
 from __future__ import annotations
@@ -19,15 +19,13 @@ import sqlite3
 import tempfile
 from pathlib import Path
 
-from sqlalchemy import URL, Connection, Engine, create_engine, insert
+from sqlalchemy import URL, Connection, Engine, create_engine
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
 from dpcore.errors import InputError, LedgerError
-from tasks.ledger import tables
-from tasks.ledger.append_only import protect
 from tasks.ledger.database import Database
-from tasks.ledger.records import RESTORE, utc_now
+from tasks.ledger.records import RESTORE
 
 
 class SQLiteDatabase(Database):
@@ -60,7 +58,7 @@ class SQLiteDatabase(Database):
         # The low byte is the primary result code; the rest only refines it.
         code = getattr(error.orig, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
         if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-            return self.busy()
+            return self.busy_message()
         if code in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
             return (
                 "the ledger cannot be opened: its file is missing, or this user may not use its "
@@ -73,12 +71,12 @@ class SQLiteDatabase(Database):
         if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
             return "the disk of the ledger is full or failing; nothing was changed"
         if "no such table" in str(error.orig):
-            return self.not_a_ledger()
-        return f"the ledger refused: {error.orig}"
+            return self.no_ledger_message()
+        return f"the ledger's database refused: {error.orig}"
 
     def _engine_for(self, path: Path) -> Engine:
         def connect() -> sqlite3.Connection:
-            # mode=rw: a ledger that has gone missing is an error, not an empty new one.
+            # mode=rw: a missing ledger is an error; the default would create an empty one.
             connection = sqlite3.connect(
                 f"{path.as_uri()}?mode=rw",
                 uri=True,
@@ -94,7 +92,7 @@ class SQLiteDatabase(Database):
     def _create(self) -> None:
         folder = self.path.parent
         if not folder.is_dir():  # a mistyped place must not become an empty ledger
-            raise InputError(f"{folder}: there is no such folder for the ledger; make it first")
+            raise InputError(f"{folder}: there is no such folder; make it before the ledger")
         # mkstemp makes the file owner-only; SQLite gives its journal the same mode.
         handle, name = tempfile.mkstemp(dir=folder, prefix=f".{self.path.name}.", suffix=".new")
         os.close(handle)
@@ -102,23 +100,17 @@ class SQLiteDatabase(Database):
         try:
             with self._engine_for(temporary).connect() as connection, connection.begin():
                 self.begin(connection, write=True)
-                tables.metadata.create_all(connection, checkfirst=False)
-                protect(connection)
-                connection.execute(
-                    insert(tables.schema).values(version=tables.VERSION, created_at=utc_now())
-                )
+                self.create_tables(connection)
             try:
                 os.link(temporary, self.path)
             except FileExistsError:
-                return  # another process was first, and its ledger is as whole as ours
+                return  # another process created the ledger first
             _sync_folder(folder)
         finally:
             temporary.unlink(missing_ok=True)
 
 
 def _sync_folder(folder: Path) -> None:
-    if os.name != "posix":
-        return
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

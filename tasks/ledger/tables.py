@@ -10,9 +10,9 @@
     ledger_bundle    append-only: SHA-256 of the SHA256SUMS of every bundle that was made ready
 
 Amounts are texts such as ``1/3``: a database has no exact rational, and sums are made in Python.
-The rules that the code keeps are also constraints here wherever a constraint can say them, and
-triggers (``append_only.py``) where it cannot.
-Adding to the layout means a new ``VERSION`` and a migration; an old ledger is never guessed at.
+The code's rules are also constraints here wherever a constraint can express them, and triggers
+(``append_only.py``) where it cannot.
+A change of the layout needs a new ``VERSION``; a ledger of another version is refused.
 """
 
 from __future__ import annotations

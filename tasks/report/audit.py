@@ -26,15 +26,24 @@ from tasks.report.svg import (
     vertical_axis,
 )
 
+TRIED = (
+    "The audit tried made-up neighbouring surveys, on which the program drew as it does for a release;"
+    " the width of the noise of each release against what is stated; and how much one unit changes each"
+    " exact statistic. None of it could have seen random numbers that another program knows, outputs"
+    " rarer than about one in the number of draws, surveys that were not tried, or what happens outside"
+    " the program. A loss shown that is far below the claim is normal.",
+)
+"""What the audit did, and what no audit of outputs can see."""
+
 WORDS = (
     "Claimed is what the plan promises: the loss is not above it. Shown is what the attack proves:"
     " the loss is not below it, but for the chance that the confidence leaves. In between, this audit"
     " cannot tell; with more draws it would show more, up to the true loss.",
     "The attacker sees everything that would be published, sums it up in one number, the score, by"
-    " which the two surveys can best be told apart, and looks where the scores of one survey are more"
+    " which the two surveys are best distinguished, and looks where the scores of one survey are more"
     " frequent than those of the other. A score that is called a log-ratio says how many times likelier"
     " the published numbers are on one survey than on the other, as a logarithm. If the noise is what"
-    " the program says, no score tells the surveys apart better.",
+    " the program says, no score distinguishes the surveys better.",
 )
 OTHERS = {
     "like the first": ", all with the first value in every column",
@@ -54,7 +63,7 @@ def draw_audit(
     figures = [_shown(audit)]
     if known:
         figures.append(_losses(audit, curve, known))
-    words = (*WORDS, _surveys(audit["pair"], protection))
+    words = (*TRIED, *WORDS, _surveys(audit["pair"], protection))
     return Drawn(figures, words, [_alone(of_each)] if of_each else [])
 
 
@@ -83,14 +92,24 @@ def _surveys(pair: str, protection: Protection) -> str:
 
 def _alone(of_each: Sequence[Mapping[str, Any]]) -> DataTable:
     return DataTable(
-        "Each release alone: is its noise of the scale that it states?",
-        ("Release", "Result", "Alpha claimed at most", "Alpha shown at least", "Draws"),
+        "Each release alone: the width of its noise, and what one unit changes",
+        (
+            "Release",
+            "Result",
+            "Alpha claimed at most",
+            "Alpha shown at least",
+            "Noise, at most this multiple of the stated width",
+            "One unit changes, as a multiple of what is declared",
+            "Draws",
+        ),
         [
             (
                 audit["name"],
                 "passed" if audit["passed"] else "FAILED",
                 decimal_text(Fraction(audit["claim"]["alpha"])),
                 figure(_number(audit["lower_bound"])),
+                _found(audit["width"], "at_most"),
+                _found(audit["replay"], "moved"),
                 f"{audit['draws']:,}",
             )
             for audit in of_each
@@ -172,6 +191,11 @@ def _marks(
             yield from (tag("circle", class_="point", cx=a, cy=b, r=1.8) for a, b in places)
         elif known:
             yield tag("path", class_="line", d=line_path(places))
+
+
+def _found(part: Mapping[str, Any] | None, name: str) -> str:
+    """What a part of an audit found; nothing where the mechanism or the draws allow no bound."""
+    return "" if part is None or part[name] is None else figure(part[name])
 
 
 def _number(value: float | None) -> float:

@@ -2,10 +2,9 @@
 
 from typing import NamedTuple
 
-import numpy as np
 from markupsafe import Markup
-from numpy.typing import NDArray
 
+from dpcore.arrays import Floats
 from tasks.report.svg import (
     WIDTH,
     around,
@@ -17,8 +16,6 @@ from tasks.report.svg import (
     text_width,
     vertical_axis,
 )
-
-Floats = NDArray[np.float64]
 
 MARGIN = 8
 

@@ -1,31 +1,34 @@
 """Count tables of a bundle, read as people read them: labels along each side, numbers with errors."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcore.releases.groups import GROUP
+from dpcore.arrays import Floats
+from dpcore.domain import Axis, Domain
+from dpcore.releases.counts.cells import describe_cells
+from dpcore.releases.counts.unit import RECORDS, Unit
+from dpcore.releases.table import TWO_SIDED
+from dpcore.releases.tables.groups import GROUP
 from schemas.columns import CategoricalColumn, Column
 from schemas.numbers import plain
 from tasks.report.svg import figure
 
-Floats = NDArray[np.float64]
 Columns = Mapping[str, Column]
 
 NULL = "null"
-NORMAL_90 = NormalDist().inv_cdf(0.95)
 
 
 @dataclass(frozen=True)
 class Counts:
     """A table of counts: ``keys`` and ``labels`` (axes, k) of each of k cells, and (k,) numbers.
 
-    Two cells of one side may have the same label, but not the same key.  ``of``: what is counted.
+    Two cells of one side may have the same label, but not the same key.  ``unit``: what is counted;
+    ``number``: what each value is.
     """
 
     names: Sequence[str]
@@ -35,9 +38,21 @@ class Counts:
     lower: Floats
     upper: Floats
     error: Floats
-    of: str = "records"
+    unit: Unit = RECORDS
     number: str = "noisy count"
-    """What each value is."""
+
+    @classmethod
+    def of_axis(
+        cls, axis: Axis, value: Floats, error: float, columns: Columns, unit: Unit
+    ) -> "Counts":
+        """Counts (cells,) of one column, all with the same normal error."""
+        table = {column.name: column.values for column in describe_cells(Domain((axis,)))}
+        keys, labels = _keys(table, axis.name), read_labels(table, axis.name, columns)
+        half, errors = TWO_SIDED * error, np.full(len(value), error)
+        ends = value - half, value + half
+        return cls(
+            [axis.name], [keys], [labels], value, *ends, errors, unit, f"noisy {unit.number}"
+        )
 
     @cached_property
     def sides(self) -> list[list[str]]:
@@ -54,7 +69,7 @@ class Counts:
     @property
     def title(self) -> str:
         """What is counted by what."""
-        return f"{self.of.capitalize()} by {', '.join(self.names)}"
+        return f"{self.unit.things.capitalize()} by {', '.join(self.names)}"
 
     @property
     def plus_minus(self) -> str:
@@ -67,29 +82,22 @@ class Counts:
         """(k,) values of a dense table in its shape."""
         return values.reshape(self.shape)
 
-    def with_error(self, error: float) -> "Counts":
-        """The same counts with another standard error, and normal 90% intervals."""
-        half = NORMAL_90 * error
-        return replace(
-            self,
-            lower=self.value - half,
-            upper=self.value + half,
-            error=np.full(len(self.value), error),
-        )
-
     def cell(self, i: int) -> str:
         """What a cell is, in one line."""
         return " · ".join(axis[i] for axis in self.labels)
 
 
-def read_counts(table: Mapping[str, NDArray[Any]], columns: Columns, of: str = "records") -> Counts:
-    """The count table in a Parquet file's columns; the plan's columns tell what its sides are."""
+def read_counts(
+    table: Mapping[str, NDArray[Any]], columns: Columns, unit: Unit = RECORDS
+) -> Counts:
+    """The count table in a Parquet file's columns; the plan's columns determine its sides."""
     names = sides_of(table, columns)
     keys = [_keys(table, name) for name in names]
     labels = [read_labels(table, name, columns) for name in names]
     numbers = (noisy(table), table["lower_90"], table["upper_90"], table["standard_error"])
     value, lower, upper, error = (np.asarray(v, dtype=np.float64) for v in numbers)
-    return Counts(names, keys, labels, value, lower, upper, error, of, _number(table, of))
+    number = f"{'estimated' if 'estimate' in table else 'noisy'} {unit.number}"
+    return Counts(names, keys, labels, value, lower, upper, error, unit, number)
 
 
 def read_labels(table: Mapping[str, NDArray[Any]], name: str, columns: Columns) -> list[str]:
@@ -98,14 +106,8 @@ def read_labels(table: Mapping[str, NDArray[Any]], name: str, columns: Columns) 
 
 
 def noisy(table: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
-    """The unbiased counts of a table: after agreement where there are such."""
+    """The most accurate unbiased counts of a table: those after agreement, if it has them."""
     return table["estimate" if "estimate" in table else "noisy_count"]
-
-
-def _number(table: Mapping[str, NDArray[Any]], of: str) -> str:
-    if of == "weights":
-        return "estimated sum of weights" if "estimate" in table else "noisy sum of weights"
-    return "estimate" if "estimate" in table else "noisy count"
 
 
 def sides_of(published: Iterable[str], columns: Columns) -> list[str]:

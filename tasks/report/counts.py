@@ -1,4 +1,4 @@
-"""Histograms and margins on the page: bars with intervals, heat maps, and a list of the rest."""
+"""Tables of counts on the page: bars with intervals, heat maps, and a list of the rest."""
 
 import math
 from collections.abc import Mapping
@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpcore.releases.counts.unit import RECORDS, Unit
 from schemas.bundle import TableFile
 from tasks.report.bars import Bar, bars
-from tasks.report.cells import NORMAL_90, Columns, Counts, noisy, read_counts, sides_of
+from tasks.report.cells import Columns, Counts, noisy, read_counts, sides_of
 from tasks.report.heat import Side, heat_map
 from tasks.report.parts import DataTable, Drawn, Figure, Source
 from tasks.report.svg import figure
@@ -23,9 +24,6 @@ LARGEST_CELLS = 15
 WARNINGS = ("absent_cells", "exact_counts")
 """Facts of a release that say where its intervals do not hold as they stand."""
 
-INDEPENDENT = ("discrete-laplace", "discrete-gaussian")
-"""Noise that is drawn for each cell on its own, so that variances of a sum add up."""
-
 
 def draw_counts(source: Source) -> Drawn:
     """A few tables of a release as charts, and all of them as a list."""
@@ -34,7 +32,7 @@ def draw_counts(source: Source) -> Drawn:
     figures = [shape for file in shown for shape in _figures(source, file)]
     notes = [str(source.record.facts[key]) for key in WARNINGS if key in source.record.facts]
     if not any(file.rows for file in files):
-        notes.append("No count is published: all were at most the threshold.")
+        notes.append(f"No {source.unit.number} is published: all were at most the threshold.")
     if len(files) == 1:
         return Drawn(figures, notes)
     listing = DataTable(
@@ -50,9 +48,9 @@ def draw_counts(source: Source) -> Drawn:
 
 
 def choose(files: list[TableFile], names: list[list[str]]) -> list[TableFile]:
-    """Some tables for the page: in the plan's order, those that show new columns first.
+    """Some tables for the page: in the plan's order, preferring those that show new columns.
 
-    Public facts alone decide: the columns and sizes of tables.
+    The choice depends on public facts alone: the columns and sizes of tables.
     """
     legible = [i for i, file in enumerate(files) if file.rows <= LARGEST_SIDE**2] or [0]
     chosen: list[int] = []
@@ -72,16 +70,16 @@ def _figures(source: Source, file: TableFile) -> list[Figure]:
     if not file.rows:
         return []
     if file.rows > LARGEST_SIDE**2:
-        return [largest(table, columns, file.path, source.of)]
-    counts = read_counts(table, columns, source.of)
+        return [largest(table, columns, file.path, source.unit)]
+    counts = read_counts(table, columns, source.unit)
     dense = file.rows == math.prod(counts.shape)
     if len(counts.names) == 1:
         return [one_way(counts, file.path)]
     if dense and len(counts.names) == 2 and max(counts.shape) <= LARGEST_SIDE:
         return [two_way(counts, file.path)]
-    if dense and source.record.kind == "histogram" and source.record.mechanism in INDEPENDENT:
-        return [one_way(summed(counts, axis), file.path) for axis in range(len(counts.names))]
-    return [largest(table, columns, file.path, source.of)]
+    if len(source.release.domains) == 1 and (implied := noisy_columns(source)):
+        return [one_way(column, file.path) for column in implied]
+    return [largest(table, columns, file.path, source.unit)]
 
 
 def one_way(counts: Counts, path: str) -> Figure:
@@ -89,16 +87,16 @@ def one_way(counts: Counts, path: str) -> Figure:
     title = counts.title
     says = f"Each bar is one {counts.number}; its line is the 90% interval, {counts.plus_minus}"
     numbers = count_table(counts, path)
-    return Figure(title, says, bars(_bars(counts), title, says, counts.of), numbers)
+    return Figure(title, says, bars(_bars(counts), title, says, counts.unit.things), numbers)
 
 
 def two_way(counts: Counts, path: str) -> Figure:
-    """Two columns: a heat map, hatched where the interval holds zero."""
-    title = f"{counts.of.capitalize()} by {counts.names[0]} and {counts.names[1]}"
+    """Two columns: a heat map, hatched where zero lies inside the interval."""
+    title = f"{counts.unit.things.capitalize()} by {counts.names[0]} and {counts.names[1]}"
     doubtful = counts.grid(counts.lower <= 0)
     says = (
         f"Shades as below the map. Each {counts.number} has a 90% interval of {counts.plus_minus};"
-        f" {doubtful.sum():,} of {doubtful.size:,} cells are hatched: their interval holds zero"
+        f" {doubtful.sum():,} of {doubtful.size:,} cells are hatched: zero lies inside their interval"
     )
     rows, columns = (Side(n, labels) for n, labels in zip(counts.names, counts.sides, strict=True))
     shades = heat_map(counts.grid(counts.value), rows, columns, title, says, doubtful)
@@ -106,13 +104,12 @@ def two_way(counts: Counts, path: str) -> Figure:
 
 
 def largest(
-    table: Mapping[str, NDArray[Any]], columns: Columns, path: str, of: str = "records"
+    table: Mapping[str, NDArray[Any]], columns: Columns, path: str, unit: Unit = RECORDS
 ) -> Figure:
     """The largest counts of a table that no chart can hold."""
     order = np.argsort(-noisy(table), kind="stable")[:LARGEST_CELLS]
-    counts = read_counts({n: values[order] for n, values in table.items()}, columns, of)
-    what = "sums of weights" if of == "weights" else "counts"
-    title = f"The {len(order):,} largest of {len(noisy(table)):,} {what} in {path}"
+    counts = read_counts({n: values[order] for n, values in table.items()}, columns, unit)
+    title = f"The {len(order):,} largest of {len(noisy(table)):,} {unit.numbers} in {path}"
     says = (
         f"{counts.title}, with 90% intervals of {counts.plus_minus};"
         " the largest of many noisy numbers tend to be too large"
@@ -122,7 +119,7 @@ def largest(
     numbered = [(f"no. {i}", *row[-2:], *row[:-2]) for i, row in enumerate(plain.rows, 1)]
     header = ("Bar", *plain.header[-2:], *plain.header[:-2])
     described = DataTable(plain.caption, header, numbered)
-    return Figure(title, says, bars(rows, title, says, counts.of), described, needed=True)
+    return Figure(title, says, bars(rows, title, says, counts.unit.things), described, needed=True)
 
 
 def _bars(counts: Counts) -> list[Bar]:
@@ -130,17 +127,16 @@ def _bars(counts: Counts) -> list[Bar]:
     return [Bar(counts.cell(i), *numbers) for i, numbers in enumerate(ends)]
 
 
-def summed(counts: Counts, axis: int) -> Counts:
-    """A dense table with independent noise, summed to one of its columns; normal intervals."""
-    others = tuple(i for i in range(len(counts.shape)) if i != axis)
-    value = counts.grid(counts.value).sum(axis=others)
-    error = np.sqrt(counts.grid(counts.error**2).sum(axis=others))
-    half = NORMAL_90 * error
-    keys, labels = list(dict.fromkeys(counts.keys[axis])), counts.sides[axis]
-    ends = value - half, value + half
-    return Counts(
-        [counts.names[axis]], [keys], [labels], value, *ends, error, counts.of, counts.number
-    )
+def noisy_columns(source: Source) -> list[Counts]:
+    """The noisy counts of single columns that a release implies, where their errors are known."""
+    noisy, found = source.noisy, []
+    for axis in source.release.domain.axes:
+        if axis.size <= LARGEST_SIDE:
+            value, error = source.release.supported_margin(noisy, (axis.name,)) or (None, math.nan)
+            if value is not None and math.isfinite(error):
+                columns = source.plan.columns
+                found.append(Counts.of_axis(axis, value, error, columns, source.unit))
+    return found
 
 
 def count_table(counts: Counts, path: str) -> DataTable:

@@ -12,7 +12,7 @@ from tasks.report.parts import DataTable, Drawn, Figure, Source
 from tasks.report.svg import figure
 
 MOST_POINTS = 25
-"""Points of a curve that stand in its table."""
+"""Points of a curve that its table lists."""
 
 BANDS = {
     "lower_90": "Lower end, at the point",
@@ -22,34 +22,26 @@ BANDS = {
 }
 
 
-def draw_density(source: Source) -> Drawn:
-    """The published grid, by how many columns it has."""
-    names = source.release.domain.names
-    table = source.read(source.record.files[0].path)
-    scale = _scale(source)
-    if len(names) == 1:
-        return Drawn(_one_column(table, names[0], scale))
-    return Drawn(_two_columns(table, names, "density", ("", scale)))
-
-
-def draw_function(source: Source) -> Drawn:
-    """The public grid of a function of one or two columns; of three there is no picture."""
+def draw_curve(source: Source) -> Drawn:
+    """The published grid of one or two columns; of three there is no picture."""
     names = source.release.domain.names
     table, scale = source.read(source.record.files[0].path), _scale(source)
     if len(names) == 1:
         return Drawn(_one_column(table, names[0], scale))
-    if len(names) == 2:
-        return Drawn(_two_columns(table, names, "estimate", (scale, scale)))
-    return Drawn()
+    if len(names) > 2:
+        return Drawn()
+    if "density" in table:  # its mass is one, whatever that of the estimate is
+        return Drawn(_two_columns(table, names, "density", ("", scale)))
+    return Drawn(_two_columns(table, names, "estimate", (scale, scale)))
 
 
 def _scale(source: Source) -> str:
-    """What one unit of the estimate is where the number of records is private."""
+    """What the estimate is relative to where the number of records is private."""
     if source.plan.adjacency.public_rows:
         return ""
     return (
-        f". All of it is per {source.release.rows:,} records, which is what the plan guesses: its mass"
-        " is not one, but the number of records over that"
+        f". The estimate is per {source.release.rows:,} records, which is the plan's guess: its mass is"
+        " not one, but the number of records divided by the guess"
     )
 
 
@@ -93,7 +85,7 @@ def _two_columns(
         drawn(
             "standard_error",
             "Its standard error",
-            "From privacy noise, on a scale of its own: compare the numbers below the two maps"
+            "From privacy noise, on its own scale: compare the numbers below the two maps"
             + scales[1],
         ),
     ]

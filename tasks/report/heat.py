@@ -7,12 +7,9 @@ from itertools import product
 
 import numpy as np
 from markupsafe import Markup
-from numpy.typing import NDArray
 
+from dpcore.arrays import Booleans, Floats, Integers
 from tasks.report.svg import WIDTH, Scale, figure, label, picture, tag, text_width
-
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 SHADES = 8
 MARGIN = 8
@@ -80,7 +77,7 @@ class Cells:
     def y(self, row: float) -> float:
         return TOP + row * self.height
 
-    def path(self, mask: Mask) -> str:
+    def path(self, mask: Booleans) -> str:
         """The true cells of a mask (rows, columns) as path data, neighbours in a row joined."""
         path = []
         for i, row in enumerate(mask):
@@ -99,7 +96,7 @@ def heat_map(
     columns: Side,
     title: str,
     description: str,
-    doubtful: Mask | None = None,
+    doubtful: Booleans | None = None,
 ) -> Markup:
     """Shades of a table (rows, columns), by the square root so that small numbers show.
 
@@ -124,7 +121,7 @@ def heat_map(
     return picture(title, description, y + 34, *parts, *names, _legend(largest, y))
 
 
-def _numbers(written: Sequence[str], shades: NDArray[np.int64], cells: Cells) -> list[Markup]:
+def _numbers(written: Sequence[str], shades: Integers, cells: Cells) -> list[Markup]:
     """The values, written in their cells."""
     places = product(range(cells.rows), range(cells.columns))
     return [

@@ -1,24 +1,21 @@
-"""Classifiers and regressions on the page: what they say along each feature, inside its interval."""
+"""Classifiers and regressions on the page: predictions along each feature, with their intervals."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpcore.arrays import Floats, Integers
 from dpcore.domain import Axis, Categories
-from dpcore.releases.classifier import Classifier
-from dpcore.releases.features import ordered, scaled_positions, scaling
-from dpcore.releases.regression import Regression
+from dpcore.releases.machines.features import ordered, scaled_positions
+from dpcore.releases.machines.machine import KernelMachine
+from dpcore.releases.table import TWO_SIDED
 from schemas.columns import CategoricalColumn
 from schemas.numbers import plain
 from tasks.report.band import Curve, band
 from tasks.report.bars import Bar, bars
-from tasks.report.cells import NORMAL_90, category_text
+from tasks.report.cells import category_text
 from tasks.report.parts import DataTable, Drawn, Figure, Source
 from tasks.report.svg import figure
-
-Floats = NDArray[np.float64]
 
 MOST_FEATURES = 6
 POINTS = 2000
@@ -28,22 +25,21 @@ MOST_ROWS = 25
 
 @dataclass(frozen=True)
 class Machine:
-    """What is drawn: ``value`` of f, off by ``half`` in one release of ten; ``across``: a limit."""
+    """A classifier or regression that is drawn along its features."""
 
     source: Source
-    axes: tuple[Axis, ...]
-    title: str
-    says: str
-    unit: str
-    half: float
-    value: Callable[[Floats], Floats]
-    across: float | None = None
+    release: KernelMachine
+
+    @property
+    def half(self) -> float:
+        """Half of every 90% interval: the error is the same everywhere."""
+        return TWO_SIDED * self.release.output_stddev
 
     def figures(self) -> list[Figure]:
         """One chart per feature, the others held in the middle of what the plan allows."""
-        middles = [scaled_positions(axis)[axis.size // 2] for axis in self.axes]
+        middles = [scaled_positions(axis)[axis.size // 2] for axis in self.release.feature_axes]
         found = []
-        for i, axis in enumerate(self.axes[:MOST_FEATURES]):
+        for i, axis in enumerate(self.release.feature_axes[:MOST_FEATURES]):
             last = axis.size - 1 - (axis.nullable and ordered(axis))
             codes = np.unique(np.linspace(0, last, MOST_VALUES).astype(int))
             parts = [np.broadcast_to(m, (len(codes), np.size(m))) for m in middles]
@@ -52,95 +48,68 @@ class Machine:
         return found
 
     def at(self, points: Floats) -> Floats:
-        """The published function at scaled points (k, coordinates)."""
+        """The predictions at scaled points (k, coordinates), from the published table."""
         table = self.source.read(self.source.record.files[0].path)
         matrix = np.column_stack([v for name, v in table.items() if name.startswith("w_")])
         phases = points @ matrix.T
-        return self.value(np.cos(phases) @ table["cos"] + np.sin(phases) @ table["sin"])
+        return self.release.outputs(np.cos(phases) @ table["cos"] + np.sin(phases) @ table["sin"])
 
-    def _along(self, axis: Axis, codes: NDArray[np.int64], f: Floats) -> Figure:
-        title, half = f"{self.title} along {axis.name}", self.half
-        says = f"{self.says}90% interval ±{half:.3g}; other features in the middle"
+    def _along(self, axis: Axis, codes: Integers, f: Floats) -> Figure:
+        output, half = self.release.output, self.half
+        output = output[0].upper() + output[1:]
+        title = f"{output} along {axis.name}"
+        across = self.release.boundary
+        side = f"Positive above {across:g}; " if across is not None else ""
+        says = f"{side}90% interval ±{half:.3g}; other features in the middle"
         if isinstance(axis, Categories) and not ordered(axis):
             column, categories = self.source.plan.columns[axis.name], (*axis.categories, "null")
             names = [category_text(categories[code], column) for code in codes.tolist()]
             ends = zip(names, f, f - half, f + half, strict=True)
             rows = [Bar(name, *map(float, numbers)) for name, *numbers in ends]
-            picture = bars(rows, title, says, self.unit)
+            picture = bars(rows, title, says, self.release.output)
         else:
             x = _values(axis)[codes]
             order = np.argsort(x)
             x, f = x[order], f[order]
             names = [plain(float(f"{v:.6g}")) for v in x]
             curve = Curve(x, f, f - half, f + half)
-            picture = band(curve, title, says, axis.name, across=self.across)
+            picture = band(curve, title, says, axis.name, across=across)
         shown = np.unique(np.linspace(0, len(f) - 1, MOST_ROWS).astype(int))
         numbers = [
             (names[i], *(figure(float(v)) for v in (f[i], f[i] - half, f[i] + half))) for i in shown
         ]
-        header = (
-            axis.name,
-            self.unit[0].upper() + self.unit[1:],
-            "Lower end (90%)",
-            "Upper end (90%)",
-        )
+        header = (axis.name, output, "Lower end (90%)", "Upper end (90%)")
         return Figure(title, says, picture, DataTable(title, header, numbers))
 
-    def left_out(self) -> list[str]:
-        """A note on features that are not drawn."""
-        rest = len(self.axes) - MOST_FEATURES
-        return [f"{rest} more features are not drawn."] if rest > 0 else []
+    def meaning(self) -> str:
+        """What the predictions and their errors mean."""
+        boundary, error = self.release.boundary, figure(self.release.output_stddev)
+        same = f"The noise is the same everywhere: a standard error of {error}."
+        if boundary is None:
+            return (
+                f"{same} It describes the difference from the machine without noise, not how well that"
+                " machine predicts a record."
+            )
+        near = np.abs(self.at(_spread(self.release.feature_axes)) - boundary) < self.half
+        return (
+            f"Above {boundary:g} the prediction is {positive_text(self.source)}. {same} At"
+            f" {float(np.mean(near)):.0%} of {POINTS:,} points spread over all that the plan allows,"
+            f" {boundary:g} lies inside the 90% interval: there the noise may have turned the decision."
+        )
 
 
-def draw_classifier(source: Source) -> Drawn:
-    """The decision value along each feature."""
-    release = source.release
-    assert isinstance(release, Classifier)
-    half = NORMAL_90 * release.decision_stddev
-    machine = Machine(
-        source,
-        release.feature_axes,
-        "Decision",
-        "Positive above zero; ",
-        "decision value",
-        half,
-        np.asarray,
-        across=0.0,
-    )
-    wavering = float(np.mean(np.abs(machine.at(_spread(release.feature_axes))) < half))
-    meaning = (
-        f"Above zero the prediction is {positive_text(source)}."
-        f" The noise is the same everywhere: a standard error of {release.decision_stddev:.3g}."
-        f" At {wavering:.0%} of {POINTS:,} points spread over all that the plan allows, the 90%"
-        " interval holds zero: there the noise may have turned the decision."
-    )
-    return Drawn(machine.figures(), [meaning, *machine.left_out()])
-
-
-def draw_regression(source: Source) -> Drawn:
-    """The predicted number along each feature."""
-    release, target = source.release, source.release.domain.names[-1]
-    assert isinstance(release, Regression)
-    lower, width = scaling(release.domain.axes[-1])
-    error = release.decision_stddev * width
-    machine = Machine(
-        source,
-        release.feature_axes,
-        f"Prediction of {target}",
-        "",
-        f"prediction of {target}",
-        NORMAL_90 * error,
-        lambda f: np.asarray(lower + width * (f + 0.5)),
-    )
-    meaning = (
-        f"The noise is the same everywhere: a standard error of {figure(error)}. It is about the"
-        " machine without noise, not about how well that predicts a record."
-    )
-    return Drawn(machine.figures(), [meaning, *machine.left_out()])
+def draw_features(source: Source) -> Drawn:
+    """The predictions along each feature."""
+    assert isinstance(source.release, KernelMachine)
+    machine = Machine(source, source.release)
+    notes, rest = [machine.meaning()], len(source.release.feature_axes) - MOST_FEATURES
+    if rest > 0:
+        notes.append(f"{rest} more features are not drawn.")
+    return Drawn(machine.figures(), notes)
 
 
 def positive_text(source: Source) -> str:
-    """What a decision value above zero stands for."""
+    """What a decision value above the boundary means."""
     facts = source.record.facts
     name, positive = str(facts["label"]), facts["positive"]
     column = source.plan.columns[name]
@@ -150,7 +119,7 @@ def positive_text(source: Source) -> str:
 
 
 def _values(axis: Axis) -> Floats:
-    """The value that each code of a numeric axis stands for, null left out."""
+    """The value of each code of a numeric axis, without null."""
     if isinstance(axis, Categories):
         return np.asarray(axis.categories, dtype=np.float64)
     codes = np.arange(axis.cells)
@@ -159,7 +128,7 @@ def _values(axis: Axis) -> Floats:
 
 
 def _spread(axes: tuple[Axis, ...]) -> Floats:
-    """(POINTS, coordinates) points spread evenly over the plan's values: no record is looked at."""
+    """(POINTS, coordinates) points spread evenly over the plan's values; no record is used."""
     generator = np.random.default_rng(0)
     codes = [generator.integers(axis.size, size=POINTS) for axis in axes]
     return np.hstack(

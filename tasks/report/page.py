@@ -7,15 +7,19 @@ from typing import Any
 import jinja2
 
 from schemas.bundle import Manifest
+from schemas.columns import CategoricalColumn, Column
+from schemas.numbers import plain
 from schemas.plan import Plan
 from tasks.ledger import HistoryRecord
 from tasks.report.audit import draw_audit
-from tasks.report.columns import columns_table
+from tasks.report.cells import category_text
 from tasks.report.history import history_figure, history_until
+from tasks.report.parts import DataTable
 from tasks.report.release import release_parts, synthetic_parts
 from tasks.report.words import in_plain_words, in_symbols, limits
 
 REPORT = "report.html"
+MOST_CATEGORIES = 12
 
 ENVIRONMENT = jinja2.Environment(
     loader=jinja2.PackageLoader("tasks.report"),
@@ -70,3 +74,25 @@ def cite(plan: Plan, manifest: Manifest) -> str:
         f" [differentially private data set {manifest.dataset}, release {manifest.release_id},"
         f" {manifest.guarantee.statement.partition(' with ')[2].partition(' (')[0]}]."
     )
+
+
+def columns_table(plan: Plan) -> DataTable:
+    """One row for each column, in the plan's order."""
+    return DataTable(
+        "Columns of the survey; everything here is public, and none of it was read from the records",
+        ("Column", "Meaning", "Values"),
+        [(name, column.description, values(column)) for name, column in plan.columns.items()],
+    )
+
+
+def values(column: Column) -> str:
+    """The categories with their labels, or the bounds with their unit; null where it may occur."""
+    if isinstance(column, CategoricalColumn):
+        shown = [category_text(c, column) for c in column.categories[:MOST_CATEGORIES]]
+        more = len(column.categories) - len(shown)
+        text = "; ".join([*shown, f"{more} more in codebook.csv"] if more else shown)
+    else:
+        kind = "whole numbers" if column.type == "integer" else "numbers"
+        low, high = (plain(float(bound)) for bound in column.bounds)
+        text = f"{kind} from {low} to {high} {column.unit}".rstrip()
+    return f"{text}; or null" if column.nullable else text

@@ -11,19 +11,25 @@ from markupsafe import Markup
 from numpy.typing import NDArray
 
 from dpcore.releases.base import Release
+from dpcore.releases.counts.unit import Unit
+from dpcore.statistic import Noisy
 from schemas.bundle import ReleaseRecord
+from schemas.draws import noisy_of
 from schemas.plan import Plan
 
 MOST_ROWS = 120
-"""A table of so many rows is shown whole."""
+"""Tables of up to this many rows are shown whole."""
 
 FIRST_ROWS = 60
-"""Of a longer one the page shows so many; the others are in another file of the bundle."""
+"""The rows of a longer table that the page shows; the others are in another file of the bundle."""
 
 
 @dataclass(frozen=True)
 class DataTable:
-    """A table for reading: the first cell of a row is its heading.  ``place``: where the others are."""
+    """A table for reading: the first cell of a row is its heading.
+
+    ``place``: the file with the rows that are not shown.
+    """
 
     caption: str
     header: Sequence[str]
@@ -65,7 +71,7 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Source:
-    """One release of a bundle, for those who draw it: public things alone."""
+    """One release of a bundle, as its charts need it: everything here is public."""
 
     plan: Plan
     record: ReleaseRecord
@@ -76,10 +82,14 @@ class Source:
         return self.plan.built[self.record.name]
 
     @property
-    def of(self) -> str:
-        """What the release counts."""
-        weighted = self.plan.section(self.record.name).counts_weights
-        return "weights" if weighted else "records"
+    def unit(self) -> Unit:
+        """What the release counts, in words."""
+        return Unit(self.release.adjacency.weighted)
+
+    @property
+    def noisy(self) -> Noisy:
+        """The draw."""
+        return noisy_of(self.read(self.record.draw.path))
 
     def read(self, path: str) -> Mapping[str, NDArray[Any]]:
         """The columns of one of its tables."""

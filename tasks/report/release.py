@@ -6,31 +6,25 @@ from fractions import Fraction
 from pathlib import Path
 
 from dpcore.budget import decimal_text
+from dpcore.releases.base import Chart
 from schemas.bundle import Manifest, ReleaseRecord, TableFile
 from schemas.plan import Plan
 from tasks.report.counts import draw_counts
-from tasks.report.density import draw_density, draw_function
-from tasks.report.machines import draw_classifier, draw_regression
-from tasks.report.numbers import draw_count, draw_mean, draw_near_records, draw_quantiles
+from tasks.report.density import draw_curve
+from tasks.report.machines import draw_features
+from tasks.report.numbers import draw_cumulative, draw_levels, draw_number
 from tasks.report.parts import DataTable, Drawn, Source
 from tasks.report.svg import figure
 from tasks.report.synthetic import draw_synthetic
 
-DRAWERS: Mapping[str, Callable[[Source], Drawn]] = {
-    "histogram": draw_counts,
-    "margins": draw_counts,
-    "microdata-margins": draw_counts,
-    "density": draw_density,
-    "function": draw_function,
-    "classifier": draw_classifier,
-    "regression": draw_regression,
-    "sampled-histogram": draw_counts,
-    "count": draw_count,
-    "mean": draw_mean,
-    "quantiles": draw_quantiles,
-    "near-records": draw_near_records,
+CHARTS: Mapping[Chart, Callable[[Source], Drawn]] = {
+    "cells": draw_counts,
+    "curve": draw_curve,
+    "features": draw_features,
+    "number": draw_number,
+    "levels": draw_levels,
+    "cumulative": draw_cumulative,
 }
-"""How each kind is drawn; of any other kind the error statements and files are shown."""
 
 MOST_FILES = 3
 
@@ -55,7 +49,7 @@ def release_parts(plan: Plan, manifest: Manifest, bundle: Path) -> list[Part]:
 
 def _release(source: Source) -> Part:
     record = source.record
-    drawer = DRAWERS.get(record.kind)
+    section, chart = source.plan.section(record.name), source.release.chart
     price = ", ".join(
         f"{name} {_about(getattr(record, name))}"
         for name in ("alpha", "beta", "gamma")
@@ -64,8 +58,8 @@ def _release(source: Source) -> Part:
     return Part(
         f"release-{record.name}",
         record.name,
-        f"{record.kind.capitalize()}: {record.title}. Mechanism {record.mechanism}, at {price}.",
-        drawer(source) if drawer else Drawn(),
+        f"{section.words}: {record.title}. Mechanism {record.mechanism}, at {price}.",
+        CHARTS[chart](source) if chart else Drawn(),
         error_table(record),
         record.files[:MOST_FILES],
         max(len(record.files) - MOST_FILES, 0),
@@ -102,6 +96,6 @@ def synthetic_parts(plan: Plan, manifest: Manifest, bundle: Path) -> list[Part]:
 
 
 def _about(amount: Fraction) -> str:
-    """An amount in a sentence: three digits where it is no short decimal."""
+    """An amount in a sentence: exact where a short decimal is, else three digits."""
     text = decimal_text(amount)
     return f"about {float(text[:-1]):.3g}" if text.endswith("…") else text

@@ -12,7 +12,7 @@ from tasks.report.svg import figure
 Supported = Mapping[str, NDArray[Any]]
 
 MISSED = 1.5
-"""Records that are so many times farther from a noisy table than noise explains have missed it."""
+"""Records that are this many times farther from a noisy table than noise explains have missed it."""
 
 
 def how_supported(supported: Supported, columns: Collection[str]) -> str:
@@ -28,7 +28,7 @@ def how_supported(supported: Supported, columns: Collection[str]) -> str:
     elif len(shown):
         text = (
             f"Of {len(shown)} pairs of columns {int(shown.sum())} are supported: the release shows"
-            " them together, and the records follow. How the others hang together is what the model"
+            " them together, and the records follow. How the others are related is what the model"
             f" assumes, as are {beyond}."
         )
     distance, expected = supported["distance"], supported["expected_distance"]

@@ -1,24 +1,19 @@
-"""Synthetic tables on the page: how their columns compare with the noisy counts behind them."""
+"""Synthetic tables on the page: their columns beside the noisy counts they are drawn from."""
 
-import math
-from collections.abc import Collection, Hashable, Iterator
+from collections.abc import Collection, Hashable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpcore.arrays import Booleans, Floats
 from dpcore.domain import Bins
-from dpcore.post.consistency import consistent_variance
-from dpcore.post.margins import Margin
 from dpcore.releases.base import Release
-from dpcore.releases.histogram import Histogram
-from dpcore.releases.margins import Margins
-from dpcore.releases.weighted import Weighted
 from schemas.bundle import SynthesisRecord
 from schemas.releases.base import listed
 from tasks.report.bars import Bar, bars
-from tasks.report.cells import Counts, read_counts
-from tasks.report.counts import INDEPENDENT, LARGEST_SIDE, summed
+from tasks.report.cells import Counts
+from tasks.report.counts import noisy_columns
 from tasks.report.parts import DataTable, Drawn, Figure, Source, read_columns
 from tasks.report.support import how_supported, support_table
 from tasks.report.svg import figure
@@ -27,7 +22,7 @@ MOST_FIGURES = 4
 
 
 def draw_synthetic(record: SynthesisRecord, source: Source) -> Drawn:
-    """Synthetic counts of each column against the noisy ones of the release behind them."""
+    """Synthetic counts of each column beside the noisy ones of the release they are drawn from."""
     records = read_columns(source.bundle / record.file.path)
     public, drawn = source.release.adjacency.public_rows, max(record.file.rows, 1)
     compared = []
@@ -40,7 +35,7 @@ def draw_synthetic(record: SynthesisRecord, source: Source) -> Drawn:
     notes = [support(source, wanted.tree), how_supported(supported, record.file.columns)]
     if not public:
         notes.append(
-            f"Synthetic counts are multiplied so that they add up to the {noisy_numbers(source.of)}"
+            f"Synthetic counts are multiplied so that they add up to the noisy {source.unit.numbers}"
             " that they are compared with."
         )
     elif record.file.rows != source.plan.rows:
@@ -52,7 +47,7 @@ def draw_synthetic(record: SynthesisRecord, source: Source) -> Drawn:
         notes.append(
             f"The column {wanted.households.name} puts records into synthetic households by"
             f" {listed([wanted.households.size, *wanted.households.same], ' and ')}. Who lives with whom"
-            " is an assumption of independence: no released number tells it."
+            " is an assumption of independence: no released number describes it."
         )
     if record.refined_by:
         refined = ", ".join(f"{c} (from {r})" for c, r in record.refined_by.items())
@@ -62,7 +57,7 @@ def draw_synthetic(record: SynthesisRecord, source: Source) -> Drawn:
     if not compared:
         return Drawn((), notes, [listing])
     differences = DataTable(
-        f"How far the synthetic counts are from the {noisy_numbers(source.of)}, by column",
+        f"How far the synthetic counts are from the noisy {source.unit.numbers}, by column",
         ("Column", "Largest difference", "90% interval of a noisy number"),
         [
             (n.names[0], figure(round(float(np.abs(c - n.value).max()), 1)), n.plus_minus)
@@ -71,11 +66,6 @@ def draw_synthetic(record: SynthesisRecord, source: Source) -> Drawn:
     )
     tables = [differences, listing]
     return Drawn([_comparison(*pair) for pair in compared[:MOST_FIGURES]], notes, tables)
-
-
-def noisy_numbers(of: str) -> str:
-    """What synthetic records are compared with."""
-    return "noisy sums of weights" if of == "weights" else "noisy counts"
 
 
 def spread_evenly(release: Release, refined: Collection[str]) -> str:
@@ -97,11 +87,11 @@ def support(source: Source, tree: object) -> str:
             "The records follow a tree of private pair tables, in which each column depends on one"
             f" other. Whatever else relates two columns {beyond}"
         )
-    if isinstance(release, Margins):
-        widest = max(len(attrs) for attrs in release.sets)
+    if len(release.domains) > 1:
+        widest = max(len(domain.axes) for domain in release.domains)
         return (
-            f"The records are fitted to {len(release.sets)} private tables of at most {widest}"
-            " columns. What these tables do not show, such as relations among more columns at"
+            f"The records are fitted to {len(release.domains)} private tables of at most {widest}"
+            " columns. Whatever these tables do not show, such as relations among more columns at"
             f" once, {beyond}"
         )
     return (
@@ -110,52 +100,14 @@ def support(source: Source, tree: object) -> str:
     )
 
 
-def noisy_columns(source: Source) -> Iterator[Counts]:
-    """The noisy counts of single columns that a release implies, with their exact errors."""
-    release, record = source.release, source.record
-    if isinstance(release, Margins):
-        for axis in range(len(release.domain.axes)):
-            table = min(
-                (i for i, attrs in enumerate(release.sets) if axis in attrs),
-                key=lambda i: release.domains[i].size,
-            )
-            counts = _counts(source, table)
-            if release.domain.shape[axis] <= LARGEST_SIDE:
-                yield _implied(release, axis, summed(counts, release.sets[table].index(axis)))
-    elif isinstance(release, Histogram) and record.mechanism in INDEPENDENT:
-        counts = _counts(source, 0)
-        for axis, size in enumerate(counts.shape):
-            if size <= LARGEST_SIDE:
-                yield summed(counts, axis)
-
-
-def _counts(source: Source, file: int) -> Counts:
-    return read_counts(source.read(source.record.files[file].path), source.plan.columns, source.of)
-
-
-def _implied(release: Margins, axis: int, counts: Counts) -> Counts:
-    """The counts with the standard error that they have after all tables were made to agree.
-
-    At most that, where some tables were measured twice.
-    """
-    step = float(release.step) if isinstance(release, Weighted) else 1.0
-    variance = (release.stddev * step) ** 2
-    empty = [
-        Margin(attrs, np.zeros(domain.shape), variance)
-        for attrs, domain in zip(release.sets, release.domains, strict=True)
-    ]
-    error = math.sqrt(consistent_variance(release.domain.shape, empty, (axis,)))
-    return counts.with_error(error)
-
-
-def count_records(values: NDArray[Any], keys: Any) -> NDArray[np.float64]:
+def count_records(values: NDArray[Any], keys: Any) -> Floats:
     """How many records have each key: a value, an interval (from, to), or None for null."""
     missing = np.asarray([v is None or v != v for v in values.tolist()], dtype=bool)
     present = values[~missing]
     return np.asarray([_count(present, missing, key, keys) for key in keys], dtype=np.float64)
 
 
-def _count(present: NDArray[Any], missing: NDArray[np.bool_], key: Hashable, keys: Any) -> int:
+def _count(present: NDArray[Any], missing: Booleans, key: Hashable, keys: Any) -> int:
     if key is None:
         return int(missing.sum())
     if not isinstance(key, tuple):
@@ -167,7 +119,7 @@ def _count(present: NDArray[Any], missing: NDArray[np.bool_], key: Hashable, key
     return int(((present >= low) & ((present <= high) if last else (present < high))).sum())
 
 
-def _comparison(noisy: Counts, counted: NDArray[np.float64]) -> Figure:
+def _comparison(noisy: Counts, counted: Floats) -> Figure:
     numbers = (noisy.value, noisy.lower, noisy.upper, counted)
     rows = [
         Bar(noisy.sides[0][i], *(float(values[i]) for values in numbers))
@@ -175,9 +127,12 @@ def _comparison(noisy: Counts, counted: NDArray[np.float64]) -> Figure:
     ]
     name = noisy.names[0]
     title = f"Synthetic records by {name}"
-    says = f"Bars: synthetic records; dots and lines: {noisy_numbers(noisy.of)} {noisy.plus_minus} (90%)"
+    says = (
+        f"Bars: synthetic records; dots and lines: noisy {noisy.unit.numbers} {noisy.plus_minus}"
+        " (90%)"
+    )
     table = DataTable(
-        f"Synthetic records and {noisy_numbers(noisy.of)} by {name}",
+        f"Synthetic records and noisy {noisy.unit.numbers} by {name}",
         (name, "Synthetic", "Noisy", "90% interval"),
         [
             (
@@ -189,4 +144,4 @@ def _comparison(noisy: Counts, counted: NDArray[np.float64]) -> Figure:
             for row in rows
         ],
     )
-    return Figure(title, says, bars(rows, title, says, noisy.of), table)
+    return Figure(title, says, bars(rows, title, says, noisy.unit.things), table)

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dpcore.budget import decimal_text
 from schemas.bundle import Guarantee
 from schemas.plan import Plan
+from schemas.protection import RULES
 from tasks.report.parts import DataTable
 
 NEARLY = 1.2
@@ -59,6 +60,17 @@ def in_plain_words(plan: Plan, guarantee: Guarantee) -> Sequence[str]:
         " published files. It is about what taking part adds: facts that hold of people in general"
         " may be learnt, also about those who did not answer.",
     ]
+    if plan.protection.total:
+        words.append(
+            "The promise holds whatever the survey's records hold. One rule, fixed beforehand, makes"
+            f" them fit: {RULES[plan.invalid]}."
+        )
+    else:
+        words.append(
+            f"The promise is for {plan.protection.domain}. Other tables are refused, and nothing is"
+            " published of them. So the fact that this release appeared shows that every record of the"
+            " survey fits. No noise hides that: one record that did not would have stopped the release."
+        )
     if guarantee.gamma:
         exposed = math.ceil(guarantee.gamma * plan.rows)
         words.append(
@@ -66,7 +78,9 @@ def in_plain_words(plan: Plan, guarantee: Guarantee) -> Sequence[str]:
             " differential privacy: it is about people who are drawn from a population at random,"
             f" and leaves out a part gamma = {decimal_text(guarantee.gamma)} of them. Up to about"
             f" {exposed:,} of the {plan.rows:,} people, those whose answers are rare, may have no"
-            " protection at all."
+            " protection at all. gamma can be stated because this plan was fixed before the first"
+            " release of the dataset: of a plan chosen in view of results nobody could say how many"
+            " people it leaves out."
         )
     return words
 
@@ -79,7 +93,7 @@ def _percent(share: float) -> str:
 def in_symbols(plan: Plan, guarantee: Guarantee) -> DataTable:
     """The promise as the field writes it."""
     gamma = (
-        "0: the promise holds for every table, not only for likely ones"
+        "0: the promise holds for every table that it is for, not only for likely ones"
         if not guarantee.gamma
         else f"{decimal_text(guarantee.gamma)}: probability, over the draw of people from the"
         " population, that the promise does not hold for them (random differential privacy)"
@@ -90,6 +104,7 @@ def in_symbols(plan: Plan, guarantee: Guarantee) -> DataTable:
         [
             ("privacy unit", plan.protection.who),
             ("neighbouring tables D, D′", f"{guarantee.neighbours}: {plan.protection.neighbours}"),
+            ("tables that it is for", plan.protection.domain),
             (
                 "n",
                 f"{plan.protection.records} records,"
@@ -100,7 +115,8 @@ def in_symbols(plan: Plan, guarantee: Guarantee) -> DataTable:
             ("γ (gamma)", gamma),
             (
                 "promise",
-                "P[M(D) ∈ S] ≤ exp(α) P[M(D′) ∈ S] + β for all D, D′ and sets S of results",
+                "P[M(D) ∈ S] ≤ exp(α) P[M(D′) ∈ S] + β for all D, D′"
+                f"{'' if plan.protection.total else ' that fit the plan'} and sets S of results",
             ),
         ],
     )

@@ -3,19 +3,17 @@
 import numpy as np
 import pytest
 
-from benchmarks.coverage.bands import band_coverage
-from benchmarks.coverage.measure import Coverage, measure
+from benchmarks.coverage.measure import Coverage, band_coverage, measure
 from benchmarks.coverage.populations import POPULATIONS, RELEASES, tally
-from dpcore.releases.bandwidth import Bandwidth, SteadyBandwidth
-from dpcore.releases.compressed_microdata import CompressedMicrodata
-from dpcore.releases.count import MinimaxCount
-from dpcore.releases.density import Density
-from dpcore.releases.near_records import NearRecords, NearSeries
-from dpcore.releases.quantiles import Quantiles
-from dpcore.releases.sampled_histogram import SampledHistogram
-from dpcore.releases.tuned import TunedDensity, TunedFunction
-from dpcore.releases.weighted import WeightedCompressedMicrodata
-from tests.dpcore.contract import concrete_releases
+from dpcore.releases.counts.count import MinimaxCount
+from dpcore.releases.densities.bandwidth import Bandwidth, SteadyBandwidth
+from dpcore.releases.densities.density import Density
+from dpcore.releases.densities.tuned import TunedDensity, TunedFunction
+from dpcore.releases.numbers.quantiles import Quantiles
+from dpcore.releases.records.near_records import NearRecords, NearSeries
+from dpcore.releases.records.sampled_histogram import SampledHistogram
+from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
+from tests.dpcore.releases.contract import concrete_releases
 
 FITTED = [
     pytest.param(name, marks=pytest.mark.slow)
@@ -138,7 +136,6 @@ def test_every_kind_of_release_with_intervals_is_measured():
         TunedDensity,
         TunedFunction,
         CompressedMicrodata,
-        WeightedCompressedMicrodata,
         MinimaxCount,
         SampledHistogram,
         NearRecords,

@@ -8,7 +8,7 @@ from benchmarks.machines import LOSSES, measured
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
-def test_a_line_tells_time_memory_and_what_was_reached(loss):
+def test_a_line_has_time_memory_and_objective(loss):
     line = measured(loss, 300, 8)
     assert line["loss"] == loss.name
     assert (line["rows"], line["dimensions"]) == (300, 16)

@@ -7,12 +7,12 @@ import pytest
 from scipy import stats
 
 from benchmarks.papers import bins, functions, periodic_kernel, rates, sparse_histogram
+from benchmarks.papers.experiment import experiments, run
 from benchmarks.papers.page import section
-from benchmarks.papers.run import experiments, run
 from dpcore.budget import Budget
 from dpcore.domain import Bins, Domain, Tally
 from dpcore.privacy_line import perturb
-from dpcore.releases.histogram import Histogram
+from dpcore.releases.counts.histogram import Histogram
 from dpcore.sampling.source import SeededSource
 from tests.conftest import those_slow
 
@@ -70,7 +70,7 @@ def test_errors_of_a_sparse_table_count_absent_cells_as_zero():
     assert dense_errors.mean() == pytest.approx((16 + 24) / np.sinh(0.5), rel=0.15)
 
 
-def test_squared_errors_are_the_integrals_that_they_stand_for():
+def test_squared_errors_are_the_integrals():
     x = (np.arange(60_000) + 0.5) / 60_000
     shares = np.array([[0.1, 0.2, 0.3, 0.15, 0.25]])
     estimate = 5 * shares[0][(x * 5).astype(int)]

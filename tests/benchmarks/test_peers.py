@@ -114,7 +114,7 @@ def test_every_peer_has_a_script_and_pins_that_name_no_address(peer):
 
 def test_cells_that_do_not_come_back_are_no_errors():
     line = {"counts": [3.0, None, 6.5], "rows": 10}
-    found = harness.told(line, np.array([2, 100, 7]))
+    found = harness.with_errors(line, np.array([2, 100, 7]))
     assert found == {"rows": 10, "cells": 2, "error": 0.75, "bias": 0.25}
 
 

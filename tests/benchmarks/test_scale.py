@@ -9,8 +9,9 @@ import pytest
 
 from benchmarks import tally as tally_benchmark
 from benchmarks.scale import after_tally, engines, sparse
-from dpcore.releases.spectral_density import SpectralDensity
-from tasks.tally import tallies
+from dpcore.releases.densities.spectral_density import SpectralDensity
+from dpcore.sampling.source import SeededSource
+from tasks.survey.tally import tallies
 
 
 @pytest.mark.parametrize("kind", ["histogram", "margins"])
@@ -29,6 +30,7 @@ def test_the_tally_benchmark_releases_all_margins(tmp_path, kind):
 @pytest.mark.parametrize("bits", [8, 60])
 def test_the_sparse_benchmark_fills_the_cells_it_states(bits, monkeypatch):
     monkeypatch.setattr(sparse, "OCCUPIED", 500)
+    monkeypatch.setattr(sparse, "SystemSource", lambda: SeededSource(1))
     line = sparse.measure(bits, draws=2)
     assert line["occupied"] == min(500, 2**bits)
     # A thousand records in each are far above the threshold; no empty cell is.

@@ -10,10 +10,10 @@ import pytest
 from dpcore.budget import Budget
 from schemas.columns import CategoricalColumn
 from schemas.plan import load_plan
-from schemas.releases import MarginsSection
-from tasks.explain import explain
-from tasks.home import ledger_url
+from schemas.releases.margins import MarginsSection
+from tasks.explain.explain import explain
 from tasks.ledger import Ledger
+from tasks.workplace.home import ledger_url
 from tests.conftest import ROOT
 
 PLANS = sorted((ROOT / "deployments" / "plans").glob("*.yaml"))
@@ -26,15 +26,7 @@ TABLES = {
 }
 """Where the real table of a plan lies in the folder of test data."""
 
-FAST = ("fair",)
-"""Plans that run in a few seconds; the others run with the slow tests."""
-
 every_plan = pytest.mark.parametrize("path", PLANS, ids=lambda path: path.stem)
-every_plan_slow_ones_marked = pytest.mark.parametrize(
-    "path",
-    [p if p.stem in FAST else pytest.param(p, marks=pytest.mark.slow) for p in PLANS],
-    ids=lambda path: path.stem,
-)
 
 
 @pytest.fixture
@@ -85,7 +77,8 @@ def test_what_a_plan_declares_covers_its_table(path, real_table):
             assert values.between(*column.bounds).all(), name
 
 
-@every_plan_slow_ones_marked
+@pytest.mark.slow
+@every_plan
 def test_a_plan_runs_on_its_table_and_its_people_resemble_the_real_ones(
     path, real_table, tmp_path, prefect
 ):

@@ -1,11 +1,11 @@
-"""Pages that can be run: their ``console`` blocks are sessions, their titled blocks files.
+"""Pages that can be run: ``console`` blocks are sessions, blocks with a title are files.
 
     ```yaml title="plan.yaml"      written to the folder of the page
     ```console                     `$ command` is run there; what follows must be its output, in which
-                                   `...` stands for anything (as in a doctest)
-    <!-- slow -->                  before a block: it is run with the slow tests
+                                   `...` matches anything (as in a doctest)
+    <!-- slow -->                  before a block: run it with the slow tests
 
-``# exits with N`` after a command says so where N is not 0.
+``# exits with N`` after a command states an exit code other than 0.
 """
 
 import os
@@ -25,7 +25,7 @@ BLOCK = re.compile(
 
 @dataclass(frozen=True)
 class Command:
-    """A command of a page, its exit code and the output that the page shows; '' shows none."""
+    """A command of a page, and the output that the page shows ('' if it shows none)."""
 
     line: str
     shown: str
@@ -33,8 +33,8 @@ class Command:
 
     @property
     def code(self) -> int:
-        told = re.search(r"# exits with (\d+)$", self.line)
-        return int(told[1]) if told else 0
+        stated = re.search(r"# exits with (\d+)$", self.line)
+        return int(stated[1]) if stated else 0
 
     def run(self, folder: Path) -> None:
         """Run it in the folder; fails where the page shows something else."""
@@ -49,12 +49,12 @@ class Command:
 
 
 def files(page: Path) -> dict[str, str]:
-    """The files that a page tells to save, by name."""
+    """The files that a page asks readers to save, by name."""
     return {b["title"]: b["text"] for b in BLOCK.finditer(page.read_text()) if b["title"]}
 
 
 def commands(page: Path) -> Iterator[Command]:
-    """The commands of a page in their order."""
+    """The commands of a page, in order."""
     for block in BLOCK.finditer(page.read_text()):
         if block["kind"] == "console":
             for session in re.split(r"^\$ ", block["text"], flags=re.MULTILINE)[1:]:

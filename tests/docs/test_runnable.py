@@ -1,4 +1,4 @@
-"""What the pages show is what happens."""
+"""Commands on the pages print what the pages show."""
 
 from pathlib import Path
 

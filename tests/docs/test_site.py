@@ -1,4 +1,4 @@
-"""The site is built without a warning, and asks for nothing elsewhere."""
+"""The site builds without a warning, and fetches nothing from other hosts."""
 
 import os
 import re
@@ -17,7 +17,7 @@ FETCHED = re.compile(
     r"""|<link\b[^>]*\brel=["']?(?:stylesheet|preload|icon)[^>]*\bhref=["']?([^"'\s>]+)"""
     r"""|url\(["']?([^"')]+)"""
 )
-"""What a page or a style sheet asks a browser to fetch."""
+"""Addresses that a page or a style sheet makes a browser fetch."""
 
 
 @pytest.fixture(scope="module")

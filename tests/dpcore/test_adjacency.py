@@ -1,12 +1,13 @@
 """Sensitivity as a function of the neighbouring relation, against all small units of records."""
 
-from itertools import chain, combinations_with_replacement, product
+from itertools import chain, combinations, combinations_with_replacement, product
 
 import numpy as np
 import pytest
 
-from dpcore.adjacency import Adjacency
+from dpcore.adjacency import TAPER_ERROR, Adjacency
 
+ADDED = Adjacency("add-remove")
 TERMS = np.array([[1.0, 0.0], [0.0, 1.0], [0.6, -0.8], [0.2, 0.1]])
 
 
@@ -42,7 +43,7 @@ def test_only_records_replaced_one_by_one_leave_the_rows_public():
     assert not Adjacency(unit="household").public_rows
 
 
-def test_what_is_written_of_neighbours_is_read_again():
+def test_the_relation_is_read_back_as_it_was_written():
     for written, adjacency in (
         ({"neighbours": "replace-one"}, Adjacency()),
         (
@@ -69,5 +70,15 @@ def test_what_needs_public_rows_says_so():
 def test_a_unit_of_no_records_and_an_unknown_relation_are_refused():
     with pytest.raises(ValueError, match="max_rows: must be positive, not 0"):
         Adjacency(most=0)
-    with pytest.raises(ValueError, match="'swap' is no neighbouring relation"):
+    with pytest.raises(ValueError, match="must be replace-one or add-remove, not 'swap'"):
         Adjacency("swap")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("most", [1, 2, 5, 8])
+def test_tapered_sums_are_bounded_and_no_farther_apart_than_sums(most):
+    share = [ADDED.taper(records, most) for records in range(12 * most)]
+    assert max(records * each for records, each in enumerate(share)) <= most * (1 + TAPER_ERROR)
+    for before, after in combinations(range(12 * most), 2):
+        apart = share[after] * (after - before) + before * (share[before] - share[after])
+        assert apart <= (after - before) * (1 + TAPER_ERROR)
+    assert Adjacency().taper(10**9, most) == 1.0

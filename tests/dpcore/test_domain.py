@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dpcore.domain import LARGEST_DOMAIN, Bins, Categories, Domain, Grid, Tally
-from tests.dpcore.contract import tally_of
+from tests.dpcore.releases.contract import tally_of
 
 DOMAIN = Domain(
     (
@@ -67,6 +67,24 @@ def test_rolling_up_counts_what_a_loop_over_records_counts(names: tuple[str, ...
     assert rolled.domain.names == names
     assert np.all(np.diff(rolled.cells) > 0)
     assert np.all(rolled.counts > 0)
+
+
+@pytest.mark.parametrize(
+    "counts",
+    [
+        [2**53, 1, 3, 2**53 + 1],
+        [2**61 + 1, 1, 2**61 + 1, 2**62],  # their sum does not fit in 64 bits
+    ],
+)
+@pytest.mark.parametrize("unused", [0, 100])
+def test_rolling_up_is_exact_beyond_the_whole_numbers_of_doubles(counts: list[int], unused: int):
+    """With unused categories the target has more cells than there are occupied ones."""
+    first = Categories("a", ("x", "y", *map(str, range(unused))))
+    domain = Domain((first, Categories("b", ("u", "v"))))
+    tally = Tally(domain, np.arange(4), np.array(counts))
+    rows, columns = tally.roll_up(("a",)), tally.roll_up(("b",))
+    assert rows.counts.tolist() == [counts[0] + counts[1], counts[2] + counts[3]]
+    assert columns.counts.tolist() == [counts[0] + counts[2], counts[1] + counts[3]]
 
 
 def test_a_tally_without_records_is_all_zero():

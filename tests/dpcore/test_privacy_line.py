@@ -11,14 +11,15 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from dpcore.arrays import Integers
 from dpcore.budget import Budget
 from dpcore.errors import PrivacyLineError
-from dpcore.events import LaplaceEvent
 from dpcore.mechanisms import DiscreteGaussian, DiscreteLaplace, Mechanism, ThresholdedLaplace
+from dpcore.mechanisms.laplace import LaplaceEvent
 from dpcore.privacy_line import LARGEST_VALUE, perturb
 from dpcore.sampling.source import SeededSource, SystemSource
 from dpcore.statistic import Exact
-from tests.dpcore.contract import CASES, Case, opened, tally_of
+from tests.dpcore.releases.contract import CASES, Case, opened, tally_of
 
 ROOT = Path(__file__).parents[2]
 SECRET = 27182818
@@ -37,7 +38,7 @@ class NoRandomness:
         raise AssertionError("randomness was drawn")
 
 
-def counts(*values: int) -> NDArray[np.int64]:
+def counts(*values: int) -> Integers:
     return np.array(values, dtype=np.int64)
 
 
@@ -122,7 +123,7 @@ def test_numbers_that_could_overflow_are_refused(mechanism: Mechanism, value: in
         counts(0, 4, 8, 9),
     ],
 )
-def test_a_sparse_statistic_must_list_ascending_public_cells(cells: NDArray[np.int64] | None):
+def test_a_sparse_statistic_must_list_ascending_public_cells(cells: Integers | None):
     assert "ascending public cells" in refused(Exact(counts(SECRET, 1, 0), cells), THRESHOLDED)
 
 

@@ -73,7 +73,7 @@ def test_a_noisy_statistic_is_read_back_as_it_was_written(noisy: Noisy):
     assert again.digest() == noisy.digest()
 
 
-def test_the_digest_tells_any_difference():
+def test_any_difference_changes_the_digest():
     values, cells = np.array([5, -7]), np.array([0, 2])
     variants = [
         Noisy(values, cells),

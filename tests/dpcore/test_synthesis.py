@@ -6,8 +6,8 @@ from scipy import stats
 
 from dpcore.budget import Budget
 from dpcore.domain import Bins, Categories, Domain, Grid
-from dpcore.releases.cells import describe_cells
-from dpcore.releases.spectral_density import SpectralDensity
+from dpcore.releases.counts.cells import describe_cells
+from dpcore.releases.densities.spectral_density import SpectralDensity
 from dpcore.statistic import Noisy
 from dpcore.synthesis import ColumnDensity, decode_records, group_households
 
@@ -130,7 +130,7 @@ def test_no_records_make_empty_columns():
 def test_a_grid_larger_than_memory_is_decoded_and_described_by_its_occupied_cells():
     huge = Domain((Grid("x", 0.0, 2.0**52, 2**52, integer=True), Grid("y", 0.0, 1.0, 2**10)))
     cells = np.array([0, 5 * 2**10 + 3, 2**62 - 1])
-    columns, _ = describe_cells(huge, cells)
+    columns = {column.name: column.values for column in describe_cells(huge, cells)}
     assert columns["x"].tolist() == [0, 5, 2**52 - 1]
     assert columns["y_from"].tolist() == [0, 3 * 2.0**-10, 1 - 2.0**-10]
     assert columns["y_to"].tolist() == [2.0**-10, 4 * 2.0**-10, 1]
@@ -139,8 +139,9 @@ def test_a_grid_larger_than_memory_is_decoded_and_described_by_its_occupied_cell
 
 
 def test_cells_are_described_in_the_survey_s_own_terms():
-    columns, descriptions = describe_cells(DOMAIN, np.arange(DOMAIN.size))
-    assert set(columns) == set(descriptions)
+    described = describe_cells(DOMAIN)
+    columns = {column.name: column.values for column in described}
+    assert {column.about for column in described} == set(DOMAIN.names)
     codes = DOMAIN.unpack(np.arange(DOMAIN.size))
     first, last = columns["age_from"], columns["age_to"]
     for code, low, high in zip(codes[:, 2], first.tolist(), last.tolist(), strict=True):

@@ -32,15 +32,15 @@ from sqlalchemy import Engine, event
 from sqlalchemy.engine.default import DefaultDialect
 
 import flows.release
+import tasks.bundle.publish
 import tasks.draw
-import tasks.publish
 from dpcore.budget import Budget
 from dpcore.errors import DPReleaseError
 from schemas.plan import load_plan
-from tasks.home import ledger_url
+from tasks.budget.reconcile import reconcile
+from tasks.bundle.verify import read_manifest, verify_budget, verify_files
 from tasks.ledger import Ledger, State, queries, tables
-from tasks.reconcile import reconcile
-from tasks.verify import read_manifest, verify_budget, verify_files
+from tasks.workplace.home import ledger_url
 from tests.bare import Direct, release, small_plan, without_prefect
 
 PRICE = Budget.of(1)
@@ -201,7 +201,7 @@ class Case:
         if drawn and (ledger is None or ledger.spent(self.dataset) != PRICE):
             yield "noise was drawn without a charge"
         if ledger is not None:
-            for fault in ledger.faults(self.dataset):
+            for fault in ledger.find_faults(self.dataset):
                 if fault.what != "reserved, not drawn":
                     yield f"the ledger disagrees with itself: {fault.what}"
         if self.bundle.exists():

@@ -190,7 +190,12 @@ def main(folder: Path) -> None:
         for number, (name, source) in enumerate(sources.items()):
             ends[name] = run(f"r{number}", source if isinstance(source, dict) else str(source))
     for number, place in enumerate(
-        ("tasks.survey._copy", "tasks.validate._count", "tasks.draw.tallies", "tasks.draw.perturb")
+        (
+            "tasks.survey.ingest._copy",
+            "tasks.survey.validate._count",
+            "tasks.draw.tallies",
+            "tasks.draw.perturb",
+        )
     ):
         with stumbling(place):
             ends[f"stumbling in {place}"] = run(f"s{number}", str(sources["good"]))

@@ -6,9 +6,9 @@ import pytest
 
 from dpcore.budget import Budget
 from dpcore.errors import InputError
-from tasks.home import ledger_url
+from tasks.bundle.verify import read_manifest, verify_budget
 from tasks.ledger import Action, Ledger
-from tasks.verify import read_manifest, verify_budget
+from tasks.workplace.home import ledger_url
 
 pytestmark = pytest.mark.usefixtures("prefect")
 
@@ -24,23 +24,23 @@ def plans(plan_path, monkeypatch):
 @pytest.mark.parametrize(
     ("choice", "says"),
     [
-        ({"plan": "census"}, "no plan 'census'; there is plan"),
+        ({"plan": "census"}, "no plan 'census'; the plans: plan"),
         ({"plan": "../plan"}, "no plan"),
         ({"releases": ["census: people"]}, "choose releases of one plan"),
         ({"releases": ["plan: folk"]}, "no release 'folk'"),
-        ({"requester": "  "}, "say who asks"),
+        ({"requester": "  "}, "write who asks"),
         ({"requester": "two\nlines"}, "requester"),
-        ({"percent": 0}, "per cent from 1 to 100"),
-        ({"percent": 101}, "per cent from 1 to 100"),
+        ({"percent": 0}, "a whole number from 1 to 100"),
+        ({"percent": 101}, "a whole number from 1 to 100"),
         ({"title": "two\nlines"}, "title"),
     ],
 )
 def test_a_choice_that_cannot_be_is_refused_with_the_reason(plans, choice, says):
-    from flows.ad_hoc import choose
+    from flows.ad_hoc import select_releases
 
     form = {"plan": "plan", "releases": [], "percent": 100, "title": "", "requester": "B. Analyst"}
     with pytest.raises(InputError, match=says):
-        choose(**(form | choice))
+        select_releases(**(form | choice))
 
 
 def test_what_was_chosen_is_released_and_recorded(plans):
@@ -71,7 +71,7 @@ def test_what_was_chosen_is_released_and_recorded(plans):
     with get_client(sync_client=True) as client:
         artifacts = {a.key: a.data for a in client.read_artifacts(limit=200)}
     told = artifacts["cost-and-accuracy"]
-    assert "Asked for by B. Analyst" in told
+    assert "Requested by B. Analyst" in told
     assert "| this release | 1 | 2.5e-07 |" in told
     assert "standard error of a count" in told
 

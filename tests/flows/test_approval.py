@@ -9,9 +9,9 @@ import pytest
 from dpcore.budget import Budget
 from dpcore.errors import ApprovalError, BundleError
 from flows.cli import main
-from tasks.home import ledger_url
+from tasks.bundle.verify import read_manifest, verify_budget
 from tasks.ledger import Ledger
-from tasks.verify import read_manifest, verify_budget
+from tasks.workplace.home import ledger_url
 from tests.conftest import write_plan
 
 pytestmark = pytest.mark.usefixtures("prefect")

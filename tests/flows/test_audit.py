@@ -15,10 +15,10 @@ from dpcore.errors import AuditError
 from dpcore.sampling.source import SeededSource
 from flows.cli import main
 from schemas.plan import load_plan
-from tasks.audit_picture import audit_picture
-from tasks.home import ledger_url
+from tasks.audit.picture import audit_picture
+from tasks.bundle.verify import read_manifest
 from tasks.ledger import Ledger
-from tasks.verify import read_manifest
+from tasks.workplace.home import ledger_url
 
 pytestmark = pytest.mark.usefixtures("prefect")
 
@@ -36,7 +36,7 @@ def small_plan(plan_path, plan_document):
 @pytest.fixture
 def too_little_noise(monkeypatch):
     """Releases that count a sixteenth of their sensitivity, and so draw a sixteenth of the noise."""
-    monkeypatch.setattr("dpcore.releases.histogram.Histogram.l1_sensitivity", Fraction(1, 8))
+    monkeypatch.setattr("dpcore.releases.counts.histogram.Histogram.l1_sensitivity", Fraction(1, 8))
 
 
 @pytest.fixture
@@ -89,17 +89,30 @@ def test_one_release_with_half_its_noise_is_stopped_though_the_sum_of_claims_hol
 ):
     from flows.release import release
 
-    monkeypatch.setattr("dpcore.releases.histogram.Histogram.l1_sensitivity", Fraction(1))
-    with pytest.raises(AuditError, match="than is claimed: people, rare"):
+    monkeypatch.setattr("dpcore.releases.counts.histogram.Histogram.l1_sensitivity", Fraction(1))
+    with pytest.raises(AuditError, match=r"people \(.*a neighbour changes 2 times.*; rare \("):
         release(str(small_plan), "r1", str(small_plan.parent / "out"))
     assert Ledger(ledger_url()).spent("survey") == Budget()
+
+
+def test_gaussian_noise_of_half_its_scale_is_stopped(small_plan):
+    from benchmarks.planted import narrower_noise
+    from flows.audit import require_passed
+    from tasks.audit.audit import short_audit
+
+    change = {"releases.2.mechanism": "discrete-gaussian", "budget.requested.beta": "1e-6"}
+    plan = load_plan(small_plan, change)
+    with narrower_noise(Fraction(1, 2)):
+        results = short_audit(list(plan.built.values()), 0.9999)
+    with pytest.raises(AuditError, match=r"pairs \(.*the noise is at most 0.*as wide as stated"):
+        require_passed(plan, results)
 
 
 def test_the_full_audit_rehearses_the_path_of_the_survey(small_plan, sure, monkeypatch, capsys):
     assert main(["audit", str(small_plan), "--draws", "500"]) == 0
     assert "rehearse the survey's path" in capsys.readouterr().err
     # A path that codes a column wrongly makes the audit worthless, and stops it.
-    from tasks.tally import tallies
+    from tasks.survey.tally import tallies
 
     def shifted(*arguments):
         return [
@@ -155,8 +168,9 @@ def test_the_command_writes_the_plot_and_keeps_its_json(small_plan, tmp_path, ca
     assert main([*command, str(plot)]) == 0
     results = json.loads(capsys.readouterr().out)
     assert set(results[0]) == {
-        *("name", "estimate", "lower_bound", "level", "draws", "search_draws", "pair", "event"),
-        *("hits", "claim", "passed", "density", "score", "curve"),
+        *("name", "estimate", "lower_bound", "level", "draws", "search_draws", "pair", "outcome"),
+        *("hits", "claim", "passed", "faults", "density", "score", "curve"),
+        *("gaussian", "width", "replay"),
     }
     assert len(ElementTree.parse(plot).getroot()) > 4 * len(results)
     assert main([*command, str(tmp_path / "nowhere" / "audit.svg")]) == 2

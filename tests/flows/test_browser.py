@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tasks.verify import read_manifest, verify_budget
+from tasks.bundle.verify import read_manifest, verify_budget
 from tests.flows.served import PASSWORD, SECONDS, Served
 
 pytestmark = pytest.mark.slow
@@ -104,7 +104,7 @@ def test_from_the_form_to_the_bundle(page, served):
     page.get_by_text("13 Task runs").first.wait_for()
     picture(page, "run")
     for key, says in (
-        ("cost-and-accuracy", "Asked for by B. Analyst, Ministry of Health"),
+        ("cost-and-accuracy", "Requested by B. Analyst, Ministry of Health"),
         ("approval-preview", "To be approved: Health by sex and region"),
     ):
         open_artifact(page, served, run, key)

@@ -7,10 +7,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from dpcore.budget import Budget
+from dpcore.statistic import Noisy
 from flows.cli import main
 from schemas.plan import load_plan
+from tasks.ledger import Charge, Ledger
 from tests.conftest import ROOT, write_plan
 
 
@@ -43,7 +47,7 @@ def test_run_prints_the_bundle_s_path_last_and_verify_accepts_it(
     monkeypatch.delenv("DPRELEASE_LEDGER")
     code, out, _ = dprelease("verify", bundle, capsys=capsys)
     assert code == 0
-    assert "not compared" in out
+    assert "not checked" in out
     code, out, _ = dprelease("ledger", "show", "survey", "--ledger", ledger, capsys=capsys)
     assert code == 0
     assert "r1 people" in out
@@ -84,11 +88,40 @@ def test_a_ledger_about_other_neighbours_exits_with_3_and_explain_says_so_before
     asked = ("explain", plan_path, *changed, "--ledger", ledger)
     code, out, err = dprelease(*asked, capsys=capsys)
     assert code == 3
-    assert "would be refused: the budget of dataset 'survey' is about one row (replace-one)" in out
-    assert "this plan is about one row (add-remove)" in err
+    assert (
+        "would be refused: earlier releases of dataset 'survey' protect one row (replace-one)"
+        in out
+    )
+    assert "this plan protects one row (add-remove)" in err
     code, out, err = dprelease("run", plan_path, *changed, *place, capsys=capsys)
     assert (code, out) == (3, "")
-    assert "this plan is about one row (add-remove)" in err
+    assert "this plan protects one row (add-remove)" in err
+
+
+def test_gamma_after_a_first_release_exits_with_3_and_explain_says_so_before(
+    prefect, plan_document, plan_path, ledger, capsys
+):
+    for amount in plan_document["budget"].values():
+        amount |= {"beta": "0", "gamma": "0.1"}
+    plan_document["releases"] = [
+        {"name": "rare", "kind": "histogram", "columns": ["sex"], "mechanism": "random-zero-cells"}
+    ]
+    plan_document["synthesis"] = []
+    write_plan(plan_path.parent, plan_document)
+    granted, event = Budget.of(10, 0, "0.1"), {"neighbours": "replace-one"}
+    known = Ledger(ledger)
+    known.grant("survey", granted, who="the board", why="test")
+    known.reserve("survey", "r0", "another plan", {"people": Charge(Budget.of(1), event)})
+    assert dprelease("explain", plan_path, "--ledger", ledger, capsys=capsys)[0] == 0
+    known.commit("survey", "r0", "people", Noisy(np.array([1])))
+    code, out, err = dprelease("explain", plan_path, "--ledger", ledger, capsys=capsys)
+    assert code == 3
+    assert "would be refused: this plan asks for gamma" in out
+    assert "fixed before the dataset's first release" in err
+    place = ("--ledger", ledger, "--out", plan_path.parent)
+    code, out, err = dprelease("run", plan_path, *place, capsys=capsys)
+    assert (code, out) == (3, "")
+    assert "this plan asks for gamma" in err
 
 
 @pytest.mark.parametrize(
@@ -96,10 +129,10 @@ def test_a_ledger_about_other_neighbours_exits_with_3_and_explain_says_so_before
     [
         (("run", "nowhere.yaml"), "cannot be read"),
         (("run", "PLAN", "--set", "sauce=x"), "sauce: unknown key"),
-        (("run", "PLAN", "--set", "source"), "PLACE=VALUE"),
+        (("run", "PLAN", "--set", "source"), "KEY=VALUE"),
         (("run", "PLAN", "--release-id", "../r"), "release id"),
         (("run", "PLAN", "--set", "rows=many"), "rows"),
-        (("run", "PLAN", "--set", "releases.99.weight=2"), "no such place"),
+        (("run", "PLAN", "--set", "releases.99.weight=2"), "no such key"),
         (("explain", "nowhere.yaml"), "cannot be read"),
         (("explain", "PLAN", "--target", "people"), "write RELEASE=ERROR"),
         (("explain", "PLAN", "--target", "people=-1"), "a positive number"),
@@ -220,6 +253,6 @@ def test_a_run_without_any_server_leaves_a_bundle_and_no_noise(plan_path, tmp_pa
     )
     assert done.returncode == 0, done.stderr
     assert Path(done.stdout.strip()).is_dir()
-    ours = re.compile(r"release |first run here|the ledger does not know| *\d+\.\d\d s  \w")
+    ours = re.compile(r"release |first run in this home|the ledger does not know| *\d+\.\d\d s  \w")
     assert [line for line in done.stderr.splitlines() if not ours.match(line)] == []
     assert (own_home / "prefect").stat().st_mode & 0o077 == 0

@@ -7,7 +7,7 @@ import pytest
 from flows.cli import main
 from tests.conftest import write_plan
 from tests.flows.search import occurrences
-from tests.tasks.test_ledger_postgresql import PASSWORD, fresh_url
+from tests.tasks.ledger.test_postgresql import PASSWORD, fresh_url
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ import pytest
 
 from dpcore.budget import Budget
 from flows.cli import main
-from tasks.home import ledger_url
 from tasks.ledger import Ledger
+from tasks.workplace.home import ledger_url
 from tests.conftest import made_up_survey
 
 pytest.importorskip("sklearn")
@@ -80,9 +80,12 @@ def test_records_are_written_for_sdnist(tables, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["--cells", "1"], "--cells: two at least"),
+        (["--cells", "1"], "--cells: write a whole number"),
         (["--plot", "nowhere/plot.svg"], "--plot: there is no folder nowhere"),
-        (["--plot", "plot.png"], "--plot plot.png: plots are SVG; name a file that ends in .svg"),
+        (
+            ["--plot", "plot.png"],
+            "--plot plot.png: plots are SVG files; name a file that ends in .svg",
+        ),
         (["--label", "shoe"], "label: 'shoe' is not among"),
     ],
 )

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import ROOT
-from tests.tasks.test_ledger_postgresql import fresh_url
+from tests.tasks.ledger.test_postgresql import fresh_url
 
 pytestmark = pytest.mark.slow
 

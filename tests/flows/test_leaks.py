@@ -20,7 +20,7 @@ def plan_document() -> dict:
 
 @pytest.mark.parametrize(
     ("column", "value"),
-    [("region", SECRET), ("income", float(NUMBER))],
+    [("region", SECRET), pytest.param("income", float(NUMBER), marks=pytest.mark.slow)],
 )
 def test_a_refused_table_leaves_no_value_behind(
     prefect, plan_path, survey, own_home, column, value
@@ -39,7 +39,8 @@ def test_a_refused_table_leaves_no_value_behind(
 
 
 @pytest.mark.parametrize(
-    ("function", "step"), [("tallies", "tally_survey"), ("_read_tally", "draw")]
+    ("function", "step"),
+    [pytest.param("tallies", "tally_survey", marks=pytest.mark.slow), ("_read_tally", "draw")],
 )
 def test_an_unforeseen_failure_is_told_without_its_text(
     prefect, plan_path, own_home, monkeypatch, function, step

@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tasks.reader import open_bundle
-from tasks.verify import read_manifest, verify_files
+from tasks.bundle.reader import open_bundle
+from tasks.bundle.verify import read_manifest, verify_files
 from tests.conftest import ROWS, write_plan
 
 pytestmark = pytest.mark.usefixtures("prefect")

@@ -54,7 +54,7 @@ def test_a_failure_is_told_without_private_values(told, small_plan, survey):
     survey.to_parquet(small_plan.parent / "survey.parquet")
     with pytest.raises(DPReleaseError):
         release(small_plan)
-    trouble = "the plan, the survey or what it needs is not as declared"
+    trouble = "the plan or the survey is not valid, or something that they need is missing"
     assert told == [
         {
             "text": f"survey r1: {trouble}",
@@ -83,7 +83,9 @@ def test_a_refusal_of_the_budget_is_told(told, small_plan):
     assert told == []
     with pytest.raises(DPReleaseError):
         release(small_plan, "r3")
-    assert [(d["release_id"], d["trouble"]) for d in told] == [("r3", "the budget refuses")]
+    assert [(d["release_id"], d["trouble"]) for d in told] == [
+        ("r3", "the budget does not allow the release")
+    ]
 
 
 def test_a_low_budget_is_told_once_it_is_low(told, small_plan, plan_document):
@@ -102,7 +104,7 @@ def test_an_audit_above_its_claim_is_told(told, small_plan, monkeypatch):
 
     from flows.audit import audit
 
-    monkeypatch.setattr("dpcore.releases.histogram.Histogram.l1_sensitivity", Fraction(1, 8))
+    monkeypatch.setattr("dpcore.releases.counts.histogram.Histogram.l1_sensitivity", Fraction(1, 8))
     with pytest.raises(DPReleaseError):
         audit(str(small_plan), quick=True)
     assert told[0]["trouble"] == "an audit found more privacy loss than is claimed"
@@ -116,7 +118,7 @@ def test_a_crash_is_told(told, small_plan):
     from prefect.states import Crashed
     from prefect.types._datetime import now
 
-    from flows.notify import tell_crash
+    from flows.notify import notify_crash
     from flows.release import release as flow
 
     run = FlowRun(
@@ -125,14 +127,14 @@ def test_a_crash_is_told(told, small_plan):
         expected_start_time=now("UTC").replace(2026, 12, 1, 6, 0, 0),
         auto_scheduled=True,
     )
-    tell_crash(flow, run, Crashed())
+    notify_crash(flow, run, Crashed())
     assert told[0]["text"] == "survey plan-20261201-060000: the run was killed or lost"
 
 
 def test_a_webhook_that_fails_changes_nothing(small_plan, monkeypatch, caplog):
     monkeypatch.setenv("DPRELEASE_WEBHOOK", "http://127.0.0.1:1/hush-hush")
-    from tasks.notify import notify
+    from tasks.workplace.notify import notify
 
     notify("survey", "r1", "failed")
-    assert "DPRELEASE_WEBHOOK was not told" in caplog.text
+    assert "posting to DPRELEASE_WEBHOOK failed" in caplog.text
     assert "hush-hush" not in caplog.text

@@ -17,9 +17,9 @@ from dpcore.budget import Budget
 from dpcore.errors import InputError
 from dpcore.sampling.source import SeededSource, SystemSource
 from schemas.plan import load_plan
-from tasks.home import ledger_url
+from tasks.bundle.verify import read_manifest, verify_budget, verify_files
 from tasks.ledger import Ledger
-from tasks.verify import read_manifest, verify_budget, verify_files
+from tasks.workplace.home import ledger_url
 
 pytestmark = pytest.mark.usefixtures("prefect")
 
@@ -28,10 +28,10 @@ def drawn(plan_path: Path, release_id: str, runner: Any = None) -> dict[str, obj
     """Draw all releases, by a runner or (None) one after the other; what the ledger then holds."""
     from prefect import flow
 
-    from flows.parallel import together
-    from tasks.charge import reserve_budget
+    from flows.parallel import wait_for_all
+    from tasks.budget.charge import reserve_budget
     from tasks.draw import draw, tally_survey
-    from tasks.river import ingest_survey
+    from tasks.survey.steps import ingest_survey
 
     plan = load_plan(plan_path)
 
@@ -49,7 +49,7 @@ def drawn(plan_path: Path, release_id: str, runner: Any = None) -> dict[str, obj
             for values in parameters:
                 draw(*values)
         else:
-            together(draw.submit(*values) for values in parameters)
+            wait_for_all(draw.submit(*values) for values in parameters)
 
     cross()
     charges = Ledger(ledger_url()).release(plan.dataset, release_id)
@@ -145,8 +145,8 @@ def test_a_failure_is_told_only_once_nothing_runs_any_more(tmp_path):
     from prefect import flow
     from prefect.task_runners import ThreadPoolTaskRunner
 
-    from flows.parallel import together
-    from tasks.step import step
+    from flows.parallel import wait_for_all
+    from tasks.workplace.step import step
 
     @step("work")
     def work(seconds: float, file: Path) -> None:
@@ -157,7 +157,7 @@ def test_a_failure_is_told_only_once_nothing_runs_any_more(tmp_path):
 
     @flow(task_runner=ThreadPoolTaskRunner(max_workers=2), persist_result=False)
     def both() -> None:
-        together([work.submit(0, tmp_path / "never"), work.submit(0.5, tmp_path / "done")])
+        wait_for_all([work.submit(0, tmp_path / "never"), work.submit(0.5, tmp_path / "done")])
 
     with pytest.raises(InputError, match="the first fails"):
         both()

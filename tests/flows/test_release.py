@@ -14,9 +14,9 @@ from dpcore.budget import Budget
 from dpcore.errors import BudgetError, BundleError, DataError, LedgerError
 from dpcore.sampling.source import SeededSource
 from schemas.plan import load_plan
-from tasks.home import ledger_url, private_workspace, remove_abandoned
+from tasks.bundle.verify import read_manifest, verify_budget, verify_files
 from tasks.ledger import Ledger
-from tasks.verify import read_manifest, verify_budget, verify_files
+from tasks.workplace.home import ledger_url, private_workspace, remove_abandoned
 from tests.conftest import ROWS, made_up_survey, plan_of_every_kind, write_plan
 
 pytestmark = pytest.mark.usefixtures("prefect")
@@ -197,7 +197,7 @@ def test_a_plan_that_claims_more_than_the_ledger_granted_is_refused(
 
 def test_a_lost_ledger_stops_the_release(bundle, plan_path, own_home):
     (own_home / "ledger.sqlite").unlink()
-    with pytest.raises(LedgerError, match="the ledger has not charged it"):
+    with pytest.raises(LedgerError, match="this ledger has no charge for it"):
         run(plan_path, "r2")
     assert not (bundle.parent / "r2").exists()
 
@@ -206,7 +206,7 @@ def test_an_old_copy_of_the_ledger_stops_the_release(bundle, plan_path, own_home
     old = (own_home / "ledger.sqlite").read_bytes()
     run(plan_path, "r2")
     (own_home / "ledger.sqlite").write_bytes(old)
-    with pytest.raises(LedgerError, match="the ledger has not charged it"):
+    with pytest.raises(LedgerError, match="this ledger has no charge for it"):
         run(plan_path, "r3")
 
 

@@ -12,7 +12,7 @@ from prefect.client.schemas.objects import FlowRun
 from dpcore.budget import Budget
 from flows.cli import main
 from flows.identity import release_id_of
-from tasks.verify import read_manifest, verify_budget, verify_files
+from tasks.bundle.verify import read_manifest, verify_budget, verify_files
 from tests.flows.served import free_port, own_environment
 
 WHOLE = {"releases": [], "percent_of_budget": 10, "title": "", "requester": "B. Analyst"}
@@ -126,7 +126,7 @@ class TestServed:
     def test_a_port_that_is_taken_is_refused(self, served, capsys):
         plans = str(served.folder / "plans")
         assert main(["serve", "--plans", plans, "--port", str(served.port)]) == 2
-        assert "is taken" in capsys.readouterr().err
+        assert "is in use" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

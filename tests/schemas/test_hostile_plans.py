@@ -2,23 +2,18 @@
 
 import dataclasses
 from fractions import Fraction
-from itertools import chain
 
-import numpy as np
 import pytest
 import yaml
 
 from dpcore.domain import Domain, Grid
 from dpcore.errors import PlanError
-from dpcore.releases.cells import describe_cells
-from dpcore.releases.margins import Margins
-from dpcore.statistic import Noisy
 from flows.cli import main
 from schemas.document import read_value
 from schemas.numbers import read_rational
 from schemas.plan import Plan, load_plan
-from schemas.releases import STATISTICS, check_names
-from tasks.explain import explain
+from schemas.releases import check_names
+from tasks.explain.explain import explain
 from tests.conftest import write_plan
 
 
@@ -45,7 +40,7 @@ def put(document, place, value):
         ('rows: !!bool "x"', "line 2: no bool can be read"),
         ('rows: !!timestamp "x"', "line 2: no timestamp can be read"),
         ("rows: " + "9" * 5000, "line 2: no int can be read"),
-        ("rows: 0x" + "f" * 5000, "line 2: a whole number this long"),
+        ("rows: 0x" + "f" * 5000, "line 2: this whole number is too long"),
         ("rows: " + "[" * 3000 + "]" * 3000, "nested too deep"),
     ],
 )
@@ -72,7 +67,7 @@ def test_an_impossible_date_may_be_a_title_in_an_override(plan_path):
 
 @pytest.mark.parametrize("place", ["releases.².weight", f"releases.{'9' * 5000}.weight"])
 def test_an_override_at_no_position_is_refused(plan_path, place):
-    with pytest.raises(PlanError, match="no such place"):
+    with pytest.raises(PlanError, match="no such key"):
         load_plan(plan_path, {place: 1})
 
 
@@ -89,9 +84,17 @@ def test_a_long_value_is_cut_short_in_the_message(tmp_path, plan_document):
         (("budget", "requested", "alpha"), "1e-99999999", "requested.alpha: the exponent"),
         (("budget", "requested", "alpha"), "1e-51", "requested.alpha: the exponent"),
         (("budget", "requested", "alpha"), "0.01e-49", "budget.requested: alpha, beta and"),
-        (("budget", "requested", "alpha"), "1" * 61, "requested.alpha: a number may have 60"),
-        (("budget", "requested", "alpha"), 10**200, "requested.alpha: a number may have 60"),
-        (("budget", "granted", "alpha"), "1000000", "budget.granted: alpha must be 1000 at most"),
+        (
+            ("budget", "requested", "alpha"),
+            "1" * 61,
+            "requested.alpha: a number may have at most 60",
+        ),
+        (
+            ("budget", "requested", "alpha"),
+            10**200,
+            "requested.alpha: a number may have at most 60",
+        ),
+        (("budget", "granted", "alpha"), "1000000", "budget.granted: alpha must be at most 1000"),
         (("budget", "requested", "beta"), "1e-400", "budget.requested.beta: the exponent"),
         (("releases", 0, "weight"), "1e99999999", "releases[0].weight: the exponent"),
         (("releases", 0, "weight"), "1e400", "releases[0].weight: the exponent"),
@@ -199,28 +202,6 @@ def test_margins_whose_tables_would_be_one_file(tmp_path, plan_document, names):
     message = refused(tmp_path, plan_document)
     assert "releases[2].columns: the tables of" in message
     assert "would both be the file" in message
-
-
-def test_the_names_that_are_checked_are_the_names_that_are_published(plan_path):
-    relations = [{"neighbours": relation} for relation in ("replace-one", "add-remove")]
-    published: dict[str, set[str]] = {}
-    for release in chain(*(load_plan(plan_path, change).built.values() for change in relations)):
-        kinds = [kind for kind in STATISTICS if isinstance(release, kind)]
-        if not kinds:
-            continue
-        size = release.mechanism.size
-        cells = np.arange(3) if release.mechanism.sparse else None
-        table = release.publish(Noisy(np.ones(3 if cells is not None else size, np.int64), cells))
-        first = table.tables[0]
-        domain = release.domains[0] if isinstance(release, Margins) else release.domain
-        own = set(describe_cells(domain, np.empty(0, np.int64))[0])
-        if first.folder in ("densities", "functions"):
-            own = set(domain.names)
-        assert own <= set(first.columns)
-        named = published.setdefault(release.name, set())
-        named |= set(first.columns) - own
-        if release.adjacency.relation == "add-remove":
-            assert named == set(STATISTICS[kinds[0]])
 
 
 def test_a_grid_named_like_a_bin_edge_is_found(plan_path):

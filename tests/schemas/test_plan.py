@@ -8,8 +8,8 @@ import pytest
 from dpcore.adjacency import Adjacency
 from dpcore.budget import Budget, total
 from dpcore.errors import PlanError
-from dpcore.releases.mean import Mean
-from dpcore.releases.ratio_mean import RatioMean
+from dpcore.releases.numbers.mean import Mean
+from dpcore.releases.numbers.ratio_mean import RatioMean
 from schemas.bundle import privacy_statement
 from schemas.plan import Plan, load_plan
 from tests.conftest import ROOT, write_plan
@@ -101,7 +101,7 @@ def test_only_mechanisms_that_spend_beta_get_a_share_of_it(plan_path):
             "releases[7]: prior: a worst case has none",
         ),
         (("releases", 9, "bandwidth"), 0.02, "releases[9]: bandwidth: asks for 48 coefficients"),
-        (("releases", 1, "name"), "people", "releases[1].name: 'people' stands twice"),
+        (("releases", 1, "name"), "people", "releases[1].name: 'people' is repeated"),
         (("releases", 1, "name"), "../people", "releases[1].name"),
         (("synthesis", 0, "from"), "nobody", "synthesis[0].from: the plan has no release"),
         (("synthesis", 0, "from"), "age-quartiles", "synthesis[0].from: records cannot be drawn"),
@@ -165,7 +165,7 @@ def test_all_faults_are_told_at_once(tmp_path, plan_document):
 def test_a_key_that_stands_twice_is_refused(tmp_path):
     path = tmp_path / "plan.yaml"
     path.write_text("dprelease: 1\nrows: 3\nrows: 4\n")
-    with pytest.raises(PlanError, match="line 3: the key 'rows' stands twice"):
+    with pytest.raises(PlanError, match="line 3: the key 'rows' is repeated"):
         load_plan(path)
 
 
@@ -214,7 +214,7 @@ def test_overrides_replace_what_the_plan_has_and_add_nothing(plan_path):
     assert load_plan(plan_path, {"releases.0.weight": 2}).releases[0].weight == 2
     with pytest.raises(PlanError, match=r"budget\.wanted: unknown key"):
         load_plan(plan_path, {"budget.wanted": "1"})
-    with pytest.raises(PlanError, match="no such place"):
+    with pytest.raises(PlanError, match="no such key"):
         load_plan(plan_path, {"rows.x": "1"})
 
 
@@ -301,7 +301,7 @@ def test_records_near_a_distribution_function_become_a_synthetic_table(tmp_path,
     assert (built.draws, built.mechanism.scale) == (12, 2 / built.share.alpha)
     for change, says in [
         ({"draws": 10_000}, "draws: too many"),
-        ({"column": "sex", "bins": {}}, "must be in bins"),
+        ({"column": "sex", "bins": {}}, "must be numeric and without nulls"),
     ]:
         plan_document["releases"][-1] = near | change
         with pytest.raises(PlanError, match=says):

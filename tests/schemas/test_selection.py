@@ -50,7 +50,7 @@ def test_a_share_is_a_whole_per_cent(plan, percent):
 
 
 def test_an_unknown_release_is_told_with_those_that_there_are(plan):
-    with pytest.raises(InputError, match=r"no release 'folk'; it has people, rare"):
+    with pytest.raises(InputError, match=r"no release 'folk'; its releases: people, rare"):
         select(plan, ["folk"], 100)
 
 
@@ -75,7 +75,7 @@ def test_moving_the_schedule_does_not_change_the_digest(plan, plan_path, plan_do
     [
         ({"cron": "daily"}, "five fields"),
         ({"cron": "0 6 1 *"}, "five fields"),
-        ({"cron": "0 6 1 * *", "timezone": "Atlantis"}, "no such time zone"),
+        ({"cron": "0 6 1 * *", "timezone": "Atlantis"}, "unknown time zone"),
         ({"timezone": "UTC"}, "missing"),
     ],
 )

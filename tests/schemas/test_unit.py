@@ -13,7 +13,7 @@ from schemas.columns import IdentifierColumn
 from schemas.document import explain_errors
 from schemas.plan import Plan
 from schemas.unit import WEIGHT
-from tasks.records import synthetic_records
+from tasks.bundle.records import synthetic_records
 
 UNIT = {"column": "home", "max_rows": 4, "name": "household"}
 WEIGHTS = {"column": "factor", "largest": "50", "step": "1/2", "total": 9000}
@@ -87,9 +87,9 @@ def test_what_is_read_is_more_than_what_is_published(document):
     ("changes", "told"),
     [
         ({"max_rows": 0}, "privacy_unit.max_rows: Input should be greater than or equal to 1"),
-        ({"column": "age"}, "privacy_unit.column: 'age' has a use already"),
-        ({"column": "Age"}, "privacy_unit.column: 'Age' has a use already"),
-        ({"column": "_place"}, "privacy_unit.column: is no name that a column can have"),
+        ({"column": "age"}, "privacy_unit.column: 'age' is already used"),
+        ({"column": "Age"}, "privacy_unit.column: 'Age' is already used"),
+        ({"column": "_place"}, "privacy_unit.column: is not a valid column name"),
         ({"name": "two\nlines"}, "privacy_unit.name: String should match"),
     ],
 )
@@ -105,8 +105,8 @@ def test_a_unit_that_makes_no_sense_is_refused(changes, told, document):
         ({"largest": str(2**20)}, "weights: largest: must be a whole number of steps"),
         ({"step": 0}, "weights: step: must be positive"),
         ({"total": 0}, "weights: total: must lie between one step"),
-        ({"column": "age"}, "weights.column: 'age' has a use already"),
-        ({"column": "home"}, "weights.column: 'home' has a use already"),
+        ({"column": "age"}, "weights.column: 'age' is already used"),
+        ({"column": "home"}, "weights.column: 'home' is already used"),
     ],
 )
 def test_weights_that_make_no_sense_are_refused(changes, told, document):
@@ -160,7 +160,8 @@ ADDED = "for tables of which one has one record more than the other;"
 )
 def test_the_promise_names_its_unit_and_relation(unit, relation, told, document):
     plan = Plan.model_validate(document | {"privacy_unit": unit, "neighbours": relation})
-    assert privacy_statement(plan.budget.requested.budget, plan.protection).endswith(told)
+    statement = privacy_statement(plan.budget.requested.budget, plan.protection)
+    assert f"{told} It is for tables that fit the plan:" in statement
     assert f"({relation})" in plan.protection.metric
     assert ("at most 4 are used" in plan.protection.who) == (unit != "row")
     said = " ".join(plan.protection.limits)
@@ -190,10 +191,10 @@ def test_records_are_put_into_households_by_a_column_that_says_how_large(documen
 @pytest.mark.parametrize(
     ("households", "told"),
     [
-        ({"size": "sex"}, "households.size: 'sex' is no whole-number column"),
-        ({"size": "age"}, "households.size: 'age' is no whole-number column of the records"),
+        ({"size": "sex"}, "households.size: 'sex' is not a whole-number column"),
+        ({"size": "age"}, "households.size: 'age' is not a whole-number column of the records"),
         ({"size": "children"}, "households.size: 'children' may be null or less than one"),
-        ({"size": "income"}, "households.size: 'income' is no whole-number column"),
+        ({"size": "income"}, "households.size: 'income' is not a whole-number column"),
     ],
 )
 def test_households_of_no_size_are_refused(households, told, document):
@@ -203,6 +204,6 @@ def test_households_of_no_size_are_refused(households, told, document):
 def test_what_households_share_is_categorical_and_their_name_is_new(document):
     document["columns"]["children"]["bounds"] = [1, 6]
     told = refusal(with_households(document, size="children", same=["income"]))
-    assert "households.same: 'income' is no categorical column" in told
+    assert "households.same: 'income' is not a categorical column" in told
     told = refusal(with_households(document, size="children", name="Age"))
     assert "households.name: 'Age' is a column of the survey" in told

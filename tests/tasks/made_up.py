@@ -11,10 +11,16 @@ from dpcore.domain import Domain, Tally
 from dpcore.privacy_line import perturb
 from dpcore.sampling.source import SystemSource
 from schemas.plan import Plan
-from tasks.charge import reserve_budget
-from tasks.home import ledger_url
+from tasks.budget.charge import reserve_budget
+from tasks.bundle.publish import (
+    bundle_path,
+    publish,
+    staging_folder,
+    write_microdata,
+    write_release,
+)
 from tasks.ledger import Ledger
-from tasks.publish import bundle_path, publish, staging_folder, write_microdata, write_release
+from tasks.workplace.home import ledger_url
 
 OCCUPIED = 60
 
@@ -60,10 +66,9 @@ def made_up_audit(name: str, claim: Budget) -> AuditResult:
         draws=1000,
         search_draws=500,
         pair="all columns end to end; others like the first",
-        event="score",
+        outcome="score",
         hits=(1, 2),
         claim=claim,
-        passed=True,
         density=None,
         score="score",
         curve=curve,

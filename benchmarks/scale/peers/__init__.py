@@ -4,7 +4,7 @@
     survey         the made-up survey, from a fixed public seed
     environment    an environment of its own for each library, from pinned versions (``PEER.txt``)
     plot           draws the lines of several sizes
-    protocol       what each process is given, what is measured in it, and the line that it prints
+    protocol       what each process gets, measures and prints
     ours, published, opendp, tumult, smartnoise, pipelinedp, diffprivlib
                    the table by that library: start, load, query
 

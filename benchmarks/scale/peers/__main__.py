@@ -3,23 +3,22 @@
     nice python -m benchmarks.scale.peers --rows 1000000 --cache build/peers
 
 makes a survey of two text columns (192 x 8 categories, all public), and releases its counts at epsilon
-1, where a unit has one record.  Everybody runs in a process and an environment of its own, one at a
-time, and dprelease again before each peer, as other work on the machine comes and goes.  One JSON line
-for each:
+1, where a unit has one record.  Each runs in its own process and environment, one at a time, and
+dprelease again before each peer, because the load of the machine varies.  One JSON line for each:
 
     start_seconds   imports, and the engine, before anything of the survey is read
     load_seconds    from the Parquet file to where queries read it (dprelease: the private copy, typed)
     query_seconds   from there to the noisy counts: the median of ``queries`` releases
                     (dprelease: tally, exact statistic, privacy line)
     cpu_seconds     processor seconds of such a query
-    peak_mb         the most memory held, by the process and those that it started
-    neighbours      the tables that epsilon is about: add-remove (one record more or less) or replace-one
-    cells           cells that came back
+    peak_mb         peak memory of the process and those that it started
+    neighbours      which tables are neighbours: add-remove (one record more or less) or replace-one
+    cells           cells that were returned
     error           mean absolute error of these; bias: their mean error
     ratio           query_seconds over those of dprelease just before; cpu_ratio: of cpu_seconds;
                     cold_ratio: of start, load and one query together
 
-The peer ``published`` is dprelease itself with what no other does here: whole counts that add up,
+The peer ``published`` is dprelease with its other published columns: whole counts that add up,
 standard errors and intervals.  A peer that cannot be installed or fails has ``failed`` instead, and
 the exit code is 1.
 """
@@ -37,10 +36,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmarks.scale.peers.environment import NotInstalled, interpreter
 from benchmarks.scale.peers.survey import make_survey
+from dpcore.arrays import Integers
 
 PEERS = ("published", "opendp", "tumult", "smartnoise", "pipelinedp", "diffprivlib")
 ROOT = Path(__file__).parents[3]
@@ -66,14 +65,14 @@ def main(arguments: list[str] | None = None) -> int:
         limits = (described, options.repeats, options.seconds)
         for peer in options.peer:
             ours = run(Path(sys.executable), "ours", *limits)
-            print_line("dprelease", told(ours, exact))
+            print_line("dprelease", with_errors(ours, exact))
             try:
                 theirs = run(interpreter(peer, cache), peer, *limits)
             except (NotInstalled, Failed) as reason:
                 print_line(peer, {"rows": options.rows, "failed": str(reason)})
                 failed = 1
             else:
-                print_line(peer, told(theirs, exact) | ratios(theirs, ours))
+                print_line(peer, with_errors(theirs, exact) | ratios(theirs, ours))
     return failed
 
 
@@ -82,7 +81,7 @@ class Failed(Exception):
 
 
 def run(python: Path, peer: str, survey: Path, repeats: int, seconds: float) -> dict[str, Any]:
-    """The line of one process; it and all that it started are gone afterwards."""
+    """The line of one process, which has ended afterwards with all that it started."""
     with subprocess.Popen(
         [str(python), "-m", f"{__package__}.{peer}", str(survey), str(repeats)],
         cwd=survey.parent,
@@ -103,8 +102,8 @@ def run(python: Path, peer: str, survey: Path, repeats: int, seconds: float) -> 
     return line
 
 
-def told(line: dict[str, Any], exact: NDArray[np.int64]) -> dict[str, Any]:
-    """The line with the errors of its counts in their place."""
+def with_errors(line: dict[str, Any], exact: Integers) -> dict[str, Any]:
+    """The line with the errors of its counts instead of the counts."""
     errors = np.array(line.pop("counts"), dtype=float) - exact
     errors = errors[~np.isnan(errors)]
     return line | {

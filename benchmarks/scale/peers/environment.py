@@ -1,7 +1,7 @@
-"""An environment of its own for each library: they cannot all be installed beside each other.
+"""An environment for each library: they cannot all be installed together.
 
-``PEER.txt`` pins every package of it, as lines ``name==version``.  An environment is made once, and
-made anew when its pins change.  What has no pins runs in the environment of dprelease.
+``PEER.txt`` pins its packages, as lines ``name==version``.  An environment is made once, and again when
+its pins change.  A peer without pins runs in the environment of dprelease.
 """
 
 from __future__ import annotations

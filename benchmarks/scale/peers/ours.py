@@ -13,7 +13,7 @@ from benchmarks.scale.peers.protocol import EPSILON, Counts, Survey, report
 
 if TYPE_CHECKING:
     from dpcore.adjacency import Relation
-    from dpcore.releases.histogram import Histogram
+    from dpcore.releases.counts.histogram import Histogram
     from dpcore.statistic import Noisy
 
 NEIGHBOURS: Relation = "replace-one"
@@ -22,7 +22,12 @@ Table = tuple[Path, "Histogram"]
 
 def start() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    for module in ("ibis", "dpcore.releases.histogram", "tasks.survey", "tasks.tally"):
+    for module in (
+        "ibis",
+        "dpcore.releases.counts.histogram",
+        "tasks.survey.ingest",
+        "tasks.survey.tally",
+    ):
         import_module(module)
 
 
@@ -31,9 +36,9 @@ def load(_: None, survey: Survey) -> Table:
     from dpcore.adjacency import Adjacency
     from dpcore.budget import Budget
     from dpcore.domain import Categories, Domain
-    from dpcore.releases.histogram import Histogram
+    from dpcore.releases.counts.histogram import Histogram
     from schemas.columns import CategoricalColumn
-    from tasks.survey import ingest
+    from tasks.survey.ingest import ingest
 
     columns = survey.columns.items()
     described = {
@@ -52,7 +57,7 @@ def noisy(table: Table, survey: Survey) -> Noisy:
     """One release: tally, exact statistic, privacy line."""
     from dpcore.privacy_line import perturb
     from dpcore.sampling.source import SystemSource
-    from tasks.tally import tallies
+    from tasks.survey.tally import tallies
 
     database, release = table
     (tally,) = tallies(database, [release.domain], survey.rows, release.adjacency)

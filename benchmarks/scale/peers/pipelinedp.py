@@ -1,6 +1,6 @@
 """PipelineDP on its local backend: counts of public partitions.
 
-It is told that every record is a unit of its own and lies in a public partition, so that it neither
+Its parameters state that every record is a unit of its own in a public partition, so that it neither
 samples contributions nor looks for other keys.
 """
 

@@ -1,11 +1,11 @@
-"""What the process of a library is given, what is measured in it, and the line that it prints.
+"""What the process of a library gets, measures and prints.
 
     start    imports, and the engine where there is one, before anything of the survey is read
     load     from the Parquet file to where the library's queries read it
     query    from there to the noisy counts as Python values: one release at epsilon 1, repeated
 
-Processor time and memory are those of the process and of all that it started (Linux, ``/proc``):
-Spark's work is done by a Java process.
+Processor time and memory include all processes that it started (Linux, ``/proc``): a Java process does
+Spark's work.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def report(
 ) -> None:
     """Measure the three steps, and print the line: ``PEER SURVEY.json REPEATS``.
 
-    ``neighbours`` names the tables that the library's epsilon is about.  ``counts`` has one noisy
+    ``neighbours`` is the neighbouring relation of the library's epsilon.  ``counts`` has one noisy
     count for each cell of the survey, null where the library returned none.
     """
     path, repeats = sys.argv[1:]

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
 from benchmarks.scale.peers.protocol import Survey
+from dpcore.arrays import Integers
 
 COLUMNS = {
     "area": [f"area {i}" for i in range(192)],
@@ -19,7 +19,7 @@ SEED = 20100
 PART = 1_000_000
 
 
-def make_survey(folder: Path, rows: int) -> tuple[Survey, NDArray[np.int64]]:
+def make_survey(folder: Path, rows: int) -> tuple[Survey, Integers]:
     """The survey, written to the folder, and its exact counts (cells,), row-major."""
     survey = Survey(str(folder / "survey.parquet"), COLUMNS, rows)
     random = np.random.default_rng(SEED)
@@ -39,6 +39,6 @@ def make_survey(folder: Path, rows: int) -> tuple[Survey, NDArray[np.int64]]:
     return survey, counts
 
 
-def uneven(random: np.random.Generator, size: int, rows: int) -> NDArray[np.int64]:
+def uneven(random: np.random.Generator, size: int, rows: int) -> Integers:
     """Codes (rows,) below ``size``, low ones more often."""
     return (size * random.random(rows) * random.random(rows)).astype(np.int64)

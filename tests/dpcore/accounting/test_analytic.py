@@ -9,8 +9,14 @@ import mpmath
 import numpy as np
 import pytest
 
-from dpcore.accounting import analytic_gaussian_scale, classical_gaussian_scale
-from dpcore.accounting.analytic import ROUNDINGS, covers_rounded, gaussian_beta, rounding
+from dpcore.accounting.analytic import (
+    ROUNDINGS,
+    analytic_gaussian_scale,
+    classical_gaussian_scale,
+    covers_rounded,
+    gaussian_beta,
+    rounding,
+)
 
 ONE = Fraction(1)
 

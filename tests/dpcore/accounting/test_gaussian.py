@@ -6,10 +6,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpcore.accounting import affordable, gaussian_variance, laplace_scale
+from dpcore.accounting.gaussian import gaussian_variance
 from dpcore.accounting.zcdp import largest_rho
 from dpcore.budget import Budget
-from dpcore.events import GaussianEvent, LaplaceEvent
+from dpcore.mechanism import affordable
+from dpcore.mechanisms.gaussian import GaussianEvent
+from dpcore.mechanisms.laplace import LaplaceEvent, laplace_scale
 
 ONE = Fraction(1)
 BUDGETS = [("1", "1e-6"), ("0.5", "1e-6"), ("1", "0.1"), ("0.01", "1e-9"), ("20", "1e-12")]

@@ -18,21 +18,21 @@ from numpy.typing import NDArray
 from scipy import optimize, special
 
 from benchmarks.audit import QUERIES, mechanisms, noisy_max, simulated, sparse_vector
+from dpcore.arrays import Floats, Integers
 from dpcore.audit import Audited, AuditResult, Joint, ReleaseDraws, Simulated, audit_mechanism
 from dpcore.audit.neighbours import neighbouring_pairs, survey_pairs
 from dpcore.budget import Budget, total
 from dpcore.domain import Categories, Domain, Grid
 from dpcore.mechanisms import DiscreteLaplace
 from dpcore.releases.base import Release
-from dpcore.releases.binned_density import BinnedDensity
-from dpcore.releases.classifier import Classifier
-from dpcore.releases.histogram import Histogram
-from dpcore.releases.margins import Margins
-from dpcore.releases.spectral_density import SpectralDensity
+from dpcore.releases.counts.histogram import Histogram
+from dpcore.releases.densities.binned_density import BinnedDensity
+from dpcore.releases.densities.spectral_density import SpectralDensity
+from dpcore.releases.machines.classifier import Classifier
+from dpcore.releases.tables.margins import Margins
 from dpcore.sampling.source import RandomSource, SeededSource
 from dpcore.statistic import Noisy
 
-Floats = NDArray[np.float64]
 Generator = np.random.Generator
 
 PURE, APPROXIMATE = Budget.of("1"), Budget.of("1", "0.01")
@@ -59,9 +59,7 @@ LABELLED = Domain((Grid("x", 0.0, 1.0, 8), OWNS))
 class HalfScaleLaplace(DiscreteLaplace):
     """States its scale and draws with half of it."""
 
-    def draw(
-        self, values: NDArray[np.int64], cells: NDArray[np.int64] | None, source: RandomSource
-    ) -> Noisy:
+    def draw(self, values: Integers, cells: Integers | None, source: RandomSource) -> Noisy:
         honest = DiscreteLaplace(self.size, self.l1_sensitivity, self.scale / 2)
         return honest.draw(values, cells, source)
 
@@ -327,7 +325,7 @@ def power_table() -> str:
         found = audited(exhibit, 1)
         lines.append(
             f"{name:56} {float(exhibit.claim.alpha):5.3g}  {exhibit.loss:>9}"
-            f"  {found.lower_bound:8.2f}  {found.draws:,}  {found.event}"
+            f"  {found.lower_bound:8.2f}  {found.draws:,}  {found.outcome}"
         )
     return "\n".join(lines)
 

@@ -5,7 +5,8 @@ import pytest
 from scipy import stats
 
 from dpcore.audit import Simulated
-from dpcore.audit.density import loss_at, maximum_loss, pair_loss, tdde, tkde
+from dpcore.audit.density import loss_at, pair_loss, tdde, tkde
+from dpcore.library.maximum_loss import maximum_loss
 from dpcore.sampling.source import SeededSource
 
 GENERATOR = np.random.default_rng(1)

@@ -1,18 +1,16 @@
 """An audit catches what is wrong and is silent about what is right."""
 
-from fractions import Fraction
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from dpcore.audit import audit_mechanism, audit_release, audit_releases, audit_scale
+from dpcore.audit import audit_mechanism, audit_release, audit_releases
 from dpcore.budget import Budget
 from dpcore.domain import Categories, Domain
-from dpcore.mechanisms import DiscreteLaplace
-from dpcore.releases.histogram import Histogram
+from dpcore.releases.counts.histogram import Histogram
 from dpcore.sampling.source import SeededSource
-from tests.conftest import those_slow
 from tests.dpcore.audit.gallery import (
     RIGHT,
     TABLE,
@@ -23,21 +21,20 @@ from tests.dpcore.audit.gallery import (
     uniform_moments,
     violations,
 )
-from tests.dpcore.contract import CASES
 
 CHEAP = ("Laplace noise on a grid", "randomised response", "noisy max")
 
 
 @pytest.mark.parametrize("name", WRONG)
 def test_a_wrong_mechanism_is_caught(name: str):
-    exhibit = WRONG[name]
+    exhibit = replace(WRONG[name], draws=WRONG[name].draws // 3)
     found = audited(exhibit, seed=1)
     assert not found.passed
     assert found.lower_bound > exhibit.claim.alpha
 
 
 @pytest.mark.parametrize(
-    "name", [n if n in CHEAP else pytest.param(n, marks=pytest.mark.slow) for n in RIGHT]
+    "name", [n if n in CHEAP[1:] else pytest.param(n, marks=pytest.mark.slow) for n in RIGHT]
 )
 def test_a_right_mechanism_is_not_accused(name: str):
     """In 95% of audits at 95% confidence; the tolerance is exceeded by chance once in 10,000."""
@@ -66,7 +63,7 @@ def test_a_wrong_mechanism_is_caught_nearly_always():
 
 def test_a_release_is_audited_from_its_plan_alone():
     right, wrong = (
-        audit_release(kind("ages", TABLE, 9, Budget.of("1")), draws=20_000, source=SeededSource(1))
+        audit_release(kind("ages", TABLE, 9, Budget.of("1")), draws=10_000, source=SeededSource(1))
         for kind in (Histogram, AddRemove)
     )
     assert right.passed
@@ -85,11 +82,11 @@ def test_a_release_can_be_held_to_less_than_its_share():
 def test_releases_of_a_survey_are_audited_together():
     first = Histogram("a", Domain((Categories("a", (0, 1)),)), 9, Budget.of("1"))
     second = Histogram("b", TABLE, 9, Budget.of("1"))
-    together = audit_releases((first, second), draws=20_000, source=SeededSource(1))
+    together = audit_releases((first, second), draws=10_000, source=SeededSource(1))
     assert together.claim.alpha == 2
     assert together.passed
     assert together.lower_bound > 1.7
-    alone = audit_releases((first, second), Budget.of("1.5"), 20_000, source=SeededSource(1))
+    alone = audit_releases((first, second), Budget.of("1.5"), 10_000, source=SeededSource(1))
     assert not alone.passed
 
 
@@ -132,36 +129,3 @@ def test_the_loss_of_the_printed_k_norm_noise_grows_with_the_degree():
             [caratheodory(degree, 2.0)], Budget.of("1"), 40_000, SeededSource(1)
         )
         assert found.passed != wrong
-
-
-class Half(Histogram):
-    """A histogram with half the noise that its share buys."""
-
-    @property
-    def mechanism(self):
-        return DiscreteLaplace.within(self.share, self.domain.size, Fraction(1))
-
-
-@pytest.mark.parametrize("alpha", ["0.05", "0.2", "1", "4"])
-def test_a_look_at_the_scale_finds_half_the_noise_and_accuses_no_right_noise(alpha):
-    level = 0.9999
-    wrong, right = (
-        audit_scale(kind("ages", TABLE, 9, Budget.of(alpha)), level, SeededSource(1))
-        for kind in (Half, Histogram)
-    )
-    assert right.passed
-    assert wrong.passed == (alpha == "0.05")  # so small a share takes more draws
-
-
-LONG = [
-    "steady bandwidth",
-    "density at a private bandwidth",
-    "function at a steady bandwidth",
-    "gaussian compressed microdata",
-    "weighted compressed microdata",
-]
-
-
-@pytest.mark.parametrize("name", those_slow(CASES, LONG))
-def test_a_look_at_the_scale_accuses_no_kind_of_release(name):
-    assert audit_scale(CASES[name].release, 0.9999, SeededSource(2)).passed

@@ -10,11 +10,11 @@ from dpcore.audit import ReleaseDraws, audit_mechanism, audit_release, audit_rel
 from dpcore.audit.neighbours import neighbouring_pairs
 from dpcore.budget import Budget
 from dpcore.domain import Categories, Domain
-from dpcore.releases.histogram import Histogram
-from dpcore.releases.quantiles import Quantiles
-from dpcore.releases.ratio_mean import RatioMean
+from dpcore.releases.counts.histogram import Histogram
+from dpcore.releases.numbers.quantiles import Quantiles
+from dpcore.releases.numbers.ratio_mean import RatioMean
 from dpcore.sampling.source import SeededSource
-from tests.dpcore.contract import LINE, RELATIONS
+from tests.dpcore.releases.contract import LINE, RELATIONS
 
 SIZES = Domain((Categories("size", (1, 2, 3)),))
 HISTOGRAM = Histogram("h", SIZES, 9, Budget.of("1"))

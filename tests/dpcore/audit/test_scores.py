@@ -7,22 +7,13 @@ import numpy as np
 import pytest
 
 from dpcore.audit import Simulated, audit_mechanism
-from dpcore.audit.events import Event, choose_events
 from dpcore.audit.learn import binned, by_pattern, linear, propose, quadratic
-from dpcore.audit.scores import (
-    AdditiveRatio,
-    Coordinate,
-    Largest,
-    Linear,
-    LowBits,
-    Part,
-    Smallest,
-    StatedRatio,
-    Sum,
-    laplace_log_cdf,
-)
+from dpcore.audit.outcomes import Outcome, choose_outcomes
+from dpcore.audit.ratios import AdditiveRatio
+from dpcore.audit.scores import Coordinate, Largest, Linear, LowBits, Slice, Smallest, Sum
 from dpcore.budget import Budget
-from dpcore.events import GaussianEvent, LaplaceEvent
+from dpcore.mechanisms import DiscreteGaussian, DiscreteLaplace, ThresholdedLaplace
+from dpcore.mechanisms.laplace import log_cdf
 from dpcore.sampling.source import SeededSource
 
 GENERATOR = np.random.default_rng(1)
@@ -100,7 +91,7 @@ def test_the_log_cdf_of_laplace_noise_is_the_sum_of_its_law(scale: float):
     sums = np.cumsum((1 - a) / (1 + a) * a ** np.abs(support).astype(float))
     z = np.arange(-40, 41)
     np.testing.assert_allclose(
-        laplace_log_cdf(z.astype(float), scale),
+        log_cdf(z.astype(float), scale),
         np.log(sums[z + 4000]),
         rtol=1e-9,
         atol=1e-12,
@@ -109,18 +100,19 @@ def test_the_log_cdf_of_laplace_noise_is_the_sum_of_its_law(scale: float):
 
 def test_the_stated_ratio_is_the_log_ratio_of_probabilities():
     near, far = np.array([0.0, 5.0]), np.array([1.0, 5.0])
-    laplace = StatedRatio(LaplaceEvent(Fraction(2), Fraction(2)), near, far)
+    cells, two = np.arange(2), Fraction(2)
+    laplace = DiscreteLaplace(2, two, two).log_ratio(cells, near, far)
     assert laplace(np.array([[-3, 9], [4, 0], [0, 5]])).tolist() == [0.5, -0.5, 0.5]
-    gaussian = StatedRatio(GaussianEvent(Fraction(1), Fraction(4)), near, far)
+    gaussian = DiscreteGaussian(2, Fraction(1), Fraction(4)).log_ratio(cells, near, far)
     assert gaussian(np.array([[3, 9]])).tolist() == [(2.0**2 - 3.0**2) / 8]
-    absent = StatedRatio(LaplaceEvent(Fraction(2), Fraction(2)), near, far, threshold=3.0)
-    expected = laplace_log_cdf(np.array([3.0]), 2.0) - laplace_log_cdf(np.array([2.0]), 2.0)
+    absent = ThresholdedLaplace(2, two, two, threshold=3).log_ratio(cells, near, far)
+    expected = log_cdf(np.array([3.0]), 2.0) - log_cdf(np.array([2.0]), 2.0)
     np.testing.assert_allclose(absent(np.array([[np.nan, np.nan]])), expected, atol=1e-9)
 
 
 def test_parts_and_sums_see_their_own_numbers():
     outputs = np.array([[1.0, 2.0, 4.0]])
-    tail = Part(Largest(), 1, 3)
+    tail = Slice(Largest(), 1, 3)
     assert tail(outputs) == [4]
     assert Sum((tail, Coordinate(0)))(outputs) == [5]
 
@@ -163,20 +155,20 @@ def test_many_coordinates_are_narrowed_to_those_that_differ():
 
 def test_events_of_all_kinds_agree_with_their_definition():
     near, far = (np.rint(x + GENERATOR.laplace(0, 5, (4000, 2))) for x in (0, 5))
-    choice = choose_events(near, far)
-    assert 2 <= len(choice.events) <= 4
-    assert {event.favoured for event in choice.events} == {0, 1}
-    for event in choice.events:
-        values = event.score(near)
-        inside = values >= event.cut if event.above else ~(values >= event.cut)
-        np.testing.assert_array_equal(event.holds(near), inside)
-        shares = [event.holds(side).mean() for side in (near, far)]
-        assert shares[event.favoured] > shares[1 - event.favoured]
+    choice = choose_outcomes(near, far)
+    assert 2 <= len(choice.outcomes) <= 4
+    assert {outcome.favoured for outcome in choice.outcomes} == {0, 1}
+    for outcome in choice.outcomes:
+        values = outcome.score(near)
+        inside = values >= outcome.cut if outcome.above else ~(values >= outcome.cut)
+        np.testing.assert_array_equal(outcome.holds(near), inside)
+        shares = [outcome.holds(side).mean() for side in (near, far)]
+        assert shares[outcome.favoured] > shares[1 - outcome.favoured]
 
 
 def test_an_absent_score_lies_below_every_cut():
     outputs = np.array([[np.nan], [1.0]])
-    above, below = (Event(Coordinate(0), 0.0, side, 0) for side in (True, False))
+    above, below = (Outcome(Coordinate(0), 0.0, side, 0) for side in (True, False))
     assert above.holds(outputs).tolist() == [False, True]
     assert below.holds(outputs).tolist() == [True, False]
 

@@ -66,7 +66,7 @@ def test_bayes_risks_of_seventy_records_have_their_reference_values():
     assert clamped.max() == pytest.approx(9.68188, abs=6e-6)
 
 
-def test_a_certain_count_and_a_count_of_nobody():
+def test_tables_without_records_and_nearly_exact_counts():
     assert geometric_table(0, 1.0).tolist() == [[1.0]]
     for loss in ("absolute", "squared", "zero-one"):
         assert best_answer(7, 0, 3.0, loss, None) == 0
@@ -78,9 +78,9 @@ def test_a_certain_count_and_a_count_of_nobody():
     )
 
 
-def test_many_records_are_no_trouble_unless_too_many_counts_are_likely():
+def test_many_records_are_refused_only_if_too_many_counts_are_likely():
     assert best_answer(10**8, 10**9, 100.0, "absolute", None) == 10**8
-    with pytest.raises(ValueError, match="too many counts to weigh"):
+    with pytest.raises(ValueError, match="too many counts are likely"):
         best_answer(5, LARGEST_WINDOW + 1, 1.0, "absolute", 0.5)
-    with pytest.raises(ValueError, match="too many counts to weigh"):
+    with pytest.raises(ValueError, match="too many counts are likely"):
         best_answer(5, 10**9, 1e6, "absolute", None)

@@ -52,7 +52,7 @@ def test_one_part_too_many_is_noticed():
     assert not is_private(worse, ZERO, Fraction(1, 2))
 
 
-def test_what_is_no_table_of_chances_is_not_private():
+def test_a_table_that_is_no_distribution_is_not_private():
     half = TOTAL // 2
     assert not is_private(np.array([[half, half], [half, half + 1]]), ONE, ZERO)
     assert not is_private(np.array([[TOTAL + 1, -1], [TOTAL, 0]]), ONE, ONE / 2)
@@ -60,7 +60,7 @@ def test_what_is_no_table_of_chances_is_not_private():
 
 def test_tables_are_refused_where_they_would_take_too_long_or_cannot_be_certified():
     for n in (0, LARGEST_COUNT + 1):
-        with pytest.raises(ValueError, match="rows at most; use bayes"):
+        with pytest.raises(ValueError, match=f"rows, not {n}; use discrete-laplace"):
             minimax_table(n, ONE, ZERO, "absolute")
     with pytest.raises(ValueError, match="too small for a table"):
         minimax_table(5, Fraction(1, 10**8), ZERO, "absolute")

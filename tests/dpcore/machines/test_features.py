@@ -5,8 +5,25 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy.stats import qmc
+from threadpoolctl import threadpool_limits
 
-from dpcore.machines.features import KAPPA, FourierFeatures, approximation_error
+from dpcore.arrays import Floats
+from dpcore.machines.features import KAPPA, FourierFeatures
+
+
+def approximation_errors(features: FourierFeatures, pairs: int = 4096) -> Floats:
+    """|<Phi(x), Phi(y)> - exp(-||x - y||_h^2 / 2)| for pairs of points in the unit cube.
+
+    The pairs are a Halton set in 2d dimensions, not the set that the frequencies come from.
+    """
+    dimensions = features.dimensions
+    points = qmc.Halton(2 * dimensions, scramble=False).random(pairs)
+    left, right = points[:, :dimensions], points[:, dimensions:]
+    scaled = (left - right) / np.array(features.bandwidths())
+    exact = np.exp(-0.5 * np.sum(scaled**2, axis=1))
+    approximate = np.einsum("kd,kd->k", features.transform(left), features.transform(right))
+    return np.abs(approximate - exact)
 
 
 @pytest.mark.parametrize(("dimensions", "frequencies"), [(1, 1), (2, 3), (3, 256), (8, 1024)])
@@ -19,14 +36,39 @@ def test_no_point_has_a_norm_above_kappa(dimensions, frequencies):
         assert square <= Fraction(KAPPA) ** 2
 
 
-def test_features_of_a_record_do_not_depend_on_the_other_records():
-    features = FourierFeatures(3, (0.1, 0.3, 0.7), 77)
-    points = np.random.default_rng(2).random((500, 3))
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize(("dimensions", "frequencies"), [(1, 1), (3, 77), (2, 256)])
+def test_features_of_a_record_do_not_depend_on_the_other_records(dimensions, frequencies, threads):
+    features = FourierFeatures(dimensions, 0.3, frequencies)
+    points = np.random.default_rng(2).random((1000, dimensions))
+    with threadpool_limits(threads):
+        together = features.transform(points)
+        for rows in (1, 2, 3, 7, 64, 1000):
+            for start in {0, 1, 501, 1000 - rows}:
+                alone = features.transform(points[start : start + rows])
+                assert np.array_equal(alone, together[start : start + rows])
+        assert np.array_equal(features.transform(points[::-3]), together[::-3])
+        assert np.array_equal(features.transform(np.asfortranarray(points)), together)
+
+
+def test_features_keep_to_their_row_where_rounding_depends_on_the_place_in_an_array(monkeypatch):
+    """As vector instructions may: the last numbers of an array, too few for a whole vector, are
+    rounded in another way."""
+    features = FourierFeatures(2, 0.3, 5)
+    points = np.random.default_rng(2).random((100, 2))
+    even, right = features.transform(points), np.cos
+
+    def uneven(angles, out):
+        flat = right(angles).ravel()
+        flat[-(flat.size % 8) or flat.size :] += 1e-16
+        out[...] = flat.reshape(angles.shape)
+        return out
+
+    monkeypatch.setattr(np, "cos", uneven)
     together = features.transform(points)
-    for start, stop in [(0, 1), (3, 5), (17, 24), (100, 499)]:
+    assert not np.array_equal(together, even)
+    for start, stop in [(0, 1), (3, 5), (17, 24), (90, 100)]:
         assert np.array_equal(features.transform(points[start:stop]), together[start:stop])
-    assert np.array_equal(features.transform(points[::-3]), together[::-3])
-    assert np.array_equal(features.transform(np.asfortranarray(points)), together)
 
 
 @pytest.mark.parametrize("dimensions", [1, 2, 4, 8])
@@ -40,15 +82,15 @@ def test_kernel_is_closer_to_the_gaussian_one_than_random_frequencies_get(dimens
     own = np.sum(features.transform(pairs[0]) * features.transform(pairs[1]), axis=1)
     own_error = np.abs(own - exact).mean()
     assert own_error < random_error
-    assert own_error == pytest.approx(approximation_error(features).mean, rel=0.15)
+    assert own_error == pytest.approx(approximation_errors(features).mean(), rel=0.15)
 
 
 def test_kernel_error_shrinks_with_the_number_of_frequencies():
-    errors = [approximation_error(FourierFeatures(2, 0.3, 4**k)) for k in range(2, 6)]
+    errors = [approximation_errors(FourierFeatures(2, 0.3, 4**k)) for k in range(2, 6)]
     for coarse, fine in zip(errors, errors[1:], strict=False):
-        assert fine.mean < coarse.mean / 2
-        assert fine.maximum < coarse.maximum
-    assert errors[-1].maximum < 0.01
+        assert fine.mean() < coarse.mean() / 2
+        assert fine.max() < coarse.max()
+    assert errors[-1].max() < 0.01
 
 
 def test_kernel_is_that_of_the_transform_and_widths_are_per_column():
@@ -56,7 +98,8 @@ def test_kernel_is_that_of_the_transform_and_widths_are_per_column():
     origin = np.zeros((1, 2))
     along = np.array([[0.2, 0.0], [0.0, 0.8], [0.0, 0.0]])
     expected = [math.exp(-0.5), math.exp(-0.5), 1.0]
-    assert features.kernel(origin, along)[0] == pytest.approx(expected, abs=0.01)
+    kernel = features.transform(origin) @ features.transform(along).T
+    assert kernel[0] == pytest.approx(expected, abs=0.01)
 
 
 @pytest.mark.parametrize("frequencies", [1, 2, 3, 100, 1024])
@@ -85,7 +128,7 @@ def test_frequencies_of_the_first_column_are_half_normal_quantiles():
         ((2, (1.0,), 4), "bandwidth"),
     ],
 )
-def test_a_map_that_makes_no_sense_is_refused(arguments, message):
+def test_invalid_arguments_are_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
         FourierFeatures(*arguments)
 

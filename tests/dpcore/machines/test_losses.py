@@ -244,7 +244,7 @@ def test_thresholds_out_of_range_are_refused(value):
 
 
 @every_loss
-def test_targets_of_another_form_are_refused(loss):
+def test_targets_of_a_wrong_form_are_refused(loss):
     for bad in (np.array([1.0, 2.0]), np.array([1.0, math.nan]), np.ones(3)):
         with pytest.raises(ValueError, match=r"labels|targets|shapes"):
             loss.train(np.eye(2), bad, np.ones(2), 2, 0.1)
@@ -253,7 +253,7 @@ def test_targets_of_another_form_are_refused(loss):
 
 
 @every_smooth_loss
-def test_a_regularisation_that_newton_steps_may_not_master_is_refused(loss):
+def test_a_regularisation_too_small_for_newton_steps_is_refused(loss):
     for strength in (1e-7, 1e-18):
         with pytest.raises(ValueError, match="regularisation must be at least 1e-06"):
             loss.train(np.eye(2), np.ones(2), np.ones(2), 2, strength)

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
+
+from dpcore.arrays import Floats, Integers
 
 DIGITS = 150
 
@@ -72,9 +75,7 @@ def leading_digits(value: Decimal, bits: int) -> int:
     return int(scaled(value, bits))
 
 
-def fit(
-    sample: NDArray[np.int64], cdf: Callable[[NDArray[np.int64]], NDArray[np.float64]]
-) -> float:
+def fit(sample: Integers, cdf: Callable[[Integers], Floats]) -> float:
     """The p-value of a chi-square test of a sample of integers against P(Z <= z) = cdf(z).
 
     Cells are runs of neighbouring values, about 60, with at least 10 draws expected in each.
@@ -87,7 +88,7 @@ def fit(
     return _chi_square(observed, probabilities * sample.size)
 
 
-def fit_each_value(sample: NDArray[np.int64], pmf: NDArray[np.float64], first: int) -> float:
+def fit_each_value(sample: Integers, pmf: Floats, first: int) -> float:
     """The same with one cell for each value: pmf[i] = P(Z = first + i); the rest is pooled."""
     inside = (sample >= first) & (sample < first + pmf.size)
     observed = np.bincount(sample[inside] - first, minlength=pmf.size)
@@ -95,7 +96,7 @@ def fit_each_value(sample: NDArray[np.int64], pmf: NDArray[np.float64], first: i
     return _chi_square(observed, np.append(pmf, max(0.0, 1 - pmf.sum())) * sample.size)
 
 
-def same_law(one: NDArray[np.int64], two: NDArray[np.int64]) -> float:
+def same_law(one: Integers, two: Integers) -> float:
     """The p-value of a two-sample chi-square test."""
     cuts = np.unique(np.quantile(np.concatenate([one, two]), np.linspace(0, 1, 41)[1:-1]))
     table = [np.bincount(np.searchsorted(cuts, x), minlength=cuts.size + 1) for x in (one, two)]
@@ -103,7 +104,7 @@ def same_law(one: NDArray[np.int64], two: NDArray[np.int64]) -> float:
     return float(stats.chi2_contingency(np.array(table)[:, keep]).pvalue)
 
 
-def _chi_square(observed: NDArray[np.int64], expected: NDArray[np.float64]) -> float:
+def _chi_square(observed: Integers, expected: Floats) -> float:
     rare = expected < 10
     observed = np.append(observed[~rare], observed[rare].sum())
     expected = np.append(expected[~rare], expected[rare].sum())
@@ -121,3 +122,39 @@ def _partial_sums(terms: Iterable[Decimal]) -> list[Decimal]:
         total += term
         sums.append(total)
     return sums
+
+
+def assert_lattice_law(draws: Integers, norm: Callable[[tuple[int, ...]], int], scale: float):
+    """Every point z of the plane is drawn as often as exp(-norm(z) / scale) says; draws (k, 2)."""
+    reach = 40
+    points = list(product(range(-reach, reach + 1), repeat=2))
+    weights = np.exp([-norm(p) / scale for p in points])
+    weights /= weights.sum()
+    codes = (draws[:, 0] + reach) * (2 * reach + 1) + draws[:, 1] + reach
+    counts = np.bincount(codes, minlength=len(points))
+    common = weights * len(draws) >= 10
+    observed = np.r_[counts[common], counts[~common].sum()]
+    expected = np.r_[weights[common], weights[~common].sum()] * len(draws)
+    assert stats.chisquare(observed, expected).pvalue > 1e-4
+
+
+def assert_gamma_lengths(lengths: Floats, dimension: int):
+    """Norms of draws on a fine lattice, in scales, follow a gamma law, and not 2/3 or 3/2 of it."""
+    assert stats.kstest(lengths, stats.gamma(dimension).cdf).pvalue > 1e-4
+    for stretch in (2 / 3, 3 / 2):
+        assert stats.kstest(lengths / stretch, stats.gamma(dimension).cdf).pvalue < 1e-9
+
+
+def assert_exact_and_sub_additive(
+    computed: Callable[[Integers], Integers], norm: Callable[[tuple[int, ...]], int]
+):
+    """``computed`` norms (k,) of vectors (k, 4) are those of the definition, and sub-additive."""
+    small = np.random.default_rng(5).integers(-30, 31, (300, 4))
+    assert computed(small).tolist() == [norm(tuple(v)) for v in small.tolist()]
+    both = computed(small[:150]) + computed(small[150:])
+    assert (computed(small[:150] + small[150:]) <= both).all()
+
+
+def root_up(square: int) -> int:
+    """The smallest whole number whose square is at least ``square``."""
+    return next(r for r in range(10**6) if r * r >= square)

@@ -3,11 +3,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from sampling_oracles import DIGITS, ScriptedSource, exp_minus, leading_digits
 
 from dpcore.sampling import bernoulli
 from dpcore.sampling.bernoulli import bernoulli_exp
 from dpcore.sampling.source import SeededSource
+from tests.dpcore.sampling.sampling_oracles import DIGITS, ScriptedSource, exp_minus, leading_digits
 
 LAST_WORD = 2**64 - 1
 
@@ -40,7 +40,9 @@ def test_the_float_exponential_keeps_its_promised_error() -> None:
 
 @pytest.mark.parametrize("exponent", [Fraction(1, 7), Fraction(1), Fraction(10, 3), Fraction(70)])
 @pytest.mark.parametrize("bits", [64, 24, 1])
-def test_a_coin_in_doubt_is_decided_by_further_words(exponent: Fraction, bits: int) -> None:
+def test_a_coin_within_the_margin_is_decided_by_further_words(
+    exponent: Fraction, bits: int
+) -> None:
     with localcontext(prec=DIGITS):
         p = exp_minus(exponent)
     digits = np.array([leading_digits(p, bits)], dtype=np.uint64)

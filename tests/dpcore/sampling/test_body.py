@@ -49,7 +49,7 @@ def test_the_norm_is_that_of_its_definition():
         assert body.norm(np.array([vector]))[0] == by_definition(body, vector)
 
 
-def test_it_is_symmetric_and_no_sum_is_longer_than_its_parts():
+def test_the_norm_is_symmetric_and_sub_additive():
     body, random = Body.around(curve(4)), np.random.default_rng(1)
     one, other = random.integers(-(2**20), 2**20, (2, 500, 4))
     assert np.all(body.norm(one + other) <= body.norm(one) + body.norm(other))

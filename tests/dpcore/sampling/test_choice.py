@@ -39,6 +39,6 @@ def test_one_good_candidate_among_many_bad_ones_is_found():
     assert exponential_choices(scores, Fraction(2), SeededSource(4)).tolist() == [99_999]
 
 
-def test_nothing_to_choose_and_nothing_to_choose_between():
+def test_no_rows_and_a_single_candidate():
     assert exponential_choices(np.zeros((0, 3), np.int64), 1, SeededSource(5)).size == 0
     assert exponential_choices(np.array([[5], [-5]]), 1, SeededSource(5)).tolist() == [0, 0]

@@ -2,9 +2,9 @@ from decimal import Decimal, localcontext
 from fractions import Fraction
 
 import pytest
-from sampling_oracles import DIGITS, ScriptedSource, exp_minus
 
 from dpcore.sampling.enclosures import LazyUniform, exp_bounds
+from tests.dpcore.sampling.sampling_oracles import DIGITS, ScriptedSource, exp_minus
 
 EXPONENTS = ["0", "1e-30", "1/3", "1/2", "0.51", "1", "7/3", "44", "89.9", "100", "1234567/8"]
 
@@ -20,7 +20,7 @@ def test_exp_bounds_bracket_the_truth_and_are_tight(exponent: Fraction, bits: in
     assert lower >= 0
 
 
-def test_a_uniform_is_decided_by_the_digits_at_hand_where_they_suffice() -> None:
+def test_no_more_digits_are_drawn_than_a_comparison_needs() -> None:
     silent = ScriptedSource([])
     assert LazyUniform(4, 4, silent).below(lambda bits: (5 << bits - 4, 5 << bits - 4))
     assert not LazyUniform(5, 4, silent).below(lambda bits: (5 << bits - 4, 5 << bits - 4))
@@ -29,7 +29,7 @@ def test_a_uniform_is_decided_by_the_digits_at_hand_where_they_suffice() -> None
 @pytest.mark.parametrize(("word", "below"), [(2**63 - 1, True), (2**63, False)])
 def test_a_uniform_draws_digits_until_the_comparison_is_certain(word: int, below: bool) -> None:
     source = ScriptedSource([word])
-    p = Fraction(9, 32)  # 0.01001 in binary: its first four digits do not tell it from 0.0100...
+    p = Fraction(9, 32)  # 0.01001 in binary: its first four digits are those of 0.0100...
     uniform = LazyUniform(0b0100, 4, source)
     assert (
         uniform.below(lambda bits: ((p * 2**bits).__floor__(), (p * 2**bits).__ceil__())) is below

@@ -5,7 +5,11 @@ from functools import partial
 
 import numpy as np
 import pytest
-from sampling_oracles import (
+
+from dpcore.sampling import discrete_gaussian, discrete_laplace
+from dpcore.sampling.enclosures import Bounds
+from dpcore.sampling.inversion import InversionTable
+from tests.dpcore.sampling.sampling_oracles import (
     ScriptedSource,
     gaussian_magnitude_cuts,
     geometric_cuts,
@@ -13,10 +17,6 @@ from sampling_oracles import (
     leading_digits,
     scaled,
 )
-
-from dpcore.sampling import discrete_gaussian, discrete_laplace
-from dpcore.sampling.enclosures import Bounds
-from dpcore.sampling.inversion import InversionTable
 
 LAST_WORD = 2**64 - 1
 F = Fraction
@@ -100,7 +100,7 @@ def test_the_length_of_the_table_does_not_change_the_law(law) -> None:
     assert InversionTable(cuts, 1).draw(200, ScriptedSource(words)).tolist() == expected.tolist()
 
 
-def test_the_law_is_right_on_every_word_of_a_small_world() -> None:
+def test_the_law_is_exact_over_all_words_of_few_bits() -> None:
     pmf = [3, 0, 1, 100, 152]  # in 256ths: every leading byte, each followed by zeros
 
     def cuts(bits: int) -> Iterator[Bounds]:
@@ -116,7 +116,7 @@ def test_the_law_is_right_on_every_word_of_a_small_world() -> None:
         assert np.bincount(values, minlength=5).tolist() == pmf
 
 
-def test_a_law_with_a_far_tail_is_never_cut_off() -> None:
+def test_a_long_tail_is_not_truncated() -> None:
     scale = Fraction(
         1, 50
     )  # P(|Z| >= 1) is less than 2**-64, so that the first word cannot show it

@@ -59,7 +59,7 @@ def test_draws_follow_the_definition_and_not_two_thirds_nor_three_halves_of_the_
         assert fit(drawn, law(total, rows, draws, 1.5 * stretch)) < 1e-7
 
 
-def test_the_law_does_not_hang_on_the_tilt(monkeypatch: pytest.MonkeyPatch):
+def test_the_law_does_not_depend_on_the_tilt(monkeypatch: pytest.MonkeyPatch):
     """A bad tilt is slow, and nothing else."""
     total, rows, scale = np.array([4, 3]), 5, Fraction(2)
     for tilt in ((0.0, 0.0), (0.4, -0.2), (-0.3, 0.3)):
@@ -68,7 +68,7 @@ def test_the_law_does_not_hang_on_the_tilt(monkeypatch: pytest.MonkeyPatch):
         assert fit(near.sequences(20_000, SeededSource(4)), law(total, rows, 3, 2.0)) > 1e-4
 
 
-def test_floating_point_decides_nothing_that_exact_arithmetic_does_not(
+def test_decisions_in_floating_point_are_those_of_exact_arithmetic(
     monkeypatch: pytest.MonkeyPatch,
 ):
     """Where every decision is exact the same words give the same sequences."""

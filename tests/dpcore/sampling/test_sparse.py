@@ -5,13 +5,19 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from sampling_oracles import DIGITS, ScriptedSource, exp_minus, fit_each_value, scaled
 from scipy import stats
 
 from dpcore.sampling import sparse
 from dpcore.sampling.discrete_laplace import discrete_laplace
 from dpcore.sampling.source import SeededSource
 from dpcore.sampling.sparse import distinct_integers, threshold_exceedances, uniform_integers
+from tests.dpcore.sampling.sampling_oracles import (
+    DIGITS,
+    ScriptedSource,
+    exp_minus,
+    fit_each_value,
+    scaled,
+)
 
 
 def exceedance(scale: Fraction, threshold: int) -> Decimal:
@@ -78,11 +84,11 @@ def test_binomial_cuts_bracket_the_truth(trials: int, scale: Fraction, threshold
             assert upper - lower <= 3
 
 
-def test_nobody_exceeds_when_nobody_tries() -> None:
+def test_no_trials_give_no_exceedances() -> None:
     assert threshold_exceedances(0, 2, 5, ScriptedSource([])) == 0
 
 
-def test_no_more_exceed_than_try() -> None:
+def test_exceedances_are_at_most_the_trials() -> None:
     everybody = ScriptedSource([2**64 - 1] * 2)
     assert threshold_exceedances(3, Fraction(1000), 0, everybody) == 3
 

@@ -11,7 +11,7 @@ from flows.cli import main
 from schemas.plan import load_plan
 from tasks.catalogue import write_catalogue
 from tasks.report.page import REPORT
-from tests.conftest import write_plan
+from tests.conftest import plan_of_every_kind, write_plan
 from tests.tasks.browser import PHONE, WIDE, require_accessible, require_fit, visit
 from tests.tasks.made_up import publish_made_up
 from tests.tasks.report.pages import require_sound
@@ -19,16 +19,24 @@ from tests.tasks.report.pages import require_sound
 HOSTILE = "</script><script>alert(1)</script>\"' & \u202eabc"
 
 
-@pytest.fixture
-def published(tmp_path, plan_document):
+@pytest.fixture(scope="module")
+def original(tmp_path_factory):
     """Two datasets, the first with two releases."""
-    plan = load_plan(write_plan(tmp_path, small(plan_document)))
-    for release_id in ("r1", "r2"):
-        publish_made_up(plan, release_id, tmp_path / "published")
-    other = small(plan_document) | {"dataset": "other", "publication": {"title": HOSTILE}}
-    plan = load_plan(write_plan(tmp_path, other))
-    publish_made_up(plan, "r1", tmp_path / "published")
-    return tmp_path / "published"
+    folder, document = tmp_path_factory.mktemp("original"), small(plan_of_every_kind())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DPRELEASE_HOME", str(folder / "home"))
+        patch.delenv("DPRELEASE_LEDGER", raising=False)
+        plan = load_plan(write_plan(folder, document))
+        for release_id in ("r1", "r2"):
+            publish_made_up(plan, release_id, folder / "published")
+        other = document | {"dataset": "other", "publication": {"title": HOSTILE}}
+        publish_made_up(load_plan(write_plan(folder, other)), "r1", folder / "published")
+    return folder
+
+
+@pytest.fixture
+def published(original, tmp_path):
+    return shutil.copytree(original, tmp_path, dirs_exist_ok=True) / "published"
 
 
 def small(document: dict) -> dict:
@@ -99,8 +107,8 @@ def test_damaged_bundles_are_named_and_left_out(published):
     words = page_of(published).words
     assert "1 dataset, 1 release." in words
     assert "r1: tables/people.parquet was changed" in words
-    assert "r1: is not a bundle, it has no manifest.json" in words
-    duplicate = "survey/r2: is release survey/r2 as well, which is listed from copy/r2"
+    assert "r1: is not a bundle: it has no manifest.json" in words
+    duplicate = "survey/r2: is a second copy of release survey/r2, listed from copy/r2"
     assert duplicate in words
     assert duplicate in str(error.value)
     assert "survey/r1: tables/people.parquet was changed" in str(error.value)

@@ -10,32 +10,33 @@ import pandas as pd
 import pytest
 
 from dpcore.errors import InputError
-from dpcore.evaluation import margin_errors
 from tasks.evaluate import (
     Evaluation,
-    Pair,
+    TablePair,
     classifiers,
     evaluate,
     evaluation_picture,
     evaluation_text,
     read_pair,
 )
+from tasks.evaluate.distances import margin_errors
 
 pytest.importorskip("sklearn")
-ROWS = 1500
+ROWS, FEW = 1500, 300
+"""Of tables whose distances are known, and of those where any will do."""
 
 
-def people(seed: int) -> pd.DataFrame:
+def people(seed: int, rows: int = ROWS) -> pd.DataFrame:
     random = np.random.default_rng(seed)
-    age = random.integers(0, 90, ROWS)
+    age = random.integers(0, 90, rows)
     income = np.where(age < 15, np.nan, np.round(random.gamma(2, 10 + age) * 10))
     return pd.DataFrame(
         {
-            "sex": random.choice(["F", "M"], ROWS),
-            "region": random.choice(["north", "south", None], ROWS),
+            "sex": random.choice(["F", "M"], rows),
+            "region": random.choice(["north", "south", None], rows),
             "age": age,
             "income": income,
-            "retired": (age > 65) ^ (random.random(ROWS) < 0.02),
+            "retired": (age > 65) ^ (random.random(rows) < 0.02),
         }
     )
 
@@ -50,8 +51,8 @@ def compared(folder: Path, synthetic: pd.DataFrame, **options: object) -> Evalua
     return evaluate(paired(folder, synthetic), **options)
 
 
-def paired(folder: Path, synthetic: pd.DataFrame, most_cells: int = 20) -> Pair:
-    people(1).to_parquet(folder / "real.parquet")
+def paired(folder: Path, synthetic: pd.DataFrame, most_cells: int = 20) -> TablePair:
+    people(1, len(synthetic)).to_parquet(folder / "real.parquet")
     synthetic.to_parquet(folder / "synthetic.parquet")
     return read_pair(folder / "real.parquet", folder / "synthetic.parquet", most_cells)
 
@@ -88,7 +89,7 @@ def test_what_hides_inside_cells_is_told_apart(tmp_path):
 
 
 def test_margins_are_those_of_the_codes(tmp_path):
-    pair = paired(tmp_path, shuffled(people(2)))
+    pair = paired(tmp_path, shuffled(people(2, FEW)))
     real, synthetic, sizes = pair.codes
     found = evaluate(pair)
     for ways in (1, 2, 3):
@@ -99,15 +100,15 @@ def test_margins_are_those_of_the_codes(tmp_path):
 
 
 def test_the_label_may_be_any_column_even_one_that_the_synthetic_table_tells_nothing_of(tmp_path):
-    assert compared(tmp_path, people(2), label="region").classifier.label == "region"
-    constant = people(2).assign(retired=False)
+    assert compared(tmp_path, people(2, FEW), label="region").classifier.label == "region"
+    constant = people(2, FEW).assign(retired=False)
     assert compared(tmp_path, constant).classifier.trained_on_synthetic == 0.5
     with pytest.raises(InputError, match="label: 'shoe' is not among"):
-        compared(tmp_path, people(2), label="shoe")
+        compared(tmp_path, people(2, FEW), label="shoe")
 
 
 def test_the_result_repeats_and_is_json(tmp_path):
-    synthetic = people(2).assign(income=np.nan)
+    synthetic = people(2, FEW).assign(income=np.nan)
     found = [compared(tmp_path, synthetic).to_dict() for _ in range(2)]
     first, second = (json.dumps(result, allow_nan=False) for result in found)
     assert first == second
@@ -115,7 +116,7 @@ def test_the_result_repeats_and_is_json(tmp_path):
 
 
 def test_text_and_picture_show_what_was_found(tmp_path):
-    found = compared(tmp_path, shuffled(people(2)))
+    found = compared(tmp_path, shuffled(people(2, FEW)))
     text = evaluation_text(found)
     for number in (found.propensity_auc, found.classifier.trained_on_real):
         assert f"{number:.3f}" in text
@@ -133,4 +134,4 @@ def test_text_and_picture_show_what_was_found(tmp_path):
 def test_without_scikit_learn_it_is_said_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setattr(classifiers, "find_spec", lambda _: None)
     with pytest.raises(InputError, match=r"dprelease\[evaluation\]"):
-        compared(tmp_path, people(2))
+        compared(tmp_path, people(2, FEW))

@@ -46,12 +46,12 @@ def test_a_ledger_that_knows_nothing_refuses_nothing(real, synthetic, tmp_path):
 
 
 def test_a_dataset_that_the_ledger_knows_is_refused(real, synthetic, ledger):
-    with pytest.raises(InputError, match=r"knows the dataset wages as private; with --not-for-rel"):
+    with pytest.raises(InputError, match="knows the dataset wages as private; compare anyway with"):
         require_public(real, synthetic, ledger, "wages")
 
 
 def test_a_table_without_a_name_is_refused_while_the_ledger_knows_any(real, synthetic, ledger):
-    with pytest.raises(InputError, match=r"may be the table of a dataset .*say with --dataset"):
+    with pytest.raises(InputError, match=r"one of the \d datasets .*name its dataset with"):
         require_public(real, synthetic, ledger)
     require_public(real, synthetic, ledger, "fair-1978")
 
@@ -81,7 +81,7 @@ def test_the_survey_of_a_plan_is_refused_by_any_name_and_without_a_ledger(
     survey = tmp_path / "survey.parquet"
     if copied:
         survey = Path(shutil.copy(survey, tmp_path / "innocent.parquet"))
-    with pytest.raises(InputError, match="is the survey table of the plan, and so private"):
+    with pytest.raises(InputError, match="is private: it is the survey table of the plan"):
         require_public(survey, synthetic, None, "another-name", load_plan(plan_path))
 
 
@@ -128,5 +128,5 @@ def test_reading_a_table_of_the_pair_is_not_what_decides(tmp_path, ledger, surve
     pq.write_table(table, path)
     other = tmp_path / "synthetic.parquet"
     pd.DataFrame(survey).to_parquet(other)
-    with pytest.raises(InputError, match="may be the table of a dataset"):
+    with pytest.raises(InputError, match="may be the table of one of"):
         require_public(path, other, ledger)

@@ -79,7 +79,7 @@ def test_a_table_of_something_else_and_a_file_that_is_no_dictionary_are_refused(
     stand_in()[["own"]].to_parquet(table)
     with pytest.raises(InputError, match="no column of the table"):
         write_sdnist(*files)
-    with pytest.raises(InputError, match="is no data dictionary"):
+    with pytest.raises(InputError, match="is not a data dictionary"):
         write_sdnist(table, table, out)
     stand_in().to_parquet(table)
     with pytest.raises(InputError, match="cannot be written"):

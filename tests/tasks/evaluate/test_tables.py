@@ -5,11 +5,11 @@ import pandas as pd
 import pytest
 
 from dpcore.errors import InputError
-from tasks.evaluate.tables import Pair, read_pair, read_table, texts
+from tasks.evaluate.tables import TablePair, read_pair, read_table, texts
 
 
-def pair(real: dict, synthetic: dict, most_cells: int = 4) -> Pair:
-    return Pair(pd.DataFrame(real), pd.DataFrame(synthetic), (), most_cells)
+def pair(real: dict, synthetic: dict, most_cells: int = 4) -> TablePair:
+    return TablePair(pd.DataFrame(real), pd.DataFrame(synthetic), (), most_cells)
 
 
 def codes(real: list, synthetic: list) -> tuple[list[int], list[int], int]:

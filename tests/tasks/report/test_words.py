@@ -7,13 +7,13 @@ import pytest
 
 from schemas.bundle import Guarantee
 from schemas.plan import Plan
-from tasks.explain import about
+from tasks.explain.explain import describe_dataset
 from tasks.report.words import SYNTHETIC, best_guess, how_often, in_plain_words, in_symbols, limits
 
 
 def guarantee(alpha: str, beta: str) -> Guarantee:
     amounts = {"alpha": alpha, "beta": beta, "gamma": "0", "epsilon": alpha, "delta": beta}
-    words = {"privacy_unit": "row", "neighbours": "replace-one", "statement": ""}
+    words = {"privacy_unit": "row", "neighbours": "replace-one", "statement": "", "domain": ""}
     return Guarantee.model_validate(amounts | words)
 
 
@@ -51,13 +51,13 @@ def test_the_words_are_about_the_unit_and_relation_of_the_plan(unit, relation, p
     assert (symbols["n"] == "400 records, public") == plan.adjacency.public_rows
     assert relation in symbols["neighbouring tables D, D′"]
     assert ("at most 4 are used" in symbols["privacy unit"]) == (one == "household")
-    assert ("about 400 records" in about(plan)) == (not plan.adjacency.public_rows)
+    assert ("about 400 records" in describe_dataset(plan)) == (not plan.adjacency.public_rows)
 
 
-def test_the_limits_tell_what_bounding_and_weighing_take_away(plan_document):
+def test_the_limits_say_what_bounding_and_weighing_take_away(plan_document):
     weights = {"column": "factor", "largest": "50", "step": "1/2", "total": 9000}
     said = " ".join(limits(counting_plan(plan_document, privacy_unit=HOUSEHOLDS, weights=weights)))
-    for words in ("more than 4 records", "multiples of 0.5 and cut at 50", "not public"):
+    for words in ("more than 4 records", "multiples of 0.5 and cut at 50", "records is private"):
         assert words in said
     assert "Counts are of records" not in said
 
@@ -87,3 +87,17 @@ def test_a_plan_without_synthetic_records_has_no_limits_of_theirs(plan_document)
 
 def test_an_endless_alpha_protects_nobody():
     assert best_guess(guarantee("1000", "0")) == 1
+
+
+def test_it_says_which_tables_the_promise_is_for(plan_document):
+    promise = guarantee("1", "0")
+    refusing = counting_plan(plan_document)
+    said = " ".join(in_plain_words(refusing, promise))
+    assert "for tables that fit the plan" in said
+    assert "one record that did not would have stopped the release" in said
+    assert "that fit the plan" in dict(in_symbols(refusing, promise).rows)["promise"]
+    total = counting_plan(plan_document, invalid="own-cell")
+    said = " ".join(in_plain_words(total, promise))
+    assert "holds whatever the survey's records hold" in said
+    assert "stopped" not in said
+    assert "fit" not in dict(in_symbols(total, promise).rows)["promise"]

@@ -1,0 +1,94 @@
+"""Apply each fault to a copy, run what ought to notice it, print a table."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from queue import Queue
+
+from benchmarks.mutations.faults import FAULTS, Fault
+
+ROOT = Path(__file__).parents[2]
+COPIED = ("benchmarks", "deployments", "docs", "dpcore", "flows", "schemas", "tasks", "tests")
+TESTS = ("-m", "pytest", "-q", "-x", "-m", "not slow", "-p", "no:cacheprovider")
+
+
+def main() -> int:
+    """Print a row for each fault; 1 if the tests miss one."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.mutations", description=__doc__)
+    parser.add_argument("--only", default="", help="faults whose name or file holds this text")
+    parser.add_argument("--audits", action="store_true", help="also audit every kind of release")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="copies at a time")
+    arguments = parser.parse_args()
+    chosen = [each for each in FAULTS if arguments.only in f"{each.name} {each.file}"]
+    missed = 0
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(arguments.jobs) as pool:
+        copies: Queue[Path] = Queue()
+        for i in range(arguments.jobs):
+            copies.put(copy_tree(Path(folder) / str(i)))
+        if fails(
+            copies.queue[0], [*TESTS, *sorted({test for each in chosen for test in each.tests})]
+        ):
+            parser.exit(2, "the tests fail without any fault, so they show nothing\n")
+        print(
+            "| fault | file | tests |" + (" short audit | full audit |" if arguments.audits else "")
+        )
+        print("|---|---|---|" + ("---|---|" if arguments.audits else ""))
+        tried = pool.map(lambda fault: try_fault(fault, copies, arguments.audits), chosen)
+        for fault, noticed in zip(chosen, tried, strict=True):
+            missed += not noticed[0]
+            words = ["noticed" if each else "missed" for each in noticed]
+            print(f"| {fault.name} | `{fault.file}` | {' | '.join(words)} |", flush=True)
+    print(f"\n{len(chosen) - missed} of {len(chosen)} faults are noticed by the tests.")
+    return int(missed > 0)
+
+
+def try_fault(fault: Fault, copies: Queue[Path], audits: bool) -> list[bool]:
+    """Whether the tests notice a fault, and the short and the full audit if asked."""
+    copy = copies.get()
+    file = copy / fault.file
+    sound = file.read_text()
+    try:
+        file.write_text(apply(fault, sound))
+        noticed = [fails(copy, [*TESTS, *fault.tests])]
+        if audits:
+            for depth in ("short", "full"):
+                noticed.append(fails(copy, ["-m", "benchmarks.mutations.audits", depth]))
+        return noticed
+    finally:
+        file.write_text(sound)
+        copies.put(copy)
+
+
+def apply(fault: Fault, text: str) -> str:
+    """The text with the fault; raises ``ValueError`` where its line is not there exactly once."""
+    if text.count(fault.old) != 1:
+        raise ValueError(f"{fault.name}: its line occurs {text.count(fault.old)} times")
+    return text.replace(fault.old, fault.new)
+
+
+def copy_tree(folder: Path) -> Path:
+    """A copy of what the tests need, without what earlier runs left."""
+    for name in COPIED:
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "README.md", "CHANGELOG.md", "Makefile"):
+        shutil.copy(ROOT / name, folder / name)
+    return folder
+
+
+def fails(copy: Path, command: Sequence[str]) -> bool:
+    """Whether a Python command ends with an error in the copy."""
+    environment = os.environ | {"PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
+    run = subprocess.run([sys.executable, *command], cwd=copy, env=environment, capture_output=True)
+    return run.returncode != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

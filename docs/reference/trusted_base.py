@@ -1,0 +1,209 @@
+"""The page of the trusted base: what an outside reviewer must read, with its lines counted."""
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from docs.reference.markdown import table
+
+ROOT = Path(__file__).parent.parent.parent
+
+REVIEWED = "Reviewed by nobody outside the project so far."
+
+
+@dataclass(frozen=True)
+class Part:
+    """Files that guarantee something together.
+
+    ``files``: patterns, relative to the repository; ``unproved``: what of the guarantee no proof covers.
+    """
+
+    title: str
+    files: tuple[str, ...]
+    guarantees: str
+    unproved: str
+
+    def paths(self) -> list[Path]:
+        """The files that have a content, in order."""
+        found = {path for pattern in self.files for path in ROOT.glob(pattern)}
+        return sorted(path for path in found if path.stat().st_size)
+
+
+PARTS = (
+    Part(
+        "The privacy line",
+        (
+            "dpcore/privacy_line.py",
+            "dpcore/mechanism.py",
+            "dpcore/statistic.py",
+            "dpcore/budget.py",
+        ),
+        "No exact value is read but here; nothing is drawn that costs more than its share. `Exact` does"
+        " not print, compare or pickle",
+        "Python has no private attributes: nothing but review stops a caller who reads `_values`."
+        " Exact fractions and 64-bit integers are those of Python and"
+        " numpy",
+    ),
+    Part(
+        "Mechanisms",
+        ("dpcore/mechanisms/*.py", "dpcore/counting/*.py"),
+        "Each file is a [theorem](../reference/mechanisms.md#theorems): from the sensitivity that it is"
+        " given to (alpha, beta, gamma) and to zCDP",
+        "The proofs are by hand; no machine has checked one. Time and memory of a draw may depend on the"
+        " statistic",
+    ),
+    Part(
+        "Samplers",
+        ("dpcore/sampling/*.py",),
+        "Exactly the stated laws, by integer arithmetic on words of the operating system's generator",
+        "That generator is taken to be uniform and independent. Where a double decides first (the fast"
+        " path), its `exp` and `log` are taken to be right to the stated margin, beyond which whole"
+        " numbers decide. Rejection takes a random time",
+    ),
+    Part(
+        "Numerics of accounting",
+        ("dpcore/accounting/*.py",),
+        "A price is never rounded towards the cheaper side: decimals of 50 digits, rounded up",
+        "Python's `decimal` is taken to round `exp` and `ln` as documented",
+    ),
+    Part(
+        "Neighbours, cells and lattices",
+        ("dpcore/adjacency.py", "dpcore/domain.py", "dpcore/lattice.py", "dpcore/arrays.py"),
+        "How far a unit moves a sum; exact tallies; real vectors in whole steps, with rounding counted"
+        " in the sensitivity",
+        "The error of a transform is bounded by a lemma about algorithms of the kind that scipy uses;"
+        " its compiled code was tested against the bound, not verified",
+    ),
+    Part(
+        "Statistics and their sensitivities",
+        ("dpcore/releases/**/*.py",),
+        "Each release's `statistic` moves by at most the sensitivity that it gives to its mechanism. Of"
+        " each file only `statistic`, what it calls, and `mechanism` matter: `publish` and what follows"
+        " see noisy numbers alone",
+        "Sensitivities of densities are floats, raised by 1e-12 for their own rounding. numpy's and"
+        " LAPACK's elementary functions are taken to be within a few units of their last digit",
+    ),
+    Part(
+        "Kernel machines",
+        ("dpcore/machines/*.py",),
+        "Weights within a public tolerance of the minimiser, certified with all roundings counted; the"
+        " features of a record depend on that record alone",
+        "Underflow below 1e-300 is ignored. That the solver ends for every table is observed in"
+        " thousands of problems, not proved; it runs until it does, so its time depends on the table",
+    ),
+    Part(
+        "What a plan means",
+        (
+            "schemas/plan.py",
+            "schemas/document.py",
+            "schemas/numbers.py",
+            "schemas/columns.py",
+            "schemas/unit.py",
+            "schemas/source.py",
+            "schemas/survey.py",
+            "schemas/engine.py",
+            "schemas/protection.py",
+            "schemas/releases/*.py",
+        ),
+        "The bounds, categories, shares and neighbours of the plan reach the releases unchanged, and"
+        " unknown keys are errors",
+        "That these numbers are public knowledge is the author's word",
+    ),
+    Part(
+        "From the source to the tally",
+        (
+            "tasks/survey/**/*.py",
+            "tasks/draw.py",
+            "tasks/budget/charge.py",
+            "tasks/workplace/home.py",
+            "tasks/workplace/step.py",
+        ),
+        "Every step acts on each record or each unit alone, or adds up: the"
+        " [stability map](stability-map.md). No private value reaches a log, an error or the result of"
+        " a task",
+        "The engine, DuckDB, PostgreSQL or Spark, is taken to compute what its SQL says, and Ibis to"
+        " write the SQL that its expressions say. Tables that do not fit the plan are refused, and the"
+        " refusal is visible. Timing",
+    ),
+    Part(
+        "The ledger",
+        ("tasks/ledger/*.py",),
+        "What is spent never exceeds what was granted, and each charge shows one draw: the"
+        " [composition theorem](composition.md)",
+        "SQLite or PostgreSQL is taken to be serialisable and durable as configured, the disk to keep"
+        " what it confirmed, and the ledger not to be replaced by an older copy",
+    ),
+)
+"""From the line outwards."""
+
+UNREAD = {
+    "dpcore/errors.py": "names of errors",
+    "dpcore/progress.py": "counts of finished steps",
+    "dpcore/post/**/*.py": "sees noisy statistics alone",
+    "schemas/bundle.py": "the form of published files",
+    "schemas/blanks.py": "a plan that is not filled in",
+    "schemas/first_plan.py": "writes a plan from names and types of columns",
+    "schemas/operation.py": "schedules and approval",
+    "schemas/synthesis.py": "synthetic records, from noisy statistics",
+    "tasks/bundle/verify.py": "compares digests of published files",
+}
+"""What the files of the trusted base import and a reviewer of privacy may leave out, and why."""
+
+HEAD = f"""\
+# The trusted base
+
+!!! warning "{REVIEWED}"
+
+Whoever wants to believe the privacy claim without trusting its authors must read these files, and may
+leave out all others. A test follows the imports: what a file below imports is on this page, or listed
+at the end with the reason why it need not be read. Lines are counted when this page is built, with
+comments and docstrings; most mechanisms are as much proof as code. For a plan with one kind of release,
+its file, its mechanism and the samplers that these import are enough of the three longest lists.
+
+Everywhere is taken on trust: the processor and its floating-point arithmetic, the operating system, the
+Python interpreter, numpy and scipy, and that what is installed is what was read."""
+
+
+def trusted_base_page() -> str:
+    """What each part guarantees and what no proof covers, then every file of it."""
+    summary = [
+        (f"[{p.title}](#{_anchor(p)})", f"{sum(map(lines, p.paths())):,}", p.guarantees, p.unproved)
+        for p in PARTS
+    ]
+    total = sum(lines(path) for path in trusted())
+    sections = [HEAD, table(["part", "lines", "guarantees", "not covered by a proof"], summary)]
+    sections.append(f"Together {len(trusted())} files of {total:,} lines.")
+    for part in PARTS:
+        files = ((f"`{_name(p)}`", str(lines(p)), _opening(p)) for p in part.paths())
+        sections += [f"## {part.title}", table(["file", "lines", "what it is"], files)]
+    sections += ["## What need not be read", table(["files", "why"], _unread())]
+    return "\n\n".join(sections) + "\n"
+
+
+def trusted() -> list[Path]:
+    """Every file of the trusted base."""
+    return [path for part in PARTS for path in part.paths()]
+
+
+def lines(path: Path) -> int:
+    return len(path.read_text(encoding="utf-8").splitlines())
+
+
+def _unread() -> Iterator[tuple[str, str]]:
+    for pattern, why in UNREAD.items():
+        yield f"`{pattern}`", why
+
+
+def _name(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def _anchor(part: Part) -> str:
+    return part.title.lower().replace(",", "").replace(" ", "-")
+
+
+def _opening(path: Path) -> str:
+    """The first sentence of the file's docstring."""
+    text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+    return " ".join(text.split("\n\n")[0].split()).replace("``", "`")

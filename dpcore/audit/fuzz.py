@@ -1,0 +1,92 @@
+"""Neighbouring tables at random: of few and of many records, heaped, spread, in one cell, and empty.
+
+``neighbours`` makes tables that are likely to be the worst; these are for what nobody thought of.
+A unit of several records has them in different cells, or has fewer of them than it may.
+
+>>> from dpcore.domain import Categories, Domain
+>>> domain = Domain((Categories("sex", ("F", "M")), Categories("owns", ("yes", "no"))))
+>>> pair = next(fuzzed_pairs(domain, 9, Adjacency(), np.random.default_rng(1)))
+>>> int(pair.near.counts.sum()), int(pair.far.counts.sum())
+(9, 9)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from dpcore.adjacency import Adjacency
+from dpcore.arrays import Integers
+from dpcore.audit.neighbours import Pair, table
+from dpcore.domain import Domain
+
+MOST_CELLS = 256
+"""Occupied cells of a table, at most."""
+
+
+def fuzzed_pairs(
+    domain: Domain, rows: int, adjacency: Adjacency, generator: np.random.Generator
+) -> Iterator[Pair]:
+    """Pairs of neighbours without end; of ``rows`` records where that is public, else of up to twice
+    as many."""
+    while True:
+        for label, spread in _LAYOUTS.items():
+            unit = min(adjacency.most, rows)
+            count = rows - unit
+            if not adjacency.public_rows:
+                count = int(generator.choice([0, 1, rows - unit, 2 * rows - unit]))
+            others = spread(domain, count, generator)
+            sides = [_unit(domain, unit, generator) for _ in range(2)]
+            if not adjacency.public_rows:
+                sides = [side[: generator.integers(len(side) + 1)] for side in sides]
+            if adjacency.relation == "add-remove":
+                sides[0] = sides[0][:0]
+            near, far = (
+                table(domain, [*others, *((int(cell), 1) for cell in side)]) for side in sides
+            )
+            yield Pair(f"at random; others {label}", near, far)
+
+
+def _unit(domain: Domain, most: int, generator: np.random.Generator) -> Integers:
+    """Cells of the records of a unit: all in one, or each where it may; corners among them."""
+    size = min(most, MOST_CELLS)
+    if generator.random() < 0.5:
+        return np.repeat(_cells(domain, 1, generator), most)
+    return np.resize(_cells(domain, size, generator), most)
+
+
+def _cells(domain: Domain, size: int, generator: np.random.Generator) -> Integers:
+    """Cells anywhere, or with each column at an end of its values."""
+    shape = np.array(domain.shape)
+    if generator.random() < 0.5:
+        return domain.pack(generator.integers(0, 2, (size, len(shape))) * (shape - 1))
+    return domain.pack(generator.integers(0, shape, (size, len(shape))))
+
+
+def _heaped(domain: Domain, count: int, generator: np.random.Generator) -> list[tuple[int, int]]:
+    """Few cells, of which each next one has about a third of the records that are left."""
+    found, cells = [], _cells(domain, 8, generator)
+    for cell in cells.tolist():
+        here = count // 3
+        found.append((cell, here))
+        count -= here
+    return [*found, (int(cells[0]), count)]
+
+
+def _spread(domain: Domain, count: int, generator: np.random.Generator) -> list[tuple[int, int]]:
+    cells = _cells(domain, min(max(count, 1), MOST_CELLS), generator).tolist()
+    shares = np.bincount(generator.integers(0, len(cells), min(count, 4096)), minlength=len(cells))
+    shares[0] += count - shares.sum()
+    return list(zip(cells, shares.tolist(), strict=True))
+
+
+def _alike(domain: Domain, count: int, generator: np.random.Generator) -> list[tuple[int, int]]:
+    return [(int(_cells(domain, 1, generator)[0]), count)]
+
+
+_LAYOUTS: dict[str, Callable[..., list[tuple[int, int]]]] = {
+    "spread": _spread,
+    "heaped": _heaped,
+    "in one cell": _alike,
+}

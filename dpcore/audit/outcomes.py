@@ -1,0 +1,175 @@
+"""Outcomes: which outputs to count, chosen on a search sample.
+
+One half of the search sample teaches scores (``dpcore.audit.learn``); on the other half every score
+is cut at many places, from above and from below, for either side as the likelier one, and the cuts
+with the largest lower bound win.  Fresh draws then give the bounds that count.
+
+>>> generator = np.random.default_rng(1)
+>>> near, far = (np.rint(centre + generator.laplace(0, 9, (4000, 1))) for centre in (0, 9))
+>>> print(choose_outcomes(near, far).outcomes[0])
+number 0 < 0, likelier on side 0
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import product
+
+import numpy as np
+
+from dpcore.arrays import Booleans, Floats, Integers
+from dpcore.audit.bounds import loss_lower_bound, mu_lower_bound
+from dpcore.audit.learn import propose, refined
+from dpcore.audit.scores import Outputs, Score
+
+SORTED = 2**14
+"""Draws of each side among which the places to cut are chosen."""
+
+Bound = Callable[..., Floats]
+"""From hits, draws, other hits, other draws and an error to a lower bound (``bounds``)."""
+
+CAUTIOUS, BOLD = 0.01, 0.3
+"""Errors of the bounds by which outcomes are compared.  Many are compared, and the luckiest of rare
+ones looks best: a small error prefers common outcomes.  Rare ones may be the most telling."""
+
+KINDS = tuple(product((CAUTIOUS, BOLD), (0, 1)))
+"""The best outcome is wanted by either bound, and for either side as the likelier one."""
+
+SHORTLIST = 4
+"""Scores of each kind that are tried on all of a large search sample."""
+
+_TAIL = np.geomspace(1, 200, 16).astype(int) / 20_000
+_LEVELS = np.unique(np.r_[0, _TAIL, np.linspace(0.01, 0.99, 150), 1 - _TAIL, 1])
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """ "score >= cut" (``above``) or "score < cut"; ``favoured``: the side where it is likelier."""
+
+    score: Score
+    cut: float
+    above: bool
+    favoured: int
+
+    def holds(self, outputs: Outputs) -> Booleans:
+        """(size,) whether each output (size, d) is in the outcome."""
+        return self.among(self.score(outputs))
+
+    def among(self, values: Floats) -> Booleans:
+        """(size,) whether outputs with these scores are in the outcome; an absent score is low."""
+        at_least = np.asarray(values >= self.cut)
+        return at_least if self.above else ~at_least
+
+    def __str__(self) -> str:
+        sign = ">=" if self.above else "<"
+        return f"{self.score} {sign} {self.cut + 0.0:.6g}, likelier on side {self.favoured}"
+
+
+@dataclass(frozen=True, eq=False)
+class Shortlist:
+    """Outcomes to count on fresh draws, the one with the best cautious bound first.
+
+    ``cautious``: the best bound on the draws that chose them, good for comparing only: that of mu, where
+    a mechanism claims one; ``of_mu``: the outcomes, of them, that bound it.
+    """
+
+    outcomes: tuple[Outcome, ...]
+    cautious: float
+    of_mu: tuple[Outcome, ...] = ()
+
+
+def choose_outcomes(
+    near: Outputs,
+    far: Outputs,
+    beta: float = 0.0,
+    stated: Sequence[Score] = (),
+    digits: bool = True,
+    learn: bool = True,
+    gaussian: bool = False,
+) -> Shortlist:
+    """For each side as the likelier one the outcomes of best cautious and bold bound: two to four.
+
+    ``gaussian``: two more, with the best cautious bound of mu.
+
+    ``near``, ``far``: (n, d) search draws of the two sides; ``stated``: scores known beforehand;
+    ``digits``: also try the last digits of numbers; ``learn``: also try scores that are learned.
+    """
+    half = min(len(near), len(far)) // 2 if learn or not stated else 0
+    scores = list(stated)
+    if half:
+        learned = propose(near[:half], far[:half], digits)
+        scores = refined([*stated, *learned], near[:half], far[:half])
+    near, far = near[half:], far[half:]
+    of_alpha = partial(loss_lower_bound, beta=beta)
+    if len(near) > 2 * SORTED:
+        ranked = _ranked(scores, near[:SORTED], far[:SORTED], of_alpha)
+        short = [outcome.score for kind in KINDS for _, outcome in ranked[kind][:SHORTLIST]]
+        scores = list({id(score): score for score in short}.values())
+    ranked = _ranked(scores, near, far, of_alpha)
+    best = sorted((ranked[kind][0] for kind in KINDS[:2]), key=lambda pair: -pair[0])
+    best += [ranked[kind][0] for kind in KINDS[2:]]
+    outcomes = {(id(e.score), e.cut, e.above, e.favoured): e for _, e in best}
+    if not gaussian:
+        return Shortlist(tuple(outcomes.values()), best[0][0])
+    promising = {id(s): s for s in (*stated, *(e.score for e in outcomes.values()))}
+    by_mu = _ranked(list(promising.values()), near, far, mu_lower_bound)
+    of_mu = [by_mu[kind][0] for kind in KINDS[:2]]
+    return Shortlist(
+        (*outcomes.values(), *(outcome for _, outcome in of_mu)),
+        max(bound for bound, _ in of_mu),
+        tuple(outcome for _, outcome in of_mu),
+    )
+
+
+def _ranked(
+    scores: Sequence[Score], near: Outputs, far: Outputs, lower_bound: Bound
+) -> dict[tuple[float, int], list[tuple[float, Outcome]]]:
+    """For each kind of outcome, the best bound and outcome of every score, best first."""
+    ranked: dict[tuple[float, int], list[tuple[float, Outcome]]] = {kind: [] for kind in KINDS}
+    for score in scores:
+        sides = [np.nan_to_num(score(side), nan=-np.inf) for side in (near, far)]
+        cuts = _cuts(sides)
+        below = [_below(cuts, side) for side in sides]
+        for kind in KINDS:
+            bound, cut, above = _best_cut(cuts, below, [len(near), len(far)], lower_bound, *kind)
+            ranked[kind].append((bound, Outcome(score, cut, above, favoured=kind[1])))
+    for tried in ranked.values():
+        tried.sort(key=lambda pair: -pair[0])
+    return ranked
+
+
+def _cuts(sides: Sequence[Floats]) -> Floats:
+    """Where to cut a score: its values, or quantiles where they are many, closer in the tails."""
+    together = np.sort(np.concatenate([side[:SORTED] for side in sides]))
+    cuts = np.unique(together)
+    if len(cuts) > len(_LEVELS):
+        cuts = np.unique(together[np.rint(_LEVELS * (len(together) - 1)).astype(int)])
+    cuts = cuts[np.isfinite(cuts)]
+    return cuts if len(cuts) else np.zeros(1)
+
+
+def _below(cuts: Floats, values: Floats) -> Integers:
+    """(cuts,) how many values lie below each ascending cut."""
+    places = np.searchsorted(cuts, values, side="right")
+    return np.cumsum(np.bincount(places, minlength=len(cuts) + 1))[:-1]
+
+
+def _best_cut(
+    cuts: Floats,
+    below: Sequence[Integers],
+    sizes: Sequence[int],
+    lower_bound: Bound,
+    error: float,
+    favoured: int,
+) -> tuple[float, float, bool]:
+    """The best bound, its cut, and whether the outcome lies above it."""
+    choices = []
+    this, other = favoured, 1 - favoured
+    for above in (True, False):
+        hits = [n - low if above else low for n, low in zip(sizes, below, strict=True)]
+        bounds = lower_bound(hits[this], sizes[this], hits[other], sizes[other], error=error)
+        i = int(np.argmax(bounds))
+        choices.append((float(bounds[i]), float(cuts[i]), above))
+    return max(choices)

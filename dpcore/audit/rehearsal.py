@@ -1,0 +1,35 @@
+"""Sources of randomness for audits: what is drawn from them can never be published."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpcore.sampling.source import RandomSource
+
+
+class Rehearsal:
+    """The words of any source, marked as not fit for publication."""
+
+    reproducible = True
+
+    def __init__(self, source: RandomSource) -> None:
+        self._source = source
+
+    def words(self, size: int) -> NDArray[np.uint64]:
+        return self._source.words(size)
+
+
+class FixedWords(Rehearsal):
+    """A fixed stream, where the law of a result does not depend on it."""
+
+    def __init__(self, seed: int) -> None:
+        self._bits = np.random.Philox(seed)
+
+    def words(self, size: int) -> NDArray[np.uint64]:
+        return self._bits.random_raw(size).astype(np.uint64, copy=False)
+
+
+def fast_generator(source: RandomSource) -> np.random.Generator:
+    """A fast generator seeded from the source, for simulated mechanisms."""
+    return np.random.Generator(np.random.SFC64(source.words(4).tolist()))

@@ -1,0 +1,79 @@
+"""Does a neighbour change the statistic by more than the mechanism declares?  Replay, without chance.
+
+A release is drawn on two neighbouring tables with the same random words, across the real privacy line.
+Noise that does not depend on the data is then the same on both sides, and outputs differ by as much
+as the statistics; where a mechanism adds no noise, the statistics are read as audits read them.
+The difference in the mechanism's own norm is a multiple of the declared sensitivity (``moved_by``).
+A multiple above 1 proves a fault of the sensitivity, whatever the noise; there is no false alarm.
+That none was found on the tables that were tried proves nothing about others.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpcore.audit.draws import ReleaseDraws
+from dpcore.audit.neighbours import Pair
+from dpcore.audit.rehearsal import FixedWords
+from dpcore.releases.base import Release
+
+MOST = 64
+"""Pairs of tables that are replayed, at most."""
+
+
+@dataclass(frozen=True)
+class Replay:
+    """``moved``: the largest change found, as a multiple of the declared sensitivity; ``tables``: pairs
+    that were replayed; ``pair``: the one of the largest change."""
+
+    moved: float
+    tables: int
+    pair: str
+    passed: bool
+
+
+def replay(
+    release: Release,
+    pairs: Iterable[Pair],
+    seconds: float = np.inf,
+    known: Iterable[tuple[str, ReleaseDraws]] = (),
+) -> Replay:
+    """Replay a release on up to ``MOST`` pairs of neighbours, fewer where ``seconds`` of CPU are over.
+
+    ``known``: pairs whose statistics are at hand; they are replayed in any case.
+    """
+    start, largest, worst, tables = time.process_time(), 0.0, "", 0
+
+    def tried() -> Iterable[tuple[str, ReleaseDraws]]:
+        yield from known
+        for pair in pairs:
+            if tables >= MOST or (tables and time.process_time() - start > seconds):
+                return
+            if release.promises(pair.near, pair.far):
+                yield pair.description, ReleaseDraws(release, pair.near, pair.far)
+
+    for description, sides in tried():
+        moved, tables = moved_between(sides, seed=tables), tables + 1
+        if moved > largest or not worst:
+            largest, worst = moved, description
+    return Replay(largest, tables, worst, largest <= 1)
+
+
+def moved_between(sides: ReleaseDraws, seed: int = 0) -> float:
+    """How far a release's outputs on two tables lie apart, in units of the declared sensitivity."""
+    mechanism = sides.release.mechanism
+    watched, near, far = sides.readings
+    if mechanism.additive:
+        near, far = (sides.draw(side, 1, FixedWords(seed))[0] for side in (0, 1))
+    moved = mechanism.moved_by(watched, near, far)
+    if moved is not None:
+        return moved
+    (output,) = [sides.draw(0, 1, FixedWords(seed))]
+    return max(
+        moved_between(ReleaseDraws(part, sides.near, sides.far), seed)
+        for part, _ in mechanism.parts(output)
+    )

@@ -1,0 +1,116 @@
+"""What an audit found, all of it public: the form that manifests, reports and commands share."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from dpcore.audit.density import LossCurve
+from dpcore.audit.replay import Replay
+from dpcore.audit.width import WidthBound
+from dpcore.budget import Budget, decimal_text
+
+
+@dataclass(frozen=True)
+class DensityLoss:
+    """Loss of the chosen pair by the densities of its score: pure alpha, an asymptotic bound."""
+
+    estimate: float
+    lower_bound: float
+    point: float
+
+
+@dataclass(frozen=True)
+class GaussianLoss:
+    """Of Gaussian noise: how far apart neighbours lie, in standard deviations."""
+
+    lower_bound: float
+    claim: float
+
+    @property
+    def passed(self) -> bool:
+        return self.lower_bound <= self.claim
+
+
+@dataclass(frozen=True)
+class AuditResult:
+    """What an audit found: all of it public.
+
+    ``estimate``: of the loss of the outcome, without uncertainty; ``lower_bound``: a lower confidence
+    bound for alpha; ``draws``: fresh ones, of each side; ``level``: at which all bounds hold together;
+    ``density``: only where beta is 0; ``curve``: the loss
+    function of the chosen pair over ``score``, on the fresh draws; ``gaussian``: of Gaussian noise;
+    ``width``: of the noise of one release; ``replay``: what neighbours change, certain.
+    """
+
+    name: str
+    estimate: float
+    lower_bound: float
+    level: float
+    draws: int
+    search_draws: int
+    pair: str
+    outcome: str
+    hits: tuple[int, int]
+    claim: Budget
+    density: DensityLoss | None
+    score: str = field(compare=False)
+    curve: LossCurve = field(repr=False, compare=False)
+    gaussian: GaussianLoss | None = None
+    width: WidthBound | None = None
+    replay: Replay | None = None
+
+    @property
+    def passed(self) -> bool:
+        """Whether no bound contradicts its claim."""
+        return not self.faults
+
+    @property
+    def faults(self) -> list[str]:
+        """What contradicts its claim, in words."""
+        found = []
+        if self.lower_bound > self.claim.alpha:
+            found.append(
+                f"alpha is at least {self.lower_bound:.3g}, not {float(self.claim.alpha):.3g}"
+            )
+        if self.gaussian and not self.gaussian.passed:
+            found.append(
+                f"mu is at least {self.gaussian.lower_bound:.3g}, not {self.gaussian.claim:.3g}"
+            )
+        if self.width and not self.width.passed:
+            found.append(f"the noise is at most {self.width.at_most:.2g} times as wide as stated")
+        if self.replay and not self.replay.passed:
+            found.append(f"a neighbour changes {self.replay.moved:.3g} times what is declared")
+        return found
+
+    def to_dict(self) -> dict[str, object]:
+        """JSON form; what is infinite or not known is null."""
+        curve = {
+            "score": [_json_number(float(f"{x:.6g}")) for x in self.curve.points],
+            "loss": [_json_number(round(float(y), 4)) for y in self.curve.losses],
+            "discrete": self.curve.bandwidth is None,
+        }
+        values = asdict(self) | {"claim": self.claim.as_strings(), "curve": curve}
+        values |= {"passed": self.passed, "faults": self.faults}
+        return _json_numbers(values)
+
+    def __str__(self) -> str:
+        beta = f", beta {decimal_text(self.claim.beta)}" if self.claim.beta else ""
+        return (
+            f"{'passed' if self.passed else 'FAILED'}: {self.name}, alpha at least"
+            f" {self.lower_bound:.3g} with {100 * self.level:.4g}% confidence,"
+            f" claimed {decimal_text(self.claim.alpha)}{beta} ({self.draws:,} draws)"
+        )
+
+
+def _json_numbers(values: dict[str, Any]) -> dict[str, object]:
+    return {
+        key: _json_numbers(value) if isinstance(value, dict) else _json_number(value)
+        for key, value in values.items()
+    }
+
+
+def _json_number(value: object) -> object:
+    """JSON has neither infinities nor NaN."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,145 @@
+"""All releases of a plan in a few seconds: the audit that goes before every release.
+
+    1  replay            each release on tables at random: what neighbours change, without chance
+    2  all together      a lower bound on the joint loss, on the pair of surveys that moves all columns
+    3  each alone        the width of its noise, and its loss by the stated log-ratio, seen where the
+                         tables differ and at a few more cells
+
+Statistics of the made-up tables are computed once and shared by all three: of a machine that is a
+training, which takes as long as that of the release itself.  A handful of draws is timed first, and
+``seconds`` of CPU decide how many follow; that number does not depend on what is drawn, so every bound
+keeps its confidence.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from dpcore.audit.audit import audit_mechanism
+from dpcore.audit.draws import Audited, Joint, ReleaseDraws
+from dpcore.audit.fuzz import fuzzed_pairs
+from dpcore.audit.neighbours import Pair
+from dpcore.audit.rehearsal import fast_generator
+from dpcore.audit.releases import claimed_mu, covered, surveys_of
+from dpcore.audit.replay import replay
+from dpcore.audit.results import AuditResult
+from dpcore.audit.width import audit_width
+from dpcore.budget import total
+from dpcore.releases.base import Release
+from dpcore.sampling.source import RandomSource, SystemSource
+
+SECONDS = 3.0
+"""CPU time of a short audit, beside the statistics of one pair of tables of each release."""
+
+LEAST_DRAWS, MOST_DRAWS, TOGETHER_DRAWS = 40, 4_000, 1_000
+
+NUMBERS = 2**18
+"""Numbers drawn of one release on each side, at most."""
+
+HANDFULS = (8, 64)
+"""Draws that are timed: more of them where a few take no time, as each call has a cost of its own."""
+
+WIDTH_TABLES = 3
+"""Tables on which the width of noise is tried, where it may depend on the table."""
+
+
+def short_audit(
+    releases: Sequence[Release],
+    level: float = 0.95,
+    source: RandomSource | None = None,
+    *,
+    seconds: float = SECONDS,
+) -> list[AuditResult]:
+    """Audit all releases together against the sum of their shares, then each against its own.
+
+    ``level``: of each of these results.
+    """
+    source = SystemSource() if source is None else source
+    survey = surveys_of(releases)[0]
+    label, part = survey[0].description, seconds / (3 * len(releases))
+    sides = [
+        ReleaseDraws(release, pair.near, pair.far)
+        for release, pair in zip(releases, survey, strict=True)
+    ]
+    long = [_seconds_of(each) > part / 3 for each in sides]
+    joint = Joint(tuple(sides))
+    draws = _affordable(joint, seconds / 3, min(TOGETHER_DRAWS, _fitting(joint, source)), source)
+    together = audit_mechanism(
+        [joint],
+        total(release.share for release in releases),
+        draws,
+        source,
+        level=level,
+        search_draws=draws,
+        descriptions=[label],
+    )
+    return [
+        together,
+        *(
+            _alone(each, label, level, part, source, further=not is_long)
+            for each, is_long in zip(sides, long, strict=True)
+        ),
+    ]
+
+
+def _alone(
+    sides: ReleaseDraws,
+    label: str,
+    level: float,
+    seconds: float,
+    source: RandomSource,
+    further: bool,
+) -> AuditResult:
+    """One release; ``further``: also on tables other than ``sides``."""
+    release, narrow = sides.release, sides.narrowed()
+    at_random: Iterable[Pair] = ()
+    if further:
+        generator = fast_generator(source)
+        at_random = fuzzed_pairs(release.domain, release.rows, release.adjacency, generator)
+    replayed = replay(release, at_random, seconds / 3, [(label, sides)])
+    most = max(LEAST_DRAWS, NUMBERS // narrow.width)
+    draws = _affordable(narrow, seconds / 3, min(most, MOST_DRAWS), source)
+    error = (1 - level) / 2
+    result = audit_mechanism(
+        [narrow],
+        release.share,
+        draws,
+        source,
+        level=1 - error,
+        learn=False,
+        descriptions=[label],
+        gaussian=claimed_mu(release),
+    )
+    tables = [narrow]
+    if further and not release.mechanism.additive:
+        pairs = covered(release, WIDTH_TABLES)
+        tables += [ReleaseDraws(release, pair.near, pair.far) for pair in pairs]
+    width = audit_width(tables, most, error, source, seconds / 3)
+    return replace(result, level=level, width=width, replay=replayed)
+
+
+def _seconds_of(sides: ReleaseDraws) -> float:
+    """What it took to compute the statistics."""
+    start = time.process_time()
+    assert sides.readings
+    return time.process_time() - start
+
+
+def _affordable(audited: Audited, seconds: float, most: int, source: RandomSource) -> int:
+    """How many draws of either side, searched and fresh, fit into ``seconds``."""
+    each = 0.0
+    for size in HANDFULS:
+        start = time.process_time()
+        audited.draw(0, size, source)
+        spent = time.process_time() - start
+        each = max(spent / size, 1e-9)
+        if HANDFULS[-1] / HANDFULS[0] * spent > seconds / 4:  # too long for the larger handful
+            break
+    return max(LEAST_DRAWS, min(most, int(seconds / (4 * each))))
+
+
+def _fitting(joint: Joint, source: RandomSource) -> int:
+    width: int = joint.draw(0, 1, source).shape[1]
+    return max(LEAST_DRAWS, NUMBERS // width)

@@ -1,0 +1,131 @@
+"""Independent discrete Gaussian noise on every cell of an integer vector.
+
+Claim.  Input: integer vectors x (cells,).  Neighbours: any relation under which the squared L2 norm
+of the difference of two vectors is at most ``l2_sensitivity_squared`` = D^2.  Output: x + Z with
+independent Z_i, P(Z_i = z) proportional to exp(-z^2/(2 variance)).  It is D^2/(2 variance)-zCDP, and
+(alpha, beta, 0)-DP for all alpha, beta that either proof below allows.
+
+Preconditions.  variance lies between 2^-90 and 2^90 (the sampler checks it); 0 < beta < 1 and one of
+the two conversions holds, in arithmetic of 50 digits or more rounded upwards (the privacy line checks
+it).  D^2 is the release's claim, proved there.
+
+Proof.  zCDP: Canonne, Kamath & Steinke 2020, Theorem 14, in any dimension; the conversion is
+their Corollary 13 (``accounting.zcdp``).  The other way: the discrete Gaussian is, up to a stated
+factor, randomly rounded continuous noise and inherits its exact privacy profile (Balle & Wang 2018,
+Theorem 8; ``accounting.analytic`` has the proof).  The first is better for a variance of a few units,
+the second for a large one.
+
+Ranges.  Every release checks that |x_i| < 2^61 (``largest_statistic``).  |Z_i| reaches 2^62 with a
+chance below exp(-2^30); a sum that wrapped around would still be post-processing.  No float takes part
+in a draw; a variance that was found in floating point is certified before it is used.
+
+Source.  Canonne, Kamath & Steinke 2020; Balle & Wang 2018; METHODS a, q.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from dpcore.accounting import analytic
+from dpcore.accounting.gaussian import covers_gaussian, gaussian_variance
+from dpcore.arrays import Floats, Integers
+from dpcore.budget import Budget
+from dpcore.mechanism import Event, LogRatio, Mechanism, Outputs, Widths, where_they_differ
+from dpcore.sampling import discrete_gaussian as gaussian
+from dpcore.sampling.source import RandomSource
+from dpcore.statistic import Noisy
+
+
+@dataclass(frozen=True)
+class GaussianEvent(Event):
+    """Discrete Gaussian noise P(z) proportional to exp(-z^2/(2 variance)) on an integer vector.
+
+    ``l2_sensitivity_squared``: the most by which neighbours differ, squared and summed.
+    """
+
+    kind = "discrete-gaussian"
+
+    l2_sensitivity_squared: Fraction
+    variance: Fraction
+
+    def covered_by(self, share: Budget) -> bool:
+        return covers_gaussian(self.l2_sensitivity_squared, self.variance, share.alpha, share.beta)
+
+    @property
+    def concentrated(self) -> tuple[Fraction, Fraction]:
+        return self.l2_sensitivity_squared / (2 * self.variance), Fraction(0)
+
+    @property
+    def inherited_gaussian(self) -> tuple[Fraction, Fraction] | None:
+        return analytic.inherited_gaussian(self.l2_sensitivity_squared, self.variance)
+
+
+@dataclass(frozen=True)
+class DiscreteGaussian(Mechanism):
+    """Noise P(z) proportional to exp(-z^2/(2 variance)) on every cell: (alpha, beta)-DP."""
+
+    l2_sensitivity_squared: Fraction
+    variance: Fraction
+
+    cell_by_cell = True
+    additive = True
+
+    @classmethod
+    def within(cls, share: Budget, size: int, l2_sensitivity_squared: Fraction) -> DiscreteGaussian:
+        """The mechanism that spends all of the share's alpha and beta."""
+        variance = gaussian_variance(l2_sensitivity_squared, share.alpha, share.beta)
+        return cls(size, l2_sensitivity_squared, variance)
+
+    @property
+    def event(self) -> GaussianEvent:
+        return GaussianEvent(self.l2_sensitivity_squared, self.variance)
+
+    @property
+    def stddev(self) -> float:
+        return gaussian.gaussian_stddev(self.variance)
+
+    def half_width(self, level: float) -> float:
+        """The least t with P(|noise| <= t) >= level, for one cell."""
+        return float(gaussian.gaussian_quantile(self.variance, level))
+
+    def draw(self, values: Integers, cells: Integers | None, source: RandomSource) -> Noisy:
+        noise = gaussian.discrete_gaussian(self.variance, self.size, source)
+        return Noisy(values + noise, reproducible=source.reproducible)
+
+    def simulate(self, size: int, generator: np.random.Generator) -> Integers:
+        """Continuous noise, rounded."""
+        return np.rint(generator.normal(0, float(self.variance) ** 0.5, size)).astype(np.int64)
+
+    def log_ratio(self, cells: Integers, near: Floats, far: Floats) -> LogRatio | None:
+        moved, near, far = where_they_differ(near, far)
+        middle, slope = (near + far) / 2, (near - far) / float(self.variance)
+        return lambda outputs: np.asarray((outputs[:, moved].astype(np.float64) - middle) @ slope)
+
+    def widths(self, outputs: Outputs, cells: Integers, exact: Floats) -> Widths | None:
+        noise = outputs - exact
+        squares, seen = np.nansum(noise**2, axis=1), np.sum(~np.isnan(noise), axis=1)
+        variance = float(self.variance)
+
+        def widths(factor: float) -> Floats:
+            wide = variance * factor**2
+            return np.asarray(-squares / (2 * wide) - seen * _log_sum(wide))
+
+        return widths
+
+    def moved_by(self, cells: Integers, near: Integers, far: Integers) -> float:
+        squared = sum(int(moved) ** 2 for moved in (near - far).tolist())
+        return math.sqrt(Fraction(squared) / self.l2_sensitivity_squared)
+
+    def distance(self, near: Floats, far: Floats) -> float:
+        return float(np.linalg.norm(near - far)) / math.sqrt(self.variance)
+
+
+def _log_sum(variance: float) -> float:
+    """ln of the sum over z of exp(-z^2/(2 variance)); from a variance of 4 on, of the integral."""
+    if variance >= 4:
+        return math.log(2 * math.pi * variance) / 2
+    return math.log(1 + 2 * math.fsum(math.exp(-(z**2) / (2 * variance)) for z in range(1, 40)))

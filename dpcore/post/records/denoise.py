@@ -1,0 +1,99 @@
+"""Noisy two-way margins with most of their noise removed, by shrinkage towards a model of all pairs.
+
+A mixture fitted to all margins (``mixture``) has little noise but may be wrong; a noisy table is
+unbiased but mostly noise.  A better table lies between them, cell by cell:
+
+    denoised = model + r (noisy - model),     r = s^2 / (s^2 + noise variance),     s^2 = t model^e
+
+The variance s^2 of the truth around the model is estimated from the table itself: the scale t and the
+exponent e (1: as for counts; 2: proportional errors) maximise the likelihood of the noisy cells, which
+are normal with variance s^2 + noise variance about the model.  This is empirical Bayes shrinkage
+(Efron & Morris 1973) towards a regression.  Where the noise is small, or the model wrong, r is near
+one and the noisy table hardly changes; where a table is pure noise, r is near zero.
+
+The result is biased, unlike the noisy margins.  It is meant for synthetic records, whose error it
+halves on tables of many cells.
+
+>>> import numpy as np
+>>> model, noisy = np.array([[40.0, 10.0], [10.0, 40.0]]), np.array([[44.0, 8.0], [3.0, 45.0]])
+>>> shrink(model, noisy, 1e6).round(2).tolist(), shrink(model, noisy, 1e-6).round(2).tolist()
+([[40.0, 10.0], [10.0, 40.0]], [[44.0, 8.0], [3.0, 45.0]])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+
+import numpy as np
+
+from dpcore.arrays import Floats
+from dpcore.post.records.mixture import fit_mixture
+from dpcore.post.tables.margins import Margin, MarginLike, checked_margins, checked_sizes
+
+EXPONENTS = (1.0, 1.5, 2.0)
+SCALES = tuple(10.0 ** (quarter / 4) for quarter in range(-24, 17))
+"""Candidates for e and t; t is near zero where the model fits perfectly."""
+
+COMMON_CELLS = 100.0
+"""For each table, the likelihood of e and t from all tables has the weight of this many cells."""
+
+
+def denoise(
+    sizes: Sequence[int],
+    margins: Iterable[MarginLike],
+    generator: np.random.Generator,
+    *,
+    total: float,
+    ordered: Collection[int] = (),
+    linked: Sequence[int] | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> list[Margin]:
+    """The margins with less noise and some bias; their stated variance is still that of the noise.
+
+    ``margins``: noisy, of two attributes each; ``total``, ``ordered``, ``linked``, ``progress``: as
+    for ``fit_mixture``.  Tables may be slightly negative and need not agree.
+    """
+    sizes = checked_sizes(sizes)
+    noisy = checked_margins(sizes, margins)
+    if total == 0:
+        return noisy
+    mixture = fit_mixture(
+        sizes, noisy, generator, total=total, ordered=ordered, linked=linked, progress=progress
+    )
+    models = [total * mixture.shares(margin.attributes) for margin in noisy]
+    evidence = [
+        _log_likelihoods(model, margin.table, margin.variance)
+        for model, margin in zip(models, noisy, strict=True)
+    ]
+    cells = sum(margin.table.size for margin in noisy)
+    common = COMMON_CELLS / cells * np.sum(evidence, axis=0)
+    return [
+        margin._replace(table=shrink(model, margin.table, margin.variance, own + common))
+        for model, margin, own in zip(models, noisy, evidence, strict=True)
+    ]
+
+
+def shrink(model: Floats, noisy: Floats, variance: float, evidence: Floats | None = None) -> Floats:
+    """A table between the model and the noisy one; all three have the same shape.
+
+    ``model``: positive counts; ``variance``: of the noise in each cell; ``evidence``: the log
+    likelihood of each candidate for e and t, by default that of this table alone.
+    """
+    if evidence is None:
+        evidence = _log_likelihoods(model, noisy, variance)
+    exponent, scale = np.unravel_index(int(evidence.argmax()), evidence.shape)
+    spread = SCALES[scale] * np.maximum(model, 1e-9) ** EXPONENTS[exponent]
+    return np.asarray(model + spread / (spread + variance) * (noisy - model))
+
+
+def _log_likelihoods(model: Floats, noisy: Floats, variance: float) -> Floats:
+    """(exponents, scales) log likelihood of the noisy table about the model, up to a constant."""
+    base = np.maximum(model.ravel(), 1e-9)
+    squares = (noisy - model).ravel() ** 2
+    result = np.empty((len(EXPONENTS), len(SCALES)))
+    for i, exponent in enumerate(EXPONENTS):
+        power = base**exponent
+        for j, scale in enumerate(SCALES):
+            both = scale * power + variance
+            result[i, j] = -float(np.sum(np.log(both / variance) + squares / both)) / 2
+    return result

@@ -1,0 +1,320 @@
+"""Synthetic records whose margins are as close to noisy margins as records can come.
+
+Noisy margins are negative in places, fractional, and contradict each other.  The margins of a table of
+records have none of these faults: they are non-negative whole numbers that agree.  ``fit_records``
+searches for records with a small weighted sum of squares
+
+    misfit = sum over margins, sum over cells of (count - noisy count)^2 / variance.
+
+With Gaussian noise the minimum is the maximum likelihood fit over tables of records.
+
+The search starts from nearly independent attributes (``initial_records``) and makes small moves, in
+which one record changes one value.  A record that moves from cell c to cell c' of a margin with
+residuals D = count - target changes the margin's part of the misfit by
+(2 D[c'] - 2 D[c] + 2) / variance.
+
+One step, for one attribute:
+
+    block of records --> best new value of each --> step length from --> a random sample of the
+    (random)             (sum over margins)         a line search        moves, favouring gains
+
+The same move improves many records at once, but only some of them should make it.  Along the expected
+change the misfit is a parabola, whose minimum gives their number.  The sample is then checked exactly
+and halved until it lowers the misfit, so the misfit never rises.  Moving records gradually to cells
+with too few is the idea of PrivSyn's record synthesis (Zhang et al. 2021, section 5).  Because the
+search starts from independence and moves no more than needed, associations that no margin describes
+stay weak, much as in a maximum-entropy fit.
+
+>>> import numpy as np
+>>> noisy = [((0, 1), np.array([[31.2, 8.7], [-1.4, 61.9]]), 4.0)]
+>>> codes = fit_records((2, 2), noisy, 100, np.random.default_rng(7))
+>>> margins_of(codes, (2, 2), [(0, 1)])[0].tolist()
+[[30, 8], [0, 62]]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+
+from dpcore.arrays import Floats, Integers
+from dpcore.post.records.initial import initial_records
+from dpcore.post.records.rules import Rule, forbidden_values, repair_records
+from dpcore.post.tables.consistency import make_consistent
+from dpcore.post.tables.margins import (
+    Margin,
+    MarginLike,
+    checked_margins,
+    checked_rows,
+    checked_sizes,
+    checked_total,
+    margins_of,
+    packed,
+)
+
+WINDOW = 8  # sweeps between two checks of the improvement
+SMALLEST_BLOCK = 4096  # the fewest records in one step
+BLOCK_WORK = 2**20  # numbers that one step looks up, unless the smallest block needs more
+
+
+def fit_records(
+    sizes: Sequence[int],
+    margins: Iterable[MarginLike],
+    rows: int,
+    generator: np.random.Generator,
+    *,
+    total: float | None = None,
+    sweeps: int = 400,
+    tolerance: float = 0.03,
+    start: Integers | None = None,
+    rules: Sequence[Rule] = (),
+    progress: Callable[[int, int], None] | None = None,
+) -> Integers:
+    """Fit synthetic records to noisy margins.
+
+    Post-processing: it uses public values only.  Deterministic given the generator.
+
+    Args:
+        sizes: The number of values of each of the k attributes.
+        margins: Noisy margins with the variance of their noise, as ``Margin`` or as tuples
+            (attributes, table, variance).  They need not agree.  Every attribute must be in one.
+        rows: The number of records to make.
+        generator: The source of randomness; an ordinary one, because nothing here is private.
+        total: The public number of records that the margins describe, by default ``rows``.  If it
+            differs from ``rows``, the margins are scaled.
+        sweeps: The most passes over all attributes.
+        tolerance: The search ends earlier if the misfit is no larger than noise alone explains and
+            falls by less than this fraction per sweep: a closer fit would mostly copy noise.  It
+            also ends when the misfit hardly falls at all; with 0, only when no record moves.
+        start: (rows, k) codes from which to start, by default ``initial_records``.
+        rules: Rules that all records obey; records of the start that break one are repaired.
+        progress: Called as ``progress(done, sweeps)`` after every sweep.
+
+    Returns:
+        (rows, k) codes with ``0 <= codes[:, a] < sizes[a]``.  Their misfit is at most that of the
+        start.
+
+    Raises:
+        ValueError: An argument has a wrong form, an attribute is in no margin, or no record was
+            found that obeys the rules.
+
+    Examples:
+        >>> generator = np.random.default_rng(7)
+        >>> one_way = [((0,), [29.3, 71.2], 1.0), ((1,), [60.4, 39.8], 1.0)]
+        >>> fit_records((2, 2), one_way, 100, generator).sum(axis=0).tolist()
+        [71, 40]
+    """
+    sizes = checked_sizes(sizes)
+    noisy = checked_margins(sizes, margins)
+    rows = checked_rows(rows)
+    total = checked_total(rows if total is None else total)
+    if rows > 0 and total == 0:
+        raise ValueError(f"total is 0, which describes no records, but rows is {rows}")
+    if sweeps < 0:
+        raise ValueError(f"sweeps must not be negative, not {sweeps}")
+    if not 0 <= tolerance < 1:
+        raise ValueError(f"tolerance must be at least 0 and below 1, not {tolerance}")
+    # Raises where an attribute is in no margin, even if ``start`` replaces its records.
+    codes = initial_records(sizes, noisy, rows, generator, total)
+    if start is not None:
+        margins_of(start, sizes, [])
+        codes = np.array(start, dtype=np.int64)
+        if len(codes) != rows:
+            raise ValueError(f"start must have {rows} rows, not {len(codes)}")
+    if rows == 0:
+        return codes
+    targets, noise_alone = _targets(sizes, noisy, total, rows)
+    codes = repair_records(codes, sizes, rules, generator)
+    search = _Search(sizes, codes, targets, rules)
+    window_start = search.misfit()
+    moved = 0
+    for done in range(1, sweeps + 1):
+        moved += search.sweep(generator)
+        if progress is not None:
+            progress(done, sweeps)
+        if done % WINDOW == 0:
+            now = search.misfit()
+            slow = now > window_start * (1 - tolerance) ** WINDOW
+            stuck = now > window_start * (1 - tolerance / 10) ** WINDOW
+            if moved == 0 or (slow and now <= noise_alone) or stuck:
+                break
+            window_start, moved = now, 0
+    return np.ascontiguousarray(search.columns.T)
+
+
+def _targets(
+    sizes: tuple[int, ...], noisy: Sequence[Margin], total: float, rows: int
+) -> tuple[list[Margin], float]:
+    """The tables to fit, scaled to the rows, and the expected misfit of the exact tables.
+
+    With the noisy variances, the consistent tables give the same misfit as the noisy ones up to a
+    constant, because they are the projection onto the space of all tables of records.
+    """
+    scale = rows / total
+    targets, noise_alone = [], 0.0
+    for before, after in zip(noisy, make_consistent(sizes, noisy, total), strict=True):
+        if after.table.size > 1:  # a single cell is the total, whatever the records
+            targets.append(
+                Margin(before.attributes, after.table * scale, before.variance * scale**2)
+            )
+            noise_alone += after.table.size * after.variance / before.variance
+    return targets, noise_alone
+
+
+class _Search:
+    """Records and the residuals of their margins, which every move updates.
+
+    ``columns``: (k, rows) codes; ``residuals[i]``: counts minus target of margin i, in its shape.
+    """
+
+    def __init__(
+        self,
+        sizes: tuple[int, ...],
+        codes: Integers,
+        targets: Sequence[Margin],
+        rules: Sequence[Rule],
+    ) -> None:
+        self.sizes = sizes
+        self.rules = rules
+        self.columns = np.ascontiguousarray(codes.T)
+        self.attributes = [target.attributes for target in targets]
+        self.weights = [1.0 / target.variance for target in targets]
+        counts = margins_of(codes, sizes, self.attributes)
+        self.residuals: list[Floats] = [
+            count - target.table for count, target in zip(counts, targets, strict=True)
+        ]
+        self.holding = [
+            [i for i, held in enumerate(self.attributes) if attribute in held]
+            for attribute in range(len(sizes))
+        ]
+
+    def misfit(self) -> float:
+        """The weighted sum of squared residuals."""
+        return float(
+            sum(w * np.sum(r * r) for w, r in zip(self.weights, self.residuals, strict=True))
+        )
+
+    def sweep(self, generator: np.random.Generator) -> int:
+        """One step for every attribute, in random order; returns how many records moved."""
+        order = generator.permutation(len(self.sizes))
+        return sum(self._step(int(a), generator) for a in order if self.sizes[a] > 1)
+
+    def _step(self, attribute: int, generator: np.random.Generator) -> int:
+        """Move some records to better values of one attribute; returns how many."""
+        rows = self.columns.shape[1]
+        # With more records to choose from, a step changes each kind of record less; with a sixteenth
+        # of them, a few sweeps reach every record of a large table.
+        lookups = self.sizes[attribute] * len(self.holding[attribute])
+        size = max(SMALLEST_BLOCK, rows // 16, BLOCK_WORK // lookups)
+        if rows > size:
+            block = generator.choice(rows, size, replace=False, shuffle=False)
+        else:
+            block = np.arange(rows)
+        step = _Step(self, attribute, block)
+        if len(step.movers) == 0:
+            return 0
+        chosen = step.sample(generator)
+        while len(chosen):
+            changes = step.changes(chosen, None)
+            if step.improvement(changes) > step.smallest:
+                step.apply(chosen, changes)
+                break
+            # Half as many moves; in the end only the single best move, which always helps.
+            best = step.gains.argmax()
+            last = len(chosen) == 1 and chosen[0] == best
+            chosen = chosen[:0] if last else chosen[::2] if len(chosen) > 1 else np.array([best])
+        return len(chosen)
+
+
+class _Step:
+    """The moves that a block of records could make in one attribute.
+
+    ``movers``: (m,) rows whose best other value lowers the misfit; ``old``, ``new``: (m,) values;
+    ``gains``: (m,) the decrease of the misfit by each move alone, positive.
+    """
+
+    def __init__(self, search: _Search, attribute: int, block: Integers) -> None:
+        self.search = search
+        self.attribute = attribute
+        self.size = search.sizes[attribute]
+        self.margins = search.holding[attribute]
+        columns = search.columns[:, block]
+        slopes = np.zeros((len(block), self.size))
+        others: list[Integers] = []
+        for i in self.margins:
+            rest = tuple(other for other in search.attributes[i] if other != attribute)
+            others.append(
+                columns[rest[0]] if len(rest) == 1 else packed(columns, rest, search.sizes)
+            )
+            slopes += np.take(search.weights[i] * self._attribute_last(i), others[-1], axis=0)
+        weight = sum(search.weights[i] for i in self.margins)
+        self.smallest = 1e-9 * weight  # a smaller improvement may be a rounding error
+        current = columns[attribute]
+        if search.rules:
+            slopes[forbidden_values(columns, attribute, self.size, search.rules)] = np.inf
+        best = slopes.argmin(axis=1)
+        everyone = np.arange(len(block))
+        gains = 2.0 * (slopes[everyone, current] - slopes[everyone, best] - weight)
+        movers = np.flatnonzero((gains > self.smallest) & (best != current))
+        self.movers = block[movers]
+        self.old, self.new, self.gains = current[movers], best[movers], gains[movers]
+        self.others = [other[movers] for other in others]
+
+    def _attribute_last(self, i: int) -> Floats:
+        """Residuals of margin i as (cells of its other attributes, values of the attribute)."""
+        axis = self.search.attributes[i].index(self.attribute)
+        return np.moveaxis(self.search.residuals[i], axis, -1).reshape(-1, self.size)
+
+    def sample(self, generator: np.random.Generator) -> Integers:
+        """Positions among the movers: about as many as the line search gives, at least one.
+
+        Each move is taken with probability proportional to its squared gain (and at most 1), by
+        systematic sampling in random order.  (Proportional to the gain takes more sweeps; higher powers
+        change few kinds of records by much.)  If a share s of the weights is taken, the misfit changes
+        by about s^2 curvature - s sum(weights gains), with its minimum at half their quotient.
+        """
+        weights = (self.gains / self.gains.max()) ** 2
+        expected = self.changes(np.arange(len(self.movers)), weights)
+        curvature = sum(
+            self.search.weights[i] * np.sum(change * change)
+            for i, change in zip(self.margins, expected, strict=True)
+        )
+        share = (weights @ self.gains) / (2.0 * curvature) if curvature > 0 else np.inf
+        probabilities = np.minimum(weights * share, 1.0)
+        if probabilities.sum() < 1.5:
+            return np.array([self.gains.argmax()])
+        order = generator.permutation(len(self.movers))
+        reached = np.floor(np.cumsum(probabilities[order]) + generator.random())
+        return order[np.diff(reached, prepend=0.0) >= 1.0]
+
+    def changes(self, chosen: Integers, weights: Floats | None) -> list[Floats]:
+        """The changes of the margins' residuals by the chosen moves, each counted with its weight.
+
+        One array for each margin that contains the attribute, laid out as by ``_attribute_last``.
+        """
+        result = []
+        for i, other in zip(self.margins, self.others, strict=True):
+            cells = self.search.residuals[i].size
+            base = other[chosen] * self.size
+            gained = np.bincount(base + self.new[chosen], weights, minlength=cells)
+            lost = np.bincount(base + self.old[chosen], weights, minlength=cells)
+            result.append((gained - lost).astype(np.float64).reshape(-1, self.size))
+        return result
+
+    def improvement(self, changes: list[Floats]) -> float:
+        """The decrease of the misfit by these changes, exactly."""
+        return -sum(
+            self.search.weights[i]
+            * float(np.sum(change * (2.0 * self._attribute_last(i) + change)))
+            for i, change in zip(self.margins, changes, strict=True)
+        )
+
+    def apply(self, chosen: Integers, changes: list[Floats]) -> None:
+        """Make the chosen moves."""
+        self.search.columns[self.attribute, self.movers[chosen]] = self.new[chosen]
+        for i, change in zip(self.margins, changes, strict=True):
+            residual = self.search.residuals[i]
+            axis = self.search.attributes[i].index(self.attribute)
+            lengths = np.moveaxis(residual, axis, -1).shape
+            residual += np.moveaxis(change.reshape(lengths), -1, axis)

@@ -1,0 +1,78 @@
+"""Records from which a fit starts: wide margins drawn jointly, all other attributes independently.
+
+A search that changes one value of one record at a time finds the associations of pairs when it starts
+from independent attributes, and adds few others.  But it cannot reach isolated combinations of values,
+as a wide table may have: every single change on the way would make the fit worse.  So the attributes
+of a margin of three or more are drawn from that table, given those already drawn:
+
+    margins (0,1,2), (1,2,3), (4,5)      0,1,2 jointly; 3 given 1 and 2; 4; 5
+
+>>> import numpy as np
+>>> table = np.zeros((3, 3, 3))
+>>> table[0, 0, 0], table[2, 2, 2] = 30.0, 20.0
+>>> codes = initial_records((3, 3, 3), [((0, 1, 2), table, 1.0)], 50, np.random.default_rng(7), 50)
+>>> np.unique(codes, axis=0).tolist()
+[[0, 0, 0], [2, 2, 2]]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from dpcore.arrays import Integers
+from dpcore.post.records.systematic import draw_systematically
+from dpcore.post.tables.consistency import make_consistent
+from dpcore.post.tables.margins import (
+    Margin,
+    MarginLike,
+    cells,
+    checked_margins,
+    checked_rows,
+    checked_sizes,
+    one_way,
+    packed,
+)
+from dpcore.post.tables.simplex import project_to_simplex
+
+
+def initial_records(
+    sizes: Sequence[int],
+    margins: Iterable[MarginLike],
+    rows: int,
+    generator: np.random.Generator,
+    total: float,
+) -> Integers:
+    """Records near the one-way margins and the widest margins: (rows, k) codes.
+
+    ``margins``: noisy or consistent; ``total``: their sum.  Every attribute must be in a margin.  All
+    draws are systematic.  A margin of all the attributes is met within one record per cell.
+    """
+    sizes = checked_sizes(sizes)
+    noisy = checked_margins(sizes, margins)
+    columns = np.zeros((len(sizes), checked_rows(rows)), dtype=np.int64)
+    consistent = make_consistent(sizes, noisy, total)
+    drawn: set[int] = set()
+    for margin in _wide(sizes, consistent) + one_way(sizes, consistent):
+        given = tuple(a for a in margin.attributes if a in drawn)
+        fresh = tuple(a for a in margin.attributes if a not in drawn)
+        if not fresh:
+            continue
+        table = project_to_simplex(margin.table.ravel(), total).reshape(margin.table.shape)
+        order = [margin.attributes.index(a) for a in given + fresh]
+        conditional = table.transpose(order).reshape(cells(given, sizes), cells(fresh, sizes))
+        values = draw_systematically(packed(columns, given, sizes), conditional, generator)
+        shape = tuple(sizes[a] for a in fresh)
+        for attribute, column in zip(fresh, np.unravel_index(values, shape), strict=True):
+            columns[attribute] = column
+        drawn.update(fresh)
+    return np.ascontiguousarray(columns.T)
+
+
+def _wide(sizes: Sequence[int], margins: Sequence[Margin]) -> list[Margin]:
+    """The margins of three or more attributes, or of all, the widest first."""
+    widths = [sum(sizes[a] > 1 for a in margin.attributes) for margin in margins]
+    enough = min(3, sum(size > 1 for size in sizes))
+    wide = [(-width, i) for i, width in enumerate(widths) if width >= enough]
+    return [margins[i] for _, i in sorted(wide)]

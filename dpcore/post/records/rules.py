@@ -1,0 +1,163 @@
+"""Rules that every synthetic record obeys: public implications between columns.
+
+    if age is below 15, then income is null             if: cells 0..2 of age; then: one of income
+
+A record breaks a rule if every condition in ``when`` holds and some condition in ``then`` does not.
+Rules are facts that an agency states (structural zeros); none is read from data.
+
+A search that starts from records that obey the rules, and changes one value at a time, keeps obeying
+them if it never uses ``forbidden_values``.
+
+>>> child = Rule(when=((0, (0,)),), then=((1, (2,)),))
+>>> codes = np.array([[0, 2], [0, 1], [1, 1]])
+>>> breaks_rules(codes, [child]).tolist()
+[False, True, False]
+>>> repair_records(codes, (2, 3), [child], np.random.default_rng(7)).tolist()
+[[0, 2], [0, 2], [1, 1]]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from dpcore.arrays import Booleans, Floats, Integers
+from dpcore.post.tables.margins import Margin
+
+Condition = tuple[int, tuple[int, ...]]
+"""An attribute, and the codes that it may have."""
+
+PASSES = 20
+"""Repairing one rule may break another; all rules are repaired in turn, this often."""
+
+TRIED = 4096
+"""If none of this many random records can be made to obey, the rules are taken to contradict."""
+
+
+class Rule(NamedTuple):
+    """If all conditions in ``when`` hold, then all in ``then`` do; no attribute is in both."""
+
+    when: tuple[Condition, ...]
+    then: tuple[Condition, ...]
+
+    @property
+    def attributes(self) -> set[int]:
+        return {attribute for attribute, _ in self.when + self.then}
+
+
+def breaks_rules(codes: Integers, rules: Iterable[Rule]) -> Booleans:
+    """(rows,) whether each record of codes (rows, k) breaks a rule."""
+    result = np.zeros(len(codes), dtype=bool)
+    for rule in rules:
+        result |= _all(codes.T, rule.when) & ~_all(codes.T, rule.then)
+    return result
+
+
+def forbidden_values(
+    columns: Integers, attribute: int, size: int, rules: Iterable[Rule]
+) -> Booleans:
+    """(rows, size) whether each record would break a rule with each value of one attribute.
+
+    ``columns``: (k, rows) codes of records.
+    """
+    result = np.zeros((columns.shape[1], size), dtype=bool)
+    for rule in rules:
+        if attribute in rule.attributes:
+            applies = _all(columns, _others(rule.when, attribute))
+            kept = _all(columns, _others(rule.then, attribute))
+            value_applies = _values(rule.when, attribute, size)
+            value_keeps = _values(rule.then, attribute, size)
+            result |= np.outer(applies, value_applies) & ~np.outer(kept, value_keeps)
+    return result
+
+
+def repair_records(
+    codes: Integers, sizes: Sequence[int], rules: Sequence[Rule], generator: np.random.Generator
+) -> Integers:
+    """The records (rows, k), changed where they break a rule, so that all obey all rules.
+
+    A column in ``then`` of a broken rule gets an allowed value, drawn in proportion to how often it
+    occurs.  Raises ``ValueError`` where no record is found that obeys.
+    """
+    mended = _repaired(codes, sizes, rules, generator)
+    bad = breaks_rules(mended, rules)
+    if bad.any():
+        good = mended[~bad] if not bad.all() else _valid_records(sizes, rules, generator)
+        mended[bad] = good[generator.integers(len(good), size=bad.sum())]
+    return mended
+
+
+def require_satisfiable(sizes: Sequence[int], rules: Sequence[Rule]) -> None:
+    """Raise ``ValueError`` where the rules seem to allow no record at all."""
+    _valid_records(sizes, rules, np.random.default_rng(0))
+
+
+def clear_forbidden_cells(margin: Margin, rules: Iterable[Rule]) -> Margin:
+    """The margin with zero in each cell that breaks a rule about its attributes alone."""
+    table: Floats = margin.table
+    within = [rule for rule in rules if rule.attributes <= set(margin.attributes)]
+    if not within:
+        return margin
+    cells = np.indices(table.shape).reshape(table.ndim, -1)
+    placed = [
+        Rule(*(tuple((margin.attributes.index(a), v) for a, v in part) for part in rule))
+        for rule in within
+    ]
+    return margin._replace(
+        table=np.where(breaks_rules(cells.T, placed).reshape(table.shape), 0.0, table)
+    )
+
+
+def _repaired(
+    codes: Integers, sizes: Sequence[int], rules: Sequence[Rule], generator: np.random.Generator
+) -> Integers:
+    mended = codes.copy()
+    for _ in range(PASSES):
+        for rule in rules:
+            rows = np.flatnonzero(breaks_rules(mended, [rule]))
+            for attribute, allowed in rule.then:
+                wrong = rows[~np.isin(mended[rows, attribute], allowed)]
+                weights = np.bincount(codes[:, attribute], minlength=sizes[attribute])[
+                    list(allowed)
+                ]
+                weights = weights + (weights.sum() == 0)
+                mended[wrong, attribute] = generator.choice(
+                    allowed, len(wrong), p=weights / weights.sum()
+                )
+        if not breaks_rules(mended, rules).any():
+            break
+    return mended
+
+
+def _valid_records(
+    sizes: Sequence[int], rules: Sequence[Rule], generator: np.random.Generator
+) -> Integers:
+    """Random records that obey the rules, at least one."""
+    tried = generator.integers(0, sizes, (TRIED, len(sizes)))
+    tried = _repaired(tried, sizes, rules, generator)
+    found = tried[~breaks_rules(tried, rules)]
+    if not len(found):
+        raise ValueError("rules: contradict each other: no record was found that obeys them all")
+    return found
+
+
+def _all(columns: Integers, conditions: Iterable[Condition]) -> Booleans:
+    """(rows,) whether all conditions hold for each record of ``columns`` (k, rows)."""
+    result = np.ones(columns.shape[1], dtype=bool)
+    for attribute, allowed in conditions:
+        result &= np.isin(columns[attribute], allowed)
+    return result
+
+
+def _others(conditions: Iterable[Condition], attribute: int) -> list[Condition]:
+    return [condition for condition in conditions if condition[0] != attribute]
+
+
+def _values(conditions: Iterable[Condition], attribute: int, size: int) -> Booleans:
+    """(size,) the values of an attribute that meet its condition; all where it has none."""
+    for other, allowed in conditions:
+        if other == attribute:
+            return np.isin(np.arange(size), allowed)
+    return np.ones(size, dtype=bool)

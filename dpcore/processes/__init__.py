@@ -1,1 +1,0 @@
-"""Gaussian processes: kernels, whitening on a public grid, and answers one point at a time."""

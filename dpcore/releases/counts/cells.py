@@ -1,0 +1,70 @@
+"""Cells as an analyst reads them: the survey's own columns, categories and intervals.
+
+A categorical axis becomes one column of categories; a whole number that has a cell of its own
+becomes one column of integers; any other interval becomes two columns, ``age_from`` and ``age_to``
+(both included for whole numbers; the upper one excluded, except in the last cell, for real ones).
+Null cells are masked.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpcore.arrays import Booleans, Integers
+from dpcore.domain import Axis, Categories, Domain, Grid
+from dpcore.releases.table import TableColumn
+
+
+def cell_names(axis: Axis) -> tuple[str, ...]:
+    """The names of the columns that describe the cells of an axis."""
+    return tuple(name for name, *_ in _axis_columns(axis, np.empty(0, dtype=np.int64)))
+
+
+def describe_cells(domain: Domain, cells: Integers | None = None) -> list[TableColumn]:
+    """Columns that describe cells (k,) of a domain; without them all of its cells."""
+    codes = domain.unpack(np.arange(domain.size) if cells is None else cells)
+    return [
+        TableColumn(
+            name, values, f"{text}; empty where it is null" if axis.nullable else text, axis.name
+        )
+        for i, axis in enumerate(domain.axes)
+        for name, values, text in _axis_columns(axis, codes[:, i])
+    ]
+
+
+def _axis_columns(axis: Axis, codes: Integers) -> list[tuple[str, NDArray[Any], str]]:
+    null = (codes == axis.size - 1) if axis.nullable else np.zeros(len(codes), dtype=bool)
+    if isinstance(axis, Categories):
+        return [(axis.name, masked_categories(axis, codes), f"Category of {axis.name}")]
+    inside = np.where(null, 0, codes)
+    lower, upper = axis.edge(inside), axis.edge(inside + 1)
+    if not axis.integer:
+        return [
+            (f"{axis.name}_from", _mask(lower, null), f"{axis.name} at least"),
+            (
+                f"{axis.name}_to",
+                _mask(upper, null),
+                f"{axis.name} below (the last bin includes it)",
+            ),
+        ]
+    first, last = np.rint(lower).astype(np.int64), np.rint(upper).astype(np.int64) - 1
+    if isinstance(axis, Grid) or bool(np.all(np.diff(axis.edges) == 1)):
+        return [(axis.name, _mask(first, null), f"Value of {axis.name}")]
+    return [
+        (f"{axis.name}_from", _mask(first, null), f"{axis.name} at least"),
+        (f"{axis.name}_to", _mask(last, null), f"{axis.name} at most"),
+    ]
+
+
+def masked_categories(axis: Categories, codes: Integers) -> NDArray[Any]:
+    """The categories of codes (k,), null cells masked."""
+    categories = np.asarray(axis.categories)
+    null = (codes == axis.size - 1) if axis.nullable else np.zeros(len(codes), dtype=bool)
+    return _mask(categories[np.where(null, 0, codes)], null)
+
+
+def _mask(values: NDArray[Any], null: Booleans) -> NDArray[Any]:
+    return np.ma.masked_array(values, mask=null) if null.any() else values

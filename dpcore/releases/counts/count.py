@@ -1,0 +1,212 @@
+"""How many records satisfy a condition on one column: the mechanisms that are best for one count.
+
+Replacing a record changes a count by one at most, and so does adding or removing one.
+
+    Count          discrete Laplace noise, and the best answer to it for a public prior and loss:
+                   of all alpha-DP mechanisms the one with the least expected loss (METHODS l)
+    MinimaxCount   a table with the least worst-case loss, pure or (alpha, beta): few rows only
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from dpcore.counting.programs import CountLoss
+from dpcore.counting.remap import best_answer
+from dpcore.counting.table import TOTAL, minimax_table, worst_risk
+from dpcore.domain import Tally
+from dpcore.mechanisms import DiscreteLaplace, TabulatedMechanism
+from dpcore.post.tables.bounded import bounded_interval
+from dpcore.releases.base import ErrorStatement, Release
+from dpcore.releases.counts.unit import RECORDS
+from dpcore.releases.table import (
+    ENDS,
+    LEVEL,
+    Published,
+    Table,
+    TableColumn,
+    Uncertainty,
+    error_column,
+    one_row,
+)
+from dpcore.statistic import Exact, Noisy
+
+PENALTIES = {
+    "absolute": "absolute error",
+    "squared": "squared error",
+    "zero-one": "zero-one loss (the probability of an answer that is not exact)",
+}
+AT_LEAST = "The interval holds the exact count with probability 90% at least, whatever it is."
+
+
+@dataclass(frozen=True)
+class CountRelease(Release):
+    """``counted``: the cells of the one column whose records are counted, not all and not none.
+
+    ``what``: those records in words.
+    """
+
+    counted: tuple[int, ...] = ()
+    loss: CountLoss = "absolute"
+    what: str = field(default="records that satisfy the condition", kw_only=True)
+
+    chart = "number"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 < len(set(self.counted)) < self.domain.size:
+            raise ValueError("condition: must hold for some values of the column, but not for all")
+
+    @property
+    def largest_statistic(self) -> int:
+        return self.most_rows
+
+    def statistic(self, tally: Tally) -> Exact:
+        counted = tally.counts[np.isin(tally.cells, self.counted)]
+        return Exact(np.array([counted.sum()], dtype=np.int64))
+
+    @property
+    @abstractmethod
+    def answer(self) -> str:
+        """What the column ``count`` holds, in words."""
+
+    def published(
+        self, columns: list[TableColumn], uncertainty: tuple[Uncertainty, ...]
+    ) -> Published:
+        """A table of one row."""
+        table = Table("tables", self.name, columns, uncertainty)
+        return Published((table,), {"rows": self.rows} if self.adjacency.public_rows else {})
+
+
+@dataclass(frozen=True)
+class Count(CountRelease):
+    """``proportion``: a binomial prior with this chance for each of the rows; uniform if None, over
+    all counts that a table may have."""
+
+    proportion: float | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.proportion is not None and not 0 < self.proportion < 1:
+            raise ValueError("prior: a proportion must lie strictly between 0 and 1")
+        self._answer(0)  # a prior that cannot be weighed is refused
+
+    @cached_property
+    def mechanism(self) -> DiscreteLaplace:
+        sensitivity = self.adjacency.sensitivity(moved=Fraction(1), present=Fraction(1))
+        return DiscreteLaplace.within(self.share, 1, sensitivity)
+
+    @property
+    def answer(self) -> str:
+        prior = f"each of {self.rows:,} records is one of them with probability {self.proportion}"
+        if self.proportion is None:
+            prior = f"every count from 0 to {self.most_rows:,} is equally likely"
+        return (
+            f"Number of {self.what}: the answer of least expected {PENALTIES[self.loss]}, if {prior}"
+            " before the noisy count is seen"
+        )
+
+    def _answer(self, noisy_count: int) -> int:
+        scale = float(self.mechanism.scale)
+        most = self.most_rows if self.proportion is None else self.rows
+        return best_answer(noisy_count, most, scale, self.loss, self.proportion)
+
+    def publish(self, noisy: Noisy) -> Published:
+        noisy_count = int(noisy.values[0])
+        both, one = (self.mechanism.half_width(level) for level in (LEVEL, 2 * LEVEL - 1))
+        (lower,), (upper,) = bounded_interval(noisy.values, both, one, self.most_rows)
+        columns = [
+            TableColumn(
+                "noisy_count",
+                noisy.values,
+                f"Number of {self.what}, plus noise of mean zero; may be negative",
+            ),
+            error_column(np.array([self.mechanism.stddev]), "noisy_count"),
+            *RECORDS.interval(np.array([math.ceil(lower)]), np.array([math.floor(upper)])),
+            one_row("count", self._answer(noisy_count), self.answer),
+        ]
+        uncertainty = (
+            Uncertainty("noisy_count", "standard_error", ENDS, "exact", AT_LEAST),
+            Uncertainty("count", None, ENDS, "exact", f"{AT_LEAST} It is that of noisy_count."),
+        )
+        return self.published(columns, uncertainty)
+
+    def expected_error(self) -> tuple[ErrorStatement, ...]:
+        rate = 1 / float(self.mechanism.scale)
+        noise = {
+            "absolute": 1 / math.sinh(rate) if rate < 700 else 0.0,
+            "squared": self.mechanism.stddev**2,
+            "zero-one": 2 / (math.exp(rate) + 1) if rate < 700 else 0.0,
+        }[self.loss]
+        return (
+            ErrorStatement(f"expected {self.loss} loss, at most", noise, "the loss of noisy_count"),
+            ErrorStatement(
+                "90% interval of the count: plus or minus", self.mechanism.half_width(LEVEL)
+            ),
+        )
+
+
+@dataclass(frozen=True)
+class MinimaxCount(CountRelease):
+    """The least worst-case loss over all counts from 0 to the rows.
+
+    Where the rows are private, a count above those of the plan is answered like one that equals
+    them: cutting a count there moves it no farther from its neighbours.
+    """
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.adjacency.most > 1:
+            raise ValueError(
+                "mechanism: the tables are for units of one record, and here a unit may have"
+                f" {self.adjacency.most}; use discrete-laplace"
+            )
+
+    @cached_property
+    def mechanism(self) -> TabulatedMechanism:
+        table = minimax_table(self.rows, self.share.alpha, self.share.beta, self.loss)
+        rows = tuple(tuple(row) for row in table.tolist())
+        return TabulatedMechanism(1, self.share.alpha, self.share.beta, rows)
+
+    @property
+    def answer(self) -> str:
+        return (
+            f"Number of {self.what}: the answer whose expected {PENALTIES[self.loss]} is least in the"
+            " worst case over all counts"
+        )
+
+    def interval(self, answer: int) -> tuple[int, int]:
+        """Counts that give this answer or lower ones, or it or higher ones, with chance 5% at least.
+
+        Holds the exact count with probability 90% at least, whatever it is.
+        """
+        ends = np.cumsum(np.array(self.mechanism.table), axis=1) / TOTAL
+        below = ends[:, answer - 1] if answer else np.zeros(len(ends))
+        tail = (1 - LEVEL) / 2
+        plausible = np.flatnonzero((ends[:, answer] > tail) & (1 - below > tail))
+        if not len(plausible):
+            return 0, self.most_rows
+        # The last row of the table stands for all counts that are not below it.
+        last = int(plausible[-1])
+        return int(plausible[0]), self.most_rows if last == self.rows else last
+
+    def publish(self, noisy: Noisy) -> Published:
+        answer = int(noisy.values[0])
+        lower, upper = self.interval(answer)
+        columns = [
+            TableColumn("count", noisy.values, self.answer),
+            *RECORDS.interval(np.array([lower]), np.array([upper])),
+        ]
+        return self.published(columns, (Uncertainty("count", None, ENDS, "exact", AT_LEAST),))
+
+    def expected_error(self) -> tuple[ErrorStatement, ...]:
+        risk = worst_risk(np.array(self.mechanism.table), self.loss)
+        return (
+            ErrorStatement(f"expected {self.loss} loss, at most", risk, "whatever the exact count"),
+        )

@@ -1,0 +1,282 @@
+"""Histogram over any set of columns.
+
+One record sits in one cell, so replacing it takes one from a cell and gives one to another: the L1
+sensitivity is 2 (METHODS d), and 1 for a record that is added or removed.  A dense histogram adds
+discrete Laplace noise to every cell; a thresholded one keeps only noisy counts above a public
+threshold, and its cost does not grow with the number of empty cells (METHODS i).  Where the share
+has a beta, a thresholded one adds noise to occupied cells alone, and its threshold does not grow
+with the number of cells either.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from dpcore.arrays import Floats, Integers
+from dpcore.domain import Domain, Tally
+from dpcore.mechanisms import DiscreteLaplace, StabilityLaplace, ThresholdedLaplace
+from dpcore.post.tables.bounded import bounded_interval
+from dpcore.post.tables.passing import passed_error, passed_interval
+from dpcore.post.tables.simplex import project_to_simplex, round_to_total
+from dpcore.post.tables.simulation import likely_counts, pooled_means
+from dpcore.releases.base import ErrorStatement, post_processing_generator
+from dpcore.releases.counts.cells import describe_cells
+from dpcore.releases.counts.unit import OF_COUNTS, CountsRelease
+from dpcore.releases.table import ENDS, LEVEL, Published, Table, TableColumn, Uncertainty
+from dpcore.statistic import Exact, Noisy
+
+LARGEST_DENSE = 2**24
+
+SIMULATED = 2**20
+"""Errors of counts are simulated for about this many cells, the table as often as that takes."""
+
+MOST_REPEATS = 400
+
+
+@dataclass(frozen=True)
+class Histogram(CountsRelease):
+    """Counts of every cell of the domain, or of those above the threshold."""
+
+    thresholded: bool = False
+
+    chart = "cells"
+    refines = "counts"
+    statistics = OF_COUNTS
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.thresholded and self.share.beta and self.adjacency.most > 1:
+            raise ValueError(
+                "mechanism: stability-laplace protects units of one record, and here a unit may have"
+                f" {self.adjacency.most}; use thresholded-laplace"
+            )
+
+    @property
+    def l1_sensitivity(self) -> Fraction:
+        return self.adjacency.sensitivity(moved=Fraction(2), present=Fraction(1))
+
+    @cached_property
+    def mechanism(self) -> DiscreteLaplace | ThresholdedLaplace | StabilityLaplace:
+        if self.thresholded and self.share.beta:
+            return StabilityLaplace.within(self.share, self.domain.size, self.adjacency)
+        if self.thresholded:
+            return ThresholdedLaplace.within(self.share, self.domain.size, self.l1_sensitivity)
+        if self.domain.size > LARGEST_DENSE:
+            raise ValueError(
+                f"{self.domain.size:.3g} cells are too many to publish one by one; use the"
+                " mechanism thresholded-laplace, or fewer columns or bins"
+            )
+        return DiscreteLaplace.within(self.share, self.domain.size, self.l1_sensitivity)
+
+    def statistic(self, tally: Tally) -> Exact:
+        if self.thresholded:
+            return Exact(tally.counts, tally.cells)
+        return Exact(tally.dense())
+
+    def counts(self, noisy: Noisy) -> Integers:
+        """Non-negative whole counts; those of a dense histogram add up to the rows, or where these
+        are private to what the noisy counts add up to."""
+        if self.thresholded:
+            return np.maximum(noisy.values, 0)
+        return self._adjusted(noisy.values)
+
+    def _adjusted(self, values: Integers) -> Integers:
+        """(..., cells) whole counts that add up, of noisy ones."""
+        total: Integers | int = self.rows
+        if not self.adjacency.public_rows:
+            total = np.maximum(values.sum(axis=-1), 0)
+        return round_to_total(project_to_simplex(values, total), total)
+
+    def publish(self, noisy: Noisy) -> Published:
+        cells = np.arange(self.domain.size) if noisy.cells is None else noisy.cells
+        counts = self.counts(noisy)
+        numbers = (
+            self._passed_columns(noisy, counts)
+            if self.thresholded
+            else self._dense_columns(noisy, counts)
+        )
+        table = Table(
+            "tables",
+            self.name,
+            [*describe_cells(self.domain, cells), *numbers],
+            self._uncertainty(),
+        )
+        facts: dict[str, object] = {
+            "cells": self.domain.size,
+            "cells_published": len(cells),
+            "sum_of_counts": self.unit.scaled(int(counts.sum())),
+        }
+        if isinstance(self.mechanism, ThresholdedLaplace | StabilityLaplace):
+            facts["threshold"] = self.unit.scaled(self.mechanism.threshold)
+            facts["absent_cells"] = (
+                f"A cell that is absent had a noisy {self.unit.number} of at most the threshold."
+            )
+        return Published((table,), facts | self.weight_facts)
+
+    def _dense_columns(self, noisy: Noisy, counts: Integers) -> list[TableColumn]:
+        unit = self.unit
+        total = (
+            f"the number of {unit.things}" if self.adjacency.public_rows else "that of noisy_count"
+        )
+        return [
+            *unit.noisy_columns(noisy.values, self.mechanism.stddev, "; may be negative"),
+            *unit.interval(*self.interval(noisy)),
+            unit.column(
+                "count",
+                counts,
+                f"noisy_count made a {unit.whole} that is not negative; the sum over the table is"
+                f" {total}",
+            ),
+            unit.column(
+                "count_standard_error",
+                self._count_errors(noisy, counts),
+                "Root mean squared error of count, simulated",
+            ),
+        ]
+
+    def _passed_columns(self, noisy: Noisy, counts: Integers) -> list[TableColumn]:
+        unit, errors = self.unit, self._passed_errors(noisy)
+        given = "given that noisy_count passed the threshold"
+        return [
+            unit.column(
+                "noisy_count",
+                noisy.values,
+                f"{unit.amount} plus noise; only values above the threshold are published",
+            ),
+            unit.column(
+                "standard_error", errors, f"Root mean squared error of noisy_count, {given}"
+            ),
+            *unit.interval(*self.interval(noisy)),
+            unit.column("count", counts, f"noisy_count, which is a positive {unit.whole}"),
+            unit.column(
+                "count_standard_error", errors, f"Root mean squared error of count, {given}"
+            ),
+        ]
+
+    def interval(self, noisy: Noisy) -> tuple[Integers, Integers]:
+        """Ends of 90% intervals for the exact counts of the published cells, exact."""
+        if isinstance(self.mechanism, ThresholdedLaplace | StabilityLaplace):
+            lower, upper = passed_interval(
+                float(self.mechanism.scale), self.mechanism.threshold, noisy.values, LEVEL
+            )
+            return np.clip(lower, 0, self.most_rows), np.clip(upper, 0, self.most_rows)
+        both, one = (self.mechanism.half_width(level) for level in (LEVEL, 2 * LEVEL - 1))
+        ends = bounded_interval(noisy.values, both, one, self.most_rows)
+        return np.ceil(ends[0]).astype(np.int64), np.floor(ends[1]).astype(np.int64)
+
+    def _passed_errors(self, noisy: Noisy) -> Floats:
+        assert isinstance(self.mechanism, ThresholdedLaplace | StabilityLaplace)
+        scale = float(self.mechanism.scale)
+        return passed_error(scale, self.mechanism.threshold, noisy.values)
+
+    def _count_errors(self, noisy: Noisy, counts: Integers) -> Floats:
+        """Root mean squared errors of ``count``, by repeating all that made it on itself."""
+        generator = post_processing_generator(noisy)
+        likely = likely_counts(noisy.values, counts, self.mechanism.stddev)
+        repeats = int(np.clip(SIMULATED // counts.size, 1, MOST_REPEATS))
+        noise = self.mechanism.simulate(repeats * counts.size, generator)
+        again = self._adjusted(likely + noise.reshape(repeats, -1))
+        return np.sqrt(pooled_means((again - likely) ** 2, again, counts))
+
+    def _uncertainty(self) -> tuple[Uncertainty, ...]:
+        unit = self.unit
+        conservative = (
+            f"The interval holds the exact {unit.number} with probability 90% at least, whatever it is;"
+            f" as each is a {unit.whole}, with more where the scale of the noise is small."
+        )
+        if self.thresholded:
+            statement = (
+                f"Given that the cell passed the threshold. {conservative} The standard error is an"
+                f" average over all {unit.numbers} that may lie behind the noisy one, all taken as"
+                " equally likely: it is cautious, as it allows that the cell is empty."
+            )
+            return (
+                Uncertainty("noisy_count", "standard_error", ENDS, "exact", statement),
+                Uncertainty("count", "count_standard_error", ENDS, "exact", statement),
+            )
+        simulated = (
+            f"The standard error is that of noise, projection and rounding repeated on the published"
+            f" {unit.numbers}, pooled over cells of about the same size. The interval is that of"
+            " noisy_count, which is all that is known of the cell; where most cells are empty, the"
+            " projection lowers count, at times to below its interval."
+        )
+        return (
+            Uncertainty("noisy_count", "standard_error", ENDS, "exact", conservative),
+            Uncertainty("count", "count_standard_error", ENDS, "simulated", simulated),
+        )
+
+    def expected_error(self) -> tuple[ErrorStatement, ...]:
+        unit = self.unit
+        noise, width = self.mechanism.stddev, self.mechanism.half_width(LEVEL)
+        scale = float(self.mechanism.scale)
+        mean_absolute = 1 / math.sinh(1 / scale) if scale > 1e-2 else 0.0
+        statements: tuple[ErrorStatement, ...] = (
+            ErrorStatement(
+                f"standard error of a {unit.number}", unit.scaled(noise), "noise, before rounding"
+            ),
+            ErrorStatement(f"90% interval of a {unit.number}: plus or minus", unit.scaled(width)),
+        )
+        if isinstance(self.mechanism, ThresholdedLaplace | StabilityLaplace):
+            threshold = self.mechanism.threshold
+            statements = (
+                *statements,
+                ErrorStatement("threshold below which cells are dropped", unit.scaled(threshold)),
+                ErrorStatement(
+                    "expected L1 error per occupied cell, at most",
+                    unit.scaled(threshold + mean_absolute),
+                    "threshold and noise (Hall 2012, section 2.4.1)",
+                ),
+            )
+            if isinstance(self.mechanism, StabilityLaplace):
+                return statements
+            ratio = math.exp(-1 / scale)
+            passing = ratio ** (threshold + 1) / (1 + ratio)
+            empty = "expected number of published cells that are empty, at most"
+            return (*statements, ErrorStatement(empty, self.domain.size * passing))
+        expected = self.domain.size * mean_absolute
+        return (
+            *statements,
+            ErrorStatement(
+                "expected L1 error of the table",
+                unit.scaled(expected),
+                f"of noisy_count; {expected / self.rows:.1%} of all {unit.things}",
+            ),
+        )
+
+    def sum_variance(self, weights: Mapping[str, Floats]) -> float:
+        if self.thresholded:
+            raise ValueError(
+                f"{self.name}: counts that passed a threshold are too large on average, and the"
+                " others are missing; their sum says nothing about the exact one"
+            )
+        error = self.unit.scaled(self.mechanism.stddev)
+        return float(error**2 * np.sum(weights[self.name] ** 2))
+
+    def supported_margin(self, noisy: Noisy, names: tuple[str, ...]) -> tuple[Floats, float] | None:
+        margin = self.domain.select(names)
+        if margin.size > LARGEST_DENSE:
+            return None
+        cells = np.arange(self.domain.size) if noisy.cells is None else noisy.cells
+        positions = [self.domain.names.index(name) for name in names]
+        packed = margin.pack(self.domain.unpack(cells)[:, positions])
+        counts = np.bincount(packed, noisy.values, minlength=margin.size).astype(np.float64)
+        if self.thresholded:  # what did not pass is missing
+            return self.scaled_margin(counts, math.nan)
+        summed = math.sqrt(self.domain.size / margin.size)
+        return self.scaled_margin(counts, self.mechanism.stddev * summed)
+
+    def sample(self, noisy: Noisy, rows: int) -> tuple[Domain, Integers]:
+        """Synthetic records whose histogram is the published one, scaled to ``rows``."""
+        generator = post_processing_generator(noisy)
+        cells = np.arange(self.domain.size) if noisy.cells is None else noisy.cells
+        if len(cells) == 0:  # nothing passed the threshold, so nothing is known
+            return self.domain, self.domain.unpack(generator.integers(self.domain.size, size=rows))
+        multiples = round_to_total(self.counts(noisy), rows)
+        drawn = generator.permutation(np.repeat(cells, multiples))
+        return self.domain, self.domain.unpack(drawn)

@@ -1,0 +1,122 @@
+"""What counts count: records, or survey weights in steps.
+
+A weighted record counts as a whole number of steps, from none to the largest weight; the tally of a
+weighted release holds steps.  Mechanism and post-processing treat steps like records, with the
+sensitivity of a unit that has as many records as it has steps; only what is published is multiplied by
+the step:
+
+    weight 1.4, step 1/2  --engine-->  3 steps  --privacy line, post-processing-->  3 * 1/2
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpcore.arrays import Floats, Integers
+from dpcore.budget import decimal_text
+from dpcore.releases.base import Release
+from dpcore.releases.table import ENDS, TableColumn, error_column, interval_columns
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What is counted, for the columns and texts of counts.  ``step``: the weight of one step."""
+
+    weighted: bool = False
+    step: Fraction = Fraction(1)
+
+    @property
+    def things(self) -> str:
+        return "weights" if self.weighted else "records"
+
+    @property
+    def number(self) -> str:
+        """One number, after an article: a count, an exact count."""
+        return "sum of weights" if self.weighted else "count"
+
+    @property
+    def numbers(self) -> str:
+        return "sums of weights" if self.weighted else "counts"
+
+    @property
+    def amount(self) -> str:
+        """One number as the beginning of a description."""
+        return "Sum of weights" if self.weighted else "Count of records"
+
+    @property
+    def whole(self) -> str:
+        """What every exact number is, in the singular."""
+        return "whole number" if self.step == 1 else f"multiple of {decimal_text(self.step)}"
+
+    def scaled(self, steps: Any) -> Any:
+        """Steps as the numbers that are published; whole weights stay whole numbers."""
+        whole = self.step.denominator == 1
+        return steps * (self.step.numerator if whole else float(self.step))
+
+    def column(self, name: str, steps: NDArray[Any], description: str) -> TableColumn:
+        """A column of counts, or of their errors."""
+        return TableColumn(name, self.scaled(steps), description)
+
+    def noisy_columns(
+        self, steps: Integers, stddev: float, note: str, error: str = "standard_error"
+    ) -> list[TableColumn]:
+        """``noisy_count`` (k,), with noise of mean zero, and its standard error."""
+        noisy = f"{self.amount} plus noise of mean zero{note}"
+        return [
+            self.column("noisy_count", steps, noisy),
+            error_column(self.scaled(np.full(len(steps), stddev)), "noisy_count", name=error),
+        ]
+
+    def interval(
+        self, lower: Floats | Integers, upper: Floats | Integers, note: str = ""
+    ) -> list[TableColumn]:
+        """Both ends of 90% intervals for exact counts."""
+        of = f"the exact {self.number}{note}"
+        return interval_columns(self.scaled(lower), self.scaled(upper), of)
+
+
+RECORDS = Unit()
+
+OF_COUNTS = ("noisy_count", "standard_error", *ENDS, "count", "count_standard_error")
+"""The columns of a table of counts."""
+
+
+@dataclass(frozen=True)
+class CountsRelease(Release):
+    """A release of counts of records, or of sums of their weights.
+
+    ``step``: the weight of one step of the tally.  Where weights are counted, ``rows`` is the public
+    scale of their sum, in steps.
+    """
+
+    step: Fraction = field(default=Fraction(1), kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.step != 1 and not self.adjacency.weighted:
+            raise ValueError("adjacency: must be that of weights")
+
+    @property
+    def largest_statistic(self) -> int:
+        return self.most_rows
+
+    @property
+    def unit(self) -> Unit:
+        return Unit(self.adjacency.weighted, self.step)
+
+    @property
+    def weight_facts(self) -> dict[str, object]:
+        """Facts for the manifest where weights are counted."""
+        return {"step": str(self.step)} if self.adjacency.weighted else {}
+
+    def weighed(self, step: Fraction) -> Self:
+        return replace(self, step=step)
+
+    def scaled_margin(self, steps: Floats, stddev: float) -> tuple[Floats, float]:
+        """A supported margin and its error, as the numbers that are published."""
+        return self.unit.scaled(steps), self.unit.scaled(stddev)

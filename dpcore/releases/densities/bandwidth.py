@@ -1,0 +1,142 @@
+"""A bandwidth for the kernel density of a column, from a private interquartile range (METHODS m).
+
+    Bandwidth          from two quartiles by the exponential mechanism on the public grid: pure alpha
+    SteadyBandwidth    from their difference by propose-test-release: (alpha, beta), or no answer
+
+Silverman's rule is h = 1.06 n^(-1/5) IQR/1.34; n is public.  All after the choice is post-processing:
+a density at this bandwidth is a release of its own, which pays for itself (``tuned``).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from dpcore.domain import Grid, Tally
+from dpcore.mechanisms import ProposeTestRelease
+from dpcore.mechanisms.propose_test_release import STEPS
+from dpcore.releases.base import ErrorStatement, Release
+from dpcore.releases.numbers.quantiles import LARGEST_SCORES, Quantiles
+from dpcore.releases.table import ENDS, LEVEL, Published, Table, TableColumn, Uncertainty
+from dpcore.sampling.discrete_laplace import laplace_quantile
+from dpcore.statistic import Exact, Noisy
+
+
+@dataclass(frozen=True)
+class Bandwidth(Quantiles):
+    """The quartiles of one column, and a bandwidth as a part of its range.
+
+    ``smallest``: the least bandwidth that is published, public; it is used where the quartiles meet,
+    as they do where half of the records are in one cell.
+    """
+
+    levels: tuple[Fraction, ...] = field(default=(Fraction(1, 4), Fraction(3, 4)), init=False)
+    smallest: float = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _require_positive(self.smallest)
+
+    def bandwidth(self, noisy: Noisy) -> float:
+        """The standard deviation of the kernel, as a part of the column's range."""
+        first, third = noisy.values.tolist()
+        return max(_silverman(abs(third - first) / self.domain.size, self.rows), self.smallest)
+
+    def publish(self, noisy: Noisy) -> Published:
+        published = super().publish(noisy)
+        return replace(published, facts={**published.facts, "bandwidth": self.bandwidth(noisy)})
+
+
+@dataclass(frozen=True)
+class SteadyBandwidth(Release):
+    """The interquartile range of one column where it is steady, and a bandwidth.
+
+    ``smallest``: the least bandwidth that is published, public; it is used where no answer is given,
+    as happens where few records can move a quartile by much.
+    """
+
+    smallest: float = 0.0
+
+    def __post_init__(self) -> None:
+        (axis,) = self.domain.axes
+        if not isinstance(axis, Grid) or axis.nullable:
+            raise ValueError(
+                f"column: {axis.name} must be an integer or continuous column without nulls"
+            )
+        self.adjacency.require_public_rows("propose-test-release")
+        if self.domain.size > LARGEST_SCORES:
+            raise ValueError(f"column: {axis.name} has too many values; use narrower bounds")
+        _require_positive(self.smallest)
+        super().__post_init__()
+
+    @property
+    def largest_statistic(self) -> int:
+        return self.most_rows
+
+    @cached_property
+    def mechanism(self) -> ProposeTestRelease:
+        return ProposeTestRelease.within(self.share, self.domain.size, self.rows)
+
+    def statistic(self, tally: Tally) -> Exact:
+        return Exact(tally.counts, tally.cells)
+
+    def bandwidth(self, noisy: Noisy) -> float:
+        """The standard deviation of the kernel, as a part of the column's range."""
+        grid, steps = noisy.values.tolist()
+        spread = self.mechanism.width(steps) / self.domain.size if grid else 0.0
+        return max(_silverman(spread, self.rows), self.smallest)
+
+    @property
+    def _error(self) -> int:
+        """The noise in steps that is not exceeded with probability LEVEL, and the rounding."""
+        return int(laplace_quantile(self.mechanism.scale, LEVEL)) + 1
+
+    def publish(self, noisy: Noisy) -> Published:
+        grid, steps = noisy.values.tolist()
+        (axis,), width = self.domain.axes, self.mechanism.width
+        assert isinstance(axis, Grid)
+        unit = (axis.upper - axis.lower) / axis.cells
+        of = "of a 90% interval for the interquartile range of the cells"
+        described = {
+            "interquartile_range": (
+                steps,
+                f"Noisy interquartile range of the grid cells of {axis.name}; no row if the mechanism"
+                " gave no answer",
+            ),
+            ENDS[0]: (steps - self._error, f"Lower end {of}"),
+            ENDS[1]: (steps + self._error, f"Upper end {of}"),
+        }
+        columns = [
+            TableColumn(name, np.array([width(at) * unit] if grid else []), text)
+            for name, (at, text) in described.items()
+        ]
+        statement = (
+            "From the distribution of the noise, which is a factor, whichever test was passed."
+        )
+        known = Uncertainty("interquartile_range", None, ENDS, "exact", statement)
+        table = Table("tables", self.name, columns, (known,))
+        return Published((table,), {"bandwidth": self.bandwidth(noisy), "answered": bool(grid)})
+
+    def expected_error(self) -> tuple[ErrorStatement, ...]:
+        factor = math.exp(min(self._error / STEPS * math.log(self.mechanism.base), 700.0))
+        return (
+            ErrorStatement("90% bound of the factor by which the interquartile range errs", factor),
+            ErrorStatement(
+                "records that must move before it leaves its cell, about",
+                self.mechanism.threshold,
+                "if fewer suffice, an answer is unlikely",
+            ),
+        )
+
+
+def _silverman(spread: float, rows: int) -> float:
+    return float(1.06 * rows**-0.2 * spread / 1.34)
+
+
+def _require_positive(smallest: float) -> None:
+    if not (math.isfinite(smallest) and smallest > 0):
+        raise ValueError("smallest: must be positive, a part of the column's range")

@@ -1,0 +1,112 @@
+"""What the two bases of a smooth density have in common: which functions are kept, and how damped.
+
+A density is 1 plus a sum of basis functions, each damped by its lambda; the coefficient of the constant
+one is the mass, which is public where the number of records is, and kept with the others where not.
+``cosines`` reflects a column at its bounds, ``waves`` wraps it around.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from dpcore.arrays import Booleans, Floats, Integers
+
+NEGLIGIBLE = 1e-8
+"""Functions damped below this are left out: public, and it only lowers the sensitivity."""
+
+
+@dataclass(frozen=True)
+class Basis(ABC):
+    """Functions kept for a grid of the given shape and public bandwidths (1 or 2 dimensions).
+
+    ``limits``: functions with numbers below these are kept, at most; the same limits and bandwidths
+    give the same functions, in the same order, on every grid that is fine enough for them.  ``mass``:
+    whether the constant function is one of them, the first.
+    """
+
+    shape: tuple[int, ...]
+    bandwidths: tuple[float, ...]
+    limits: tuple[int, ...]
+    mass: bool = False
+
+    meaning: ClassVar[str]
+
+    @property
+    def extremes(self) -> tuple[float, float]:
+        """Largest k(x, x) and smallest k(x, y) of the kernel, products over the axes."""
+        ends = [self.kernel_extremes(bandwidth) for bandwidth in self.bandwidths]
+        return math.prod(high for high, _ in ends), math.prod(low for _, low in ends)
+
+    @cached_property
+    def kept(self) -> Booleans:
+        """Which functions are kept, of the shape of ``damping``: none that is negligible."""
+        keep = self.damping >= NEGLIGIBLE
+        for axis, limit in enumerate(self.limits):
+            keep[(slice(None),) * axis + (slice(limit, None),)] = False
+        keep.flat[0] = self.mass
+        return np.asarray(keep)
+
+    @cached_property
+    def frequencies(self) -> Integers:
+        """(coefficients, dimensions) numbers of the functions, in row-major order."""
+        return np.argwhere(self.kept)
+
+    @property
+    def size(self) -> int:
+        """The number of coefficients."""
+        return len(self.frequencies)
+
+    @cached_property
+    def lambdas(self) -> Floats:
+        """(coefficients,) lambda."""
+        return self.damping[self.kept]
+
+    @staticmethod
+    @abstractmethod
+    def kernel_extremes(bandwidth: float) -> tuple[float, float]:
+        """Largest k(x, x) and smallest k(x, y) of the kernel in one dimension."""
+
+    @property
+    @abstractmethod
+    def longest(self) -> float:
+        """No point is farther from zero in the whitened basis: its square, summed bound by bound."""
+
+    @property
+    def widest(self) -> float:
+        """No two points are farther apart in the whitened basis: its square; a constant is the same."""
+        return 4 * (self.longest - self.mass)
+
+    @property
+    def known(self) -> float:
+        """The density where all coefficients are zero: 1, the mass, where that is public."""
+        return 0.0 if self.mass else 1.0
+
+    @property
+    @abstractmethod
+    def damping(self) -> Floats:
+        """lambda over all functions that the grid tells apart."""
+
+    @abstractmethod
+    def means(self, weights: Floats) -> Floats:
+        """Sum over cells of weight times basis function at the centre, for every one kept.
+
+        ``weights``: of the grid's shape; counts divided by n give the empirical means.
+        """
+
+    @abstractmethod
+    def functions(self, points: Floats) -> Floats:
+        """Basis functions kept, at points (m, dimensions) of the unit box: (m, coefficients)."""
+
+    @abstractmethod
+    def density(self, coefficients: Floats) -> Floats:
+        """``known`` + sum of coefficient times function at the cell centres, of the grid's shape."""
+
+    @abstractmethod
+    def variance(self, variances: Floats) -> Floats:
+        """Pointwise variance at the cell centres, for independent coefficients."""

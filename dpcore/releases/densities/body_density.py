@@ -1,0 +1,120 @@
+"""A pure-alpha density of one column by noise in the shape of what a record can change (METHODS c).
+
+A record at x is the vector of whole steps of sqrt(lambda_j) phi_j(x); the statistic is the sum over
+records, exactly, and its noise comes from a body close around all differences of two such vectors.
+Places are rounded to a public grid of PLACES cells first, so that the body is known exactly.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from dpcore.arrays import Floats, Integers
+from dpcore.domain import Tally
+from dpcore.mechanisms import DifferenceBody
+from dpcore.releases.base import post_processing_generator
+from dpcore.releases.densities.basis import Basis
+from dpcore.releases.densities.cosines import Cosines
+from dpcore.releases.densities.density import Density
+from dpcore.releases.table import Uncertainty
+from dpcore.sampling.body import MOST_DIMENSIONS
+from dpcore.statistic import Exact, Noisy
+
+DAMPED = 0.03
+"""Frequencies damped below this are left out: noise is paid for each."""
+
+BITS = 16
+PLACES = 512
+
+_SIMULATED = 4000
+"""Draws of the noise from which its covariance is known to two or three per cent."""
+
+
+@dataclass(frozen=True)
+class BodyDensity(Density):
+    """K-norm noise on few coefficients, by an outer polytope of the difference body."""
+
+    of_coefficients: ClassVar[Uncertainty] = Uncertainty(
+        "coefficient",
+        "standard_error",
+        None,
+        "simulated",
+        "From the simulated distribution of the noise, to about two per cent; errors of different"
+        " coefficients are correlated.",
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if len(self.bandwidths) != 1:
+            raise ValueError("columns: difference-body is for one column; use binned-laplace")
+        self.adjacency.require_public_rows("difference-body")
+
+    @cached_property
+    def basis(self) -> Cosines:
+        reach = math.sqrt(2 * math.log(1 / DAMPED)) / math.pi
+        count = math.floor(reach / self.bandwidths[0])
+        basis = Cosines(self.domain.shape, self.bandwidths, (1 + count,))
+        if not 1 <= basis.size <= MOST_DIMENSIONS:
+            raise ValueError(
+                f"bandwidth: asks for {basis.size} coefficients, and difference-body takes from 1 to"
+                f" {MOST_DIMENSIONS}; use another bandwidth, or binned-laplace"
+            )
+        return basis
+
+    @cached_property
+    def vectors(self) -> Integers:
+        """(places, coefficients) the whole vector of a record at every place."""
+        places = min(PLACES, self.domain.size)
+        values = self.basis.functions((np.arange(places)[:, None] + 0.5) / places)
+        return np.rint(np.ldexp(np.sqrt(self.basis.lambdas) * values, BITS)).astype(np.int64)
+
+    @cached_property
+    def mechanism(self) -> DifferenceBody:  # type: ignore[override]
+        return DifferenceBody.within(self.share, self.vectors)
+
+    @property
+    def largest_statistic(self) -> int:
+        return self.most_rows * math.ceil(math.ldexp(math.sqrt(2), BITS))
+
+    def statistic(self, tally: Tally) -> Exact:
+        places = tally.cells * len(self.vectors) // self.domain.size
+        return Exact(tally.counts @ self.vectors[places])
+
+    @property
+    def _unit(self) -> Floats:
+        """(coefficients,) by how much theta moves in one step of the statistic."""
+        return np.asarray(np.sqrt(self.basis.lambdas) * math.ldexp(1 / self.rows, -BITS))
+
+    def coefficients(self, noisy: Noisy) -> Floats:
+        return np.asarray(noisy.values * self._unit)
+
+    @cached_property
+    def _covariance(self) -> Floats:
+        """(coefficients, coefficients) of the noise in theta, simulated: public."""
+        noise = self._simulated(np.random.default_rng(0), _SIMULATED)
+        return np.asarray(noise.T @ noise / _SIMULATED)
+
+    def _simulated(self, generator: np.random.Generator, size: int) -> Floats:
+        """(size, coefficients) noise in theta."""
+        scale = float(self.mechanism.scale)
+        return np.asarray(self.mechanism.body.simulated(scale, generator, size) * self._unit)
+
+    @property
+    def coefficient_variances(self) -> Floats:
+        return np.diag(self._covariance)
+
+    def grid_variance(self, basis: Basis) -> Floats:
+        (size,) = basis.shape
+        return self._variance_of(basis.functions((np.arange(size)[:, None] + 0.5) / size))
+
+    def _variance_of(self, functions: Floats) -> Floats:
+        return np.asarray(((functions @ self._covariance) * functions).sum(axis=1))
+
+    def _noise(self, noisy: Noisy, repeats: int) -> Iterator[Floats]:
+        yield from self._simulated(post_processing_generator(noisy), repeats)

@@ -1,0 +1,114 @@
+"""A density by noise on whitened coefficients, sqrt(lambda_k) mean phi_k (METHODS g).
+
+Gaussian noise on them has the covariance of the kernel, which is the best allocation to within a few
+per cent.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from dpcore.arrays import Floats
+from dpcore.domain import Tally
+from dpcore.lattice import Lattice, transform_roundings
+from dpcore.mechanisms import DiscreteGaussian, DiscreteKNorm, DiscreteLaplace
+from dpcore.releases.densities.basis import Basis
+from dpcore.releases.densities.cosines import Cosines
+from dpcore.releases.densities.density import Density
+from dpcore.releases.densities.waves import Waves
+from dpcore.statistic import Exact, Noisy
+
+
+@dataclass(frozen=True)
+class WhitenedDensity(Density):
+    """Noise on sqrt(lambda_k) mean phi_k, measured in steps of a lattice."""
+
+    most_bits: ClassVar[int] = 24
+    """The sensitivity is at most this many bits of steps."""
+
+    @property
+    @abstractmethod
+    def mechanism(self) -> DiscreteGaussian | DiscreteKNorm | DiscreteLaplace: ...
+
+    @cached_property
+    def sensitivity(self) -> float:
+        """The L2 sensitivity of the whitened coefficients.
+
+        The squared distance of the whitened coefficients of two records is k(x,x) + k(y,y) -
+        2 k(x,y) <= 2 (product of largest k - product of smallest k), attained at opposite corners,
+        or half a turn apart; leaving frequencies out only lowers it, at last to a sum of bounds.  The
+        squared length of those of one record is k(x,x) at most, and lower likewise.
+        """
+        largest, smallest = self.basis.extremes
+        square = self.adjacency.squared(
+            moved=min(2 * (largest - smallest), self.basis.widest or math.inf),
+            present=min(largest, self.basis.longest or math.inf),
+        )
+        return math.sqrt(square) / self.rows * (1 + 1e-12)
+
+    @cached_property
+    def lattice(self) -> Lattice:
+        return Lattice.for_sensitivity(
+            self.sensitivity, self.basis.size, self.most_rows, self.most_bits, self._roundings
+        )
+
+    @property
+    def largest_statistic(self) -> int:
+        # Two records may be opposite in any coordinate, and one that is missing is zero in all of them:
+        # so no record has a coordinate above the sensitivity.
+        return Lattice.largest(self.most_rows, self.most_bits, self._roundings)
+
+    @property
+    def _roundings(self) -> int:
+        return transform_roundings(self.domain.shape)
+
+    def statistic(self, tally: Tally) -> Exact:
+        share = self.adjacency.taper(int(tally.counts.sum()), self.most_rows) / self.rows
+        weights = np.multiply(tally.dense().reshape(self.domain.shape), share, dtype=np.float64)
+        whitened = np.sqrt(self.basis.lambdas) * self.basis.means(weights)
+        return Exact(self.lattice.encode(whitened))
+
+    def coefficients(self, noisy: Noisy) -> Floats:
+        return np.asarray(np.sqrt(self.basis.lambdas) * self.lattice.decode(noisy.values))
+
+    @cached_property
+    def coefficient_variances(self) -> Floats:
+        return np.asarray(self.basis.lambdas * (self.lattice.step * self.mechanism.stddev) ** 2)
+
+
+@dataclass(frozen=True)
+class SpectralDensity(WhitenedDensity):
+    """Gaussian noise with the covariance of the kernel: (alpha, beta).
+
+    ``periodic``: the ends of every axis meet, instead of reflecting; ``terms``: frequencies kept along
+    each axis, a truncated Mercer expansion of the kernel (None: all that are not negligible).
+    """
+
+    periodic: bool = False
+    terms: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.terms is not None and self.terms < 1:
+            raise ValueError("terms: must be positive")
+
+    @cached_property
+    def basis(self) -> Basis:
+        shape = self.domain.shape
+        if self.terms is not None:
+            most = 2 * self.terms + 1 if self.periodic else self.terms + 1
+            shape = tuple(min(size, most) for size in shape)
+        kind = Waves if self.periodic else Cosines
+        return kind(self.domain.shape, self.bandwidths, shape, self.counts_mass)
+
+    @cached_property
+    def mechanism(self) -> DiscreteGaussian:
+        return DiscreteGaussian.within(
+            self.share, self.basis.size, self.lattice.l2_sensitivity_squared
+        )

@@ -1,0 +1,155 @@
+"""A density or function of one column at a bandwidth that is drawn from the records first.
+
+The choice of the bandwidth and what is drawn at it each have a part of the share
+(``dpcore.mechanisms.staged``); both are one draw.  Before the choice is known, everything is stated for
+the smallest bandwidth, where noise is largest.  Chosen bandwidths are rounded to a public ladder,
+smallest * 2^(k/8), so that few of them have to be prepared.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar, Literal
+
+from numpy.typing import NDArray
+
+from dpcore.arrays import Floats, Integers
+from dpcore.budget import Budget, Weight, split
+from dpcore.domain import Axis, Domain, Tally
+from dpcore.mechanisms import Staged
+from dpcore.releases.base import ErrorStatement, Release
+from dpcore.releases.densities.bandwidth import Bandwidth, SteadyBandwidth
+from dpcore.releases.densities.density import Density
+from dpcore.releases.densities.function import SmoothFunction
+from dpcore.releases.table import Published
+from dpcore.statistic import Exact, Noisy
+
+Rule = Literal["quantiles", "interquartile-range"]
+
+RULES: Mapping[Rule, type[Bandwidth] | type[SteadyBandwidth]] = {
+    "quantiles": Bandwidth,
+    "interquartile-range": SteadyBandwidth,
+}
+
+RUNGS = 8
+"""Bandwidths in each doubling."""
+
+CHOSEN = 2
+"""Numbers of a choice: two quartiles, or which test was passed and a width."""
+
+
+@dataclass(frozen=True)
+class TunedFunction(Release):
+    """``smooth``: what is released, as it is at the smallest bandwidth; ``rule``: how the bandwidth is
+    chosen; ``parts``: the claims of the choice and of what follows on the share.
+
+    The rows and the share that ``smooth`` states itself are ignored.
+    """
+
+    smooth: Density | SmoothFunction
+    rule: Rule
+    parts: tuple[Weight, Weight]
+
+    chart = "curve"
+    statistics: ClassVar[tuple[str, ...]] = SmoothFunction.statistics
+
+    def __post_init__(self) -> None:
+        if len(self.domain.axes) != 1:
+            raise ValueError("bandwidth: a private one is for a single column; state numbers")
+        self.adjacency.require_public_rows("a private bandwidth")
+        super().__post_init__()
+
+    def published_names(self, axis: Axis) -> tuple[str, ...]:
+        return self.smooth.published_names(axis)
+
+    @cached_property
+    def _shares(self) -> list[Budget]:
+        return split(self.share, self.parts)
+
+    @cached_property
+    def choice(self) -> Bandwidth | SteadyBandwidth:
+        """The first step."""
+        smallest = self.smooth.bandwidths[0]
+        return RULES[self.rule](
+            self.name, self.domain, self.rows, self._shares[0], smallest=smallest
+        )
+
+    @property
+    def rest(self) -> Budget:
+        """The share of the second step."""
+        return self._shares[1]
+
+    @cached_property
+    def _first(self) -> Density | SmoothFunction:
+        """The second step at the smallest bandwidth."""
+        return replace(self.smooth, rows=self.rows, share=self.rest)
+
+    def after(self, choice: Noisy) -> Density | SmoothFunction:
+        """The second step at the chosen bandwidth, on the ladder."""
+        smallest = self.choice.smallest
+        rung = round(RUNGS * math.log2(self.choice.bandwidth(choice) / smallest))
+        return replace(self._first, bandwidths=(float(smallest * 2 ** (rung / RUNGS)),))
+
+    def settled(self, noisy: Noisy) -> tuple[Density | SmoothFunction, Noisy]:
+        """What was released at the bandwidth that was chosen, and its draw."""
+        release = self.after(Noisy(noisy.values[:CHOSEN]))
+        values = noisy.values[CHOSEN : CHOSEN + release.mechanism.size]
+        return release, replace(noisy, values=values)
+
+    @cached_property
+    def mechanism(self) -> Staged:
+        return Staged(self.domain.size, self, self.domain, CHOSEN, self._first.mechanism.size)
+
+    @property
+    def largest_statistic(self) -> int:
+        return max(self.choice.largest_statistic, self._first.largest_statistic)
+
+    def statistic(self, tally: Tally) -> Exact:
+        return Exact(tally.counts, tally.cells)
+
+    def publish(self, noisy: Noisy) -> Published:
+        release, drawn = self.settled(noisy)
+        published, choice = release.publish(drawn), Noisy(noisy.values[:CHOSEN])
+        (table, *_), of = self.choice.publish(choice).tables, self.choice.share
+        chosen = {name: column.tolist() for name, column in table.columns.items()}
+        facts = {"bandwidth_choice": {"rule": self.rule, "spent": of.as_strings(), **chosen}}
+        return replace(published, facts={**published.facts, **facts})
+
+    def evaluate(self, noisy: Noisy, points: Mapping[str, NDArray[Any]]) -> dict[str, Floats]:
+        """``estimate`` at points, as the release at the chosen bandwidth has it."""
+        release, drawn = self.settled(noisy)
+        return release.evaluate(drawn, points)
+
+    def expected_error(self) -> tuple[ErrorStatement, ...]:
+        least = "at the smallest bandwidth"
+        return self.choice.expected_error() + tuple(
+            replace(error, note=f"{error.note}; {least}" if error.note else least)
+            for error in self._first.expected_error()
+        )
+
+
+@dataclass(frozen=True)
+class TunedDensity(TunedFunction):
+    """A density at a drawn bandwidth, from which records can be drawn."""
+
+    smooth: Density
+
+    refines = "density"
+    statistics = Density.statistics
+
+    def _settled(self, noisy: Noisy) -> tuple[Density, Noisy]:
+        release, drawn = self.settled(noisy)
+        assert isinstance(release, Density)
+        return release, drawn
+
+    def supported_margin(self, noisy: Noisy, names: tuple[str, ...]) -> tuple[Floats, float] | None:
+        release, drawn = self._settled(noisy)
+        return release.supported_margin(drawn, names)
+
+    def sample(self, noisy: Noisy, rows: int) -> tuple[Domain, Integers]:
+        """Records on the column's own grid, spread evenly over the density."""
+        release, drawn = self._settled(noisy)
+        return release.sample(drawn, rows)

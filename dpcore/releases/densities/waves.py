@@ -1,0 +1,122 @@
+"""The Fourier basis of a density on a circle or a torus: the periodic twin of ``cosines``.
+
+A column whose ends meet, like an hour of the day or a direction, is not reflected but wrapped around.
+Along one axis the basis is numbered 0, 1, 2, 3, 4, ...:
+
+    1,  sqrt2 cos(2 pi x),  sqrt2 sin(2 pi x),  sqrt2 cos(4 pi x),  sqrt2 sin(4 pi x),  ...
+
+and number k belongs to the frequency j = ceil(k / 2), damped by lambda_j = exp(-2 pi^2 j^2 h^2): the
+mean of wrapped Gaussians of standard deviation h (METHODS g; Hall 2012 prints the exponent without
+pi^2).  In two dimensions the basis is made of products.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from dpcore.arrays import Floats
+from dpcore.releases.densities.basis import Basis
+
+
+@dataclass(frozen=True)
+class Waves(Basis):
+    """Cosines and sines of whole turns along every axis."""
+
+    meaning: ClassVar[str] = (
+        "product over axes of the basis functions j: sqrt(2) cos(pi (j + 1) x) where j is odd,"
+        " sqrt(2) sin(pi j x) where it is even and not 0"
+    )
+
+    @staticmethod
+    def kernel_extremes(bandwidth: float) -> tuple[float, float]:
+        """Largest k(x, x) and smallest k(x, y) of the wrapped Gaussian kernel, half a turn apart.
+
+        k = 1 + 2 sum over j >= 1 of lambda_j cos(2 pi j (x - y)): monotone and positive.
+        """
+        j = np.arange(1, math.ceil(4.5 / (math.pi * bandwidth)) + 2)
+        lambdas = np.exp(-2 * (np.pi * bandwidth * j) ** 2)
+        signs = np.where(j % 2, -1.0, 1.0)
+        return 1 + 2 * float(lambdas.sum()), max(1 + 2 * float(signs @ lambdas), 0.0)
+
+    @property
+    def longest(self) -> float:
+        """No point is farther from zero in the whitened basis: its square, the same for all.
+
+        The functions of one frequency have constant norm together, one per function.
+        """
+        return float(self.lambdas.sum())
+
+    @cached_property
+    def damping(self) -> Floats:
+        """lambda over all functions of the grid: of the grid's shape, or one less where it is even."""
+        result = np.ones(())
+        for size, bandwidth in zip(self.shape, self.bandwidths, strict=True):
+            j = (np.arange(_odd(size)) + 1) // 2
+            result = np.multiply.outer(result, np.exp(-2 * (np.pi * bandwidth * j) ** 2))
+        return np.asarray(result)
+
+    def means(self, weights: Floats) -> Floats:
+        """Sum over cells of weight times basis function at the centre, for every one kept."""
+        for axis in range(len(self.shape)):
+            weights = _analysis(weights, axis)
+        return np.asarray(weights[self.kept])
+
+    def functions(self, points: Floats) -> Floats:
+        """Basis functions kept, at points (m, dimensions) of the unit box: (m, coefficients)."""
+        result = np.ones((len(points), self.size))
+        for axis, numbers in enumerate(self.frequencies.T):
+            turns = 2 * np.pi * np.outer(points[:, axis], (numbers + 1) // 2)
+            waves = math.sqrt(2) * np.where(numbers % 2, np.cos(turns), np.sin(turns))
+            result *= np.where(numbers > 0, waves, 1.0)
+        return result
+
+    def density(self, coefficients: Floats) -> Floats:
+        """``known`` + sum of coefficient times function at the cell centres, of the grid's shape."""
+        spectrum = np.zeros(self.damping.shape)
+        spectrum.flat[0] = self.known
+        spectrum[self.kept] = coefficients
+        for axis, size in enumerate(self.shape):
+            spectrum = _synthesis(spectrum, axis, size)
+        return spectrum
+
+    def variance(self, variances: Floats) -> Floats:
+        """Pointwise variance: the same everywhere, if a cosine and its sine have the same."""
+        return np.full(self.shape, variances.sum())
+
+
+def _odd(size: int) -> int:
+    """A grid of so many cells tells so many basis functions apart."""
+    return size - 1 + size % 2
+
+
+def _analysis(values: Floats, axis: int) -> Floats:
+    """Sums against the basis functions along one axis."""
+    from scipy import fft  # slow to import, and a plan is explained without
+
+    size = values.shape[axis]
+    moved = np.moveaxis(values, axis, -1)
+    j = np.arange((_odd(size) + 1) // 2)
+    waves = fft.rfft(moved)[..., : len(j)] * np.exp(-1j * np.pi * j / size)
+    result = np.empty((*moved.shape[:-1], _odd(size)))
+    result[..., 0] = waves[..., 0].real
+    result[..., 1::2] = math.sqrt(2) * waves[..., 1:].real
+    result[..., 2::2] = -math.sqrt(2) * waves[..., 1:].imag
+    return np.moveaxis(result, -1, axis)
+
+
+def _synthesis(spectrum: Floats, axis: int, size: int) -> Floats:
+    """Sums of the basis functions at the cell centres along one axis."""
+    from scipy import fft
+
+    moved = np.moveaxis(spectrum, axis, -1)
+    waves = np.zeros((*moved.shape[:-1], size // 2 + 1), dtype=np.complex128)
+    count = (moved.shape[-1] + 1) // 2
+    waves[..., 0] = moved[..., 0]
+    waves[..., 1:count] = (moved[..., 1::2] - 1j * moved[..., 2::2]) / math.sqrt(2)
+    waves[..., :count] *= np.exp(1j * np.pi * np.arange(count) / size)
+    return np.moveaxis(np.asarray(fft.irfft(waves * size, n=size)), -1, axis)

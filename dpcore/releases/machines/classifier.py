@@ -1,0 +1,91 @@
+"""Kernel classifier: a support vector machine or logistic regression (``machine``)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpcore.arrays import Floats
+from dpcore.domain import Axis, Categories
+from dpcore.machines.losses import Hinge, Logistic, Loss
+from dpcore.releases.base import ErrorStatement
+from dpcore.releases.machines.machine import KernelMachine
+from dpcore.releases.table import normal_interval
+from dpcore.statistic import Noisy
+
+LossName = Literal["hinge", "logistic"]
+
+
+@dataclass(frozen=True)
+class Classifier(KernelMachine):
+    """``signs``: +1 or -1 for each code of the label, the last axis; ``loss_name``: hinge, or
+    logistic, for which 1/(1 + exp(-f)) estimates the chance of a positive label."""
+
+    signs: tuple[int, ...] = ()
+    loss_name: LossName = "hinge"
+
+    boundary = 0.0
+
+    def __post_init__(self) -> None:
+        label = self.domain.axes[-1]
+        if label.nullable:
+            raise ValueError(
+                f"label.column: {label.name} has nulls, which are neither positive nor negative;"
+                " choose a column without nulls"
+            )
+        super().__post_init__()
+
+    @property
+    def loss(self) -> Loss:
+        return Hinge() if self.loss_name == "hinge" else Logistic()
+
+    @property
+    def targets(self) -> Floats:
+        return np.asarray(self.signs, dtype=np.float64)
+
+    @property
+    def folder(self) -> str:
+        return "classifiers"
+
+    @property
+    def output(self) -> str:
+        return "decision value"
+
+    def evaluate(self, noisy: Noisy, points: Mapping[str, NDArray[Any]]) -> dict[str, Floats]:
+        """``decision`` at points, with its interval; ``sign_error``: how easily noise turns it.
+
+        ``sign_error`` is the probability of noise at least as large as the decision value, in its
+        direction: 0.5 on the boundary, near 0 far from it.
+        """
+        from scipy.special import ndtr
+
+        decision, error = self.at(noisy, points), self.decision_stddev
+        turned = np.asarray(ndtr(-np.abs(decision) / error))
+        return {"decision": decision, **normal_interval(decision, error), "sign_error": turned}
+
+    def facts(self) -> dict[str, object]:
+        return {
+            "decision": "f(x) = sum of cos * cos(<w, x>) + sin * sin(<w, x>); positive where f > 0",
+            "label": self.domain.names[-1],
+            "positive": _positive(self.domain.axes[-1], self.signs),
+            "decision_standard_error": self.decision_stddev,
+            "decision_errors": "The noise in f is a Gaussian process: at each x, the interval f plus or"
+            " minus 1.645 standard errors holds f without noise in 90% of releases, and the noise"
+            " exceeds |f| in its direction with probability Phi(-|f| / standard error).",
+        }
+
+    def expected_error(self) -> tuple[ErrorStatement, ...]:
+        scale = "the margin is at 1" if self.loss_name == "hinge" else "f is a log-odds"
+        return (ErrorStatement("standard error of a decision value", self.decision_stddev, scale),)
+
+
+def _positive(axis: Axis, signs: tuple[int, ...]) -> object:
+    """What f > 0 stands for: categories, or [from, to] of numbers."""
+    codes = [code for code, sign in enumerate(signs) if sign > 0]
+    if isinstance(axis, Categories):
+        return [axis.categories[code] for code in codes]
+    return [[axis.edges[code], axis.edges[code + 1]] for code in codes]

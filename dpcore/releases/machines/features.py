@@ -1,0 +1,113 @@
+"""Where records lie in the space of a kernel: columns as coordinates, by public rules.
+
+    numbers           one coordinate, scaled to [0, 1]
+    text categories   one coordinate per category, 1/sqrt(2) for the record's own and 0 for the
+                      others, so that two different categories lie at distance 1
+    null              of a numeric column: the middle of the scale, and 1 in a coordinate of its own
+                      that is 0 otherwise, so at distance 1 to 1.12 from every value; of a text
+                      column: one more category
+
+Every record has its place, so a machine's sensitivity is the same with nulls as without.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpcore.arrays import Floats
+from dpcore.domain import Axis, Bins, Categories, Grid
+from dpcore.releases.base import outside
+
+LARGEST_AXIS = 2**24
+"""The most values that a numeric feature may have."""
+
+MOST_CATEGORIES = 64
+"""The most categories of a text feature: each is a dimension of the kernel's space."""
+
+
+def scaled_positions(axis: Axis) -> Floats:
+    """Where each code of an axis lies: (size,) on [0, 1], or (size, coordinates).
+
+    Raises ``ValueError`` where a feature cannot be made of the axis.
+    """
+    if isinstance(axis, Bins):
+        raise ValueError(f"features: {axis.name} is binned; a kernel needs its values")
+    if axis.size > (LARGEST_AXIS if ordered(axis) else MOST_CATEGORIES):
+        raise ValueError(f"features: {axis.name} has {axis.size:.3g} values, which are too many")
+    if not ordered(axis):
+        return np.asarray(np.eye(axis.size) / np.sqrt(2))
+    if isinstance(axis, Grid):
+        values = (np.arange(axis.cells) + 0.5) / axis.cells
+    else:
+        lower, width = scaling(axis)
+        values = np.asarray((np.asarray(axis.categories, dtype=np.float64) - lower) / width)
+    if not axis.nullable:
+        return values
+    return np.column_stack([np.r_[values, 0.5], np.arange(axis.size) == len(values)])
+
+
+def scaled_values(axis: Axis, values: NDArray[Any]) -> Floats:
+    """Where values (k,) lie, in their column's own units: (k,) or (k, coordinates), as above.
+
+    A null is masked, None or NaN.  Raises ``ValueError`` where a value is not one of the axis.
+    """
+    null = np.ma.getmaskarray(np.ma.asarray(values)) | np.array(
+        [value is None or value != value for value in np.ma.getdata(values).tolist()], dtype=bool
+    )
+    if null.any() and not axis.nullable:
+        raise ValueError(f"points: {axis.name} has no nulls")
+    given = np.ma.getdata(values)[~null]
+    if isinstance(axis, Categories):
+        codes = {category: code for code, category in enumerate(axis.categories)}
+        unknown = [value for value in given.tolist() if value not in codes]
+        if unknown:
+            raise ValueError(f"points: {axis.name} has no category {unknown[0]!r}")
+        places = np.full(len(null), axis.size - 1)
+        places[~null] = [codes[value] for value in given.tolist()]
+        return np.asarray(scaled_positions(axis)[places])
+    numbers = given.astype(np.float64)
+    lower, width = scaling(axis)
+    if not np.all((numbers >= lower) & (numbers <= lower + width)):
+        raise outside(axis, lower, lower + width)
+    scaled = np.full(len(null), 0.5)
+    scaled[~null] = (numbers - lower) / width
+    return np.column_stack([scaled, null]) if axis.nullable else scaled
+
+
+def coordinate_names(axis: Axis) -> list[str]:
+    """The coordinates that a feature has in the kernel's space."""
+    null = [f"{axis.name} is null"] if axis.nullable else []
+    if isinstance(axis, Categories) and not ordered(axis):
+        return [f"{axis.name}={category}" for category in axis.categories] + null
+    return [axis.name, *null]
+
+
+def coordinates(axis: Axis) -> dict[str, object]:
+    """The rule that makes coordinates of a value, as JSON."""
+    if not ordered(axis):
+        rule = "1/sqrt(2) for the category, 0 for others"
+        return {"names": coordinate_names(axis), "rule": rule}
+    lower, width = scaling(axis)
+    facts = {"lower": lower, "width": width, "rule": "(value - lower) / width"}
+    null = {"null": f"0.5, and 1 in the coordinate '{axis.name} is null', which is else 0"}
+    return facts | (null if axis.nullable else {})
+
+
+def ordered(axis: Axis) -> bool:
+    """Whether the values of an axis are numbers."""
+    return not isinstance(axis, Categories) or all(
+        isinstance(c, int | float) and not isinstance(c, bool) for c in axis.categories
+    )
+
+
+def scaling(axis: Axis) -> tuple[float, float]:
+    """(lower, width): a value v of the column is scaled to (v - lower) / width."""
+    if isinstance(axis, Categories):
+        values = [float(c) for c in axis.categories]
+        return min(values), (max(values) - min(values)) or 1.0
+    if axis.integer:  # whole number v sits at the middle of [v, v + 1)
+        return axis.lower - 0.5, axis.upper - axis.lower
+    return axis.lower, axis.upper - axis.lower

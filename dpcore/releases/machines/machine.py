@@ -1,0 +1,242 @@
+"""Kernel machines with Gaussian-process noise, evaluable anywhere without the data.
+
+A machine is trained in a public feature space of dimension D that stands for the Gaussian kernel
+(``dpcore.machines.features``), without an intercept, on the distinct rows of the tally.  In that
+space its weight vector moves by at most M kappa/(lambda n) when one record is replaced, M being the
+largest slope of the loss (Hall, Rinaldo & Wasserman 2013, Proposition 8), and by half of that when
+one is added or removed, plus what the solver's certified gap allows (METHODS h).  Isotropic
+Gaussian noise on the weights is Gaussian-process noise with the kernel as covariance: the function
+has the same standard error everywhere.
+
+What is minimised is the sum of losses + lambda n ||f||^2.  Where the number of records is private, n is
+the public guess, and the table may be several times larger: for a number k, lambda / k and k n in place
+of lambda and n have the same minimiser, and the solver's proof asks for no more than k n records.  A
+table of any size meets that, because the losses are counted with the share ``taper`` of each record
+(``dpcore.adjacency``): at the guess 1 - 1/(4 k), as if lambda were 3% larger.  The lemma there bounds
+how far apart the sums of the losses' subgradients of neighbours are at any one f, which is all that
+the sensitivity of the minimiser rests on.
+
+The function of x, columns as coordinates (``dpcore.releases.machines.features``), is
+
+    f(x) = sum over k of  cos_k cos(<w_k, x>) + sin_k sin(<w_k, x>)
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpcore.adjacency import TAPER_ERROR
+from dpcore.arrays import Floats
+from dpcore.domain import Axis, Tally
+from dpcore.lattice import Lattice
+from dpcore.machines.features import KAPPA, FourierFeatures
+from dpcore.machines.losses import Loss
+from dpcore.machines.newton import LEAST_REGULARISATION
+from dpcore.machines.svm import weight_sensitivity
+from dpcore.mechanisms import DiscreteGaussian
+from dpcore.releases.base import Release, named_points
+from dpcore.releases.machines.features import (
+    coordinate_names,
+    coordinates,
+    scaled_positions,
+    scaled_values,
+)
+from dpcore.releases.table import Published, Table, TableColumn, Uncertainty
+from dpcore.statistic import Exact, Noisy
+
+MARGIN = 8
+"""Where the number of records is private: the losses count as those of this many times the guess."""
+
+
+@dataclass(frozen=True)
+class KernelMachine(Release):
+    """The last axis of the domain is what is predicted, the others are features.
+
+    ``bandwidths``: of the Gaussian kernel, one per feature; ``regularisation``: lambda in
+    mean loss + lambda ||f||^2; ``frequencies``: half the dimension of the feature space.
+    """
+
+    bandwidths: tuple[float, ...] = ()
+    regularisation: float = 0.01
+    frequencies: int = 256
+
+    chart = "features"
+    boundary: ClassVar[float | None] = None
+    """The output at which the prediction turns, if it is a decision."""
+
+    def __post_init__(self) -> None:
+        for axis in self.feature_axes:
+            scaled_positions(axis)
+        if len(self.bandwidths) != len(self.feature_axes):
+            raise ValueError("bandwidth: one number, or one for each feature")
+        if not self.strength >= LEAST_REGULARISATION:
+            raise ValueError(
+                f"regularisation: must be at least {LEAST_REGULARISATION * self.margin}"
+            )
+        super().__post_init__()
+
+    @property
+    @abstractmethod
+    def loss(self) -> Loss:
+        """What the machine minimises."""
+
+    @property
+    @abstractmethod
+    def targets(self) -> Floats:
+        """What the loss takes for each code of the last axis: (size,)."""
+
+    @property
+    def margin(self) -> int:
+        """k: 1 where the number of records is public."""
+        return 1 if self.adjacency.public_rows else MARGIN
+
+    @property
+    def most_rows(self) -> int:
+        return self.margin * self.rows
+
+    @property
+    def strength(self) -> float:
+        """lambda / k."""
+        return self.regularisation / self.margin
+
+    @property
+    def feature_axes(self) -> tuple[Axis, ...]:
+        return self.domain.axes[:-1]
+
+    @cached_property
+    def features(self) -> FourierFeatures:
+        """The public feature map."""
+        widths = [
+            width
+            for axis, width in zip(self.feature_axes, self.bandwidths, strict=True)
+            for _ in coordinate_names(axis)
+        ]
+        return FourierFeatures(len(widths), tuple(widths), self.frequencies)
+
+    @cached_property
+    def lattice(self) -> Lattice:
+        # Tapered counts are rounded in both neighbours; they sum to most_rows at most.
+        tapering = 0.0 if self.adjacency.public_rows else TAPER_ERROR * self.most_rows
+        # The solver's tolerance, a public number, is counted in it: about one per cent.
+        sensitivity = weight_sensitivity(
+            self.most_rows,
+            self.strength,
+            KAPPA,
+            slope=self.loss.slope,
+            terms=self.adjacency.sensitivity(moved=2, present=1) + 2 * tapering,
+        )
+        return Lattice.for_sensitivity(sensitivity, self.features.size, self.most_rows)
+
+    @cached_property
+    def mechanism(self) -> DiscreteGaussian:
+        return DiscreteGaussian.within(
+            self.share, self.features.size, self.lattice.l2_sensitivity_squared
+        )
+
+    @property
+    def largest_statistic(self) -> int:
+        # Added one after the other, each record moves the weights by the sensitivity at most, from zero.
+        return Lattice.largest(self.most_rows)
+
+    def statistic(self, tally: Tally) -> Exact:
+        share = self.adjacency.taper(int(tally.counts.sum()), self.most_rows)
+        codes = tally.domain.unpack(tally.cells)
+        points = np.column_stack(
+            [scaled_positions(axis)[codes[:, i]] for i, axis in enumerate(self.feature_axes)]
+        )
+        solution = self.loss.train(
+            self.features.transform(points),
+            self.targets[codes[:, -1]],
+            tally.counts * share,
+            self.most_rows,
+            self.strength,
+        )
+        return Exact(self.lattice.encode(solution.weights))
+
+    def weights(self, noisy: Noisy) -> Floats:
+        """(D,) noisy weights."""
+        return self.lattice.decode(noisy.values)
+
+    @property
+    def decision_stddev(self) -> float:
+        """Standard deviation of the noise in f(x), the same at every x."""
+        return self.lattice.step * self.mechanism.stddev
+
+    def decide(self, noisy: Noisy, points: Floats) -> Floats:
+        """f at scaled points (k, coordinates)."""
+        return np.asarray(self.features.transform(points) @ self.weights(noisy))
+
+    def at(self, noisy: Noisy, points: Mapping[str, NDArray[Any]]) -> Floats:
+        """f at points (k,) of the features in their own units; nulls are masked, None or NaN."""
+        given = named_points(points, tuple(axis.name for axis in self.feature_axes))
+        scaled = [scaled_values(axis, v) for axis, v in zip(self.feature_axes, given, strict=True)]
+        return self.decide(noisy, np.column_stack(scaled))
+
+    @abstractmethod
+    def evaluate(self, noisy: Noisy, points: Mapping[str, NDArray[Any]]) -> dict[str, Floats]:
+        """What is predicted at points, with its errors (``dpcore.releases.base.Evaluable``)."""
+
+    def publish(self, noisy: Noisy) -> Published:
+        weights = self.weights(noisy) / np.sqrt(self.frequencies)
+        names = [name for axis in self.feature_axes for name in coordinate_names(axis)]
+        matrix = self.features.frequencies_matrix()
+        error = np.full(self.frequencies, self.decision_stddev / np.sqrt(self.frequencies))
+        columns = [
+            TableColumn(f"w_{name}", matrix[:, i], f"Frequency along the coordinate {name}")
+            for i, name in enumerate(names)
+        ]
+        columns += [
+            TableColumn("cos", weights[: self.frequencies], "Noisy coefficient of cos(<w, x>)"),
+            TableColumn("sin", weights[self.frequencies :], "Noisy coefficient of sin(<w, x>)"),
+            TableColumn(
+                "standard_error", error, "Standard deviation of the noise in each of cos and sin"
+            ),
+        ]
+        known = "From the distribution of the noise, which is independent for each coefficient."
+        table = Table(
+            self.folder,
+            self.name,
+            columns,
+            tuple(
+                Uncertainty(name, "standard_error", None, "exact", known) for name in ("cos", "sin")
+            ),
+        )
+        facts = {
+            "coordinates": {axis.name: coordinates(axis) for axis in self.feature_axes},
+            "loss": self.loss.name,
+            "kernel_bandwidths": dict(
+                zip((axis.name for axis in self.feature_axes), self.bandwidths, strict=True)
+            ),
+            "regularisation": self.regularisation,
+        }
+        return Published((table,), facts | self.facts())
+
+    @property
+    @abstractmethod
+    def output(self) -> str:
+        """What is predicted, in words."""
+
+    def outputs(self, f: Floats) -> Floats:
+        """The predictions at values of f (k,)."""
+        return f
+
+    @property
+    def output_stddev(self) -> float:
+        """Standard deviation of the noise in a prediction, the same everywhere."""
+        return self.decision_stddev
+
+    @property
+    @abstractmethod
+    def folder(self) -> str:
+        """Of the published table."""
+
+    @abstractmethod
+    def facts(self) -> dict[str, object]:
+        """What a reader needs to make a prediction of f."""

@@ -1,0 +1,195 @@
+"""The mean of a numeric column.
+
+Values are clamped to the public bounds and rounded to the public grid; the statistic is the sum of
+their codes, and n is public.  Under differential privacy the sum moves by as much as the bounds are
+wide; under random differential privacy the noise follows the bulk of the data (METHODS j).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from dpcore.domain import Domain, Grid, Tally
+from dpcore.mechanisms import DiscreteLaplace, SmoothLaplace
+from dpcore.post.tables.bounded import bounded_interval
+from dpcore.releases.base import ErrorStatement, Release
+from dpcore.releases.table import (
+    ENDS,
+    LEVEL,
+    Published,
+    Table,
+    TableColumn,
+    Uncertainty,
+    error_column,
+    interval_columns,
+    one_row,
+)
+from dpcore.sampling.discrete_laplace import laplace_quantile, laplace_stddev
+from dpcore.statistic import Exact, Noisy
+
+TOO_LARGE = ("column", "use narrower bounds, or a continuous column with a coarser grid")
+
+
+def numeric_axis(domain: Domain) -> Grid:
+    """The one axis of a domain, which must have numbers only."""
+    (axis,) = domain.axes
+    if not isinstance(axis, Grid):
+        raise ValueError(f"columns: {axis.name!r} is not numeric; choose a numeric column")
+    if axis.nullable:
+        raise ValueError(f"columns: {axis.name!r} may be null; choose a column without nulls")
+    return axis
+
+
+def of_the_grid(grid: Grid) -> str:
+    """What the stated errors of a mean do not include, as a sentence."""
+    if grid.integer:
+        return ""
+    half = (grid.upper - grid.lower) / grid.cells / 2
+    return (
+        f" Not included: values are moved to the middle of their grid cells, by {half:.3g} at most."
+    )
+
+
+def ends_of(grid: Grid) -> tuple[float, float]:
+    """What the first and the last code stand for: the middle of a cell, or a whole number itself."""
+    step = (grid.upper - grid.lower) / grid.cells
+    first = grid.lower + (0.0 if grid.integer else step / 2)
+    return first, grid.upper - step + (first - grid.lower)
+
+
+def mean_columns(
+    grid: Grid, estimate: float, noisy: str, error: TableColumn, ends: tuple[float, float]
+) -> list[TableColumn]:
+    """The columns of a table of one mean; ``noisy``: what ``noisy_mean`` is."""
+    first, last = ends_of(grid)
+    nearest = f"Mean of {grid.name}: noisy_mean, or the nearest bound where noise took it outside"
+    return [
+        one_row("noisy_mean", estimate, noisy, grid.name),
+        error,
+        *interval_columns(np.array([ends[0]]), np.array([ends[1]]), "the mean"),
+        one_row("mean", max(first, min(last, estimate)), nearest, grid.name),
+    ]
+
+
+def mean_uncertainty(statement: str) -> tuple[Uncertainty, ...]:
+    """The errors of both columns; the one that a report draws comes first."""
+    return tuple(
+        Uncertainty(name, "standard_error", ENDS, "exact", statement)
+        for name in ("mean", "noisy_mean")
+    )
+
+
+@dataclass(frozen=True)
+class Mean(Release):
+    """The mean of the one axis of the domain, a grid."""
+
+    smooth: bool = False
+
+    chart = "number"
+    too_large = TOO_LARGE
+
+    def __post_init__(self) -> None:
+        self.adjacency.require_public_rows(
+            "random-smooth-laplace" if self.smooth else "a sum over public rows"
+        )
+        super().__post_init__()
+
+    @property
+    def grid(self) -> Grid:
+        return numeric_axis(self.domain)
+
+    @cached_property
+    def mechanism(self) -> DiscreteLaplace | SmoothLaplace:
+        if self.smooth:
+            return SmoothLaplace.within(self.share, self.grid.size, self.rows)
+        return DiscreteLaplace.within(self.share, 1, Fraction(max(self.grid.size - 1, 1)))
+
+    @property
+    def largest_statistic(self) -> int:
+        return self.most_rows * (self.grid.size - 1)
+
+    def statistic(self, tally: Tally) -> Exact:
+        if self.smooth:
+            return Exact(tally.counts, tally.cells)
+        return Exact(np.array([tally.counts @ tally.cells], dtype=np.int64))
+
+    def promises(self, near: Tally, far: Tally) -> bool:
+        """Whether the sum moves by no more than the width that either table's noise is made for."""
+        if not isinstance(self.mechanism, SmoothLaplace):
+            return True
+        moved = abs(int(near.counts @ near.cells) - int(far.counts @ far.cells))
+        levels = [self.mechanism.level(table.counts, table.cells) for table in (near, far)]
+        return bool(moved <= self.mechanism.table[min(levels)])
+
+    @property
+    def _step(self) -> float:
+        """The width of a cell of the grid."""
+        return (self.grid.upper - self.grid.lower) / self.grid.cells
+
+    @property
+    def _unit(self) -> float:
+        """By how much the mean moves when the sum of codes moves by one."""
+        return self._step / self.rows
+
+    def publish(self, noisy: Noisy) -> Published:
+        first, last = ends_of(self.grid)
+        estimate = first + self._unit * float(noisy.values[0])
+        deviation, both, one = (self._unit * error for error in self._error(noisy))
+        ends = bounded_interval(np.array([estimate - first]), both, one, last - first)
+        lower, upper = (first + end[0] for end in ends)
+        at_most = ", at most (with 95% confidence)" if self.smooth else ""
+        columns = mean_columns(
+            self.grid,
+            estimate,
+            f"Mean of {self.grid.name} plus noise of mean zero",
+            error_column(np.array([deviation]), "noisy_mean", at_most),
+            (float(lower), float(upper)),
+        )
+        by = f"From the distribution of the noise{at_most}; moving a mean to a bound adds no error."
+        table = Table("tables", self.name, columns, mean_uncertainty(by + of_the_grid(self.grid)))
+        return Published((table,), {"column": self.grid.name, "grid_step": self._step})
+
+    def _error(self, noisy: Noisy) -> tuple[float, float, float]:
+        """Of the sum: standard deviation, and what the noise exceeds in 10% of releases, in size and
+        in one direction."""
+        if not isinstance(self.mechanism, SmoothLaplace):
+            both, one = (self.mechanism.half_width(level) for level in (LEVEL, 2 * LEVEL - 1))
+            return self.mechanism.stddev, both, one
+        level = self.mechanism.highest_level(int(noisy.values[1]), chance=0.05)
+        scale = self.mechanism.scale(level)
+        both, one = (float(laplace_quantile(scale, level)) for level in ((1 + LEVEL) / 2, LEVEL))
+        return laplace_stddev(scale), both, one
+
+    def expected_error(self) -> tuple[ErrorStatement, ...]:
+        if not isinstance(self.mechanism, SmoothLaplace):
+            width = self.mechanism.half_width(LEVEL) * self._unit
+            return (
+                ErrorStatement("standard error of the mean", self.mechanism.stddev * self._unit),
+                ErrorStatement(
+                    "90% interval of the mean: plus or minus", width, of_the_grid(self.grid).strip()
+                ),
+            )
+        most = laplace_stddev(self.mechanism.largest_scale) * self._unit
+        inside = 1 - 2 * self.mechanism.trimmed / self.rows
+        return (
+            ErrorStatement(
+                "standard error of the mean, at most",
+                most,
+                "where the records spread over the whole range",
+            ),
+            ErrorStatement(
+                "standard error, as a share of the width that holds most records, at least",
+                math.sqrt(2) * 2 / float(self.mechanism.alpha) / self.rows,
+                f"the middle {inside:.4g} of the records",
+            ),
+            ErrorStatement(
+                "expected number of records outside that width, at most",
+                float(self.mechanism.event.exposure) * self.rows,
+                "gamma times the number of records; they may have no protection",
+            ),
+        )

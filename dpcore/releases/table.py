@@ -1,0 +1,127 @@
+"""A published table: columns, what each of them means, and how wrong its numbers may be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import NormalDist
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpcore.arrays import Floats
+
+LEVEL = 0.9
+"""Coverage of published intervals: at least this, or approximately, as each of them states."""
+
+TWO_SIDED, ONE_SIDED = (NormalDist().inv_cdf(chance) for chance in ((1 + LEVEL) / 2, LEVEL))
+"""Standard errors that normal noise exceeds with probability 10%: in size, and in one direction."""
+
+ENDS = ("lower_90", "upper_90")
+"""The columns with both ends of 90% intervals."""
+
+
+@dataclass(frozen=True)
+class Uncertainty:
+    """How wrong the numbers of one published column may be, and how that is known.
+
+    ``standard_error`` and ``interval`` name columns of the same table: the root mean squared error
+    of the number, and both ends of a 90% interval for the value without noise.  ``method``: exact,
+    normal (an exact variance and the normal law), or simulated (the mechanism and the
+    post-processing, repeated on the published numbers).  ``statement`` says the rest in words.
+    """
+
+    column: str
+    standard_error: str | None
+    interval: tuple[str, str] | None
+    method: Literal["exact", "normal", "simulated"]
+    statement: str
+
+
+@dataclass(frozen=True, eq=False)
+class TableColumn:
+    """One column: ``values`` (k,), nulls masked; ``about``: the survey's column that it describes."""
+
+    name: str
+    values: NDArray[Any]
+    description: str
+    about: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A published table: ``parts`` are its columns, of equal length and with different names."""
+
+    folder: str
+    name: str
+    parts: Sequence[TableColumn]
+    uncertainty: tuple[Uncertainty, ...] = ()
+
+    def __post_init__(self) -> None:
+        names = [part.name for part in self.parts]
+        if len(set(names)) != len(names):
+            raise ValueError(f"table {self.name}: two columns have one name, among {names}")
+        named = {
+            name
+            for u in self.uncertainty
+            for name in (u.column, u.standard_error, *(u.interval or ()))
+            if name
+        }
+        if not named <= set(names):
+            raise ValueError(
+                f"table {self.name}: states errors in columns that it does not have,"
+                f" {sorted(named - set(names))}"
+            )
+
+    @property
+    def columns(self) -> Mapping[str, NDArray[Any]]:
+        """The values of each column."""
+        return {part.name: part.values for part in self.parts}
+
+    @property
+    def descriptions(self) -> Mapping[str, str]:
+        """What each column means."""
+        return {part.name: part.description for part in self.parts}
+
+    @property
+    def about(self) -> Mapping[str, str]:
+        """The survey's column that a column describes, where there is one."""
+        return {part.name: part.about for part in self.parts if part.about is not None}
+
+
+@dataclass(frozen=True, eq=False)
+class Published:
+    """What a release publishes: tables, and facts for the manifest (JSON values)."""
+
+    tables: tuple[Table, ...]
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+def interval_columns(lower: NDArray[Any], upper: NDArray[Any], of: str) -> list[TableColumn]:
+    """Both ends of 90% intervals for what ``of`` names."""
+    return [
+        TableColumn(name, values, f"{side} end of a 90% interval for {of}")
+        for name, values, side in zip(ENDS, (lower, upper), ("Lower", "Upper"), strict=True)
+    ]
+
+
+def error_column(
+    values: NDArray[Any], of: str, note: str = "", name: str = "standard_error"
+) -> TableColumn:
+    """The standard error of the column ``of``."""
+    return TableColumn(name, values, f"Standard deviation of the noise in {of}{note}")
+
+
+def one_row(column: str, value: float, description: str, about: str | None = None) -> TableColumn:
+    """A column of a table that has one row."""
+    return TableColumn(column, np.array([value]), description, about)
+
+
+def normal_interval(value: Floats, error: Floats | float) -> dict[str, Floats]:
+    """Columns with the standard error of values (k,), one or (k,), and their normal intervals."""
+    width = TWO_SIDED * np.broadcast_to(error, value.shape)
+    return {
+        "standard_error": np.broadcast_to(error, value.shape).copy(),
+        **dict(zip(ENDS, (value - width, value + width), strict=True)),
+    }

@@ -1,0 +1,294 @@
+"""Synthetic microdata from pairs of groups: for columns whose pairs of cells are too many to measure.
+
+    noisy tables of the wide columns alone  -->  ``keep`` groups of cells of each, by these counts
+    noisy pairs of groups                   -->  records of groups, as ``Microdata`` makes them
+    noisy tables of the wide columns alone  -->  cells within the groups of the records
+
+A part of the budget pays for the first tables, the rest for the pairs
+(``dpcore.mechanisms.compressed_margins``).  ``keep`` is public and bounds every pair, so memory is
+known before anything is opened.  How a cell goes with other columns is measured for its group only;
+within the group it is taken to be the same for all cells.
+
+A rule about some cells of a column keeps their groups apart from the others', so that it is a rule
+about groups, and records obey it whatever cells they get.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from itertools import combinations
+from typing import Literal
+
+import numpy as np
+
+from dpcore.arrays import Floats, Integers
+from dpcore.domain import Axis, Categories, Domain, Tally
+from dpcore.mechanisms import CompressedMargins
+from dpcore.mechanisms.adaptive_margins import two_rounds
+from dpcore.mechanisms.compressed_margins import Merged, suggested_groups
+from dpcore.mechanisms.grouping import kinds_of, least_groups
+from dpcore.post.records.rules import Rule
+from dpcore.post.records.splitting import split_groups
+from dpcore.releases.base import ErrorStatement, Release, Tree, post_processing_generator
+from dpcore.releases.counts.cells import cell_names
+from dpcore.releases.counts.unit import CountsRelease
+from dpcore.releases.table import Published
+from dpcore.releases.tables.groups import (
+    GROUP,
+    grouped_axis,
+    name_groups,
+    rule_of_groups,
+    table_of_groups,
+)
+from dpcore.releases.tables.margins import LARGEST_TOTAL, Margins, dotted_name
+from dpcore.releases.tables.microdata import USUAL_MEMORY, Microdata, require_within
+from dpcore.statistic import Exact, Noisy
+
+
+@dataclass(frozen=True)
+class CompressedMicrodata(CountsRelease):
+    """Tables of wide columns alone, tables over groups of their cells, and records that follow both.
+
+    ``sets``, ``noise``, ``rules``, ``memory``: as for ``Microdata``.  ``keep``: a column with more cells
+    is wide and gets this many groups; ``part``: the share of the budget (of rho, or of alpha) for the
+    tables of the wide columns alone.
+    """
+
+    sets: tuple[tuple[int, ...], ...] = ()
+    noise: Literal["discrete-laplace", "discrete-gaussian"] = "discrete-laplace"
+    rules: tuple[Rule, ...] = ()
+    memory: int = USUAL_MEMORY
+    keep: int = field(kw_only=True)
+    part: Fraction = field(default=Fraction(1, 10), kw_only=True)
+
+    chart = "cells"
+    refines = "counts"
+    statistics = Margins.statistics
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if len(self.domain.axes) < 2:
+            raise ValueError("compress: merges cells in pairs of columns, and there is one column")
+        if not Fraction(1, 1000) <= self.part <= Fraction(999, 1000):
+            raise ValueError(
+                f"compress: share must lie between 1/1000 and 999/1000, not {self.part}"
+            )
+        if not self.sets:
+            pairs = tuple(combinations(range(len(self.domain.axes)), 2))
+            object.__setattr__(self, "sets", pairs)
+        if not self.merged:
+            raise ValueError(f"compress: no column has more than keep = {self.keep} cells")
+        for merged in self.merged:
+            least = least_groups(np.asarray(merged.kinds), merged.ordered)
+            if self.keep < max(least, 2):
+                raise ValueError(
+                    f"compress: keep = {self.keep} groups are too few for"
+                    f" {self.domain.names[merged.position]}, which needs {max(least, 2)} to keep null"
+                    " and the values that rules distinguish apart"
+                )
+        if self._alone > LARGEST_TOTAL:
+            raise ValueError(f"compress: {self._alone:.3g} cells in columns alone are too many")
+        self.require_memory(0)
+
+    @cached_property
+    def merged(self) -> tuple[Merged, ...]:
+        """The wide columns."""
+        return tuple(
+            Merged(i, tuple(self._kinds(i, axis).tolist()), not isinstance(axis, Categories))
+            for i, axis in enumerate(self.domain.axes)
+            if axis.size > self.keep
+        )
+
+    def _kinds(self, position: int, axis: Axis) -> Integers:
+        conditions = [
+            cells
+            for rule in self.rules
+            for attribute, cells in rule.when + rule.then
+            if attribute == position
+        ]
+        return kinds_of(axis.size, axis.nullable, conditions)
+
+    @cached_property
+    def _alone(self) -> int:
+        """The cells of the first tables."""
+        return sum(self.domain.shape[merged.position] for merged in self.merged)
+
+    @cached_property
+    def domains(self) -> tuple[Domain, ...]:
+        """The columns of each published table, in their own cells."""
+        wide = tuple((merged.position,) for merged in self.merged)
+        axes = self.domain.axes
+        return tuple(Domain(tuple(axes[a] for a in attrs)) for attrs in wide + self.sets)
+
+    @cached_property
+    def mechanism(self) -> CompressedMargins:
+        shape = [min(size, self.keep) for size in self.domain.shape]
+        cells = sum(int(np.prod([shape[a] for a in attrs])) for attrs in self.sets)
+        first, again = two_rounds(
+            self.share,
+            self.noise,
+            self.part,
+            (self._alone, self._sensitivity(len(self.merged))),
+            (cells, self._sensitivity(len(self.sets))),
+        )
+        return CompressedMargins(
+            self.domain.size, self.domain, self.sets, self.merged, self.keep, first, again
+        )
+
+    @property
+    def stddev(self) -> float:
+        """Of the noise in a cell of groups as drawn."""
+        return self.mechanism.again.stddev
+
+    def _sensitivity(self, tables: int) -> Fraction:
+        """Sensitivity of this number of tables: in the L1 norm, or squared in the L2 norm."""
+        gaussian = self.noise == "discrete-gaussian"
+        norm = self.adjacency.squared if gaussian else self.adjacency.sensitivity
+        return norm(moved=Fraction(2 * tables), present=Fraction(tables))
+
+    def statistic(self, tally: Tally) -> Exact:
+        return Exact(tally.counts, tally.cells)
+
+    def after(self, once: Integers) -> Microdata:
+        """The second round, for the groups that a noisy first round (cells,) suggests."""
+        return replace(self._over(once), bought=self.mechanism.again)
+
+    def _over(self, once: Integers) -> Microdata:
+        """``Microdata`` of the groups."""
+        groups = self.groups(once)
+        wide = {merged.position for merged in self.merged}
+        axes = tuple(
+            grouped_axis(axis, groups[i]) if i in wide else axis
+            for i, axis in enumerate(self.domain.axes)
+        )
+        return Microdata(
+            self.name,
+            Domain(axes),
+            self.rows,
+            self.share,
+            self.sets,
+            self.noise,
+            rules=tuple(rule_of_groups(rule, groups) for rule in self.rules),
+            memory=self.memory,
+            adjacency=self.adjacency,
+            step=self.step,
+        )
+
+    def groups(self, once: Integers) -> list[Integers]:
+        """For each column the group of each of its cells, by the noisy first round."""
+        return suggested_groups(self.domain.shape, self.merged, self.keep, once)
+
+    @cached_property
+    def _any_groups(self) -> Integers:
+        """A first round of zeros: the public properties of the second do not depend on it."""
+        return np.zeros(self._alone, dtype=np.int64)
+
+    def settled(self, noisy: Noisy) -> tuple[Integers, Microdata, Noisy]:
+        """The noisy first round, the second round as it was drawn, and its draw."""
+        return _settled(self, noisy.to_bytes())
+
+    def memory_needed(self, rows: int) -> int:
+        """Bytes that publishing and ``rows`` records take at most, beside the program itself."""
+        return self._over(self._any_groups).memory_needed(rows) + 256 * self._alone
+
+    def require_memory(self, rows: int) -> None:
+        """Raise ``ValueError`` where ``rows`` records need more than the plan allows."""
+        require_within(self.memory, self.memory_needed(rows), rows)
+
+    def sampler(self, rows: int, tree: Tree | None = None) -> Release:
+        self.require_memory(rows)
+        return super().sampler(rows, tree)
+
+    def sample(self, noisy: Noisy, rows: int) -> tuple[Domain, Integers]:
+        """Records of groups, and cells within the groups by the tables of the columns alone."""
+        self.require_memory(rows)
+        once, second, drawn = self.settled(noisy)
+        codes, groups = second.sample(drawn, rows)[1], self.groups(once)
+        scale = rows / max(second.total(drawn), 1)
+        error, generator = self.mechanism.first.stddev, post_processing_generator(noisy)
+        for place, counts in self._counts_alone(once).items():
+            codes[:, place] = split_groups(
+                codes[:, place],
+                groups[place],
+                counts.astype(np.float64) * scale,
+                (error * scale) ** 2,
+                generator,
+            )
+        return self.domain, codes
+
+    def _counts_alone(self, once: Integers) -> dict[int, Integers]:
+        """The noisy table of each wide column, by its place in the domain."""
+        places = [merged.position for merged in self.merged]
+        ends = np.cumsum([self.domain.shape[place] for place in places])
+        return dict(zip(places, np.split(once, ends[:-1]), strict=True))
+
+    def publish(self, noisy: Noisy) -> Published:
+        once, second, drawn = self.settled(noisy)
+        groups, axes = self.groups(once), self.domain.axes
+        alone = [
+            table_of_groups(
+                self.table_name(Domain((axes[place],))),
+                axes[place],
+                groups[place],
+                counts,
+                self.mechanism.first,
+                self.most_rows,
+                self.unit,
+            )
+            for place, counts in self._counts_alone(once).items()
+        ]
+        wide = [axes[merged.position] for merged in self.merged]
+        numbered = {axis.name for axis in wide if isinstance(axis, Categories)}
+        published = second.publish(drawn)
+        together = [name_groups(table, numbered) for table in published.tables]
+        facts = {"groups": {axis.name: self.keep for axis in wide}}
+        return Published((*alone, *together), {**published.facts, **facts})
+
+    def table_name(self, domain: Domain) -> str:
+        return dotted_name(self.name, domain)
+
+    def published_names(self, axis: Axis) -> tuple[str, ...]:
+        more = (GROUP, "_from", "_to") if axis.size > self.keep else ()
+        return (*cell_names(axis), *(f"{axis.name}{end}" for end in more))
+
+    def sum_variance(self, weights: Mapping[str, Floats]) -> float:
+        """Both rounds have noise of their own, whichever the groups are."""
+        alone = {self.table_name(domain) for domain in self.domains[: len(self.merged)]}
+        first = sum(float(np.sum(weights[name] ** 2)) for name in alone & set(weights))
+        rest = {name: weight for name, weight in weights.items() if name not in alone}
+        again = self.after(self._any_groups).sum_variance(rest)
+        return first * (self.mechanism.first.stddev * float(self.step)) ** 2 + again
+
+    def supported_margin(self, noisy: Noisy, names: tuple[str, ...]) -> tuple[Floats, float] | None:
+        """Of a wide column only alone: with others its groups were measured, and not its cells."""
+        once, second, drawn = self.settled(noisy)
+        alone = {
+            self.domain.names[place]: counts for place, counts in self._counts_alone(once).items()
+        }
+        if not alone.keys() & set(names):
+            return second.supported_margin(drawn, names)
+        if len(names) > 1:
+            return None
+        return self.scaled_margin(alone[names[0]].astype(np.float64), self.mechanism.first.stddev)
+
+    def expected_error(self) -> tuple[ErrorStatement, ...]:
+        unit, groups = self.unit, f"of {self.keep} groups of a wide column"
+        alone = ErrorStatement(
+            f"standard error of a {unit.number} of one wide column alone",
+            unit.scaled(self.mechanism.first.stddev),
+            f"{len(self.merged)} columns of more than {self.keep} cells",
+        )
+        return alone, *(
+            replace(error, note=f"{error.note}; {groups}" if error.note else groups)
+            for error in self.after(self._any_groups).expected_error()
+        )
+
+
+@lru_cache(maxsize=2)
+def _settled(release: CompressedMicrodata, data: bytes) -> tuple[Integers, Microdata, Noisy]:
+    noisy = Noisy.from_bytes(data)
+    once, twice = np.split(noisy.values, [release.mechanism.first.size])
+    return once, release.after(once), replace(noisy, values=twice)

@@ -1,0 +1,96 @@
+"""Groups of cells as an analyst reads them: which cells they are, and tables that count by them.
+
+Merged bins are one wider bin, published like any other.  A group of categories has a number: the table
+of the column alone says which categories it holds, and tables of several columns count by it.
+
+    x.trade            trade    trade_group  noisy_count ...     x.trade.sex    trade_group  sex ...
+                       baker    1            120                                1            F
+                       smith    2             14                                1            M
+                       tinker   2              9                                2            F
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from dpcore.arrays import Integers
+from dpcore.domain import Axis, Bins, Categories, Domain
+from dpcore.mechanisms.adaptive_margins import Noise
+from dpcore.post.records.rules import Rule
+from dpcore.post.tables.bounded import bounded_interval
+from dpcore.releases.counts.cells import describe_cells
+from dpcore.releases.counts.unit import Unit
+from dpcore.releases.table import ENDS, LEVEL, Table, TableColumn, Uncertainty
+
+GROUP = "_group"
+"""Ends the name of a published column of groups."""
+
+
+def grouped_axis(axis: Axis, groups: Integers) -> Axis:
+    """The axis with one cell for each group of its cells (size,); null is a group, the last."""
+    _, first = np.unique(groups, return_index=True)
+    inside = len(first) - axis.nullable
+    if isinstance(axis, Categories):
+        return Categories(axis.name, tuple(range(1, inside + 1)), axis.nullable)
+    edges = axis.edge(np.append(first[:inside], axis.size - axis.nullable))
+    return Bins(axis.name, tuple(edges.tolist()), axis.nullable, axis.integer)
+
+
+def rule_of_groups(rule: Rule, groups: Sequence[Integers]) -> Rule:
+    """The rule about groups; ``groups``: of each column, none across a condition."""
+    when, then = (
+        tuple((a, tuple(np.unique(groups[a][list(cells)]).tolist())) for a, cells in part)
+        for part in rule
+    )
+    return Rule(when, then)
+
+
+def table_of_groups(
+    name: str,
+    axis: Axis,
+    groups: Integers,
+    counts: Integers,
+    noise: Noise,
+    most: int,
+    unit: Unit,
+) -> Table:
+    """The noisy counts (size,) of one column, and the group of each of its cells.
+
+    ``most``: an upper bound of the exact counts; ``unit``: what is counted.
+    """
+    columns = describe_cells(Domain((axis,)))
+    if isinstance(axis, Categories):
+        (numbers,) = describe_cells(Domain((grouped_axis(axis, groups),)), groups)
+        of = f"Number of the group of {axis.name} in the tables of several columns"
+        columns.append(TableColumn(axis.name + GROUP, numbers.values, of, axis.name))
+    # Noise is beyond the second width in one direction as often as beyond the first in either.
+    ends = bounded_interval(counts, noise.half_width(LEVEL), noise.half_width(2 * LEVEL - 1), most)
+    columns += unit.noisy_columns(counts, noise.stddev, ", as drawn") + unit.interval(*ends)
+    statement = (
+        f"From the distribution of the noise. The interval is cut to the possible {unit.numbers}, so"
+        " that it is not empty even where noisy_count is negative."
+    )
+    known = Uncertainty("noisy_count", "standard_error", ENDS, "exact", statement)
+    return Table("tables", name, columns, (known,))
+
+
+def name_groups(table: Table, names: Collection[str]) -> Table:
+    """A table over groups, its columns of group numbers named as such; ``names``: of the columns
+    whose categories are merged."""
+    return replace(
+        table,
+        parts=[
+            replace(
+                part,
+                name=part.name + GROUP,
+                description=f"Group of {part.name}: the table of {part.name} alone lists its"
+                " categories. Nothing was measured of other columns within a group",
+            )
+            if part.name in names
+            else part
+            for part in table.parts
+        ],
+    )

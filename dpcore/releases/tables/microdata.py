@@ -1,0 +1,152 @@
+"""Synthetic microdata from private margins of pairs: what most users want of a private survey.
+
+The privacy is that of ``Margins``: one draw of count tables over pairs of columns, all pairs unless
+the plan names fewer, with the same noise in each cell.  Which pairs, and how the budget is spread
+over them, is public: nothing is selected from the data, so only the tables cost budget.
+(Spreading by table size was tried: giving large tables more or less than their equal share makes
+the records worse.)
+
+The rest is post-processing and costs nothing more:
+
+    noisy pairs --mixture--> model of all pairs --shrink--> denoised pairs --fit--> records
+
+A table of a hundred by a hundred cells is mostly noise, and the records of ``Margins`` follow some of
+it.  Here a model of all pairs together first removes what no other pair supports
+(``post.records.denoise``).  Adaptive methods achieve this by merging cells and choosing pairs, which
+costs budget.
+
+Where columns have few categories, triples have little more noise than pairs: sums over the third
+column, of which there are many, give the pairs back.  Tables of triples are fitted as drawn.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache, partial
+from itertools import combinations
+
+from dpcore.arrays import Integers
+from dpcore.domain import Categories, Domain
+from dpcore.mechanisms import DiscreteGaussian, DiscreteLaplace
+from dpcore.post.records.denoise import denoise
+from dpcore.post.records.rules import Rule, clear_forbidden_cells, require_satisfiable
+from dpcore.post.records.weighted import LARGEST_FIT, WeightedRecords, fit_weighted
+from dpcore.post.tables.margins import Margin
+from dpcore.progress import report
+from dpcore.releases.base import Release, Tree, post_processing_generator
+from dpcore.releases.tables.margins import Margins
+from dpcore.statistic import Noisy
+
+USUAL_MEMORY = 4 * 2**30
+"""Bytes."""
+
+TOLERANCES = {2: 0.01}
+"""The records follow denoised pairs closely: there is little noise left to copy."""
+
+
+@dataclass(frozen=True)
+class Microdata(Margins):
+    """Count tables over pairs or triples of columns, and records that follow them.
+
+    ``sets``: positions in the domain, each ascending; by default all pairs.  A single column has
+    one set, itself.
+
+    ``rules``: what holds in every synthetic record; public, and not measured.
+    ``memory``: bytes that the model, the fit and the records may take.
+    """
+
+    rules: tuple[Rule, ...] = ()
+    memory: int = USUAL_MEMORY
+
+    bought: DiscreteLaplace | DiscreteGaussian | None = None
+    """The noise, where the share also pays for another draw."""
+
+    def __post_init__(self) -> None:
+        columns = range(len(self.domain.axes))
+        if not self.sets:
+            pairs = tuple(combinations(columns, 2))
+            object.__setattr__(self, "sets", pairs or ((0,),))
+        if {len(attrs) for attrs in self.sets} not in ({min(2, len(columns))}, {3}):
+            raise ValueError("sets: must be pairs of columns, or triples")
+        if self.tree is not None:
+            raise ValueError("tree: records from microdata-margins follow all pairs at once")
+        self.require_memory(0)
+        require_satisfiable(self.domain.shape, self.rules)
+        super().__post_init__()
+
+    @cached_property
+    def mechanism(self) -> DiscreteLaplace | DiscreteGaussian:
+        return self.bought or super().mechanism
+
+    def memory_needed(self, rows: int) -> int:
+        """Bytes that publishing and ``rows`` records take at most, beside the program itself.
+
+        For each cell of the tables their versions and errors; for the columns' cells together (the
+        model) their pairs, and the probabilities of all components with what the descent remembers
+        of them; for each value the fitted records, of which there are never many, and those drawn.
+        """
+        width, columns = sum(self.domain.shape), len(self.domain.axes)
+        model = 24 * width**2 + 16_000 * width if len(self.sets[0]) == 2 else 0
+        fitted = 96 * min(max(rows, self.rows), LARGEST_FIT) * columns
+        return 2**24 + 256 * self.cells + model + fitted + 32 * rows * columns
+
+    def require_memory(self, rows: int) -> None:
+        """Raise ``ValueError`` where ``rows`` records need more than the plan allows."""
+        require_within(self.memory, self.memory_needed(rows), rows)
+
+    def sampler(self, rows: int, tree: Tree | None = None) -> Release:
+        self.require_memory(rows)
+        return super().sampler(rows, tree)
+
+    def sample(self, noisy: Noisy, rows: int) -> tuple[Domain, Integers]:
+        """Synthetic records from all tables at once; ``ValueError`` where memory does not allow."""
+        self.require_memory(rows)
+        return super().sample(noisy, rows)
+
+    def denoised_margins(self, noisy: Noisy) -> list[Margin]:
+        """Pairs with less noise and some bias; other tables as drawn."""
+        drawn = self.noisy_margins(noisy)
+        if len(self.sets[0]) != 2:
+            return drawn
+        axes = self.domain.axes
+        return denoise(
+            self.domain.shape,
+            drawn,
+            post_processing_generator(noisy),
+            total=self.total(noisy),
+            ordered=[i for i, axis in enumerate(axes) if not isinstance(axis, Categories)],
+            linked=[axis.size - axis.nullable for axis in axes],
+            progress=partial(report, "model fitted, steps"),
+        )
+
+    def fit(self, noisy: Noisy, rows: int) -> WeightedRecords:
+        """Records that follow the denoised margins, and obey the rules."""
+        denoised = _denoised(self, noisy.to_bytes())
+        return fit_weighted(
+            self.domain.shape,
+            [clear_forbidden_cells(margin, self.rules) for margin in denoised],
+            rows,
+            post_processing_generator(noisy),
+            total=self.total(noisy),
+            tolerance=TOLERANCES.get(len(self.sets[0]), 0.03),
+            rules=self.rules,
+        )
+
+
+def require_within(memory: int, needed: int, rows: int) -> None:
+    """Raise ``ValueError`` where tables and ``rows`` records need more bytes than are allowed."""
+    if needed > memory:
+        taken, fewer = "the tables of counts and what is fitted to them", ""
+        if rows:
+            taken, fewer = f"{taken}, and {rows} records,", " or fewer records"
+        raise ValueError(
+            f"memory: {taken} need up to {needed / 2**30:.2f} GiB, and the plan allows"
+            f" {memory / 2**30:.2f}; allow more, or compress wide columns, or use wider bins or fewer"
+            f" columns{fewer}"
+        )
+
+
+@lru_cache(maxsize=2)
+def _denoised(release: Microdata, data: bytes) -> list[Margin]:
+    """The model is fitted once for all tables of records."""
+    return release.denoised_margins(Noisy.from_bytes(data))

@@ -1,0 +1,97 @@
+"""What a list of events costs altogether, by several accountants; all of them are upper bounds.
+
+    basic composition             what each event was charged, added up
+    Renyi divergence              Gaussian noise and pure events order by order (``renyi``); events
+                                  that spend beta in another way are added at what they were charged
+    privacy-loss distributions    the whole list (``loss_distributions``), where the package is there
+
+gamma always adds.  The tighter two hold for mechanisms that may look at earlier outputs, but whose
+prices were not chosen in their view: composition with prices chosen on the way (odometers, Rogers,
+Roth, Ullman & Vadhan 2016) costs more.  Basic composition alone needs no such thing.
+
+>>> from dpcore.mechanisms.laplace import LaplaceEvent
+>>> each = Charged(LaplaceEvent(Fraction(1), Fraction(10)), Budget.of("0.1"))
+>>> [str(price.budget.alpha) for price in prices([each] * 100, Fraction(1, 10**6))
+...     if price.accountant == BASIC]
+['10']
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dpcore.budget import Budget, total
+from dpcore.mechanism import Event
+from dpcore.repricing.loss_distributions import installed, loss_distribution_alpha
+from dpcore.repricing.renyi import renyi_alpha
+
+BASIC = "basic composition"
+RENYI = "Renyi divergence"
+LOSS_DISTRIBUTIONS = "privacy-loss distributions"
+
+
+@dataclass(frozen=True)
+class Charged:
+    """An event and what it was charged, which covers it."""
+
+    event: Event
+    budget: Budget
+
+
+@dataclass(frozen=True)
+class Price:
+    """What a list of events costs by one accountant."""
+
+    accountant: str
+    budget: Budget
+
+
+def prices(history: Sequence[Charged], beta: Fraction) -> list[Price]:
+    """Upper bounds on what the events cost together, the least alpha first.
+
+    ``beta``: at which alpha is sought; an accountant that has no price at it is left out.  Raises
+    ``ValueError`` for a ``beta`` that is negative or not below 1.
+    """
+    if not 0 <= beta < 1:
+        raise ValueError(f"beta must be 0 or more and below 1, not {beta}")
+    charged = total(each.budget for each in history)
+    found = {BASIC: charged.alpha if charged.beta <= beta else None}
+    if history and beta > 0:
+        found[RENYI] = _by_renyi(history, beta)
+        if installed():
+            found[LOSS_DISTRIBUTIONS] = _by_loss_distributions(history, beta)
+    known = [
+        Price(accountant, Budget(alpha, beta, charged.gamma))
+        for accountant, alpha in found.items()
+        if alpha is not None
+    ]
+    return sorted(known, key=lambda price: price.budget.alpha)
+
+
+def _by_renyi(history: Sequence[Charged], beta: Fraction) -> Fraction | None:
+    rho, pure, others = Fraction(0), Counter[Fraction](), Budget()
+    for each in history:
+        alpha, concentrated = each.event.pure_alpha, each.event.concentrated
+        if alpha is not None:
+            pure[alpha] += 1
+        elif concentrated is not None and concentrated[1] == 0:
+            rho += concentrated[0]
+        else:
+            others += each.budget
+    if others.beta >= beta:
+        return None
+    return others.alpha + renyi_alpha(rho, pure, beta - others.beta)
+
+
+def _by_loss_distributions(history: Sequence[Charged], beta: Fraction) -> Fraction | None:
+    mu_squared, loss, others = Fraction(0), Fraction(0), Counter[Budget]()
+    for each in history:
+        alpha, inherited = each.event.pure_alpha, each.event.inherited_gaussian
+        if inherited:
+            mu_squared, loss = mu_squared + inherited[0], loss + inherited[1]
+        else:
+            others[each.budget if alpha is None else Budget(alpha)] += 1
+    return loss_distribution_alpha(mu_squared, loss, others, beta)

@@ -1,0 +1,63 @@
+"""Privacy-loss distributions of a history, by the package dp-accounting (extra ``accounting``).
+
+Each event is replaced by a pair of laws that dominates it, whose losses convolve under adaptive
+composition (Zhu, Dong & Wang 2022):
+
+    Gaussian noise        the continuous Gaussian that it inherits from (``analytic``): all of them
+                          are one, whose squared ratios of sensitivity to deviation are added
+    an (alpha, beta) one  randomised response that reveals everything with chance beta
+
+Losses are rounded up to a grid.  The convolution is in floating point, and so the price is one to
+report, not one to charge.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from fractions import Fraction
+from functools import reduce
+from importlib.util import find_spec
+
+from dpcore.accounting.digits import round_up
+from dpcore.budget import Budget
+
+_LARGEST_ALPHA = 700
+"""Of a single event: e to this power is still a float."""
+
+_FINEST, _COARSEST = 10**6, 10**5
+"""Into how many parts the grid divides the sum of all alphas."""
+
+
+def installed() -> bool:
+    """Whether the optional package is there."""
+    return find_spec("dp_accounting") is not None
+
+
+def loss_distribution_alpha(
+    mu_squared: Fraction, inherited: Fraction, others: Mapping[Budget, int], beta: Fraction
+) -> Fraction | None:
+    """An upper bound on alpha at ``beta``, up to floating point; None where there is none.
+
+    ``mu_squared``: of the one continuous Gaussian; ``inherited``: what its discrete forms add to
+    alpha and to ln beta; ``others``: how many events there are of each (alpha, beta).
+    """
+    from dp_accounting.pld import common
+    from dp_accounting.pld import privacy_loss_distribution as distributions
+
+    if any(each.alpha > _LARGEST_ALPHA for each in others):
+        return None
+    loss, mu = float(inherited), math.sqrt(mu_squared)
+    alphas = sum(float(each.alpha) * times for each, times in others.items())
+    parts = min(max(1000 * sum(others.values()), _COARSEST), _FINEST)
+    grid = (alphas + 10 * mu + mu * mu / 2) / parts
+    factors = []
+    if mu:
+        gaussian = distributions.from_gaussian_mechanism(1 / mu, value_discretization_interval=grid)
+        factors.append(gaussian)
+    for each, times in others.items():
+        pair = common.DifferentialPrivacyParameters(float(each.alpha), float(each.beta))
+        factors.append(distributions.from_privacy_parameters(pair, grid).self_compose(times))
+    composed = reduce(lambda one, other: one.compose(other), factors)
+    found = composed.get_epsilon_for_delta(float(beta) * math.exp(-loss) * (1 - 1e-9)) + loss
+    return round_up(Fraction(found * (1 + 1e-9) + 1e-12)) if math.isfinite(found) else None

@@ -1,0 +1,1 @@
+"""What a Prefect operator sees: artifacts, as markdown, tables and links."""

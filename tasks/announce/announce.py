@@ -1,0 +1,68 @@
+"""Steps that publish Prefect artifacts for operators and officers; everything in them is public."""
+
+from pathlib import Path
+
+from prefect.artifacts import create_link_artifact, create_markdown_artifact, create_table_artifact
+
+from dpcore.audit import AuditResult
+from schemas.bundle import Manifest
+from schemas.plan import Plan
+from tasks.announce.markdown import cost_and_accuracy, escape, explanation, preview
+from tasks.bundle.verify import read_manifest
+from tasks.explain.explain import explain_refusal, ledger_rows
+from tasks.ledger import Ledger
+from tasks.workplace.home import ledger_url
+from tasks.workplace.step import step
+
+
+@step("explain")
+def show_explanation(plan: Plan) -> None:
+    """Show what a release will cost and how accurate it will be, before anything is charged."""
+    ledger = Ledger(ledger_url())
+    granted, spent = ledger.granted(plan.dataset), ledger.spent(plan.dataset)
+    create_markdown_artifact(
+        explanation(plan, granted, spent, explain_refusal(plan, ledger)),
+        key="cost-and-accuracy",
+        description="What this release will cost and how accurate it will be",
+    )
+
+
+@step("show the preview")
+def show_preview(plan: Plan, release_id: str, audited: list[AuditResult]) -> None:
+    """Show a disclosure officer what is to be published."""
+    create_markdown_artifact(
+        preview(plan, release_id, audited),
+        key="approval-preview",
+        description=f"To be approved or rejected: {plan.dataset} {release_id}",
+    )
+
+
+@step("announce")
+def announce(plan: Plan, release_id: str, bundle: Path) -> None:
+    """Create Prefect artifacts: a summary, the dataset's budget and a link to the bundle."""
+    ledger = Ledger(ledger_url())
+    manifest = read_manifest(bundle)
+    create_markdown_artifact(_summary(plan, manifest), key="release-summary")
+    budget = ledger_rows(ledger, plan.dataset)
+    create_table_artifact(budget, key="budget", description=f"Budget of {plan.dataset}")
+    create_link_artifact(
+        bundle.resolve().as_uri(),
+        key="bundle",
+        link_text=str(bundle.resolve()),
+        description=f"The bundle of {plan.dataset} {release_id}",
+    )
+
+
+def _summary(plan: Plan, manifest: Manifest) -> str:
+    files = [f for record in manifest.releases for f in record.files]
+    files += [record.file for record in manifest.synthesis]
+    return "\n\n".join(
+        [
+            f"# {escape(plan.publication.title)}",
+            f"Release `{manifest.release_id}` of `{plan.dataset}`. {manifest.guarantee.statement}",
+            *([f"Approved by {escape(manifest.approval.who)}."] if manifest.approval else []),
+            cost_and_accuracy(plan),
+            "## Files",
+            "\n".join(f"- `{file.path}`: {file.rows:,} rows" for file in files),
+        ]
+    )

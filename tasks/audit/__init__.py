@@ -1,0 +1,1 @@
+"""The audit of a plan's privacy as Prefect steps, and its picture."""

@@ -1,0 +1,113 @@
+"""Steps that audit a plan's releases and show the results."""
+
+import base64
+import math
+from collections.abc import Sequence
+
+from prefect.artifacts import create_markdown_artifact, create_table_artifact
+
+from dpcore.audit import AuditResult, audit_release, audit_releases, short_audit
+from schemas.plan import Plan
+from tasks.audit.picture import audit_picture
+from tasks.workplace.step import step
+
+QUICK_DRAWS = 1_000
+QUICK_PAIRS = 8
+QUICK_SURVEYS = 2
+ATTENDED, UNATTENDED = 0.95, 0.999
+"""The joint confidence of all bounds of an audit: of an audit that a person asked for, and of the
+short one before a release, which should hardly ever stop a correct schedule by chance."""
+FULL_DRAWS = 20_000
+TOGETHER = "all together"
+
+
+def level_of_each(plan: Plan, together: float) -> float:
+    """The level of each bound, so that those of all releases hold jointly at level ``together``."""
+    return 1 - (1 - together) / (len(plan.built) + 1)
+
+
+@step("audit", run_name="audit: {name}")
+def audit_one(plan: Plan, name: str, draws: int, level: float) -> AuditResult:
+    """Audit one release against its share, on made-up neighbouring tables; nothing is charged.
+
+    With few draws only the pairs most likely to be the worst are tried: training a classifier on all
+    pairs takes longer than drawing.
+    """
+    pairs = QUICK_PAIRS if draws <= QUICK_DRAWS else None
+    return audit_release(plan.built[name], draws=draws, level=level, pairs=pairs)
+
+
+@step("audit all together")
+def audit_together(plan: Plan, draws: int, level: float) -> AuditResult:
+    """Audit the joint output of all releases against the sum of their shares."""
+    surveys = QUICK_SURVEYS if draws <= QUICK_DRAWS else None
+    return audit_releases(list(plan.built.values()), draws=draws, level=level, surveys=surveys)
+
+
+@step("short audit")
+def audit_shortly(plan: Plan) -> list[AuditResult]:
+    """Audit all releases together, and then each alone, in seconds."""
+    return short_audit(list(plan.built.values()), level_of_each(plan, UNATTENDED))
+
+
+@step("show the audit")
+def show_audit(plan: Plan, results: Sequence[AuditResult]) -> None:
+    """Create Prefect artifacts: a table of results, and a plot of bounds and loss functions."""
+    create_table_artifact(
+        result_rows(plan, results),
+        key="audit",
+        description=f"Privacy audit: {plan.publication.title}",
+    )
+    create_markdown_artifact(
+        f"# Privacy audit: {plan.publication.title}\n\n"
+        "A lower bound above the claim proves a violation. One below it shows only that this audit"
+        " found no violation. The curves estimate the privacy loss of an output, |ln f - ln f'|,"
+        " over the score that best separates the two tables; where beta is positive, rare outputs"
+        " may lose more than alpha.\n\n"
+        f"{embed_picture(plan, results)}",
+        key="audit-plot",
+    )
+
+
+def embed_picture(plan: Plan, results: Sequence[AuditResult]) -> str:
+    """The picture of an audit inside markdown."""
+    picture = base64.b64encode(picture_of(plan, results).encode()).decode()
+    return f"![Bounds, claims and loss functions](data:image/svg+xml;base64,{picture})"
+
+
+def picture_of(plan: Plan, results: Sequence[AuditResult]) -> str:
+    """Bounds against claims, and loss functions, as SVG."""
+    return audit_picture({label(plan, result): result for result in results})
+
+
+def label(plan: Plan, result: AuditResult) -> str:
+    """The name of the audited release, or words for all releases together."""
+    return result.name if result.name in plan.built else TOGETHER
+
+
+def result_rows(plan: Plan, results: Sequence[AuditResult]) -> list[dict[str, str]]:
+    """One row per audit, as text."""
+    return [
+        {
+            "release": label(plan, result),
+            "result": "passed" if result.passed else "FAILED",
+            "claimed alpha": f"{float(result.claim.alpha):.4g}",
+            "beta": f"{float(result.claim.beta):.2g}",
+            "gamma": f"{float(result.claim.gamma):.2g}",
+            "at least": f"{result.lower_bound:.4g}",
+            "noise": _noise(result),
+            "moved": "" if result.replay is None else f"{result.replay.moved:.3g}",
+            "confidence": f"{100 * result.level:g}%",
+            "estimate": f"{result.estimate:.4g}",
+            "draws": f"{result.draws:,}",
+            "tables": result.pair,
+        }
+        for result in results
+    ]
+
+
+def _noise(result: AuditResult) -> str:
+    """How wide the noise is at most, as a multiple of the stated width."""
+    if result.width is None or result.width.at_most == math.inf:
+        return ""
+    return f"<= {result.width.at_most:.2f}"

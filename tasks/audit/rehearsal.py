@@ -1,0 +1,108 @@
+"""Tests ingest, validation and tally with two made-up surveys that differ in one unit.
+
+An audit draws from tallies that ``dpcore.audit`` makes up.  The rehearsal checks that real surveys
+lead to such tallies: the two surveys are written to Parquet, ingested, validated and tallied like
+the real one, and every release must get exactly the tallies of the audit.
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import duckdb
+import numpy as np
+
+from dpcore.audit import survey_pairs
+from dpcore.domain import Tally
+from dpcore.errors import AuditError
+from schemas.columns import CategoricalColumn, Column
+from schemas.plan import Plan
+from tasks.draw import tally_releases
+from tasks.survey.ingest import ingest
+from tasks.survey.sql import quote, real, text
+from tasks.survey.validate import validate
+from tasks.workplace.home import private_workspace
+from tasks.workplace.step import step
+
+
+@step("rehearse the survey's path")
+def rehearse(plan: Plan) -> None:
+    """Raise ``AuditError`` if a made-up survey is not tallied as the audit assumes."""
+    built = list(plan.built.values())
+    adjacencies = [release.adjacency for release in built]
+    rows = [_others(plan) + adjacency.most for adjacency in adjacencies]
+    expected = survey_pairs([release.domain for release in built], rows, adjacencies)[0]
+    with private_workspace(plan.dataset, "rehearsal") as workspace:
+        for side in ("near", "far"):
+            source = workspace / f"{side}.parquet"
+            _write_survey(plan, source, far=side == "far")
+            database = ingest(
+                str(source), plan.read_columns, plan.rows, workspace / side, plan.adjacency
+            )
+            validate(database, plan.read_columns)
+            found = tally_releases(plan, list(plan.built), database)
+            for release, pair in zip(built, expected, strict=True):
+                if not _same(found[release.name], pair.near if side == "near" else pair.far):
+                    raise AuditError(
+                        f"{release.name}: a made-up survey is not tallied as the audit assumes, so"
+                        " an audit would prove nothing; this is a fault of dprelease: report it"
+                    )
+
+
+def _others(plan: Plan) -> int:
+    """Records of units that stay as they are."""
+    return max(plan.rows - plan.adjacency.most, 0)
+
+
+def _write_survey(plan: Plan, path: Path, far: bool) -> None:
+    """Write a survey in which all records but one unit's have the first value of every column.
+
+    On the far side, that unit's records have the last value.  On the near side they have the first,
+    or are absent under add-remove.  A unit of several records has one more than the plan keeps; they
+    have too large a weight, and all other records a weight of one step.
+    """
+    there = far or plan.neighbours == "replace-one"
+    own = plan.adjacency.most + (plan.unit is not None) if there else 0
+    heaviest = plan.weights.most_steps if plan.weights else 1
+    others = _record(plan, _first, "'other ' || range", 1)
+    unit = _record(plan, _last if far else _first, "'one'", 2 * heaviest)
+    parts = [
+        f"SELECT {', '.join(record)} FROM range({count})"
+        for record, count in ((others, _others(plan)), (unit, own))
+    ]
+    with duckdb.connect(config={"autoinstall_known_extensions": "false"}) as connection:
+        connection.execute("SET enable_progress_bar = false")
+        connection.execute(f"COPY ({' UNION ALL '.join(parts)}) TO {text(str(path))}")
+
+
+def _record(plan: Plan, value: Callable[[Column], str], unit: str, steps: int) -> Iterator[str]:
+    """The columns of a record as SQL."""
+    for name, column in plan.columns.items():
+        yield f"{value(column)} AS {quote(name)}"
+    if plan.unit:
+        yield f"{unit} AS {quote(plan.unit.column)}"
+    if plan.weights:
+        yield f"{real(float(steps * plan.weights.step))} AS {quote(plan.weights.column)}"
+
+
+def _first(column: Column) -> str:
+    return _literal(column, 0)
+
+
+def _last(column: Column) -> str:
+    return _literal(column, -1)
+
+
+def _literal(column: Column, position: int) -> str:
+    values = column.categories if isinstance(column, CategoricalColumn) else column.bounds
+    value = values[position]
+    if isinstance(value, bool):
+        return str(value).upper()
+    if isinstance(value, str):
+        return text(value)
+    return real(value) if isinstance(value, float) else f"{value}::BIGINT"
+
+
+def _same(found: Tally, expected: Tally) -> bool:
+    return np.array_equal(found.cells, expected.cells) and np.array_equal(
+        found.counts, expected.counts
+    )

@@ -1,0 +1,1 @@
+"""Charging plans to the ledger, checking ledger against bundles, and re-pricing histories."""

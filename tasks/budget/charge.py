@@ -1,0 +1,69 @@
+"""Steps that charge a plan to the ledger: checked before private values are read, then reserved."""
+
+from pathlib import Path
+
+from dpcore.errors import BudgetError, LedgerError
+from schemas.bundle import MANIFEST, Manifest
+from schemas.plan import Plan
+from tasks.bundle.verify import read_manifest
+from tasks.ledger import Ledger, charges_of
+from tasks.workplace.home import ledger_url
+from tasks.workplace.step import log_line, step
+
+
+@step("check budget")
+def check_budget(plan: Plan, release_id: str, published: Path) -> None:
+    """Raise what reserving would raise, before any private value is read; write nothing.
+
+    Every bundle in ``published`` must be a release in the ledger, with the same draws; otherwise
+    the ledger was lost, is an old copy, or is the wrong one.
+    """
+    ledger = Ledger(ledger_url())
+    for path in published.glob(f"*/{MANIFEST}"):
+        require_known(read_manifest(path.parent), ledger, path.parent)
+    granted = plan.budget.granted.budget
+    known = ledger.granted(plan.dataset)
+    if known is None:
+        log_line("the ledger does not know this dataset yet: the plan's grant will be recorded")
+        return
+    if not known.covers(granted):
+        raise BudgetError(
+            f"budget.granted: the plan says that {plan.dataset} was granted {granted}, but the"
+            f" ledger records {known}; correct the plan, or grant the difference with"
+            " `dprelease ledger grant`"
+        )
+    ledger.check(plan.dataset, release_id, plan.digest, charges_of(plan.built))
+
+
+def require_known(manifest: Manifest, ledger: Ledger, bundle: Path) -> None:
+    """Raise ``LedgerError`` if a published bundle was not charged to this ledger."""
+    charges = ledger.release(manifest.dataset, manifest.release_id)
+    drawn = {name: charge.digest for name, charge in charges.items()}
+    if drawn != {record.name: record.draw_sha256 for record in manifest.releases}:
+        raise LedgerError(
+            f"{bundle} was published, but this ledger has no charge for it: the ledger was lost, is"
+            " an old copy, or is the wrong one. Restore it, or name the right one with --ledger"
+        )
+
+
+@step("reserve budget")
+def reserve_budget(plan: Plan, release_id: str) -> None:
+    """Charge the whole release in one transaction; what was charged before stays as it is.
+
+    A dataset that the ledger does not know is first granted what the plan says; from then on the
+    ledger decides.
+    """
+    ledger = Ledger(ledger_url())
+    granted = plan.budget.granted.budget
+    ledger.first_grant(plan.dataset, granted, who="release plan", why="first use of the dataset")
+    ledger.reserve(plan.dataset, release_id, plan.digest, charges_of(plan.built))
+    if plan.publication.requester:
+        ledger.request(
+            plan.dataset, release_id, who=plan.publication.requester, why=plan.publication.title
+        )
+
+
+def missing_draws(plan: Plan, release_id: str) -> list[str]:
+    """The releases of the plan that have no committed draw yet."""
+    ledger = Ledger(ledger_url())
+    return [name for name in plan.built if ledger.committed(plan.dataset, release_id, name) is None]

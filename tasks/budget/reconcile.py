@@ -1,0 +1,90 @@
+"""Checks that ledger, draws and bundles agree, for an operator after a crash or a restored backup.
+
+A run in progress looks like one that died, so reconcile when no run is in progress.  Nothing is
+repaired here: each fault says what a person can do about it.
+"""
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from pathlib import Path
+
+from dpcore.errors import DPReleaseError
+from schemas.bundle import MANIFEST
+from tasks.bundle.verify import read_manifest, verify_budget, verify_files, verify_seal
+from tasks.ledger import ChargeRecord, Fault, Ledger, State
+
+
+def reconcile(ledger: Ledger, published: Path | None, dataset: str | None = None) -> list[Fault]:
+    """Every fault of one dataset or of all; without ``published``, bundles are not compared."""
+    datasets = {dataset} if dataset else {*ledger.datasets(), *_published_datasets(published)}
+    found = []
+    for name in sorted(datasets):
+        found += ledger.find_faults(name)
+        if published is not None:
+            found += _compare(ledger, name, _bundles(published / name))
+    return found
+
+
+def _compare(ledger: Ledger, dataset: str, bundles: Mapping[str, Path]) -> Iterator[Fault]:
+    """The differences between the ledger and the bundles of a dataset."""
+    releases = ledger.releases(dataset)
+    rejected = {name for name in releases if _is_rejected(ledger, dataset, name)}
+    fault = partial(Fault, dataset, release_name="")
+    for release_id in sorted(rejected & set(bundles)):
+        what = "published, but a disclosure officer rejected it"
+        yield fault(release_id, what=what, remedy="withdraw this bundle")
+    for release_id, charges in releases.items():
+        if release_id not in {*bundles, *rejected} and _is_drawn(charges):
+            yield fault(
+                release_id,
+                what="drawn, but not published here",
+                remedy="run the plan with this release id: it publishes the same draws and costs"
+                " nothing; if the plan asks for approval, an officer must approve or reject it first",
+            )
+    for release_id, bundle in bundles.items():
+        if release_id not in releases:
+            yield fault(
+                release_id,
+                what="published, but never charged",
+                remedy="the ledger was lost, is an old copy or the wrong one, or the bundle is forged:"
+                " restore the ledger, or withdraw the bundle",
+            )
+        elif what := _find_fault(bundle, dataset, ledger):
+            yield fault(
+                release_id,
+                what=what,
+                remedy="withdraw this bundle: move it out of the folder and run the plan with this"
+                " release id, which publishes it again from the same draws",
+            )
+
+
+def _find_fault(bundle: Path, dataset: str, ledger: Ledger) -> str:
+    try:
+        manifest = read_manifest(bundle)
+        if (manifest.dataset, manifest.release_id) != (dataset, bundle.name):
+            return "the bundle belongs to another release"
+        verify_files(bundle, manifest)
+        verify_budget(manifest, ledger)
+        verify_seal(bundle, manifest, ledger)
+    except DPReleaseError as error:
+        return str(error)
+    return ""
+
+
+def _is_rejected(ledger: Ledger, dataset: str, release_id: str) -> bool:
+    decision = ledger.decision(dataset, release_id)
+    return decision is not None and not decision.approved
+
+
+def _is_drawn(charges: Mapping[str, ChargeRecord]) -> bool:
+    return all(charge.state is State.COMMITTED for charge in charges.values())
+
+
+def _bundles(folder: Path) -> dict[str, Path]:
+    """The dataset's bundles by release id; hidden folders hold the unfinished work of runs."""
+    found = sorted(folder.iterdir()) if folder.is_dir() else []
+    return {path.name: path for path in found if path.is_dir() and not path.name.startswith(".")}
+
+
+def _published_datasets(published: Path | None) -> set[str]:
+    return {path.parts[-3] for path in published.glob(f"*/*/{MANIFEST}")} if published else set()

@@ -1,0 +1,74 @@
+"""Reports what a dataset's history costs by tighter accountants; it grants nothing."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from dpcore.budget import decimal_text, total
+from dpcore.errors import InputError, LedgerError
+from dpcore.mechanisms import read_event
+from dpcore.repricing.history import Charged, Price, prices
+from dpcore.repricing.loss_distributions import installed
+from tasks.explain.explain import amounts, text_table
+
+if TYPE_CHECKING:
+    from tasks.ledger import Ledger
+
+WHY_NOTHING_CHANGES = (
+    "Nothing was changed. A lower price is a statement about what was published, not a refund: it"
+    " holds only if no plan was chosen in view of earlier results, and for the one beta of the"
+    " whole history. The charged price needs neither condition."
+)
+_WITHOUT_PACKAGE = (
+    "Privacy-loss distributions, which are tighter, need dp-accounting:"
+    " pip install 'dprelease[accounting]'"
+)
+
+
+def charged_events(ledger: Ledger, dataset: str) -> list[Charged]:
+    """Every event of the dataset that counts, drawn or only reserved, with its charge.
+
+    Raises ``LedgerError`` for an event that this version does not know.
+    """
+    from tasks.ledger import State
+
+    found = []
+    for release_id, charges in ledger.releases(dataset).items():
+        for name, charge in charges.items():
+            if charge.state is State.VOID:
+                continue
+            try:
+                found.append(Charged(read_event(charge.event), charge.budget))
+            except ValueError as error:
+                raise LedgerError(
+                    f"{name!r} in release {release_id!r} has {error}; use the version of dprelease"
+                    " that charged it"
+                ) from None
+    return found
+
+
+def reprice(ledger: Ledger, dataset: str, beta: Fraction | None = None) -> str:
+    """The prices of a dataset's history as text; ``beta``: None for the sum that was charged."""
+    events = charged_events(ledger, dataset)
+    charged = total(each.budget for each in events)
+    if beta is None:
+        beta = charged.beta
+    try:
+        found = prices(events, beta)
+    except ValueError as error:
+        raise InputError(f"--beta: {error}") from None
+    rows = [
+        amounts(f"charged, {len(events)} releases", charged),
+        *(amounts(price.accountant, price.budget) for price in found),
+    ]
+    notes = [_verdict(found, beta), *[_WITHOUT_PACKAGE] * (not installed()), WHY_NOTHING_CHANGES]
+    return "\n\n".join([f"{dataset}\n{text_table(rows)}", *notes])
+
+
+def _verdict(found: list[Price], beta: Fraction) -> str:
+    if not found:
+        return f"No accountant has a price for beta = {decimal_text(beta)}; give a higher --beta."
+    least = found[0]
+    verdict = f"The history costs at most {least.budget}, by {least.accountant}."
+    return verdict + " Give --beta for the tighter accountants." * (beta == 0)

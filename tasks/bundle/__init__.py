@@ -1,0 +1,1 @@
+"""Bundles: publish, verify, sign and read them back; nothing here can reach the survey."""

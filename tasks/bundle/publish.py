@@ -1,0 +1,284 @@
+"""Publishes committed draws as a bundle, which appears whole or not at all and is never changed.
+
+Nothing here can reach the survey: the only inputs are the plan and the ledger's committed draws.
+The bundle is built in a staging folder beside its final path and renamed when it is complete and on
+disk; a release that is already published is checked and left as it is.
+"""
+
+import hashlib
+import json
+import os
+import platform
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict
+from importlib.metadata import version
+from pathlib import Path
+
+from dpcore.adjacency import ROW
+from dpcore.audit import AuditResult
+from dpcore.budget import total
+from dpcore.errors import ApprovalError, BundleError, LedgerError
+from dpcore.releases.table import Published
+from dpcore.statistic import Noisy
+from schemas.bundle import (
+    DIGESTS,
+    MANIFEST,
+    Approval,
+    Guarantee,
+    Manifest,
+    ReleaseRecord,
+    SynthesisRecord,
+    privacy_statement,
+)
+from schemas.draws import draw_table
+from schemas.plan import Plan
+from schemas.standards import documents
+from tasks.bundle.parquet import write_table
+from tasks.bundle.records import synthetic_records
+from tasks.bundle.sign import sign, signing_key
+from tasks.bundle.verify import (
+    bundle_digest,
+    read_manifest,
+    sha256_of,
+    verify_files,
+    verify_seal,
+)
+from tasks.ledger import ChargeRecord, Decision, Ledger, State
+from tasks.report import write_report
+from tasks.workplace.home import home, ledger_url, locked, private_folder
+from tasks.workplace.step import step
+
+
+def bundle_path(plan: Plan, release_id: str, out: Path) -> Path:
+    """The path of a release's bundle."""
+    return out / plan.dataset / release_id
+
+
+@step("write tables", run_name="write tables: {name}")
+def write_release(plan: Plan, release_id: str, name: str, staging: Path) -> ReleaseRecord:
+    """Publish one committed draw as tables in the staging folder."""
+    charge, noisy = _committed(plan, release_id, name)
+    release, section = plan.built[name], plan.section(name)
+    published: Published = release.publish(noisy)
+    about = _about(plan, release_id)
+    return ReleaseRecord(
+        name=name,
+        kind=section.kind,
+        title=section.title,
+        mechanism=section.mechanism,
+        **asdict(charge.budget),
+        event={key: str(value) for key, value in charge.event.items()},
+        draw_sha256=noisy.digest(),
+        errors={error.quantity: error.value for error in release.expected_error()},
+        facts=dict(published.facts),
+        files=[write_table(staging, table, plan.columns, about) for table in published.tables],
+        draw=write_table(staging, draw_table(name, noisy), plan.columns, about),
+    )
+
+
+@step("synthesize", run_name="synthesize: {name}")
+def write_microdata(plan: Plan, release_id: str, name: str, staging: Path) -> SynthesisRecord:
+    """Draw one synthetic table from committed draws alone."""
+    synthesis = next(table for table in plan.synthesis if table.name == name)
+    _, noisy = _committed(plan, release_id, synthesis.from_)
+    records = synthetic_records(plan, synthesis, lambda of: _committed(plan, release_id, of)[1])
+    about = _about(plan, release_id)
+    file = write_table(staging, records.table(name, plan.columns), plan.columns, about)
+    support = write_table(staging, records.support(name, noisy), plan.columns, about)
+    return SynthesisRecord(
+        name=name,
+        source=synthesis.from_,
+        refined_by=records.refined_by,
+        file=file,
+        support=support,
+    )
+
+
+@step("publish")
+def publish(
+    plan: Plan,
+    release_id: str,
+    staging: Path,
+    target: Path,
+    releases: list[ReleaseRecord],
+    synthesis: list[SynthesisRecord],
+    audited: list[AuditResult],
+) -> None:
+    """Complete the staging folder and move it to its final path in one step."""
+    ledger = Ledger(ledger_url())
+    charges = ledger.release(plan.dataset, release_id)
+    approval = require_approved(plan, release_id, ledger.decision(plan.dataset, release_id))
+    manifest = Manifest(
+        format=1,
+        dataset=plan.dataset,
+        release_id=release_id,
+        title=plan.publication.title,
+        # When the last draw was committed, so that publishing the same draws again gives the same.
+        drawn_at=max(charge.committed_at or "" for charge in charges.values()),
+        plan_digest=plan.digest,
+        plan=plan.public(),
+        guarantee=_guarantee(plan),
+        releases=releases,
+        synthesis=synthesis,
+        scheduled=plan.operation.schedule is not None,
+        audit=audited[0].to_dict(),
+        audit_of_each=[result.to_dict() for result in audited[1:]],
+        approval=approval,
+        versions=_versions(),
+    )
+    text = json.dumps(manifest.model_dump(mode="json"), indent=2, ensure_ascii=False)
+    (staging / MANIFEST).write_text(text + "\n", encoding="utf-8")
+    for path, document in documents(manifest).items():
+        (staging / path).write_text(document, encoding="utf-8")
+    write_report(plan, manifest, staging, ledger.history(plan.dataset))
+    files = sorted(path for path in staging.rglob("*") if path.is_file())
+    lines = [f"{sha256_of(path)}  {path.relative_to(staging).as_posix()}\n" for path in files]
+    (staging / DIGESTS).write_text("".join(lines), encoding="utf-8")
+    verify_files(staging, manifest)
+    if key := signing_key():
+        sign(staging, key)
+    _open_to_readers(staging)
+    _flush(staging)
+    ledger.seal(plan.dataset, release_id, bundle_digest(staging))
+    try:
+        os.rename(staging, target)
+    except OSError:
+        if not target.exists():
+            raise BundleError(f"the bundle could not be moved to {target}") from None
+        # Another run was first: its bundle stays, and is checked below.
+    _flush_folder(target.parent)
+    check_published(plan, release_id, target)
+
+
+def require_approved(plan: Plan, release_id: str, decision: Decision | None) -> Approval | None:
+    """The approval, if the plan asks for one; raises ``ApprovalError`` if it may not be published.
+
+    A rejection counts even if the plan does not ask for approval.
+    """
+    if decision is not None and not decision.approved:
+        raise ApprovalError(
+            f"release {release_id} of {plan.dataset} was {decision}: nothing is published; its budget"
+            " stays spent, because the noise was drawn"
+        )
+    if not plan.publication.approval:
+        return None
+    if decision is None:
+        waiting = ApprovalError(
+            f"release {release_id} of {plan.dataset} is drawn and waits for a disclosure officer."
+            f" Decide with `dprelease approve {plan.dataset} {release_id} --who NAME --why REASON`"
+            " or `dprelease reject ...`, then run the plan again with this release id"
+        )
+        waiting.release_id = release_id
+        raise waiting
+    return Approval(who=decision.who, why=decision.why, at=decision.at)
+
+
+def check_published(plan: Plan, release_id: str, target: Path) -> None:
+    """Raise ``BundleError`` if ``target`` is not the unchanged bundle of this release."""
+    manifest = read_manifest(target)
+    verify_files(target, manifest)
+    ledger = Ledger(ledger_url())
+    charges = ledger.release(plan.dataset, release_id)
+    drawn = {name: charge.digest for name, charge in charges.items()}
+    if manifest.plan_digest != plan.digest or drawn != {
+        record.name: record.draw_sha256 for record in manifest.releases
+    }:
+        raise BundleError(
+            f"{target} is the bundle of another plan or another draw, and a published bundle is never"
+            " changed: use another release id or another folder"
+        )
+    verify_seal(target, manifest, ledger)
+
+
+@contextmanager
+def staging_folder(target: Path) -> Iterator[Path]:
+    """An empty folder beside the bundle's path, on the same disk; removed at the end.
+
+    One run at a time works on a bundle; the folder of a killed run is removed.
+    """
+    locks = private_folder(home() / "locks")
+    name = hashlib.sha256(str(target.absolute()).encode()).hexdigest()
+    with locked(locks / name):
+        for leftover in target.parent.glob(f".{target.name}.staging*"):
+            shutil.rmtree(leftover, ignore_errors=True)
+        staging = target.parent / f".{target.name}.staging"
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.parent.chmod(0o755)  # public, whatever the umask of the process
+            staging.mkdir(mode=0o700)
+        except OSError as error:
+            raise BundleError(f"{target.parent} cannot be written ({error.strerror})") from None
+        try:
+            yield staging
+        finally:
+            shutil.rmtree(staging, ignore_errors=True)
+
+
+def _committed(plan: Plan, release_id: str, name: str) -> tuple[ChargeRecord, Noisy]:
+    """The charge and its committed draw; raises ``LedgerError`` or ``BundleError`` if unfit."""
+    ledger = Ledger(ledger_url())
+    noisy = ledger.committed(plan.dataset, release_id, name)
+    charge = ledger.release(plan.dataset, release_id).get(name)
+    if noisy is None or charge is None or charge.state is not State.COMMITTED:
+        raise LedgerError(f"{name}: has no committed draw to publish; run the plan first")
+    if charge.plan_digest != plan.digest:
+        raise LedgerError(f"{name}: the draw belongs to another plan")
+    if noisy.reproducible:
+        raise BundleError(
+            f"{name}: was drawn from a seeded source and cannot be published: with the seed, anybody"
+            " can remove the noise"
+        )
+    return charge, noisy
+
+
+def _guarantee(plan: Plan) -> Guarantee:
+    spent = total(release.share for release in plan.built.values())
+    return Guarantee(
+        privacy_unit=plan.unit.name if plan.unit else ROW,
+        neighbours=plan.neighbours,
+        **asdict(spent),
+        epsilon=spent.alpha,
+        delta=spent.beta,
+        statement=privacy_statement(spent, plan.protection),
+        domain=plan.protection.domain,
+    )
+
+
+def _about(plan: Plan, release_id: str) -> Mapping[str, str]:
+    return {
+        "dprelease.dataset": plan.dataset,
+        "dprelease.release_id": release_id,
+        "dprelease.privacy": _guarantee(plan).statement,
+    }
+
+
+def _versions() -> dict[str, str]:
+    packages = ("dprelease", "numpy", "scipy", "duckdb", "pyarrow", "pandera", "prefect")
+    return {"python": platform.python_version()} | {name: version(name) for name in packages}
+
+
+def _open_to_readers(folder: Path) -> None:
+    """Make the bundle readable by everybody, whatever the umask of the process."""
+    for path in (folder, *folder.rglob("*")):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+
+
+def _flush(folder: Path) -> None:
+    """Write everything in the folder to disk."""
+    for path in sorted(folder.rglob("*")):
+        if path.is_dir():
+            _flush_folder(path)
+        else:
+            with path.open("rb") as file:
+                os.fsync(file.fileno())
+    _flush_folder(folder)
+
+
+def _flush_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

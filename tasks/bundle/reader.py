@@ -1,0 +1,269 @@
+"""Opens a published bundle: its tables, functions at any points, more records, sums with errors.
+
+    from tasks.bundle.reader import open_bundle
+
+    bundle = open_bundle("published/fair-1978/demo")              # checks every digest
+    bundle.evaluate("affairs-density", {"affairs": [0.5, 2.0]})   # with interval and band
+    bundle.sample("respondents", 100_000)                         # as many records as wanted
+    young = bundle.total("all-pairs.age.affairs", lambda t: t["age"] <= 22)
+    young.value, young.standard_error, young.interval
+    bundle.share("all-pairs.age.affairs", lambda t: t["age"] <= 22)          # of all records
+
+A bundle holds its plan and its noisy statistics, from which the reader computes the same results as
+dprelease itself.  It needs pyarrow, but neither Prefect nor a database.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import ArrayLike, NDArray
+
+from dpcore.arrays import Floats
+from dpcore.errors import BundleError, InputError
+from dpcore.releases.base import Evaluable
+from dpcore.releases.tables.groups import GROUP
+from dpcore.statistic import Noisy
+from schemas.bundle import Manifest, ReleaseRecord, TableFile
+from schemas.draws import noisy_of
+from schemas.plan import Plan, published_plan
+from tasks.bundle.estimates import Estimate
+from tasks.bundle.records import synthetic_records
+from tasks.bundle.verify import read_manifest, verify_files
+
+Columns = dict[str, NDArray[Any]]
+Weights = Callable[[Columns], ArrayLike] | ArrayLike | None
+"""A weight for each row of a table, or a function from its columns to weights; None for all rows."""
+
+UNBIASED = ("estimate", "noisy_count")
+"""Columns whose sums are unbiased, the more accurate first."""
+
+MOST_NAMED = 8
+"""An error lists at most this many values of a column."""
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """A published bundle, checked when it was opened."""
+
+    path: Path
+    manifest: Manifest
+
+    @cached_property
+    def plan(self) -> Plan:
+        """The plan, without the location of the private table."""
+        return published_plan(self.manifest.plan)
+
+    @cached_property
+    def tables(self) -> dict[str, TableFile]:
+        """Every table by its name, such as ``all-pairs.age.affairs``: its file name without folder.
+
+        The names of synthetic tables and draws include their folder, because a release may have the
+        same name.
+        """
+        listed = [file for record in self.manifest.releases for file in record.files]
+        names = {Path(file.path).name.removesuffix(".parquet"): file for file in listed}
+        rest = [file for file in self.manifest.tables if file not in listed]
+        return names | {file.path.removesuffix(".parquet"): file for file in rest}
+
+    def table(self, name: str) -> Columns:
+        """The columns of a table; nulls are masked."""
+        if name not in self.tables:
+            raise InputError(
+                f"{self.path}: has no table {name!r}; its tables: {sorted(self.tables)}"
+            )
+        return _columns(pq.read_table(self.path / self.tables[name].path))
+
+    def draw(self, release: str) -> Noisy:
+        """The noisy statistic of a release."""
+        record = next((r for r in self.manifest.releases if r.name == release), None)
+        if record is None:
+            raise InputError(
+                f"{self.path}: has no release {release!r}; its releases: {list(self.plan.built)}"
+            )
+        noisy = noisy_of(_columns(pq.read_table(self.path / record.draw.path)))
+        if noisy.digest() != record.draw_sha256:
+            raise BundleError(f"{self.path}: the draw of {release} is not the one that was charged")
+        return noisy
+
+    def evaluate(self, release: str, points: Mapping[str, ArrayLike]) -> Columns:
+        """Evaluate a density, function or machine at points: one array for each of its columns.
+
+        Returns columns of the values, their ``standard_error`` and their intervals.
+        """
+        noisy, function = self.draw(release), self.plan.built[release]
+        if not isinstance(function, Evaluable):
+            raise InputError(f"{release}: is not a function, so it cannot be evaluated at points")
+        try:
+            arrays = {name: np.atleast_1d(np.asanyarray(points[name])) for name in points}
+            return function.evaluate(noisy, arrays)
+        except ValueError as error:
+            raise InputError(f"{release}: {error}") from None
+        except TypeError:
+            raise InputError(
+                f"{release}: map each of {list(function.domain.names)} to an array of its type; mask"
+                " nulls (numpy.ma) instead of None"
+            ) from None
+
+    def sample(self, table: str, rows: int) -> Columns:
+        """Draw any number of synthetic records, as for a synthetic table of the bundle.
+
+        They cost no privacy, and hold no more information than the published ones.  The same number
+        always gives the same records.
+        """
+        found = next((s for s in self.plan.synthesis if s.name == table), None)
+        if found is None:
+            names = [synthesis.name for synthesis in self.plan.synthesis]
+            raise InputError(
+                f"{self.path}: has no synthetic table {table!r}; its synthetic tables: {names}"
+            )
+        if not isinstance(rows, int | np.integer) or isinstance(rows, bool) or rows < 1:
+            raise InputError(f"{table}: rows must be a positive whole number, not {rows!r}")
+        records = synthetic_records(self.plan, found, self.draw, rows)
+        return dict(records.table(table, self.plan.columns).columns)
+
+    def total(self, table: str, weights: Weights = None) -> Estimate:
+        """The number of records in some cells of a table of counts, with the exact standard error.
+
+        ``weights``: true, false or a number for each row, or a function of the columns; all rows by
+        default.  The error includes the covariance of cells, which arises where tables were made to
+        agree.
+        """
+        columns = self.table(table)
+        if not len(_counts(table, columns)):
+            raise InputError(f"{table}: has no rows. {self._explain_absence(table)}".rstrip())
+        factors = _factors(table, columns, weights)
+        if not factors.any():
+            raise InputError(
+                f"{table}: no row is chosen; its columns hold {self._describe(columns)}"
+            )
+        return self._sum(table, columns, factors)
+
+    def share(self, table: str, part: Weights, of: Weights = None) -> Estimate:
+        """The share of the records ``of`` (all by default) that are also in ``part``; both are noisy.
+
+        ``part`` and ``of``: true or false for each row.  With P the noisy sum over rows in both, W
+        that over ``of``, and R = P / W, the variance is that of the sum with weights
+        part * of - R * of, divided by W^2 (delta method, first order), which includes the covariance
+        of P and W.  Raises ``InputError`` if W is too near zero for this, and for weights other than
+        true and false.
+        """
+        columns, whole = self.table(table), self.total(table, of)
+        factors, chosen = (_factors(table, columns, weights) for weights in (of, part))
+        if not np.isin([factors, chosen], (0, 1)).all():
+            raise InputError(
+                f"{table}: a share needs true or false for each row, not other weights; for a mean,"
+                " divide the totals of two releases, or divide by a public number"
+            )
+        chosen = factors * chosen
+        whole.require_divisor()
+        value = self.total(table, chosen).value / whole.value
+        error = self._sum(table, columns, chosen - value * factors).standard_error
+        return Estimate(value, error / abs(whole.value), whole.draws)
+
+    def _sum(self, table: str, columns: Columns, factors: Floats) -> Estimate:
+        record = self._record_of(table)
+        try:
+            variance = self.plan.built[record.name].sum_variance({table: factors})
+        except ValueError as error:
+            raise InputError(str(error)) from None
+        value = float(factors @ _counts(table, columns))
+        return Estimate(value, variance**0.5, frozenset({record.draw_sha256}))
+
+    def _explain_absence(self, table: str) -> str:
+        """Why cells are missing from a table, in the release's own words."""
+        facts = self._record_of(table).facts
+        threshold = f" It is {facts['threshold']:,}." if "threshold" in facts else ""
+        return f"{facts.get('absent_cells', '')}{threshold}"
+
+    def _describe(self, columns: Columns) -> str:
+        """The type and some values of each of the survey's columns in a table."""
+        sides = {
+            f"{name}{end}" for name in self.plan.columns for end in ("", "_from", "_to", GROUP)
+        }
+        described = []
+        for name in (name for name in columns if name in sides):
+            values = np.unique(np.ma.compressed(columns[name])).tolist()
+            kind = type(values[0]).__name__ if values else "null"
+            more = ", ..." if len(values) > MOST_NAMED else ""
+            described.append(f"{name} ({kind}): {', '.join(map(repr, values[:MOST_NAMED]))}{more}")
+        return "; ".join(described)
+
+    def _record_of(self, table: str) -> ReleaseRecord:
+        for record in self.manifest.releases:
+            if any(self.tables[table] == file for file in record.files):
+                return record
+        raise InputError(f"{table}: is not a table of a release, so it has no error statement")
+
+
+def open_bundle(path: str | Path) -> Bundle:
+    """Open a published bundle and check every file in it.
+
+    Args:
+        path: The bundle's folder, DATASET/RELEASE_ID.
+
+    Returns:
+        The bundle, with methods for its tables, functions, synthetic records and sums.
+
+    Raises:
+        InputError: The folder has no manifest.
+        BundleError: The manifest cannot be read, or a file was changed, added or removed after
+            publication.
+
+    Examples:
+        bundle = open_bundle("published/fair-1978/demo")
+        bundle.total("all-pairs.age.affairs", lambda t: t["age"] <= 22)
+    """
+    folder = Path(path)
+    manifest = read_manifest(folder)
+    verify_files(folder, manifest)
+    return Bundle(folder, manifest)
+
+
+def _columns(table: pa.Table) -> Columns:
+    return {name: _array(table[name]) for name in table.column_names}
+
+
+def _array(column: pa.ChunkedArray) -> NDArray[Any]:
+    null = column.is_null().to_numpy()
+    if not null.any():
+        return np.asarray(column.to_numpy())
+    filled = column.fill_null("" if column.type == pa.string() else 0)
+    return np.ma.masked_array(filled.to_numpy(), mask=null)
+
+
+def _counts(table: str, columns: Columns) -> NDArray[Any]:
+    """The most accurate unbiased counts of a table, (rows,)."""
+    value = next((columns[name] for name in UNBIASED if name in columns), None)
+    if value is None:
+        raise InputError(f"{table}: is not a table of counts")
+    return value
+
+
+def _factors(table: str, columns: Columns, weights: Weights) -> Floats:
+    """(rows,) finite weights; a row for which the weight is null does not count."""
+    rows = _counts(table, columns).shape
+    try:
+        given = weights(columns) if callable(weights) else weights
+    except KeyError as error:
+        raise InputError(
+            f"{table}: has no column {error.args[0]!r}; its columns: {list(columns)}; NAME_from and"
+            " NAME_to are the ends of a binned column's bins"
+        ) from None
+    chosen: Any = np.ma.asarray(np.ones(rows) if given is None else given)
+    if chosen.shape != rows:
+        raise InputError(f"{table}: has {rows[0]} rows; give one weight for each")
+    try:
+        factors = np.ma.filled(chosen, 0).astype(np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"{table}: weights must be numbers, or true and false") from None
+    if not np.isfinite(factors).all():
+        raise InputError(f"{table}: weights must be finite")
+    return np.asarray(factors)

@@ -1,0 +1,146 @@
+"""Makes synthetic records from committed draws alone, and compares their margins with the release."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from itertools import chain, combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpcore.arrays import Integers
+from dpcore.domain import Domain
+from dpcore.releases.base import Release, post_processing_generator
+from dpcore.releases.table import Table, TableColumn
+from dpcore.statistic import Noisy
+from dpcore.synthesis import ColumnDensity, decode_records, group_households
+from schemas.columns import Column
+from schemas.plan import Plan
+from schemas.synthesis import Synthesis
+
+HOUSEHOLD = (
+    "Number of a synthetic household; its members are assumed from its size and shared values"
+)
+
+Draws = Callable[[str], Noisy]
+"""A function from a release's name to its draw."""
+
+MEAN_ABSOLUTE = math.sqrt(2 / math.pi)
+"""The mean absolute value of a standard normal variable."""
+
+SUPPORT = {
+    "columns": "One or two columns of the records",
+    "cells": "Cells of their joint table",
+    "supported": "Whether the release determines the joint distribution of these columns; if not, the"
+    " model assumes it, as it does for any three or more columns without a table in the release",
+    "standard_error": "Standard error of a cell of that table, from privacy noise",
+    "distance": "Total variation between the shares of the records and those of the noisy table",
+    "expected_distance": "Average total variation that noise alone causes",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Records:
+    """Synthetic records: ``codes`` (rows, columns) over ``domain``, and the columns of their values.
+
+    ``refined_by``: for each column whose values inside bins follow a release, that release's name;
+    ``households``: (rows,) numbers of synthetic households by column name, if there are any.
+    """
+
+    release: Release
+    domain: Domain
+    codes: Integers
+    columns: Mapping[str, NDArray[Any]]
+    refined_by: dict[str, str]
+    households: Mapping[str, Integers] = field(default_factory=dict)
+
+    def table(self, name: str, survey: Mapping[str, Column]) -> Table:
+        """The records in the survey's own columns and order."""
+        columns = [
+            TableColumn(column, numbers, HOUSEHOLD) for column, numbers in self.households.items()
+        ]
+        columns += [
+            TableColumn(
+                column, self.columns[column], "" if stated.description else "Synthetic", column
+            )
+            for column, stated in survey.items()
+            if column in self.columns
+        ]
+        return Table("microdata", name, columns)
+
+    def support(self, name: str, noisy: Noisy) -> Table:
+        """The one- and two-way margins that the release determines, and the records' distance."""
+        names = self.domain.names
+        rows = [
+            self._support(noisy, chosen)
+            for chosen in chain(combinations(names, 1), combinations(names, 2))
+        ]
+        columns = []
+        for key, text in SUPPORT.items():
+            values = np.array([row[key] for row in rows])
+            unknown = np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(rows), bool)
+            masked = np.ma.masked_array(values, mask=unknown) if unknown.any() else values
+            columns.append(TableColumn(key, masked, text))
+        return Table("microdata", f"{name}.support", columns)
+
+    def _support(self, noisy: Noisy, names: tuple[str, ...]) -> dict[str, Any]:
+        margin = self.domain.select(names)
+        found = self.release.supported_margin(noisy, names)
+        row = {"columns": " x ".join(names), "cells": margin.size, "supported": found is not None}
+        counts, error = found or (np.zeros(0), math.nan)
+        public = self.release.adjacency.public_rows
+        total = self.release.rows if public else counts.sum()
+        if not len(self.codes) or not counts.any() or total <= 0:
+            return row | dict.fromkeys(
+                ("standard_error", "distance", "expected_distance"), math.nan
+            )
+        positions = [self.domain.names.index(name) for name in names]
+        cells = np.bincount(margin.pack(self.codes[:, positions]), minlength=margin.size)
+        distance = np.abs(cells / len(self.codes) - counts / total).sum() / 2
+        expected = margin.size * error * MEAN_ABSOLUTE / total / 2
+        return row | {
+            "standard_error": error,
+            "distance": float(distance),
+            "expected_distance": expected,
+        }
+
+
+def synthetic_records(
+    plan: Plan, synthesis: Synthesis, draws: Draws, rows: int | None = None
+) -> Records:
+    """Records of one synthetic table of the plan; ``rows`` replaces the plan's number of them.
+
+    The same draws and number always give the same records.
+    """
+    sampler, noisy = synthesis.sampler(plan.built), draws(synthesis.from_)
+    domain, codes = sampler.sample(noisy, synthesis.rows if rows is None else rows)
+    refining = synthesis.refining(plan.built)
+    densities = {
+        column: ColumnDensity.of(finer, draws(finer.name), column)
+        for column, finer in refining.items()
+    }
+    # Separate streams: with the numbers that chose the codes, values would depend on codes.
+    within, of_households = post_processing_generator(noisy).spawn(2)
+    columns = decode_records(domain, codes, densities, within)
+    assert isinstance(sampler, Release)
+    refined_by = {column: finer.name for column, finer in refining.items()}
+    households = _households(synthesis, domain, codes, columns, of_households)
+    return Records(sampler, domain, codes, columns, refined_by, households)
+
+
+def _households(
+    synthesis: Synthesis,
+    domain: Domain,
+    codes: Integers,
+    columns: Mapping[str, NDArray[Any]],
+    generator: np.random.Generator,
+) -> dict[str, Integers]:
+    """The column of household numbers, if the plan asks for one."""
+    wanted = synthesis.households
+    if wanted is None:
+        return {}
+    shared = codes[:, [domain.names.index(name) for name in wanted.same]]
+    return {wanted.name: group_households(columns[wanted.size], shared, generator)}

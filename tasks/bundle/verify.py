@@ -1,0 +1,169 @@
+"""Verifies that a bundle is whole, unchanged, and charged to the ledger."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pydantic import ValidationError
+
+from dpcore.budget import Budget, total
+from dpcore.errors import BundleError, InputError
+from schemas.bundle import (
+    DIGESTS,
+    MANIFEST,
+    SIGNATURE,
+    Manifest,
+    TableFile,
+    privacy_statement,
+)
+from schemas.plan import digest_of, published_plan
+from schemas.standards import documents
+from tasks.bundle.parquet import arrow_types
+
+if TYPE_CHECKING:  # reading a bundle needs no database
+    from tasks.ledger import Ledger
+
+
+def read_manifest(bundle: Path) -> Manifest:
+    """The manifest; raises ``InputError`` if there is none, ``BundleError`` if it is not valid."""
+    try:
+        return Manifest.model_validate(json.loads((bundle / MANIFEST).read_bytes()))
+    except OSError:
+        raise InputError(f"{bundle}: is not a bundle: it has no {MANIFEST}") from None
+    except (ValidationError, ValueError):
+        raise BundleError(
+            f"{bundle / MANIFEST}: is not a valid manifest; it was changed, or written by another"
+            " version of dprelease"
+        ) from None
+
+
+def verify_files(bundle: Path, manifest: Manifest) -> int:
+    """Check digests, documents and table schemas; return the number of files."""
+    for entry in bundle.rglob("*"):
+        if entry.is_symlink():
+            raise BundleError(
+                f"{bundle}: {entry.relative_to(bundle)} is a symbolic link, not a file"
+            )
+    digests = _read_digests(bundle)
+    present = {
+        path.relative_to(bundle).as_posix()
+        for path in bundle.rglob("*")
+        if not path.is_dir() and path not in (bundle / DIGESTS, bundle / SIGNATURE)
+    }
+    for path in sorted(present ^ set(digests)):
+        state = "is missing" if path in digests else f"is not listed in {DIGESTS}"
+        raise BundleError(f"{bundle}: {path} {state}")
+    for path, digest in digests.items():
+        if sha256_of(bundle / path) != digest:
+            raise BundleError(f"{bundle}: {path} was changed after publication")
+    if digest_of(manifest.plan) != manifest.plan_digest:
+        raise BundleError(f"{bundle}: the plan in the manifest does not match its digest")
+    guarantee, plan = manifest.guarantee, published_plan(manifest.plan)
+    stated = Budget(guarantee.alpha, guarantee.beta, guarantee.gamma)
+    if guarantee.statement != privacy_statement(stated, plan.protection):
+        raise BundleError(f"{bundle}: the privacy statement does not match the stated budget")
+    if guarantee.domain != plan.protection.domain:
+        raise BundleError(f"{bundle}: the domain of the guarantee does not match the plan")
+    for path, document in documents(manifest).items():
+        if path not in digests or (bundle / path).read_text(encoding="utf-8") != document:
+            raise BundleError(f"{bundle}: {path} does not match the manifest")
+    tables = manifest.tables
+    if {table.path for table in tables} != {path for path in digests if path.endswith(".parquet")}:
+        raise BundleError(f"{bundle}: the manifest does not list exactly the tables of the bundle")
+    for table in tables:
+        if table.sha256 != digests[table.path] or not _has_form(bundle / table.path, table):
+            raise BundleError(f"{bundle}: {table.path} does not have the columns of the manifest")
+    return len(digests)
+
+
+def _has_form(path: Path, table: TableFile) -> bool:
+    try:
+        parquet = pq.ParquetFile(path)
+    except pa.ArrowException:
+        return False
+    return (
+        list(arrow_types(parquet.schema_arrow).items()) == list(table.columns.items())
+        and parquet.metadata.num_rows == table.rows
+    )
+
+
+def verify_budget(manifest: Manifest, ledger: Ledger) -> Budget:
+    """Check that the manifest's prices, draws and approval are the ledger's; return the spending."""
+    charges = ledger.release(manifest.dataset, manifest.release_id)
+    if not charges:
+        raise BundleError(
+            f"the ledger knows no release {manifest.release_id} of {manifest.dataset}"
+        )
+    if set(charges) != {record.name for record in manifest.releases}:
+        raise BundleError("the ledger charged other releases than the manifest lists")
+    if {charge.plan_digest for charge in charges.values()} != {manifest.plan_digest}:
+        raise BundleError("the ledger charged another plan than the manifest holds")
+    for record in manifest.releases:
+        charge = charges[record.name]
+        if charge.state != "COMMITTED" or charge.digest != record.draw_sha256:
+            raise BundleError(f"{record.name}: the ledger holds another draw, or none")
+        if charge.budget != Budget(record.alpha, record.beta, record.gamma):
+            raise BundleError(f"{record.name}: the manifest and the ledger differ in its price")
+    decision = ledger.decision(manifest.dataset, manifest.release_id)
+    approved, stated = (
+        approval and (approval.who, approval.why, approval.at)
+        for approval in (decision, manifest.approval)
+    )
+    if manifest.plan["publication"].get("approval") and (stated is None or stated != approved):
+        raise BundleError("the approval in the manifest is not the one in the ledger")
+    if decision is not None and not decision.approved:
+        raise BundleError("the ledger says that a disclosure officer has rejected this release")
+    spent = total(charge.budget for charge in charges.values())
+    guarantee = manifest.guarantee
+    if spent != Budget(guarantee.alpha, guarantee.beta, guarantee.gamma) or (
+        guarantee.epsilon,
+        guarantee.delta,
+    ) != (spent.alpha, spent.beta):
+        raise BundleError("the budget stated in the manifest is not what the ledger charged")
+    return spent
+
+
+def verify_seal(bundle: Path, manifest: Manifest, ledger: Ledger) -> None:
+    """Check that the ledger recorded the digest of this bundle before it was published.
+
+    The digests inside a bundle reveal accidental changes; only the ledger, or a signature, reveals a
+    forgery.
+    """
+    if bundle_digest(bundle) not in ledger.seals(manifest.dataset, manifest.release_id):
+        raise BundleError(
+            f"{bundle}: the ledger does not know this bundle: it is forged, or its {DIGESTS} was"
+            " changed"
+        )
+
+
+def sha256_of(path: Path) -> str:
+    """The SHA-256 of a file, in hexadecimal digits."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def bundle_digest(bundle: Path) -> str:
+    """The SHA-256 of ``SHA256SUMS``, and so of the whole bundle."""
+    try:
+        return sha256_of(bundle / DIGESTS)
+    except OSError:
+        raise BundleError(f"{bundle}: {DIGESTS} is missing or cannot be read") from None
+
+
+def _read_digests(bundle: Path) -> dict[str, str]:
+    try:
+        lines = (bundle / DIGESTS).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        raise BundleError(f"{bundle}: {DIGESTS} is missing or cannot be read") from None
+    digests = {}
+    for line in lines:
+        digest, separator, path = line.partition("  ")
+        if not separator or not path or len(digest) != 64:
+            raise BundleError(f"{bundle}: {DIGESTS} does not have the form of sha256sum")
+        digests[path] = digest
+    return digests

@@ -1,0 +1,163 @@
+"""Tables of what a plan costs and how accurate it will be, before any data is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from dpcore.budget import Budget, decimal_text, total
+from dpcore.errors import BudgetError
+from schemas.plan import Plan
+
+if TYPE_CHECKING:
+    from tasks.ledger import Fault, Ledger
+
+COORDINATES = ("alpha", "beta", "gamma")
+
+
+def cost_rows(plan: Plan) -> list[dict[str, str]]:
+    """One row per release: its name, what it is and what it costs."""
+    return [
+        {
+            "release": name,
+            "kind": plan.section(name).kind,
+            "over": plan.section(name).title,
+            "mechanism": plan.section(name).mechanism,
+            "numbers": f"{getattr(release.mechanism, 'numbers', release.mechanism.size):,}",
+            **{c: decimal_text(getattr(release.share, c)) for c in COORDINATES},
+        }
+        for name, release in plan.built.items()
+    ]
+
+
+def error_rows(plan: Plan) -> list[dict[str, str]]:
+    """One row per error statement of each release."""
+    return [
+        {
+            "release": name,
+            "quantity": error.quantity,
+            "value": f"{error.value:.4g}",
+            "note": error.note,
+        }
+        for name, release in plan.built.items()
+        for error in release.expected_error()
+    ]
+
+
+def budget_rows(
+    plan: Plan, granted: Budget | None, spent: Budget, refusal: str = ""
+) -> tuple[list[dict[str, str]], str]:
+    """The dataset's budget before and after the release, and a message if it would be refused.
+
+    ``granted`` is None if the ledger does not know the dataset; ``refusal``: see
+    ``explain_refusal``.
+    """
+    requested = total(release.share for release in plan.built.values())
+    grant = plan.budget.granted.budget if granted is None else granted
+    origin = (
+        "by the plan; the ledger does not know the dataset yet" if granted is None else "ledger"
+    )
+    rows = [
+        amounts(f"granted ({origin})", grant),
+        amounts("spent so far", spent),
+        amounts("this release", requested),
+    ]
+    if not grant.covers(spent + requested):
+        short = "The grant does not cover this release, so it would be refused."
+        return rows, "\n".join(filter(None, (short, refusal)))
+    return [*rows, amounts("left afterwards", grant - spent - requested)], refusal
+
+
+def explain_refusal(plan: Plan, ledger: Ledger) -> str:
+    """Why the plan's charges cannot be added to the dataset's earlier ones; empty if they can."""
+    from tasks.ledger import charges_of
+
+    try:
+        ledger.check_addable(plan.dataset, plan.digest, charges_of(plan.built).values())
+    except BudgetError as refused:
+        return f"The release would be refused: {refused}."
+    return ""
+
+
+def describe_dataset(plan: Plan) -> str:
+    """The dataset's public facts in one line."""
+    return (
+        f"dataset {plan.dataset}: {plan.protection.records} records, privacy unit:"
+        f" {plan.protection.who if plan.unit else 'one row'}, neighbours: {plan.neighbours}"
+    )
+
+
+def explain(plan: Plan, granted: Budget | None, spent: Budget, refusal: str = "") -> str:
+    """The explanation as text.  ``granted`` is None if the ledger does not know the dataset."""
+    budget, verdict = budget_rows(plan, granted, spent, refusal)
+    return "\n".join(
+        [
+            f"{plan.publication.title}",
+            describe_dataset(plan),
+            "",
+            "What each release costs (alpha is epsilon, beta is delta)",
+            text_table(cost_rows(plan)),
+            "",
+            "Budget of the dataset",
+            text_table(budget),
+            verdict + "\n" * bool(verdict),
+            "Expected error, from privacy noise alone",
+            text_table(error_rows(plan)),
+        ]
+    )
+
+
+def text_table(rows: Sequence[dict[str, str]]) -> str:
+    """Rows as aligned text columns."""
+    if not rows:
+        return "  (none)"
+    header = list(rows[0])
+    widths = [max(len(key), *(len(row[key]) for row in rows)) for key in header]
+    lines: Iterable[Iterable[str]] = [header, *([row[key] for key in header] for row in rows)]
+    return "\n".join(
+        "  " + "  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip()
+        for line in lines
+    )
+
+
+def amounts(label: str, budget: Budget) -> dict[str, str]:
+    """A row of a budget's coordinates."""
+    return {"": label} | {c: decimal_text(getattr(budget, c)) for c in COORDINATES}
+
+
+def ledger_rows(ledger: Ledger, dataset: str) -> list[dict[str, str]]:
+    """A dataset's budget in three rows: granted, spent, left."""
+    return [
+        amounts("granted", ledger.granted(dataset) or Budget()),
+        amounts("spent", ledger.spent(dataset)),
+        amounts("left", ledger.remaining(dataset)),
+    ]
+
+
+def ledger_text(ledger: Ledger, dataset: str) -> str:
+    """A dataset's grants, spending and history as text."""
+    history = [
+        {
+            "when": record.at[:19],
+            "what": str(record.action),
+            "release": " ".join(filter(None, (record.release_id, record.release_name))),
+            **{c: decimal_text(getattr(record.budget, c)) for c in COORDINATES},
+            "who": record.who or "",
+            "why": record.why or "",
+        }
+        for record in ledger.history(dataset)
+    ]
+    return f"{dataset}\n{text_table(ledger_rows(ledger, dataset))}\n\n{text_table(history)}"
+
+
+def fault_rows(faults: Sequence[Fault]) -> list[dict[str, str]]:
+    """One numbered row per fault; the remedies are printed below the table."""
+    return [
+        {
+            "": str(number),
+            "dataset": fault.dataset,
+            "release": " ".join(filter(None, (fault.release_id, fault.release_name))),
+            "fault": fault.what,
+        }
+        for number, fault in enumerate(faults, 1)
+    ]

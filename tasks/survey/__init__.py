@@ -1,0 +1,1 @@
+"""The private side: ingest, validate and tally a survey, here or in its own engine."""

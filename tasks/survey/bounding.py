@@ -1,0 +1,73 @@
+"""Ibis expressions that bound each privacy unit's records and turn weights into whole steps.
+
+Of each unit at most ``max_rows`` records are kept: the first by a hash of the unit and the record,
+so that no kind of record is preferred, and with equal hashes the first by their values.
+
+    unit  record  md5(unit, record)        unit  record
+    7     a       3f..                     7     b
+    7     b       09..        max_rows 2   7     a
+    7     c       a1..        -------->    9     a
+    9     a       77..
+
+Which records of a unit are kept depends on that unit's records alone, so tables that differ in one
+unit differ in at most ``max_rows`` kept records, and every engine keeps the same ones every time.
+Records that still tie are equal in every column that is read, so the tally does not depend on which
+of them is kept.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from schemas.engine import exactly
+from schemas.unit import UnitColumn, Weights
+
+STEPS = "_steps"
+"""The column of weights in steps.  No column of a plan begins with an underscore."""
+
+
+def add_weight_steps(table: Any, weights: Weights) -> Any:
+    """Add a column with every record's weight in steps: a whole number from 0 to ``most_steps``.
+
+    A record's steps depend on its own weight alone, and any weight is moved into this range.
+    Half a step and more is rounded up.
+    """
+    import ibis  # slow to import, and only the private steps need it
+
+    weight, most = table[weights.column], exactly(float(weights.most_steps))
+    steps = ibis.least(weight / exactly(float(weights.step)), most)
+    rounded = (steps + exactly(0.5)).floor().cast("int64")
+    return table.mutate(**{STEPS: ibis.ifelse(weight >= 0, rounded, 0)})
+
+
+def keep_records(table: Any, unit: UnitColumn) -> Any:
+    """Keep at most ``max_rows`` records of each unit.
+
+    The unit's column is text; all records without an identifier are one unit.
+    """
+    import ibis
+
+    md5: Any = ibis.udf.scalar.builtin(_md5, name="md5")
+    identifier = ibis.coalesce(table[unit.column], "")
+    values = [table[name] for name in table.columns if name != unit.column]
+    text = identifier
+    for value in values:
+        text = text + "|" + ibis.coalesce(_word(value), "")
+    order = [md5(text), *(value.asc(nulls_first=True) for value in values)]
+    place = ibis.row_number().over(ibis.window(group_by=identifier, order_by=order))
+    return table.mutate(_place=place).filter(lambda t: t["_place"] < unit.max_rows).drop("_place")
+
+
+def _word(value: Any) -> Any:
+    """A value as text that is the same in all engines, which write doubles differently."""
+    import ibis
+
+    if value.type().is_floating():
+        within = ibis.greatest(ibis.least(value, exactly(2.0**40)), exactly(-(2.0**40)))
+        value = (within * exactly(1024.0)).floor().cast("int64")
+    return value.cast("string")
+
+
+def _md5(text: str) -> str:
+    """The signature of the engines' own function, which gives the same digits in all of them."""
+    raise NotImplementedError

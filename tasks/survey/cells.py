@@ -1,0 +1,110 @@
+"""The cell of a record as an Ibis expression: the axes of ``dpcore.domain``, computed by an engine.
+
+    Categories    position in the list, by a join with the list
+    Bins          number of inner edges at or below the value, by a balanced tree of comparisons
+    Grid          floor((value - lower) / (upper - lower) * cells), the upper bound in the last cell
+    null          the last cell of a nullable axis
+
+The floating-point operations are those of ``dpcore.domain``, in the same order and on the same
+doubles, so every engine agrees with numpy on every record, also at the edges.  In DuckDB, joins with
+the lists are as fast as SQL written by hand, and twice as fast as a list of cases.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dpcore.domain import Axis, Bins, Categories, Grid
+from schemas.columns import IdentifierColumn, Invalid, ReadColumn
+from schemas.engine import exactly, listed, missing
+
+
+def count_cells(
+    table: Any, axes: Sequence[Axis], counted: str | None = None, invalid: Invalid = "refuse"
+) -> Any:
+    """The occupied cells of an Ibis table, ascending: columns ``cell`` and ``records``.
+
+    If ``counted`` names a column of whole numbers, ``records`` is its sum instead of a count.
+
+        SELECT (code of axis 0 * size 1 + code of axis 1) * ... AS cell, count(*) GROUP BY cell
+
+    One row with a null cell counts the records that lie in no cell; with ``clamp`` or ``own-cell`` a
+    value without a cell gets that of null, or the first one of an axis without null.
+    """
+    import ibis  # slow to import, and only the private steps need it
+
+    cell = ibis.literal(0, "int64")
+    table = _join_lists(table, axes)
+    for i, axis in enumerate(axes):
+        code = _code(table, axis, f"_code{i}")
+        if invalid in ("clamp", "own-cell"):
+            code = ibis.coalesce(code, axis.size - 1 if axis.nullable else 0)
+        cell = cell * axis.size + code
+    records = table.count() if counted is None else table[counted].sum().cast("int64")
+    return table.group_by(cell=cell).aggregate(records=records).order_by("cell")
+
+
+def keep_valid(table: Any, columns: Mapping[str, ReadColumn]) -> Any:
+    """The records of which every value is valid: with a cell on its column's axis, or an identifier."""
+    named = [name for name, of in columns.items() if isinstance(of, IdentifierColumn)]
+    axes = [of.axis(name) for name, of in columns.items() if not isinstance(of, IdentifierColumn)]
+    joined = _join_lists(table, axes)
+    valid = [_code(joined, axis, f"_code{i}").notnull() for i, axis in enumerate(axes)]
+    valid += [joined[name].strip() != "" for name in named]
+    return joined.filter(valid).select(*table.columns)
+
+
+def _join_lists(table: Any, axes: Sequence[Axis]) -> Any:
+    """The table with columns ``_code0``, ...: positions in the lists of categories, or null."""
+    for i, axis in enumerate(axes):
+        if isinstance(axis, Categories):
+            # No column of a plan begins with an underscore.
+            value = f"_value{i}"
+            codes = listed(table, axis.categories, value, f"_code{i}")
+            table = table.left_join(codes, table[axis.name] == codes[value])
+    return table
+
+
+def _code(table: Any, axis: Axis, code: str) -> Any:
+    """The code of a record on one axis; null if its value is not on the axis."""
+    import ibis
+
+    value = table[axis.name]
+    if isinstance(axis, Categories):
+        cell, last = table[code], len(axis.categories)
+    else:
+        cells = _bin(value, axis) if isinstance(axis, Bins) else _grid(value, axis)
+        upper, last = _number(axis, axis.upper), axis.cells
+        # The upper edge of a whole-number axis is the largest value plus one, so it is excluded;
+        # NaN is above every number in these engines, so it is never inside.
+        below = value < upper if axis.integer else value <= upper
+        within = (value >= _number(axis, axis.lower)) & below
+        cell = ibis.ifelse(within, cells, ibis.null("int64"))
+    return ibis.ifelse(missing(value), last, cell) if axis.nullable else cell
+
+
+def _number(axis: Bins | Grid, edge: float) -> Any:
+    return int(edge) if axis.integer else exactly(edge)
+
+
+def _bin(value: Any, axis: Bins) -> Any:
+    """The bin of a value: ten comparisons for a thousand bins; a list of cases would take 500."""
+    import ibis
+
+    def between(first: int, last: int) -> Any:
+        if first == last:
+            return ibis.literal(first, "int64")
+        middle = (first + last + 1) // 2
+        above = value >= _number(axis, axis.edges[middle])
+        return ibis.ifelse(above, between(middle, last), between(first, middle - 1))
+
+    return between(0, axis.cells - 1)
+
+
+def _grid(value: Any, axis: Grid) -> Any:
+    import ibis
+
+    if axis.integer:
+        return value - _number(axis, axis.lower)
+    width = exactly(axis.upper - axis.lower)
+    position = ((value - exactly(axis.lower)) / width * exactly(axis.cells)).floor()
+    return ibis.least(position.cast("int64"), axis.cells - 1)

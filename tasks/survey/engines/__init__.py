@@ -1,0 +1,97 @@
+"""Surveys that stay in their engine, which validates and tallies them; nothing but counts leaves it.
+
+Each engine's module provides its table and the types of its columns; this one does what is common.
+No value is converted: a column fits if every value of its type is a value of the declared type.  A
+column that does not fit is refused; a view at the source can convert it.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from dpcore.adjacency import Adjacency
+from dpcore.errors import DataError
+from schemas.columns import CategoricalColumn, ContinuousColumn, IdentifierColumn, ReadColumn
+from schemas.engine import exactly, finite
+from schemas.survey import engine_type
+from tasks.survey.ingest import call_guarded, refuse_lookalikes, require_columns, require_rows
+from tasks.survey.reading import Session
+
+FITS = {
+    "string": ("string",),
+    "boolean": ("boolean",),
+    "int64": ("int8", "int16", "int32", "int64"),
+    "float64": ("float32", "float64", "int8", "int16", "int32"),
+}
+"""For each declared type, the engine types whose values all belong to it."""
+
+
+def open_session(
+    types: Mapping[str, str],
+    read: Callable[[], Any],
+    columns: Mapping[str, ReadColumn],
+    rows: int,
+    adjacency: Adjacency,
+    close: Callable[[], object],
+    unchanged: Callable[[], object] = lambda: None,
+) -> Session:
+    """A session over the plan's columns, in their declared types and clamped where they say so.
+
+    ``types``: Ibis's name of every column's type, or the engine's own name if it is not in ``FITS``.
+    ``read`` returns the Ibis table; ``unchanged`` raises ``DataError`` if the records of a reading
+    may differ from those of the first.  Raises ``InputError`` and ``DataError`` as
+    ``tasks.survey.ingest.ingest`` does.
+    """
+    refuse_lookalikes(columns)
+    require_columns(columns, types)
+    _require_types(types, columns)
+    table, found = call_guarded(
+        lambda: _typed(read(), columns), DataError, "the survey table could not be read"
+    )
+    require_rows(found, rows, adjacency)
+    return Session(table, columns, close, unchanged)
+
+
+def _fits(column: ReadColumn) -> tuple[str, ...]:
+    declared = FITS[str(engine_type(column))]
+    return declared + FITS["int64"] if isinstance(column, IdentifierColumn) else declared
+
+
+def _require_types(types: Mapping[str, str], columns: Mapping[str, ReadColumn]) -> None:
+    lines = [
+        f"  column {name!r}, type: {types[name]} in the engine; the plan needs {' or '.join(fits)}"
+        for name, column in columns.items()
+        if types[name] not in (fits := _fits(column))
+    ]
+    if lines:
+        raise DataError(
+            "\n".join(
+                [
+                    "the survey table has other types than the plan declares, and dprelease converts"
+                    " nothing in the engine (name a view that converts them):",
+                    *lines,
+                ]
+            )
+        )
+
+
+def _typed(table: Any, columns: Mapping[str, ReadColumn]) -> tuple[Any, int]:
+    """The table as the plan declares it, and its number of records (private)."""
+    typed = table.select(
+        **{
+            name: _clamp(table[name].cast(engine_type(column)), column)
+            for name, column in columns.items()
+        }
+    )
+    return typed, int(typed.count().to_pyarrow().as_py())
+
+
+def _clamp(value: Any, column: ReadColumn) -> Any:
+    """Move values outside the bounds to the nearest bound; null, NaN and infinity stay."""
+    import ibis
+
+    if isinstance(column, CategoricalColumn | IdentifierColumn) or column.outside == "refuse":
+        return value
+    real = isinstance(column, ContinuousColumn)
+    lower, upper = (exactly(b) if real else ibis.literal(b, "int64") for b in column.bounds)
+    moved = ibis.cases((value < lower, lower), (value > upper, upper), else_=value)
+    return ibis.ifelse(finite(value), moved, value) if real else moved

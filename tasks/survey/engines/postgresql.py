@@ -1,0 +1,115 @@
+"""Opens a survey that stays in PostgreSQL.
+
+One transaction, REPEATABLE READ and READ ONLY, spans all readings: the records that were validated
+are those that are tallied, and nothing can be written, not even a temporary table.  Text is compared
+byte by byte, whatever the collation of the column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from dpcore.adjacency import REPLACE_ONE, Adjacency
+from dpcore.errors import InputError
+from schemas.columns import ReadColumn
+from schemas.source import PostgreSQLSource
+from tasks.survey.engines import open_session
+from tasks.survey.ingest import call_guarded
+from tasks.survey.reading import Session
+from tasks.survey.sql import quote
+
+if TYPE_CHECKING:
+    import psycopg
+
+IBIS_TYPES = {
+    "text": "string",
+    "varchar": "string",
+    "bool": "boolean",
+    "int2": "int16",
+    "int4": "int32",
+    "int8": "int64",
+    "float4": "float32",
+    "float8": "float64",
+}
+"""PostgreSQL's names of the types that a plan can declare."""
+
+DESCRIBED = """
+    SELECT attname, format_type(atttypid, NULL), CASE WHEN typnamespace = 'pg_catalog'::regnamespace
+        THEN typname END
+    FROM pg_attribute JOIN pg_type ON pg_type.oid = atttypid
+    WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped
+"""
+
+
+def open_postgresql(
+    source: PostgreSQLSource,
+    columns: Mapping[str, ReadColumn],
+    rows: int,
+    adjacency: Adjacency = REPLACE_ONE,
+) -> Session:
+    """A session with the database; raises ``InputError`` and ``DataError``, without any value."""
+    connection = _connect(source)
+    try:
+        name = ".".join(map(quote, source.table.split(".")))
+        types = call_guarded(
+            lambda: _types(connection, name),
+            InputError,
+            f"{source.postgresql}: the columns of {source.table} cannot be read",
+        )
+        if not types:
+            raise InputError(f"{source.postgresql}: there is no table {source.table}")
+        return open_session(
+            types,
+            lambda: _table(connection, name, types, columns),
+            columns,
+            rows,
+            adjacency,
+            connection.close,
+        )
+    except BaseException:
+        connection.close()
+        raise
+
+
+def _connect(source: PostgreSQLSource) -> psycopg.Connection[Any]:
+    try:
+        import psycopg
+    except ImportError:
+        raise InputError(
+            'a survey in PostgreSQL needs psycopg; run: pip install "dprelease[postgres]"'
+        ) from None
+    url = source.url()
+    connection = call_guarded(
+        lambda: psycopg.connect(url, client_encoding="utf8"),
+        InputError,
+        f"{source.postgresql}: the database cannot be reached",
+    )
+    connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+    connection.read_only = True
+    return connection
+
+
+def _types(connection: psycopg.Connection[Any], name: str) -> dict[str, str]:
+    """The type of every column; the transaction begins here."""
+    connection.execute("SET LOCAL search_path = pg_catalog")
+    connection.execute("SET LOCAL standard_conforming_strings = on")
+    found = connection.execute(DESCRIBED, [name]).fetchall()
+    return {column: IBIS_TYPES.get(kind, shown) for column, shown, kind in found}
+
+
+def _table(
+    connection: psycopg.Connection[Any],
+    name: str,
+    types: Mapping[str, str],
+    columns: Mapping[str, ReadColumn],
+) -> Any:
+    import ibis
+
+    read = [
+        f'CAST({quote(c)} AS text) COLLATE "C" AS {quote(c)}' if types[c] == "string" else quote(c)
+        for c in columns
+    ]
+    return ibis.postgres.from_connection(connection).sql(
+        f"SELECT {', '.join(read)} FROM {name}", schema={c: types[c] for c in columns}
+    )

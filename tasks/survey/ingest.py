@@ -1,0 +1,311 @@
+"""Copies the plan's columns of the survey into a private DuckDB file, in the declared types.
+
+    Parquet, CSV, table --(one streaming read)--> WORKSPACE/survey.duckdb
+                                                    survey       the plan's columns alone
+                                                    conversion   column, values of the wrong type
+
+A value that cannot be converted to its column's type without loss (text or 3.7 in an integer
+column) becomes null in ``survey`` and is counted in ``conversion``; ``tasks.survey.validate`` reports
+it with all other faults, and ``tasks.survey.tally`` refuses a column that has any.
+Values outside the bounds are moved to the nearest bound if the column says ``clamp``, and kept if it
+says ``refuse``; null, NaN and infinity are never moved.
+
+Everything in the workspace is private: only its owner can read it, and DuckDB's temporary files are
+in it too.  Errors name columns and rules, never values: DuckDB's own messages quote the data, so
+``call_guarded`` drops them.
+"""
+
+import csv
+import glob
+import gzip
+import os
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TypeVar
+
+import duckdb
+from pyarrow import parquet
+
+from dpcore.adjacency import REPLACE_ONE, Adjacency
+from dpcore.errors import DataError, DPReleaseError, InputError
+from schemas.columns import ReadColumn
+from schemas.source import TableSource
+from tasks.survey.sql import clamp, convert, quote, sql_type, text
+from tasks.workplace.home import private_folder
+
+FILE = "survey.duckdb"
+TABLE = "survey"
+FAULTS = "conversion"
+MEMORY_LIMIT = "2GiB"
+"""The memory that DuckDB may use; beyond it, it writes temporary files into the workspace."""
+
+PACKAGE = "package://"
+DELIMITERS = (",", ";", "\t")
+EXTRAS = {"statsmodels": "demo"}
+"""Packages that an optional extra of dprelease installs."""
+
+T = TypeVar("T")
+
+
+def call_guarded(action: Callable[[], T], error: type[DPReleaseError], message: str) -> T:
+    """Call ``action``; if it fails, raise ``error`` with the message instead of its exception.
+
+    Libraries that read data quote it in their exceptions.  The new error is raised outside the
+    ``except`` block, so that neither its cause nor its context holds a value.
+    """
+    try:
+        return action()
+    except DPReleaseError:
+        raise
+    except Exception as failure:
+        kind = type(failure).__name__
+    raise error(f"{message} ({kind})")
+
+
+@contextmanager
+def connect(path: Path, read_only: bool = True) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A connection to a private DuckDB file, closed at the end; raises ``InputError``.
+
+    DuckDB may not fetch extensions from the network, writes temporary files beside the file only, and
+    shows no progress bar.
+    """
+    config: dict[str, str | bool | int | float | list[str]] = {
+        "temp_directory": str(path.parent / "spill"),
+        "memory_limit": MEMORY_LIMIT,
+        "preserve_insertion_order": "false",
+        "autoinstall_known_extensions": "false",
+        "autoload_known_extensions": "false",
+    }
+    connection = call_guarded(
+        lambda: duckdb.connect(str(path), read_only=read_only, config=config),
+        InputError,
+        f"{path}: cannot be opened as a DuckDB file",
+    )
+    try:
+        connection.execute("SET enable_progress_bar = false")
+        yield connection
+    finally:
+        connection.close()
+
+
+def ingest(
+    source: str | TableSource,
+    columns: Mapping[str, ReadColumn],
+    rows: int,
+    workspace: Path,
+    adjacency: Adjacency = REPLACE_ONE,
+) -> Path:
+    """Copy the plan's columns of the survey table into the workspace; returns the file.
+
+    The source and the file are private; all other arguments are public.  An earlier file is replaced
+    once the new one is complete.  Raises ``InputError`` if the source cannot be found or read,
+    ``DataError`` if it lacks a column, or if ``rows`` is public and it has another number of records.
+    """
+    refuse_lookalikes(columns)
+    call_guarded(
+        lambda: private_folder(workspace),
+        InputError,
+        f"{workspace}: cannot be made a private folder of its owner",
+    )
+    finished, partial = workspace / FILE, workspace / f"{FILE}.partial"
+    _remove(partial)
+    try:
+        with connect(partial, read_only=False) as connection:
+            partial.chmod(0o600)
+            relation = _locate(source, columns, connection)
+            require_columns(columns, relation.columns)
+            found = call_guarded(
+                lambda: _copy(connection, relation, columns),
+                DataError,
+                "the survey table could not be copied: it is damaged, does not have the format of"
+                f" its name, or the disk of {workspace} is full",
+            )
+        require_rows(found, rows, adjacency)
+        os.replace(partial, finished)
+    finally:
+        _remove(partial)
+    return finished
+
+
+def _remove(partial: Path) -> None:
+    for path in (partial, partial.with_name(f"{partial.name}.wal")):
+        path.unlink(missing_ok=True)
+
+
+def refuse_lookalikes(columns: Iterable[str]) -> None:
+    """Raise ``InputError`` if two columns of the plan differ only in capitals."""
+    seen: dict[str, str] = {}
+    for name in columns:
+        other = seen.setdefault(name.lower(), name)
+        if other != name:
+            raise InputError(f"columns {other!r} and {name!r} differ only in capitals: rename one")
+
+
+def require_columns(columns: Iterable[str], found: Container[str]) -> None:
+    """Raise ``DataError`` if the survey table lacks a column of the plan."""
+    missing = [name for name in columns if name not in found]
+    if missing:
+        raise DataError(
+            f"the survey table lacks the columns {', '.join(map(repr, missing))}"
+            " (names must match exactly, with capitals and blanks)"
+        )
+
+
+def require_once(columns: Iterable[str], found: Sequence[str]) -> None:
+    """Raise ``DataError`` if the survey table has two columns of one name."""
+    for name in columns:
+        if found.count(name) > 1:
+            raise DataError(f"the survey table has two columns {name!r}: rename one")
+
+
+def require_rows(found: int, rows: int, adjacency: Adjacency) -> None:
+    """Raise ``DataError`` if ``rows`` is public and wrong; the tally checks a private number."""
+    if adjacency.public_rows and found != rows:
+        raise DataError(
+            f"the survey table does not have the {rows} records that `rows` in the plan states;"
+            " count the records at the source and correct the plan (the number becomes public)"
+        )
+
+
+@dataclass(frozen=True)
+class _Relation:
+    """A table as SQL, and its columns: exact name -> (SQL expression, DuckDB type)."""
+
+    sql: str
+    columns: Mapping[str, tuple[str, str]]
+
+
+def _locate(
+    source: str | TableSource,
+    columns: Mapping[str, ReadColumn],
+    connection: duckdb.DuckDBPyConnection,
+) -> _Relation:
+    if isinstance(source, TableSource):
+        return _attached(source, connection)
+    path = find_in_package(source) if source.startswith(PACKAGE) else Path(source)
+    suffix = "".join(path.suffixes[-2:] if path.suffix.lower() == ".gz" else path.suffixes[-1:])
+    if suffix.lower() not in (".parquet", ".csv", ".csv.gz"):
+        raise InputError(f"{source}: the survey table must be a .parquet, .csv or .csv.gz file")
+    if not call_guarded(path.is_file, InputError, f"{source}: cannot be opened"):
+        raise InputError(f"{source}: there is no such file")
+    # Without the escapes, DuckDB would read every file that [...] or * in the name matches.
+    escaped = text(glob.escape(str(path)))
+    if suffix.lower() == ".parquet":
+        sql = f"read_parquet({escaped}, hive_partitioning=false)"
+        unreadable = f"{source}: cannot be read as a Parquet file"
+        names = call_guarded(lambda: parquet.read_schema(path).names, InputError, unreadable)
+        require_once(columns, names)
+        return _described(sql, connection, unreadable, names)
+    return call_guarded(
+        lambda: _csv(path, escaped, columns), InputError, f"{source}: cannot be read as UTF-8 CSV"
+    )
+
+
+def find_in_package(source: str) -> Path:
+    """The path of ``package://NAME/PATH``; the package itself is not imported."""
+    package, _, inside = source.removeprefix(PACKAGE).partition("/")
+    outside = Path(inside).is_absolute() or ".." in Path(inside).parts
+    if not package.isidentifier() or not inside or outside:
+        raise InputError(f"{source}: must have the form {PACKAGE}NAME/PATH")
+    spec = call_guarded(lambda: find_spec(package), InputError, f"{source}: cannot be looked up")
+    if spec is None:
+        wanted = f'"dprelease[{EXTRAS[package]}]"' if package in EXTRAS else package
+        raise InputError(f"{source}: {package} is not installed; run: pip install {wanted}")
+    for folder in spec.submodule_search_locations or ():
+        if (Path(folder) / inside).is_file():
+            return Path(folder) / inside
+    raise InputError(f"{source}: the installed package {package} has no such file")
+
+
+def _attached(source: TableSource, connection: duckdb.DuckDBPyConnection) -> _Relation:
+    if not Path(source.database).is_file():
+        raise InputError(f"{source.database}: there is no such file")
+    call_guarded(
+        lambda: connection.execute(f"ATTACH {text(source.database)} AS source (READ_ONLY)"),
+        InputError,
+        f"{source.database}: is not a DuckDB database, or another process is writing to it",
+    )
+    return _described(
+        f"source.{quote(source.table)}",
+        connection,
+        f"{source.database}: the table {source.table!r} cannot be read",
+    )
+
+
+def _described(
+    sql: str,
+    connection: duckdb.DuckDBPyConnection,
+    message: str,
+    names: Sequence[str] | None = None,
+) -> _Relation:
+    """A table with its columns; ``names``: those in the file, where DuckDB renames lookalikes."""
+    found = call_guarded(
+        lambda: connection.execute(f"DESCRIBE SELECT * FROM {sql}").fetchall(), InputError, message
+    )
+    known = [name for name, *_ in found]
+    own = known if names is None else names
+    if len(own) != len(known):
+        raise InputError(message)
+    kinds = [kind for _, kind, *_ in found]
+    return _Relation(sql, dict(zip(own, zip(map(quote, known), kinds, strict=True), strict=True)))
+
+
+def csv_headers(path: Path) -> dict[str, list[str]]:
+    """The first line of a CSV file, split by each delimiter; nothing else is read."""
+    opened = gzip.open if path.suffix.lower() == ".gz" else open
+    with opened(path, "rt", encoding="utf-8-sig", newline="") as file:
+        line = file.readline()
+    return {d: next(csv.reader([line], delimiter=d), []) for d in DELIMITERS}
+
+
+def _csv(path: Path, escaped: str, columns: Mapping[str, ReadColumn]) -> _Relation:
+    """A CSV file, all text, its columns taken by position.
+
+    The header is read here because DuckDB renames columns that are equal or differ only in capitals,
+    as it does for a Parquet file.  The delimiter is the one that finds most of the plan's columns in
+    the header, so it does not depend on the records.  An empty field is null.
+    """
+    headers = csv_headers(path)
+    delimiter = max(DELIMITERS, key=lambda d: len(set(headers[d]) & set(columns)))
+    header = headers[delimiter]
+    if not header:
+        raise DataError("the survey table is empty: its first line must name the columns")
+    require_once(columns, header)
+    kinds = ", ".join(f"c{i}: 'VARCHAR'" for i in range(len(header)))
+    sql = (
+        f"read_csv({escaped}, auto_detect=false, header=true, delim={text(delimiter)}, quote='\"',"
+        f" escape='\"', nullstr='', hive_partitioning=false, columns={{{kinds}}})"
+    )
+    return _Relation(sql, {name: (f"c{i}", "VARCHAR") for i, name in enumerate(header)})
+
+
+def _copy(
+    connection: duckdb.DuckDBPyConnection, relation: _Relation, columns: Mapping[str, ReadColumn]
+) -> int:
+    """Fill the two tables, reading the source once; returns its number of records (private).
+
+    Beside each column the copy first has a column that marks the values that could not be converted;
+    the marks are counted and dropped.  They are nearly all equal, so they take almost no space.
+    """
+    raw, typed, kept = [], [], []
+    for i, (name, column) in enumerate(columns.items()):
+        expression, kind = relation.columns[name]
+        raw.append(f"{expression} AS raw{i}")
+        typed.append(f"raw{i}, {convert(f'raw{i}', kind, sql_type(column))} AS value{i}")
+        kept.append(f"{clamp(f'value{i}', column)} AS {quote(name)}")
+        kept.append(f"raw{i} IS NOT NULL AND value{i} IS NULL AS {quote(f'?{i}')}")
+    connection.execute(
+        f"CREATE TABLE {TABLE} AS SELECT {', '.join(kept)} FROM"
+        f" (SELECT {', '.join(typed)} FROM (SELECT {', '.join(raw)} FROM {relation.sql}))"
+    )
+    counted = ", ".join(f"count(*) FILTER ({quote(f'?{i}')})" for i in range(len(columns)))
+    counts = connection.execute(f"SELECT {counted}, count(*) FROM {TABLE}").fetchone()
+    assert counts is not None  # an aggregate has one row
+    connection.execute(f"CREATE TABLE {FAULTS} (name VARCHAR, failures BIGINT)")
+    for i, (name, failures) in enumerate(zip(columns, counts[:-1], strict=True)):
+        connection.execute(f"INSERT INTO {FAULTS} VALUES (?, ?)", [name, failures])
+        connection.execute(f"ALTER TABLE {TABLE} DROP COLUMN {quote(f'?{i}')}")
+    return int(counts[-1])

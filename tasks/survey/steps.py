@@ -1,0 +1,32 @@
+"""Steps that make the survey readable, by a copy or in its engine, and validate it."""
+
+from pathlib import Path
+
+from schemas.plan import Plan
+from schemas.source import PostgreSQLSource, SparkSource
+from tasks.survey.engines.postgresql import open_postgresql
+from tasks.survey.engines.spark import open_spark
+from tasks.survey.ingest import ingest
+from tasks.survey.reading import Survey
+from tasks.survey.validate import validate
+from tasks.workplace.step import step
+
+
+@step("ingest")
+def ingest_survey(plan: Plan, workspace: Path) -> Survey:
+    """A copy of the survey in the private workspace, or a session with the engine it stays in."""
+    if isinstance(plan.source, PostgreSQLSource):
+        return open_postgresql(plan.source, plan.read_columns, plan.rows, plan.adjacency)
+    if isinstance(plan.source, SparkSource):
+        return open_spark(plan.source, plan.read_columns, plan.rows, plan.adjacency)
+    return ingest(plan.source, plan.read_columns, plan.rows, workspace, plan.adjacency)
+
+
+@step("validate")
+def validate_survey(plan: Plan, survey: Survey) -> None:
+    """Check the table against the plan's columns; errors name columns, rules and counts alone.
+
+    A plan with another rule for values that are not valid refuses none.
+    """
+    if plan.invalid == "refuse":
+        validate(survey, plan.read_columns)

@@ -1,0 +1,96 @@
+"""Reads the names and types of a table's columns, and nothing else of the table.
+
+It reads the schema in a Parquet file's footer, a DuckDB file's catalogue, or a CSV file's first line:
+no values, no numbers of records, no statistics, no dictionary of an enumeration.
+"""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from dpcore.errors import InputError
+from schemas.first_plan import Kind
+from schemas.plan import NAMEABLE
+from schemas.source import TableSource
+from tasks.survey.ingest import PACKAGE, call_guarded, connect, csv_headers, find_in_package
+
+
+def table_schema(source: str | TableSource) -> Mapping[str, Kind]:
+    """Names and kinds of the columns in the table's order.
+
+    Raises ``InputError`` if there is no such table, or if the first line of a CSV file does not look
+    like column names: it might be a record.
+    """
+    if isinstance(source, TableSource):
+        return _of_duckdb(source)
+    path = find_in_package(source) if source.startswith(PACKAGE) else Path(source)
+    if not path.is_file():
+        raise InputError(f"{source}: there is no such file")
+    if path.suffix.lower() == ".parquet":
+        message = f"{source}: cannot be read as a Parquet file"
+        schema = call_guarded(lambda: pq.read_schema(path), InputError, message)
+        return {field.name: _of_arrow(field.type) for field in schema}
+    if not path.name.lower().endswith((".csv", ".csv.gz")):
+        raise InputError(
+            f"{source}: the table must be a .parquet, .csv or .csv.gz file, or a table of a DuckDB"
+            " file (name it with --table)"
+        )
+    return _of_csv(source, path)
+
+
+def _of_arrow(kind: pa.DataType) -> Kind:
+    types = pa.types
+    if types.is_dictionary(kind):
+        return _of_arrow(kind.value_type)
+    if types.is_boolean(kind):
+        return Kind.TRUTH
+    if types.is_integer(kind):
+        return Kind.WHOLE
+    if types.is_floating(kind) or types.is_decimal(kind):
+        return Kind.REAL
+    text = (types.is_string, types.is_large_string, types.is_string_view, types.is_date)
+    return Kind.TEXT if any(is_a(kind) for is_a in text) else Kind.OTHER
+
+
+def _of_csv(source: str, path: Path) -> Mapping[str, Kind]:
+    message = f"{source}: cannot be read as UTF-8 CSV"
+    headers = call_guarded(lambda: csv_headers(path), InputError, message)
+    header = max(headers.values(), key=len)
+    for place, name in enumerate(header, 1):
+        if not NAMEABLE.fullmatch(name):
+            raise InputError(
+                f"{source}: field {place} of the first line is not a valid column name (a name begins"
+                " with a letter). If the line is a record, put a line of column names before it"
+            )
+    return dict.fromkeys(header, Kind.OPEN)
+
+
+DUCKDB_KINDS = {
+    r"BOOLEAN": Kind.TRUTH,
+    r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?": Kind.WHOLE,
+    r"FLOAT|DOUBLE|DECIMAL\(.*\)": Kind.REAL,
+    r"VARCHAR|DATE|ENUM\(.*\)": Kind.TEXT,
+}
+
+
+def _of_duckdb(source: TableSource) -> Mapping[str, Kind]:
+    path = Path(source.database)
+    if not path.is_file():
+        raise InputError(f"{source.database}: there is no such file")
+    with connect(path) as connection:
+        found = connection.execute(
+            "SELECT column_name, data_type FROM duckdb_columns()"
+            " WHERE table_name = ? AND NOT internal ORDER BY column_index",
+            [source.table],
+        ).fetchall()
+    if not found:
+        raise InputError(f"{source.database}: there is no table {source.table!r}")
+    return {name: _of_sql(kind) for name, kind in found}
+
+
+def _of_sql(kind: str) -> Kind:
+    fits = (name for form, name in DUCKDB_KINDS.items() if re.fullmatch(form, kind, re.DOTALL))
+    return next(fits, Kind.OTHER)

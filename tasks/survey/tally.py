@@ -1,0 +1,145 @@
+"""Tallies the survey: a GROUP BY counts the records in every occupied cell.
+
+Releases share a reading: the axes of all of them are packed into one 64-bit cell, the survey is read
+once, and the tally of each release is rolled up from the occupied cells:
+
+    sex x age, sex x region, age    --packed-->  sex x age x region  --roll_up-->  one tally each
+
+Packing saves time as long as the occupied packed cells are few.  An upper bound for their number
+follows from public numbers, the sizes of the axes and the rows of the plan; domains that would exceed
+``LARGEST_PACK`` are counted in another reading.  The engine computes the cell of a record
+(``cells``).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from dpcore.adjacency import REPLACE_ONE, Adjacency
+from dpcore.arrays import Integers
+from dpcore.domain import LARGEST_DOMAIN, Axis, Domain, Tally
+from dpcore.errors import DataError
+from schemas.columns import Invalid, ReadColumn
+from schemas.unit import UnitColumn, Weights
+from tasks.survey.bounding import STEPS, add_weight_steps, keep_records
+from tasks.survey.cells import count_cells, keep_valid
+from tasks.survey.ingest import call_guarded
+from tasks.survey.reading import Survey, open_survey
+
+LARGEST_PACK = 2**20
+"""Domains are packed together as long as at most this many cells can be occupied."""
+
+Axes = tuple[Axis, ...]
+
+
+def tallies(
+    survey: Survey,
+    domains: Sequence[Domain],
+    rows: int | None = None,
+    adjacency: Adjacency = REPLACE_ONE,
+    unit: UnitColumn | None = None,
+    weights: Weights | None = None,
+    columns: Mapping[str, ReadColumn] | None = None,
+    invalid: Invalid = "refuse",
+) -> list[Tally]:
+    """The private tally of every domain, in their order, from few readings.
+
+    ``survey`` is private, all other arguments are public.  With ``unit``, only the kept records of
+    each unit count; with ``weights``, the steps of weight are counted instead of records.  ``invalid``:
+    the rule for values that are not valid, in any of ``columns`` where records are dropped.  Raises
+    ``DataError``, without any value, if the rule is ``refuse`` and a record has no cell, or if ``rows``
+    is public and the counts do not add up to it.
+
+    Where the number of records is private, each count is cut at ``adjacency.most_rows(rows)``.  Tallies
+    of neighbours differ in each cell by the records that were removed from it and added to it; cutting
+    makes no difference larger and turns none round, so they remain the tallies of neighbours.
+    """
+    found: dict[Domain, Tally] = {}
+    with open_survey(survey) as (table, unread):
+        if invalid == "drop":
+            valid = partial(keep_valid, table, columns or {})
+            table = call_guarded(valid, DataError, "the survey table could not be checked")
+        for axes in pack(domains, rows):
+            cells, counts = call_guarded(
+                partial(_count, table, unread, axes, unit, weights, invalid),
+                DataError,
+                "the survey table could not be tallied",
+            )
+            if rows is not None and adjacency.public_rows and counts.sum() != rows:
+                raise DataError(
+                    "the survey table does not have the number of records that the plan states"
+                )
+            found |= _rolled_up(axes, cells, counts, domains)
+    if rows is None or adjacency.public_rows:
+        return [found[domain] for domain in domains]
+    most = adjacency.most_rows(rows)
+    cut = {domain: replace(t, counts=np.minimum(t.counts, most)) for domain, t in found.items()}
+    return [cut[domain] for domain in domains]
+
+
+def pack(domains: Sequence[Domain], rows: int | None) -> list[Axes]:
+    """The axes to count together in each reading of the survey; public, as its arguments are.
+
+    Every domain lies within one pack.  A pack of several domains can have at most ``LARGEST_PACK``
+    occupied cells, unless its largest domain alone can have more.
+    """
+    packs: list[Axes] = []
+    for domain in sorted(set(domains), key=lambda domain: -domain.size):
+        for i, axes in enumerate(packs):
+            joined = axes + tuple(axis for axis in domain.axes if axis not in axes)
+            size = math.prod(axis.size for axis in joined)
+            occupied = size if rows is None else min(size, rows)
+            if joined == axes or (size <= LARGEST_DOMAIN and occupied <= LARGEST_PACK):
+                packs[i] = joined
+                break
+        else:
+            packs.append(domain.axes)
+    return packs
+
+
+def _count(
+    table: Any,
+    unread: Mapping[str, int],
+    axes: Axes,
+    unit: UnitColumn | None,
+    weights: Weights | None,
+    invalid: Invalid,
+) -> tuple[Integers, Integers]:
+    """Cell ids, ascending, and positive counts of records, or of steps of weight."""
+    names = list(dict.fromkeys(axis.name for axis in axes))
+    read = [*names, *(extra.column for extra in (unit, weights) if extra)]
+    if invalid == "refuse" and any(unread[name] for name in read):
+        raise DataError("values of the wrong type were found: validate the survey table first")
+    if unit:
+        table = keep_records(table, unit)
+    if weights:
+        table = add_weight_steps(table, weights)
+    found = count_cells(table, axes, STEPS if weights else None, invalid).to_pyarrow()
+    if found["cell"].null_count:
+        raise DataError(
+            f"a record has no cell in {' x '.join(names)}: validate the survey table first"
+        )
+    cells, counts = (found[name].to_numpy() for name in ("cell", "records"))
+    occupied = counts > 0
+    return np.asarray(cells[occupied], dtype=np.int64), np.asarray(counts[occupied], dtype=np.int64)
+
+
+def _rolled_up(
+    axes: Axes, cells: Integers, counts: Integers, domains: Sequence[Domain]
+) -> dict[Domain, Tally]:
+    """The tallies of the domains that lie within a pack."""
+    # By position: a column may be in a pack twice, by different axes.
+    positions = {axis: str(i) for i, axis in enumerate(axes)}
+    numbered = Domain(tuple(replace(axis, name=positions[axis]) for axis in axes))
+    packed = Tally(numbered, cells, counts)
+    return {
+        domain: replace(packed.roll_up(tuple(positions[a] for a in domain.axes)), domain=domain)
+        for domain in domains
+        if positions.keys() >= set(domain.axes)
+    }

@@ -1,0 +1,1 @@
+"""The home folder, the folder of plans, Prefect steps and notices."""

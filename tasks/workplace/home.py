@@ -1,0 +1,94 @@
+"""The folder for private files and the default ledger, readable by its owner alone.
+
+    DPRELEASE_HOME      the folder; by default ``dprelease`` in the user's data folder
+    DPRELEASE_LEDGER    the ledger's URL; by default an SQLite file in that folder
+
+The ledger's location does not depend on the working directory: a dataset with two ledgers would be
+granted its budget twice.
+"""
+
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+
+from dpcore.errors import InputError
+
+
+def home() -> Path:
+    """The folder, created if it is missing."""
+    default = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local/share") / "dprelease"
+    return private_folder(Path(os.environ.get("DPRELEASE_HOME") or default).absolute())
+
+
+def ledger_url() -> str:
+    """The ledger's URL; it may hold a password, so it is never printed or passed to Prefect."""
+    return os.environ.get("DPRELEASE_LEDGER") or f"sqlite:///{home() / 'ledger.sqlite'}"
+
+
+def private_folder(path: Path) -> Path:
+    """A folder that only its owner can enter."""
+    try:
+        path.mkdir(parents=True, exist_ok=True, mode=0o700)
+        path.chmod(0o700)
+    except OSError as error:
+        raise InputError(
+            f"{path} cannot be created or made private ({error.strerror}); name another folder in"
+            " DPRELEASE_HOME"
+        ) from None
+    return path
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Wait for a lock file and hold it; the system releases it if the process dies."""
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def one_at_a_time(dataset: str) -> AbstractContextManager[None]:
+    """Wait until no other run on this machine holds the dataset's lock, and hold it."""
+    return locked(private_folder(home() / "locks") / f"{dataset}.dataset")
+
+
+@contextmanager
+def private_workspace(dataset: str, release_id: str) -> Iterator[Path]:
+    """A folder for files that hold private values; it is removed when the run ends.
+
+    Its file ``in-use`` is locked while the run lives, so that ``remove_abandoned`` recognises the
+    folders of killed runs, also those of other containers.
+    """
+    parent = private_folder(home() / "private")
+    with locked(parent / ".lock"):
+        folder = Path(tempfile.mkdtemp(prefix=f"{dataset}.{release_id}.", dir=parent))
+        in_use = (folder / "in-use").open("w")
+        fcntl.flock(in_use, fcntl.LOCK_EX)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        in_use.close()
+
+
+def remove_abandoned() -> None:
+    """Remove the private files of killed runs; every run begins with this."""
+    parent = private_folder(home() / "private")
+    with locked(parent / ".lock"):
+        for folder in [path for path in parent.iterdir() if path.is_dir()]:
+            if not _in_use(folder):
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def _in_use(folder: Path) -> bool:
+    try:
+        with (folder / "in-use").open("r+") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False

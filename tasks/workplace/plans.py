@@ -1,0 +1,58 @@
+"""The agency's folder of release plans, and the folder of its bundles.
+
+    DPRELEASE_PLANS    the folder of plans, one YAML file each
+    DPRELEASE_OUT      the folder under which bundles appear; by default ``published``
+
+A plan's name is its file's name, reduced to the letters that a release id may have.
+"""
+
+import os
+import re
+from pathlib import Path
+
+from dpcore.errors import InputError
+
+
+def plan_name(path: Path) -> str:
+    """The name of a plan: that of ``acs_ma.yaml`` is ``acs-ma``."""
+    name = re.sub(r"[^a-z0-9]+", "-", path.stem.lower()).strip("-")
+    return name[:60] or "plan"
+
+
+def plans_in(folder: Path) -> dict[str, Path]:
+    """Every plan of the folder by name; raises ``InputError`` if two have the same name."""
+    if not folder.is_dir():
+        raise InputError(
+            f"{folder}: there is no such folder of plans; name one with --plans or DPRELEASE_PLANS"
+        )
+    found: dict[str, Path] = {}
+    for path in sorted([*folder.glob("*.yaml"), *folder.glob("*.yml")]):
+        if found.setdefault(plan_name(path), path) != path:
+            raise InputError(
+                f"{path} and {found[plan_name(path)].name} give plans of the same name"
+                f" {plan_name(path)!r}; rename one"
+            )
+    return found
+
+
+def plans_folder() -> Path:
+    """The agency's folder of plans."""
+    return Path(os.environ.get("DPRELEASE_PLANS", "plans")).absolute()
+
+
+def find_plan(plan: str) -> Path:
+    """The path of the plan with this name; a path is returned as it is."""
+    if re.fullmatch("[a-z0-9-]+", plan) and not Path(plan).exists():
+        known = plans_in(plans_folder())
+        if plan not in known:
+            raise InputError(
+                f"there is no plan {plan!r} in {plans_folder()}; its plans:"
+                f" {', '.join(known) or 'none'}"
+            )
+        return known[plan]
+    return Path(plan)
+
+
+def published_folder() -> Path:
+    """The folder under which bundles appear."""
+    return Path(os.environ.get("DPRELEASE_OUT", "published"))

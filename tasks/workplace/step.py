@@ -1,0 +1,111 @@
+"""One step of a flow: a plain function, decorated as a Prefect task that leaks nothing private.
+
+Prefect writes exceptions, results and cached values to its database, and a data library's exception
+may quote a private value.  So a step
+
+- never persists or caches its result;
+- raises only dprelease's own errors, whose texts hold no private value, without the exceptions that
+  caused them;
+- replaces any other exception by one that names the step and the exception's type.  The trace goes
+  to an owner-only file under ``failures`` in dprelease's home, for the operator.
+
+Steps report their progress in public lines.  The command line prints them; under Prefect they reach
+the run's log if PREFECT_LOGGING_EXTRA_LOGGERS names the logger ``dprelease``.
+"""
+
+import functools
+import inspect
+import logging
+import os
+import time
+import traceback
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import ParamSpec, TypeVar
+
+from prefect import Task, task
+from prefect.cache_policies import NO_CACHE
+from prefect.exceptions import PrefectException
+
+from dpcore.errors import DPReleaseError
+from dpcore.progress import reporting
+from tasks.workplace.home import home, private_folder
+
+P = ParamSpec("P")
+R = TypeVar("R")
+LOGGER = logging.getLogger("dprelease")
+
+
+def log_line(line: str) -> None:
+    """Show a line to the person who waits.  ``line`` must be public."""
+    LOGGER.info(line)
+
+
+def step(name: str, run_name: str | None = None) -> Callable[[Callable[P, R]], Task[P, R]]:
+    """Make a function a step.  ``run_name`` is a template over its (public) parameters."""
+
+    def decorate(function: Callable[P, R]) -> Task[P, R]:
+        return task(
+            name=name,
+            task_run_name=run_name or name,
+            persist_result=False,
+            cache_policy=NO_CACHE,
+            log_prints=False,
+        )(guard(function, run_name or name))
+
+    return decorate
+
+
+def guard(function: Callable[P, R], label: str) -> Callable[P, R]:
+    """The function, with errors that anybody may see; it reports when it is done."""
+    signature = inspect.signature(function)
+
+    @functools.wraps(function)
+    def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
+        started = time.perf_counter()
+        try:
+            words = label.format(**signature.bind(*args, **kwargs).arguments)
+            with reporting(_progress_listener(words)):
+                result = function(*args, **kwargs)
+        except PrefectException:
+            raise
+        except DPReleaseError as error:
+            public: DPReleaseError = type(error)(*error.args)
+        except Exception as error:
+            public = _withheld(function.__name__, error)
+        else:
+            log_line(f"{time.perf_counter() - started:6.2f} s  {words}")
+            return result
+        # Raised here, outside the except block: an exception raised inside would carry the
+        # original, and its values, as its context.
+        raise public
+
+    return wrapper
+
+
+def _progress_listener(label: str, every: float = 10.0) -> Callable[[str, int, int], None]:
+    """A listener to ``dpcore.progress`` that reports at most once in ``every`` seconds."""
+    last = time.monotonic()
+
+    def listen(what: str, done: int, of: int) -> None:
+        nonlocal last
+        if time.monotonic() - last >= every:
+            last = time.monotonic()
+            log_line(f"         {label} ({what}: {done} of {of})")
+
+    return listen
+
+
+def _withheld(step_name: str, error: Exception) -> DPReleaseError:
+    """Write the trace to a private file; returns an error that names it."""
+    kind = type(error).__name__
+    try:
+        folder = private_folder(home() / "failures")
+        path = folder / f"{datetime.now(UTC):%Y%m%dT%H%M%S.%f}-{step_name}.txt"
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
+            file.writelines(traceback.format_exception(error))
+        where = f"the trace, which may hold private values, is in {path}"
+    except OSError:
+        where = "the trace could not be written"
+    return DPReleaseError(f"the step {step_name} failed with {kind}; {where}")

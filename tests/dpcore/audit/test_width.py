@@ -1,0 +1,145 @@
+"""Narrower noise is found, and right noise is not accused."""
+
+from fractions import Fraction
+from math import erf, sqrt
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from benchmarks.planted import narrower_noise
+from dpcore.audit import audit_release, short_audit
+from dpcore.audit.bounds import mu_lower_bound
+from dpcore.audit.draws import ReleaseDraws
+from dpcore.audit.neighbours import neighbouring_pairs
+from dpcore.audit.width import FACTORS, audit_width, bound_width, widths_of
+from dpcore.budget import Budget
+from dpcore.releases.counts.histogram import Histogram
+from dpcore.releases.tables.margins import Margins
+from dpcore.sampling.source import SeededSource
+from tests.conftest import those_slow
+from tests.dpcore.audit.gallery import TABLE
+from tests.dpcore.releases.contract import CASES
+
+NARROW = Budget.of("1", "1e-6")
+"""A budget whose (alpha, beta) hide the loss of Gaussian noise in outputs too rare to be drawn."""
+
+GAUSSIAN = Margins("g", TABLE, 50, NARROW, ((0,), (1,)), "discrete-gaussian")
+SLOW = ["near series", "near records"]
+
+SMALL = {
+    "quantiles": "0.6",
+    "bandwidth": "0.6",
+    "near series": "0.6",
+    "histogram of occupied cells": "0.6",
+}
+"""Cases of two or three records, with few outputs to tell widths apart."""
+
+
+def tables_of(release) -> list[ReleaseDraws]:
+    pairs = neighbouring_pairs(release.domain, release.rows, release.adjacency)
+    kept = [pair for pair in pairs if release.promises(pair.near, pair.far)][:8]
+    return [ReleaseDraws(release, pair.near, pair.far) for pair in kept]
+
+
+@pytest.mark.parametrize("name", those_slow(CASES, SLOW))
+def test_narrower_noise_of_every_kind_is_found_and_right_noise_is_not_accused(name: str):
+    tables = tables_of(CASES[name].release)
+    right = audit_width(tables, 10_000, 1e-5, SeededSource(1))
+    assert right is not None
+    assert right.passed
+    with narrower_noise(Fraction(SMALL.get(name, "0.8"))):
+        wrong = audit_width(tables, 10_000, 0.005, SeededSource(2))
+    assert wrong is not None
+    assert not wrong.passed
+    assert wrong.at_most < 1 <= right.at_most
+
+
+def test_gaussian_noise_of_half_its_scale_fails_though_its_alpha_is_hardly_seen():
+    right, wrong = short_audit([GAUSSIAN], 0.999, SeededSource(1))[1], None
+    with narrower_noise(Fraction(1, 2)):
+        wrong = short_audit([GAUSSIAN], 0.999, SeededSource(1))[1]
+    assert right.passed
+    assert wrong.lower_bound <= 1
+    assert wrong.gaussian.lower_bound > wrong.gaussian.claim
+    assert not wrong.width.passed
+    assert len(wrong.faults) == 2
+
+
+def test_right_releases_are_hardly_ever_accused():
+    """Of 200 audits at 95% confidence; the bound by Markov's inequality is far from sharp."""
+    release = Histogram("h", TABLE, 50, Budget.of("1"))
+    tables = tables_of(release)[:1]
+    accused = sum(
+        not audit_width(tables, 60, 0.05, SeededSource(seed)).passed for seed in range(200)
+    )
+    assert accused <= stats.binom.ppf(0.9999, 200, 0.05)
+
+
+@pytest.mark.slow
+def test_a_hundred_short_audits_of_right_releases_pass():
+    releases = [Histogram("h", TABLE, 50, Budget.of("1")), GAUSSIAN]
+    for seed in range(100):
+        results = short_audit(releases, 1 - 0.001 / 3, SeededSource(seed), seconds=0.2)
+        assert all(result.passed for result in results), seed
+
+
+def test_the_limit_has_the_error_that_it_states_and_holds_the_true_width():
+    """For continuous Laplace noise of scale 1, stated as 1: the limit is below 1 at most this often."""
+    generator = np.random.default_rng(1)
+    below = 0
+    for _ in range(400):
+        lengths = np.abs(generator.laplace(size=200)).sum()
+        bound = bound_width(lambda c, s=lengths: -s / c - 200 * np.log(2 * c), 200, 0.1)
+        below += bound.at_most < 1
+        assert bound.passed == (bound.at_most >= 1)
+    assert below <= stats.binom.ppf(0.9999, 400, 0.1)
+
+
+def test_nothing_is_concluded_from_nothing():
+    bound = bound_width(lambda factor: 0.0, 10, 0.05)
+    assert bound.passed
+    assert bound.at_most == float("inf")
+    assert 1.0 in FACTORS
+
+
+@pytest.mark.parametrize("name", ["histogram", "gaussian margins", "quantiles", "minimax count"])
+def test_log_chances_are_those_of_the_stated_law(name: str):
+    """For the stated width they differ between outputs as frequencies of a long sample do."""
+    table = tables_of(CASES[name].release)[0]
+    outputs = table.draw(0, 100_000, SeededSource(3))[:, :1]
+    watched, exact, _ = table.centres
+    wide = {"histogram": 1, "gaussian margins": 1}.get(name)
+    if wide is None:
+        outputs = table.draw(0, 100_000, SeededSource(3))
+    (widths,) = (
+        [table.release.mechanism.widths(outputs, watched[:1], exact[:1])]
+        if wide
+        else widths_of(table, outputs)
+    )
+    _, first, counts = np.unique(outputs, axis=0, return_index=True, return_counts=True)
+    common = counts > 2_000
+    logs = widths(1.0)[first][common]
+    found = np.log(counts[common] / counts[common].sum())
+    expected = logs - np.log(np.exp(logs).sum())
+    np.testing.assert_allclose(found, expected, atol=5 / np.sqrt(counts[common].min()))
+
+
+def test_the_bound_on_mu_holds_for_normal_laws_and_comes_near():
+    def tail(t: float) -> float:
+        return (1 - erf(t / sqrt(2))) / 2
+
+    draws, mu = 100_000, 0.3
+    generator, found = np.random.default_rng(2), []
+    for _ in range(100):
+        near, far = generator.binomial(draws, [tail(-mu / 2), tail(mu / 2)])
+        found.append(float(mu_lower_bound(near, draws, far, draws, error=0.05)))
+    assert np.mean(np.array(found) > mu) <= stats.binom.ppf(0.9999, 100, 0.05) / 100
+    assert np.mean(found) > 0.28
+
+
+@pytest.mark.slow
+def test_the_full_audit_finds_a_fifth_less_noise():
+    for release in (GAUSSIAN, Histogram("h", TABLE, 50, Budget.of("1"))):
+        with narrower_noise(Fraction(4, 5)):
+            assert not audit_release(release, draws=20_000, source=SeededSource(4)).passed

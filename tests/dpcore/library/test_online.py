@@ -1,0 +1,269 @@
+"""Answers one at a time: the law of the whole path, in any order, at the price of the whole path."""
+
+import json
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dpcore.budget import Budget
+from dpcore.domain import Categories, Domain
+from dpcore.errors import PrivacyLineError
+from dpcore.library.online import BITS, OnlineFunction, Questions
+from dpcore.library.order import PLACES, Dense, Markov
+from dpcore.mechanisms import DiscreteGaussian
+from dpcore.releases.densities.function import SmoothFunction
+from dpcore.releases.densities.kernels import KernelName
+from dpcore.sampling.source import SeededSource, SystemSource
+from tests.dpcore.releases.contract import grid, tally_of
+
+SHARE = Budget.of("1", "1e-6")
+LINE, SQUARE = Domain((grid("x", 40),)), Domain((grid("x", 12), grid("y", 10)))
+KINDS = {
+    "gaussian": (LINE, "gaussian", (0.15,)),
+    "exponential": (LINE, "exponential", (0.15,)),
+    "gaussian in two dimensions": (SQUARE, "gaussian", (0.3, 0.4)),
+    "exponential in two dimensions": (SQUARE, "exponential", (0.3, 0.4)),
+}
+two_columns_slow = pytest.mark.parametrize(
+    ("domain", "kernel", "bandwidths"),
+    [
+        pytest.param(*kind, id=name, marks=pytest.mark.slow if "dimensions" in name else ())
+        for name, kind in KINDS.items()
+    ],
+)
+every_kind = pytest.mark.parametrize(("domain", "kernel", "bandwidths"), KINDS.values(), ids=KINDS)
+
+
+def questions(domain: Domain, kernel: KernelName, bandwidths: tuple, most: int = 60) -> Questions:
+    return Questions(domain, 300, SHARE, kernel, bandwidths, most)
+
+
+def asked(dimensions: int, count: int) -> list[tuple[float, ...]]:
+    """Points in no order, some close together, some at the ends."""
+    points = np.random.default_rng(5).random((count, dimensions))
+    points[-1], points[-2], points[-3] = (1 - 1e-6) * points[0], 0, 1
+    return [tuple(point) for point in points.tolist()]
+
+
+def records(domain: Domain) -> np.ndarray:
+    return np.random.default_rng(1).integers(0, domain.size, 300)
+
+
+def covariance(kernel: str, bandwidths: tuple, points: list) -> np.ndarray:
+    places = np.array([[round(x * PLACES) / PLACES for x in point] for point in points])
+    result = np.ones((len(points), len(points)))
+    for i, h in enumerate(bandwidths):
+        away = np.abs(places[:, None, i] - places[None, :, i]) / h
+        result *= np.exp(-0.5 * away**2) if kernel == "gaussian" else np.exp(-away)
+    return result
+
+
+@every_kind
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_in_any_order_the_answers_have_the_covariance_of_the_batch(
+    domain, kernel, bandwidths, seed
+):
+    """Answers are linear in independent coordinates; their covariance, exactly, for shuffled points."""
+    points = asked(len(bandwidths), 12)
+    shuffled = np.random.default_rng(seed).permutation(len(points))
+    rows = np.zeros((12, 12))
+    for unit in range(12):
+        order = questions(domain, kernel, bandwidths).order()
+        for i, index in enumerate(shuffled):
+            place = tuple(round(x * PLACES) for x in points[index])
+            order.residual(place)
+            rows[index, unit] = order.value(place, float(i == unit))
+    np.testing.assert_allclose(rows @ rows.T, covariance(kernel, bandwidths, points), atol=2e-7)
+
+
+@every_kind
+def test_without_noise_answers_are_the_kernel_density(domain, kernel, bandwidths):
+    spec = questions(domain, kernel, bandwidths)
+    cells, points = records(domain), asked(len(bandwidths), 30)
+    codes = domain.unpack(cells)
+    order = spec.order()
+    for point in points:
+        place = tuple(round(x * PLACES) for x in point)
+        found = order.value(place, float(order.residual(place)[cells].mean()))
+        exact = np.ones(len(cells))
+        for i, (size, h) in enumerate(zip(domain.shape, bandwidths, strict=True)):
+            away = (point[i] - (codes[:, i] + 0.5) / size) / h
+            exact *= np.exp(-0.5 * away**2) / (math.sqrt(2 * math.pi) * h)
+        height = math.prod(k.height for k in spec.kernels)
+        assert found * height == pytest.approx(exact.mean(), abs=1e-6)
+
+
+@every_kind
+def test_no_sequence_of_questions_costs_more_than_the_price(domain, kernel, bandwidths):
+    """Whole coordinates of all records, brute force: in a sweep, at random, and crowded together."""
+    spec = questions(domain, kernel, bandwidths)
+    dimensions = len(bandwidths)
+    sweep = [(x,) * dimensions for x in np.linspace(0, 1, 60).tolist()]
+    crowd = [(0.5 + i / PLACES,) * dimensions for i in range(-30, 30)]
+    claim = float(spec.mechanism.l2_sensitivity_squared)
+    for points in (sweep, asked(dimensions, 60), crowd, sweep[1::7] + crowd[:20]):
+        order, wholes = spec.order(), []
+        for point in points:
+            place = tuple(round(x * PLACES) for x in point)
+            wholes.append(np.rint(np.ldexp(order.residual(place), BITS)))
+            order.value(place, 0.0)
+        rows = np.array(wholes).T
+        squares = (rows**2).sum(axis=1)
+        apart = squares[:, None] + squares[None, :] - 2 * rows @ rows.T
+        assert apart.max() <= claim
+
+
+@pytest.mark.parametrize("share", [("1", "0.01"), ("0.5", "0.2"), ("3", "1e-4")])
+def test_the_best_adaptive_course_of_questions_gains_no_more_than_the_price(share: tuple[str, str]):
+    """Over all adversaries who choose the next distance in view of the answers, by recursion.
+
+    Distances are 1, 2 or 3, their squares add up to 9; losses are whole multiples of 1/(2 variance).
+    """
+    mechanism = DiscreteGaussian.within(Budget.of(*share), 1, Fraction(9))
+    alpha, beta, variance = float(Fraction(share[0])), float(share[1]), float(mechanism.variance)
+    z = np.arange(-math.ceil(12 * math.sqrt(variance)), math.ceil(12 * math.sqrt(variance)) + 1)
+    law = np.exp(-(z**2) / (2 * variance))
+    law /= law.sum()
+    reach = 20 * len(z)
+    losses = np.arange(-reach, reach + 1) / (2 * variance)
+    gained = {0: np.maximum(0, 1 - np.exp(np.minimum(alpha - losses, 700)))}
+    for left in range(1, 10):
+        choices = [gained[0]]
+        for distance in (d for d in (1, 2, 3) if d * d <= left):
+            ends = np.clip(
+                np.arange(2 * reach + 1)[:, None] + (distance**2 + 2 * distance * z), 0, 2 * reach
+            )
+            choices.append(gained[left - distance**2][ends] @ law)
+        gained[left] = np.max(choices, axis=0)
+    at_once = gained[0][np.clip(reach + 9 + 6 * z, 0, 2 * reach)] @ law
+    assert at_once * (1 - 1e-9) <= gained[9][reach] <= beta
+    assert gained[9][reach] == pytest.approx(at_once, rel=0.2)
+
+
+def test_a_dense_sweep_comes_close_to_the_price():
+    spec = questions(*KINDS["gaussian"])
+    order = spec.order()
+    rows = []
+    for x in np.linspace(0, 1, 60).tolist():
+        place = (round(x * PLACES),)
+        rows.append(np.rint(np.ldexp(order.residual(place), BITS)))
+        order.value(place, 0.0)
+    apart = np.array(rows)[:, 0] - np.array(rows)[:, -1]
+    assert apart @ apart > 0.99 * float(spec.mechanism.l2_sensitivity_squared)
+
+
+@pytest.mark.slow
+@two_columns_slow
+def test_drawn_answers_have_the_law_of_the_process(domain, kernel, bandwidths):
+    """150 paths of five answers: mean, standard error to 25 per cent, correlations to 0.4."""
+    spec, tally = questions(domain, kernel, bandwidths, most=5), tally_of(domain, records(domain))
+    points, source = asked(len(bandwidths), 5), SeededSource(8)
+    paths = np.empty((150, 5))
+    for path in paths:
+        function = OnlineFunction(spec)
+        path[:] = [function.answer(point, tally, source) for point in points]
+    np.testing.assert_allclose(paths.std(axis=0), spec.stddev, rtol=0.25)
+    expected = covariance(kernel, bandwidths, points)
+    np.testing.assert_allclose(np.corrcoef(paths.T), expected, atol=0.4)
+    spread = spec.stddev / math.sqrt(150)
+    clean = OnlineFunction(Questions(domain, 300, Budget.of("4000", "0.5"), kernel, bandwidths, 5))
+    exact = [clean.answer(point, tally, source) for point in points]
+    np.testing.assert_allclose(paths.mean(axis=0), exact, atol=5 * spread)
+
+
+def test_the_noise_is_that_of_the_release_on_a_grid():
+    for kernel in ("gaussian", "exponential"):
+        spec = questions(LINE, kernel, (0.15,))
+        release = SmoothFunction("f", LINE, 300, SHARE, kernel, (0.15,), (60,))
+        assert spec.stddev == pytest.approx(release.stddev, rel=1e-4)
+
+
+@every_kind
+def test_the_same_question_has_the_same_answer_also_after_a_restart(domain, kernel, bandwidths):
+    spec, tally = questions(domain, kernel, bandwidths), tally_of(domain, records(domain))
+    function, source = OnlineFunction(spec), SeededSource(2)
+    points = asked(len(bandwidths), 10)
+    first = [function.answer(point, tally, source) for point in points]
+    stored = function.to_bytes()
+    assert [function.answer(point, tally, source) for point in points[::-1]] == first[::-1]
+    assert function.to_bytes() == stored
+
+    resumed = OnlineFunction.from_bytes(spec, stored)
+    empty = tally_of(domain, np.empty(0, dtype=np.int64))
+    assert [resumed.answer(point, empty, source) for point in points] == first
+    assert resumed.to_bytes() == stored
+    assert resumed.reproducible
+    resumed.answer((0.123,) * len(bandwidths), tally, source)
+    assert len(resumed.to_bytes()) > len(stored)
+
+
+def test_the_state_holds_points_and_noisy_numbers_only():
+    spec = questions(LINE, "exponential", (0.15,))
+    function = OnlineFunction(spec)
+    function.answer((0.25,), tally_of(LINE, records(LINE)), SystemSource())
+    assert not function.reproducible
+    shown = function.answer((0.25,), tally_of(LINE, [0]), SystemSource())
+    assert json.loads(function.to_bytes()) == {
+        "dprelease-online": 1,
+        "reproducible": False,
+        "answers": [[PLACES // 4, round(shown / spec.unit)]],
+    }
+
+
+def test_the_markov_form_is_the_general_one():
+    spec = questions(LINE, "exponential", (0.15,))
+    positions = (np.arange(40)[:, None] + 0.5) / 40
+    dense = Dense(spec.kernels, positions, 60)
+    markov = spec.order()
+    assert isinstance(markov, Markov)
+    for i, point in enumerate(asked(1, 40)[:-3]):
+        place = (round(point[0] * PLACES),)
+        np.testing.assert_allclose(markov.residual(place), dense.residual(place), atol=1e-4)
+        whitened = math.sin(i)
+        assert markov.value(place, whitened) == pytest.approx(
+            dense.value(place, whitened), abs=1e-4
+        )
+
+
+@pytest.mark.parametrize("bandwidth", [0.002, 0.1, 1.0])
+@pytest.mark.parametrize("gap", [1, 10**6, PLACES // 2])
+def test_near_and_far_neighbours_are_computed_without_loss_of_digits(bandwidth: float, gap: int):
+    order = questions(LINE, "exponential", (bandwidth,)).order()
+    middle = PLACES // 2
+    assert isinstance(order, Markov)
+    order.value((middle - gap,), 1.0)
+    order.value((middle + gap,), 1.0)
+    near, u = order.near(middle), gap / PLACES / bandwidth
+    assert (
+        near.weights[0] == near.weights[1] == pytest.approx(0.5 / math.cosh(min(u, 700)), rel=1e-9)
+    )
+    assert near.scale**2 == pytest.approx(math.tanh(u), rel=1e-9)
+
+
+def test_an_empty_table_and_a_single_answer():
+    spec = Questions(LINE, 1, SHARE, "gaussian", (0.3,), 1)
+    function = OnlineFunction(spec)
+    empty = tally_of(LINE, np.empty(0, dtype=np.int64))
+    function.answer((0.5,), empty, SeededSource(1))
+    function.answer((0.5,), empty, SeededSource(1))
+    with pytest.raises(PrivacyLineError, match="all answers"):
+        function.answer((0.6,), empty, SeededSource(1))
+
+
+def test_invalid_questions_are_refused():
+    function, tally = OnlineFunction(questions(LINE, "gaussian", (0.3,))), tally_of(LINE, [0])
+    for point in [(1.1,), (-0.1,), (math.nan,), (0.5, 0.5), ()]:
+        with pytest.raises(ValueError, match="between 0 and 1"):
+            function.answer(point, tally, SeededSource(1))
+    with pytest.raises(ValueError, match="most_answers"):
+        questions(LINE, "gaussian", (0.3,), most=0)
+    with pytest.raises(ValueError, match="too many for a grid"):
+        questions(Domain((grid("x", 2**20),)), "gaussian", (0.3,))
+    with pytest.raises(ValueError, match="integer or continuous"):
+        questions(Domain((Categories("c", ("a",)),)), "gaussian", (0.3,))
+    with pytest.raises(ValueError, match="rows: too many"):
+        Questions(LINE, 2**40, SHARE, "gaussian", (0.3,), 5)
+    with pytest.raises(ValueError, match="not the stored answers"):
+        OnlineFunction.from_bytes(questions(LINE, "gaussian", (0.3,)), b"{}")

@@ -1,0 +1,174 @@
+"""A model of all pairs removes noise from noisy pairs and keeps their signal."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from dpcore.post.records.denoise import denoise, shrink
+from dpcore.post.records.fit import fit_records
+from dpcore.post.records.mixture import STEP, _Descent, _links, fit_mixture
+from dpcore.post.tables.margins import Margin, margins_of
+
+SIZES = (3, 12, 9, 2)
+PAIRS = list(combinations(range(4), 2))
+ROWS = 4000
+
+
+def population(seed: int) -> np.ndarray:
+    """Two kinds of people: they differ in every column."""
+    generator = np.random.default_rng(seed)
+    kind = generator.random(ROWS) < 0.4
+    columns = [
+        np.where(kind, generator.binomial(s - 1, 0.3, ROWS), generator.binomial(s - 1, 0.8, ROWS))
+        for s in SIZES
+    ]
+    return np.stack(columns, axis=1)
+
+
+def noisy_pairs(codes: np.ndarray, variance: float, seed: int) -> list[Margin]:
+    generator = np.random.default_rng(seed)
+    return [
+        Margin(pair, table + generator.normal(0, variance**0.5, table.shape), variance)
+        for pair, table in zip(PAIRS, margins_of(codes, SIZES, PAIRS), strict=True)
+    ]
+
+
+def distance(tables: list[Margin], codes: np.ndarray) -> float:
+    exact = margins_of(codes, SIZES, PAIRS)
+    return sum(np.abs(a.table - b).sum() for a, b in zip(tables, exact, strict=True))
+
+
+def test_denoised_tables_are_closer_to_the_truth_than_noisy_ones():
+    codes = population(1)
+    noisy = noisy_pairs(codes, 40.0**2, 2)
+    found = denoise(SIZES, noisy, np.random.default_rng(3), total=ROWS, ordered=[1, 2])
+    assert distance(found, codes) < 0.7 * distance(noisy, codes)
+
+
+def test_records_that_follow_denoised_tables_are_better_than_records_that_follow_noisy_ones():
+    codes = population(1)
+    noisy = noisy_pairs(codes, 20.0**2, 2)
+    found = denoise(SIZES, noisy, np.random.default_rng(3), total=ROWS)
+
+    def error(margins: list[Margin]) -> float:
+        records = fit_records(SIZES, margins, ROWS, np.random.default_rng(4), total=ROWS)
+        counted = margins_of(records, SIZES, PAIRS)
+        return distance([Margin(p, t, 1.0) for p, t in zip(PAIRS, counted, strict=True)], codes)
+
+    assert error(found) < 0.9 * error(noisy)
+
+
+def test_with_hardly_any_noise_the_tables_stay_as_they_are():
+    codes = population(1)
+    noisy = noisy_pairs(codes, 1e-4, 2)
+    found = denoise(SIZES, noisy, np.random.default_rng(3), total=ROWS)
+    assert distance(found, codes) < 0.01 * ROWS
+
+
+def test_the_result_depends_on_the_noise_and_the_generator_alone():
+    noisy = noisy_pairs(population(1), 400.0, 2)
+    one, other = (denoise(SIZES, noisy, np.random.default_rng(3), total=ROWS) for _ in range(2))
+    for a, b in zip(one, other, strict=True):
+        np.testing.assert_array_equal(a.table, b.table)
+
+
+def objective(descent: _Descent) -> float:
+    """What the mixture minimises, in double precision and by its formula."""
+    weights, parts = (values.astype(np.float64) for values in descent.probabilities())
+    tables = (parts * weights[:, None]).T @ parts
+    misfit = np.sum(descent.precision * (tables - descent.target) ** 2) / 4
+    ratio = np.log(parts) - descent.reference
+    return float(
+        misfit
+        + weights @ (descent.divergence * parts * ratio).sum(axis=1)
+        + weights @ (descent.links * np.diff(ratio, axis=1) ** 2).sum(axis=1) / 2
+    )
+
+
+def test_the_descent_lowers_the_stated_objective():
+    noisy = noisy_pairs(population(1), 400.0, 2)
+    links = _links(SIZES, [1, 2], None)
+    descent = _Descent(SIZES, noisy, ROWS, links, 20, np.random.default_rng(3))
+    values = []
+    for _ in range(60):
+        values.append(objective(descent))
+        descent.step(STEP)
+    assert values[-1] < values[20] < values[0]
+    assert values[-1] < 0.5 * values[0]
+
+
+def test_its_gradients_are_those_of_the_stated_objective():
+    noisy = noisy_pairs(population(1), 400.0, 2)
+    links = _links(SIZES, [1, 2], None)
+
+    def at(logs: np.ndarray, log_weights: np.ndarray) -> _Descent:
+        descent = _Descent(SIZES, noisy, ROWS, links, 5, np.random.default_rng(3))
+        descent.logs = logs.astype(np.float32)
+        descent.log_weights = log_weights.astype(np.float32)
+        return descent
+
+    generator = np.random.default_rng(4)
+    logs, log_weights = generator.normal(-2, 0.5, (5, sum(SIZES))), generator.normal(0, 0.5, 5)
+    for stated, shape in zip(at(logs, log_weights).gradients(), (logs.shape, (5,)), strict=True):
+        for _ in range(5):
+            direction = 0.02 * generator.standard_normal(shape)
+            moves = (direction, 0) if len(shape) == 2 else (0, direction)
+            up, down = (
+                objective(at(logs + sign * moves[0], log_weights + sign * moves[1]))
+                for sign in (1, -1)
+            )
+            expected = float(np.sum(stated * direction))
+            assert (up - down) / 2 == pytest.approx(expected, rel=0.03, abs=0.05)
+
+
+def test_a_mixture_is_a_distribution_whose_tables_agree():
+    noisy = noisy_pairs(population(1), 400.0, 2)
+    seen: list[int] = []
+    mixture = fit_mixture(
+        SIZES, noisy, np.random.default_rng(3), total=ROWS, steps=30,
+        progress=lambda done, steps: seen.append(done),
+    )  # fmt: skip
+    assert seen == list(range(1, 31))
+    assert mixture.weights.sum() == pytest.approx(1.0)
+    for part in mixture.distributions:
+        assert part.min() >= 0
+        np.testing.assert_allclose(part.sum(axis=1), 1.0)
+    np.testing.assert_allclose(
+        mixture.shares((0, 1)).sum(axis=1), mixture.shares((0, 2)).sum(axis=1)
+    )
+
+
+def test_null_cells_and_cells_of_other_attributes_are_not_neighbours():
+    links = _links((3, 4, 2), [0, 1], [3, 3, 2])
+    assert (links > 0).tolist() == [True, True, False, True, True, False, False, False]
+
+
+def test_columns_of_one_cell_and_margins_never_drawn_do_no_harm():
+    noisy = [
+        Margin((0, 1), np.array([[30.0, 70.0]]), 4.0),
+        Margin((1, 2), np.array([[60.0, -9.0], [2.0, 47.0]]), 4.0),
+    ]
+    found = denoise((1, 2, 2), noisy, np.random.default_rng(3), total=100)
+    assert [table.table.shape for table in found] == [(1, 2), (2, 2)]
+    assert all(np.all(np.isfinite(table.table)) for table in found)
+
+
+def test_no_records_and_bad_margins():
+    table = np.array([[1.0, -2.0], [0.0, 1.0]])
+    untouched = denoise((2, 2), [((0, 1), table, 1.0)], np.random.default_rng(3), total=0)
+    np.testing.assert_array_equal(untouched[0].table, table)
+    with pytest.raises(ValueError, match="two attributes"):
+        fit_mixture((2, 2), [((0,), [1.0, 2.0], 1.0)], np.random.default_rng(3), total=3)
+    with pytest.raises(ValueError, match="attribute 2 is in no margin"):
+        fit_mixture((2, 2, 2), [((0, 1), table, 1.0)], np.random.default_rng(3), total=3)
+    with pytest.raises(ValueError, match="total must be positive"):
+        fit_mixture((2, 2), [((0, 1), table, 1.0)], np.random.default_rng(3), total=0)
+
+
+def test_shrinkage_follows_the_noise():
+    model, noisy = np.full((5, 5), 10.0), np.full((5, 5), 12.0)
+    assert np.all(shrink(model, noisy, 1e-9) > 11.99)
+    np.testing.assert_allclose(shrink(model, noisy, 1e6), model, atol=0.01)
+    between = shrink(model, noisy, 2.0)
+    assert np.all((between > 10) & (between < 12))

@@ -1,0 +1,113 @@
+"""Rules hold in every record, for any noisy tables, at little cost to the fit."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from dpcore.post.records.fit import fit_records
+from dpcore.post.records.rules import (
+    Rule,
+    breaks_rules,
+    clear_forbidden_cells,
+    forbidden_values,
+    repair_records,
+    require_satisfiable,
+)
+from dpcore.post.records.weighted import fit_weighted
+from dpcore.post.tables.margins import Margin, margins_of
+
+SIZES = (3, 4, 2)
+CHILD = Rule(when=((0, (0,)),), then=((1, (3,)),))
+BOTH = Rule(when=((0, (1, 2)), (2, (1,))), then=((1, (0, 1)),))
+TWO = Rule(when=((1, (3,)),), then=((0, (0, 1)), (2, (0,))))
+RULES = (CHILD, BOTH, TWO)
+
+
+def breaks(record: tuple[int, ...], rule: Rule) -> bool:
+    """Read word for word: the oracle."""
+    applies = all(record[attribute] in allowed for attribute, allowed in rule.when)
+    return applies and not all(record[attribute] in allowed for attribute, allowed in rule.then)
+
+
+def test_a_record_breaks_a_rule_as_the_oracle_says():
+    every = list(product(*map(range, SIZES)))
+    expected = [any(breaks(record, rule) for rule in RULES) for record in every]
+    assert breaks_rules(np.array(every), RULES).tolist() == expected
+    assert 0 < sum(expected) < len(every)
+
+
+def test_the_forbidden_values_are_those_with_which_a_record_that_obeys_would_not():
+    every = np.array(list(product(*map(range, SIZES))))
+    good = every[~breaks_rules(every, RULES)]
+    for attribute, size in enumerate(SIZES):
+        found = forbidden_values(good.T, attribute, size, RULES)
+        for value in range(size):
+            changed = good.copy()
+            changed[:, attribute] = value
+            np.testing.assert_array_equal(found[:, value], breaks_rules(changed, RULES))
+
+
+def test_records_that_obey_do_not_change_and_the_others_are_repaired():
+    generator = np.random.default_rng(1)
+    codes = generator.integers(0, SIZES, (500, 3))
+    bad = breaks_rules(codes, RULES)
+    mended = repair_records(codes, SIZES, RULES, generator)
+    assert bad.sum() > 100
+    assert not breaks_rules(mended, RULES).any()
+    np.testing.assert_array_equal(mended[~bad], codes[~bad])
+
+
+def test_records_are_repaired_even_if_none_of_them_obeys():
+    codes = np.tile([0, 1, 1], (50, 1))
+    mended = repair_records(codes, SIZES, RULES, np.random.default_rng(1))
+    assert not breaks_rules(mended, RULES).any()
+
+
+def test_rules_that_leave_no_record_are_refused():
+    never = Rule(when=((0, (0, 1, 2)),), then=((1, (0,)),))
+    nor = Rule(when=((2, (0, 1)),), then=((1, (1,)),))
+    require_satisfiable(SIZES, (never,))
+    with pytest.raises(ValueError, match="contradict each other"):
+        require_satisfiable(SIZES, (never, nor))
+
+
+def test_cells_of_a_table_that_no_record_can_be_in_are_zero_and_only_those():
+    margin = Margin((0, 1), np.full((3, 4), 5.0), 1.0)
+    table = clear_forbidden_cells(
+        margin, RULES
+    ).table  # BOTH and TWO need the third attribute as well
+    assert table[0].tolist() == [0, 0, 0, 5]
+    assert np.all(table[1:] == 5)
+    whole = Margin((0, 1, 2), np.ones(SIZES), 1.0)
+    zero = clear_forbidden_cells(whole, RULES).table == 0
+    every = np.array(list(product(*map(range, SIZES))))
+    np.testing.assert_array_equal(zero.ravel(), breaks_rules(every, RULES))
+
+
+@pytest.mark.parametrize("rows", [0, 1, 300, 2**18 + 7])
+def test_every_fitted_record_obeys_however_many_there_are(rows: int):
+    generator = np.random.default_rng(2)
+    pairs = ((0, 1), (0, 2), (1, 2))
+    noisy = [
+        Margin(p, generator.normal(max(rows, 1) / 8, 9, (SIZES[p[0]], SIZES[p[1]])), 81.0)
+        for p in pairs
+    ]
+    fitted = fit_weighted(SIZES, noisy, rows, generator, total=max(rows, 1), rules=RULES)
+    assert fitted.weights.sum() == rows
+    assert not breaks_rules(fitted.codes, RULES).any()
+
+
+def test_the_fit_moves_on_among_records_that_obey():
+    generator = np.random.default_rng(3)
+    every = np.array(list(product(*map(range, SIZES))))
+    good = every[~breaks_rules(every, RULES)]
+    population = good[generator.choice(len(good), 2000, p=generator.dirichlet(np.ones(len(good))))]
+    pairs = ((0, 1), (0, 2), (1, 2))
+    exact = [
+        Margin(p, t, 4.0) for p, t in zip(pairs, margins_of(population, SIZES, pairs), strict=True)
+    ]
+    fitted = fit_records(SIZES, exact, 2000, generator, rules=RULES)
+    found = margins_of(fitted, SIZES, pairs)
+    for margin, table in zip(exact, found, strict=True):
+        assert np.abs(margin.table - table).sum() < 0.05 * 2000

@@ -1,0 +1,76 @@
+"""Weighted records fit margins of any number of rows as well as single records do."""
+
+import numpy as np
+import pytest
+
+from dpcore.post.records import weighted
+from dpcore.post.records.fit import fit_records
+from dpcore.post.records.weighted import fit_weighted
+from dpcore.post.tables.margins import margins_of
+from tests.dpcore.post.records.population import misfit
+
+SIZES = (3, 4, 2, 5)
+SETS = [(0, 1), (1, 2), (2, 3), (0, 3)]
+
+
+@pytest.fixture
+def small_fits(monkeypatch):
+    """As if 4000 records were all that can be fitted at once."""
+    monkeypatch.setattr(weighted, "LARGEST_FIT", 4000)
+
+
+def noisy_margins(rows: int, stddev: float = 3.0, seed: int = 5) -> list:
+    random = np.random.default_rng(seed)
+    share = random.dirichlet(np.full(np.prod(SIZES), 0.3)).reshape(SIZES)
+    margins = []
+    for attributes in SETS:
+        gone = tuple(a for a in range(len(SIZES)) if a not in attributes)
+        table = share.sum(axis=gone) * rows
+        margins.append((attributes, table + random.normal(0, stddev, table.shape), stddev**2))
+    return margins
+
+
+@pytest.mark.parametrize("rows", [0, 1, 3999, 4000])
+def test_few_rows_are_fitted_one_by_one(rows, small_fits):
+    fitted = fit_weighted(SIZES, noisy_margins(rows), rows, np.random.default_rng(1))
+    single = fit_records(SIZES, noisy_margins(rows), rows, np.random.default_rng(1))
+    np.testing.assert_array_equal(fitted.records(), single)
+
+
+@pytest.mark.parametrize("rows", [4001, 16_000, 16_001, 100_003])
+def test_the_weights_add_up_to_the_rows_and_the_margins_are_those_of_the_records(rows, small_fits):
+    fitted = fit_weighted(SIZES, noisy_margins(rows), rows, np.random.default_rng(1))
+    records = fitted.records()
+    assert len(records) == rows
+    assert fitted.weights.min() == 1
+    for one, other in zip(
+        fitted.margins(SIZES, SETS), margins_of(records, SIZES, SETS), strict=True
+    ):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("rows", [7000, 60_000])
+def test_the_fit_is_as_close_as_that_of_single_records(rows, small_fits):
+    margins = noisy_margins(rows)
+    fitted = fit_weighted(SIZES, margins, rows, np.random.default_rng(1))
+    single = fit_records(SIZES, margins, rows, np.random.default_rng(1))
+    cells = sum(table.size for _, table, _ in margins)
+    best = misfit(single, SIZES, margins)
+    assert misfit(fitted.records(), SIZES, margins) < best + 0.1 * cells
+
+
+def test_margins_of_another_total_are_scaled(small_fits):
+    margins = noisy_margins(300)
+    hundredfold = [(attrs, table * 100, variance * 100**2) for attrs, table, variance in margins]
+    small = fit_weighted(SIZES, margins, 30_000, np.random.default_rng(1), total=300)
+    large = fit_weighted(SIZES, hundredfold, 30_000, np.random.default_rng(1))
+    np.testing.assert_array_equal(small.codes, large.codes)
+    np.testing.assert_array_equal(small.weights, large.weights)
+
+
+def test_the_number_of_records_hardly_grows_with_the_rows(small_fits):
+    fitted = fit_weighted(SIZES, noisy_margins(10**9), 10**9, np.random.default_rng(1))
+    assert fitted.weights.sum() == 10**9
+    assert len(fitted.codes) < 4000 * 20
+    counts = fitted.margins(SIZES, [(0, 1)])[0]
+    assert np.abs(counts - noisy_margins(10**9)[0][1]).max() < 50  # the noise being 3

@@ -1,0 +1,71 @@
+"""Errors of post-processed counts by simulation: the noise's law, and what is pooled."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy.stats import ks_2samp
+
+from dpcore.mechanisms import DiscreteGaussian, DiscreteKNorm, DiscreteLaplace
+from dpcore.post.tables.simulation import likely_counts, pooled_means
+from dpcore.sampling.k_norm import k_norm_noise
+from dpcore.sampling.source import SeededSource
+from tests.dpcore.mechanisms.noise_laws import goodness_of_fit
+from tests.dpcore.releases.contract import CASES
+
+NOISES = [
+    DiscreteLaplace(1, Fraction(2), Fraction(4)),
+    DiscreteLaplace(1, Fraction(2), Fraction(1, 3)),
+    DiscreteGaussian(1, Fraction(2), Fraction(50)),
+]
+
+
+@pytest.mark.parametrize("noise", NOISES)
+def test_simulated_noise_has_the_law_of_the_event(noise):
+    drawn = noise.simulate(20_000, np.random.default_rng(3))
+    assert goodness_of_fit(drawn, noise.event) > 1e-4
+    assert goodness_of_fit(drawn + 1, noise.event) < 1e-9
+
+
+def test_simulated_k_norm_noise_has_the_law_of_the_sampler():
+    """Of one coordinate, and of the length, which the coordinates share."""
+    noise = DiscreteKNorm(3, 3, 40, Fraction(60))
+    drawn = noise.simulate(3 * 6000, np.random.default_rng(3)).reshape(-1, 3)
+    exact = k_norm_noise(Fraction(60), 3, 6000, SeededSource(5))
+    for measure in (lambda z: z[:, 0], lambda z: np.linalg.norm(z, axis=1)):
+        assert ks_2samp(measure(drawn), measure(exact)).pvalue > 1e-4
+        for stretch in (2 / 3, 3 / 2):
+            assert ks_2samp(stretch * measure(drawn), measure(exact)).pvalue < 1e-9
+
+
+def test_noise_of_another_law_is_not_simulated():
+    with pytest.raises(ValueError, match="cannot be simulated"):
+        CASES["minimax count"].release.mechanism.simulate(3, np.random.default_rng(3))
+
+
+def test_likely_counts_lose_the_spread_that_noise_gave():
+    generator = np.random.default_rng(1)
+    exact = generator.integers(100, 300, 4000)
+    noisy = exact + generator.normal(0, 60, 4000).round().astype(np.int64)
+    likely = likely_counts(noisy, noisy, 60.0)
+    assert likely.sum() == noisy.sum()
+    assert likely.std() == pytest.approx(exact.std(), rel=0.05)
+    assert noisy.std() > 1.3 * exact.std()
+
+
+def test_likely_counts_of_noise_alone_are_equal():
+    noisy = np.array([3, -2, 1, 2, -4, 6])
+    assert likely_counts(noisy, np.array([3, 0, 1, 2, 0, 6]), 50.0).tolist() == [2] * 6
+    assert likely_counts(np.array([7]), np.array([7]), 5.0).tolist() == [7]
+
+
+def test_means_are_pooled_among_neighbours_and_separately_at_zero():
+    levels = np.repeat(np.arange(0, 50), 400)
+    values = np.where(levels == 0, 100.0, levels.astype(float))
+    means = pooled_means(values, levels, np.array([0, 10, 40, 1000]))
+    assert means[0] == 100
+    assert means[1:3] == pytest.approx([10, 40], abs=1.5)
+    assert means[3] == pytest.approx(48, abs=1.5)
+    assert pooled_means(np.zeros(5), np.zeros(5), np.array([3.0])).tolist() == [0.0]
+    assert math.isclose(pooled_means(np.ones(3), np.arange(1, 4), np.array([2]))[0], 1.0)

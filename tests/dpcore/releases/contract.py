@@ -1,0 +1,475 @@
+"""Every kind of release and mechanism, registered once, with what the contract tests need of it.
+
+A ``Case`` is a release over a domain so small that all of its tables can be listed, together with
+the two neighbouring tables that its sensitivity is about.  ``test_contract`` makes the same claims
+about every case; a release or mechanism of ``dpcore`` without a case fails there.
+"""
+
+from __future__ import annotations
+
+import inspect
+import pkgutil
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cache
+from importlib import import_module
+from itertools import combinations_with_replacement
+from typing import Any
+
+import numpy as np
+
+import dpcore.mechanisms
+import dpcore.releases
+from dpcore.adjacency import Adjacency
+from dpcore.arrays import Floats, Integers
+from dpcore.budget import Budget, Weight
+from dpcore.domain import Bins, Categories, Domain, Grid, Tally
+from dpcore.mechanism import Mechanism
+from dpcore.mechanisms.repeated import Repeated
+from dpcore.privacy_line import perturb
+from dpcore.releases.base import Release
+from dpcore.releases.counts.count import Count, MinimaxCount
+from dpcore.releases.counts.histogram import Histogram
+from dpcore.releases.counts.random_histogram import RandomHistogram
+from dpcore.releases.densities.bandwidth import Bandwidth, SteadyBandwidth
+from dpcore.releases.densities.binned_density import BinnedDensity
+from dpcore.releases.densities.body_density import BodyDensity
+from dpcore.releases.densities.function import SmoothFunction
+from dpcore.releases.densities.pure_density import CoefficientDensity, GammaDensity
+from dpcore.releases.densities.spectral_density import SpectralDensity
+from dpcore.releases.densities.tuned import TunedDensity, TunedFunction
+from dpcore.releases.machines.classifier import Classifier
+from dpcore.releases.machines.regression import Regression
+from dpcore.releases.numbers.mean import Mean
+from dpcore.releases.numbers.quantiles import Quantiles
+from dpcore.releases.numbers.ratio_mean import RatioMean
+from dpcore.releases.records.near_records import NearRecords, NearSeries
+from dpcore.releases.records.sampled_histogram import SampledHistogram
+from dpcore.releases.tables.adaptive_microdata import AdaptiveMicrodata
+from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
+from dpcore.releases.tables.margins import Margins
+from dpcore.releases.tables.microdata import Microdata
+from dpcore.sampling.source import RandomSource
+from dpcore.statistic import ABSENT
+
+PURE = Budget.of("1")
+BY_WEIGHT: Any = {"adjacency": Adjacency(weighted=True), "step": Fraction(1, 2)}
+APPROXIMATE = Budget.of("1", "0.01")
+HALVES: Any = {"part": Fraction(1, 2)}
+"""Both rounds get the same: then an audit sees a fault of either."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """``near`` and ``far``: cells of the records of two neighbouring tables that lie as far apart
+    as any; ``attained``: at least this part of the stated sensitivity lies between them;
+    ``alone``: the cell of a record that changes as much as any where it is added, by default the last
+    of ``far``, and ``alone_attained``: the part that it attains, by default as much; ``others``: more
+    records beside a unit of several;
+    ``company``: records to add to both tables where a threshold would hide them from an audit;
+    ``fault``: noise so many times too small is found by an audit."""
+
+    release: Release
+    near: tuple[int, ...]
+    far: tuple[int, ...]
+    attained: float
+    company: tuple[int, ...] = ()
+    fault: int = 2
+    alone: int | None = None
+    alone_attained: float | None = None
+    others: tuple[int, ...] = ()
+
+
+def grid(name: str, size: int) -> Grid:
+    """A fine grid over [0, size]."""
+    return Grid(name, 0.0, float(size), size)
+
+
+PLACE = Categories("place", ("a", "b"), nullable=True)
+AGE = Bins("age", (0.0, 5.0, 9.0))
+YES = Categories("yes", (False, True))
+SINGLE = Domain((YES,))
+THREE = Domain((Categories("size", (1, 2, 3)),))
+TABLE = Domain((PLACE, AGE))
+CUBE = Domain((Categories("place", ("a", "b")), YES, Categories("size", (1, 2, 3))))
+PAIRS = ((0, 1), (0, 2), (1, 2))
+LINE, SQUARE = Domain((grid("x", 24),)), Domain((grid("x", 6), grid("y", 5)))
+EVEN = Domain((grid("x", 6), grid("y", 4)))
+SOLID = Domain((grid("x", 3), grid("y", 3), grid("z", 2)))
+FEW = Domain((grid("x", 6),))
+LABELLED, NUMBERED = Domain((grid("x", 4), YES)), Domain((grid("x", 3), grid("y", 3)))
+WITH_NULLS = Domain((Grid("x", 0.0, 3.0, 3, nullable=True), YES))
+
+CASES: dict[str, Case] = {
+    "histogram": Case(Histogram("h", TABLE, 3, PURE), (0, 0, 0), (0, 0, 5), 1.0),
+    "thresholded histogram": Case(
+        Histogram("t", TABLE, 3, PURE, thresholded=True), (0, 0, 1), (0, 0, 5), 1.0, 30 * (1, 5)
+    ),
+    "random histogram": Case(
+        RandomHistogram("r", SINGLE, 5, Budget.of("1", 0, "0.6"), exact_below=1),
+        (0, 0, 0, 1, 1),
+        (0, 0, 1, 1, 1),
+        1.0,
+    ),
+    "mean": Case(Mean("m", Domain((grid("x", 3),)), 3, PURE), (0, 0, 0), (0, 0, 2), 1.0),
+    "mean of private rows": Case(
+        RatioMean("m", Domain((grid("x", 4),)), 3, PURE), (0, 0, 0), (0, 0, 3), 1.0
+    ),
+    "smooth mean": Case(
+        Mean("s", Domain((grid("x", 3),)), 5, Budget.of("1", "0.01", "0.9"), smooth=True),
+        (0, 0, 0, 2, 2),
+        (0, 0, 2, 2, 2),
+        1.0,
+    ),
+    "histogram of occupied cells": Case(
+        Histogram("s", TABLE, 3, APPROXIMATE, thresholded=True),
+        (0, 0, 1),
+        (0, 0, 5),
+        1.0,
+        30 * (1, 5),
+    ),
+    "margins": Case(Margins("m", CUBE, 2, PURE, PAIRS), (0, 0), (0, 11), 1.0),
+    "gaussian margins": Case(
+        Margins("g", CUBE, 2, APPROXIMATE, ((0,), (1, 2)), "discrete-gaussian"),
+        (0, 0),
+        (0, 11),
+        1.0,
+    ),
+    "microdata": Case(Microdata("d", CUBE, 2, PURE), (0, 0), (0, 11), 1.0),
+    "gaussian microdata": Case(
+        Microdata("d", CUBE, 2, APPROXIMATE, PAIRS[:2], "discrete-gaussian"), (0, 0), (0, 11), 1.0
+    ),
+    "weighted histogram": Case(
+        Histogram("w", TABLE, 3, PURE, **BY_WEIGHT), (0, 0, 0), (0, 0, 5), 1.0
+    ),
+    "weighted margins": Case(
+        Margins("w", CUBE, 2, APPROXIMATE, PAIRS, "discrete-gaussian", **BY_WEIGHT),
+        (0, 0),
+        (0, 11),
+        1.0,
+    ),
+    "weighted microdata": Case(Microdata("w", CUBE, 2, PURE, **BY_WEIGHT), (0, 0), (0, 11), 1.0),
+    "triples": Case(Microdata("t", CUBE, 2, PURE, ((0, 1, 2),)), (0, 0), (0, 11), 1.0),
+    "adaptive microdata": Case(
+        AdaptiveMicrodata("a", CUBE, 2, PURE, chosen=1), (0, 0), (0, 11), 1.0
+    ),
+    "gaussian adaptive microdata": Case(
+        AdaptiveMicrodata("a", CUBE, 2, APPROXIMATE, (), "discrete-gaussian", chosen=2),
+        (0, 0),
+        (0, 11),
+        1.0,
+    ),
+    "compressed microdata": Case(
+        CompressedMicrodata("c", CUBE, 2, PURE, keep=2, **HALVES), (0, 0), (0, 11), 1.0
+    ),
+    "gaussian compressed microdata": Case(
+        CompressedMicrodata("c", CUBE, 2, APPROXIMATE, (), "discrete-gaussian", keep=2, **HALVES),
+        (0, 0),
+        (0, 11),
+        1.0,
+    ),
+    "weighted compressed microdata": Case(
+        CompressedMicrodata("w", CUBE, 2, PURE, keep=2, **HALVES, **BY_WEIGHT),
+        (0, 0),
+        (0, 11),
+        1.0,
+    ),
+    "spectral density": Case(
+        SpectralDensity("s", LINE, 2, APPROXIMATE, (0.2,)), (0, 0), (0, 23), 0.99
+    ),
+    "spectral density in two dimensions": Case(
+        SpectralDensity("s2", SQUARE, 2, APPROXIMATE, (0.6, 0.8)), (0, 0), (0, 29), 0.96
+    ),
+    "periodic density": Case(
+        SpectralDensity("p", LINE, 2, APPROXIMATE, (0.1,), periodic=True), (0, 0), (0, 12), 0.999
+    ),
+    "periodic density in two dimensions": Case(
+        SpectralDensity("p2", EVEN, 2, APPROXIMATE, (0.3, 0.4), periodic=True),
+        (0, 0),
+        (0, 14),
+        0.99,
+    ),
+    "truncated density": Case(
+        SpectralDensity("t", LINE, 2, APPROXIMATE, (0.05,), terms=1), (0, 0), (0, 23), 0.99
+    ),
+    "truncated periodic density": Case(
+        SpectralDensity("tp", LINE, 2, APPROXIMATE, (0.05,), periodic=True, terms=1),
+        (0, 0),
+        (0, 12),
+        0.999,
+    ),
+    "binned density": Case(BinnedDensity("b", LINE, 2, PURE, (0.3,)), (0, 0), (0, 23), 1.0),
+    "binned density in two dimensions": Case(
+        BinnedDensity("b2", SQUARE, 2, PURE, (0.5, 0.6)), (0, 0), (0, 29), 1.0
+    ),
+    "gamma density": Case(GammaDensity("k", LINE, 2, PURE, (0.2,)), (0, 0), (0, 23), 0.98),
+    "gamma density in two dimensions": Case(
+        GammaDensity("k2", SQUARE, 2, PURE, (0.4, 0.5)), (0, 0), (0, 29), 0.9
+    ),
+    "body density": Case(BodyDensity("d", LINE, 2, PURE, (0.3,)), (0, 0), (0, 23), 1.0, fault=3),
+    "coefficient density": Case(
+        CoefficientDensity("l", LINE, 2, PURE, (0.2,)), (0, 0), (0, 14), 0.98, alone=0
+    ),
+    "perturbed series": Case(
+        CoefficientDensity("l", LINE, 2, PURE, (0.002,), 5), (0, 0), (0, 6), 0.96, alone=0
+    ),
+    "function": Case(
+        SmoothFunction("f", LINE, 2, APPROXIMATE, "gaussian", (0.2,), (24,)), (0, 0), (0, 23), 0.99
+    ),
+    "function with exponential kernel": Case(
+        SmoothFunction("e", LINE, 2, APPROXIMATE, "exponential", (0.08,), (96,)),
+        (9, 9),
+        (9, 15),
+        0.98,
+    ),
+    "function in two dimensions": Case(
+        SmoothFunction("f2", SQUARE, 2, APPROXIMATE, "gaussian", (0.4, 0.5), (8, 7)),
+        (0, 0),
+        (0, 29),
+        0.98,
+    ),
+    "function in three dimensions": Case(
+        SmoothFunction("f3", SOLID, 2, APPROXIMATE, "gaussian", (0.4, 0.5, 0.6), (5, 4, 3)),
+        (0, 0),
+        (0, 17),
+        0.9,
+    ),
+    "classifier": Case(
+        Classifier("c", LABELLED, 2, APPROXIMATE, (0.5,), 0.5, 4, (-1, 1)),
+        (2, 4),
+        (2, 5),
+        0.985,
+        alone_attained=0.98,
+    ),
+    # A label that flips changes the slope of the logistic loss by 1, where 2 is the most thinkable.
+    "logistic classifier": Case(
+        Classifier("l", LABELLED, 2, APPROXIMATE, (0.5,), 4.0, 4, (-1, 1), "logistic"),
+        (4, 4),
+        (4, 5),
+        0.47,
+        fault=5,
+    ),
+    "classifier on a column with nulls": Case(
+        Classifier("n", WITH_NULLS, 2, APPROXIMATE, (0.5,), 0.5, 4, (-1, 1)),
+        (2, 6),
+        (2, 7),
+        0.985,
+        alone_attained=0.98,
+    ),
+    "huber regression": Case(
+        Regression("r", NUMBERED, 2, APPROXIMATE, (0.5,), 0.5, 4, "huber", 0.1),
+        (3, 3),
+        (3, 5),
+        0.98,
+    ),
+    "epsilon-insensitive regression": Case(
+        Regression("e", NUMBERED, 2, APPROXIMATE, (0.5,), 4.0, 4, "epsilon-insensitive", 0.1),
+        (3, 3),
+        (3, 5),
+        0.98,
+    ),
+    "count": Case(Count("c", LABELLED, 3, PURE, (1, 3)), (0, 0, 0), (0, 0, 1), 1.0),
+    "minimax count": Case(
+        MinimaxCount("c", Domain((PLACE,)), 9, PURE, (0,)), 9 * (1,), (0, *8 * (1,)), 1.0
+    ),
+    "approximate minimax count": Case(
+        MinimaxCount("c", Domain((PLACE,)), 6, APPROXIMATE, (0,)), 6 * (1,), (0, *5 * (1,)), 1.0
+    ),
+    "smoothed histogram": Case(
+        SampledHistogram("s", THREE, 2, PURE, 2, "smoothed-histogram"), (0, 1), (1, 2), 1.0
+    ),
+    "dirichlet-multinomial": Case(
+        SampledHistogram("d", THREE, 2, PURE, 2, "dirichlet-multinomial"), (0, 1), (1, 2), 1.0
+    ),
+    "near records": Case(
+        NearRecords("n", Domain((AGE,)), 2, Budget.of("2"), 2), (0, 0), (0, 1), 1.0, fault=4
+    ),
+    "near series": Case(
+        NearSeries("n", FEW, 2, Budget.of("2"), 1, 2), (0, 0), (0, 5), 0.88, fault=6
+    ),
+    # Neither quartile alone may spend more than half of alpha, and no table makes both spend it.
+    "bandwidth": Case(
+        Bandwidth("w", Domain((grid("x", 4),)), 4, PURE, smallest=0.1),
+        (0, 1, 1, 1),
+        (1, 1, 1, 3),
+        1.0,
+        fault=5,
+    ),
+    # Both widths, 4 and 5, are in one cell, and 3 records must move to leave it.
+    "steady bandwidth": Case(
+        SteadyBandwidth("t", FEW, 13, Budget.of("3", "0.2"), smallest=0.1),
+        (*7 * (0,), *3 * (4,), *3 * (5,)),
+        (*7 * (0,), *2 * (4,), *4 * (5,)),
+        1.0,
+        fault=12,
+    ),
+    "density at a private bandwidth": Case(
+        TunedDensity(
+            "d",
+            FEW,
+            3,
+            PURE,
+            BinnedDensity("d", FEW, 3, PURE, (0.3,)),
+            "quantiles",
+            (Weight(1, 0), Weight(1, 0)),
+        ),
+        (0, 0, 0),
+        (0, 0, 5),
+        1.0,
+        fault=4,
+    ),
+    "function at a steady bandwidth": Case(
+        TunedFunction(
+            "f",
+            FEW,
+            3,
+            APPROXIMATE,
+            SmoothFunction("f", FEW, 3, APPROXIMATE, "gaussian", (0.3,), (6,)),
+            "interquartile-range",
+            (Weight(1, 1), Weight(2, 1)),
+        ),
+        (0, 0, 0),
+        (0, 0, 5),
+        1.0,
+        fault=4,
+    ),
+    "quantiles": Case(
+        Quantiles("q", LINE, 2, PURE, (Fraction(1, 2),)), (0, 1), (1, 23), 1.0, others=(1,)
+    ),
+}
+
+
+def concrete_releases() -> set[type]:
+    """All classes of releases in dpcore that can be made."""
+    _import_all(dpcore.releases)
+    found, waiting = set(), [Release]
+    while waiting:
+        kind = waiting.pop()
+        waiting += kind.__subclasses__()
+        if not inspect.isabstract(kind) and kind.__module__.startswith("dpcore."):
+            found.add(kind)
+    return found
+
+
+def concrete_mechanisms() -> set[type]:
+    """All classes in dpcore.mechanisms that draw."""
+    return {
+        kind
+        for module in _import_all(dpcore.mechanisms)
+        for kind in vars(module).values()
+        if inspect.isclass(kind)
+        and issubclass(kind, Mechanism)
+        and not inspect.isabstract(kind)
+        and kind is not Repeated
+    }
+
+
+def _import_all(package: object) -> list[object]:
+    path, name = package.__path__, package.__name__  # type: ignore[attr-defined]
+    return [import_module(m.name) for m in pkgutil.walk_packages(path, f"{name}.")]
+
+
+def tally_of(domain: Domain, records: tuple[int, ...] | Integers) -> Tally:
+    """The tally of records given by their cells."""
+    cells, counts = np.unique(np.asarray(records, dtype=np.int64), return_counts=True)
+    return Tally(domain, cells, counts.astype(np.int64))
+
+
+@cache
+def exact_vector(release: Release, records: tuple[int, ...]) -> Integers:
+    """The opened statistic of a table, one value for every public cell."""
+    return opened(release, tally_of(release.domain, records))
+
+
+def opened(release: Release, tally: Tally) -> Integers:
+    """The statistic that only the privacy line may open, one value for every public cell."""
+    exact = release.statistic(tally)
+    if exact._cells is None:
+        return exact._values
+    vector = np.zeros(release.mechanism.size, dtype=np.int64)
+    vector[exact._cells] = exact._values
+    return vector
+
+
+def families(release: Release) -> Iterator[Integers]:
+    """Statistics of tables that differ in one record, (domain size, statistic size), all of them.
+
+    Each family shares all records but one; the last one is in every cell in turn.
+    """
+    cells = range(release.domain.size)
+    for shared in combinations_with_replacement(cells, release.rows - 1):
+        yield np.stack([exact_vector(release, tuple(sorted((*shared, c)))) for c in cells])
+
+
+def further_forms(fact: Callable[[Release], object]) -> list[str]:
+    """The names of cases of which an earlier one has the same fact."""
+    first = {fact(case.release): name for name, case in reversed(CASES.items())}
+    return [name for name in CASES if name not in first.values()]
+
+
+RELATIONS = (Adjacency("add-remove"), Adjacency("add-remove", 2), Adjacency("replace-one", 2))
+"""Neighbours other than those that the cases are stated for: the rows are private."""
+
+
+def under(case: Case, adjacency: Adjacency) -> Case:
+    """The same claims for other neighbours: a unit of records is in one table, or another's instead.
+
+    Raises ``ValueError`` where the release does not serve them.
+    """
+    weighted = case.release.adjacency.weighted
+    release = replace(case.release, adjacency=replace(adjacency, weighted=weighted))
+    shared = tuple((Counter(case.near) & Counter(case.far)).elements()) + case.others
+    (gone,) = Counter(case.near) - Counter(case.far)
+    (come,) = Counter(case.far) - Counter(case.near)
+    if adjacency.relation == "replace-one":
+        near, far = (shared + adjacency.most * (cell,) for cell in (gone, come))
+        return replace(case, release=release, near=near, far=far)
+    alone = come if case.alone is None else case.alone
+    attained = case.attained if case.alone_attained is None else case.alone_attained
+    near, far = shared, shared + adjacency.most * (alone,)
+    return replace(case, release=release, near=near, far=far, attained=attained)
+
+
+def units(release: Release) -> Iterator[tuple[Integers, Integers]]:
+    """Neighbours of different sizes: statistics of tables, and of neighbours of all of them.
+
+    (tables, size) and (neighbours, size).  All share a few records; the rest of each is one unit, of
+    no record up to the most that it may have.
+    """
+    adjacency, cells = release.adjacency, range(release.domain.size)
+    few = cells if adjacency.most == 1 else cells[:: max(1, len(cells) // 6)]
+    for size in range(release.rows if adjacency.most == 1 else 2):
+        for shared in combinations_with_replacement(few, size):
+            family = np.stack(
+                [
+                    exact_vector(release, tuple(sorted((*shared, *unit))))
+                    for most in range(adjacency.most + 1)
+                    for unit in combinations_with_replacement(cells, most)
+                ]
+            )
+            yield family, family[:1] if adjacency.relation == "add-remove" else family
+
+
+def repeated_draws(
+    release: Release,
+    tally: Tally,
+    times: int,
+    source: RandomSource,
+    mechanism: Mechanism | None = None,
+    share: Budget | None = None,
+) -> Floats:
+    """(times, size) independent draws across the privacy line; absent cells are NaN.
+
+    ``test_draws`` holds them against single draws.
+    """
+    mechanism = mechanism or release.mechanism
+    repeated = Repeated.of(mechanism, times)
+    noisy = perturb(release.statistic(tally), repeated, share or release.share, source)
+    if noisy.cells is None:
+        values = np.where(noisy.values == ABSENT, np.nan, noisy.values)
+        return values.reshape(times, -1)
+    result = np.full(mechanism.size * times, np.nan)
+    result[noisy.cells] = noisy.values
+    return result.reshape(times, -1)

@@ -1,0 +1,238 @@
+"""Histograms, dense and thresholded: laws, stated errors, and the records that follow."""
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dpcore.budget import Budget
+from dpcore.domain import Bins, Categories, Domain, Grid
+from dpcore.mechanisms.laplace import log_cdf
+from dpcore.privacy_line import perturb
+from dpcore.releases.counts.histogram import LARGEST_DENSE, Histogram
+from dpcore.sampling.discrete_laplace import discrete_laplace
+from dpcore.sampling.source import SeededSource
+from dpcore.statistic import Exact, Noisy
+from tests.dpcore.releases.contract import opened, repeated_draws, tally_of
+
+DOMAIN = Domain(
+    (Categories("place", ("a", "b"), nullable=True), Bins("age", (0.0, 5.0, 20.0), integer=True))
+)
+RECORDS = np.repeat(np.arange(6), (0, 1, 40, 300, 9, 50))
+ROWS = len(RECORDS)
+HALF = Budget.of("0.5")
+WIDE = Domain((Grid("x", 0.0, 1.0, 2**30), Grid("y", 0.0, 1.0, 2**30)))
+
+
+def histogram(
+    thresholded: bool = False, share: Budget = HALF, domain: Domain = DOMAIN
+) -> Histogram:
+    return Histogram("people", domain, ROWS, share, thresholded)
+
+
+def statement(release: Histogram, start: str) -> float:
+    (found,) = [s.value for s in release.expected_error() if s.quantity.startswith(start)]
+    return found
+
+
+@pytest.mark.parametrize("thresholded", [False, True])
+def test_the_statistic_counts_the_records_of_every_cell(thresholded: bool):
+    counted = opened(histogram(thresholded), tally_of(DOMAIN, RECORDS))
+    assert counted.tolist() == [0, 1, 40, 300, 9, 50]
+
+
+@pytest.mark.parametrize(("alpha", "scale"), [("0.5", 4), ("2", 1), ("0.003", Fraction(2000, 3))])
+def test_the_noise_has_scale_two_over_alpha(alpha: str, scale: Fraction):
+    for thresholded in (False, True):
+        mechanism = histogram(thresholded, Budget.of(alpha)).mechanism
+        assert mechanism.scale == scale
+        assert mechanism.event.l1_sensitivity == 2
+        a = math.exp(-1 / scale)
+        assert mechanism.stddev == pytest.approx(math.sqrt(2 * a) / (1 - a))
+
+
+def test_the_threshold_is_two_over_alpha_times_the_logarithm_of_the_cells():
+    release = histogram(True, Budget.of("1"), WIDE)
+    assert release.mechanism.threshold == math.ceil(2 * 60 * math.log(2))
+    # pi = a^(tau + 1) / (1 + a), about 1 / (2 p): half a false cell at most.
+    a, tau = math.exp(-0.5), release.mechanism.threshold
+    assert statement(release, "expected number of") == pytest.approx(
+        2**60 * a ** (tau + 1) / (1 + a)
+    )
+    assert statement(release, "expected number of") <= 0.5
+    assert statement(release, "threshold below") == tau
+
+
+def test_the_thresholded_law_is_that_of_noise_on_every_cell_and_then_a_threshold():
+    """Each cell alone, and the number of cells published: chi-square at level 1e-4."""
+    release = histogram(True, Budget.of("1"))
+    tally, mechanism, times = tally_of(DOMAIN, RECORDS), release.mechanism, 20_000
+    fast = repeated_draws(release, tally, times, SeededSource(1))
+    noise = discrete_laplace(mechanism.scale, 6 * times, SeededSource(2)).reshape(times, 6)
+    naive = (opened(release, tally) + noise).astype(float)
+    naive[naive <= mechanism.threshold] = np.nan
+
+    def codes(draws: np.ndarray) -> np.ndarray:
+        return np.nan_to_num(np.clip(draws, None, 400), nan=-1).astype(int)
+
+    for cell in range(6):
+        assert same_law(codes(fast[:, cell]), codes(naive[:, cell])) > 1e-4
+    published = [np.count_nonzero(~np.isnan(draws), axis=1) for draws in (fast, naive)]
+    assert same_law(*published) > 1e-4
+    shifted = np.where(np.isnan(naive), naive, naive + 1)
+    assert same_law(codes(fast[:, 3]), codes(shifted[:, 3])) < 1e-9
+    # Empty and occupied cells both came out, and both were dropped.
+    assert 0.03 < np.mean(~np.isnan(fast[:, 0])) < 0.2
+    assert 0.03 < np.mean(np.isnan(fast[:, 4])) < 0.5
+
+
+def test_the_order_of_published_cells_does_not_tell_which_are_occupied():
+    domain = Domain((Grid("x", 0.0, 1.0, 1000),))
+    release = Histogram("people", domain, 3000, HALF, thresholded=True)
+    low = replace(release.mechanism, threshold=2)
+    tally = tally_of(domain, np.repeat(np.arange(0, 1000, 5), 15))
+    noisy = perturb(release.statistic(tally), low, HALF, SeededSource(1))
+    assert np.all(np.diff(noisy.cells) > 0)
+    occupied = noisy.cells % 5 == 0
+    assert 100 < np.count_nonzero(occupied) < np.count_nonzero(~occupied)
+    assert np.all(noisy.values > 2)
+    assert noisy.values[occupied].mean() > 12 > 9 > noisy.values[~occupied].mean()
+
+
+def same_law(one: np.ndarray, other: np.ndarray) -> float:
+    """The p-value of a two-sample chi-square test, rare values pooled with their neighbours."""
+    cuts = np.unique(np.quantile(np.r_[one, other], np.linspace(0, 1, 30), method="lower"))
+    table = [np.bincount(np.searchsorted(cuts, x), minlength=len(cuts) + 1) for x in (one, other)]
+    return float(stats.chi2_contingency(np.array(table)[:, np.sum(table, axis=0) > 20]).pvalue)
+
+
+def test_the_exact_loss_of_a_thresholded_cell_never_exceeds_one_over_the_scale():
+    """The law of one published cell, for every pair of neighbouring counts."""
+    mechanism = histogram(True, Budget.of("1")).mechanism
+    scale, tau = float(mechanism.scale), mechanism.threshold
+    values, a = np.arange(tau + 1, tau + 60), math.exp(-1 / scale)
+    worst = 0.0
+    for count in range(40):
+        logs = [
+            np.r_[
+                log_cdf(np.array(tau - c), scale),
+                math.log((1 - a) / (1 + a)) - np.abs(values - c) / scale,
+            ]
+            for c in (count, count + 1)
+        ]
+        worst = max(worst, float(np.abs(logs[0] - logs[1]).max()))
+    # A record leaves one cell and enters another: twice this is alpha.
+    assert 2 * worst == pytest.approx(1.0, abs=1e-9)
+
+
+def test_stated_errors_of_a_dense_histogram_hold_in_simulation():
+    release = histogram()
+    tally = tally_of(DOMAIN, RECORDS)
+    errors = repeated_draws(release, tally, 20_000, SeededSource(3)) - opened(release, tally)
+    assert statement(release, "standard error") == pytest.approx(errors.std(), rel=0.02)
+    assert statement(release, "expected L1") == pytest.approx(
+        np.abs(errors).sum(1).mean(), rel=0.02
+    )
+    width = statement(release, "90% interval")
+    assert 0.9 <= np.mean(np.abs(errors) <= width) < 0.93
+
+
+@pytest.mark.parametrize("alpha", ["0.3", "1", "20"])
+def test_stated_errors_of_a_thresholded_histogram_hold_in_simulation(alpha: str):
+    release = histogram(True, Budget.of(alpha))
+    tally, truth = tally_of(DOMAIN, RECORDS), opened(histogram(True), tally_of(DOMAIN, RECORDS))
+    draws = repeated_draws(release, tally, 20_000, SeededSource(4))
+    errors = np.abs(np.nan_to_num(draws) - truth)
+    for cell in np.flatnonzero(truth):
+        assert errors[:, cell].mean() <= statement(release, "expected L1 error per occupied")
+    false = np.count_nonzero(~np.isnan(draws[:, truth == 0]), axis=1).mean()
+    assert false <= statement(release, "expected number of")
+
+
+@pytest.mark.parametrize("thresholded", [False, True])
+def test_published_intervals_hold_the_exact_count_nine_times_in_ten(thresholded: bool):
+    """Before the threshold: only a count far above it is looked at."""
+    release, held = histogram(thresholded), 0
+    exact = release.statistic(tally_of(DOMAIN, RECORDS))
+    for seed in range(300):
+        noisy = perturb(exact, release.mechanism, HALF, SeededSource(seed))
+        columns = release.publish(noisy).tables[0].columns
+        (row,) = np.flatnonzero((columns["place"] == "b") & (columns["age_from"] == 5))
+        held += columns["lower_90"][row] <= 300 <= columns["upper_90"][row]
+    assert 255 <= held <= 290
+
+
+def test_a_published_row_says_what_the_cell_is():
+    noisy = Noisy(np.array([3, -1, 40, 310, 10, 45]))
+    (table,) = histogram().publish(noisy).tables
+    place = table.columns["place"]
+    assert place.tolist() == ["a", "a", "b", "b", None, None]
+    assert table.columns["age_from"].tolist() == [0, 5] * 3
+    assert table.columns["age_to"].tolist() == [4, 19] * 3
+    assert table.columns["noisy_count"].tolist() == noisy.values.tolist()
+    assert table.columns["count"].sum() == ROWS
+    assert table.columns["count"].min() >= 0
+    np.testing.assert_allclose(table.columns["count"], np.maximum(noisy.values, 0), atol=3)
+
+
+def test_a_thresholded_table_holds_the_cells_that_were_drawn_and_no_others():
+    release = histogram(True, domain=WIDE)
+    cells = np.array([5, 2**59, 2**60 - 1])
+    published = release.publish(Noisy(np.array([90, 91, 200]), cells))
+    columns = published.tables[0].columns
+    assert columns["count"].tolist() == [90, 91, 200]
+    assert columns["x_from"][2] == 1 - 2.0**-30
+    assert columns["y_from"].tolist() == [5 * 2.0**-30, 0, 1 - 2.0**-30]
+    assert published.facts["cells_published"] == 3
+    assert published.facts["sum_of_counts"] == 381
+    assert published.facts["threshold"] == release.mechanism.threshold
+
+
+def test_records_have_the_published_histogram_scaled_to_their_number():
+    release, noisy = histogram(), Noisy(np.array([3, -1, 40, 310, 10, 45]))
+    counts = release.counts(noisy)
+    for rows in (ROWS, 2 * ROWS):
+        domain, codes = release.sample(noisy, rows)
+        assert domain == DOMAIN
+        sampled = np.bincount(DOMAIN.pack(codes), minlength=6)
+        np.testing.assert_array_equal(sampled, counts * rows // ROWS)
+    _, codes = release.sample(noisy, 7)
+    assert len(codes) == 7
+    assert len(release.sample(noisy, 0)[1]) == 0
+
+
+def test_records_of_a_thresholded_histogram_come_from_published_cells():
+    release = histogram(True, domain=WIDE)
+    cells = np.array([5, 2**59])
+    _, codes = release.sample(Noisy(np.array([90, 180]), cells), 30)
+    drawn, counts = np.unique(WIDE.pack(codes), return_counts=True)
+    assert drawn.tolist() == cells.tolist()
+    assert counts.tolist() == [10, 20]
+    nothing = Noisy(np.array([], dtype=np.int64), np.array([], dtype=np.int64))
+    _, codes = release.sample(nothing, 30)
+    assert codes.shape == (30, 2)
+    assert len(np.unique(codes)) > 30
+
+
+def test_a_domain_too_large_to_print_is_refused_with_a_way_out():
+    large = Domain((Grid("x", 0.0, 1.0, LARGEST_DENSE + 1),))
+    with pytest.raises(ValueError, match="thresholded-laplace"):
+        _ = histogram(domain=large).mechanism
+    assert histogram(True, domain=large).mechanism.size == LARGEST_DENSE + 1
+
+
+def test_a_histogram_of_an_empty_or_single_cell_is_drawn_like_any_other():
+    one = Domain((Categories("only", ("cell",)),))
+    for thresholded in (False, True):
+        release = Histogram("one", one, 1, HALF, thresholded)
+        for records in ((0,), ()):
+            exact = release.statistic(tally_of(one, np.array(records, dtype=np.int64)))
+            assert isinstance(exact, Exact)
+            for seed in range(10):
+                noisy = perturb(exact, release.mechanism, HALF, SeededSource(seed))
+                (table,) = release.publish(noisy).tables
+                assert len(table.columns["only"]) == len(noisy.values) <= 1
+                assert len(release.sample(noisy, 3)[1]) == 3

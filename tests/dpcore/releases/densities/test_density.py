@@ -1,0 +1,276 @@
+"""Densities: the kernel estimate behind the noise, its sensitivity, and the stated errors."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dpcore.budget import Budget
+from dpcore.domain import Categories, Domain, Grid
+from dpcore.privacy_line import perturb
+from dpcore.releases.densities.binned_density import PARTS, BinnedDensity
+from dpcore.releases.densities.density import Density
+from dpcore.releases.densities.spectral_density import SpectralDensity
+from dpcore.sampling.source import SeededSource
+from dpcore.statistic import Noisy
+from tests.dpcore.releases.contract import grid, opened, repeated_draws, tally_of
+from tests.dpcore.releases.densities.density_oracles import (
+    centres,
+    damping,
+    kernel_density,
+    linear_binning,
+    reflected_kernel,
+)
+
+PURE, APPROXIMATE, LITTLE = Budget.of("1"), Budget.of("1", "1e-6"), Budget.of("0.002", "1e-6")
+ROWS = 2000
+
+
+def density(kind: type, sizes: tuple, bandwidths: tuple, rows: int = ROWS) -> Density:
+    domain = Domain(tuple(grid(f"x{i}", size) for i, size in enumerate(sizes)))
+    share = PURE if kind is BinnedDensity else APPROXIMATE
+    return kind("d", domain, rows, share, bandwidths)
+
+
+def records(release: Density) -> np.ndarray:
+    """Cells of records from a smooth, two-humped law."""
+    random = np.random.default_rng(4)
+    columns = []
+    for size in release.domain.shape:
+        humps = np.where(
+            random.random(ROWS) < 0.6, random.beta(3, 9, ROWS), random.beta(9, 2, ROWS)
+        )
+        columns.append(np.minimum((humps * size).astype(int), size - 1))
+    return release.domain.pack(np.stack(columns, axis=1))
+
+
+def noiseless(release: Density) -> Noisy:
+    return Noisy(opened(release, tally_of(release.domain, records(release))))
+
+
+CASES = [
+    (SpectralDensity, (200,), (0.08,)),
+    (SpectralDensity, (24, 30), (0.2, 0.3)),
+    (BinnedDensity, (400,), (0.08,)),
+    (BinnedDensity, (64, 60), (0.3, 0.4)),
+    (BinnedDensity, (12,), (0.1,)),
+    (BinnedDensity, (16,), (0.1,)),
+    (BinnedDensity, (5, 64), (0.2, 0.4)),
+]
+every_density = pytest.mark.parametrize(("kind", "sizes", "bandwidths"), CASES)
+
+
+@every_density
+def test_without_noise_the_estimate_is_the_reflected_kernel_density(
+    kind: type, sizes: tuple, bandwidths: tuple
+):
+    """To the lattice step for the spectral kind; to 1 per cent of a uniform density for the other,
+    whose records are shared out in whole parts."""
+    release = density(kind, sizes, bandwidths)
+    counts = tally_of(release.domain, records(release)).dense().reshape(sizes)
+    expected = kernel_density(counts.astype(float), bandwidths)
+    estimate = release.fine.density(release.coefficients(noiseless(release)))
+    np.testing.assert_allclose(estimate, expected, atol=1e-5 if kind is SpectralDensity else 1e-2)
+    probabilities = release.probabilities(noiseless(release))
+    np.testing.assert_allclose(probabilities, expected / expected.sum(), atol=1e-2 / counts.size)
+
+
+@pytest.mark.parametrize("bandwidth", [0.005, 0.05, 0.1, 0.3, 1.0])
+def test_the_spectral_sensitivity_is_eight_times_the_odd_dampings(bandwidth: float):
+    """METHODS g, reflected: Delta^2 = (8 / n^2) sum over odd j of lambda_j."""
+    release = density(SpectralDensity, (500,), (bandwidth,))
+    odd = sum(damping(j, bandwidth) for j in range(1, 4001, 2))
+    exact = math.sqrt(8 * odd) / ROWS
+    assert exact <= release.lattice.sensitivity <= exact * (1 + 1e-9)
+    grown = math.sqrt(release.mechanism.event.l2_sensitivity_squared) * release.lattice.step
+    assert exact < grown < 1.0001 * exact
+
+
+@pytest.mark.parametrize("bandwidths", [(0.1, 0.1), (0.05, 0.4), (1.0, 0.3)])
+def test_the_spectral_sensitivity_in_two_dimensions_is_attained_at_opposite_corners(
+    bandwidths: tuple,
+):
+    release = density(SpectralDensity, (50, 50), bandwidths)
+    ends = np.array([0.0, 1.0])
+    kernels = [reflected_kernel(ends, ends, h) for h in bandwidths]
+    apart = 2 * (math.prod(k[0, 0] for k in kernels) - math.prod(k[0, 1] for k in kernels))
+    assert release.lattice.sensitivity * ROWS == pytest.approx(math.sqrt(apart), rel=1e-9)
+    # Anywhere else two records are closer, in the same norm.
+    points = np.linspace(0, 1, 12)
+    tables = [reflected_kernel(points, points, h) for h in bandwidths]
+    kernel = np.einsum("ac,bd->abcd", *tables).reshape(144, 144)
+    distances = np.diag(kernel)[:, None] + np.diag(kernel)[None, :] - 2 * kernel
+    assert distances.max() <= apart * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(("sizes", "bandwidths"), [(case[1], case[2]) for case in CASES[2:]])
+def test_a_record_is_shared_out_linearly_in_whole_parts(sizes: tuple, bandwidths: tuple):
+    release = density(BinnedDensity, sizes, bandwidths)
+    codes = release.domain.unpack(np.arange(release.domain.size))
+    cells, parts = release.parts(codes)
+    assert parts.min() >= 0
+    assert set(parts.sum(axis=1)) == {PARTS}
+    for code, where, share in list(zip(codes, cells, parts, strict=True))[::7]:
+        point = tuple(centres(size)[c] for c, size in zip(code, sizes, strict=True))
+        expected = linear_binning(point, release.cells).ravel() * PARTS
+        np.testing.assert_allclose(
+            np.bincount(where, share, minlength=len(expected)), expected, atol=1.01
+        )
+
+
+def test_the_wide_cells_are_those_of_the_grid_where_it_is_hardly_finer():
+    def wide(size: int, bandwidth: float) -> int:
+        return density(BinnedDensity, (size,), (bandwidth,)).cells[0]
+
+    assert wide(1000, 0.1) == 13
+    assert wide(20, 0.1) == 13
+    assert wide(19, 0.1) == 19
+    assert wide(4, 0.1) == 4
+    assert wide(1, 1.0) == 1
+
+
+@pytest.mark.parametrize("bandwidth", [0.05, 0.1, 0.3])
+def test_the_binned_noise_is_that_of_the_formula(bandwidth: float):
+    """n^2 alpha^2 ISE = 8 G sum of lambda_j^2 / sinc(j / 2G)^4 (METHODS c, reflected): each of G
+    cells has variance 2 (2 / (n alpha))^2, and a coefficient sums G squares."""
+    release = density(BinnedDensity, (4000,), (bandwidth,))
+    wide = math.ceil(1.25 / bandwidth)
+    formula = (
+        8
+        * wide
+        * sum(
+            damping(j, bandwidth) ** 2 / np.sinc(j / (2 * wide)) ** 4
+            for j in range(1, wide)
+            if damping(j, bandwidth) >= 1e-8
+        )
+    )
+    stated = release.expected_error()[0].value
+    assert stated * ROWS**2 == pytest.approx(formula, rel=2e-3)
+
+
+@pytest.mark.parametrize("bandwidth", [0.02, 0.1, 0.3])
+def test_the_spectral_noise_is_that_of_the_formula(bandwidth: float):
+    """ISE = sigma*^2 Delta^2 sum of lambda_j (METHODS g)."""
+    release = density(SpectralDensity, (4000,), (bandwidth,))
+    sigma = math.sqrt(release.mechanism.variance / release.mechanism.l2_sensitivity_squared)
+    lambdas = [damping(j, bandwidth) for j in range(1, 4000)]
+    formula = sigma**2 * 8 * sum(lambdas[::2]) * sum(lambdas)
+    stated = release.expected_error()[0].value
+    assert stated * ROWS**2 == pytest.approx(formula, rel=1e-4)
+
+
+@every_density
+def test_stated_errors_and_intervals_hold_in_simulation(
+    kind: type, sizes: tuple, bandwidths: tuple
+):
+    """Over 3000 draws: the integrated squared error to 5 per cent, standard errors to 7, intervals
+    of 90 per cent to 2."""
+    release = density(kind, sizes, bandwidths)
+    truth = noiseless(release)
+    draws = repeated_draws(
+        release, tally_of(release.domain, records(release)), 3000, SeededSource(6)
+    )
+    clean = release.coefficients(truth)
+    errors = np.stack(
+        [release.coefficients(Noisy(draw.astype(np.int64))) - clean for draw in draws]
+    )
+    ise, typical = (statement.value for statement in release.expected_error())
+    assert (errors**2).sum(axis=1).mean() == pytest.approx(ise, rel=0.05)
+    assert typical == math.sqrt(ise)
+    np.testing.assert_allclose(errors.std(axis=0) ** 2, release.coefficient_variances, rtol=0.2)
+
+    (table, coefficients), facts = release.publish(truth).tables, release.publish(truth).facts
+    assert facts["noise_integrated_squared_error"] == ise
+    np.testing.assert_allclose(
+        coefficients.columns["standard_error"] ** 2, release.coefficient_variances
+    )
+    unit = math.prod(sizes)
+    basis, flat = release.printed, (-1, math.prod(release.printed.shape))
+    values = np.stack([basis.density(clean + error) for error in errors]).reshape(flat) / unit
+    centre, error = table.columns["estimate"], table.columns["standard_error"]
+    np.testing.assert_allclose((values - centre).std(axis=0), error, rtol=0.07)
+    half = table.columns["upper_90"] - centre
+    np.testing.assert_allclose(half, centre - table.columns["lower_90"], rtol=1e-9, atol=1e-15)
+    assert np.mean(np.abs(values - centre) <= half) == pytest.approx(0.9, abs=0.02)
+
+
+@every_density
+def test_published_densities_are_of_mass_one_and_in_the_units_of_the_columns(
+    kind: type, sizes: tuple, bandwidths: tuple
+):
+    domain = Domain(tuple(Grid(f"x{i}", -3.0, 5.0, size) for i, size in enumerate(sizes)))
+    release = kind("d", domain, ROWS, LITTLE, bandwidths)
+    exact = release.statistic(tally_of(domain, records(release)))
+    noisy = perturb(exact, release.mechanism, LITTLE, SeededSource(9))
+    columns = release.publish(noisy).tables[0].columns
+    cell = math.prod(8 / size for size in release.printed.shape)
+    assert (columns["density"] * cell).sum() == pytest.approx(1)
+    assert columns["estimate"].min() < 0
+    # The nearest density is the estimate, lower by one and the same amount, where that is positive.
+    kept = columns["density"] > 0
+    lower = columns["estimate"] - columns["density"]
+    assert np.ptp(lower[kept]) < 1e-9
+    assert (columns["estimate"][~kept] <= lower[kept].max() + 1e-9).all()
+    assert (columns["estimate"] * cell).sum() == pytest.approx(1)
+    assert -3 < columns["x0"].min() < columns["x0"].max() < 5
+
+
+@pytest.mark.parametrize("kind", [SpectralDensity, BinnedDensity])
+def test_records_follow_the_density(kind: type):
+    release = density(kind, (50,), (0.08,))
+    noisy = noiseless(release)
+    domain, codes = release.sample(noisy, 20_000)
+    assert domain == release.domain
+    expected = 20_000 * release.probabilities(noisy)
+    # Systematic draws: each cell gets its share, up to one record.
+    np.testing.assert_allclose(np.bincount(codes[:, 0], minlength=50), expected, atol=1.01)
+    assert stats.kendalltau(codes[:, 0], np.arange(20_000)).pvalue > 1e-6
+    assert len(release.sample(noisy, 0)[1]) == 0
+
+
+@pytest.mark.parametrize("kind", [SpectralDensity, BinnedDensity])
+@pytest.mark.parametrize("sizes", [(1,), (1, 1), (1, 6), (2,)])
+def test_axes_of_a_single_cell_and_single_records_are_published(kind: type, sizes: tuple):
+    release = density(kind, sizes, (0.5,) * len(sizes), rows=1)
+    exact = release.statistic(tally_of(release.domain, (0,)))
+    noisy = perturb(exact, release.mechanism, release.share, SeededSource(1))
+    table, coefficients = release.publish(noisy).tables
+    assert len(table.columns["density"]) == math.prod(sizes)
+    assert len(coefficients.columns["coefficient"]) == release.basis.size
+    assert release.sample(noisy, 5)[1].max() < max(sizes)
+
+
+def test_columns_that_have_no_density_are_refused():
+    line, nothing = Grid("x", 0.0, 1.0, 9), ()
+    for domain, bandwidths, text in [
+        (Domain((line,)), (0.1, 0.1), "one number"),
+        (Domain(nothing), nothing, "one or two columns"),
+        (Domain((Categories("c", ("a", "b")),)), (0.1,), "integer or continuous"),
+        (Domain((Grid("x", 0.0, 1.0, 9, nullable=True),)), (0.1,), "without nulls"),
+        (Domain((line,)), (0.001,), "between 0.002 and 1"),
+        (Domain((line,)), (1.1,), "between 0.002 and 1"),
+        (Domain((line,)), (math.nan,), "between 0.002 and 1"),
+        (Domain((Grid("x", 0.0, 1.0, 2**24 + 1),)), (0.1,), "too many for a density"),
+    ]:
+        for kind in (SpectralDensity, BinnedDensity):
+            with pytest.raises(ValueError, match=text):
+                kind("d", domain, 10, APPROXIMATE, bandwidths)
+
+
+@pytest.mark.parametrize("kind", [BinnedDensity, SpectralDensity])
+def test_the_density_of_whole_numbers_peaks_at_the_number_itself(kind: type):
+    """All records are 40 years old: the peak stands at 40, in the table and at any points."""
+    domain = Domain((Grid("age", 18.0, 90.0, 72, integer=True),))
+    share = Budget.of("1000") if kind is BinnedDensity else Budget.of("1000", "1e-6")
+    release = kind("d", domain, ROWS, share, (0.05,))
+    noisy = Noisy(opened(release, tally_of(domain, np.full(ROWS, 40 - 18))))
+    published = release.publish(noisy)
+    columns = published.tables[0].columns
+    assert columns["age"][np.argmax(columns["estimate"])] == pytest.approx(40)
+    assert published.facts["bounds"]["age"] == [17.5, 89.5]
+    ages = np.arange(18, 90)
+    at_points = release.evaluate(noisy, {"age": ages})["estimate"]
+    np.testing.assert_allclose(at_points, columns["estimate"], rtol=1e-9, atol=1e-12)
+    with pytest.raises(ValueError, match=r"age must lie in \[18, 89\]"):
+        release.evaluate(noisy, {"age": [90]})

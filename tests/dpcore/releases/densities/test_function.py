@@ -1,0 +1,243 @@
+"""Smooth functions: the kernel density behind the noise, the noise, and what is published."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.linalg import solve_triangular
+
+from dpcore.budget import Budget
+from dpcore.domain import Categories, Domain, Grid, Tally
+from dpcore.privacy_line import perturb
+from dpcore.releases.densities.function import SmoothFunction, default_points
+from dpcore.releases.densities.kernels import KERNELS, KernelName
+from dpcore.releases.densities.whitening import Whitening
+from dpcore.sampling.source import SeededSource
+from dpcore.statistic import Noisy
+from tests.dpcore.releases.contract import grid, opened, repeated_draws, tally_of
+
+SHARE = Budget.of("1", "1e-6")
+ROWS = 500
+SHAPES = [
+    ((200,), (0.05,), (100,)),
+    ((30, 40), (0.2, 0.3), (12, 14)),
+    ((9, 10, 8), (0.3,) * 3, (6,) * 3),
+]
+every_kernel = pytest.mark.parametrize("kernel", ["gaussian", "exponential"])
+every_shape = pytest.mark.parametrize(("sizes", "bandwidths", "points"), SHAPES)
+
+
+def function(kernel: KernelName, sizes: tuple, bandwidths: tuple, points: tuple, rows: int = ROWS):
+    domain = Domain(tuple(grid(f"x{i}", size) for i, size in enumerate(sizes)))
+    return SmoothFunction("f", domain, rows, SHARE, kernel, bandwidths, points)
+
+
+def records(release: SmoothFunction) -> np.ndarray:
+    return np.random.default_rng(1).integers(0, release.domain.size, ROWS)
+
+
+def noiseless(release: SmoothFunction) -> Noisy:
+    return Noisy(opened(release, tally_of(release.domain, records(release))))
+
+
+def kernel_density(release: SmoothFunction, points: np.ndarray) -> np.ndarray:
+    """(k,) from the definition, at scaled points (k, d)."""
+    codes = release.domain.unpack(records(release))
+    product = np.ones((len(points), ROWS))
+    for i, (size, h) in enumerate(zip(release.domain.shape, release.bandwidths, strict=True)):
+        away = (points[:, i, None] - (codes[:, i] + 0.5) / size) / h
+        product *= np.exp(-0.5 * away**2) / (math.sqrt(2 * math.pi) * h)
+    return product.mean(axis=1)
+
+
+def grid_points(release: SmoothFunction) -> np.ndarray:
+    lines = [(np.arange(m) + 0.5) / m for m in release.points]
+    return np.stack([axis.ravel() for axis in np.meshgrid(*lines, indexing="ij")], axis=1)
+
+
+@every_kernel
+@every_shape
+def test_without_noise_the_function_is_the_kernel_density(kernel, sizes, bandwidths, points):
+    release = function(kernel, sizes, bandwidths, points)
+    estimate = release.on_grid(noiseless(release)).ravel()
+    exact = kernel_density(release, grid_points(release))
+    # Records are rounded to 22, 15 or 10 bits along each axis.
+    tolerance = (1e-6, 1e-4, 3e-3)[len(sizes) - 1]
+    np.testing.assert_allclose(estimate, exact, atol=tolerance * exact.max())
+
+
+@every_shape
+def test_between_the_points_of_the_grid_a_smooth_function_is_known_too(sizes, bandwidths, points):
+    release = function("gaussian", sizes, bandwidths, points)
+    x = np.random.default_rng(2).random((40, len(sizes)))
+    exact = kernel_density(release, x)
+    found = release.interpolate(noiseless(release), x)
+    np.testing.assert_allclose(found, exact, atol=5e-3 * exact.max())
+
+
+@every_kernel
+@every_shape
+def test_the_noise_is_the_gaussian_process_with_the_stated_covariance(
+    kernel, sizes, bandwidths, points
+):
+    """s^2 K and not s K: variances within 10 per cent, correlations within 0.12, over 2000 draws."""
+    release = function(kernel, sizes, bandwidths, points)
+    tally = tally_of(release.domain, records(release))
+    draws = repeated_draws(release, tally, 2000, SeededSource(3)).astype(np.int64)
+    clean = release.on_grid(noiseless(release))
+    errors = np.stack([release.on_grid(Noisy(draw)) - clean for draw in draws]).reshape(2000, -1)
+    chosen = np.linspace(0, errors.shape[1] - 1, 30).astype(int)
+    x = grid_points(release)[chosen]
+    expected = np.ones((30, 30))
+    for i, h in enumerate(bandwidths):
+        away = np.abs(x[:, i, None] - x[None, :, i]) / h
+        expected *= np.exp(-0.5 * away**2) if kernel == "gaussian" else np.exp(-away)
+    np.testing.assert_allclose(errors.std(axis=0), release.stddev, rtol=0.1)
+    np.testing.assert_allclose(np.corrcoef(errors[:, chosen].T), expected, atol=0.12)
+    (statement,) = release.expected_error()
+    assert statement.value == release.stddev
+
+
+def test_the_standard_error_is_that_of_the_formula():
+    """sigma* sqrt2 / (n sqrt(2 pi) h) (METHODS e)."""
+    release = function("gaussian", (200,), (0.05,), (100,))
+    sigma = math.sqrt(release.mechanism.variance / release.mechanism.l2_sensitivity_squared)
+    expected = sigma * math.sqrt(2) / (ROWS * math.sqrt(2 * math.pi) * 0.05)
+    assert release.stddev == pytest.approx(expected, rel=1e-4)
+
+
+@every_shape
+def test_the_sensitivity_grows_by_little_for_whole_numbers(sizes, bandwidths, points):
+    release = function("gaussian", sizes, bandwidths, points)
+    assert math.sqrt(2) * 0.98 < release.sensitivity < math.sqrt(2) * 1.01
+    many = function("gaussian", sizes, bandwidths, points, rows=10**9)
+    assert many.sensitivity < math.sqrt(2) * 1.02
+
+
+@every_kernel
+def test_the_published_table_is_the_function_in_units_of_the_columns(kernel: KernelName):
+    domain = Domain((Grid("x", -3.0, 5.0, 60), Grid("y", 18.0, 90.0, 72, integer=True)))
+    release = SmoothFunction("f", domain, ROWS, SHARE, kernel, (0.2, 0.3), (20, 16))
+    noisy = perturb(
+        release.statistic(tally_of(domain, records(release))),
+        release.mechanism,
+        SHARE,
+        SeededSource(4),
+    )
+    published = release.publish(noisy)
+    columns, facts = published.tables[0].columns, published.facts
+    unit = 1 / (8 * 72)
+    np.testing.assert_allclose(columns["estimate"], release.on_grid(noisy).ravel() * unit)
+    np.testing.assert_allclose(columns["standard_error"], release.stddev * unit)
+    half = (columns["upper_90"] - columns["lower_90"]) / 2
+    np.testing.assert_allclose(half, 1.6448536 * columns["standard_error"])
+
+    at = np.array([[-1.0, 40.0], [4.0, 80.0], [0.123, 25.5]])
+    away = [
+        (at[:, i, None] - columns[name][None, :]) / facts["bandwidths"][name]
+        for i, name in enumerate(("x", "y"))
+    ]
+    if kernel == "gaussian":
+        weights = np.exp(-0.5 * (away[0] ** 2 + away[1] ** 2))
+    else:
+        weights = np.exp(-np.abs(away[0]) - np.abs(away[1]))
+    scaled = (at - [-3, 17.5]) / [8, 72]  # a whole number is the middle of its cell
+    np.testing.assert_allclose(
+        weights @ columns["coefficient"], release.interpolate(noisy, scaled) * unit, rtol=1e-6
+    )
+
+
+def test_later_questions_have_the_same_answer_and_cost_nothing():
+    release = function("gaussian", *SHAPES[0])
+    tally = tally_of(release.domain, records(release))
+    noisy = perturb(release.statistic(tally), release.mechanism, SHARE, SeededSource(5))
+    stored = Noisy.from_bytes(noisy.to_bytes())
+    x = np.random.default_rng(6).random((9, 1))
+    first = release.interpolate(noisy, x)
+    np.testing.assert_array_equal(first, release.interpolate(stored, x))
+    np.testing.assert_allclose(release.interpolate(stored, x[::-1])[::-1], first, rtol=1e-9)
+    np.testing.assert_allclose(
+        release.interpolate(noisy, grid_points(release)),
+        release.on_grid(noisy).ravel(),
+        atol=1e-3 * release.stddev,
+    )
+
+
+@every_shape
+def test_the_sum_over_records_is_exact_for_few_and_for_very_many(sizes, bandwidths, points):
+    """Against Python's own whole numbers; large counts leave the range of floating point."""
+    release = function("gaussian", sizes, bandwidths, points, rows=2**33)
+    cells = np.sort(np.random.default_rng(8).choice(release.domain.size, 5, replace=False))
+    for counts in (np.array([1, 2, 3, 4, 5]), np.array([2**32, 1, 2**31 + 1, 7, 2**30])):
+        found = release.statistic(Tally(release.domain, cells, counts))._values
+        expected = np.zeros(release.points, dtype=object)
+        for code, count in zip(release.domain.unpack(cells), counts, strict=True):
+            vectors = [u[c].astype(object) for u, c in zip(release._vectors, code, strict=True)]
+            product = vectors[0] * int(count)
+            for vector in vectors[1:]:
+                product = np.multiply.outer(product, vector)
+            expected += product
+        assert found.tolist() == expected.ravel().tolist()
+
+
+def test_an_empty_table_and_a_single_point_are_released():
+    for kernel in ("gaussian", "exponential"):
+        release = function(kernel, (5,), (0.4,), (1,), rows=1)
+        for table in ([], [3]):
+            tally = tally_of(release.domain, np.array(table, dtype=np.int64))
+            noisy = perturb(release.statistic(tally), release.mechanism, SHARE, SeededSource(1))
+            assert len(release.publish(noisy).tables[0].columns["estimate"]) == 1
+        assert not opened(release, tally_of(release.domain, np.empty(0, dtype=np.int64))).any()
+
+
+def test_default_points_follow_the_bandwidths_and_fit():
+    assert default_points((0.1,)) == (40,)
+    assert default_points((0.002,)) == (512,)
+    assert default_points((0.02, 1.0)) == (128, 16)
+    assert math.prod(default_points((0.002,) * 3)) <= 2**16
+
+
+@pytest.mark.parametrize(
+    ("axes", "bandwidths", "points", "text"),
+    [
+        ((grid("x", 9),), (0.1, 0.1), (9,), "one number"),
+        ((grid("x", 9),), (0.1,), (9, 9), "one number"),
+        ((), (), (), "one to 3 columns"),
+        (tuple(grid(f"x{i}", 9) for i in range(4)), (0.1,) * 4, (9,) * 4, "one to 3 columns"),
+        ((Categories("c", ("a", "b")),), (0.1,), (9,), "integer or continuous"),
+        ((Grid("x", 0.0, 1.0, 9, nullable=True),), (0.1,), (9,), "without nulls"),
+        ((grid("x", 9),), (0.001,), (9,), "between 0.002 and 1"),
+        ((grid("x", 9),), (math.nan,), (9,), "between 0.002 and 1"),
+        ((grid("x", 9),), (0.1,), (0,), "between 1 and 1024"),
+        ((grid("x", 9), grid("y", 9)), (0.1, 0.1), (500, 500), "more than 65536"),
+        ((grid("x", 2**18),), (0.1,), (512,), "too many for 512"),
+    ],
+)
+def test_what_cannot_be_released_is_refused(axes, bandwidths, points, text):
+    with pytest.raises(ValueError, match=text):
+        SmoothFunction("f", Domain(axes), 10, SHARE, "gaussian", bandwidths, points)
+
+
+def test_more_rows_than_whole_numbers_can_hold_are_refused():
+    with pytest.raises(ValueError, match=r"^rows: .* below 2\^61"):
+        function("gaussian", *SHAPES[2], rows=2**40)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "per_bandwidth", "anywhere", "inside"),
+    [("gaussian", 4, 3e-6, 3e-6), ("exponential", 4, 0.11, 0.014), ("exponential", 50, 0.01, 1e-4)],
+)
+def test_between_the_points_a_bump_is_interpolated_that_well(
+    kernel: KernelName, per_bandwidth: int, anywhere: float, inside: float
+):
+    """The table of the page on functions: the largest error, and that away from the bounds."""
+    bandwidth = 0.1
+    points = round(per_bandwidth / bandwidth)
+    whitening = Whitening(KERNELS[kernel](bandwidth), (np.arange(points) + 0.5) / points)
+    places, x = np.linspace(0, 1, 201), np.linspace(0, 1, 2003)
+    bumps = whitening.kernel.bump(whitening.points[:, None], places[None, :])
+    whitened = solve_triangular(whitening.factor, bumps, lower=True)
+    exact = whitening.kernel.bump(x[:, None], places[None, :])
+    errors = np.abs(whitening.between(x) @ whitened - exact)
+    assert anywhere / 3 < errors.max() <= anywhere
+    assert errors[100:-100].max() <= inside

@@ -1,0 +1,138 @@
+"""Densities and functions at a bandwidth that is drawn first, and paid from their share."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dpcore.adjacency import Adjacency
+from dpcore.budget import Budget, Weight
+from dpcore.domain import Domain, Grid, Tally
+from dpcore.errors import PrivacyLineError
+from dpcore.mechanisms import ProposeTestRelease, Staged
+from dpcore.privacy_line import perturb
+from dpcore.releases.base import Samplable
+from dpcore.releases.densities.binned_density import BinnedDensity
+from dpcore.releases.densities.function import SmoothFunction
+from dpcore.releases.densities.spectral_density import SpectralDensity
+from dpcore.releases.densities.tuned import CHOSEN, RUNGS, TunedDensity, TunedFunction
+from dpcore.sampling.source import SeededSource
+from dpcore.statistic import Noisy
+from tests.dpcore.releases.contract import tally_of
+
+DOMAIN = Domain((Grid("x", 0.0, 10.0, 500),))
+ROWS = 5000
+SHARE = Budget.of("2", "1e-6")
+
+
+def density(share: Budget = SHARE, smallest: float = 0.01) -> TunedDensity:
+    smooth = SpectralDensity("d", DOMAIN, ROWS, share, (smallest,))
+    return TunedDensity("d", DOMAIN, ROWS, share, smooth, "quantiles", (Weight(1, 0), Weight(3, 1)))
+
+
+def normal_records(stddev: float = 1.0) -> Tally:
+    quantiles = stats.norm(5, stddev).ppf((np.arange(ROWS) + 0.5) / ROWS)
+    return tally_of(DOMAIN, np.clip(quantiles * 50, 0, 499).astype(int))
+
+
+def drawn(release: TunedFunction, tally: Tally, seed: int = 1) -> Noisy:
+    return perturb(release.statistic(tally), release.mechanism, release.share, SeededSource(seed))
+
+
+def test_the_shares_of_both_steps_add_up_to_that_of_the_release():
+    release = density()
+    assert release.choice.share == Budget.of("0.5")
+    assert release.rest == Budget.of("1.5", "1e-6")
+    event = release.mechanism.event
+    assert (event.choice, event.choice_alpha, event.alpha) == ("exponential", Fraction(1, 2), 1.5)
+    pure = replace(
+        release,
+        share=Budget.of(2),
+        smooth=BinnedDensity("d", DOMAIN, ROWS, SHARE, (0.01,)),
+        parts=(Weight(1, 0), Weight(3, 0)),
+    )
+    assert pure.mechanism.event.pure_alpha == 2
+
+
+@pytest.mark.parametrize("stddev", [0.8, 1.6])
+def test_the_bandwidth_is_silverman_s_within_half_a_rung(stddev: float):
+    release = density()
+    settled, _ = release.settled(drawn(release, normal_records(stddev)))
+    rule = 1.06 * stddev / 10 * ROWS**-0.2
+    assert settled.bandwidths[0] == pytest.approx(rule, rel=2 ** (0.5 / RUNGS) - 1 + 0.03)
+    rungs = RUNGS * np.log2(settled.bandwidths[0] / 0.01)
+    assert rungs == pytest.approx(round(rungs))
+
+
+def test_what_is_published_is_the_release_at_the_chosen_bandwidth_and_the_choice():
+    release, noisy = density(), drawn(density(), normal_records())
+    settled, second = release.settled(noisy)
+    assert settled.share == release.rest
+    assert len(second.values) == settled.mechanism.size
+    assert not noisy.values[CHOSEN + settled.mechanism.size :].any()
+    published, plain = release.publish(noisy), settled.publish(second)
+    for table, other in zip(published.tables, plain.tables, strict=True):
+        for name, column in table.columns.items():
+            np.testing.assert_array_equal(column, other.columns[name])
+    choice = published.facts["bandwidth_choice"]
+    assert choice["spent"]["alpha"] == "1/2"
+    assert choice["x_from"][0] == pytest.approx(5 - 0.674, abs=0.1)
+    x = {"x": np.array([2.0, 5.0])}
+    np.testing.assert_array_equal(
+        release.evaluate(noisy, x)["estimate"], settled.evaluate(second, x)["estimate"]
+    )
+    _, codes = release.sample(noisy, 200)
+    assert abs(np.mean(codes) - 250) < 10
+
+
+def test_the_density_is_near_that_of_the_records():
+    release = density()
+    estimate = release.evaluate(drawn(release, normal_records()), {"x": np.array([5.0])})
+    smoothed = stats.norm.pdf(0, scale=np.hypot(1, 0.19))
+    assert abs(estimate["estimate"][0] - smoothed) < 5 * estimate["standard_error"][0] + 0.01
+
+
+def test_a_step_that_costs_more_than_its_share_is_stopped_at_the_line():
+    """The line is crossed three times: by the whole, and by either step."""
+
+    class Dear:
+        """Claims little and draws at ten times as much."""
+
+        choice, rest = density().choice, density().rest
+
+        def after(self, choice: Noisy) -> SpectralDensity:
+            return SpectralDensity("d", DOMAIN, ROWS, Budget.of("15", "1e-6"), (0.1,))
+
+    mechanism = Staged(DOMAIN.size, Dear(), DOMAIN, CHOSEN, 1000)
+    with pytest.raises(PrivacyLineError, match="no price within its share"):
+        perturb(density().statistic(normal_records()), mechanism, SHARE, SeededSource(1))
+
+
+def test_a_function_is_no_source_of_records_and_may_use_the_other_rule():
+    smooth = SmoothFunction("f", DOMAIN, ROWS, SHARE, "gaussian", (0.02,), (200,))
+    parts = (Weight(1, 1), Weight(1, 1))
+    release = TunedFunction("f", DOMAIN, ROWS, SHARE, smooth, "interquartile-range", parts)
+    assert not isinstance(release, Samplable)
+    assert isinstance(density(), Samplable)
+    assert isinstance(release.choice.mechanism, ProposeTestRelease)
+    noisy = drawn(release, normal_records())
+    assert 0.02 <= release.settled(noisy)[0].bandwidths[0] < 1
+    assert release.publish(noisy).facts["bandwidth_choice"]["rule"] == "interquartile-range"
+
+
+def test_errors_are_stated_at_the_smallest_bandwidth():
+    fine, coarse = (density(smallest=h).expected_error() for h in (0.01, 0.1))
+    assert [error.quantity for error in fine] == [error.quantity for error in coarse]
+    assert fine[0].value == coarse[0].value
+    assert all(one.value > other.value for one, other in zip(fine[1:], coarse[1:], strict=True))
+    assert all("at the smallest bandwidth" in error.note for error in fine[1:])
+
+
+def test_two_columns_and_other_neighbours_are_refused():
+    square = Domain((Grid("x", 0.0, 1.0, 9), Grid("y", 0.0, 1.0, 9)))
+    with pytest.raises(ValueError, match="single column"):
+        replace(density(), domain=square)
+    with pytest.raises(ValueError, match="a private bandwidth is private only"):
+        replace(density(), adjacency=Adjacency("add-remove"))

@@ -1,0 +1,79 @@
+"""Whitened bumps: what they stand for, how far apart they are, and what floating point may lose."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dpcore.releases.densities.kernels import ExponentialKernel, GaussianKernel, Kernel
+from dpcore.releases.densities.whitening import JITTER, MOST_POINTS, Whitening
+
+KERNELS = [GaussianKernel(0.4), GaussianKernel(0.05), ExponentialKernel(0.1)]
+
+
+def whitening(kernel: Kernel, m: int) -> Whitening:
+    return Whitening(kernel, (np.arange(m) + 0.5) / m)
+
+
+def solved(lower: np.ndarray, right: np.ndarray) -> list[Fraction]:
+    """L^-1 times a vector, in exact arithmetic."""
+    found: list[Fraction] = []
+    for row, value in zip(lower.tolist(), right.tolist(), strict=True):
+        known = sum((Fraction(x) * y for x, y in zip(row, found, strict=False)), Fraction(0))
+        found.append((Fraction(value) - known) / Fraction(row[len(found)]))
+    return found
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_whitened_bumps_are_within_the_stated_slack_of_exact_ones(kernel: Kernel):
+    """Also where the condition number of the Gram matrix is beyond floating point."""
+    axis, positions, bits = whitening(kernel, 20), np.linspace(0, 1, 5), 22
+    for a, row in zip(positions, axis.integers(positions, bits), strict=True):
+        exact = solved(axis.factor, kernel.bump(axis.points, a))
+        away = [u - Fraction(int(whole), 2**bits) for u, whole in zip(exact, row, strict=True)]
+        assert sum(x * x for x in away) <= axis.slack(bits) ** 2
+        assert sum(x * x for x in exact) <= 1
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("m", [1, 2, 17, 200])
+def test_no_two_records_are_farther_apart_than_in_the_hilbert_space(kernel: Kernel, m: int):
+    axis, positions, bits = whitening(kernel, m), np.linspace(0, 1, 101), 22
+    rows = axis.integers(positions, bits) / 2**bits
+    away = np.linalg.norm(rows[:, None] - rows[None, :], axis=2)
+    apart = np.abs(positions[:, None] - positions[None, :])
+    claimed = np.sqrt([[2 * (1 - kernel.overlap(x)) for x in line] for line in apart])
+    assert np.all(away <= claimed + 2 * axis.slack(bits))
+    if m == 200 and isinstance(kernel, GaussianKernel):  # the grid sees all of a smooth function
+        assert away.max() >= 0.999 * claimed.max()
+
+
+def test_more_points_do_not_raise_the_distance():
+    kernel, positions = GaussianKernel(0.1), np.array([0.2, 0.8])
+    distances = [
+        np.linalg.norm(np.diff(whitening(kernel, m).integers(positions, 22), axis=0)) / 2**22
+        for m in (5, 15, 45, 135)  # each grid holds the one before
+    ]
+    assert distances == sorted(distances)
+    assert distances[-1] <= math.sqrt(2)
+
+
+@pytest.mark.parametrize("kernel", [GaussianKernel(1.0), ExponentialKernel(1.0)])
+def test_the_factor_exceeds_the_covariance_at_the_most_points_allowed(kernel: Kernel):
+    axis = whitening(kernel, MOST_POINTS)
+    covariance = kernel.covariance(axis.points[:, None], axis.points[None, :])
+    excess = axis.factor @ axis.factor.T - covariance
+    assert np.linalg.eigvalsh(excess).min() > 0.9 * JITTER
+    assert np.diag(excess).max() < 1.1 * JITTER
+    assert axis.slack(22) < 1e-5
+
+
+def test_weights_between_points_are_those_of_kernel_interpolation():
+    axis = whitening(GaussianKernel(0.2), 12)
+    x = np.array([0.11, 0.5, 0.93])
+    gram = axis.factor @ axis.factor.T
+    across = axis.kernel.covariance(x[:, None], axis.points[None, :])
+    expected = np.linalg.solve(gram, axis.factor).T @ across.T
+    np.testing.assert_allclose(axis.between(x), expected.T, atol=1e-6)
+    np.testing.assert_allclose(across @ axis.dual, axis.between(x), atol=1e-6)

@@ -1,0 +1,131 @@
+"""The private kernel regression: what it learns, its noise, and what is published of it."""
+
+import math
+
+import numpy as np
+import pytest
+
+from dpcore.budget import Budget
+from dpcore.domain import Bins, Categories, Domain, Grid
+from dpcore.privacy_line import perturb
+from dpcore.releases.machines.features import scaled_positions
+from dpcore.releases.machines.regression import LossName, Regression
+from dpcore.sampling.source import SeededSource
+from dpcore.statistic import Noisy
+from tests.dpcore.releases.contract import opened, repeated_draws, tally_of
+
+SHARE = Budget.of("1", "1e-6")
+AGE = Grid("age", 18.0, 90.0, 72, integer=True)
+SEX = Categories("sex", ("F", "M"), nullable=True)
+PAY = Grid("pay", -1000.0, 9000.0, 100)
+DOMAIN = Domain((AGE, SEX, PAY))
+every_loss = pytest.mark.parametrize("loss", ["huber", "epsilon-insensitive"])
+
+
+def regression(loss: LossName, rows: int = 400, regularisation: float = 0.05) -> Regression:
+    return Regression("r", DOMAIN, rows, SHARE, (0.4, 1.0), regularisation, 24, loss, 0.1)
+
+
+def records(rows: int = 400) -> np.ndarray:
+    """Pay rises and falls with age, and is 2000 higher for M."""
+    random = np.random.default_rng(3)
+    ages, sexes = random.integers(0, 72, rows), random.integers(0, 3, rows)
+    pay = 3000 * np.sin(ages / 24) + 2000 * (sexes == 1) + 1000 + random.normal(0, 300, rows)
+    codes = np.clip((pay + 1000) / 100, 0, 99).astype(int)
+    return DOMAIN.pack(np.stack([ages, sexes, codes], axis=1))
+
+
+@every_loss
+def test_a_machine_with_little_noise_predicts_the_target(loss: LossName):
+    table = np.repeat(records(), 300)
+    release = Regression(
+        "r", DOMAIN, len(table), Budget.of("8", "1e-3"), (0.4, 1.0), 1e-4, 24, loss, 0.1
+    )
+    exact = release.statistic(tally_of(DOMAIN, table))
+    noisy = perturb(exact, release.mechanism, release.share, SeededSource(2))
+    codes = DOMAIN.unpack(records())
+    points = np.column_stack(
+        [scaled_positions(AGE)[codes[:, 0]], scaled_positions(SEX)[codes[:, 1]]]
+    )
+    predicted = -1000 + 10_000 * (release.decide(noisy, points) + 0.5)
+    error = np.abs(predicted - (100 * codes[:, 2] - 950)).mean()
+    assert error < 500
+    assert np.abs(np.mean(100 * codes[:, 2] - 950) - (100 * codes[:, 2] - 950)).mean() > 1000
+
+
+@every_loss
+def test_the_noise_in_a_prediction_has_the_stated_standard_error(loss: LossName):
+    release, tally = regression(loss), tally_of(DOMAIN, records())
+    points = np.random.default_rng(2).random((4, 4))
+    clean = release.decide(Noisy(opened(release, tally)), points)
+    draws = repeated_draws(release, tally, 3000, SeededSource(1))
+    errors = (draws * release.lattice.step) @ release.features.transform(points).T - clean
+    (statement,) = release.expected_error()
+    np.testing.assert_allclose(10_000 * errors.std(axis=0), statement.value, rtol=0.06)
+    # sigma* M kappa / (lambda n), by hand: Huber's slope is its threshold.
+    sigma = math.sqrt(release.mechanism.variance / release.mechanism.l2_sensitivity_squared)
+    slope = 0.1 if loss == "huber" else 1.0
+    assert statement.value == pytest.approx(10_000 * sigma * slope / (0.05 * 400), rel=0.012)
+
+
+@every_loss
+def test_the_published_function_can_be_evaluated_from_its_table_alone(loss: LossName):
+    release = regression(loss)
+    noisy = perturb(
+        release.statistic(tally_of(DOMAIN, records())), release.mechanism, SHARE, SeededSource(2)
+    )
+    published = release.publish(noisy)
+    columns, facts = published.tables[0].columns, published.facts
+    # A man of 40, and somebody of 65 whose sex is null.
+    place = facts["coordinates"]["age"]
+    scaled = (np.array([40.0, 65.0]) - place["lower"]) / place["width"]
+    one = 1 / math.sqrt(2)
+    phases = (
+        np.outer(scaled, columns["w_age"])
+        + np.outer([one, 0], columns["w_sex=M"])
+        + np.outer([0, one], columns["w_sex is null"])
+    )
+    f = np.cos(phases) @ columns["cos"] + np.sin(phases) @ columns["sin"]
+    points = np.column_stack([scaled_positions(AGE)[[22, 47]], scaled_positions(SEX)[[1, 2]]])
+    np.testing.assert_allclose(f, release.decide(noisy, points), atol=1e-12)
+    assert facts["target"] == {"name": "pay", "lower": -1000.0, "width": 10_000.0}
+    assert facts["threshold"] == 1000
+    assert facts["loss"] == loss
+    assert facts["prediction_standard_error"] == release.expected_error()[0].value
+
+
+@every_loss
+def test_one_record_and_an_empty_table_train_a_machine(loss: LossName):
+    release = regression(loss, rows=1)
+    for table in ([5], []):
+        exact = release.statistic(tally_of(DOMAIN, np.array(table, dtype=np.int64)))
+        noisy = perturb(exact, release.mechanism, SHARE, SeededSource(1))
+        assert len(release.publish(noisy).tables[0].columns["cos"]) == 24
+    assert not opened(release, tally_of(DOMAIN, np.array([], dtype=np.int64))).any()
+
+
+def test_targets_are_centred_on_the_bounds():
+    release = regression("huber")
+    np.testing.assert_allclose(release.targets, (np.arange(100) + 0.5) / 100 - 0.5)
+    listed = Domain((AGE, Categories("score", (1, 2, 5))))
+    targets = Regression("r", listed, 9, SHARE, (0.5,)).targets
+    np.testing.assert_allclose(targets, [-0.5, -0.25, 0.5])
+
+
+@pytest.mark.parametrize(
+    ("target", "text"),
+    [
+        (Grid("pay", 0.0, 1.0, 9, nullable=True), "pay has nulls"),
+        (Categories("pay", ("low", "high")), "must be a column of numbers"),
+        (Bins("pay", (0.0, 1.0, 2.0)), "is binned"),
+    ],
+)
+def test_targets_that_are_no_numbers_are_refused(target: object, text: str):
+    with pytest.raises(ValueError, match=text):
+        Regression("r", Domain((AGE, target)), 10, SHARE, (0.5,))
+
+
+@pytest.mark.parametrize("regularisation", [0.0, 1e-9, math.nan])
+def test_too_little_regularisation_is_refused_before_anything_is_read(regularisation: float):
+    with pytest.raises(ValueError, match="regularisation: must be at least"):
+        regression("huber", regularisation=regularisation)

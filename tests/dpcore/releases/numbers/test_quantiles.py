@@ -1,0 +1,132 @@
+"""Quantiles: exact laws and losses on small grids, stated rank errors, and their publication."""
+
+from fractions import Fraction
+from itertools import combinations_with_replacement
+
+import numpy as np
+import pytest
+
+from dpcore.budget import Budget
+from dpcore.domain import Domain, Grid
+from dpcore.privacy_line import perturb
+from dpcore.releases.numbers.quantiles import Quantiles
+from dpcore.sampling.source import SeededSource
+from dpcore.statistic import Noisy
+from tests.dpcore.releases.contract import opened, repeated_draws, tally_of
+
+QUARTILES = (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4))
+AGE = Domain((Grid("age", 0, 91, 91, integer=True),))
+
+
+def quantiles(cells: int, rows: int, levels=QUARTILES, alpha: str = "1") -> Quantiles:
+    domain = Domain((Grid("x", 0.0, 1.0, cells),))
+    return Quantiles("q", domain, rows, Budget.of(alpha), levels)
+
+
+def log_laws(release: Quantiles, records: tuple[int, ...]) -> np.ndarray:
+    """(levels, cells) the logarithms of the chances of every choice, from the definition."""
+    values, n = np.array(records), release.rows
+    scores = [
+        [
+            max(np.sum(values < c) - level * n, level * n - np.sum(values <= c), 0)
+            for c in range(release.domain.size)
+        ]
+        for level in release.levels
+    ]
+    # Each choice has its part of alpha; the sensitivity of a score is one record.
+    rate = float(release.share.alpha) / len(release.levels) / 2
+    logs = -rate * np.array(scores, dtype=float)
+    return logs - np.logaddexp.reduce(logs, axis=1)[:, None]
+
+
+@pytest.mark.parametrize(
+    "levels", [QUARTILES, (Fraction(1, 3),), (Fraction("0.05"), Fraction("0.9"))]
+)
+def test_replacing_any_record_changes_the_chance_of_no_result_by_more_than_alpha(levels):
+    release, worst = quantiles(5, 3, levels), 0.0
+    for shared in combinations_with_replacement(range(5), 2):
+        laws = np.array([log_laws(release, (*shared, c)) for c in range(5)])
+        losses = np.abs(laws[:, None] - laws[None]).max(axis=3).sum(axis=2)
+        worst = max(worst, losses.max())
+    assert 0.3 < worst <= float(release.share.alpha)
+
+
+def test_choices_follow_the_law_of_the_definition():
+    release, records = quantiles(6, 5, alpha="3"), (0, 1, 1, 4, 5)
+    draws = repeated_draws(release, tally_of(release.domain, records), 40_000, SeededSource(1))
+    for level in range(3):
+        chances = np.bincount(draws[:, level].astype(int), minlength=6) / 40_000
+        np.testing.assert_allclose(chances, np.exp(log_laws(release, records)[level]), atol=0.01)
+
+
+@pytest.mark.parametrize("records", [(3,), (2, 2, 2, 2), (0, 0, 5, 5), (0, 1, 2, 3, 4, 5)])
+def test_an_exact_quantile_scores_zero_and_others_the_records_that_they_miss(records):
+    release = quantiles(6, len(records))
+    scores = opened(release, tally_of(release.domain, records)).reshape(3, 6) / 4
+    assert (scores.min(axis=1) == 0).all()
+    for level, row in zip(QUARTILES, scores, strict=True):
+        exact = np.quantile(records, float(level), method="inverted_cdf")
+        assert row[int(exact)] == 0
+    assert scores.max() <= 3 * len(records) / 4
+
+
+@pytest.mark.parametrize("alpha", ["0.1", "1", "20"])
+def test_the_rank_error_is_kept_nine_times_in_ten(alpha: str):
+    generator, rows = np.random.default_rng(1), 500
+    release = quantiles(300, rows, alpha=alpha)
+    records = np.clip(generator.normal(150, 30, rows), 0, 299).astype(int)
+    draws = repeated_draws(release, tally_of(release.domain, records), 2000, SeededSource(2))
+    ordered = np.sort(draws.astype(int), axis=1)
+    below = np.searchsorted(np.sort(records), ordered, side="left")
+    up_to = np.searchsorted(np.sort(records), ordered, side="right")
+    ranks = np.array([float(level) * rows for level in QUARTILES])
+    errors = np.maximum(np.maximum(below - ranks, ranks - up_to), 0).max(axis=1)
+    assert np.mean(errors <= release.rank_error) >= 0.9
+    assert release.rank_error <= rows
+    (stated,) = release.expected_error()
+    assert stated.value == release.rank_error
+
+
+def test_much_budget_gives_the_quantiles_themselves_sorted_with_the_columns_own_values():
+    records = np.repeat([20, 40, 70], (30, 40, 30))
+    release = Quantiles("q", AGE, 100, Budget.of("10000"), QUARTILES)
+    noisy = perturb(
+        release.statistic(tally_of(AGE, records)), release.mechanism, release.share, SeededSource(1)
+    )
+    (table,) = release.publish(noisy).tables
+    assert table.columns["age"].tolist() == [20, 40, 70]
+    assert table.columns["level"].tolist() == [0.25, 0.5, 0.75]
+    crossed = Noisy(np.array([50, 10, 30]))
+    assert release.publish(crossed).tables[0].columns["age"].tolist() == [10, 30, 50]
+
+
+def test_one_record_and_one_value_are_enough():
+    release = quantiles(1, 1)
+    noisy = perturb(
+        release.statistic(tally_of(release.domain, (0,))),
+        release.mechanism,
+        release.share,
+        SeededSource(1),
+    )
+    assert noisy.values.tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("levels", "says"),
+    [
+        ((), "one at least"),
+        ((Fraction(0),), "strictly between 0 and 1"),
+        ((Fraction(1, 2), Fraction(1, 2)), "must ascend"),
+        ((Fraction(1, 2**62),), "^levels: .*2\\^61.*fewer digits"),
+    ],
+)
+def test_levels_that_make_no_sense_are_refused(levels, says):
+    with pytest.raises(ValueError, match=says):
+        quantiles(6, 10, levels)
+
+
+def test_columns_without_an_order_or_with_too_many_values_are_refused():
+    with pytest.raises(ValueError, match="without nulls"):
+        Quantiles("q", Domain((Grid("x", 0, 1, 4, True),)), 9, Budget.of("1"), QUARTILES)
+    with pytest.raises(ValueError, match="too many values"):
+        quantiles(2**24, 9)

@@ -1,0 +1,407 @@
+"""Pairs of groups that noisy one-way tables suggest: what is measured, what it costs, what comes out.
+
+The privacy of both rounds together is a claim of ``test_contract``.
+"""
+
+import tracemalloc
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from fractions import Fraction
+from functools import partial
+from itertools import combinations_with_replacement, product
+from multiprocessing import get_context
+
+import numpy as np
+import pytest
+
+from dpcore.accounting.zcdp import covers_rho
+from dpcore.adjacency import REPLACE_ONE, Adjacency
+from dpcore.audit.draws import ReleaseDraws
+from dpcore.budget import Budget
+from dpcore.domain import Bins, Categories, Domain, Tally
+from dpcore.mechanism import affordable
+from dpcore.mechanisms import read_event
+from dpcore.post.records import denoise
+from dpcore.post.records.rules import Rule, breaks_rules
+from dpcore.privacy_line import perturb
+from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
+from dpcore.releases.tables.microdata import Microdata
+from dpcore.repricing.history import RENYI, Charged, prices
+from dpcore.sampling.source import SeededSource
+from dpcore.statistic import Noisy
+from tests.dpcore.mechanisms.noise_laws import goodness_of_fit
+from tests.dpcore.releases.contract import (
+    APPROXIMATE,
+    CUBE,
+    PURE,
+    RELATIONS,
+    repeated_draws,
+    tally_of,
+)
+
+TRADES = tuple(f"trade {i:02}" for i in range(40))
+AGES = Bins("age", tuple(float(i) for i in range(0, 101, 2)), nullable=True, integer=True)
+DOMAIN = Domain((Categories("trade", TRADES), AGES, Categories("sex", ("F", "M"))))
+ROWS, KEEP = 4000, 8
+SHARE = Budget.of("1", "1e-6")
+NOISES = ("discrete-laplace", "discrete-gaussian")
+
+
+def release(**changes: object) -> CompressedMicrodata:
+    made = CompressedMicrodata("x", DOMAIN, ROWS, SHARE, (), "discrete-gaussian", keep=KEEP)
+    return replace(made, **changes)
+
+
+def codes() -> np.ndarray:
+    """Trades by Zipf's law; the first ten are men's; one in ten ages is null."""
+    generator = np.random.default_rng(4)
+    weights = 1 / np.arange(1, 41)
+    trade = generator.choice(40, ROWS, p=weights / weights.sum())
+    age = np.where(generator.random(ROWS) < 0.1, 50, generator.binomial(49, 0.4, ROWS))
+    sex = np.where(trade < 10, 1, generator.integers(0, 2, ROWS))
+    return np.stack([trade, age, sex], axis=1)
+
+
+def tally() -> Tally:
+    cells, counts = np.unique(DOMAIN.pack(codes()), return_counts=True)
+    return Tally(DOMAIN, cells, counts.astype(np.int64))
+
+
+def drawn(of: CompressedMicrodata | Microdata, seed: int = 3) -> Noisy:
+    return perturb(of.statistic(tally()), of.mechanism, of.share, SeededSource(seed))
+
+
+def exact_rounds(of: CompressedMicrodata, noisy: Noisy) -> tuple[np.ndarray, np.ndarray]:
+    """What both rounds of a draw were noise on."""
+    once, _, _ = of.settled(noisy)
+    return of.mechanism.alone(tally()), of.mechanism.together(tally(), of.groups(once))
+
+
+def partitions(made: CompressedMicrodata) -> Iterator[list[np.ndarray]]:
+    """Every way to merge the three sizes of the cube into two groups."""
+    for groups in ([0, 0, 1], [0, 1, 0], [0, 1, 1]):
+        yield [np.arange(2), np.arange(2), np.array(groups)]
+
+
+@pytest.mark.parametrize("adjacency", [REPLACE_ONE, *RELATIONS])
+@pytest.mark.parametrize("noise", NOISES)
+def test_no_groups_move_by_more_than_either_round_claims_and_some_by_as_much(noise, adjacency):
+    share = APPROXIMATE if "gauss" in noise else PURE
+    made = CompressedMicrodata("x", CUBE, 2, share, (), noise, keep=2, adjacency=adjacency)
+    sizes = range(adjacency.most + 1) if not adjacency.public_rows else (1,)
+    units = [u for size in sizes for u in combinations_with_replacement(range(CUBE.size), size)]
+    power = 2 if "gauss" in noise else 1
+
+    def farthest(vectors: np.ndarray) -> int:
+        others = vectors[:1] if adjacency.relation == "add-remove" else vectors
+        return max(int((np.abs(vectors - one) ** power).sum(axis=1).max()) for one in others)
+
+    tables = [tally_of(CUBE, unit) for unit in units]
+    alone = np.stack([made.mechanism.alone(table) for table in tables])
+    assert farthest(alone) == made.event.sensitivity
+    of_groups = [
+        farthest(np.stack([made.mechanism.together(table, groups) for table in tables]))
+        for groups in partitions(made)
+    ]
+    assert max(of_groups) == made.event.again_sensitivity
+
+
+@pytest.mark.parametrize("noise", NOISES)
+def test_both_rounds_have_the_stated_noise_and_neither_two_thirds_nor_three_halves_of_it(noise):
+    made = release(noise=noise)
+    draws = repeated_draws(made, tally(), 60, SeededSource(8)).astype(np.int64)
+    assert draws.shape[1] == 40 + 51 + 8 * 8 + 8 * 2 + 8 * 2
+    rounds: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
+    for row in draws:
+        for found, part, exact in zip(
+            rounds, np.split(row, [91]), exact_rounds(made, Noisy(row)), strict=True
+        ):
+            found.append(part - exact)
+    for found, law in zip(rounds, (made.mechanism.first, made.mechanism.again), strict=True):
+        noise_drawn = np.concatenate(found).astype(float)
+        assert goodness_of_fit(noise_drawn, law.event) > 1e-4
+        assert goodness_of_fit(noise_drawn, law.event, stretch=2 / 3) < 1e-9
+        assert goodness_of_fit(noise_drawn, law.event, stretch=3 / 2) < 1e-9
+
+
+def test_the_groups_look_at_the_first_noisy_round_only():
+    loud = release(share=Budget.of("0.001"), noise="discrete-laplace", part=Fraction(1, 2))
+    found = {loud.groups(drawn(loud, seed).values[:91])[0].tobytes() for seed in range(6)}
+    assert len(found) == 6  # all noise: the frequent trades are not known any more
+
+
+def test_the_rho_of_both_rounds_adds_up_to_what_the_share_allows():
+    event = release().event
+    rho = event.sensitivity / (2 * event.scale) + event.again_sensitivity / (2 * event.again_scale)
+    assert event.sensitivity / (2 * event.scale) / rho == pytest.approx(0.1)
+    assert covers_rho(rho, SHARE.alpha, SHARE.beta)
+    assert not covers_rho(rho * Fraction(1001, 1000), SHARE.alpha, SHARE.beta)
+
+
+def test_the_alpha_of_both_laplace_rounds_is_that_of_the_share_exactly():
+    event = release(noise="discrete-laplace", share=PURE, part=Fraction(1, 4)).event
+    spent = event.sensitivity / event.scale, event.again_sensitivity / event.again_scale
+    assert spent == (Fraction(1, 4), Fraction(3, 4))
+    assert affordable(event, PURE)
+    assert not affordable(replace(event, again_scale=event.again_scale * Fraction(9, 10)), PURE)
+    assert not affordable(replace(event, scale=event.scale * Fraction(9, 10)), PURE)
+
+
+@pytest.mark.parametrize("noise", NOISES)
+def test_its_event_is_read_back_and_priced_in_a_history(noise):
+    made = release(noise=noise)
+    assert read_event(made.event.to_dict()) == made.event
+    found = prices([Charged(made.event, made.share)] * 60, Fraction("1e-4"))
+    renyi = next(price for price in found if price.accountant == RENYI)
+    assert renyi.budget.alpha < 59
+
+
+@pytest.mark.usefixtures("short_fits")
+def test_published_groups_say_what_the_pairs_count():
+    """The reader needs the tables alone: groups by the table of a column, pairs by their numbers."""
+    quiet = release(share=Budget.of(200), noise="discrete-laplace")
+    published = quiet.publish(drawn(quiet))
+    tables = {table.name: table.columns for table in published.tables}
+    assert list(tables) == ["x.trade", "x.age", "x.trade.age", "x.trade.sex", "x.age.sex"]
+    assert published.facts["groups"] == {"trade": KEEP, "age": KEEP}
+    group_of = dict(zip(tables["x.trade"]["trade"], tables["x.trade"]["trade_group"], strict=True))
+    assert set(group_of.values()) == set(range(1, KEEP + 1))
+    records, pair = codes(), tables["x.trade.sex"]
+    groups = np.array([group_of[TRADES[trade]] for trade in records[:, 0]])
+    for group, sex, noisy in zip(
+        pair["trade_group"], pair["sex"], pair["noisy_count"], strict=True
+    ):
+        assert noisy == np.sum((groups == group) & (records[:, 2] == "FM".index(sex)))
+    pair = tables["x.age.sex"]
+    inside = ~np.ma.getmaskarray(pair["age_from"])
+    assert (~inside).sum() == 2  # null is a group by itself
+    for first, last, sex, noisy in zip(
+        *(pair[name][inside] for name in ("age_from", "age_to", "sex", "noisy_count")), strict=True
+    ):
+        years = 2 * records[:, 1]
+        held = (years >= first) & (years + 1 <= last) & (records[:, 1] < 50)
+        assert noisy == np.sum(held & (records[:, 2] == "FM".index(sex)))
+
+
+@pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.slow
+def test_intervals_of_both_rounds_hold_about_nine_times_in_ten(noise):
+    made, held = release(noise=noise), {"noisy_count": [], "estimate": []}
+    for seed in range(3):
+        noisy = drawn(made, seed)
+        exact = np.concatenate(exact_rounds(made, noisy))
+        start = 0
+        for table in made.publish(noisy).tables:
+            columns = table.columns
+            here = exact[start : start + len(columns["noisy_count"])]
+            start += len(here)
+            inside = (columns["lower_90"] <= here) & (here <= columns["upper_90"])
+            held["estimate" if "estimate" in columns else "noisy_count"].append(inside)
+        assert start == len(exact)
+    for found in held.values():
+        assert 0.85 <= np.concatenate(found).mean() <= 0.95
+
+
+def test_records_come_out_in_the_surveys_own_cells_and_near_it():
+    made = release(share=Budget.of("8", "1e-6"))
+    domain, records = made.sample(drawn(made), ROWS)
+    assert domain is DOMAIN
+    for column in range(3):
+        counts = [
+            np.bincount(table[:, column], minlength=DOMAIN.shape[column])
+            for table in (records, codes())
+        ]
+        assert np.abs(counts[0] - counts[1]).sum() / 2 / ROWS < 0.03
+    men = records[records[:, 0] < 4, 2].mean()
+    assert men > 0.9  # the most frequent trades are groups of their own
+
+
+@pytest.mark.usefixtures("short_fits")
+def test_counts_of_pairs_are_those_of_the_records_of_groups():
+    made, noisy = release(), drawn(release())
+    records = made.sample(noisy, ROWS)[1]
+    groups = made.groups(made.settled(noisy)[0])
+    table = next(t for t in made.publish(noisy).tables if t.name == "x.trade.sex")
+    counted = np.bincount(groups[0][records[:, 0]] * 2 + records[:, 2], minlength=2 * KEEP)
+    assert counted.tolist() == table.columns["count"].tolist()
+
+
+RULES = (
+    Rule(when=((1, tuple(range(7))),), then=((0, (3, 9, 21)),)),
+    Rule(when=((1, (50,)),), then=((2, (0,)),)),
+)
+
+
+def test_rules_about_cells_hold_in_every_record_whatever_was_merged():
+    made = release(rules=RULES, share=Budget.of("0.1", "1e-6"))
+    for seed in (1, 2):
+        noisy = drawn(made, seed)
+        records = made.sample(noisy, 3000)[1]
+        assert not breaks_rules(records, RULES).any()
+        assert (records[:, 1] < 7).any()
+        assert (records[:, 1] == 50).any()
+        groups = made.groups(made.settled(noisy)[0])
+        assert not set(groups[1][:7]) & set(groups[1][7:])
+
+
+@pytest.mark.usefixtures("short_fits")
+def test_margins_of_groups_are_not_said_to_be_margins_of_cells():
+    made, noisy = release(), drawn(release())
+    assert made.supported_margin(noisy, ("trade", "sex")) is None
+    counts, error = made.supported_margin(noisy, ("trade",))
+    assert counts.tolist() == noisy.values[:40].tolist()
+    assert error == made.mechanism.first.stddev
+    sex, error = made.supported_margin(noisy, ("sex",))
+    assert len(sex) == 2
+    assert 0 < error < 10 * made.mechanism.again.stddev
+
+
+@pytest.mark.usefixtures("short_fits")
+def test_errors_of_sums_are_those_of_the_noise():
+    made = release(noise="discrete-laplace", share=Budget.of("2"))
+    trades, pairs = np.zeros(40), np.zeros(16)
+    trades[:5], pairs[::2] = 1, 1
+    stated = [made.sum_variance({"x.trade": trades}), made.sum_variance({"x.trade.sex": pairs})]
+    both = made.sum_variance({"x.trade": trades, "x.trade.sex": pairs})
+    assert both == pytest.approx(sum(stated))
+    exact, errors = codes(), []
+    for seed in range(60):
+        once, second, twice = made.settled(drawn(made, seed))
+        women = second.consistent_margins(twice)[1].table[:, 0]
+        sums = once[:5].sum(), women.sum()
+        errors.append(np.subtract(sums, (np.sum(exact[:, 0] < 5), np.sum(exact[:, 2] == 0))))
+    assert np.mean(np.square(errors), axis=0) == pytest.approx(stated, rel=0.5)
+
+
+@pytest.mark.usefixtures("short_fits")
+def test_weights_and_private_rows_are_served():
+    made = release(adjacency=Adjacency("add-remove", 2, weighted=True))
+    noisy = drawn(made)
+    heavy = made.weighed(Fraction(5, 2))
+    light, weight = (r.publish(noisy).tables[0].columns for r in (made, heavy))
+    np.testing.assert_allclose(weight["noisy_count"], light["noisy_count"] * 2.5)
+    np.testing.assert_allclose(weight["upper_90"], light["upper_90"] * 2.5)
+    assert len(heavy.sample(noisy, 500)[1]) == 500
+
+
+def test_thousands_of_categories_are_refused_without_compression_and_fit_with_it():
+    wide = Domain(tuple(Categories(name, tuple(range(3000))) for name in "abc"))
+    with pytest.raises(ValueError, match="compress wide columns"):
+        Microdata("x", wide, ROWS, SHARE, noise="discrete-gaussian")
+    made = CompressedMicrodata("x", wide, ROWS, SHARE, (), "discrete-gaussian", keep=32)
+    assert made.memory_needed(ROWS) < 2**26
+    assert made.mechanism.again.size == 3 * 32**2
+    assert made.mechanism.size == 3000**3
+
+
+def most_and_stated() -> tuple[int, int]:
+    """Bytes that drawing, publishing and records take, and those that are stated."""
+    denoise.fit_mixture = partial(denoise.fit_mixture, steps=3)
+    wide = Domain(tuple(Categories(name, tuple(range(2000))) for name in "abc"))
+    made = CompressedMicrodata("x", wide, 5000, SHARE, (), "discrete-gaussian", keep=64)
+    exact = made.statistic(tally_of(wide, np.random.default_rng(1).integers(0, wide.size, 5000)))
+    tracemalloc.start()
+    noisy = perturb(exact, made.mechanism, SHARE, SeededSource(3))
+    made.publish(noisy)
+    made.sample(noisy, 10_000)
+    return tracemalloc.get_traced_memory()[1], made.memory_needed(10_000)
+
+
+@pytest.mark.slow
+def test_drawing_publishing_and_records_stay_within_the_memory_that_is_stated():
+    """In a process of its own: tracing does not bear the threads that other tests leave behind."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
+        peak, stated = process.submit(most_and_stated).result()
+    assert peak < stated < 12 * peak + 2**25
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"keep": 60}, "compress: no column has more than keep = 60 cells"),
+        ({"keep": 1}, "compress: keep = 1 groups are too few for trade"),
+        ({"keep": 2, "rules": RULES}, "too few for age, which needs 3 to keep null"),
+        ({"part": Fraction(1)}, "compress: share must lie between 1/1000 and 999/1000, not 1"),
+        ({"memory": 2**20}, "memory: the tables of counts and what is fitted to them need"),
+        ({"sets": ((0, 1),)}, r"no set holds the columns \['sex'\]"),
+    ],
+)
+def test_what_cannot_be_compressed_is_refused_by_public_facts(changes, says):
+    with pytest.raises(ValueError, match=says):
+        release(**changes)
+
+
+def test_a_single_column_has_no_pairs_to_compress():
+    with pytest.raises(ValueError, match="there is one column"):
+        CompressedMicrodata("x", DOMAIN.select(("trade",)), ROWS, SHARE, keep=4)
+
+
+@pytest.mark.usefixtures("short_fits")
+@pytest.mark.parametrize("records", [(), (5,), 30 * (3,)])
+def test_a_table_of_no_record_of_one_and_of_one_cell_alone_are_published(records):
+    domain = Domain((Categories("a", tuple(range(6))), Categories("b", (1,))))
+    made = CompressedMicrodata("x", domain, 30, PURE, keep=3, adjacency=Adjacency("add-remove"))
+    source = SeededSource(1)
+    exact = made.statistic(tally_of(domain, records))
+    noisy = perturb(exact, made.mechanism, PURE, source)
+    assert len(made.publish(noisy).tables) == 2
+    assert made.sample(noisy, 9)[1].shape == (9, 2)
+
+
+def test_triples_of_groups_are_measured_too():
+    made = release(sets=((0, 1, 2),))
+    assert made.mechanism.again.size == 8 * 8 * 2
+    assert made.sample(drawn(made), 100)[1].shape == (100, 3)
+
+
+def test_outputs_are_told_apart_by_the_law_of_both_rounds():
+    made = CompressedMicrodata("x", CUBE, 2, PURE, keep=2)
+    near, far = tally_of(CUBE, (0, 0)), tally_of(CUBE, (0, 11))
+    outputs = repeated_draws(made, near, 50, SeededSource(4))
+    naive = []
+    for row in outputs.astype(np.int64):
+        groups = made.groups(row[:3])
+        losses = [
+            (np.abs(part - there).sum() - np.abs(part - here).sum()) / float(law.scale)
+            for part, here, there, law in (
+                (
+                    row[:3],
+                    made.mechanism.alone(near),
+                    made.mechanism.alone(far),
+                    made.mechanism.first,
+                ),
+                (
+                    row[3:],
+                    made.mechanism.together(near, groups),
+                    made.mechanism.together(far, groups),
+                    made.mechanism.again,
+                ),
+            )
+        ]
+        naive.append(sum(losses))
+    (score,) = ReleaseDraws(made, near, far).scores()
+    np.testing.assert_allclose(score(outputs), naive, atol=1e-8)
+    assert max(naive) == pytest.approx(1)  # all of alpha
+
+
+def test_an_audit_draws_no_more_numbers_at_a_time_than_of_other_releases():
+    wide = Domain(tuple(Categories(name, tuple(range(500))) for name in "ab"))
+    made = CompressedMicrodata("x", wide, 100, PURE, keep=16)
+    assert ReleaseDraws(made, tally_of(wide, ()), tally_of(wide, (5,))).width == 1000 + 16**2
+
+
+def test_repeated_draws_have_the_law_of_single_ones():
+    """The same groups come out as often, however the draws are made."""
+    domain = Domain((Categories("a", (1, 2, 3)), Categories("b", (1, 2))))
+    made = CompressedMicrodata("x", domain, 3, PURE, keep=2)
+    table, source = tally_of(domain, (0, 2, 5)), SeededSource(5)
+    exact = made.statistic(table)
+    single = [perturb(exact, made.mechanism, PURE, source).values for _ in range(1500)]
+    many = repeated_draws(made, table, 1500, source).astype(np.int64)
+
+    def shares(draws: object) -> np.ndarray:
+        found = [tuple(made.groups(row[:3])[0]) for row in np.asarray(draws)]
+        return np.array([found.count(g) for g in product((0, 1), repeat=3)]) / 1500
+
+    assert np.abs(shares(single) - shares(many)).max() < 0.07

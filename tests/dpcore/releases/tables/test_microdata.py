@@ -1,0 +1,168 @@
+"""Microdata: the privacy of margins of all pairs, and records that follow their common model.
+
+Sensitivity, noise and price are claims of ``test_contract``, made of every release.
+"""
+
+import tracemalloc
+from dataclasses import replace
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from dpcore.budget import Budget
+from dpcore.domain import Bins, Categories, Domain, Tally
+from dpcore.post.tables.margins import margins_of
+from dpcore.privacy_line import perturb
+from dpcore.releases.tables.adaptive_microdata import AdaptiveMicrodata
+from dpcore.releases.tables.margins import Margins
+from dpcore.releases.tables.microdata import Microdata
+from dpcore.sampling.source import SeededSource
+from dpcore.statistic import Noisy
+from tasks.evaluate.distances import margin_errors
+
+SHARE = Budget.of("1", "1e-6")
+DOMAIN = Domain(
+    (
+        Categories("work", ("a", "b", "c")),
+        Bins("age", tuple(float(10 * i) for i in range(13)), integer=True),
+        Bins("income", tuple(map(float, range(9))), nullable=True),
+        Categories("old", (False, True)),
+    )
+)
+ROWS = 5000
+
+
+def population() -> np.ndarray:
+    generator = np.random.default_rng(1)
+    age = generator.binomial(11, generator.choice([0.25, 0.75], ROWS))
+    income = np.where(age < 2, 8, np.clip(age // 2 + generator.integers(0, 3, ROWS), 0, 7))
+    return np.stack([np.minimum(age // 4, 2), age, income, age >= 6], axis=1).astype(np.int64)
+
+
+def release(**changes: object) -> Microdata:
+    return replace(Microdata("people", DOMAIN, ROWS, SHARE, noise="discrete-gaussian"), **changes)
+
+
+def drawn(of: Margins, codes: np.ndarray) -> Noisy:
+    cells, counts = np.unique(DOMAIN.pack(codes), return_counts=True)
+    tally = Tally(DOMAIN, cells, counts.astype(np.int64))
+    return perturb(of.statistic(tally), of.mechanism, of.share, SeededSource(3))
+
+
+def test_it_measures_all_pairs_with_the_noise_of_margins_at_the_same_share():
+    pairs = tuple(combinations(range(4), 2))
+    margins = Margins("people", DOMAIN, ROWS, SHARE, pairs, "discrete-gaussian")
+    assert release().sets == pairs
+    assert release().mechanism == margins.mechanism
+    assert release().mechanism.l2_sensitivity_squared == Fraction(12)
+    np.testing.assert_array_equal(
+        drawn(release(), population()).values, drawn(margins, population()).values
+    )
+
+
+def test_fewer_pairs_have_less_noise_each():
+    few = release(sets=((0, 1), (1, 2), (1, 3)))
+    assert few.mechanism.stddev < 0.75 * release().mechanism.stddev
+
+
+@pytest.mark.parametrize("noise", ["discrete-gaussian", "discrete-laplace"])
+def test_records_resemble_the_survey(noise: str):
+    codes = population()
+    noisy = drawn(release(noise=noise), codes)
+    domain, records = release(noise=noise).sample(noisy, ROWS)
+    assert domain == DOMAIN
+    assert records.shape == (ROWS, 4)
+    assert margin_errors(codes, records, DOMAIN.shape, 1).mean < 0.03
+    assert margin_errors(codes, records, DOMAIN.shape, 2).mean < 0.08
+
+
+def test_published_counts_are_the_margins_of_the_records():
+    noisy = drawn(release(), population())
+    _, records = release().sample(noisy, ROWS)
+    published = release().publish(noisy)
+    assert published.facts == {"tables": 6, "cells": release().cells}
+    for table, attrs in zip(published.tables, release().sets, strict=True):
+        whole = margins_of(records, DOMAIN.shape, [attrs])[0]
+        np.testing.assert_array_equal(table.columns["count"], whole.ravel())
+
+
+@pytest.mark.parametrize("rows", [0, 1, 777, 2 * ROWS])
+def test_any_number_of_records_can_be_drawn(rows: int):
+    noisy = drawn(release(), population())
+    records = release().sample(noisy, rows)[1]
+    assert records.shape == (rows, 4)
+    assert np.all((records >= 0) & (records < DOMAIN.shape))
+
+
+def test_a_single_column_has_its_own_table():
+    one = Domain((Categories("x", (1, 2, 3)),))
+    single = Microdata("x", one, 6, Budget.of("5"))
+    tally = Tally(one, np.array([0, 2]), np.array([4, 2]))
+    noisy = perturb(single.statistic(tally), single.mechanism, single.share, SeededSource(3))
+    assert single.sets == ((0,),)
+    assert len(single.publish(noisy).tables) == 1
+    assert single.sample(noisy, 6)[1].shape == (6, 1)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"sets": ((0, 1, 2), (2, 3))}, "pairs of columns, or triples"),
+        ({"sets": ((0, 1), (1, 2))}, "no set holds the columns .*'old'"),
+        ({"tree": "auto"}, "all pairs at once"),
+    ],
+)
+def test_what_it_cannot_do_is_refused(changes: dict[str, object], message: str):
+    with pytest.raises(ValueError, match=message):
+        release(**changes)
+
+
+def test_what_may_need_more_memory_than_the_plan_allows_is_refused():
+    wide = Domain(tuple(Categories(f"c{i}", tuple(range(700))) for i in range(6)))
+    assert Microdata("w", wide, 5, SHARE).memory_needed(5) > 2 * 2**30
+    with pytest.raises(
+        ValueError,
+        match=r"^memory: the tables of counts and what is fitted to them need up to 2\.22 GiB, and the"
+        r" plan allows 2\.00; .* or fewer columns$",
+    ):
+        Microdata("w", wide, 5, SHARE, memory=2 * 2**30)
+    assert release(rows=10**9, memory=2**27).memory_needed(0) < 2**27 < 32 * 10**9
+    few = release(memory=2**26)
+    with pytest.raises(ValueError, match="10000000 records, need"):
+        few.sample(drawn(few, population()), 10**7)
+
+
+SHAPES = [
+    ((40,) * 5, 2, 2000),
+    pytest.param((3,) * 8, 2, 30_000, marks=pytest.mark.slow),
+    ((4,) * 6, 3, 5000),
+    ((500, 4), 2, 100),
+]
+
+
+@pytest.mark.parametrize("kind", [Microdata, AdaptiveMicrodata])
+@pytest.mark.parametrize(("sizes", "ways", "rows"), SHAPES)
+def test_publishing_and_records_stay_within_the_memory_that_is_stated(
+    kind: type, sizes: tuple[int, ...], ways: int, rows: int, short_fits: None
+):
+    domain = Domain(tuple(Categories(f"c{i}", tuple(range(s))) for i, s in enumerate(sizes)))
+    sets = tuple(combinations(range(len(sizes)), ways))
+    more = {"chosen": 1} if kind is AdaptiveMicrodata else {}
+    if more and ways == 3:
+        with pytest.raises(ValueError, match="pairs"):
+            kind("x", domain, rows, SHARE, sets, "discrete-gaussian", **more)
+        return
+    made = kind("x", domain, rows, SHARE, sets, "discrete-gaussian", **more)
+    codes = np.random.default_rng(1).integers(0, sizes, (rows, len(sizes)))
+    cells, counts = np.unique(domain.pack(codes), return_counts=True)
+    noisy = perturb(
+        made.statistic(Tally(domain, cells, counts)), made.mechanism, SHARE, SeededSource(3)
+    )
+    tracemalloc.start()
+    made.publish(noisy)
+    made.sample(noisy, 2 * rows)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < made.memory_needed(2 * rows) < 12 * peak + 2**25

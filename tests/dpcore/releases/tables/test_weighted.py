@@ -1,0 +1,151 @@
+"""Counts of weight: what is done to steps, published as weights."""
+
+from dataclasses import fields
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dpcore.adjacency import Adjacency
+from dpcore.budget import Budget
+from dpcore.domain import Categories, Domain
+from dpcore.post.tables.bounded import bounded_interval
+from dpcore.privacy_line import perturb
+from dpcore.releases.counts.count import Count
+from dpcore.releases.counts.histogram import Histogram
+from dpcore.releases.table import ONE_SIDED, TWO_SIDED
+from dpcore.releases.tables.adaptive_microdata import AdaptiveMicrodata
+from dpcore.releases.tables.margins import Margins
+from dpcore.releases.tables.microdata import Microdata
+from dpcore.sampling.source import SeededSource
+from dpcore.statistic import Noisy
+from tests.dpcore.releases.contract import opened, repeated_draws, tally_of
+
+TABLE = Domain((Categories("sex", ("F", "M")), Categories("size", (1, 2, 3))))
+STEPS = np.repeat(np.arange(6), (0, 900, 40, 2000, 7, 500))
+SHARE = Budget.of("2", "1e-6")
+OF_WEIGHTS = Adjacency("replace-one", 12, weighted=True)
+PAIRS = ((0,), (0, 1))
+PLAIN = {
+    "histogram": Histogram("h", TABLE, 3000, SHARE, adjacency=OF_WEIGHTS),
+    "thresholded": Histogram(
+        "t", TABLE, 3000, Budget.of("2"), thresholded=True, adjacency=OF_WEIGHTS
+    ),
+    "margins": Margins("m", TABLE, 3000, SHARE, PAIRS, "discrete-gaussian", adjacency=OF_WEIGHTS),
+    "microdata": Microdata("d", TABLE, 3000, SHARE, adjacency=OF_WEIGHTS),
+}
+every_kind = pytest.mark.parametrize("name", PLAIN)
+
+
+def both(name: str, step: str) -> tuple[Histogram | Margins, Histogram | Margins]:
+    return PLAIN[name], PLAIN[name].weighed(Fraction(step))
+
+
+def drawn(release: Histogram | Margins, seed: int = 5) -> Noisy:
+    exact = release.statistic(tally_of(TABLE, STEPS))
+    return perturb(exact, release.mechanism, release.share, SeededSource(seed))
+
+
+@every_kind
+def test_the_statistic_and_its_noise_are_those_of_steps(name: str):
+    plain, weighted = both(name, "1/2")
+    assert weighted.mechanism == plain.mechanism
+    assert weighted.event == plain.event
+    assert weighted.event.to_dict()["weighted"] == "yes"
+    tally = tally_of(TABLE, STEPS)
+    assert opened(weighted, tally).tolist() == opened(plain, tally).tolist()
+
+
+@pytest.mark.usefixtures("short_fits")
+@every_kind
+@pytest.mark.parametrize("step", ["5/2", "10"])
+def test_all_that_counts_is_published_in_weights_and_nothing_else_changes(name: str, step: str):
+    plain, weighted = both(name, step)
+    noisy = drawn(plain)
+    pairs = zip(plain.publish(noisy).tables, weighted.publish(noisy).tables, strict=True)
+    for one, other in pairs:
+        assert list(one.columns) == list(other.columns)
+        for column, values in one.columns.items():
+            counts = column not in ("sex", "size")
+            expected = values * float(Fraction(step)) if counts else values
+            np.testing.assert_array_equal(other.columns[column], expected)
+        whole = other.columns["count"].dtype.kind == "i"
+        assert whole == (step == "10")
+        assert "Sum of weights" in other.descriptions["noisy_count"]
+        assert not any("records" in text for text in other.descriptions.values())
+    facts = [release.publish(noisy).facts for release in (plain, weighted)]
+    assert facts[1]["step"] == step
+    for fact in {"sum_of_counts", "threshold"} & set(facts[0]):
+        assert facts[1][fact] == facts[0][fact] * Fraction(step)
+
+
+@pytest.mark.usefixtures("short_fits")
+@every_kind
+def test_stated_errors_are_those_of_weights(name: str):
+    plain, weighted = both(name, "5/2")
+    for one, other in zip(plain.expected_error(), weighted.expected_error(), strict=True):
+        factor = 1 if "number of published cells" in one.quantity else 2.5
+        assert other.value == pytest.approx(one.value * factor)
+        assert "rows" not in other.note
+        assert "of a count" not in other.quantity
+    if name == "thresholded":
+        return
+    tables = [table.name for table in plain.publish(drawn(plain)).tables]
+    factors = {tables[-1]: np.arange(6.0)}
+    assert weighted.sum_variance(factors) == pytest.approx(6.25 * plain.sum_variance(factors))
+
+
+def test_synthetic_records_follow_the_weights():
+    _, weighted = both("microdata", "1/2")
+    domain, codes = weighted.sample(drawn(weighted), 1000)
+    shares = np.bincount(domain.pack(codes), minlength=6) / 1000
+    exact = np.bincount(STEPS, minlength=6) / len(STEPS)
+    assert np.abs(shares - exact).sum() / 2 < 0.1
+
+
+@pytest.mark.parametrize("name", ["histogram", "margins"])
+def test_the_intervals_hold_the_sums_of_weights_as_often_as_they_say(name: str):
+    _, weighted = both(name, "5/2")
+    exact = opened(weighted, tally_of(TABLE, STEPS))[-6:] * 2.5
+    times, held = 400, np.zeros(6)
+    for values in repeated_draws(weighted, tally_of(TABLE, STEPS), times, SeededSource(3)):
+        noisy = Noisy(values.astype(np.int64))
+        table = _intervals(weighted, noisy)
+        held += (table[0] <= exact) & (exact <= table[1])
+    # Cells far from zero, where nothing is cut: four standard deviations of the simulation.
+    for cell in (1, 3, 5):
+        assert held[cell] / times == pytest.approx(0.9, abs=0.06)
+    assert (held / times > 0.84).all()
+
+
+def _intervals(weighted: Histogram | Margins, noisy: Noisy) -> tuple[np.ndarray, np.ndarray]:
+    """The published ends for the six cells, without the simulations that take their time."""
+    factor = float(weighted.step)
+    if isinstance(weighted, Histogram):
+        lower, upper = weighted.interval(noisy)
+        return lower * factor, upper * factor
+    margin = weighted.consistent_margins(noisy)[-1]
+    error = margin.variance**0.5
+    both, one = TWO_SIDED * error, ONE_SIDED * error
+    lower, upper = bounded_interval(margin.table.ravel(), both, one, weighted.most_rows)
+    return lower * factor, upper * factor
+
+
+def test_the_interval_of_the_simulation_is_the_published_one():
+    for name in ("histogram", "margins"):
+        _, weighted = both(name, "5/2")
+        noisy = drawn(weighted)
+        table = weighted.publish(noisy).tables[-1]
+        lower, upper = _intervals(weighted, noisy)
+        np.testing.assert_allclose(table.columns["lower_90"], lower)
+        np.testing.assert_allclose(table.columns["upper_90"], upper)
+
+
+def test_a_release_of_steps_has_the_adjacency_of_weights():
+    stated = {each.name: getattr(PLAIN["histogram"], each.name) for each in fields(Histogram)}
+    with pytest.raises(ValueError, match="adjacency: must be that of weights"):
+        Histogram(**stated | {"adjacency": Adjacency("replace-one", 12), "step": Fraction(2)})
+    with pytest.raises(ValueError, match="weighted: this mechanism counts records only"):
+        Count("c", TABLE, 3, SHARE, (0,)).weighed(Fraction(1))
+    with pytest.raises(ValueError, match="weighted: adaptive microdata count records only"):
+        AdaptiveMicrodata("a", TABLE, 3, Budget.of("1"), chosen=1).weighed(Fraction(1))

@@ -1,0 +1,367 @@
+"""What every release owes: its stated sensitivity, its stated noise, its stated privacy."""
+
+import gc
+from collections import Counter
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dpcore.audit.bounds import loss_lower_bound
+from dpcore.audit.outcomes import choose_outcomes
+from dpcore.budget import Budget
+from dpcore.domain import Tally
+from dpcore.errors import PrivacyLineError
+from dpcore.mechanism import Event, affordable
+from dpcore.mechanisms import (
+    THEOREMS,
+    AdaptiveMargins,
+    CompressedMargins,
+    DifferenceBody,
+    DiscreteGaussian,
+    DiscreteKNorm,
+    DiscreteLaplace,
+    ExponentialMechanism,
+    Mechanism,
+    Sampled,
+    SmoothLaplace,
+    Staged,
+    TabulatedMechanism,
+    laplace,
+)
+from dpcore.mechanisms.adaptive_margins import AdaptiveMarginsEvent
+from dpcore.mechanisms.compressed_margins import CompressedMarginsEvent
+from dpcore.mechanisms.difference_body import BodyEvent
+from dpcore.mechanisms.exponential import ExponentialEvent
+from dpcore.mechanisms.gaussian import GaussianEvent
+from dpcore.mechanisms.k_norm import KNormEvent
+from dpcore.mechanisms.near_means import NearMeansEvent
+from dpcore.mechanisms.near_records import NearRecordsEvent
+from dpcore.mechanisms.propose_test_release import ProposeTestReleaseEvent
+from dpcore.mechanisms.sampled import SampledEvent
+from dpcore.mechanisms.smooth_laplace import SmoothLaplaceEvent
+from dpcore.mechanisms.staged import StagedEvent
+from dpcore.mechanisms.tabulated import TableEvent
+from dpcore.privacy_line import perturb
+from dpcore.releases.base import Release, Samplable
+from dpcore.releases.counts.histogram import Histogram
+from dpcore.sampling.k_norm import lattice_norm
+from dpcore.sampling.source import SeededSource
+from dpcore.statistic import Noisy
+from tests.conftest import those_slow
+from tests.dpcore.mechanisms.noise_laws import goodness_of_fit
+from tests.dpcore.releases.contract import (
+    CASES,
+    Case,
+    concrete_mechanisms,
+    concrete_releases,
+    exact_vector,
+    families,
+    further_forms,
+    opened,
+    repeated_draws,
+    tally_of,
+)
+
+every_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+
+
+CHOOSING = {
+    name: case
+    for name, case in CASES.items()
+    if isinstance(case.release.mechanism, ExponentialMechanism)
+}
+ADDITIVE = {n: case for n, case in CASES.items() if hasattr(case.release.mechanism, "half_width")}
+additive_case = pytest.mark.parametrize("case", ADDITIVE.values(), ids=ADDITIVE)
+norm_case = pytest.mark.parametrize(
+    "case", [c for c in CASES.values() if isinstance(c.release.mechanism, DiscreteKNorm)]
+)
+choosing_case = pytest.mark.parametrize("case", CHOOSING.values(), ids=CHOOSING)
+
+
+SQUARED = (GaussianEvent, NearMeansEvent)
+"""Events that state the square of a Euclidean norm."""
+
+OF_COUNTS = (
+    SampledEvent,
+    SmoothLaplaceEvent,
+    NearRecordsEvent,
+    ProposeTestReleaseEvent,
+    StagedEvent,
+    CompressedMarginsEvent,  # what it makes of them is a claim of ``test_compressed_microdata``
+)
+"""Events of mechanisms that get the counts themselves."""
+
+
+def claim(release: Release) -> Fraction:
+    """The stated sensitivity, as a square where it is an L2 norm."""
+    event = release.mechanism.event
+    if isinstance(event, SQUARED):
+        return event.l2_sensitivity_squared
+    if isinstance(event, TableEvent):
+        return Fraction(1)
+    if isinstance(event, CompressedMarginsEvent):
+        return release.adjacency.sensitivity(moved=Fraction(2), present=Fraction(1))
+    if isinstance(event, OF_COUNTS):
+        return Fraction(2)
+    whole = isinstance(event, AdaptiveMarginsEvent | BodyEvent | ExponentialEvent | KNormEvent)
+    return event.sensitivity if whole else event.l1_sensitivity
+
+
+def squares(event: Event) -> bool:
+    """Whether the claim is about a squared norm."""
+    if isinstance(event, OF_COUNTS):
+        return False
+    return isinstance(event, SQUARED) or getattr(event, "noise", "") == "discrete-gaussian"
+
+
+def moved(release: Release, difference: np.ndarray) -> np.ndarray:
+    """The norm that the claim is about, along the last axis, in whole numbers."""
+    event = release.mechanism.event
+    if squares(event):
+        return (difference**2).sum(axis=-1)
+    if isinstance(release.mechanism, DifferenceBody):
+        lengths = release.mechanism.body.norm(difference.reshape(-1, difference.shape[-1]))
+        return lengths.reshape(difference.shape[:-1])
+    if isinstance(event, KNormEvent):
+        lengths = lattice_norm(difference.reshape(-1, event.dimension))
+        return lengths.reshape(difference.shape[:-1])
+    if not isinstance(event, ExponentialEvent | TableEvent):
+        return np.abs(difference).sum(axis=-1)
+    return np.abs(difference).max(axis=-1)
+
+
+def test_every_release_and_every_mechanism_of_dpcore_is_registered():
+    assert {type(case.release) for case in CASES.values()} == concrete_releases()
+    assert {type(case.release.mechanism) for case in CASES.values()} == concrete_mechanisms()
+    assert concrete_mechanisms() == set(THEOREMS)
+    assert len(THEOREMS) == len(set(THEOREMS))
+
+
+def test_a_release_or_mechanism_that_is_not_registered_is_noticed(monkeypatch: pytest.MonkeyPatch):
+    unpriced = type("Unpriced", (laplace.DiscreteLaplace,), {})
+    monkeypatch.setattr(laplace, "Unpriced", unpriced, raising=False)
+    assert unpriced in concrete_mechanisms()
+
+    forgotten = type("Forgotten", (Histogram,), {"__module__": "dpcore.releases.forgotten"})
+    assert forgotten in concrete_releases()
+    del forgotten
+    gc.collect()
+
+
+@every_case
+def test_replacing_any_record_of_any_table_moves_the_statistic_by_at_most_the_claim(case: Case):
+    farthest = 0
+    for family in families(case.release):
+        for table in family:
+            farthest = max(farthest, int(moved(case.release, family - table).max()))
+    assert 0 < farthest <= claim(case.release)
+
+
+@every_case
+def test_the_claim_is_attained_so_no_smaller_one_is_true(case: Case):
+    near, far = (sorted(cells) for cells in (case.near, case.far))
+    assert len(near) == len(far) == case.release.rows
+    assert sum((Counter(far) - Counter(near)).values()) == 1
+    vectors = [exact_vector(case.release, cells) for cells in (case.near, case.far)]
+    attained = moved(case.release, vectors[1] - vectors[0])
+    power = 2 if squares(case.release.mechanism.event) else 1
+    assert attained >= case.attained**power * claim(case.release)
+
+
+def require_stated_noise(case: Case) -> None:
+    """The law of the noise is the stated one at its own scale, and at no other."""
+    release, source = case.release, SeededSource(11)
+    # Counts so high that no threshold drops them.
+    everywhere = np.repeat(np.arange(release.domain.size), 1000)
+    if not isinstance(release, Histogram):
+        everywhere = np.array(case.near)
+    tally = tally_of(release.domain, everywhere)
+    size = release.mechanism.size
+    draws = repeated_draws(release, tally, 30_000 // size, source)
+    noise = (draws - opened(release, tally)).ravel()
+
+    event = release.mechanism.event
+    assert goodness_of_fit(noise, event) > 1e-4
+    assert goodness_of_fit(noise, event, stretch=2 / 3) < 1e-9
+    assert goodness_of_fit(noise, event, stretch=3 / 2) < 1e-9
+    assert np.std(noise) == pytest.approx(release.mechanism.stddev, rel=0.03)
+    for level in (0.5, 0.9):
+        width = release.mechanism.half_width(level)
+        assert np.mean(np.abs(noise) <= width) > level - 0.01
+        assert np.mean(np.abs(noise) <= width - 1) < level + 0.01
+
+
+@additive_case
+def test_the_noise_has_the_stated_scale_and_neither_two_thirds_nor_three_halves_of_it(case: Case):
+    require_stated_noise(case)
+
+
+@norm_case
+def test_the_length_of_k_norm_noise_has_the_stated_scale_and_not_another(case: Case):
+    release, event = case.release, case.release.mechanism.event
+    tally = tally_of(release.domain, case.near)
+    noise = repeated_draws(release, tally, 4000, SeededSource(13)) - opened(release, tally)
+    lengths = lattice_norm(noise.astype(np.int64)) / float(event.scale)
+    law = stats.gamma(event.dimension)
+    assert stats.kstest(lengths, law.cdf).pvalue > 1e-4
+    for stretch in (2 / 3, 3 / 2):
+        assert stats.kstest(lengths / stretch, law.cdf).pvalue < 1e-9
+    assert np.std(noise) == pytest.approx(release.mechanism.stddev, rel=0.03)
+
+
+@choosing_case
+def test_choices_have_the_stated_scale_and_neither_two_thirds_nor_three_halves_of_it(case: Case):
+    release = case.release
+    tally = tally_of(release.domain, case.near)
+    draws = repeated_draws(release, tally, 30_000, SeededSource(12)).astype(int)
+    scores = opened(release, tally).reshape(draws.shape[1], -1)
+    for choice, score in zip(draws.T, scores, strict=True):
+        counts = np.bincount(choice, minlength=len(score))
+        for stretch, fits in ((1, True), (2 / 3, False), (3 / 2, False)):
+            weights = np.exp(-score / (float(release.mechanism.scale) * stretch))
+            p_value = stats.chisquare(counts, weights / weights.sum() * len(choice)).pvalue
+            assert p_value > 1e-4 if fits else p_value < 1e-9
+
+
+LONG = {
+    *further_forms(lambda release: (type(release), type(release.mechanism))),
+    "weighted compressed microdata",
+    "function at a steady bandwidth",
+}
+"""Cases whose audits are left to the slow run: all kinds and all mechanisms are in the fast one."""
+
+every_case_audited = pytest.mark.parametrize("name", those_slow(CASES, LONG))
+
+
+@every_case_audited
+def test_an_audit_does_not_find_more_loss_than_alpha(name: str):
+    """Either table may be the likelier one: events are chosen for both."""
+    case = CASES[name]
+    for company in {(), case.company}:
+        found = audited(case, company, case.release.mechanism)
+        assert found <= float(case.release.share.alpha)
+
+
+@every_case_audited
+def test_the_same_audit_finds_noise_that_is_too_small(name: str):
+    case = CASES[name]
+    faulty = with_less_noise(case)
+    assert audited(case, case.company, faulty) > float(case.release.share.alpha)
+
+
+def with_less_noise(case: Case) -> Mechanism:
+    """The mechanism of the case with a fault that an audit must find."""
+    mechanism = case.release.mechanism
+    if isinstance(mechanism, TabulatedMechanism):
+        return replace(case.release, share=Budget.of("2")).mechanism
+    if isinstance(mechanism, SmoothLaplace):
+        return replace(mechanism, alpha=4 * mechanism.alpha)
+    if isinstance(mechanism, Sampled):
+        return replace(mechanism, prior=mechanism.prior // 3)
+    if isinstance(mechanism, Staged):
+        generous = replace(case.release.share, alpha=case.fault * case.release.share.alpha)
+        return replace(case.release, share=generous).mechanism
+    if isinstance(mechanism, AdaptiveMargins | CompressedMargins):
+        first, again = (quieter(each, case.fault) for each in (mechanism.first, mechanism.again))
+        return replace(mechanism, first=first, again=again)
+    if isinstance(mechanism.event, GaussianEvent):
+        return replace(mechanism, variance=mechanism.variance / case.fault**2)
+    return replace(mechanism, scale=mechanism.scale / case.fault)
+
+
+def quieter(
+    noise: DiscreteGaussian | DiscreteLaplace, times: int
+) -> DiscreteGaussian | DiscreteLaplace:
+    """The noise at so many times smaller a scale."""
+    if isinstance(noise, DiscreteGaussian):
+        return replace(noise, variance=noise.variance / times**2)
+    return replace(noise, scale=noise.scale / times)
+
+
+SEARCHED, DRAWS = 20_000, 40_000
+"""On each side, to choose events with and to count them in; every planted fault is found so."""
+
+
+def audited(case: Case, company: tuple[int, ...], mechanism: Mechanism) -> float:
+    """The audit's lower bound on alpha; it is above the true one with a chance below 1e-6."""
+    release, beta, source = case.release, float(case.release.share.beta), SeededSource(5)
+    plenty = replace(release.share, alpha=release.share.alpha * 10)
+    tables = [tally_of(release.domain, cells + company) for cells in (case.near, case.far)]
+    near, far = (opened(release, table).astype(float) for table in tables)
+    stated = mechanism.log_ratio(np.arange(mechanism.size), near, far)
+
+    def scores(table: Tally, size: int) -> np.ndarray:
+        draws = repeated_draws(release, table, size, source, mechanism, plenty)
+        return draws if stated is None else stated(draws)[:, None]
+
+    search, fresh = ([scores(table, size) for table in tables] for size in (SEARCHED, DRAWS))
+    outcomes = choose_outcomes(*search, beta, digits=False).outcomes
+    bounds = []
+    for event in outcomes:
+        hits = [int(event.holds(side).sum()) for side in fresh]
+        this, other = hits[event.favoured], hits[1 - event.favoured]
+        bounds.append(
+            loss_lower_bound(this, DRAWS, other, DRAWS, beta=beta, error=1e-6 / len(outcomes))
+        )
+    return float(max(bounds))
+
+
+@every_case
+def test_what_is_drawn_can_be_afforded_exactly_up_to_the_share(case: Case):
+    release = case.release
+    exact = release.statistic(tally_of(release.domain, case.near))
+    less = replace(release.share, alpha=release.share.alpha * Fraction(999, 1000))
+    perturb(exact, release.mechanism, release.share, SeededSource(1))
+    with pytest.raises(PrivacyLineError, match="no price within its share"):
+        perturb(exact, release.mechanism, less, SeededSource(1))
+
+
+def needs_beta(event: Event) -> bool:
+    """Whether it has no pure form."""
+    if isinstance(event, StagedEvent):
+        return event.choice_beta + event.beta > 0
+    if isinstance(event, NearMeansEvent):
+        return False
+    if isinstance(event, CompressedMarginsEvent):
+        return event.noise == "discrete-gaussian"
+    return squares(event) or isinstance(event, SmoothLaplaceEvent | ProposeTestReleaseEvent)
+
+
+@every_case
+def test_a_share_without_beta_buys_a_pure_mechanism_or_none(case: Case):
+    without = replace(case.release, share=replace(case.release.share, beta=Fraction(0)))
+    if not needs_beta(case.release.mechanism.event):
+        assert affordable(without.mechanism.event, without.share)
+    else:
+        with pytest.raises(ValueError, match="needs beta"):
+            _ = without.mechanism
+
+
+@pytest.mark.usefixtures("short_fits")
+@pytest.mark.parametrize("name", CASES)
+def test_the_same_noisy_statistic_publishes_the_same_tables_and_records(name: str):
+    case = CASES[name]
+    release = case.release
+    exact = release.statistic(tally_of(release.domain, case.near))
+    noisy = perturb(exact, release.mechanism, release.share, SeededSource(2))
+    again = Noisy.from_bytes(noisy.to_bytes())
+    assert noisy.reproducible
+    first, second = release.publish(noisy), replace(release).publish(again)
+    assert first.facts == second.facts
+    for one, other in zip(first.tables, second.tables, strict=True):
+        assert one.columns.keys() == other.columns.keys() == one.descriptions.keys()
+        for name, column in one.columns.items():
+            np.testing.assert_array_equal(column, other.columns[name])
+            assert len(column) == len(next(iter(one.columns.values())))
+    if isinstance(release, Samplable):
+        np.testing.assert_array_equal(release.sample(noisy, 7)[1], release.sample(again, 7)[1])
+
+
+@every_case
+def test_expected_errors_are_positive_numbers_and_need_no_data(case: Case):
+    statements = case.release.expected_error()
+    assert statements
+    assert all(0 < statement.value < np.inf and statement.quantity for statement in statements)

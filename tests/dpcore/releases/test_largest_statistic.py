@@ -1,0 +1,103 @@
+"""Exact numbers fit in 64 bits with room for noise, whatever the table: every release says so first."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dpcore.domain import Tally
+from dpcore.mechanisms import CompressedMargins, SmoothLaplace
+from dpcore.privacy_line import LARGEST_VALUE
+from dpcore.releases.base import LARGEST_STATISTIC, Release
+from dpcore.releases.counts.histogram import Histogram
+from dpcore.releases.densities.tuned import TunedFunction
+from dpcore.releases.machines.machine import KernelMachine
+from dpcore.statistic import Noisy
+from tests.dpcore.releases.contract import CASES, families, opened, under
+from tests.dpcore.releases.test_contract_relations import SERVED
+
+ALL = {name: case.release for name, case in CASES.items()} | {
+    pair: under(CASES[name], adjacency).release for pair, (name, adjacency) in SERVED.items()
+}
+every_release = pytest.mark.parametrize("release", ALL.values(), ids=ALL)
+
+
+def as_large_as_admitted(release: Release) -> Release:
+    """The same release of as many rows as it admits, to a factor of two; no power of two."""
+    for bits in reversed(range(62)):
+        try:
+            large = replace(release, rows=(release.rows << bits) - (bits > 0))
+            _ = large.mechanism
+        except ValueError:
+            continue
+        return large
+    raise AssertionError("no number of rows is admitted")
+
+
+def crossing(release: Release) -> Iterator[Release]:
+    """The release, or the steps of one that has several: all statistics that cross the privacy line."""
+    yield release
+    if isinstance(release, TunedFunction):
+        yield release.choice
+        for chosen in ([0, 0], [0, release.domain.size - 1]):
+            yield release.after(Noisy(np.array(chosen)))
+
+
+@every_release
+def test_the_largest_tables_stay_below_the_claim_and_are_summed_exactly(release: Release):
+    """All records in one cell: no table has larger sums, or larger scores of quantiles.
+
+    Held against the statistic of one record, times their number in whole numbers of any size.
+    """
+    for step in crossing(as_large_as_admitted(release)):
+        most = step.most_rows
+        for cell in range(step.domain.size):
+            one, all_ = (Tally(step.domain, np.array([cell]), np.array([n])) for n in (1, most))
+            found = opened(step, all_).tolist()
+            assert max(map(abs, found)) <= step.largest_statistic < LARGEST_STATISTIC
+            if isinstance(step, KernelMachine):
+                continue  # its weights are no sum over records
+            times, rounded = most, 0
+            if hasattr(step, "lattice"):  # real numbers, of which each record counts a share
+                shares = [step.adjacency.taper(n, most) for n in (1, most)]
+                times, rounded = most * shares[1] / shares[0], most
+            for number, of_one in zip(found, opened(step, one).tolist(), strict=True):
+                assert abs(number - times * of_one) <= rounded
+
+
+@pytest.mark.parametrize("release", [case.release for case in CASES.values()], ids=CASES)
+def test_no_table_of_the_stated_rows_has_a_larger_number_than_the_claim(release: Release):
+    found = max(int(np.abs(family).max()) for family in families(release))
+    assert 0 < found <= release.largest_statistic
+
+
+@pytest.mark.parametrize("name", ["smooth mean", "compressed microdata"])
+def test_what_a_mechanism_makes_of_the_largest_counts_is_exact_too(name: str):
+    release = as_large_as_admitted(CASES[name].release)
+    mechanism, last, most = release.mechanism, release.domain.size - 1, release.most_rows
+    tally = Tally(release.domain, np.array([last]), np.array([most]))
+    if isinstance(mechanism, SmoothLaplace):
+        assert int(tally.counts @ tally.cells) == most * last <= release.largest_statistic
+    if isinstance(mechanism, CompressedMargins):
+        groups = mechanism.groups(mechanism.alone(tally))
+        tables = np.concatenate([mechanism.alone(tally), mechanism.together(tally, groups)])
+        assert set(tables.tolist()) == {0, most}
+        assert most <= release.largest_statistic
+
+
+@every_release
+def test_rows_that_would_need_larger_numbers_are_refused_when_the_release_is_made(release: Release):
+    """For public reasons, the key of the plan first: the privacy line's refusal cannot be reached."""
+    with pytest.raises(
+        ValueError, match=r"^(rows|column|levels): .* (below 2\^61 .*|are the most);"
+    ):
+        replace(release, rows=2**61)
+    assert LARGEST_STATISTIC < LARGEST_VALUE
+
+
+def test_a_release_that_does_not_state_its_largest_number_cannot_be_made():
+    silent = type("Silent", (Histogram,), {"largest_statistic": Release.largest_statistic})
+    histogram = CASES["histogram"].release
+    with pytest.raises(TypeError, match="largest_statistic"):
+        silent("h", histogram.domain, 3, histogram.share)

@@ -1,0 +1,213 @@
+"""Where the number of records is private, the rows of a plan are a scale and never taken for it."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dpcore.adjacency import Adjacency
+from dpcore.budget import Budget
+from dpcore.domain import Bins, Categories, Domain, Grid, Tally
+from dpcore.privacy_line import perturb
+from dpcore.releases.base import Release, Samplable
+from dpcore.releases.counts.count import Count, MinimaxCount
+from dpcore.releases.counts.histogram import Histogram
+from dpcore.releases.densities.binned_density import BinnedDensity
+from dpcore.releases.densities.density import Density
+from dpcore.releases.densities.function import SmoothFunction
+from dpcore.releases.densities.spectral_density import SpectralDensity
+from dpcore.releases.machines.classifier import Classifier
+from dpcore.releases.numbers.quantiles import Quantiles
+from dpcore.releases.numbers.ratio_mean import RatioMean
+from dpcore.releases.table import Published
+from dpcore.releases.tables.margins import Margins
+from dpcore.releases.tables.microdata import Microdata
+from dpcore.sampling.source import SeededSource
+from dpcore.statistic import Noisy
+from tests.dpcore.releases.contract import RELATIONS, opened
+from tests.dpcore.releases.test_contract import claim, moved
+
+ADDED = Adjacency("add-remove")
+PURE, APPROXIMATE = Budget.of("1"), Budget.of("1", "1e-6")
+TABLE = Domain((Categories("place", ("a", "b", "c")), Bins("age", (0.0, 5.0, 9.0, 12.0))))
+LINE = Domain((Grid("x", 0.0, 12.0, 48),))
+TRUE = 3000
+GUESSES = (300, 20_000)
+
+
+def records(domain: Domain, rows: int = TRUE) -> Tally:
+    shares = np.arange(1, domain.size + 1) ** 0.5
+    counts = np.random.default_rng(1).multinomial(rows, shares / shares.sum())
+    return Tally(domain, np.arange(domain.size), counts)
+
+
+def drawn(release: Release, seed: int = 1) -> tuple[Noisy, Published]:
+    exact = release.statistic(records(release.domain))
+    noisy = perturb(exact, release.mechanism, release.share, SeededSource(seed))
+    return noisy, release.publish(noisy)
+
+
+@pytest.mark.parametrize(
+    "release",
+    [
+        Histogram("h", TABLE, TRUE, PURE, adjacency=ADDED),
+        Margins("m", TABLE, TRUE, PURE, ((0,), (0, 1)), adjacency=ADDED),
+        Margins("t", TABLE, TRUE, PURE, ((0, 1),), tree="auto", adjacency=ADDED),
+        pytest.param(
+            Microdata("d", TABLE, TRUE, APPROXIMATE, noise="discrete-gaussian", adjacency=ADDED),
+            marks=pytest.mark.slow,
+        ),
+        Count("c", TABLE.select(("place",)), TRUE, PURE, (2,), adjacency=ADDED),
+        Quantiles("q", LINE, TRUE, PURE, (Fraction(1, 3), Fraction(1, 2)), adjacency=ADDED),
+        RatioMean("r", LINE, TRUE, PURE, adjacency=ADDED),
+        BinnedDensity("b", LINE, TRUE, PURE, (0.2,), adjacency=ADDED),
+    ],
+    ids=lambda release: type(release).__name__ + release.name,
+)
+def test_what_is_published_of_records_does_not_depend_on_the_guess(release: Release):
+    for seed in range(2):
+        found = []
+        for guess in GUESSES:
+            other = replace(release, rows=guess)
+            noisy, published = drawn(other, seed)
+            sample = other.sample(noisy, 50)[1] if isinstance(other, Samplable) else []
+            found.append((noisy, published, sample))
+        (one, small, few), (two, large, many) = found
+        np.testing.assert_array_equal(one.values, two.values)
+        np.testing.assert_array_equal(few, many)
+        if isinstance(release, Density):  # the rest is over the rows of the plan
+            few, many = (p.tables[0].columns["density"] for p in (small, large))
+            np.testing.assert_allclose(few, many, atol=1e-9)
+            continue
+        if isinstance(release, Count):
+            assert abs(small.tables[0].columns["count"][0] - 1297) < 20
+        assert small.facts == large.facts
+        for few, many in zip(small.tables, large.tables, strict=True):
+            for name, column in few.columns.items():
+                if column.dtype.kind == "f":  # rounded at the largest count that may be
+                    np.testing.assert_allclose(column, many.columns[name], rtol=1e-9)
+                else:
+                    np.testing.assert_array_equal(column, many.columns[name])
+
+
+@pytest.mark.parametrize("guess", GUESSES)
+def test_counts_add_up_to_a_noisy_total_near_the_private_one(guess: int):
+    for release in (
+        Histogram("h", TABLE, guess, PURE, adjacency=ADDED),
+        Margins("m", TABLE, guess, PURE, ((0,), (0, 1)), adjacency=ADDED),
+    ):
+        for seed in range(3):
+            noisy, published = drawn(release, seed)
+            told = release.total(noisy) if isinstance(release, Margins) else noisy.values.sum()
+            assert {int(table.columns["count"].sum()) for table in published.tables} == {told}
+            assert abs(told - TRUE) < 30
+            for table in published.tables:
+                exact = records(TABLE).roll_up(TABLE.names[: 1 + (len(table.columns["count"]) > 3)])
+                inside = table.columns["lower_90"] <= exact.dense()
+                inside &= exact.dense() <= table.columns["upper_90"]
+                assert inside.mean() > 0.5
+
+
+@pytest.mark.parametrize("guess", GUESSES)
+@pytest.mark.parametrize("kind", [BinnedDensity, SpectralDensity])
+def test_a_density_has_mass_one_and_its_estimate_the_records_over_the_guess(
+    guess: int, kind: type[Density]
+):
+    release = kind("d", LINE, guess, APPROXIMATE, (0.1,), adjacency=ADDED)
+    noisy, published = drawn(release)
+    columns = published.tables[0].columns
+    cell = 12 / len(columns["x"])
+    assert columns["density"].sum() * cell == pytest.approx(1)
+    assert columns["estimate"].sum() * cell == pytest.approx(TRUE / guess, rel=0.02)
+    known = release.basis.density(release.coefficients(noisy))
+    assert known.mean() == pytest.approx(TRUE / guess, rel=0.02)
+    public = drawn(kind("d", LINE, TRUE, APPROXIMATE, (0.1,)))[1].tables[0].columns["density"]
+    np.testing.assert_allclose(columns["density"], public, atol=0.01)
+    points = {"x": columns["x"][:5]}
+    np.testing.assert_allclose(
+        release.evaluate(noisy, points)["estimate"], columns["estimate"][:5], rtol=1e-6
+    )
+
+
+@pytest.mark.parametrize("guess", GUESSES)
+def test_a_function_is_over_the_guess(guess: int):
+    release = SmoothFunction(
+        "f", LINE, guess, APPROXIMATE, "gaussian", (0.1,), (40,), adjacency=ADDED
+    )
+    _, published = drawn(release)
+    columns = published.tables[0].columns
+    assert columns["estimate"].sum() * 12 / 40 == pytest.approx(0.95 * TRUE / guess, rel=0.05)
+
+
+LABELLED = Domain((Grid("x", 0.0, 12.0, 6), Categories("yes", (False, True))))
+WIDE = Domain((Grid("x", 0.0, 2.0**40, 2**40, integer=True),))
+LARGE = [
+    Classifier("c", LABELLED, 3, APPROXIMATE, (0.5,), 0.1, 4, (-1, 1), adjacency=ADDED),
+    RatioMean("r", WIDE, 3, PURE, adjacency=ADDED),
+    Quantiles("q", LINE, 3, PURE, (Fraction(1, 10**12), Fraction(1, 3)), adjacency=ADDED),
+    BinnedDensity("b", LINE, 3, PURE, (0.2,), adjacency=ADDED),
+    SpectralDensity("s", LINE, 3, APPROXIMATE, (0.2,), adjacency=ADDED),
+    SmoothFunction("f", LINE, 3, APPROXIMATE, "gaussian", (0.1,), (9,), adjacency=ADDED),
+    Histogram("h", TABLE, 3, PURE, adjacency=ADDED),
+    Margins("m", TABLE, 3, PURE, ((0,), (0, 1)), adjacency=ADDED),
+    Count("n", TABLE.select(("place",)), 3, PURE, (2,), adjacency=ADDED),
+]
+
+
+@pytest.mark.parametrize("adjacency", RELATIONS, ids=str)
+@pytest.mark.parametrize("release", LARGE, ids=lambda release: type(release).__name__)
+def test_neighbours_of_any_size_lie_within_the_claim(release: Release, adjacency: Adjacency):
+    """Around every size at which a rule cuts, and at the largest size that a machine can count."""
+    release, random = replace(release, adjacency=adjacency), np.random.default_rng(5)
+    cells = np.array([0, release.domain.size // 2, release.domain.size - 1])
+    for size in (0, 1, 23, 24, 25, 47, 48, 49, 3071, 3072, 3073, 6143, 6144, 6145, 2**40):
+        for shape in np.eye(3), np.ones((1, 3)) / 3:
+            for part in shape:
+                shared = np.floor(part * size).astype(np.int64)
+                gone, come = random.multinomial(adjacency.most, np.ones(3) / 3, size=2)
+                if adjacency.relation == "add-remove":
+                    gone *= 0
+                near, far = (
+                    opened(release, Tally(release.domain, cells[has > 0], has[has > 0]))
+                    for has in (shared + gone, shared + come)
+                )
+                assert max(np.abs(near).max(), np.abs(far).max()) < 2**62
+                assert moved(release, far - near) <= claim(release)
+
+
+def test_a_regularisation_that_is_too_weak_for_private_rows_is_refused():
+    domain = Domain((LINE.axes[0], Categories("yes", (False, True))))
+    facts = ("c", domain, 300, APPROXIMATE, (0.5,), 2e-6, 4, (-1, 1))
+    Classifier(*facts)
+    with pytest.raises(ValueError, match="regularisation: must be at least 8e-06"):
+        Classifier(*facts, adjacency=ADDED)
+
+
+def test_a_count_beyond_the_guess_has_an_open_interval():
+    release = MinimaxCount("c", Domain(TABLE.axes[:1]), 5, PURE, (0,), adjacency=ADDED)
+    tally = Tally(release.domain, np.array([0]), np.array([40]))
+    noisy = perturb(release.statistic(tally), release.mechanism, PURE, SeededSource(1))
+    columns = release.publish(noisy).tables[0].columns
+    assert columns["count"][0] <= 5
+    assert columns["upper_90"][0] == 5 * 1024
+
+
+def test_no_records_and_a_wild_draw_are_published():
+    """A noisy count of records may be negative, whatever else is drawn."""
+    none = Noisy(np.array([-40, -3]))
+    mean = RatioMean("r", LINE, 10, PURE, adjacency=ADDED).publish(none).tables[0].columns
+    assert mean["lower_90"][0] == pytest.approx(0.125)
+    assert mean["upper_90"][0] == pytest.approx(11.875)
+    assert 0 <= mean["mean"][0] <= 12
+    histogram = Histogram("h", TABLE, 10, PURE, adjacency=ADDED)
+    empty = Noisy(np.full(9, -2))
+    assert histogram.publish(empty).tables[0].columns["count"].sum() == 0
+    assert len(histogram.sample(empty, 7)[1]) == 7
+    margins = Margins("m", TABLE, 10, PURE, ((0, 1),), adjacency=ADDED)
+    assert margins.publish(empty).tables[0].columns["count"].sum() == 1
+    assert len(margins.sample(empty, 7)[1]) == 7
+    density = SpectralDensity("s", LINE, 10, APPROXIMATE, (0.2,), adjacency=ADDED)
+    steps = Noisy(np.full(density.mechanism.size, -(2**20)))
+    columns = density.publish(steps).tables[0].columns
+    assert columns["density"].sum() * 12 / len(columns["x"]) == pytest.approx(1)

@@ -1,0 +1,169 @@
+"""No way of starting the product contacts another host: Prefect, for one, would report its use.
+
+Each entry point runs in a process of its own, as it would on an operator's machine: no variable of
+this process but PATH is passed on, and it believes that it has a terminal, because Prefect's
+reports leave out runs without one.  ``alone/sitecustomize.py`` notes and refuses every contact.
+"""
+
+import os
+import pty
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from tests.bare import small_plan
+from tests.conftest import ROOT, made_up_survey, plan_of_every_kind
+from tests.flows.served import PASSWORD, Served, own_environment, prepare
+from tests.tasks.bundle.test_sign import write_keys
+
+SECONDS = 300
+COMMAND = "from flows.cli import main; raise SystemExit(main({arguments}))"
+RELEASE = "from flows.release import release; print(release('plan.yaml', 'r1', out='out'))"
+BUNDLE = "out/survey/r1"
+SIGNED = ("--who", "A. Officer", "--why", "test")
+CALLS = [
+    ("init", "survey.parquet", "--out", "first.yaml"),
+    ("explain", "plan.yaml", "--target", "people=5"),
+    ("run", "plan.yaml", "--release-id", "r1", "--out", "out"),
+    ("explain", "plan.yaml", "--plot", "curves.svg"),
+    ("audit", "plan.yaml", "--draws", "4000"),
+    ("schema",),
+    ("sign", BUNDLE, "--key", "agency.pem"),
+    ("verify", BUNDLE),
+    ("ledger", "grant", "survey", "--alpha", "9", *SIGNED),
+    ("ledger", "show"),
+    ("ledger", "check", "--out", "out"),
+    ("catalogue", "out", "--out", "site"),
+    ("evaluate", "survey.parquet", "survey.parquet", "--dataset", "other", "--plot", "e.svg"),
+]
+FLOWS = """
+import os
+os.environ["DPRELEASE_PLANS"] = "."
+from flows.ad_hoc import ad_hoc
+from flows.audit import audit
+print(ad_hoc("plan", percent_of_budget=10, requester="B. Analyst"))
+audit("plan.yaml", draws=4000)
+"""
+
+
+class Alone:
+    """A machine without other hosts: a home, a plan with its survey, and the contacts refused."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.contacts = folder, folder / "contacts"
+        small_plan(folder)
+        self.environment = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(folder),
+            "OUTSIDE_CONTACTS": str(self.contacts),
+            "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent / "alone"), str(ROOT)]),
+        }
+
+    def run(self, program: str) -> str:
+        """Run a Python program to its end; returns what it printed on its terminal."""
+        ours, theirs = pty.openpty()
+        printed: list[bytes] = []
+        process = subprocess.Popen(
+            [sys.executable, "-c", program],
+            cwd=self.folder,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=theirs,
+            stderr=theirs,
+        )
+        os.close(theirs)
+        reading = threading.Thread(target=_read, args=(ours, printed))
+        reading.start()
+        code = process.wait(SECONDS)
+        reading.join(10)
+        said = b"".join(printed).decode()
+        assert code == 0, said
+        return said
+
+    def outside(self) -> str:
+        return self.contacts.read_text() if self.contacts.exists() else ""
+
+
+def _read(terminal: int, printed: list[bytes]) -> None:
+    while True:
+        try:
+            part = os.read(terminal, 4096)
+        except OSError:  # nobody has the other end any more
+            return
+        if not part:
+            return
+        printed.append(part)
+
+
+@pytest.fixture
+def alone(tmp_path) -> Alone:
+    return Alone(tmp_path)
+
+
+def test_a_contact_with_another_host_would_be_noticed(alone):
+    alone.run("import socket\ntry: socket.create_connection(('192.0.2.1', 80))\nexcept OSError: 0")
+    alone.run("import socket\ntry: socket.getaddrinfo('example.org', 80)\nexcept OSError: 0")
+    assert alone.outside().count("192.0.2.1") == alone.outside().count("example.org") == 1
+
+
+@pytest.mark.slow
+def test_the_release_flow_called_from_python_contacts_nobody(alone):
+    said = alone.run(RELEASE)
+    assert alone.outside() == ""
+    assert "out/survey/r1" in said
+    assert "temporary server" not in said  # Prefect's own, with its defaults
+    assert (alone.folder / "out/survey/r1/manifest.json").exists()
+
+
+def test_explain_contacts_nobody(alone):
+    alone.run(COMMAND.format(arguments=["explain", "plan.yaml"]))
+    assert alone.outside() == ""
+
+
+@pytest.mark.slow
+def test_no_command_contacts_anybody(alone):
+    write_keys(alone.folder, "agency")
+    for arguments in CALLS:
+        alone.run(COMMAND.format(arguments=list(arguments)))
+        assert alone.outside() == "", arguments
+
+
+@pytest.mark.slow
+def test_the_other_flows_called_from_python_contact_nobody(alone):
+    alone.run(FLOWS)
+    assert alone.outside() == ""
+
+
+@pytest.mark.slow
+def test_neither_server_worker_nor_runs_contact_anybody(tmp_path, monkeypatch):
+    prepare(tmp_path, made_up_survey(), plan_of_every_kind())
+    contacts = tmp_path / "contacts"
+    for name in ("CI", "GITHUB_ACTIONS", "DO_NOT_TRACK", "DPRELEASE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    for name in [name for name in os.environ if name.startswith("PREFECT_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("OUTSIDE_CONTACTS", str(contacts))
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent / "alone"))
+    served = Served(tmp_path)
+    served.start()
+    try:
+        due = served.deployment("release", "income")
+        run = served.api("POST", f"/deployments/{due['id']}/create_flow_run")
+        assert served.settled(run["id"])["state_type"] == "COMPLETED"
+        subprocess.run(
+            [sys.executable, "-m", "flows.cli", "deploy", "--plans", "plans"],
+            cwd=tmp_path,
+            env=own_environment(tmp_path / "home")
+            | {
+                "PREFECT_API_URL": f"{served.address}/api",
+                "PREFECT_API_AUTH_STRING": PASSWORD,
+            },
+            check=True,
+            timeout=SECONDS,
+        )
+    finally:
+        assert served.stop() == 0
+    assert not contacts.exists(), contacts.read_text()

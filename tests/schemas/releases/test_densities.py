@@ -1,0 +1,123 @@
+"""Densities and functions as a plan states them."""
+
+import pytest
+
+from dpcore.budget import Budget
+from dpcore.errors import PlanError
+from dpcore.releases.densities.function import SmoothFunction
+from dpcore.releases.densities.spectral_density import SpectralDensity
+from dpcore.releases.densities.tuned import TunedDensity, TunedFunction
+from schemas.plan import load_plan
+from tests.conftest import write_plan
+
+DENSITY = {
+    "kind": "density",
+    "columns": ["age"],
+    "bandwidth": 0.1,
+    "mechanism": "spectral-gaussian",
+}
+FUNCTION = {"kind": "function", "columns": ["age", "income"], "bandwidth": 0.1}
+
+
+def built(folder, document: dict, **section: object):
+    document["releases"].append({"name": "extra", **section})
+    return load_plan(write_plan(folder, document)).built["extra"]
+
+
+def test_a_density_may_be_periodic_and_truncated(tmp_path, plan_document):
+    release = built(tmp_path, plan_document, **DENSITY, boundary="periodic", terms=5)
+    assert isinstance(release, SpectralDensity)
+    assert release.periodic
+    assert release.mechanism.size == 10
+
+
+def test_a_density_is_reflected_and_whole_unless_the_plan_says_otherwise(tmp_path, plan_document):
+    release = built(tmp_path, plan_document, **DENSITY)
+    assert isinstance(release, SpectralDensity)
+    assert not release.periodic
+    assert release.mechanism.size > 10
+
+
+def test_a_perturbed_series_has_as_many_terms_as_the_plan_says(tmp_path, plan_document):
+    series = DENSITY | {"mechanism": "coefficient-laplace", "bandwidth": 0.002}
+    assert built(tmp_path, plan_document, **series, terms=9).mechanism.size == 9
+    plan_document["releases"].pop()
+    assert built(tmp_path, plan_document, **series).mechanism.size == 2
+
+
+@pytest.mark.parametrize("extra", [{"boundary": "periodic"}, {"terms": 3}])
+def test_the_binned_mechanism_has_neither(tmp_path, plan_document, extra):
+    with pytest.raises(PlanError, match=r"only with (the mechanism )?spectral-gaussian"):
+        built(tmp_path, plan_document, **(DENSITY | {"mechanism": "binned-laplace"} | extra))
+
+
+@pytest.mark.parametrize(
+    ("points", "grid"), [(None, (40, 40)), (30, (30, 30)), ([20, 10], (20, 10))]
+)
+def test_a_function_has_a_public_grid(tmp_path, plan_document, points, grid):
+    chosen = {} if points is None else {"points": points}
+    release = built(tmp_path, plan_document, **FUNCTION, **chosen, kernel="exponential")
+    assert isinstance(release, SmoothFunction)
+    assert release.points == grid
+    assert release.kernel == "exponential"
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"columns": ["region"]}, "must be an integer or continuous column"),
+        ({"columns": ["shoe"]}, "declares no column 'shoe'"),
+        ({"bandwidth": [0.1]}, "one number, or one for each column"),
+        ({"points": [10]}, "one number, or one for each column"),
+        ({"points": 2000}, "between 1 and 1024"),
+        ({"kernel": "box"}, "kernel"),
+    ],
+)
+def test_a_function_that_cannot_be_is_refused_at_its_place(tmp_path, plan_document, change, says):
+    with pytest.raises(PlanError, match=says):
+        built(tmp_path, plan_document, **(FUNCTION | change))
+
+
+PRIVATE = {"private": "quantiles", "share": "0.25", "smallest": 0.02}
+
+
+def test_a_bandwidth_may_be_drawn_from_the_share_of_its_density(tmp_path, plan_document):
+    release = built(tmp_path, plan_document, **(DENSITY | {"bandwidth": PRIVATE}))
+    assert isinstance(release, TunedDensity)
+    assert release.choice.share == Budget(release.share.alpha / 4)
+    assert release.rest == Budget(release.share.alpha * 3 / 4, release.share.beta)
+    assert release.smooth.bandwidths == (0.02,)
+
+
+def test_the_tested_range_takes_its_part_of_beta_or_all_that_there_is(tmp_path, plan_document):
+    tested = PRIVATE | {"private": "interquartile-range"}
+    release = built(
+        tmp_path, plan_document, **(FUNCTION | {"columns": ["age"], "bandwidth": tested})
+    )
+    assert isinstance(release, TunedFunction)
+    assert release.choice.share.beta == release.share.beta / 4
+    pure = DENSITY | {"mechanism": "binned-laplace", "bandwidth": tested}
+    plan_document["releases"].pop()
+    release = built(tmp_path, plan_document, **pure)
+    assert release.choice.share.beta == release.share.beta > 0
+    assert release.rest.beta == 0
+
+
+@pytest.mark.parametrize(
+    ("bandwidth", "says"),
+    [
+        (PRIVATE | {"share": "1"}, "bandwidth.share: must lie between 0.001 and 0.999"),
+        (PRIVATE | {"smallest": 0.001}, "greater than or equal to 0.002"),
+        ({"private": "quantiles"}, "smallest: missing"),
+        (PRIVATE | {"private": "guess"}, "bandwidth.private"),
+    ],
+)
+def test_a_private_bandwidth_that_cannot_be_is_refused(tmp_path, plan_document, bandwidth, says):
+    with pytest.raises(PlanError, match=says):
+        built(tmp_path, plan_document, **(DENSITY | {"bandwidth": bandwidth}))
+
+
+def test_a_private_bandwidth_is_for_one_column(tmp_path, plan_document):
+    change = {"bandwidth": PRIVATE, "columns": ["age", "income"]}
+    with pytest.raises(PlanError, match="bandwidth: a private one is for a single column"):
+        built(tmp_path, plan_document, **(DENSITY | change))

@@ -1,0 +1,70 @@
+"""Classifiers and regressions as a plan states them."""
+
+import pytest
+
+from dpcore.errors import PlanError
+from dpcore.machines.losses import EpsilonInsensitive, Huber, Logistic
+from dpcore.releases.machines.classifier import Classifier
+from dpcore.releases.machines.regression import Regression
+from schemas.plan import load_plan
+from tests.conftest import write_plan
+
+REGRESSION = {
+    "kind": "regression",
+    "features": ["age", "sex", "region"],
+    "target": "income",
+    "bandwidth": 0.5,
+    "regularisation": 0.1,
+}
+
+
+def built(folder, document: dict, **section: object):
+    document["releases"].append({"name": "extra", **section})
+    return load_plan(write_plan(folder, document)).built["extra"]
+
+
+def test_a_regression_predicts_a_number_from_columns_with_nulls(tmp_path, plan_document):
+    release = built(tmp_path, plan_document, **REGRESSION)
+    assert isinstance(release, Regression)
+    assert release.loss == Huber(0.1)
+    assert release.features.dimensions == 1 + 2 + 5
+    assert release.share.beta > 0
+
+
+def test_a_regression_may_have_a_tube(tmp_path, plan_document):
+    extra = {"loss": "epsilon-insensitive", "threshold": 0.02, "frequencies": 16}
+    release = built(tmp_path, plan_document, **REGRESSION, **extra)
+    assert release.loss == EpsilonInsensitive(0.02)
+    assert release.mechanism.size == 32
+
+
+def test_a_classifier_may_be_logistic(tmp_path, plan_document):
+    section = plan_document["releases"][5] | {"loss": "logistic"}
+    release = built(tmp_path, plan_document, **(section | {"name": "extra"}))
+    assert isinstance(release, Classifier)
+    assert release.loss == Logistic()
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"target": "age"}, "target: is also a feature"),
+        ({"target": "shoe"}, "target: the plan declares no column 'shoe'"),
+        ({"target": "sex", "features": ["age"]}, "target: sex must be a column of numbers"),
+        ({"features": ["shoe"]}, "features: the plan declares no column 'shoe'"),
+        ({"bandwidth": [0.5]}, "bandwidth: one number, or one for each"),
+        ({"loss": "squared"}, "loss"),
+        ({"threshold": 0}, "threshold"),
+        ({"regularisation": 0}, "regularisation"),
+    ],
+)
+def test_a_regression_that_cannot_be_is_refused_at_its_place(tmp_path, plan_document, change, says):
+    with pytest.raises(PlanError, match=says):
+        built(tmp_path, plan_document, **(REGRESSION | change))
+
+
+def test_a_label_with_nulls_is_refused(tmp_path, plan_document):
+    label = {"column": "region", "positive": ["north"]}
+    section = plan_document["releases"][5] | {"name": "extra", "label": label}
+    with pytest.raises(PlanError, match=r"label\.column: region has nulls"):
+        built(tmp_path, plan_document, **section)

@@ -1,0 +1,171 @@
+"""The section ``microdata-margins``: what it builds, and what it refuses."""
+
+from fractions import Fraction
+
+import pytest
+
+from dpcore.domain import Bins
+from dpcore.errors import PlanError
+from dpcore.releases.tables.adaptive_microdata import AdaptiveMicrodata
+from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
+from dpcore.releases.tables.microdata import Microdata
+from schemas.plan import load_plan
+from tests.conftest import write_plan
+
+
+@pytest.fixture
+def document(plan_document) -> dict:
+    """The common plan with one release of the kind, and records from it."""
+    plan_document["releases"] = [
+        {
+            "name": "everyone",
+            "kind": "microdata-margins",
+            "columns": ["sex", "region", "age", "income"],
+            "bins": {"income": 5, "age": 6},
+        },
+        {"name": "people", "kind": "histogram", "columns": ["sex"], "weight": 3},
+    ]
+    plan_document["synthesis"] = [{"name": "records", "from": "everyone", "rows": 400}]
+    return plan_document
+
+
+def built(folder, document) -> Microdata:
+    release = load_plan(write_plan(folder, document)).built["everyone"]
+    assert isinstance(release, Microdata)
+    return release
+
+
+def test_by_default_all_pairs_with_gaussian_noise_within_the_share(tmp_path, document):
+    release = built(tmp_path, document)
+    assert len(release.sets) == 6
+    assert release.share.alpha == 1
+    assert release.share.beta == Fraction("1e-6")
+    assert release.noise == "discrete-gaussian"
+    assert isinstance(release.domain.axes[2], Bins)
+
+
+def test_laplace_noise_spends_no_beta(tmp_path, document):
+    document["releases"][0]["mechanism"] = "discrete-laplace"
+    document["budget"]["requested"]["beta"] = "0"
+    release = built(tmp_path, document)
+    assert release.share.beta == 0
+    assert release.mechanism.event.l1_sensitivity == 12
+
+
+def test_pairs_may_be_named_in_any_order(tmp_path, document):
+    document["releases"][0]["pairs"] = [["income", "age"], ["sex", "age"], ["age", "region"]]
+    assert built(tmp_path, document).sets == ((2, 3), (0, 2), (1, 2))
+
+
+def test_all_triples_where_the_plan_says_so(tmp_path, document):
+    document["releases"][0]["ways"] = 3
+    assert built(tmp_path, document).sets == ((0, 1, 2), (0, 1, 3), (0, 2, 3), (1, 2, 3))
+
+
+@pytest.mark.parametrize(("given", "chosen"), [({}, 6), ({"chosen": 2}, 2)])
+def test_pairs_that_the_noisy_tables_choose_are_measured_again(tmp_path, document, given, chosen):
+    document["releases"][0] |= {"choose": "adaptive", **given}
+    release = built(tmp_path, document)
+    assert isinstance(release, AdaptiveMicrodata)
+    assert release.chosen == chosen
+
+
+@pytest.mark.parametrize(
+    ("given", "keep", "part"),
+    [({"keep": 4}, 4, "1/10"), ({"keep": 3, "share": "1/5"}, 3, "1/5")],
+)
+def test_wide_columns_are_compressed_where_the_plan_says_so(tmp_path, document, given, keep, part):
+    document["releases"][0]["compress"] = given
+    release = load_plan(write_plan(tmp_path, document)).built["everyone"]
+    assert isinstance(release, CompressedMicrodata)
+    assert (release.keep, release.part) == (keep, Fraction(part))
+    assert [release.domain.names[m.position] for m in release.merged] == ["region", "age", "income"]
+
+
+def test_records_of_compressed_columns_need_memory_too(tmp_path, document):
+    document["releases"][0] |= {"compress": {"keep": 4}, "memory": "100 MiB"}
+    document["synthesis"][0]["rows"] = 2 * 10**6
+    with pytest.raises(PlanError, match=r"synthesis\[0\].memory: .* and 2000000 records, need"):
+        load_plan(write_plan(tmp_path, document))
+
+
+def test_columns_that_would_be_published_under_the_name_of_a_group_are_refused(tmp_path, document):
+    document["columns"]["region_group"] = document["columns"]["sex"]
+    document["releases"][0] |= {"compress": {"keep": 2}}
+    document["releases"][0]["columns"] = ["sex", "region", "region_group"]
+    document["releases"][0]["bins"] = {}
+    with pytest.raises(PlanError, match="would both be published as 'region_group'"):
+        load_plan(write_plan(tmp_path, document))
+
+
+@pytest.mark.parametrize(
+    ("stated", "bytes_"), [("2 GiB", 2**31), ("1.5 GiB", 3 * 2**29), ("500 MiB", 500 * 2**20)]
+)
+def test_memory_is_stated_in_binary_units(tmp_path, document, stated, bytes_):
+    document["releases"][0]["memory"] = stated
+    assert built(tmp_path, document).memory == bytes_
+
+
+def test_more_records_than_memory_holds_are_refused_before_anything_is_drawn(tmp_path, document):
+    document["releases"][0]["memory"] = "100 MiB"
+    document["synthesis"][0]["rows"] = 2 * 10**6
+    with pytest.raises(
+        PlanError, match=r"synthesis\[0\].memory: the tables .*, and 2000000 records, need"
+    ):
+        built(tmp_path, document)
+
+
+@pytest.mark.parametrize("memory", ["2 GB", "0 GiB", "2", "1e3 GiB", 2])
+def test_memory_in_other_words_is_refused(tmp_path, document, memory):
+    document["releases"][0]["memory"] = memory
+    with pytest.raises(PlanError, match="memory"):
+        built(tmp_path, document)
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"ways": 3, "choose": "adaptive"}, "ways: 3 measures all triples"),
+        ({"ways": 3, "pairs": [["sex", "age"]]}, "ways: 3 measures all triples"),
+        ({"ways": 3, "columns": ["sex", "age"], "bins": {}}, "more than there are columns"),
+        ({"chosen": 2}, "only where choose is adaptive"),
+        ({"choose": "adaptive", "chosen": 7}, "between 1 and the 6 pairs"),
+        ({"choose": "adaptive", "compress": {"keep": 3}}, "compress: only where choose is fixed"),
+        ({"compress": {"keep": 50}}, "no column has more than keep = 50 cells"),
+        ({"compress": {"keep": 1}}, "keep"),
+        ({"compress": {"keep": 4, "share": "1"}}, "compress: share must lie between 1/1000"),
+    ],
+)
+def test_choices_that_contradict_each_other_are_refused(tmp_path, document, given, says):
+    document["releases"][0] |= given
+    with pytest.raises(PlanError, match=says):
+        built(tmp_path, document)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "says"),
+    [
+        ([["sex", "children"]], "pairs[0]: ['sex', 'children'] must be two names from columns"),
+        ([["sex", "sex"]], "pairs[0]"),
+        ([["sex", "age"], ["age", "sex"]], "pairs: one at least, and none twice"),
+        ([], "pairs: one at least"),
+        ([["sex", "age"]], "no set holds the columns"),
+    ],
+)
+def test_bad_pairs_are_refused_at_their_place(tmp_path, document, pairs, says):
+    document["releases"][0]["pairs"] = pairs
+    with pytest.raises(PlanError) as caught:
+        load_plan(write_plan(tmp_path, document))
+    assert says in str(caught.value)
+
+
+def test_a_continuous_column_needs_bins(tmp_path, document):
+    del document["releases"][0]["bins"]["income"]
+    with pytest.raises(PlanError, match=r"bins\.income: missing"):
+        load_plan(write_plan(tmp_path, document))
+
+
+def test_its_records_follow_no_tree(tmp_path, document):
+    document["synthesis"][0]["tree"] = "auto"
+    with pytest.raises(PlanError, match="records from microdata-margins follow all pairs at once"):
+        load_plan(write_plan(tmp_path, document))

@@ -1,0 +1,99 @@
+"""Pricing a history again reads the ledger, tells what it knows, and changes nothing."""
+
+from fractions import Fraction
+
+import pytest
+
+from dpcore.budget import Budget
+from dpcore.errors import InputError, LedgerError
+from dpcore.mechanisms.laplace import LaplaceEvent
+from flows.cli import main
+from tasks.budget.reprice import charged_events, reprice
+from tasks.ledger import Charge, Ledger
+
+TENTH = Charge(Budget.of("0.1"), LaplaceEvent(Fraction(2), Fraction(20)).to_dict())
+
+
+@pytest.fixture
+def url(tmp_path) -> str:
+    return f"sqlite:///{tmp_path / 'ledger.sqlite'}"
+
+
+@pytest.fixture
+def ledger(url: str) -> Ledger:
+    ledger = Ledger(url)
+    ledger.grant("wages", Budget.of(20, "0.01"), who="A. Officer", why="test")
+    for quarter in range(20):
+        charges = {f"table {number}": TENTH for number in range(5)}
+        ledger.reserve("wages", f"q{quarter:02}", "digest", charges)
+    return ledger
+
+
+def test_a_hundred_releases_cost_less_than_they_were_charged_and_the_ledger_stays(ledger: Ledger):
+    before = ledger.history("wages")
+    text = reprice(ledger, "wages", Fraction(1, 10**6))
+    assert "charged, 100 releases       10 " in text
+    assert "The history costs at most alpha = 4.77" in text
+    assert "not a refund" in text
+    assert ledger.history("wages") == before
+    assert ledger.spent("wages") == Budget.of(10)
+
+
+def test_without_beta_only_what_was_charged_can_be_said(ledger: Ledger):
+    text = reprice(ledger, "wages")
+    assert "at most alpha = 10, beta = 0, gamma = 0, by basic composition" in text
+    assert "Give --beta" in text
+    assert "Renyi" not in text
+
+
+def test_a_voided_reservation_does_not_count(ledger: Ledger):
+    ledger.void("wages", "q00", "table 0", who="A. Officer", why="power cut")
+    assert len(charged_events(ledger, "wages")) == 99
+
+
+def test_an_event_of_another_version_stops_the_pricing(ledger: Ledger):
+    unknown = Charge(Budget.of("0.1"), {"event": "telepathy", "neighbours": "replace-one"})
+    ledger.reserve("wages", "q99", "digest", {"minds": unknown})
+    with pytest.raises(LedgerError, match=r"'minds' in release 'q99' has .* unknown kind"):
+        reprice(ledger, "wages", Fraction(1, 10**6))
+
+
+def test_where_no_accountant_has_a_price_the_text_says_so(ledger: Ledger):
+    thresholded = {
+        "event": "stability-laplace",
+        "neighbours": "replace-one",
+        "l1_sensitivity": "2",
+        "scale": "20",
+        "threshold": "200",
+    }
+    ledger.reserve("wages", "q99", "d", {"wide": Charge(Budget.of("0.1", "0.001"), thresholded)})
+    assert "No accountant has a price for beta = 1e-06" in reprice(
+        ledger, "wages", Fraction(1, 10**6)
+    )
+    with pytest.raises(InputError, match="--beta: beta must be"):
+        reprice(ledger, "wages", Fraction(1))
+
+
+def test_without_the_optional_package_the_text_names_it(ledger: Ledger, monkeypatch):
+    for module in ("tasks.budget.reprice", "dpcore.repricing.history"):
+        monkeypatch.setattr(f"{module}.installed", lambda: False)
+    text = reprice(ledger, "wages", Fraction(1, 10**6))
+    assert "dprelease[accounting]" in text
+    assert "by Renyi divergence" in text
+
+
+def test_the_command_prints_it(ledger: Ledger, url: str, capsys: pytest.CaptureFixture[str]):
+    arguments = ["ledger", "reprice", "wages", "--beta", "1e-6", "--ledger", url]
+    assert main(arguments) == 0
+    assert capsys.readouterr().out == reprice(ledger, "wages", Fraction(1, 10**6)) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [(("wages", "--beta", "x"), "--beta"), (("prices",), "no dataset 'prices'")],
+)
+def test_bad_input_exits_with_2(
+    ledger: Ledger, url: str, capsys: pytest.CaptureFixture[str], arguments, says
+):
+    assert main(["ledger", "reprice", *arguments, "--ledger", url]) == 2
+    assert says in capsys.readouterr().err

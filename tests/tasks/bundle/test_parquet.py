@@ -1,0 +1,58 @@
+"""Published files are read by pandas as the types that were meant."""
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+
+from dpcore.releases.table import Table, TableColumn
+from schemas.columns import CategoricalColumn, IntegerColumn
+from tasks.bundle.parquet import write_table
+
+
+def test_whole_numbers_with_nulls_stay_whole_numbers(tmp_path):
+    columns = {
+        "children": np.ma.masked_array([1, 2, 3], mask=[False, True, False]),
+        "age": np.array([4, 5, 6]),
+        "region": np.ma.masked_array(np.array(["a", "b", "a"]), mask=[True, False, False]),
+        "owner": np.ma.masked_array([True, False, True], mask=[False, False, True]),
+    }
+    table = Table("t", "x", [TableColumn(name, v, "text") for name, v in columns.items()])
+    file = write_table(tmp_path, table, {}, {"dprelease.dataset": "d"})
+    frame = pd.read_parquet(tmp_path / "t" / "x.parquet")
+    assert str(frame["children"].dtype) == "Int64"
+    assert frame["children"].isna().tolist() == [False, True, False]
+    assert frame["age"].dtype == "int64"
+    assert frame["region"].isna().tolist() == [True, False, False]
+    assert frame["owner"].isna().tolist() == [False, False, True]
+    assert file.columns == {
+        "children": "int64",
+        "age": "int64",
+        "region": "string",
+        "owner": "bool",
+    }
+    assert file.rows == 3
+
+
+def test_columns_carry_what_the_plan_says_of_them(tmp_path):
+    survey = {
+        "age": IntegerColumn(type="integer", bounds=(0, 9), unit="years", description="Age"),
+        "sex": CategoricalColumn(type="categorical", categories=["f", "m"], labels={"f": "female"}),
+    }
+    columns = [
+        TableColumn("age_from", np.array([0, 5]), "age at least", "age"),
+        TableColumn("sex", np.array(["f", "m"]), "Category of sex", "sex"),
+        TableColumn("count", np.array([1, 2]), "Records"),
+    ]
+    table = Table("t", "x", columns)
+    file = write_table(tmp_path, table, survey, {"dprelease.release_id": "r1"})
+    schema = pq.read_schema(tmp_path / "t" / "x.parquet")
+    assert schema.metadata[b"dprelease.release_id"] == b"r1"
+    assert schema.field("age_from").metadata == {
+        b"description": b"age at least: Age",
+        b"column": b"age",
+        b"unit": b"years",
+    }
+    assert schema.field("sex").metadata[b"labels"] == b'{"f": "female"}'
+    assert schema.field("count").metadata == {b"description": b"Records"}
+    assert file.descriptions["age_from"] == "age at least: Age"
+    assert file.about == {"age_from": "age", "sex": "sex"}

@@ -1,0 +1,158 @@
+"""Shares of noisy totals: the stated error is the one that is made, numerator and denominator alike."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from dpcore.adjacency import Adjacency
+from dpcore.budget import Budget
+from dpcore.domain import Categories, Domain, Tally
+from dpcore.errors import InputError
+from dpcore.privacy_line import perturb
+from dpcore.releases.base import Release
+from dpcore.releases.counts.histogram import Histogram
+from dpcore.releases.tables.margins import Margins
+from dpcore.sampling.source import SeededSource
+from dpcore.statistic import Noisy
+from schemas.plan import load_plan
+from tasks.bundle.estimates import Estimate
+from tasks.bundle.reader import Bundle, Columns, open_bundle
+from tests.conftest import write_plan
+from tests.tasks.made_up import publish_made_up
+
+ADDED, SHARE = Adjacency("add-remove"), Budget.of("1")
+TABLE = Domain((Categories("place", ("a", "b", "c")), Categories("answer", ("yes", "no"))))
+COUNTS = np.array([[90, 10], [60, 20], [15, 45]])
+DRAWS = 400
+
+
+class OneTable(Bundle):
+    """A bundle of one table of one release, in memory."""
+
+    def table(self, name: str) -> Columns:
+        return self.columns
+
+    def _record_of(self, table: str) -> SimpleNamespace:
+        return SimpleNamespace(name="r", draw_sha256="one")
+
+
+def test_a_table_without_rows_says_why_it_has_none(monkeypatch):
+    release = Histogram("r", TABLE, 200, SHARE, thresholded=True)
+    none = np.array([], dtype=np.int64)
+    published = release.publish(Noisy(none, none))
+    bundle, record = OneTable(None, None), SimpleNamespace(facts=dict(published.facts))
+    vars(bundle)["columns"] = published.tables[0].columns
+    monkeypatch.setattr(OneTable, "_record_of", lambda self, table: record)
+    said = rf"r: has no rows\. .*at most the threshold\. It is {release.mechanism.threshold}\."
+    for ask in (bundle.total, lambda table: bundle.share(table, None)):
+        with pytest.raises(InputError, match=said):
+            ask("r")
+
+
+def drawn(release: Release, seed: int) -> OneTable:
+    exact = release.statistic(Tally(TABLE, np.arange(6), COUNTS.ravel()))
+    noisy = perturb(exact, release.mechanism, release.share, SeededSource(seed))
+    bundle = OneTable(None, None)
+    vars(bundle)["plan"] = SimpleNamespace(built={"r": release})
+    if isinstance(release, Margins):
+        counts = {"estimate": release.consistent_margins(noisy)[-1].table.ravel()}
+    else:
+        counts = {"noisy_count": noisy.values.astype(float)}
+    codes = TABLE.unpack(np.arange(6))
+    vars(bundle)["columns"] = counts | {"place": codes[:, 0], "answer": codes[:, 1]}
+    return bundle
+
+
+RELEASES = {
+    "r": Histogram("r", TABLE, 200, SHARE, adjacency=ADDED),
+    "r.place.answer": Margins("r", TABLE, 200, SHARE, ((0,), (0, 1)), adjacency=ADDED),
+}
+
+
+@pytest.mark.parametrize("table", RELEASES)
+@pytest.mark.parametrize("places", [2, 3])
+def test_the_stated_error_is_the_one_that_is_made(table, places):
+    """Of yes among all records, or among those of two places."""
+    exact = COUNTS[:places, 0].sum() / COUNTS[:places].sum()
+    found, independent = [], []
+    for seed in range(DRAWS):
+        bundle = drawn(RELEASES[table], seed)
+        group = bundle.columns["place"] < places
+        yes = bundle.columns["answer"] == 0
+        found.append(bundle.share(table, yes, group))
+        part, whole = bundle.total(table, yes & group), bundle.total(table, group)
+        independent.append(replace(part, draws=frozenset()) / whole)
+    made = np.std([share.value - exact for share in found])
+    stated = np.mean([share.standard_error for share in found])
+    assert 0.87 < stated / made < 1.15  # four standard deviations
+    held = np.mean([share.interval[0] <= exact <= share.interval[1] for share in found])
+    assert 0.84 < held < 0.96
+    assert np.mean([share.standard_error for share in independent]) > 1.3 * made
+
+
+def test_the_error_of_a_histogram_s_share_by_hand():
+    bundle = drawn(RELEASES["r"], 7)
+    counts = bundle.table("r")["noisy_count"].reshape(3, 2)
+    share = bundle.share("r", lambda t: t["answer"] == 0)
+    value = counts[:, 0].sum() / counts.sum()
+    assert share.value == pytest.approx(value)
+    variance = 3 * (1 - value) ** 2 + 3 * value**2
+    error = RELEASES["r"].mechanism.stddev * variance**0.5 / counts.sum()
+    assert share.standard_error == pytest.approx(error)
+    assert bundle.share("r", np.ones(6)).standard_error == 0
+    with pytest.raises(InputError, match="ask for the share"):
+        _ = bundle.total("r", np.arange(6) < 2) / bundle.total("r")
+
+
+def test_a_share_of_next_to_nothing_is_refused():
+    release = Histogram("r", TABLE, 200, Budget.of("1/50"), adjacency=ADDED)
+    with pytest.raises(InputError, match="more than 5 standard errors"):
+        drawn(release, 1).share("r", lambda t: t["answer"] == 0, lambda t: t["place"] == 2)
+
+
+def test_a_quotient_of_independent_numbers_has_the_error_of_both():
+    quotient = Estimate(30.0, 3.0, frozenset("a")) / Estimate(60.0, 4.0, frozenset("b"))
+    assert quotient.value == 0.5
+    assert quotient.standard_error == pytest.approx((3**2 + 0.25 * 4**2) ** 0.5 / 60)
+    assert quotient.draws == {"a", "b"}
+    assert (Estimate(30.0, 3.0) / 60).standard_error == pytest.approx(0.05)
+    with pytest.raises(InputError, match="standard errors from zero"):
+        _ = Estimate(1.0, 1.0) / Estimate(1.0, 1.0)
+
+
+def test_a_share_asks_for_true_or_false():
+    bundle = drawn(RELEASES["r"], 7)
+    for part, of in ((np.full(6, 0.5), None), (np.arange(6) < 2, np.full(6, 2))):
+        with pytest.raises(InputError, match="a share needs true or false"):
+            bundle.share("r", part, of)
+
+
+def test_a_sum_and_a_multiple_have_the_errors_of_what_they_are_made_of():
+    some, other = Estimate(30.0, 3.0, frozenset("a")), Estimate(60.0, 4.0, frozenset("b"))
+    assert some + other == Estimate(90.0, 5.0, frozenset("ab")) == sum([some, other])
+    assert some - other == Estimate(-30.0, 5.0, frozenset("ab"))
+    assert -2 * some == some * -2 == Estimate(-60.0, 6.0, frozenset("a"))
+    assert some - 10 == Estimate(20.0, 3.0, frozenset("a"))
+    with pytest.raises(InputError, match="come from one draw"):
+        _ = some + 2 * some
+    with pytest.raises(TypeError):
+        _ = some * other
+
+
+@pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
+def test_a_share_in_a_bundle_counts_the_noise_of_a_private_total(plan_document, tmp_path, relation):
+    kept = [section for section in plan_document["releases"] if section["name"] == "pairs"]
+    plan_document |= {"releases": kept, "synthesis": [], "neighbours": relation}
+    plan = load_plan(write_plan(tmp_path, plan_document))
+    bundle = open_bundle(publish_made_up(plan, "r1", tmp_path / "out"))
+    table = "pairs.sex.region"
+    women, everybody = bundle.total(table, lambda t: t["sex"] == "F"), bundle.total(table)
+    share = bundle.share(table, lambda t: t["sex"] == "F")
+    assert share.value == pytest.approx(women.value / everybody.value)
+    public = women / everybody.value
+    if relation == "replace-one":
+        assert share.standard_error == pytest.approx(public.standard_error)
+    else:
+        assert share.standard_error != pytest.approx(public.standard_error, rel=0.01)

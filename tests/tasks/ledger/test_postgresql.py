@@ -1,0 +1,209 @@
+"""The ledger on a real PostgreSQL server: started on loopback for these tests and stopped after.
+
+``ENGINES`` and ``fresh_url`` let the other ledger tests state each promise once for both engines.
+The server's programs must be installed, and the driver psycopg; the tests are skipped without.
+"""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import itertools
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+from dpcore.budget import Budget
+from dpcore.errors import BudgetError, LedgerError
+from tasks.ledger import Charge, Ledger, queries
+from tests.tasks.bundle.damage import by_hand
+
+ENGINES = ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)]
+PASSWORD = "hush-hush"
+
+_numbers = itertools.count(1)
+
+
+def fresh_url(engine: str, folder: Path) -> str:
+    """The URL of a ledger that does not exist yet."""
+    if engine == "sqlite":
+        return f"sqlite:///{folder}/ledger.db"
+    return _fresh_database(_server_port())
+
+
+@functools.cache
+def _server_port() -> int:
+    """Start a server once for the whole test run; it stops when the tests end."""
+    pytest.importorskip("psycopg")
+    programs = [*Path("/usr/lib/postgresql").glob("*/bin"), *map(Path, os.get_exec_path())]
+    found = next((folder for folder in programs if (folder / "initdb").exists()), None)
+    if found is None:
+        pytest.skip("no PostgreSQL server is installed")
+
+    # The server refuses to run as root, so root lends its folder to another user.
+    as_user = {"user": "nobody"} if os.geteuid() == 0 else {}
+    folder = Path(tempfile.mkdtemp(prefix="ledger-postgresql-"))
+    if as_user:
+        shutil.chown(folder, "nobody")
+    (password_file := folder / "password").write_text(PASSWORD)
+    password_file.chmod(0o644)
+    data = folder / "data"
+    initdb = [found / "initdb", "-D", data, "-U", "ledger", "-A", "scram-sha-256", "-N"]
+    initdb += ["--pwfile", password_file]
+    subprocess.run(initdb, check=True, stdout=subprocess.DEVNULL, cwd=folder, **as_user)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    postgres = [found / "postgres", "-D", data, "-p", str(port), "-k", folder]
+    postgres += ["-c", "listen_addresses=127.0.0.1", "-c", "fsync=off"]
+    # A server takes a moment to clear away a closed connection, and a race opens 64 at once.
+    postgres += ["-c", "max_connections=300"]
+    # Defaults that would break the ledger if it trusted them.
+    postgres += ["-c", "default_transaction_isolation=serializable", "-c", "synchronous_commit=off"]
+    log = (folder / "log").open("w")
+    server = subprocess.Popen(postgres, stdout=log, stderr=log, cwd=folder, **as_user)
+
+    def stop() -> None:
+        server.send_signal(signal.SIGINT)
+        server.wait(timeout=30)
+        log.close()
+        shutil.rmtree(folder)
+
+    atexit.register(stop)
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        try:
+            _administer(port, "SELECT 1")
+        except Exception:
+            time.sleep(0.1)
+        else:
+            return port
+    raise RuntimeError((folder / "log").read_text())
+
+
+def _administer(port: int, statement: str) -> None:
+    import psycopg
+
+    with psycopg.connect(_text(port, "postgres"), autocommit=True) as connection:
+        connection.execute(statement)
+
+
+def _text(port: int, database: str) -> str:
+    return f"host=127.0.0.1 port={port} user=ledger password={PASSWORD} dbname={database}"
+
+
+def _fresh_database(port: int) -> str:
+    name = f"ledger{next(_numbers)}"
+    _administer(port, f"CREATE DATABASE {name}")
+    return f"postgresql://ledger:{PASSWORD}@127.0.0.1:{port}/{name}"
+
+
+class TestWithoutAServer:
+    """What can be said before any connection; it needs the driver only."""
+
+    @pytest.fixture(autouse=True)
+    def driver(self):
+        pytest.importorskip("psycopg")
+
+    @pytest.mark.parametrize(
+        "url",
+        [
+            "postgresql://ledger:hush-hush@127.0.0.1:1/x",
+            "postgresql+psycopg://ledger:hush-hush@127.0.0.1:1/x",
+            "postgres://ledger@127.0.0.1:1/x?password=hush-hush",
+            "postgresql://ledger:hush%2Dhush@127.0.0.1:1/x?wrong_option=1",
+        ],
+    )
+    def test_an_unreachable_server_is_reported_without_the_password(self, url):
+        with pytest.raises(LedgerError, match=r"cannot be reached.*127\.0\.0\.1:1/x") as caught:
+            Ledger(url, lock_seconds=1)
+        assert PASSWORD not in repr(caught.value)
+        assert caught.value.__suppress_context__
+
+
+@pytest.mark.slow
+class TestServer:
+    @pytest.fixture
+    def url(self) -> str:
+        return _fresh_database(_server_port())
+
+    def test_a_wrong_password_is_reported_without_it(self, url):
+        with pytest.raises(LedgerError, match="cannot be reached") as caught:
+            Ledger(url.replace(PASSWORD, "sesame-sesame"))
+        assert "sesame" not in str(caught.value)
+
+    def test_the_ledger_prints_without_user_and_password(self, url):
+        text = repr(Ledger(url))
+        assert PASSWORD not in text
+        assert "ledger:" not in text
+
+    def test_a_ledger_that_is_not_there_is_not_made_on_reading(self, url):
+        with pytest.raises(LedgerError, match="holds no ledger"):
+            Ledger(url, create=False)
+        Ledger(url)
+        Ledger(url, create=False)
+
+    def test_a_lock_that_is_not_had_in_time(self, url):
+        ledger = Ledger(url, lock_seconds=0.3)
+        ledger.grant("wages", Budget.of(1), "A. Officer", "test")
+        ledger.grant("health", Budget.of(1), "A. Officer", "test")
+        with ledger._database.transaction(write=True) as holder:
+            holder.exec_driver_sql(
+                "SELECT 1 FROM ledger_dataset WHERE dataset = 'wages' FOR UPDATE"
+            )
+            with pytest.raises(LedgerError, match=r"held the lock .* for 0\.3 s"):
+                ledger.reserve("wages", "r1", "p", {"a": Charge(Budget.of(1))})
+            ledger.reserve("health", "r1", "p", {"a": Charge(Budget.of(1))})
+        assert ledger.spent("wages") == Budget()
+
+    def test_a_grant_that_comes_between_lock_and_check_is_not_spent_without_a_lock(
+        self, url, monkeypatch
+    ):
+        ledger, lock = Ledger(url), queries.lock
+
+        def lock_and_lose(connection, dataset):
+            locked = lock(connection, dataset)
+            monkeypatch.undo()
+            Ledger(url).grant(dataset, Budget.of(1), "A. Officer", "test")
+            return locked
+
+        monkeypatch.setattr(queries, "lock", lock_and_lose)
+        with pytest.raises(BudgetError, match="has no grant"):
+            ledger.reserve("wages", "r1", "p", {"a": Charge(Budget.of(1))})
+        assert ledger.remaining("wages") == Budget.of(1)
+
+    def test_the_server_s_defaults_are_not_trusted(self, url):
+        database = Ledger(url)._database
+        with database.transaction(write=True) as connection:
+            show = connection.exec_driver_sql
+            assert show("SHOW transaction_isolation").scalar() == "read committed"
+            assert show("SHOW synchronous_commit").scalar() == "on"
+        with database.transaction(write=False) as connection:
+            show = connection.exec_driver_sql
+            assert show("SHOW transaction_isolation").scalar() == "repeatable read"
+            assert show("SHOW transaction_read_only").scalar() == "on"
+
+    def test_a_broken_constraint_is_reported_without_the_row(self, url):
+        ledger = Ledger(url)
+        ledger.grant("wages", Budget.of(1), "A. Officer", "test")
+        with (
+            pytest.raises(LedgerError, match="refused") as caught,
+            by_hand(ledger) as connection,
+        ):
+            connection.exec_driver_sql("UPDATE ledger_grant SET who = NULL")
+        assert "test" not in str(caught.value)
+
+    def test_a_removed_table_is_an_error(self, url):
+        ledger = Ledger(url)
+        ledger.grant("wages", Budget.of(1), "A. Officer", "test")
+        with ledger._database.transaction(write=True) as connection:
+            connection.exec_driver_sql("DROP TABLE ledger_schema")
+        with pytest.raises(LedgerError, match="tables were removed"):
+            ledger.granted("wages")

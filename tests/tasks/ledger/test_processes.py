@@ -1,0 +1,387 @@
+"""The ledger among processes that race, and that are killed at every step.
+
+Each test runs this module as a program (``python -m tests.tasks.ledger.test_processes <scenario>
+<url>``), which forks contenders that all start at once and prints what became of them as JSON.
+Forking happens in that small program only, because a test runner may have threads.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sqlalchemy import event
+
+from dpcore.budget import Budget
+from dpcore.errors import LedgerError
+from dpcore.statistic import Noisy
+from tasks.ledger import Charge, Ledger, State, queries
+from tests.tasks.ledger.test_postgresql import ENGINES, fresh_url
+
+REPOSITORY = Path(__file__).parents[3]
+SHARE = Charge(Budget.of("1/7", "1/7000000", "1/70"))
+WHO_WHY = {"who": "A. Officer", "why": "test"}
+P_WINS, Q_WINS = (["BudgetError"] * 8 + [plan] * 8 for plan in "pq")
+
+
+def shares(count: int) -> Budget:
+    return Budget(*(count * getattr(SHARE.budget, name) for name in ("alpha", "beta", "gamma")))
+
+
+def compete(jobs: list[Callable[[], str]]) -> list[str]:
+    """Run each job in a process of its own, all at once; what they returned, or their error."""
+    gun, trigger = os.pipe()
+    results, result = os.pipe()
+    contenders = []
+    for job in jobs:
+        contender = os.fork()
+        if contender == 0:
+            os.close(trigger)
+            os.read(gun, 1)  # returns when the last copy of the trigger is closed
+            try:
+                outcome = job()
+            except Exception as error:
+                outcome = type(error).__name__
+            os.write(result, f"{outcome}\n".encode())
+            os._exit(0)
+        contenders.append(contender)
+    time.sleep(0.01)
+    for descriptor in (trigger, result):
+        os.close(descriptor)
+    for contender in contenders:
+        os.waitpid(contender, 0)
+    with os.fdopen(results) as lines:
+        outcomes = lines.read().split()
+    os.close(gun)
+    return outcomes
+
+
+def killed(job: Callable[[], Any]) -> bool:
+    """Run a job that kills itself; False if it came to its end."""
+    child = os.fork()
+    if child == 0:
+        job()
+        os._exit(0)
+    return os.WIFSIGNALED(os.waitpid(child, 0)[1])
+
+
+def die(*_: object) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def dying_after(url: str, statements: int) -> Ledger:
+    """A ledger whose process is killed when so many statements of a transaction have been run."""
+    ledger = Ledger(url)
+    count = itertools.count(1)
+    event.listen(
+        ledger._database.engine,
+        "after_cursor_execute",
+        lambda *_: die() if next(count) == statements else None,
+    )
+    return ledger
+
+
+def race(url: str, contenders: int, affordable: int, rounds: int) -> list[dict[str, int]]:
+    tallies = []
+    for number in range(rounds):
+        dataset = f"dataset {number}"
+        Ledger(url).grant(dataset, shares(affordable), **WHO_WHY)
+
+        def job(contender: int, dataset: str = dataset) -> str:
+            return str(Ledger(url).reserve(dataset, f"r{contender}", "p", {"a": SHARE}))
+
+        outcomes = compete([lambda i=i: job(i) for i in range(contenders)])
+        assert Ledger(url).remaining(dataset) == Budget()
+        tallies.append(Counter(outcomes))
+    return tallies
+
+
+def two_race(url: str) -> list[dict[str, int]]:
+    return race(url, contenders=2, affordable=1, rounds=12)
+
+
+def sixty_four_race(url: str) -> list[dict[str, int]]:
+    return race(url, contenders=64, affordable=23, rounds=3)
+
+
+def unequal_race(url: str) -> list[list[tuple[int, str]]]:
+    """64 processes ask for 1, 2, ... 64 shares, of 500; each round, who asked for what and got it."""
+    rounds = []
+    for number in range(3):
+        dataset = f"dataset {number}"
+        Ledger(url).grant(dataset, shares(500), **WHO_WHY)
+
+        def job(asked: int, dataset: str = dataset) -> str:
+            charge = {"a": Charge(shares(asked))}
+            return f"{asked}:{len(Ledger(url).reserve(dataset, f'r{asked}', 'p', charge))}"
+
+        asked = list(range(1, 65))
+        random.shuffle(asked)
+        outcomes = compete([lambda i=i: told(lambda: job(i), i) for i in asked])
+        pairs = [outcome.split(":") for outcome in outcomes]
+        rounds.append([(int(amount), outcome) for amount, outcome in pairs])
+        got = sum(int(amount) for amount, outcome in pairs if outcome == "1")
+        assert Ledger(url).remaining(dataset) == shares(500 - got)
+    return rounds
+
+
+def told(job: Callable[[], str], asked: int) -> str:
+    try:
+        return job()
+    except Exception as error:
+        return f"{asked}:{type(error).__name__}"
+
+
+def held_lock(url: str) -> list[str]:
+    """16 processes wait half a second each for a lock that its holder never lets go."""
+    ledger = Ledger(url, lock_seconds=0.5)
+    ledger.grant("wages", shares(99), **WHO_WHY)
+
+    def job(contender: int) -> str:
+        try:
+            ledger.reserve("wages", f"r{contender}", "p", {"a": SHARE})
+        except LedgerError as error:
+            return str(error).replace(" ", "_")
+        return "reserved"
+
+    with ledger._database.transaction(write=True) as holder:
+        queries.lock(holder, "wages")
+        outcomes = compete([lambda i=i: job(i) for i in range(16)])
+    assert ledger.spent("wages") == Budget()
+    return outcomes
+
+
+def same_release(url: str) -> list[str]:
+    Ledger(url).grant("wages", shares(2), **WHO_WHY)
+    release = {"a": SHARE, "b": SHARE}
+
+    def job() -> str:
+        return "+".join(Ledger(url).reserve("wages", "r1", "p", release)) or "nothing"
+
+    return compete([job] * 16)
+
+
+def create(url: str) -> list[str]:
+    return compete([lambda: str(Ledger(url).first_grant("wages", shares(1), **WHO_WHY))] * 16)
+
+
+def two_plans_race(url: str) -> list[list[str]]:
+    """Two plans with gamma, 8 processes each, on datasets without a release; who was charged."""
+    rounds = []
+    for number in range(6):
+        dataset = f"dataset {number}"
+        Ledger(url).grant(dataset, shares(99), **WHO_WHY)
+
+        def job(contender: int, dataset: str = dataset) -> str:
+            plan = "pq"[contender % 2]
+            Ledger(url).reserve(dataset, f"r{contender}", plan, {"a": SHARE})
+            Ledger(url).commit(dataset, f"r{contender}", "a", Noisy(np.array([1])))
+            return plan
+
+        rounds.append(sorted(compete([lambda i=i: job(i) for i in range(16)])))
+    return rounds
+
+
+def commit(url: str) -> list[list[str]]:
+    Ledger(url).grant("wages", shares(9), **WHO_WHY)
+    digests = []
+    for number in range(5):
+        names = ("wages", f"r{number}", "a")
+        Ledger(url).reserve(*names[:2], "p", {"a": SHARE})
+
+        def job(names: tuple[str, str, str] = names) -> str:
+            own = Noisy(np.array([os.getpid()]))
+            return Ledger(url).commit(*names, own).digest()
+
+        digests.append([*compete([job] * 4), Ledger(url).committed(*names).digest()])
+    return digests
+
+
+def commit_or_void(url: str) -> list[list[str]]:
+    Ledger(url).grant("wages", shares(9), **WHO_WHY)
+    outcomes = []
+    for number in range(8):
+        names = ("wages", f"r{number}", "a")
+        Ledger(url).reserve(*names[:2], "p", {"a": SHARE})
+
+        def commit(names: tuple[str, str, str] = names) -> str:
+            return Ledger(url).commit(*names, Noisy(np.array([1]))) and "COMMITTED"
+
+        def void(names: tuple[str, str, str] = names) -> str:
+            return Ledger(url).void(*names, **WHO_WHY) or "VOID"
+
+        ends = sorted(compete([commit, void]))
+        outcomes.append([*ends, Ledger(url).release("wages", f"r{number}")["a"].state])
+    return outcomes
+
+
+def killed_in_reserve(url: str) -> int:
+    ledger = Ledger(url)
+    ledger.grant("wages", shares(2), **WHO_WHY)
+    release = ("wages", "r1", "p", {"a": SHARE, "b": SHARE})
+    statements = 1
+    while killed(lambda n=statements: dying_after(url, n).reserve(*release)):
+        assert ledger.release("wages", "r1") == {}
+        assert ledger.spent("wages") == Budget()
+        ledger.check(*release)
+        statements += 1
+    assert ledger.remaining("wages") == Budget()
+    return statements
+
+
+def killed_in_commit(url: str) -> int:
+    ledger = Ledger(url)
+    ledger.grant("wages", shares(1), **WHO_WHY)
+    names = ("wages", "r1", "a")
+    assert killed(lambda: die(Ledger(url).reserve(*names[:2], "p", {"a": SHARE})))
+    # More than a page cache, so that unfinished pages are already in the file when death comes.
+    drawn = Noisy(np.arange(2**19))
+    statements = 1
+    while killed(lambda n=statements: dying_after(url, n).commit(*names, drawn)):
+        assert ledger.release("wages", "r1")["a"].state is State.RESERVED
+        assert ledger.committed(*names) is None
+        assert ledger.remaining("wages") == Budget()
+        statements += 1
+    assert ledger.commit(*names, Noisy(np.array([0]))).digest() == drawn.digest()
+    return statements
+
+
+def killed_at_random(url: str) -> dict[str, int]:
+    ledger = Ledger(url)
+    ledger.grant("wages", shares(10**6), **WHO_WHY)
+
+    def work(worker: int) -> None:
+        for number in itertools.count():
+            names = ("wages", f"r{worker}-{number}", "a")
+            ledger.reserve(*names[:2], "p", {"a": SHARE, "b": SHARE})
+            ledger.commit(*names, Noisy(np.arange(10_000) + number))
+
+    for worker in range(20):
+        child = os.fork()
+        if child == 0:
+            work(worker)
+        time.sleep(random.uniform(0.02, 0.2))
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+    # A server may still be at the commit of a client that is dead, and holds the lock until then.
+    with ledger._database.transaction(write=True) as connection:
+        queries.lock(connection, "wages")
+    states: Counter[str] = Counter()
+    releases = {line.release_id for line in ledger.history("wages") if line.release_id}
+    for release_id in releases:
+        charges = ledger.release("wages", release_id)
+        assert list(charges) == ["a", "b"]
+        for name, charge in charges.items():
+            states[charge.state] += 1
+            drawn = ledger.committed("wages", release_id, name)
+            assert (drawn is not None) == (charge.state is State.COMMITTED)
+    assert ledger.spent("wages") == shares(states.total())
+    return states
+
+
+def run(scenario: Callable[[str], Any], url: str) -> Any:
+    program = [sys.executable, "-m", "tests.tasks.ledger.test_processes", scenario.__name__, url]
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}  # do not fork a process with threads
+    done = subprocess.run(
+        program, cwd=REPOSITORY, env=environment, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def show(url: str, race: str, rounds: list[dict[str, int]], seconds: float) -> None:
+    """A line of the concurrency table (pytest -rP)."""
+    outcomes = "; ".join(", ".join(f"{k} {v}" for k, v in sorted(r.items())) for r in rounds)
+    print(f"{url.partition(':')[0]:10} {race:30} {outcomes}  ({seconds:.1f} s)")
+
+
+@pytest.fixture(params=ENGINES)
+def url(request, tmp_path) -> str:
+    return fresh_url(request.param, tmp_path)
+
+
+class TestRaces:
+    def test_of_two_processes_exactly_one_gets_what_one_may_have(self, url):
+        assert run(two_race, url) == [{"['a']": 1, "BudgetError": 1}] * 12
+
+    @pytest.mark.slow
+    def test_of_sixty_four_processes_exactly_those_that_can_be_afforded_get_it(self, url):
+        started = time.monotonic()
+        rounds = run(sixty_four_race, url)
+        show(url, "64 ask for 1 of 23", rounds, time.monotonic() - started)
+        assert rounds == [{"['a']": 23, "BudgetError": 41}] * 3
+
+    @pytest.mark.slow
+    def test_nobody_is_refused_what_is_left_in_the_end(self, url):
+        started = time.monotonic()
+        rounds = run(unequal_race, url)
+        tallies = [Counter(outcome for _, outcome in asked) for asked in rounds]
+        show(url, "64 ask for 1 to 64 of 500", tallies, time.monotonic() - started)
+        for asked in rounds:
+            left = 500 - sum(amount for amount, outcome in asked if outcome == "1")
+            refused = [amount for amount, outcome in asked if outcome == "BudgetError"]
+            assert Counter(outcome for _, outcome in asked).keys() == {"1", "BudgetError"}
+            assert 0 <= left < min(refused)
+
+    def test_a_lock_that_is_not_had_in_time_is_a_clear_error(self, url):
+        started = time.monotonic()
+        outcomes = run(held_lock, url)
+        show(url, "16 wait 0.5 s for a held lock", [{"told": 16}], time.monotonic() - started)
+        for outcome in outcomes:
+            assert "held_the_lock_of_the_ledger_for_0.5_s;_nothing_was_changed" in outcome
+        assert len(outcomes) == 16
+
+    def test_sixteen_runs_of_one_release_are_charged_once(self, url):
+        assert Counter(run(same_release, url)) == {"a+b": 1, "nothing": 15}
+
+    def test_of_two_plans_at_once_one_may_spend_gamma_in_all_its_runs(self, url):
+        assert all(got in (Q_WINS, P_WINS) for got in run(two_plans_race, url))
+
+    def test_sixteen_first_runs_make_one_ledger_and_one_grant(self, url, tmp_path):
+        assert Counter(run(create, url)) == {"True": 1, "False": 15}
+        assert Ledger(url).granted("wages") == shares(1)
+        assert set(os.listdir(tmp_path)) <= {"ledger.db"}
+
+    def test_processes_that_draw_for_the_same_charge_all_see_one_draw(self, url):
+        for digests in run(commit, url):
+            assert len(digests) == 5
+            assert len(set(digests)) == 1
+
+    def test_a_charge_is_committed_or_voided_but_never_both(self, url):
+        for first, second, state in run(commit_or_void, url):
+            assert {first, second} == {"LedgerError", state}
+
+
+class TestKilled:
+    def test_in_the_middle_of_a_reservation_leaves_nothing_of_it(self, url):
+        assert run(killed_in_reserve, url) > 5
+
+    def test_between_reservation_and_commit_leaves_the_charge_and_the_way_to_a_commit(self, url):
+        assert run(killed_in_commit, url) > 5
+
+    def test_at_random_leaves_every_release_whole_and_every_draw_with_its_charge(self, url):
+        states = run(killed_at_random, url)
+        assert states["COMMITTED"] > 0
+        if url.startswith("sqlite"):
+            with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as connection:
+                assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+
+
+if __name__ == "__main__":
+    scenario, ledger_url = sys.argv[1:]
+    print(json.dumps(globals()[scenario](ledger_url)))

@@ -1,0 +1,150 @@
+"""A survey that stays in PostgreSQL: what DuckDB says of a copy, from one snapshot, without a copy."""
+
+import ibis
+import pyarrow as pa
+import pytest
+
+from dpcore.domain import Domain
+from dpcore.errors import DataError, InputError
+from schemas.source import PostgreSQLSource
+from tasks.survey.engines.postgresql import open_postgresql
+from tasks.survey.reading import closing_survey
+from tasks.survey.tally import tallies
+from tasks.survey.validate import validate
+from tests.tasks.ledger.test_postgresql import PASSWORD, fresh_url
+from tests.tasks.survey.engines.agreement import (
+    ADDED,
+    SECRETS,
+    cases,
+    embedded,
+    faulty_table,
+    outcome,
+    settled,
+    settled_here,
+)
+from tests.tasks.survey.test_tally import column
+
+pytestmark = pytest.mark.slow
+
+SOURCE = PostgreSQLSource(postgresql="env:SURVEY_DATABASE", table="public.survey")
+AGE = {"age": column("integer", bounds=(0, 99))}
+
+
+@pytest.fixture
+def database(tmp_path, monkeypatch):
+    """A connection that may write, to a database that a plan can name."""
+    psycopg = pytest.importorskip("psycopg")
+    url = fresh_url("postgresql", tmp_path)
+    monkeypatch.setenv("SURVEY_DATABASE", url)
+    with psycopg.connect(url, autocommit=True) as connection:
+        yield connection
+
+
+@pytest.mark.parametrize("name", cases())
+def test_refusals_and_tallies_are_those_of_duckdb(name, database, tmp_path):
+    table, columns, rows, domains = case = cases()[name]
+    ibis.postgres.from_connection(database).create_table("survey", table)
+    expected = embedded(case, tmp_path)
+    assert (
+        outcome(lambda: open_postgresql(SOURCE, columns, rows), columns, rows, domains) == expected
+    )
+    assert expected
+
+
+@pytest.mark.parametrize("invalid", ["clamp", "own-cell", "drop"])
+def test_values_that_are_not_valid_count_as_in_duckdb(invalid, database, tmp_path):
+    ibis.postgres.from_connection(database).create_table("survey", faulty_table())
+    found = settled(lambda columns: open_postgresql(SOURCE, columns, 7, ADDED), invalid)
+    assert found == settled_here(invalid, tmp_path)
+
+
+def test_what_changes_meanwhile_is_not_seen(database):
+    database.execute("CREATE TABLE survey AS SELECT 7 AS age FROM generate_series(1, 5)")
+    domain = Domain((AGE["age"].axis("age"),))
+    session = open_postgresql(SOURCE, AGE, 5)
+    with closing_survey(session):
+        validate(session, AGE)
+        database.execute("UPDATE survey SET age = 987654321")
+        database.execute("INSERT INTO survey VALUES (8)")
+        validate(session, AGE)
+        (found,) = tallies(session, [domain], 5)
+        assert (found.cells.tolist(), found.counts.tolist()) == ([7], [5])
+    assert session.table.get_backend().con.closed
+
+
+def test_the_session_can_write_nothing(database):
+    database.execute("CREATE TABLE survey AS SELECT 7 AS age")
+    session = open_postgresql(SOURCE, AGE, 1)
+    with closing_survey(session):
+        for statement in ("DELETE FROM public.survey", "CREATE TEMPORARY TABLE t (x int)"):
+            with pytest.raises(Exception, match="read-only transaction"):
+                session.table.get_backend().raw_sql(statement)
+            session.table.get_backend().con.rollback()
+
+
+@pytest.mark.parametrize(
+    ("of", "kind"),
+    [
+        (column("integer", bounds=(0, 9)), "numeric"),
+        (column("integer", bounds=(0, 9)), "double precision"),
+        (column("integer", bounds=(0, 9)), "text"),
+        (column("integer", bounds=(0, 9)), "boolean"),
+        (column("continuous", bounds=(0.0, 9.0)), "numeric"),
+        (column("continuous", bounds=(0.0, 9.0)), "bigint"),
+        (column("categorical", categories=["a"]), "character"),
+        (column("categorical", categories=["a"]), "date"),
+        (column("categorical", categories=["a"]), "mine"),
+        (column("categorical", categories=[True]), "integer"),
+        (column("categorical", categories=[1]), "real"),
+    ],
+)
+def test_a_type_that_does_not_fit_is_refused_and_not_converted(of, kind, database):
+    database.execute("CREATE DOMAIN mine AS text")
+    database.execute(f"CREATE TABLE survey (x {kind})")
+    with pytest.raises(DataError, match=r"column 'x', type: .* in the engine; the plan"):
+        open_postgresql(SOURCE, {"x": of}, 1)
+
+
+def test_text_is_compared_byte_by_byte_whatever_its_collation(database):
+    database.execute(
+        "CREATE COLLATION loose (provider = icu, locale = 'und-u-ks-level2', deterministic = false)"
+    )
+    database.execute("""CREATE TABLE survey AS SELECT 'A' COLLATE "loose" AS x""")
+    columns = {"x": column("categorical", categories=["a", "b"])}
+    session = open_postgresql(SOURCE, columns, 1)
+    with closing_survey(session), pytest.raises(DataError, match="'x', category: 1 row"):
+        validate(session, columns)
+
+
+def test_an_error_of_the_engine_is_told_without_its_words(database):
+    database.execute("CREATE TABLE records AS SELECT 'SECRET_7391' AS x")
+    database.execute("CREATE VIEW survey AS SELECT x::integer AS age FROM records")
+    with pytest.raises(DataError, match="could not be checked") as caught:
+        validate(open_postgresql(SOURCE, AGE, 1), AGE)
+    told = repr(caught.value)
+    assert not any(secret in told for secret in SECRETS)
+    assert caught.value.__context__ is None
+
+
+def test_a_place_that_is_not_there_is_told_without_the_password(database, monkeypatch):
+    with pytest.raises(InputError, match=r"there is no table public\.survey"):
+        open_postgresql(SOURCE, AGE, 1)
+    monkeypatch.setenv("SURVEY_DATABASE", f"postgresql://ledger:{PASSWORD}@127.0.0.1:1/x")
+    with pytest.raises(InputError, match="env:SURVEY_DATABASE: the database cannot be") as caught:
+        open_postgresql(SOURCE, AGE, 1)
+    assert PASSWORD not in repr(caught.value)
+    assert caught.value.__context__ is None
+    monkeypatch.delenv("SURVEY_DATABASE")
+    with pytest.raises(InputError, match="variable SURVEY_DATABASE is not set"):
+        open_postgresql(SOURCE, AGE, 1)
+
+
+def test_fifty_thousand_categories_are_one_constant(database):
+    categories = [f"{i:05d} it's" for i in range(50_000)]
+    columns = {"x": column("categorical", categories=categories)}
+    ibis.postgres.from_connection(database).create_table("survey", pa.table({"x": categories}))
+    session = open_postgresql(SOURCE, columns, 50_000)
+    with closing_survey(session):
+        validate(session, columns)
+        (found,) = tallies(session, [Domain((columns["x"].axis("x"),))], 50_000)
+    assert found.cells.tolist() == list(range(50_000))

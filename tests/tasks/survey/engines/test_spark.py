@@ -1,0 +1,238 @@
+"""A survey that stays on Spark: what DuckDB says of a copy; files that change are refused."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from dpcore.domain import Domain
+from dpcore.errors import DataError, InputError
+from schemas.source import SparkSource
+from tasks.survey.engines.spark import open_spark
+from tasks.survey.reading import closing_survey
+from tasks.survey.tally import tallies
+from tasks.survey.validate import validate
+from tests.bare import release, small_plan, without_prefect
+from tests.tasks.survey.engines.agreement import (
+    ADDED,
+    cases,
+    embedded,
+    faulty_table,
+    outcome,
+    settled,
+    settled_here,
+)
+from tests.tasks.survey.test_tally import column
+
+pytestmark = pytest.mark.slow
+
+AGE = {"age": column("integer", bounds=(0, 99))}
+
+
+def at(spark, folder: Path) -> SparkSource:
+    return SparkSource(spark=spark._session.sparkContext.master, parquet=str(folder))
+
+
+def written(folder: Path, *parts: pa.Table) -> Path:
+    folder.mkdir(exist_ok=True)
+    for i, part in enumerate(parts):
+        pq.write_table(part, folder / f"{i}.parquet")
+    return folder
+
+
+@pytest.mark.parametrize("name", cases())
+def test_refusals_and_tallies_are_those_of_duckdb(name, spark, tmp_path):
+    table, columns, rows, domains = cases()[name]
+    domains = domains[-3:]  # a query takes seconds
+    expected = embedded((table, columns, rows, domains), tmp_path)
+    half = table.num_rows // 2
+    source = at(spark, written(tmp_path / "parts", table[:half], table[half:]))
+    assert outcome(lambda: open_spark(source, columns, rows), columns, rows, domains) == expected
+    assert expected
+
+
+@pytest.mark.parametrize("invalid", ["clamp", "own-cell", "drop"])
+def test_values_that_are_not_valid_count_as_in_duckdb(invalid, spark, tmp_path):
+    source = at(spark, written(tmp_path / "parts", faulty_table()))
+    found = settled(lambda columns: open_spark(source, columns, 7, ADDED), invalid)
+    assert found == settled_here(invalid, tmp_path)
+
+
+@pytest.fixture
+def catalogued(spark, tmp_path):
+    """A table of the catalogue, whose files have names that are patterns; its source and folder."""
+    folder = written(tmp_path / "a b%20", pa.table({"age": [7, 8]}), pa.table({"age": [7, 9]}))
+    (folder / "0.parquet").rename(folder / "[0]*.parquet")
+    spark._session.sql("CREATE DATABASE IF NOT EXISTS persons")
+    spark._session.sql(f"CREATE TABLE persons.survey USING parquet LOCATION '{folder}'")
+    yield SparkSource(spark=spark._session.sparkContext.master, table="persons.survey"), folder
+    spark._session.sql("DROP TABLE persons.survey")
+
+
+def counted(session):
+    with closing_survey(session):
+        validate(session, AGE)
+        (found,) = tallies(session, [Domain((AGE["age"].axis("age"),))], 4)
+    return dict(zip(found.cells.tolist(), found.counts.tolist(), strict=True))
+
+
+def test_a_table_of_the_catalogue_is_tallied_where_it_is(spark, catalogued):
+    source, _ = catalogued
+    assert counted(open_spark(source, AGE, 4)) == {7: 2, 8: 1, 9: 1}
+    spark._session.sql("CREATE VIEW persons.old AS SELECT age + 1 AS age FROM persons.survey")
+    try:
+        found = counted(open_spark(source.model_copy(update={"table": "persons.old"}), AGE, 4))
+    finally:
+        spark._session.sql("DROP VIEW persons.old")
+    assert found == {8: 2, 9: 1, 10: 1}
+
+
+def test_a_table_without_files_is_refused(spark, catalogued):
+    spark._session.sql("CREATE VIEW persons.none AS SELECT 7 AS age")
+    source = catalogued[0].model_copy(update={"table": "persons.none"})
+    try:
+        with pytest.raises(InputError, match="is not stored in files"):
+            open_spark(source, AGE, 1)
+    finally:
+        spark._session.sql("DROP VIEW persons.none")
+
+
+@pytest.mark.parametrize("form", ["parquet", "table"])
+@pytest.mark.parametrize("change", ["another", "more", "fewer"])
+def test_files_that_change_meanwhile_are_refused(change, form, spark, catalogued):
+    source, folder = catalogued
+    if form == "parquet":
+        folder = written(folder.parent / "parts", *map(pq.read_table, folder.iterdir()))
+        source = at(spark, folder)
+    session = open_spark(source, AGE, 4)
+    with closing_survey(session):
+        validate(session, AGE)
+        if change == "fewer":
+            (folder / "1.parquet").unlink()
+        else:
+            name = "2" if change == "more" else "1"
+            pq.write_table(pa.table({"age": [9, 9]}), folder / f"{name}.parquet")
+        with pytest.raises(DataError, match=r"changed while they were read|could not be tallied"):
+            tallies(session, [Domain((AGE["age"].axis("age"),))], 4)
+
+
+def test_what_the_workers_send_does_not_grow_with_the_records(spark, tmp_path):
+    """Eight bytes a record would be 1.6 MB; Spark writes down the bytes of every task's result."""
+    small = sent(spark, written(tmp_path / "small", pa.table({"age": [7] * 50})), 50)
+    records = pa.table({"age": [i % 100 for i in range(200_000)]})
+    large = sent(spark, written(tmp_path / "large", records), 200_000)
+    assert 0 < large < small + 100_000
+
+
+def sent(spark, folder: Path, rows: int) -> int:
+    """Bytes of all results that workers sent while a survey was validated and tallied."""
+    context = spark._session.sparkContext
+    (log,) = Path(context.getConf().get("spark.eventLog.dir")).iterdir()
+    before = log.stat().st_size
+    session = open_spark(at(spark, folder), AGE, rows)
+    with closing_survey(session):
+        validate(session, AGE)
+        tallies(session, [Domain((AGE["age"].axis("age"),))], rows)
+    context._jsc.sc().listenerBus().waitUntilEmpty()
+    with log.open() as events:
+        events.seek(before)
+        ended = [e for e in map(json.loads, events) if e["Event"] == "SparkListenerTaskEnd"]
+    return sum(event["Task Metrics"]["Result Size"] for event in ended)
+
+
+def test_a_plan_is_released_from_spark_and_its_place_is_not_published(spark, tmp_path, monkeypatch):
+    without_prefect(monkeypatch.setattr)
+    plan = small_plan(tmp_path)
+    source = at(spark, tmp_path / "survey.parquet")
+    asked = {"source": source.model_dump(exclude_none=True)}
+    bundle = release(plan, "r1", tmp_path / "out", **asked)
+    published = b"".join(file.read_bytes() for file in bundle.rglob("*") if file.is_file())
+    assert len(published) > 10_000
+    assert source.spark.encode() not in published
+    assert b"survey.parquet" not in published
+
+
+def test_fifty_thousand_categories_are_one_constant(spark, tmp_path):
+    categories = [f"{i:05d} it's" for i in range(50_000)]
+    columns = {"x": column("categorical", categories=categories)}
+    source = at(spark, written(tmp_path / "parts", pa.table({"x": categories})))
+    session = open_spark(source, columns, 50_000)
+    with closing_survey(session):
+        validate(session, columns)
+        (found,) = tallies(session, [Domain((columns["x"].axis("x"),))], 50_000)
+    assert found.cells.tolist() == list(range(50_000))
+
+
+@pytest.mark.parametrize(
+    ("of", "values"),
+    [
+        (column("integer", bounds=(0, 9)), pa.array([1.0])),
+        (column("integer", bounds=(0, 9)), pa.array(["1"])),
+        (column("continuous", bounds=(0.0, 9.0)), pa.array([1], pa.int64())),
+        (column("categorical", categories=["a"]), pa.array([b"a"])),
+        (column("categorical", categories=[1]), pa.array([1], pa.uint64())),
+    ],
+)
+def test_a_type_that_does_not_fit_is_refused_and_not_converted(of, values, spark, tmp_path):
+    pq.write_table(pa.table({"x": values}), tmp_path / "t.parquet")
+    with pytest.raises(DataError, match=r"column 'x', type: .* in the engine; the plan"):
+        open_spark(at(spark, tmp_path), {"x": of}, 1)
+
+
+def test_a_place_that_is_not_there_is_told(spark, tmp_path):
+    (tmp_path / "text.parquet").write_text("no Parquet")
+    (tmp_path / "empty").mkdir()
+    twice = pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["age", "age"])
+    pq.write_table(twice, tmp_path / "twice.parquet")
+    master = spark._session.sparkContext.master
+    for source, told in [
+        (at(spark, tmp_path / "nowhere"), "nowhere: Spark does not find this file or folder$"),
+        (SparkSource(spark=master, table="no.where"), "no.where: Spark does not find this table$"),
+        (at(spark, tmp_path / "text.parquet"), "cannot be read by Spark as Parquet files"),
+        (at(spark, tmp_path / "empty"), "empty: has no files$"),
+        (
+            at(spark, tmp_path / "twice.parquet"),
+            "^the survey table has two columns of the same name",
+        ),
+    ]:
+        with pytest.raises(InputError, match=told) as caught:
+            open_spark(source, AGE, 1)
+        assert caught.value.__context__ is None
+    with pytest.raises(InputError, match="connected to another Spark master"):
+        open_spark(SparkSource(spark="spark://127.0.0.1:1", parquet="x"), AGE, 1)
+
+
+OWN = """
+import sys
+from pydantic import TypeAdapter
+from pyspark.sql import SparkSession
+from schemas.columns import Column
+from schemas.source import SparkSource
+from tasks.survey.engines.spark import open_spark
+from tasks.survey.reading import closing_survey
+from tasks.survey.validate import validate
+
+age = {"age": TypeAdapter(Column).validate_python({"type": "integer", "bounds": (0, 9)})}
+survey = open_spark(SparkSource(spark="local[1]", parquet=sys.argv[1]), age, 2)
+try:
+    with closing_survey(survey):
+        validate(survey, age)
+finally:
+    assert SparkSession.getActiveSession() is None
+"""
+
+
+def test_a_session_of_its_own_is_stopped_and_tells_no_value(tmp_path):
+    pq.write_table(pa.table({"age": pa.array([7, 987654321])}), tmp_path / "t.parquet")
+    run = subprocess.run(
+        [sys.executable, "-c", OWN, str(tmp_path / "t.parquet")],
+        capture_output=True,
+        text=True,
+    )
+    assert run.stderr.startswith("Traceback"), "Spark says something first"
+    assert "'age', bounds: 1 row outside the bounds" in run.stderr
+    assert "987654321" not in run.stdout + run.stderr

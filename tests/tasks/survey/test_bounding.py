@@ -1,0 +1,204 @@
+"""At most so many records of each unit are kept, and no unit moves a tally by more than they can."""
+
+import hashlib
+import itertools
+from collections import Counter
+from pathlib import Path
+
+import ibis
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from dpcore.adjacency import Adjacency
+from dpcore.domain import Domain
+from dpcore.errors import DataError
+from schemas.columns import IdentifierColumn
+from schemas.source import PostgreSQLSource
+from schemas.unit import WEIGHT, UnitColumn, Weights
+from tasks.survey.bounding import keep_records
+from tasks.survey.engines.postgresql import open_postgresql
+from tasks.survey.ingest import ingest
+from tasks.survey.reading import closing_survey, open_survey
+from tasks.survey.tally import tallies
+from tasks.survey.validate import validate
+from tests.tasks.ledger.test_postgresql import fresh_url
+from tests.tasks.survey.test_tally import column
+
+COLUMNS = {
+    "sex": column("categorical", categories=["F", "M"]),
+    "age": column("integer", bounds=(0, 9), nullable=True),
+    "pay": column("continuous", bounds=(0.0, 1.0), grid=16),
+}
+READ = {**COLUMNS, "home": IdentifierColumn(), "weight": WEIGHT}
+HOMES = Adjacency("add-remove", 2, unit="home")
+TWO = UnitColumn(column="home", max_rows=2)
+HALVES = Weights(column="weight", largest="3/2", step="1/2", total=10)
+BY_SEX = Domain((COLUMNS["sex"].axis("sex"),))
+EVERYTHING = Domain(tuple(of.axis(name) for name, of in COLUMNS.items()))
+PEOPLE = [("F", 3, 0.5, 2.0), ("M", None, 0.25, 0.2), ("M", 9, 1.0, 7.0)]
+
+
+def survey(folder: Path, records: list[tuple]) -> Path:
+    """The survey file of (home, sex, age, pay, weight) records."""
+    frame = pd.DataFrame(records, columns=["home", *COLUMNS, "weight"]).astype({"age": "Int64"})
+    frame.to_parquet(folder / "t.parquet")
+    return ingest(str(folder / "t.parquet"), READ, 1, folder / "work", HOMES)
+
+
+def kept(folder: Path, records: list[tuple], unit: UnitColumn = TWO) -> Counter:
+    with open_survey(survey(folder, records)) as (table, _):
+        found = keep_records(table, unit).to_pyarrow().select(["home", *COLUMNS, "weight"])
+    return Counter(zip(*found.to_pydict().values(), strict=True))
+
+
+def oracle(records: list[tuple], unit: UnitColumn) -> Counter:
+    """The rule of ``tasks.survey.bounding`` in Python."""
+
+    def word(value):
+        if value is None:
+            return ""
+        return str(int(value * 1024 // 1)) if isinstance(value, float) else str(value)
+
+    def order(record):
+        home, *values = record
+        text = "|".join([str(home), *map(word, values)])
+        return hashlib.md5(text.encode()).hexdigest(), [(v is not None, v) for v in values]
+
+    found: Counter = Counter()
+    for home in {record[0] for record in records}:
+        found.update(sorted((r for r in records if r[0] == home), key=order)[: unit.max_rows])
+    return found
+
+
+def made_up(n: int = 300) -> list[tuple]:
+    random = np.random.default_rng(3)
+    return [
+        (
+            f"h{random.integers(60)}",
+            str(random.choice(["F", "M"])),
+            None if random.random() < 0.2 else int(random.integers(10)),
+            float(random.choice([0.0, 0.1, 1 / 3, 0.99999, 1.0])),
+            float(random.uniform(0, 3)),
+        )
+        for _ in range(n)
+    ]
+
+
+@pytest.mark.parametrize("most", [1, 2, 5, 100])
+def test_the_kept_records_are_those_of_the_oracle_in_any_order(most, tmp_path):
+    records, unit = made_up(), UnitColumn(column="home", max_rows=most)
+    expected = oracle(records, unit)
+    assert kept(tmp_path, records, unit) == kept(tmp_path, records[::-1], unit) == expected
+    sizes = Counter(record[0] for record in records)
+    held = Counter(home for home, *_ in expected.elements())
+    assert held == {home: min(size, most) for home, size in sizes.items()}
+
+
+def test_what_is_kept_of_a_unit_depends_on_no_other_unit(tmp_path):
+    records = made_up(60)
+    together = kept(tmp_path, records)
+    for home in sorted({record[0] for record in records})[:10]:
+        own = [record for record in records if record[0] == home]
+        assert kept(tmp_path, own) == Counter({r: n for r, n in together.items() if r[0] == home})
+
+
+def test_no_kind_of_record_is_preferred(tmp_path):
+    """Of 400 units with a woman and a man, one is kept: each as often as the other."""
+    records = [(f"h{i}", sex, 1, 0.5, 1.0) for i in range(400) for sex in "FM"]
+    one = kept(tmp_path, records, UnitColumn(column="home", max_rows=1))
+    women = sum(n for (_, sex, *_), n in one.items() if sex == "F")
+    assert 140 < women < 260  # six standard deviations
+
+
+def test_numbers_and_text_name_units_alike_and_other_numbers_none(tmp_path):
+    records = [(i % 3, "F", 1, 0.5, 1.0) for i in range(9)]
+    assert sum(kept(tmp_path, records).values()) == 6
+    with pytest.raises(DataError, match="column 'home', type: 2 rows"):
+        validate(survey(tmp_path, [(0.5, *PEOPLE[0]), (1.0, *PEOPLE[1])]), READ)
+
+
+@pytest.mark.parametrize(
+    ("record", "told"),
+    [
+        ((None, *PEOPLE[0]), "'home', null: 1 row "),
+        (("", *PEOPLE[0]), "'home', empty: 1 row "),
+        (("  ", *PEOPLE[0]), "'home', empty: 1 row "),
+        (("a", "F", 1, 0.5, None), "'weight', null: 1 row "),
+        (("a", "F", 1, 0.5, -0.1), "'weight', bounds: 1 row "),
+        (("a", "F", 1, 0.5, float("inf")), "'weight', finite: 1 row "),
+    ],
+)
+def test_a_record_without_unit_or_weight_stops_the_release(record, told, tmp_path):
+    with pytest.raises(DataError, match=told):
+        validate(survey(tmp_path, [("b", *PEOPLE[0]), record]), READ)
+
+
+@pytest.mark.parametrize(
+    ("weight", "steps"),
+    [(0.0, 0), (0.2499, 0), (0.25, 1), (0.5, 1), (0.7499, 1), (0.75, 2), (1.5, 3), (1e300, 3)],
+)
+def test_a_weight_is_rounded_to_steps_and_larger_ones_count_as_the_largest(weight, steps, tmp_path):
+    database = survey(tmp_path, [("a", "F", 1, 0.5, weight)])
+    (found,) = tallies(database, [BY_SEX], weights=HALVES)
+    assert found.dense().tolist() == [steps, 0]
+    assert found.cells.tolist() == [0] * (steps > 0)
+
+
+def test_steps_add_up_over_the_kept_records_of_every_cell(tmp_path):
+    records, steps = made_up(), np.zeros(2, dtype=int)
+    for (_, sex, _, _, weight), n in oracle(records, TWO).items():
+        steps["FM".index(sex)] += n * min(int(weight * 2 + 0.5), 3)
+    (found,) = tallies(survey(tmp_path, records), [BY_SEX], unit=TWO, weights=HALVES)
+    assert found.dense().tolist() == steps.tolist()
+
+
+@pytest.mark.parametrize("weights", [None, HALVES])
+def test_no_unit_moves_a_tally_by_more_than_its_records_can(weights, tmp_path):
+    """Every household of up to three people is taken away from, and replaced in, a small survey."""
+    households = [
+        list(people)
+        for size in range(4)
+        for people in itertools.combinations_with_replacement(PEOPLE, size)
+    ]
+    others = [("x", *PEOPLE[0]), ("y", *PEOPLE[1]), ("y", *PEOPLE[2]), ("y", *PEOPLE[2])]
+
+    def tallied(household, home):
+        database = survey(tmp_path, others + [(home, *person) for person in household])
+        by_sex, everything = tallies(database, [BY_SEX, EVERYTHING], unit=TWO, weights=weights)
+        return by_sex.dense(), everything.dense()
+
+    tables = [tallied(household, "uv"[i % 2]) for i, household in enumerate(households)]
+    most = TWO.max_rows * (weights.most_steps if weights else 1)
+    for which in (0, 1):
+        vectors = np.stack([table[which] for table in tables])
+        without = tables[0][which]
+        assert np.abs(vectors - without).sum(axis=1).max() == most  # add-remove
+        apart = np.abs(vectors[:, None] - vectors[None]).sum(axis=-1).max()
+        assert apart == 2 * most  # replace-one
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("named", [str, int])
+def test_postgresql_keeps_and_weighs_the_records_that_duckdb_does(named, tmp_path, monkeypatch):
+    names = {f"h{i}": named(i) if named is int else f"{'ß é🌲 aA'[i % 7]}{i}" for i in range(60)}
+    records = [(names[home], *rest) for home, *rest in made_up()]
+    url = fresh_url("postgresql", tmp_path)
+    monkeypatch.setenv("SURVEY_DATABASE", url)
+    columns = ["home", *COLUMNS, "weight"]
+    frame = pd.DataFrame(records, columns=columns).astype({"age": "Int64"})
+    ibis.connect(url).create_table("survey", pa.Table.from_pandas(frame, preserve_index=False))
+    source = PostgreSQLSource(postgresql="env:SURVEY_DATABASE", table="public.survey")
+    domains = [BY_SEX, EVERYTHING]
+    session = open_postgresql(source, READ, 1, HOMES)
+    with closing_survey(session):
+        validate(session, READ)
+        there = keep_records(session.table, TWO).to_pyarrow().select(columns).to_pydict()
+        weighted = tallies(session, domains, unit=TWO, weights=HALVES)
+    expected = oracle([(str(home), *rest) for home, *rest in records], TWO)
+    assert Counter(zip(*there.values(), strict=True)) == expected
+    here = tallies(survey(tmp_path, records), domains, unit=TWO, weights=HALVES)
+    for one, other in zip(weighted, here, strict=True):
+        assert one.cells.tolist() == other.cells.tolist()
+        assert one.counts.tolist() == other.counts.tolist()

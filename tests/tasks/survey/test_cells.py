@@ -1,0 +1,65 @@
+"""The tally is one expression: every engine counts the same records in the same cells.
+
+PostgreSQL is the server of the ledger's tests; Spark is a master and two workers on loopback.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import duckdb
+import ibis
+import pyarrow as pa
+import pytest
+
+from dpcore.domain import Axis
+from schemas.unit import UnitColumn
+from tasks.survey.bounding import keep_records
+from tasks.survey.cells import count_cells
+from tasks.survey.ingest import connect
+from tests.tasks.ledger.test_postgresql import fresh_url
+from tests.tasks.survey.test_tally import AXES, COLUMNS, records, survey
+
+pytestmark = pytest.mark.slow
+
+BINNED = ("age bins", "children bins", "income bins", "wealth bins")
+DOMAINS = [tuple(COLUMNS), BINNED, ()]
+
+
+@pytest.fixture(scope="module")
+def typed(tmp_path_factory) -> pa.Table:
+    """The survey as it is after ingest, with its awkward values."""
+    frame = records(4000)
+    with connect(survey(tmp_path_factory.mktemp("engines"), frame, COLUMNS)) as connection:
+        return connection.sql("FROM survey").to_arrow_table()
+
+
+def tallied(table: Any, axes: tuple[Axis, ...]) -> list[tuple[int | None, int]]:
+    found = count_cells(table, axes).to_pyarrow()
+    return list(zip(found["cell"].to_pylist(), found["records"].to_pylist(), strict=True))
+
+
+def assert_agrees(table: Any, typed: pa.Table) -> None:
+    """Value by value with DuckDB, which the other tests hold against numpy."""
+    embedded = ibis.duckdb.from_connection(duckdb.connect()).create_table("survey", typed)
+    for names in DOMAINS:
+        axes = tuple(AXES[name] for name in names)
+        assert tallied(table, axes) == tallied(embedded, axes), names
+    axes = tuple(AXES[name] for name in COLUMNS)
+    assert tallied(kept(table), axes) == tallied(kept(embedded), axes)
+
+
+def kept(table: Any) -> Any:
+    """At most three records of each age: a unit with nulls, doubles and truth values beside it."""
+    named = table.mutate(unit=table["age"].cast("string"))
+    return keep_records(named, UnitColumn(column="unit", max_rows=3))
+
+
+def test_postgresql_counts_what_duckdb_counts(typed, tmp_path):
+    table = ibis.connect(fresh_url("postgresql", tmp_path)).create_table("survey", typed)
+    assert_agrees(table, typed)
+
+
+def test_spark_workers_count_what_duckdb_counts(typed, spark, tmp_path):
+    duckdb.from_arrow(typed).write_parquet(str(tmp_path / "survey.parquet"))
+    assert_agrees(spark.read_parquet(str(tmp_path / "survey.parquet"), table_name="survey"), typed)

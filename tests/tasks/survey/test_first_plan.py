@@ -1,0 +1,154 @@
+"""A first plan holds names and types of columns, and no trace of a value."""
+
+import gzip
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import yaml
+
+from dpcore.errors import InputError, PlanError
+from flows.cli import main
+from schemas.blanks import BLANK
+from schemas.first_plan import Kind, first_plan
+from schemas.plan import load_plan
+from schemas.source import TableSource
+from tasks.survey.table_schema import table_schema
+
+NAMES = ["sex", "age", "income", "insured", "born"]
+
+
+def table(secret: str, number: int, rows: int) -> pa.Table:
+    """The same columns about other people."""
+    frame = pd.DataFrame(
+        {
+            "sex": pd.Categorical([secret] * rows),
+            "age": np.full(rows, number),
+            "income": np.full(rows, number + 0.5),
+            "insured": np.ones(rows, dtype=bool),
+            "born": pd.to_datetime([f"19{number % 100:02}-07-09"] * rows).date,
+        }
+    )
+    return pa.Table.from_pandas(frame).replace_schema_metadata({"note": f"{secret} {rows}"})
+
+
+def write(folder, form: str, secret: str, number: int, rows: int) -> list[str]:
+    """The table in one of the forms that a survey may have, as arguments of the command."""
+    made = table(secret, number, rows)
+    if form == "parquet":
+        pq.write_table(made, folder / "t.parquet")
+        return [str(folder / "t.parquet")]
+    if form == "duckdb":
+        with duckdb.connect(str(folder / "t.duckdb")) as connection:
+            connection.execute(f"CREATE TYPE sexes AS ENUM ('{secret}')")
+            connection.execute(
+                "CREATE TABLE people AS SELECT sex::sexes AS sex, age, income, insured, born FROM made"
+            )
+        return [str(folder / "t.duckdb"), "--table", "people"]
+    text = made.to_pandas().to_csv(index=False)
+    opened = gzip.open if form == "csv.gz" else open
+    with opened(folder / f"t.{form}", "wt", encoding="utf-8") as file:
+        file.write(text)
+    return [str(folder / f"t.{form}")]
+
+
+FORMS = ("parquet", "duckdb", "csv", "csv.gz")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_plan_of_two_tables_with_the_same_columns_is_the_same(tmp_path, capsys, form):
+    written = []
+    for secret, number, rows in (("zanzibar", 7331, 17), ("quetzal", 4242, 23)):
+        folder = tmp_path / secret
+        folder.mkdir()
+        arguments = write(folder, form, secret, number, rows)
+        assert main(["init", *arguments, "--out", str(folder / "plan.yaml")]) == 0
+        written.append((folder / "plan.yaml").read_text())
+        printed = capsys.readouterr()
+        for trace in (secret, str(number), str(rows)):
+            assert trace not in written[-1] + printed.err
+    assert written[0] == written[1]
+    assert list(yaml.safe_load(written[0])["columns"]) == NAMES
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_types_are_those_of_the_table_and_left_open_for_csv(tmp_path, form):
+    file, *table_name = write(tmp_path, form, "a", 1, 2)
+    found = table_schema(TableSource(database=file, table="people") if table_name else file)
+    typed = [Kind.TEXT, Kind.WHOLE, Kind.REAL, Kind.TRUTH, Kind.TEXT]
+    assert list(found.items()) == list(
+        zip(NAMES, [Kind.OPEN] * 5 if "csv" in form else typed, strict=True)
+    )
+
+
+def test_every_blank_is_refused_with_what_to_state_and_why(tmp_path):
+    path = tmp_path / "plan.yaml"
+    text = first_plan("d", "t.parquet", {"sex": Kind.TEXT, "age": Kind.WHOLE, "pay": Kind.REAL})
+    path.write_text(text)
+    with pytest.raises(PlanError) as refused:
+        load_plan(path)
+    lines = str(refused.value).splitlines()[1:]
+    assert len(lines) == yaml.safe_dump(yaml.safe_load(text)).count(BLANK) == 8
+    assert "columns.sex.categories: not filled in; list every answer" in str(refused.value)
+    assert "columns.age.bounds" in str(refused.value)
+    assert "values of single people" in str(refused.value)
+    assert "releases.0.bins.pay" in str(refused.value)
+
+
+def test_a_filled_in_first_plan_loads(tmp_path):
+    path = tmp_path / "plan.yaml"
+    kinds = {"sex": Kind.TEXT, "age": Kind.WHOLE, "pay": Kind.REAL, "insured": Kind.TRUTH}
+    path.write_text(first_plan("d", {"database": "d.duckdb", "table": "t"}, kinds))
+    filled = {
+        "rows": 100,
+        "budget.granted.alpha": "2",
+        "budget.requested.alpha": "1",
+        "columns.sex.categories": ["F", "M"],
+        "columns.age.bounds": [0, 99],
+        "columns.pay.bounds": [0, 1000],
+        "releases.0.bins.pay": 4,
+        "publication.title": "A survey",
+    }
+    plan = load_plan(path, filled)
+    assert plan.built["all-pairs"].mechanism.size == 2 * 100 + 2 * 4 + 2 * 2 + 400 + 200 + 8
+
+
+def test_what_a_plan_cannot_hold_is_left_out_and_said(tmp_path):
+    text = first_plan("d", "t.parquet", {"sex": Kind.TEXT, "photo": Kind.OTHER, "1st": Kind.WHOLE})
+    assert list(yaml.safe_load(text)["columns"]) == ["sex"]
+    assert "'photo'" in text
+    assert "'1st'" in text
+    with pytest.raises(InputError, match="no column"):
+        first_plan("d", "t.parquet", {"photo": Kind.OTHER})
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("t.csv", "Zanzibar,7331\nQuetzal,4242\n", "field 2 of the first line is not a valid"),
+        ("t.csv", "", "no column"),
+        ("t.parquet", "Zanzibar", "cannot be read as a Parquet file"),
+        ("t.duckdb", "Zanzibar", "name it with --table"),
+        ("t.xlsx", "Zanzibar", "must be a .parquet"),
+    ],
+)
+def test_a_table_that_has_no_names_is_refused_without_its_values(
+    tmp_path, capsys, name, content, says
+):
+    (tmp_path / name).write_text(content)
+    assert main(["init", str(tmp_path / name)]) == 2
+    printed = capsys.readouterr()
+    assert says in printed.err
+    for value in ("Zanzibar", "7331", "Quetzal"):
+        assert value not in printed.err + printed.out
+
+
+def test_a_plan_is_never_overwritten(tmp_path, capsys):
+    (tmp_path / "plan.yaml").write_text("mine")
+    arguments = write(tmp_path, "csv", "a", 1, 1)
+    assert main(["init", *arguments, "--out", str(tmp_path / "plan.yaml")]) == 2
+    assert "cannot be written" in capsys.readouterr().err
+    assert (tmp_path / "plan.yaml").read_text() == "mine"

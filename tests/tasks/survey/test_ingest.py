@@ -1,0 +1,371 @@
+"""Ingest keeps the plan's columns, converts without loss, and says nothing of the values."""
+
+import gzip
+import os
+import stat
+import traceback
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+from pydantic import TypeAdapter
+
+from dpcore.adjacency import Adjacency
+from dpcore.errors import DataError, InputError
+from schemas.columns import Column
+from schemas.source import TableSource
+from tasks.survey.ingest import connect, ingest
+from tests.conftest import DATA
+
+SECRETS = ("SECRET_7391", "987654321")
+
+
+def column(type: str, **rest: object) -> Column:
+    return TypeAdapter(Column).validate_python({"type": type, **rest})
+
+
+TEXT = column("categorical", categories=["0170", "a", "b"], nullable=True)
+WHOLE = column("integer", bounds=(0, 100), nullable=True)
+REAL = column("continuous", bounds=(0.0, 1.0), nullable=True)
+TRUTH = column("categorical", categories=[True, False], nullable=True)
+
+
+def write(path: Path, select: str) -> str:
+    duckdb.execute(f"COPY ({select}) TO '{path}'")
+    return str(path)
+
+
+def csv(path: Path, text: str, encoding: str = "utf-8") -> str:
+    path.write_text(text, encoding=encoding)
+    return str(path)
+
+
+def contents(database: Path) -> list[tuple[object, ...]]:
+    with connect(database) as connection:
+        return connection.execute("FROM survey").fetchall()
+
+
+def faults(database: Path) -> dict[str, int]:
+    with connect(database) as connection:
+        return dict(connection.execute("FROM conversion").fetchall())
+
+
+def values(tmp_path: Path, source: str, of: Column, rows: int) -> tuple[list[object], int]:
+    """The column x after ingest, and how many values could not be converted."""
+    database = ingest(source, {"x": of}, rows, tmp_path / "work")
+    return [x for (x,) in contents(database)], faults(database)["x"]
+
+
+def assert_tells_nothing(error: BaseException) -> None:
+    told = "".join(traceback.format_exception(error)) + repr(error) + str(error.args)
+    assert error.__cause__ is None
+    assert error.__context__ is None
+    assert not any(secret in told for secret in SECRETS)
+
+
+# Where tables come from
+
+
+def test_the_same_table_from_every_kind_of_source(tmp_path):
+    select = (
+        "SELECT * FROM (VALUES ('a', 1, 0.25), ('0170', 2, 0.5), (NULL, NULL, NULL)) t(s, i, r)"
+    )
+    database = str(tmp_path / "agency.duckdb")
+    with duckdb.connect(database) as connection:
+        connection.execute(f'CREATE TABLE "the table; 1" AS {select}')
+    (tmp_path / "t.CSV.gz").write_bytes(
+        gzip.compress(b'\xef\xbb\xbfs,i,r\r\na,1,0.25\r\n"0170",2.0,5e-1\r\n"",,')
+    )
+    sources = [
+        write(tmp_path / "t.parquet", select),
+        write(tmp_path / "t.csv", select),
+        str(tmp_path / "t.CSV.gz"),
+        csv(tmp_path / "semicolons.csv", "r;s;i\n0.25;a;1\n.50;0170;2\n;;\n"),
+        TableSource(database=database, table="the table; 1"),
+    ]
+    for source in sources:
+        made = ingest(source, {"s": TEXT, "i": WHOLE, "r": REAL}, 3, tmp_path / "work")
+        assert made == tmp_path / "work" / "survey.duckdb"
+        assert sorted(contents(made), key=str) == [
+            ("0170", 2, 0.5),
+            ("a", 1, 0.25),
+            (None, None, None),
+        ], source
+        assert set(faults(made).values()) == {0}
+
+
+def test_a_file_inside_an_installed_package(tmp_path):
+    pytest.importorskip("statsmodels")
+    columns = {"age": column("continuous", bounds=(17.5, 42.0))}
+    source = "package://statsmodels/datasets/fair/fair.csv"
+    assert len(contents(ingest(source, columns, 6366, tmp_path))) == 6366
+
+
+@pytest.mark.parametrize(
+    ("source", "says"),
+    [
+        ("nowhere/survey.parquet", "nowhere/survey.parquet: there is no such file"),
+        ("survey.xlsx", "must be a .parquet, .csv or .csv.gz file"),
+        ("https://example.org/survey.csv", "there is no such file"),
+        ("bad\0name.csv", "there is no such file|cannot be opened"),
+        ("package://statsmodels/../../secret.csv", "must have the form"),
+        ("package://statsmodels//etc/secret.csv", "must have the form"),
+        ("package://os.path/x.csv", "must have the form"),
+        ("package://no_such_package_7/x.csv", "pip install no_such_package_7"),
+        ("package://duckdb/x.csv", "has no such file"),
+        (TableSource(database="nowhere.duckdb", table="t"), "nowhere.duckdb: there is no such"),
+    ],
+)
+def test_a_source_that_cannot_be_found_is_named(source, says, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match=says):
+        ingest(source, {"x": TEXT}, 1, tmp_path / "work")
+
+
+def test_the_demo_survey_says_how_to_install_it(tmp_path, monkeypatch):
+    monkeypatch.setattr("tasks.survey.ingest.find_spec", lambda name: None)
+    with pytest.raises(InputError, match=r'pip install "dprelease\[demo\]"'):
+        ingest("package://statsmodels/datasets/fair/fair.csv", {"x": TEXT}, 1, tmp_path)
+
+
+def test_a_name_with_brackets_is_one_file_not_a_pattern(tmp_path):
+    (tmp_path / "survey1.csv").write_text("x\nb\n")
+    assert values(tmp_path, csv(tmp_path / "survey[1].csv", "x\na\n"), TEXT, 1) == (["a"], 0)
+    assert values(tmp_path, csv(tmp_path / "it's*.csv", "x\na\n"), TEXT, 1) == (["a"], 0)
+
+
+# What becomes of values
+
+
+def test_codes_keep_their_zeros_and_blanks(tmp_path):
+    source = csv(tmp_path / "t.csv", "x\n0170\n170\n a\n#b\n")
+    assert values(tmp_path, source, TEXT, 4) == (["0170", "170", " a", "#b"], 0)
+
+
+def test_an_empty_field_is_null_even_alone_on_its_line(tmp_path):
+    assert values(tmp_path, csv(tmp_path / "t.csv", 'x\n1\n\n""\n'), WHOLE, 3) == (
+        [1, None, None],
+        0,
+    )
+
+
+@pytest.mark.parametrize("written", ["3", "3.0", "3.", " +3 ", "3e0", "03", "3.000", "0.3e1"])
+def test_whole_numbers_may_be_written_in_several_ways(written, tmp_path):
+    assert values(tmp_path, csv(tmp_path / "t.csv", f"x\n{written}\n"), WHOLE, 1) == ([3], 0)
+
+
+@pytest.mark.parametrize(
+    "written", ["3.7", "abc", "NA", "1_0", "0x10", "1.25e1", "--3", "nan", "2.0000000000000000001"]
+)
+def test_what_is_not_whole_is_counted_and_not_rounded(written, tmp_path):
+    source = csv(tmp_path / "t.csv", f"x\n{written}\n4\n")
+    assert values(tmp_path, source, WHOLE, 2) == ([None, 4], 1)
+
+
+@pytest.mark.parametrize("written", ["abc", "NA", "1_000", "1,5", "0x10"])
+def test_what_is_not_a_number_is_counted(written, tmp_path):
+    source = csv(tmp_path / "t.csv", f'x\n"{written}"\n0.5\n')
+    assert values(tmp_path, source, REAL, 2) == ([None, 0.5], 1)
+
+
+@pytest.mark.parametrize(
+    ("written", "of", "expected"),
+    [
+        ("3.0::DOUBLE", WHOLE, 3),
+        ("3.0::FLOAT", WHOLE, 3),
+        ("3.00::DECIMAL(5, 2)", WHOLE, 3),
+        ("3::UTINYINT", WHOLE, 3),
+        ("3::UHUGEINT", WHOLE, 3),
+        ("true", WHOLE, 1),
+        ("3::INTEGER", TEXT, "3"),
+        ("DATE '2020-02-01'", TEXT, "2020-02-01"),
+        ("'a'::ENUM('a', 'b')", TEXT, "a"),
+        ("'3.0'::ENUM('3.0')", WHOLE, 3),
+        ("1::TINYINT", TRUTH, True),
+        ("0.0::DOUBLE", TRUTH, False),
+        ("'TRUE'", TRUTH, True),
+        ("1::BIGINT", REAL, 1.0),
+        ("0.25::DECIMAL(5, 2)", REAL, 0.25),
+    ],
+)
+def test_types_that_hold_the_same_value(written, of, expected, tmp_path):
+    source = write(tmp_path / "t.parquet", f"SELECT {written} AS x")
+    assert values(tmp_path, source, of, 1) == ([expected], 0)
+
+
+@pytest.mark.parametrize(
+    ("written", "of"),
+    [
+        ("3.7::DOUBLE", WHOLE),
+        ("3.7::DECIMAL(5, 2)", WHOLE),
+        ("'nan'::DOUBLE", WHOLE),
+        ("'inf'::FLOAT", WHOLE),
+        ("DATE '2020-02-01'", WHOLE),
+        ("0.5::DOUBLE", TEXT),
+        ("'a'::BLOB", TEXT),
+        ("[1]", TEXT),
+        ("{'a': 1}", REAL),
+        ("2", TRUTH),
+        ("'maybe'", TRUTH),
+    ],
+)
+def test_types_that_cannot_hold_the_value_are_counted(written, of, tmp_path):
+    source = write(tmp_path / "t.parquet", f"SELECT {written} AS x UNION ALL SELECT NULL")
+    assert values(tmp_path, source, of, 2) == ([None, None], 1)
+
+
+def test_clamping_moves_values_and_leaves_null_and_nan(tmp_path):
+    clamped = column("continuous", bounds=(0.1, 0.3), outside="clamp", nullable=True)
+    written = "['-1', '5', '0.2', 'nan', 'inf', NULL]::DOUBLE[]"
+    source = write(tmp_path / "t.parquet", f"SELECT unnest({written}) AS x")
+    found, wrong = values(tmp_path, source, clamped, 6)
+    assert sorted(map(repr, found)) == sorted(["0.1", "0.3", "0.2", "nan", "inf", "None"])
+    assert wrong == 0
+
+
+def test_whole_numbers_too_large_for_the_machine_are_clamped_or_stay_outside(tmp_path):
+    source = csv(tmp_path / "t.csv", "x\n-5\n50\n1e30\n99999999999999999999\n\n")
+    clamped = column("integer", bounds=(0, 100), outside="clamp", nullable=True)
+    assert values(tmp_path, source, clamped, 5) == ([0, 50, 100, 100, None], 0)
+    assert values(tmp_path, source, WHOLE, 5) == ([-5, 50, 2**62, 2**62, None], 0)
+
+
+# The file
+
+
+def test_only_the_plans_columns_are_copied(tmp_path):
+    source = write(tmp_path / "t.parquet", "SELECT 'a' AS x, 'SECRET_7391' AS name, 1 AS \"X y\"")
+    database = ingest(source, {"x": TEXT}, 1, tmp_path / "work")
+    with connect(database) as connection:
+        tables = connection.execute("SELECT table_name, column_name FROM duckdb_columns()")
+        assert [row for row in tables.fetchall() if row[0] == "survey"] == [("survey", "x")]
+    assert b"SECRET_7391" not in database.read_bytes()
+
+
+def test_only_the_owner_can_read_the_file_and_enter_the_folder(tmp_path):
+    (tmp_path / "work").mkdir(mode=0o755)
+    source = csv(tmp_path / "t.csv", "x\na\n")
+    before = os.umask(0)
+    try:
+        database = ingest(source, {"x": TEXT}, 1, tmp_path / "work")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(database.stat().st_mode) == 0o600
+    assert stat.S_IMODE(database.parent.stat().st_mode) == 0o700
+    assert [path.name for path in database.parent.iterdir()] == ["survey.duckdb"]
+
+
+def test_a_second_attempt_replaces_the_first_and_what_a_crash_left(tmp_path):
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "survey.duckdb.partial").write_text("half a file")
+    source = csv(tmp_path / "t.csv", "x\na\n")
+    for _ in range(2):
+        assert values(tmp_path, source, TEXT, 1) == (["a"], 0)
+
+
+def test_duckdb_spills_beside_the_file_and_prints_nothing(tmp_path):
+    database = ingest(csv(tmp_path / "t.csv", "x\na\n"), {"x": TEXT}, 1, tmp_path / "work")
+    with connect(database) as connection:
+        settings = connection.execute(
+            "SELECT current_setting('temp_directory'), current_setting('enable_progress_bar')"
+        )
+        assert settings.fetchone() == (str(tmp_path / "work" / "spill"), False)
+
+
+# Refusals, which say nothing of the values
+
+
+def test_missing_columns_are_named_all_at_once(tmp_path):
+    source = csv(tmp_path / "t.csv", "X,y \nSECRET_7391,987654321\n")
+    with pytest.raises(DataError, match="lacks the columns 'x', 'y'") as caught:
+        ingest(source, {"x": TEXT, "y": TEXT}, 1, tmp_path / "work")
+    assert_tells_nothing(caught.value)
+
+
+def test_columns_that_differ_in_capitals_are_told_apart(tmp_path):
+    source = csv(tmp_path / "t.csv", "X,x\na,b\n")
+    assert values(tmp_path, source, TEXT, 1) == (["b"], 0)
+    with pytest.raises(InputError, match="differ only in capitals"):
+        ingest(source, {"x": TEXT, "X": TEXT}, 1, tmp_path / "work")
+    with pytest.raises(DataError, match="two columns 'x'"):
+        ingest(csv(tmp_path / "u.csv", "x,x\na,b\n"), {"x": TEXT}, 1, tmp_path / "work")
+
+
+@pytest.mark.parametrize("names", [["x", "X"], ["X", "x"]])
+def test_columns_of_parquet_that_differ_in_capitals_are_told_apart(names, tmp_path):
+    arrays = [pa.array([f"of {name}"]) for name in names]
+    parquet.write_table(pa.Table.from_arrays(arrays, names=names), tmp_path / "t.parquet")
+    assert values(tmp_path, str(tmp_path / "t.parquet"), TEXT, 1) == (["of x"], 0)
+
+
+def test_a_column_that_stands_twice_in_parquet_is_refused(tmp_path):
+    arrays = [pa.array(["a"]), pa.array(["b"])]
+    parquet.write_table(pa.Table.from_arrays(arrays, names=["x", "x"]), tmp_path / "t.parquet")
+    with pytest.raises(DataError, match="two columns 'x'"):
+        ingest(str(tmp_path / "t.parquet"), {"x": TEXT}, 1, tmp_path / "work")
+
+
+def test_an_empty_file_is_said_to_be_empty(tmp_path):
+    with pytest.raises(DataError, match="the survey table is empty"):
+        ingest(csv(tmp_path / "t.csv", ""), {"x": TEXT}, 1, tmp_path / "work")
+
+
+def test_a_number_of_rows_that_is_private_is_not_looked_at(tmp_path):
+    source = write(tmp_path / "t.parquet", "SELECT 'a' AS x FROM range(4711)")
+    database = ingest(source, {"x": TEXT}, 4, tmp_path / "work", Adjacency("add-remove"))
+    assert len(contents(database)) == 4711
+
+
+def test_another_number_of_rows_is_refused_without_telling_it(tmp_path):
+    source = write(tmp_path / "t.parquet", "SELECT 'a' AS x FROM range(4711)")
+    with pytest.raises(DataError, match="does not have the 4000 records") as caught:
+        ingest(source, {"x": TEXT}, 4000, tmp_path / "work")
+    assert "4711" not in str(caught.value)
+    assert_tells_nothing(caught.value)
+    assert list((tmp_path / "work").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("ragged.csv", b"x,y\na,b\nSECRET_7391\n"),
+        ("latin.csv", b"x,y\na,b\nSECRET_7391,\xe9\n"),
+        ("latin_header.csv", b"x,SECRET_7391\xe9\na,b\n"),
+        ("quotes.csv", b'x,y\n"SECRET_7391"987654321,b\n'),
+        ("unzipped.csv.gz", b"x,y\nSECRET_7391,987654321\n"),
+        ("cut.csv.gz", gzip.compress(b"x,y\nSECRET_7391,987654321\n" * 9999)[:-40]),
+        ("text.parquet", b"PAR1 SECRET_7391 987654321"),
+    ],
+)
+def test_a_damaged_file_is_refused_without_quoting_it(name, content, tmp_path):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(InputError, match=r"cannot be read|could not be copied") as caught:
+        ingest(str(tmp_path / name), {"x": TEXT}, 1, tmp_path / "work")
+    assert_tells_nothing(caught.value)
+    assert list((tmp_path / "work").iterdir()) == []
+
+
+def test_a_database_that_is_none_or_lacks_the_table(tmp_path):
+    database = csv(tmp_path / "agency.duckdb", "SECRET_7391")
+    with pytest.raises(InputError, match="is not a DuckDB database") as caught:
+        ingest(TableSource(database=database, table="t"), {"x": TEXT}, 1, tmp_path / "work")
+    assert_tells_nothing(caught.value)
+    duckdb.connect(str(tmp_path / "empty.duckdb")).close()
+    source = TableSource(database=str(tmp_path / "empty.duckdb"), table="t")
+    with pytest.raises(InputError, match="the table 't' cannot be read"):
+        ingest(source, {"x": TEXT}, 1, tmp_path / "work")
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason="needs the test data")
+def test_a_real_survey_keeps_every_record(tmp_path):
+    source = DATA / "acs_nist_ma2019" / "ma2019.parquet"
+    columns = {
+        "PUMA": column("categorical", categories=["25-00503"]),
+        "AGEP": column("integer", bounds=(0, 99), nullable=True),
+        "DENSITY": column("continuous", bounds=(0.0, 1e5), nullable=True),
+    }
+    found = contents(ingest(str(source), columns, 7634, tmp_path / "work"))
+    expected = duckdb.execute(f"SELECT PUMA, AGEP, DENSITY FROM '{source}'").fetchall()
+    assert sorted(found, key=repr) == sorted(expected, key=repr)

@@ -1,0 +1,339 @@
+"""The tally in SQL counts what a record-by-record oracle in numpy counts."""
+
+import traceback
+from collections.abc import Mapping
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pytest
+from pydantic import TypeAdapter
+
+from dpcore.adjacency import Adjacency
+from dpcore.domain import Axis, Bins, Categories, Domain, Grid, Tally
+from dpcore.errors import DataError
+from schemas.columns import Column
+from tasks.survey.ingest import ingest
+from tasks.survey.tally import LARGEST_PACK, pack, tallies
+from tests.conftest import DATA
+
+AWKWARD = [
+    "it's",
+    'say "x"',
+    "'; DROP TABLE survey; --",
+    "100 %",
+    "%s {0} $1 ?",
+    "Zürich 🌲",
+    "\\n",
+]
+AWKWARD += ["", " ", "line\nbreak", "NULL"]
+
+
+def column(type: str, **rest: object) -> Column:
+    return TypeAdapter(Column).validate_python({"type": type, **rest})
+
+
+def survey(tmp_path: Path, frame: pd.DataFrame, columns: Mapping[str, Column]) -> Path:
+    frame.to_parquet(tmp_path / "t.parquet")
+    return ingest(str(tmp_path / "t.parquet"), columns, len(frame), tmp_path / "work")
+
+
+def tally(database: Path, domain: Domain, rows: int | None = None) -> Tally:
+    return tallies(database, [domain], rows)[0]
+
+
+def code(value: object, axis: Axis) -> int:
+    """The oracle: the cell of one value, by the words of ``dpcore.domain``."""
+    if pd.isna(value):
+        assert axis.nullable
+        return axis.size - 1
+    if isinstance(axis, Categories):
+        return axis.categories.index(value)
+    if isinstance(axis, Bins):
+        return min(sum(edge <= value for edge in axis.edges) - 1, axis.cells - 1)
+    if axis.integer:
+        return int(value - axis.lower)
+    return min(int((value - axis.lower) / (axis.upper - axis.lower) * axis.cells), axis.cells - 1)
+
+
+def oracle(frame: pd.DataFrame, domain: Domain) -> dict[int, int]:
+    codes = [[code(v, axis) for v in frame[axis.name].tolist()] for axis in domain.axes]
+    cells = domain.pack(np.array(codes, dtype=np.int64).T)
+    return pd.Series(cells).value_counts().to_dict()
+
+
+def assert_agrees(database: Path, frame: pd.DataFrame, domain: Domain) -> None:
+    found = tally(database, domain, len(frame))
+    assert found.domain == domain
+    assert found.cells.dtype == found.counts.dtype == np.int64
+    assert np.all(np.diff(found.cells) > 0)
+    assert dict(zip(found.cells.tolist(), found.counts.tolist(), strict=True)) == oracle(
+        frame, domain
+    )
+
+
+COLUMNS = {
+    "the sex": column("categorical", categories=["F", "M", "x"], nullable=True),
+    "region-2": column("categorical", categories=[30, 10, 20]),
+    "share": column("categorical", categories=[0.5, -0.0, 0.1]),
+    "employed": column("categorical", categories=[False, True], nullable=True),
+    "age": column("integer", bounds=(-3, 96)),
+    "children": column("integer", bounds=(0, 9), nullable=True),
+    "income": column("continuous", bounds=(-0.3, 0.7), grid=999),
+    "wealth": column("continuous", bounds=(0.0, 1e9), grid=64, nullable=True),
+}
+AXES = {
+    **{name: of.axis(name) for name, of in COLUMNS.items()},
+    "age bins": COLUMNS["age"].bins("age", [-3, 0, 18, 65, 97]),
+    "children bins": COLUMNS["children"].bins("children", [0, 1, 10]),
+    "income bins": COLUMNS["income"].bins("income", [-0.3, -0.1, 0.1, 0.30000000000000004, 0.7]),
+    "wealth bins": COLUMNS["wealth"].bins("wealth", [0.0, 1e9]),
+}
+
+
+def records(n: int = 5000) -> pd.DataFrame:
+    rng = np.random.default_rng(7)
+    income = rng.uniform(-0.3, 0.7, n)
+    edges = np.concatenate([AXES["income"].edges, AXES["income bins"].edges])
+    edges = np.concatenate([edges, np.nextafter(edges, -1), np.nextafter(edges, 1)])
+    edges = edges[(edges >= -0.3) & (edges <= 0.7)]
+    income[-len(edges) :] = edges
+
+    def some_null(values: np.ndarray, kind: str) -> pd.Series:
+        return pd.Series(values).astype(kind).mask(rng.random(n) < 0.1)
+
+    return pd.DataFrame(
+        {
+            "the sex": some_null(rng.choice(["F", "M", "x"], n), "object"),
+            "region-2": rng.choice([10, 20, 30], n),
+            "share": rng.choice([0.0, -0.0, 0.1, 0.5], n),
+            "employed": some_null(rng.choice([True, False], n), "boolean"),
+            "age": rng.integers(-3, 97, n),
+            "children": some_null(rng.integers(0, 10, n), "Int64"),
+            "income": income,
+            "wealth": some_null(rng.choice([0.0, 1e9, 12345.678], n), "Float64"),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    frame = records()
+    return survey(tmp_path_factory.mktemp("tally"), frame, COLUMNS), frame
+
+
+@pytest.mark.parametrize("name", AXES)
+def test_every_kind_of_axis_agrees_with_the_oracle(name, table):
+    assert_agrees(*table, Domain((AXES[name],)))
+
+
+def test_several_axes_agree_with_the_oracle_in_any_order(table):
+    database, frame = table
+    for names in (["the sex", "age bins", "income"], ["income bins", "children", "employed"]):
+        assert_agrees(database, frame, Domain(tuple(AXES[name] for name in names)))
+        assert_agrees(database, frame, Domain(tuple(AXES[name] for name in reversed(names))))
+    assert_agrees(database, frame, Domain(tuple(AXES[name] for name in COLUMNS)))
+
+
+def test_a_roll_up_is_the_tally_over_fewer_axes(table):
+    database, _ = table
+    wide = tally(database, Domain((AXES["the sex"], AXES["age"], AXES["wealth bins"])))
+    narrow = tally(database, Domain((AXES["wealth bins"], AXES["the sex"])))
+    rolled = wide.roll_up(("wealth", "the sex"))
+    assert np.array_equal(rolled.dense(), narrow.dense())
+
+
+SHARING = [
+    ("the sex", "age bins"),
+    ("age bins", "the sex", "employed"),
+    ("age",),
+    ("income bins", "children"),
+    ("income",),
+    ("region-2", "share", "wealth", "income"),
+    ("children bins", "wealth bins"),
+    (),
+    ("age",),
+]
+
+
+@pytest.mark.parametrize("largest", [0, 500, 10**5, LARGEST_PACK])
+def test_releases_that_share_a_reading_get_what_each_would_get_alone(largest, table, monkeypatch):
+    database, frame = table
+    domains = [Domain(tuple(AXES[name] for name in names)) for names in SHARING]
+    alone = [tally(database, domain, len(frame)) for domain in domains]
+    monkeypatch.setattr("tasks.survey.tally.LARGEST_PACK", largest)
+    shared = tallies(database, domains, len(frame))
+    for domain, one, other in zip(domains, alone, shared, strict=True):
+        assert one.domain == other.domain == domain
+        np.testing.assert_array_equal(one.cells, other.cells)
+        np.testing.assert_array_equal(one.counts, other.counts)
+
+
+def test_domains_are_packed_while_few_cells_can_be_occupied():
+    letters = [Categories(name, tuple(range(10))) for name in "abcd"]
+    wide = Grid("x", 0.0, 1.0, 2**40)
+    pairs = [Domain((one, other)) for one in letters for other in letters if one != other]
+    # 10^4 cells in all: one reading, however many records.
+    assert [sorted(axis.name for axis in axes) for axes in pack(pairs, 10**9)] == [list("abcd")]
+    # 2^40 cells more: of few records only few can be occupied, of many nobody knows.
+    with_wide = [*pairs, Domain((wide,))]
+    assert len(pack(with_wide, 1000)) == 1
+    assert pack(with_wide, 10**9)[0] == pack(with_wide, None)[0] == (wide,)
+    assert len(pack(with_wide, 10**9)) == 2
+    # A margin of what is counted anyhow costs no reading.
+    assert len(pack([Domain((wide, letters[0])), Domain((letters[0],))], 10**9)) == 1
+    # More cells than can be numbered are not packed.
+    assert len(pack([Domain((wide,)), Domain((Grid("y", 0.0, 1.0, 2**40),))], 1)) == 2
+    assert pack([], 10) == []
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "cells"),
+    [(0.0, 1.0, 10), (0.1, 0.7, 3), (-1e300, 1e300, 7), (0.0, 5e-324, 2), (1e15, 1e15 + 8, 1000)],
+)
+def test_the_grid_agrees_at_its_edges_and_next_to_them(lower, upper, cells, tmp_path):
+    edges = np.linspace(lower, upper, cells + 1)
+    x = np.concatenate([edges, np.nextafter(edges, lower), np.nextafter(edges, upper)])
+    frame = pd.DataFrame({"x": np.clip(x, lower, upper)})
+    database = survey(tmp_path, frame, {"x": column("continuous", bounds=(lower, upper))})
+    assert_agrees(database, frame, Domain((Grid("x", lower, upper, cells),)))
+    if cells > 2:
+        assert_agrees(database, frame, Domain((Bins("x", tuple(np.unique(edges).tolist())),)))
+
+
+def test_the_upper_bound_is_in_the_last_cell(tmp_path):
+    frame = pd.DataFrame({"x": [1.0], "i": [9]})
+    columns = {"x": column("continuous", bounds=(0, 1)), "i": column("integer", bounds=(0, 9))}
+    database = survey(tmp_path, frame, columns)
+    axes = (columns["x"].axis("x"), columns["x"].bins("x", [0, 0.5, 1]))
+    assert [tally(database, Domain((axis,))).cells.tolist() for axis in axes] == [[1023], [1]]
+    axes = (columns["i"].axis("i"), columns["i"].bins("i", [0, 9, 10]))
+    assert [tally(database, Domain((axis,))).cells.tolist() for axis in axes] == [[9], [1]]
+
+
+def test_awkward_names_and_categories_stay_text(tmp_path):
+    name = """it's "quoted" - a; name"""
+    frame = pd.DataFrame({name: AWKWARD * 2})
+    columns = {name: column("categorical", categories=AWKWARD)}
+    database = survey(tmp_path, frame, columns)
+    assert_agrees(database, frame, Domain((columns[name].axis(name),)))
+    assert_agrees(database, frame, Domain((columns[name].axis(name),)))
+
+
+def test_whole_numbers_that_doubles_cannot_tell_apart_at_the_largest_bounds(tmp_path):
+    top = 2**53
+    frame = pd.DataFrame({"i": [top - 2, top - 1, top, top]})
+    columns = {"i": column("integer", bounds=(top - 2, top))}
+    found = tally(survey(tmp_path, frame, columns), Domain((columns["i"].axis("i"),)))
+    assert found.dense().tolist() == [1, 1, 2]
+
+
+def test_an_empty_table_has_an_empty_tally(tmp_path):
+    frame = pd.DataFrame({"i": np.array([], dtype=np.int64)})
+    columns = {"i": column("integer", bounds=(0, 9))}
+    found = tally(survey(tmp_path, frame, columns), Domain((columns["i"].axis("i"),)), 0)
+    assert found.cells.shape == found.counts.shape == (0,)
+    assert found.cells.dtype == found.counts.dtype == np.int64
+
+
+def test_a_domain_without_axes_counts_the_records(table):
+    database, frame = table
+    found = tally(database, Domain(()), len(frame))
+    assert (found.cells.tolist(), found.counts.tolist()) == ([0], [len(frame)])
+
+
+@pytest.mark.parametrize(
+    ("values", "of", "axis"),
+    [
+        (["a", "SECRET_7391"], column("categorical", categories=["a"]), None),
+        (["a", None], column("categorical", categories=["a"]), None),
+        ([1, 987654321], column("integer", bounds=(0, 9)), None),
+        ([1, 10], column("integer", bounds=(0, 9)), None),
+        ([1, 10], column("integer", bounds=(0, 9)), Bins("x", (0.0, 10.0), integer=True)),
+        ([1, -1], column("integer", bounds=(0, 9)), None),
+        ([0.5, 987654321.0], column("continuous", bounds=(0, 1)), None),
+        ([0.5, 987654321.0], column("continuous", bounds=(0, 1)), Bins("x", (0.0, 1.0))),
+        ([0.5, -1e-300], column("continuous", bounds=(0, 1)), None),
+        ([0.5, None], column("continuous", bounds=(0, 1)), None),
+        (["0.5", "NaN"], column("continuous", bounds=(0, 1), nullable=True), None),
+        (["0.5", "NaN"], column("continuous", bounds=(0, 1)), Bins("x", (0.0, 1.0))),
+        (["0.5", "inf"], column("continuous", bounds=(0, 1)), None),
+        (["1", "SECRET_7391"], column("integer", bounds=(0, 9), nullable=True), None),
+    ],
+)
+def test_a_record_without_a_cell_stops_the_tally_and_is_not_shown(values, of, axis, tmp_path):
+    database = survey(tmp_path, pd.DataFrame({"x": values}), {"x": of})
+    with pytest.raises(DataError, match="validate the survey table first") as caught:
+        tally(database, Domain((axis or of.axis("x"),)))
+    told = "".join(traceback.format_exception(caught.value))
+    assert "SECRET_7391" not in told
+    assert "987654321" not in told
+    assert caught.value.__context__ is None
+
+
+def test_rows_that_are_private_may_be_any_number_and_counts_are_cut(tmp_path):
+    columns = {"x": column("categorical", categories=["a"])}
+    database = survey(tmp_path, pd.DataFrame({"x": ["a"] * 1025}), columns)
+    domain = Domain((columns["x"].axis("x"),))
+    for rows, counted in ((1, 1024), (2, 1025), (10_000, 1025)):
+        (found,) = tallies(database, [domain], rows, Adjacency("add-remove"))
+        assert found.counts.tolist() == [counted]
+
+
+def test_counts_that_do_not_add_up_and_columns_that_are_not_there(table):
+    database, frame = table
+    with pytest.raises(DataError, match="number of records") as caught:
+        tally(database, Domain((AXES["age"],)), len(frame) + 1)
+    assert str(len(frame)) not in str(caught.value)
+    with pytest.raises(DataError, match="could not be tallied") as caught:
+        tally(database, Domain((Categories("no such column", ("a",)),)))
+    assert caught.value.__context__ is None
+
+
+def test_many_categories_and_bins_of_many_records(tmp_path):
+    names = [f"c{i}" for i in range(500)]
+    edges = np.linspace(0, 1, 1001).tolist()
+    columns = {
+        "k": column("categorical", categories=names),
+        "x": column("continuous", bounds=(0, 1)),
+    }
+    duckdb.execute(
+        "COPY (SELECT 'c' || (range % 500) AS k, (range % 1009) / 1008 AS x FROM range(1000000))"
+        f" TO '{tmp_path / 't.parquet'}'"
+    )
+    database = ingest(str(tmp_path / "t.parquet"), columns, 1_000_000, tmp_path / "work")
+    found = tally(database, Domain((columns["k"].axis("k"), columns["x"].bins("x", edges))))
+    x = np.arange(1_000_000) % 1009 / 1008
+    expected = np.minimum(np.searchsorted(edges, x, side="right") - 1, 999)
+    counted = np.bincount(np.arange(1_000_000) % 500 * 1000 + expected, minlength=500_000)
+    assert np.array_equal(found.dense(), counted)
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason="needs the test data")
+def test_a_real_survey_agrees_with_the_oracle(tmp_path):
+    source = DATA / "california_housing" / "california_housing.parquet"
+    frame = pd.read_parquet(source)
+    columns = {
+        "longitude": column("continuous", bounds=(-124.5, -114.0), grid=37),
+        "latitude": column("continuous", bounds=(32.5, 42.0), grid=64),
+        "total_bedrooms": column("continuous", bounds=(0, 7000), grid=2, nullable=True),
+        "ocean_proximity": column(
+            "categorical",
+            categories=["<1H OCEAN", "INLAND", "ISLAND", "NEAR BAY", "NEAR OCEAN"],
+        ),
+    }
+    database = ingest(str(source), columns, len(frame), tmp_path / "work")
+    assert_agrees(database, frame, Domain(tuple(of.axis(n) for n, of in columns.items())))
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason="needs the test data")
+def test_the_cells_of_the_disability_survey_are_those_published(tmp_path):
+    names = [f"v{i:02d}" for i in range(1, 17)]
+    columns = {name: column("categorical", categories=[0, 1]) for name in names}
+    source = DATA / "nltcs" / "nltcs.parquet"
+    domain = Domain(tuple(of.axis(name) for name, of in columns.items()))
+    found = tally(ingest(str(source), columns, 21574, tmp_path), domain, 21574)
+    assert len(found.cells) == 3152
+    assert (found.dense()[0], found.dense()[-1]) == (3853, 660)
+    assert sorted(found.counts.tolist(), reverse=True)[:4] == [3853, 1107, 660, 351]

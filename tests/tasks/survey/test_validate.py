@@ -1,0 +1,273 @@
+"""Validation reports every broken rule by column and count, and never a value."""
+
+import subprocess
+import sys
+import traceback
+from collections.abc import Mapping
+from pathlib import Path
+
+import duckdb
+import pytest
+from pydantic import TypeAdapter
+
+from dpcore.errors import DataError, InputError
+from schemas.columns import Column
+from schemas.survey import survey_schema
+from tasks.survey.ingest import connect, ingest
+from tasks.survey.validate import validate
+from tests.conftest import DATA
+
+SECRETS = ("SECRET_7391", "987654321")
+
+AWKWARD = [
+    "it's",
+    'say "x"',
+    "'; DROP TABLE survey; --",
+    "100 %",
+    "%s {0} $1 ?",
+    "Zürich 🌲",
+    "\\n",
+]
+AWKWARD += ["", " ", "line\nbreak", "NULL"]
+
+
+def column(type: str, **rest: object) -> Column:
+    return TypeAdapter(Column).validate_python({"type": type, **rest})
+
+
+def made(tmp_path: Path, select: str, columns: Mapping[str, Column]) -> Path:
+    """The survey file of a made-up table."""
+    source = tmp_path / "t.parquet"
+    duckdb.execute(f"COPY ({select}) TO '{source}'")
+    (rows,) = duckdb.execute(f"SELECT count(*) FROM '{source}'").fetchone() or (0,)
+    return ingest(str(source), columns, rows, tmp_path / "work")
+
+
+def broken(database: Path, columns: Mapping[str, Column]) -> list[tuple[str, str, int]]:
+    """The (column, rule, rows) of a report."""
+    try:
+        validate(database, columns)
+    except DataError as error:
+        assert_tells_nothing(error)
+        lines = [line.split() for line in str(error).splitlines()[1:]]
+        return [(w[1].strip("',"), w[2].strip(":"), int(w[3])) for w in lines]
+    return []
+
+
+def assert_tells_nothing(error: BaseException) -> None:
+    told = "".join(traceback.format_exception(error)) + repr(error) + str(error.args)
+    assert error.__cause__ is None
+    assert error.__context__ is None
+    assert not any(secret in told for secret in SECRETS)
+
+
+WHOLE = column("integer", bounds=(0, 100))
+REAL = column("continuous", bounds=(0.0, 1.0))
+TEXT = column("categorical", categories=["a", "b"])
+CODE = column("categorical", categories=[1, 2])
+SHARE = column("categorical", categories=[0.1, 0.30000000000000004])
+TRUTH = column("categorical", categories=[True])
+
+
+def nullable(of: Column) -> Column:
+    return of.model_copy(update={"nullable": True})
+
+
+@pytest.mark.parametrize(
+    ("of", "value", "rule"),
+    [
+        (WHOLE, "'SECRET_7391'", "type"),
+        (WHOLE, "'3.7'", "type"),
+        (WHOLE, "NULL::INTEGER", "null"),
+        (WHOLE, "987654321", "bounds"),
+        (WHOLE, "'99987654321999999999'", "bounds"),
+        (WHOLE, "-1", "bounds"),
+        (REAL, "'SECRET_7391'", "type"),
+        (REAL, "NULL::DOUBLE", "null"),
+        (REAL, "987654321", "bounds"),
+        (REAL, "1.0000000000000002::DOUBLE", "bounds"),
+        (REAL, "'nan'::DOUBLE", "finite"),
+        (REAL, "'inf'::DOUBLE", "finite"),
+        (REAL, "'-inf'::DOUBLE", "finite"),
+        (TEXT, "'SECRET_7391'", "category"),
+        (TEXT, "'A'", "category"),
+        (TEXT, "''", "category"),
+        (TEXT, "NULL::VARCHAR", "null"),
+        (TEXT, "'SECRET_7391'::BLOB", "type"),
+        (CODE, "987654321", "category"),
+        (CODE, "'SECRET_7391'", "type"),
+        (SHARE, "0.3::DOUBLE", "category"),
+        (SHARE, "'nan'::DOUBLE", "category"),
+        (TRUTH, "false", "category"),
+        (TRUTH, "987654321", "type"),
+    ],
+)
+def test_each_fault_is_one_rule_and_shows_no_value(of, value, rule, tmp_path):
+    select = f"SELECT unnest([{value}, {value}]) AS x"
+    assert broken(made(tmp_path, select, {"x": of}), {"x": of}) == [("x", rule, 2)]
+    # Where null is a value, it is not a fault, and every other fault still is one.
+    may_be_null = {"x": nullable(of)}
+    expected = [] if rule == "null" else [("x", rule, 2)]
+    assert broken(made(tmp_path, select, may_be_null), may_be_null) == expected
+
+
+@pytest.mark.parametrize(
+    ("of", "values"),
+    [
+        (WHOLE, "[0, 100]"),
+        (REAL, "[0.0, 1.0, -0.0]::DOUBLE[]"),
+        (column("continuous", bounds=(0.1, 0.30000000000000004)), "['0.1', '0.30000000000000004']"),
+        (column("continuous", bounds=(-1e-300, 9e299)), "['-1e-300', '9e299']"),
+        (column("integer", bounds=(-(2**53), 2**53)), f"[-{2**53}, {2**53}]"),
+        (TEXT, "['a', 'b']"),
+        (CODE, "['1', '2.0']"),
+        (SHARE, "['0.1', '0.30000000000000004']"),
+        (TRUTH, "[true]"),
+    ],
+)
+def test_the_bounds_themselves_and_every_category_pass(of, values, tmp_path):
+    assert broken(made(tmp_path, f"SELECT unnest({values}) AS x", {"x": of}), {"x": of}) == []
+
+
+def test_clamped_values_pass_but_nan_does_not(tmp_path):
+    columns = {"x": column("continuous", bounds=(0.1, 0.3), outside="clamp")}
+    select = "SELECT unnest(['-7', '7', 'nan', '-inf']::DOUBLE[]) AS x"
+    assert broken(made(tmp_path, select, columns), columns) == [("x", "finite", 2)]
+
+
+def test_all_faults_of_all_columns_are_reported_together(tmp_path):
+    columns = {"the income": nullable(REAL), "age": WHOLE, "sex": TEXT}
+    select = """SELECT unnest(['0.5', '2', 'nan', '', 'SECRET_7391', NULL]) AS "the income",
+        unnest(['7', NULL, '987654321', '8.5', 'x', '101']) AS age,
+        unnest(['a', 'b', 'A', NULL, 'b', 'SECRET_7391']) AS sex"""
+    database = made(tmp_path, select, columns)
+    with pytest.raises(DataError) as caught:
+        validate(database, columns)
+    assert str(caught.value).splitlines() == [
+        "the survey table is not as the plan declares:",
+        "  column 'the income', type: 2 rows cannot be read as the declared type",
+        "  column 'the income', bounds: 1 row outside the bounds",
+        "  column 'the income', finite: 1 row NaN or infinite",
+        "  column 'age', type: 2 rows cannot be read as the declared type",
+        "  column 'age', null: 1 row missing, but the column is not nullable",
+        "  column 'age', bounds: 2 rows outside the bounds",
+        "  column 'sex', null: 1 row missing, but the column is not nullable",
+        "  column 'sex', category: 2 rows not a listed category",
+    ]
+    assert_tells_nothing(caught.value)
+
+
+def test_awkward_names_and_categories_stay_text(tmp_path):
+    columns = {
+        """it's "quoted" - a; name""": column("categorical", categories=AWKWARD),
+        "select": WHOLE,
+    }
+    rows = ", ".join("('" + category.replace("'", "''") + "', 1)" for category in AWKWARD)
+    select = (
+        f"""SELECT c AS "it's ""quoted"" - a; name", i AS "select" FROM (VALUES {rows}) t(c, i)"""
+    )
+    database = made(tmp_path, select, columns)
+    assert broken(database, columns) == []
+    narrower = {**columns, "select": column("categorical", categories=[2])}
+    assert broken(database, narrower) == [("select", "category", len(AWKWARD))]
+    with connect(database) as connection:
+        assert connection.execute("SELECT count(*) FROM survey").fetchone() == (len(AWKWARD),)
+
+
+def test_an_empty_table_has_no_faults(tmp_path):
+    columns = {"x": WHOLE}
+    assert broken(made(tmp_path, "SELECT 1 AS x WHERE false", columns), columns) == []
+
+
+def test_switching_pandera_off_does_not_switch_the_checks_off(tmp_path, monkeypatch):
+    from pandera.config import ValidationDepth, config_context
+
+    database = made(tmp_path, "SELECT 'SECRET_7391' AS x", {"x": TEXT})
+    with config_context(validation_enabled=False, validation_depth=ValidationDepth.SCHEMA_ONLY):
+        assert broken(database, {"x": TEXT}) == [("x", "category", 1)]
+
+
+def test_a_file_of_another_plan_is_refused(tmp_path):
+    database = made(tmp_path, "SELECT 1 AS x, 'a' AS y", {"x": WHOLE, "y": TEXT})
+    with pytest.raises(DataError, match="other columns than the plan"):
+        validate(database, {"x": WHOLE})
+    with pytest.raises(DataError, match="other types than the plan"):
+        validate(database, {"x": REAL, "y": TEXT})
+    with pytest.raises(InputError, match=r"nothing\.duckdb: cannot be opened"):
+        validate(tmp_path / "nothing.duckdb", {"x": WHOLE})
+
+
+@pytest.mark.parametrize("value", ["0.5", "1.5", "'nan'::DOUBLE", "NULL::DOUBLE"])
+def test_pandera_itself_agrees_on_what_fails(value, tmp_path):
+    import ibis
+    from pandera.errors import SchemaErrors
+
+    columns = {"x": REAL}
+    database = made(tmp_path, f"SELECT {value} AS x", columns)
+    with connect(database) as connection:
+        table = ibis.duckdb.from_connection(connection).table("survey")
+        try:
+            survey_schema(columns).validate(table, lazy=True)
+            passes = True
+        except SchemaErrors:
+            passes = False
+    assert passes == (broken(database, columns) == [])
+
+
+MEASURED = """
+import resource, sys
+from pathlib import Path
+from pydantic import TypeAdapter
+from dpcore.errors import DataError
+from schemas.columns import Column
+from tasks.survey.ingest import ingest
+from tasks.survey.validate import validate
+
+read = TypeAdapter(Column).validate_python
+columns = {
+    "income": read({"type": "continuous", "bounds": (0.0, 1.0)}),
+    "name": read({"type": "categorical", "categories": ["a"]}),
+    "age": read({"type": "integer", "bounds": (0, 9)}),
+}
+for rows in map(int, sys.argv[2:]):
+    folder = Path(sys.argv[1])
+    try:
+        validate(ingest(str(folder / f"{rows}.parquet"), columns, rows, folder), columns)
+    except DataError as error:
+        assert str(error).count(f": {rows} rows") == 3, str(error)
+    else:
+        raise SystemExit("nothing failed")
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+@pytest.mark.slow
+def test_memory_does_not_grow_with_the_number_of_failing_rows(tmp_path):
+    sizes = ("5000", "5000000")
+    for rows in sizes:
+        duckdb.execute(
+            "COPY (SELECT 2.0 + range AS income, 'SECRET_' || range AS name, 'x' AS age"
+            f" FROM range({rows})) TO '{tmp_path / rows}.parquet'"
+        )
+    run = subprocess.run(
+        [sys.executable, "-c", MEASURED, str(tmp_path), *sizes],
+        cwd=Path(__file__).parents[3],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    few, many = (int(kilobytes) / 1024 for kilobytes in run.stdout.split())
+    # A failing value fetched into Python takes 100 bytes or more: 1.5 gigabytes for all of them.
+    assert many - few < 400
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason="needs the test data")
+def test_a_real_survey_passes_and_its_faults_are_counted(tmp_path):
+    source = DATA / "adult_raw" / "adult_raw.parquet"
+    columns = {
+        "age": column("integer", bounds=(17, 90)),
+        "sex": column("categorical", categories=["Female", "Male"]),
+        "workclass": column("categorical", categories=["?"]),
+    }
+    database = ingest(str(source), columns, 48842, tmp_path / "work")
+    assert broken(database, columns) == [("workclass", "category", 48842 - 2799)]

@@ -1,0 +1,88 @@
+"""The house has no circles, and the tests mirror it."""
+
+import ast
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+
+PACKAGES = ("dpcore", "schemas", "tasks", "flows", "benchmarks")
+
+
+def modules(root: Path) -> dict[str, Path]:
+    """The file of every module, by its dotted name; a package's is its ``__init__``."""
+    files = (file for package in PACKAGES for file in sorted((root / package).rglob("*.py")))
+    return {
+        ".".join(file.relative_to(root).with_suffix("").parts).removesuffix(".__init__"): file
+        for file in files
+    }
+
+
+def imported(name: str, file: Path, known: dict[str, Path]) -> Iterator[str]:
+    """The files that a module imports from, at its top, in its functions and for its types.
+
+    ``from a import b`` reads a's ``__init__`` only where b is no module of its own.
+    """
+    package = name.split(".") if file.stem == "__init__" else name.split(".")[:-1]
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            above = package[: len(package) - node.level + 1] if node.level else []
+            source = ".".join([*above, *filter(None, [node.module])])
+            inner = [f"{source}.{alias.name}" for alias in node.names]
+            yield from (name if name in known else source for name in inner)
+
+
+def circle(root: Path) -> list[str]:
+    """The modules of one circle of imports, the first one again at the end; empty without one."""
+    known = modules(root)
+    graph = {
+        name: sorted(found for found in imported(name, file, known) if found in known)
+        for name, file in known.items()
+    }
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return error.args[1][::-1]  # each imports the next
+    return []
+
+
+def test_no_file_imports_itself_through_others():
+    found = circle(ROOT)
+    assert not found, " imports ".join(found)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import dpcore.first\n",
+        "def late():\n    from dpcore import first\n",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from dpcore.first import name\n",
+        "from . import first\n",
+        "from dpcore import name\n",
+    ],
+    ids=["at the top", "in a function", "for a type", "relative", "of names of the package"],
+)
+def test_a_circle_is_found(tmp_path: Path, text: str):
+    house = tmp_path / "dpcore"
+    house.mkdir()
+    (house / "__init__.py").write_text("from dpcore.first import name\n")
+    (house / "first.py").write_text("from dpcore.second import other\n\nname = other\n")
+    (house / "second.py").write_text("other = 1\n")
+    assert not circle(tmp_path)
+    (house / "second.py").write_text(text)
+    assert {"dpcore.first", "dpcore.second"} <= set(circle(tmp_path))
+
+
+def test_the_tests_mirror_the_code_folder_by_folder():
+    folders = {
+        file.parent.relative_to(ROOT / "tests")
+        for package in ("dpcore", "schemas", "tasks", "flows")
+        for file in (ROOT / "tests" / package).rglob("test_*.py")
+    }
+    assert len(folders) > 20
+    assert [str(folder) for folder in sorted(folders) if not (ROOT / folder).is_dir()] == []
