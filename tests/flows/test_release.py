@@ -266,19 +266,9 @@ def test_a_seeded_draw_is_never_published(plan_path, monkeypatch):
     assert not (plan_path.parent / "out" / "survey" / "r1").exists()
 
 
-def test_an_operator_sees_one_task_run_per_release_and_the_artifacts(published):
+def test_an_operator_sees_the_artifacts(published):
     from prefect.client.orchestration import get_client
-    from prefect.client.schemas.filters import FlowRunFilter
 
     with get_client(sync_client=True) as client:
-        own = FlowRunFilter(name={"any_": [f"release: {published.plan_path}"]})
-        names = {task.name for task in client.read_task_runs(flow_run_filter=own, limit=200)}
         keys = {artifact.key for artifact in client.read_artifacts(limit=200)}
-    assert {
-        "histogram: people (sex x region x age)",
-        "density: wealth (income)",
-        "margins: pairs (sex, region, children, income)",
-        "classifier: rich (income from age, children, sex)",
-        "synthesize: everybody",
-    } <= names
     assert {"release-summary", "budget", "bundle"} <= keys

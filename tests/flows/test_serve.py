@@ -88,6 +88,9 @@ class TestServed:
             assert served.settled(run["id"])["state_type"] == "COMPLETED"
             bundles |= {path.name for path in (served.out / "income").iterdir()}
         assert bundles == {release_id}
+        tasks = served.api("POST", "/task_runs/filter", flow_runs={"id": {"any_": [run["id"]]}})
+        names = {task["name"] for task in tasks}  # one for each release, among others
+        assert {"histogram: people (sex x region x age)", "density: wealth (income)"} <= names
         bundle = served.out / "income" / release_id
         manifest = read_manifest(bundle)
         verify_files(bundle, manifest)
