@@ -63,7 +63,7 @@ test: lint
 	$(BIN)/pytest --numprocesses auto --dist worksteal -m "not slow"
 
 test-all: test $(VENV)/.all
-	$(BIN)/pytest -m slow
+	$(BIN)/pytest --numprocesses auto --dist worksteal -m slow
 
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .

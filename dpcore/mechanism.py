@@ -12,7 +12,7 @@ lacks an answer fails closed.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -20,6 +20,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dpcore.accounting.concentrated import promise_of
+from dpcore.accounting.digits import round_up
 from dpcore.adjacency import REPLACE_ONE, Adjacency
 from dpcore.arrays import Floats, Integers
 from dpcore.budget import Budget
@@ -71,10 +73,15 @@ class Event(ABC):
         """(rho, beta) for which the event is beta-approximately rho-zCDP, exact or rounded up.
 
         A pure event of alpha has rho = alpha^2/2 (Bun & Steinke 2016, Proposition 1.4); None where no
-        price is proved.
+        price is proved.  With gamma, for neighbours outside the sets that it bounds.
         """
         alpha = self.pure_alpha
         return None if alpha is None else (alpha**2 / 2, Fraction(0))
+
+    @property
+    def spent_gamma(self) -> Fraction:
+        """What the event costs in gamma of random differential privacy."""
+        return Fraction(0)
 
     @property
     def inherited_gaussian(self) -> tuple[Fraction, Fraction] | None:
@@ -89,8 +96,42 @@ class Event(ABC):
 
 
 def affordable(event: object, share: Budget) -> bool:
-    """Whether a share of the budget covers an event; what is not an event has no price."""
-    return isinstance(event, Event) and event.covered_by(share)
+    """Whether a share of the budget covers an event; what is not an event has no price.
+
+    A share of rho pays for the concentrated price, one of alpha for (alpha, beta).
+    """
+    if not isinstance(event, Event) or (share.alpha and share.rho):
+        return False
+    if not share.rho:
+        return event.covered_by(share)
+    try:
+        price = event.concentrated
+        pure = event.pure_alpha
+    except (ArithmeticError, ValueError):  # parameters that no mechanism has
+        return False
+    if price is None or min(price) < 0 or not event.spent_gamma <= share.gamma < 1:
+        return False
+    if pure is not None and (
+        pure < 0 or not event.covered_by(Budget(pure, gamma=event.spent_gamma))
+    ):
+        return False
+    return price[0] <= share.rho and price[1] <= share.beta < 1
+
+
+def promise_together(events: Sequence[Event], spent: Budget, beta: Fraction) -> Budget:
+    """The (alpha, beta, gamma) that events keep together, none of which was chosen in view of another.
+
+    ``spent``: the sum of their shares; what is spent in alpha is returned as it is.  Of rho, either the
+    promise with this beta in all, or the sum of their alphas if all are pure and that is less.
+    """
+    if not spent.rho:
+        return spent
+    promise = promise_of(spent, beta)
+    alphas = [event.pure_alpha for event in events]
+    pure = sum((alpha for alpha in alphas if alpha is not None), Fraction(0))
+    if None in alphas or pure > promise.alpha:
+        return promise
+    return Budget(round_up(pure), gamma=spent.gamma)
 
 
 def event_from_dict(document: Mapping[str, Any]) -> Event:

@@ -20,10 +20,11 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from dpcore.accounting.concentrated import Composition
 from dpcore.budget import Budget
 from schemas.document import Section
 from schemas.numbers import Rational
-from schemas.protection import Protection
+from schemas.plan import Plan
 
 MANIFEST = "manifest.json"
 DIGESTS = "SHA256SUMS"
@@ -38,23 +39,39 @@ class Guarantee(Section):
     alpha: Rational
     beta: Rational
     gamma: Rational
+    composition: Composition = Field(
+        description="How the prices of the dataset's releases add up: `basic` adds alphas, and"
+        " `concentrated` rhos of zero-concentrated differential privacy."
+    )
     epsilon: Rational = Field(description="Another name of alpha.")
     delta: Rational = Field(description="Another name of beta.")
     statement: str
     domain: str = Field(description="The tables that the guarantee is for.")
 
+    @property
+    def budget(self) -> Budget:
+        """The promise in numbers."""
+        return Budget(self.alpha, self.beta, self.gamma)
 
-def privacy_statement(spent: Budget, protection: Protection) -> str:
+
+def privacy_statement(plan: Plan) -> str:
     """The promise of a release in words and numbers."""
-    form = "randomly differentially private" if spent.gamma else "differentially private"
-    promise = (
-        f"All numbers of this release together are {form} with {spent}"
+    kept, protection = plan.promise, plan.protection
+    form = "randomly differentially private" if kept.gamma else "differentially private"
+    words = [
+        f"All numbers of this release together are {form} with {kept}"
         f" (alpha is also called epsilon, beta delta), for tables {protection.difference};"
         f" {protection.size}. It is for {protection.domain}."
-    )
-    return (
-        f"{promise} {_meaning_of_gamma(spent.gamma, protection.rows)}" if spent.gamma else promise
-    )
+    ]
+    if plan.requested.rho:
+        words.append(
+            "The prices of releases add up by zero-concentrated differential privacy: this one cost"
+            f" {plan.requested}, of {plan.budget.caps} that all releases of the dataset may cost, and"
+            f" together they keep {plan.budget.granted.budget}."
+        )
+    if kept.gamma:
+        words.append(_meaning_of_gamma(kept.gamma, protection.rows))
+    return " ".join(words)
 
 
 def _meaning_of_gamma(gamma: Fraction, rows: int) -> str:
@@ -103,12 +120,20 @@ class ReleaseRecord(Section):
     alpha: Rational
     beta: Rational
     gamma: Rational
+    rho: Rational = Field(
+        description="What it cost in place of alpha, with concentrated composition."
+    )
     event: dict[str, str]
     draw_sha256: str
     errors: dict[str, float] = Field(description="Expected errors, known before the draw.")
     facts: dict[str, Any]
     files: list[TableFile]
     draw: TableFile = Field(description="The noisy statistic from which the files were computed.")
+
+    @property
+    def price(self) -> Budget:
+        """What the ledger was charged."""
+        return Budget(self.alpha, self.beta, self.gamma, self.rho)
 
 
 class SynthesisRecord(Section):

@@ -51,10 +51,14 @@ class Threshold(Section):
     gamma: WrittenRational = Field(
         default=Fraction(0), description="The gamma that should be left."
     )
+    rho: WrittenRational = Field(
+        default=Fraction(0),
+        description="The rho that should be left, with concentrated composition.",
+    )
 
     @property
     def budget(self) -> Budget:
-        return Budget(self.alpha, self.beta, self.gamma)
+        return Budget(self.alpha, self.beta, self.gamma, self.rho)
 
 
 class Operation(Section):

@@ -9,7 +9,6 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -26,11 +25,12 @@ from pydantic import (
 from dpcore.adjacency import Adjacency, Relation
 from dpcore.budget import Budget, Weight, split
 from dpcore.errors import InputError, PlanError
+from dpcore.mechanism import promise_together
 from dpcore.releases.base import Release
 from schemas.blanks import refuse_blanks
+from schemas.budget import BudgetSection
 from schemas.columns import Column, IdentifierColumn, Invalid, ReadColumn, made_total
 from schemas.document import Section, explain_errors, read_yaml
-from schemas.numbers import WrittenRational
 from schemas.operation import Operation
 from schemas.protection import Protection
 from schemas.releases import AnyRelease, Name, SurveyFacts, check_names
@@ -38,60 +38,12 @@ from schemas.source import Source, resolve_source
 from schemas.synthesis import Synthesis
 from schemas.unit import WEIGHT, UnitColumn, Weights
 
-LARGEST_ALPHA = 1000
-"""A larger alpha protects nobody: odds may differ by a factor of exp(1000)."""
-
-LEAST_AMOUNT = Fraction(1, 10**50)
-"""A smaller amount, once shared out, would be zero in floating point."""
-
 LARGEST_SHARE_BITS = 6000
 """The longest denominator of an exact share; shares must fit in a manifest."""
 
 
 NAMEABLE = re.compile(r"[^\W\d_][\w .-]{0,99}")
 """Valid column names."""
-
-
-class Amount(Section):
-    """An amount of privacy: alpha (epsilon), beta (delta), and gamma of random DP."""
-
-    alpha: WrittenRational = Field(description="epsilon of differential privacy.")
-    beta: WrittenRational = Field(
-        default=Fraction(0), description="delta; for mechanisms that spend it."
-    )
-    gamma: WrittenRational = Field(
-        default=Fraction(0),
-        description="gamma of random differential privacy; for mechanisms that spend it.",
-    )
-
-    @model_validator(mode="after")
-    def _sensible(self) -> Self:
-        if self.alpha == 0:
-            raise ValueError("alpha must be positive")
-        if self.alpha > LARGEST_ALPHA:
-            raise ValueError(f"alpha must be at most {LARGEST_ALPHA}; more protects nobody")
-        if any(0 < amount < LEAST_AMOUNT for amount in (self.alpha, self.beta, self.gamma)):
-            raise ValueError("alpha, beta and gamma must be 0 or at least 1e-50")
-        if self.beta >= 1 or self.gamma >= 1:
-            raise ValueError("beta and gamma must be below 1")
-        return self
-
-    @property
-    def budget(self) -> Budget:
-        return Budget(self.alpha, self.beta, self.gamma)
-
-
-class BudgetSection(Section):
-    """The dataset's grant over its whole life, and what this plan requests of it."""
-
-    granted: Amount = Field(description="The total over the life of the dataset.")
-    requested: Amount = Field(description="What one release of this plan may cost.")
-
-    @model_validator(mode="after")
-    def _within(self) -> Self:
-        if not self.granted.budget.covers(self.requested.budget):
-            raise ValueError("requested is more than granted")
-        return self
 
 
 class Publication(Section):
@@ -256,10 +208,17 @@ class Plan(Section):
             raise ValueError("weights: no release is `weighted`; remove the weights")
 
     def _check_spending(self) -> None:
-        """Refuse beta or gamma that no mechanism can spend, or that a mechanism needs but lacks."""
-        requested = self.budget.requested
-        for name, amount in (("beta", requested.beta), ("gamma", requested.gamma)):
-            spenders = [getattr(section, f"spends_{name}") for section in self.releases]
+        """Refuse a request beyond the grant, and a beta or gamma that is missing or cannot be spent."""
+        requested, composition = self.requested, self.budget.composition
+        if not self.budget.caps.covers(requested):
+            raise ValueError(
+                f"budget: requested is more than granted: it costs {requested}, and all that may be"
+                f" spent is {self.budget.caps}"
+            )
+        beta = [section.spends_beta(composition) for section in self.releases]
+        gamma = [section.spends_gamma for section in self.releases]
+        for name, spenders in (("beta", beta), ("gamma", gamma)):
+            amount = getattr(requested, name)
             if amount and not any(spenders):
                 raise ValueError(
                     f"budget.requested.{name}: no mechanism of this plan can spend {name}; write 0"
@@ -320,12 +279,38 @@ class Plan(Section):
         return SurveyFacts(self.columns, self.rows, self.adjacency, self.weights)
 
     @property
+    def requested(self) -> Budget:
+        """What one release of the plan costs the grant: (alpha, beta, gamma), or (rho, beta, gamma)."""
+        composition = self.budget.composition
+        return self.budget.cost(
+            any(section.spends_beta(composition) for section in self.releases),
+            any(section.spends_gamma for section in self.releases),
+        )
+
+    @property
+    def promise(self) -> Budget:
+        """The (alpha, beta, gamma) that one release of the plan keeps by itself.
+
+        Under concentrated composition it is what was requested; else the beta is that of the grant, or 0
+        if all mechanisms are pure and their alphas add up to less.
+        """
+        requested, asked = self.requested, self.budget.requested
+        if not requested.rho:
+            return requested
+        if asked.alpha is not None:
+            return Budget(asked.alpha, asked.beta, asked.gamma)
+        events = [release.event for release in self.built.values()]
+        return promise_together(events, requested, self.budget.granted.beta)
+
+    @property
     def shares(self) -> list[Budget]:
-        """The share of each release by weight: alpha of all, beta and gamma of those that spend it."""
+        """The share of each release by weight: of alpha or rho to all, of the rest to those that spend
+        it."""
+        composition = self.budget.composition
         return split(
-            self.budget.requested.budget,
+            self.requested,
             [
-                Weight(s.weight, s.weight * s.spends_beta, s.weight * s.spends_gamma)
+                Weight(s.weight, s.weight * s.spends_beta(composition), s.weight * s.spends_gamma)
                 for s in self.releases
             ],
         )
@@ -334,6 +319,11 @@ class Plan(Section):
     def built(self) -> Mapping[str, Release]:
         """The releases by name, in the plan's order."""
         return {release.name: release for release in self._build()}
+
+    def changed(self, **sections: Any) -> "Plan":
+        """The plan with other sections, which are not checked, to compare with this one."""
+        kept = {name: getattr(self, name) for name in type(self).model_fields}
+        return type(self).model_construct(**kept | sections)
 
     def section(self, name: str) -> AnyRelease:
         """The plan's section about one release."""

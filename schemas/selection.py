@@ -44,12 +44,11 @@ def select(
         for table in document["synthesis"]
         if table["from"] in chosen
     ]
-    asked = plan.budget.requested.budget
-    share = Fraction(percent, 100)
-    document["budget"]["requested"] = {
-        "alpha": str(asked.alpha * share),
-        "beta": str(asked.beta * share if any(s.spends_beta for s in sections) else 0),
-        "gamma": str(asked.gamma * share if any(s.spends_gamma for s in sections) else 0),
+    asked = plan.requested * Fraction(percent, 100)
+    composition = plan.budget.composition
+    document["budget"]["requested"] = asked.as_strings() | {
+        "beta": str(asked.beta if any(s.spends_beta(composition) for s in sections) else 0),
+        "gamma": str(asked.gamma if any(s.spends_gamma for s in sections) else 0),
     }
     document["publication"] |= _words(plan, title, requester)
     try:

@@ -95,6 +95,7 @@ PARTS = (
     Part(
         "What a plan means",
         (
+            "schemas/budget.py",
             "schemas/plan.py",
             "schemas/document.py",
             "schemas/numbers.py",

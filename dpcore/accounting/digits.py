@@ -20,5 +20,13 @@ def decimal_of(value: Fraction) -> Decimal:
 
 def round_up(value: Fraction) -> Fraction:
     """The next rational above with twelve significant decimal digits: short to print and store."""
-    quantum = Fraction(10) ** (math.floor(math.log10(value)) - 11)
-    return math.ceil(value / quantum) * quantum
+    return math.ceil(value / _quantum(value)) * _quantum(value)
+
+
+def round_down(value: Fraction) -> Fraction:
+    """The next rational below with twelve significant decimal digits."""
+    return math.floor(value / _quantum(value)) * _quantum(value)
+
+
+def _quantum(value: Fraction) -> Fraction:
+    return Fraction(10) ** (math.floor(math.log10(value)) - 11)

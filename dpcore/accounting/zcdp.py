@@ -16,7 +16,7 @@ import math
 from decimal import Decimal
 from fractions import Fraction
 
-from dpcore.accounting.digits import DIGITS, MARGIN, decimal_of
+from dpcore.accounting.digits import DIGITS, MARGIN, decimal_of, round_up
 
 
 def largest_rho(alpha: Fraction, beta: Fraction) -> float:
@@ -45,6 +45,26 @@ def affordable_rho(alpha: Fraction, beta: Fraction) -> Fraction:
         if rho > 0 and covers_rho(rho, alpha, beta):
             return rho
     raise ValueError(f"no Gaussian noise could be certified for alpha {alpha}, beta {beta}")
+
+
+def least_alpha(rho: Fraction, beta: Fraction) -> Fraction:
+    """An alpha with which rho-zCDP certainly implies (alpha, beta), and hardly more than the least."""
+    if not 0 < beta < 1 or rho <= 0:
+        raise ValueError("zero-concentrated privacy needs beta between 0 and 1, and a positive rho")
+    low, high = 0.0, float(rho) + 2 * math.sqrt(float(rho) * -math.log(beta)) + 1e-9
+    for _ in range(60):
+        alpha = (low + high) / 2
+        if _log_beta(float(rho), alpha, _best_order(float(rho), alpha)) <= math.log(beta):
+            high = alpha
+        else:
+            low = alpha
+    for margin in (Fraction(1, 10**9), Fraction(1, 10**6), Fraction(1, 10**4)):
+        certified = round_up(Fraction(high) * (1 + margin))
+        if covers_rho(rho, certified, beta):
+            return certified
+    raise ValueError(
+        f"no alpha could be certified for rho {float(rho):.3g}, beta {float(beta):.3g}"
+    )
 
 
 def covers_rho(rho: Fraction, alpha: Fraction, beta: Fraction) -> bool:

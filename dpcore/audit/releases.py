@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 
 from dpcore.audit.audit import audit_mechanism
 from dpcore.audit.draws import Joint, ReleaseDraws
@@ -21,6 +22,7 @@ from dpcore.audit.replay import replay
 from dpcore.audit.results import AuditResult
 from dpcore.audit.width import audit_width
 from dpcore.budget import Budget, total
+from dpcore.mechanism import promise_together
 from dpcore.releases.base import Release
 from dpcore.sampling.source import RandomSource, SystemSource
 
@@ -38,6 +40,9 @@ WIDTH_TABLES = 8
 
 WIDTH_DRAWS, WIDTH_NUMBERS = 8, 2**20
 """Draws for the width of noise, for each draw of the loss: they cost less; and the most numbers."""
+
+CLAIMED_BETA = Fraction(1, 10**6)
+"""Of the claim on a share of rho, beside the chance that a mechanism fails."""
 
 WIDTH_SECONDS, REPLAY_SECONDS = 10.0, 5.0
 
@@ -59,7 +64,7 @@ def audit_release(
 
     Args:
         release: what to audit; public.
-        budget: the claim; the release's share if None.
+        budget: the claim; what the release's share promises if None.
         draws: fresh draws of each side of the worst pair of tables.
         level: the confidence at which all bounds hold together.
         source: randomness; the operating system's if None.
@@ -91,7 +96,7 @@ def audit_release(
     error = (1 - level) / 2
     result = audit_mechanism(
         [audited[i] for i in promising],
-        release.share if budget is None else budget,
+        claim_of([release]) if budget is None else budget,
         draws,
         source,
         level=1 - error,
@@ -119,7 +124,7 @@ def audit_releases(
     search_draws: int | None = None,
     surveys: int | None = None,
 ) -> AuditResult:
-    """Audit several releases of one survey together against ``budget`` (the sum of shares if None).
+    """Audit several releases of one survey together against ``budget`` (None: what they promise).
 
     All are run on the same pair of surveys, in which one unit moves from the first value of some
     columns to the last, or is added there; only the first ``surveys`` pairs are tried, those that
@@ -137,7 +142,7 @@ def audit_releases(
     ]
     return audit_mechanism(
         audited,
-        total(release.share for release in releases) if budget is None else budget,
+        claim_of(releases) if budget is None else budget,
         draws,
         SystemSource() if source is None else source,
         level=level,
@@ -164,6 +169,12 @@ def surveys_of(releases: Sequence[Release]) -> list[tuple[Pair, ...]]:
             for release, pair in zip(releases, survey, strict=True)
         )
     ]
+
+
+def claim_of(releases: Sequence[Release]) -> Budget:
+    """The (alpha, beta, gamma) that releases of one plan promise together."""
+    spent = total(release.share for release in releases)
+    return promise_together([each.event for each in releases], spent, spent.beta + CLAIMED_BETA)
 
 
 def claimed_mu(release: Release) -> tuple[float, float] | None:

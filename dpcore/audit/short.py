@@ -22,11 +22,10 @@ from dpcore.audit.draws import Audited, Joint, ReleaseDraws
 from dpcore.audit.fuzz import fuzzed_pairs
 from dpcore.audit.neighbours import Pair
 from dpcore.audit.rehearsal import fast_generator
-from dpcore.audit.releases import claimed_mu, covered, surveys_of
+from dpcore.audit.releases import claim_of, claimed_mu, covered, surveys_of
 from dpcore.audit.replay import replay
 from dpcore.audit.results import AuditResult
 from dpcore.audit.width import audit_width
-from dpcore.budget import total
 from dpcore.releases.base import Release
 from dpcore.sampling.source import RandomSource, SystemSource
 
@@ -68,7 +67,7 @@ def short_audit(
     draws = _affordable(joint, seconds / 3, min(TOGETHER_DRAWS, _fitting(joint, source)), source)
     together = audit_mechanism(
         [joint],
-        total(release.share for release in releases),
+        claim_of(releases),
         draws,
         source,
         level=level,
@@ -104,7 +103,7 @@ def _alone(
     error = (1 - level) / 2
     result = audit_mechanism(
         [narrow],
-        release.share,
+        claim_of([release]),
         draws,
         source,
         level=1 - error,

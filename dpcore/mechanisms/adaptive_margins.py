@@ -7,9 +7,9 @@ moves by at most D in the L1 norm, or D^2 in the squared L2 norm.  Output:
     choice    the m = ``chosen`` tables that look farthest from independence in Y1 alone
     round 2   the chosen tables, with fresh noise ``again``            Y2
 
-Laplace noise: (k D/scale + m D/again_scale, 0, 0)-DP, and half its square zCDP.  Gaussian noise:
-rho-zCDP with rho = k D^2/(2 variance) + m D^2/(2 again_variance), and (alpha, beta, 0)-DP wherever
-rho-zCDP implies it.
+Laplace noise: (a + b, 0, 0)-DP with a = k D/scale and b = m D/again_scale, and (a^2 + b^2)/2-zCDP.
+Gaussian noise: rho-zCDP with rho = k D^2/(2 variance) + m D^2/(2 again_variance), and
+(alpha, beta, 0)-DP wherever rho-zCDP implies it.
 
 Preconditions.  Those of the noise of either round; the alphas, or rho by a certified conversion, are
 covered by the share (the privacy line checks it).
@@ -41,7 +41,6 @@ from typing import Literal
 
 import numpy as np
 
-from dpcore.accounting.digits import round_up
 from dpcore.accounting.zcdp import affordable_rho, covers_rho
 from dpcore.arrays import Booleans, Floats, Integers
 from dpcore.budget import Budget
@@ -78,9 +77,12 @@ class TwoRoundsEvent(Event):
 
     @property
     def concentrated(self) -> tuple[Fraction, Fraction] | None:
+        if min(self.sensitivity, self.scale, self.again_sensitivity, self.again_scale) <= 0:
+            return None
         if self.noise == "discrete-gaussian":
             return self._spent / 2, Fraction(0)
-        return super().concentrated
+        rounds = self.sensitivity / self.scale, self.again_sensitivity / self.again_scale
+        return (rounds[0] ** 2 + rounds[1] ** 2) / 2, Fraction(0)
 
     def covered_by(self, share: Budget) -> bool:
         if min(self.scale, self.again_scale, share.alpha) <= 0:
@@ -216,21 +218,16 @@ def two_rounds(
     first: tuple[int, Fraction],
     again: tuple[int, Fraction],
 ) -> tuple[Noise, Noise]:
-    """The noise of two rounds that together spend all of the share's alpha, or of alpha and beta.
+    """The noise of two rounds that together spend all of the share.
 
     ``first``, ``again``: cells and sensitivity of either, in the L1 norm, or in the L2 norm and
     squared; ``part``: of the rho, or of the alpha, that the first round spends.
     """
-    whole = share.alpha
+    kind: type[Noise] = DiscreteLaplace
     if noise == "discrete-gaussian":
-        whole = affordable_rho(share.alpha, share.beta)
-
-    def bought(cells: int, moved: Fraction, spent: Fraction) -> Noise:
-        if noise == "discrete-gaussian":
-            return DiscreteGaussian(cells, moved, round_up(moved / (2 * spent)))
-        return DiscreteLaplace.within(Budget(spent), cells, moved)
-
-    return bought(*first, part * whole), bought(*again, (1 - part) * whole)
+        kind = DiscreteGaussian
+        share = share if share.rho else Budget(rho=affordable_rho(share.alpha, share.beta))
+    return kind.within(share * part, *first), kind.within(share * (1 - part), *again)
 
 
 def rounds_drawn(first: Noise, again: Noise) -> tuple[str, Fraction, Fraction, Fraction, Fraction]:

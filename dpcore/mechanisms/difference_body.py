@@ -72,7 +72,7 @@ class DifferenceBody(Mechanism):
     @classmethod
     def within(cls, share: Budget, vectors: Integers) -> DifferenceBody:
         """The mechanism that spends all of the share's alpha, for sums of ``vectors`` (cells, d)."""
-        scale = laplace_scale(Fraction(STEPS), share.alpha)
+        scale = laplace_scale(Fraction(STEPS), share.pure_alpha)
         body = Body.around(vectors)
         _validate.positive_rational("scale", scale * body.diameter / STEPS, LARGEST_SCALE)
         return cls(body.dimension, body, scale)

@@ -3,7 +3,7 @@
 Claim.  Input: whole-number scores, the lower the better, of every candidate of k = ``selections``
 choices, one choice after the other.  Neighbours: any relation under which every score moves by at
 most ``sensitivity`` = D.  Output: for each choice the number i of a candidate, independently, with
-P(i) proportional to exp(-score_i/scale).  It is (2 k D/scale, 0, 0)-DP, and (2 k D/scale)^2/2-zCDP.
+P(i) proportional to exp(-score_i/scale).  It is (2 k D/scale, 0, 0)-DP, and k (2 D/scale)^2/8-zCDP.
 
     values   scores of choice 0, then of choice 1, ...      size = choices x candidates
     result   the number of the chosen candidate, for each choice
@@ -12,13 +12,15 @@ Preconditions.  scale lies between 2^-45 and 2^45 (``within`` checks it), there 
 2 k D <= alpha scale (the privacy line checks it).  D is the release's claim, proved there.
 
 Proof.  A neighbour changes the weight exp(-score/scale) of each candidate by a factor of at most
-exp(D/scale), and the sum of all weights by as much the other way; choices are independent.
+exp(D/scale), and the sum of all weights by as much the other way; choices are independent.  The
+log-ratios of all candidates of a choice lie within an interval as long as a = 2 D/scale, not 2 a: the
+choice is a-bounded-range, and so a^2/8-zCDP; rho adds up over choices.
 
 Ranges.  Every release checks that |score| < 2^61 (``largest_statistic``), so differences fit in 64 bits.
 Candidates are drawn uniformly and kept by a geometric number (``sampling.choice``): no weight is ever
 computed.
 
-Source.  McSherry & Talwar 2007, Theorem 6; METHODS m.
+Source.  McSherry & Talwar 2007, Theorem 6; Cesar & Rogers 2021, Lemma 3.4 (zCDP); METHODS m.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from dpcore.arrays import Floats, Integers
-from dpcore.budget import Budget
+from dpcore.budget import Budget, root_below
 from dpcore.mechanism import Event, LogRatio, Mechanism, Outputs, Widths, summed
 from dpcore.sampling import _validate
 from dpcore.sampling.choice import exponential_choices
@@ -56,6 +58,10 @@ class ExponentialEvent(Event):
     def pure_alpha(self) -> Fraction:
         return 2 * self.sensitivity * self.selections / self.scale
 
+    @property
+    def concentrated(self) -> tuple[Fraction, Fraction]:
+        return exponential_rho(self.pure_alpha, self.selections), Fraction(0)
+
     def covered_by(self, share: Budget) -> bool:
         spent = 2 * self.sensitivity * self.selections
         return self.scale > 0 and self.selections > 0 and spent <= share.alpha * self.scale
@@ -80,7 +86,7 @@ class ExponentialMechanism(Mechanism):
         cls, share: Budget, choices: int, candidates: int, sensitivity: Fraction
     ) -> ExponentialMechanism:
         """The mechanism that spends all of the share's alpha, the same for each choice."""
-        scale = exponential_scale(sensitivity, choices, share.alpha)
+        scale = exponential_scale(sensitivity, choices, share)
         _validate.positive_rational("scale", scale, LARGEST_SCALE)
         return cls(choices * candidates, candidates, sensitivity, scale)
 
@@ -116,8 +122,14 @@ class ExponentialMechanism(Mechanism):
         return float(spans.sum()) / float(self.scale)
 
 
-def exponential_scale(sensitivity: Fraction, selections: int, alpha: Fraction) -> Fraction:
-    """The scale at which that many choices cost exactly ``alpha`` together."""
+def exponential_scale(sensitivity: Fraction, selections: int, share: Budget) -> Fraction:
+    """The scale at which that many choices together cost the share's alpha, or its rho."""
+    alpha = root_below(8 * share.rho * selections) if share.rho else share.alpha
     if alpha <= 0:
         raise ValueError("alpha must be positive")
     return 2 * sensitivity * selections / alpha
+
+
+def exponential_rho(alpha: Fraction, selections: int = 1) -> Fraction:
+    """The concentrated price of that many choices which cost ``alpha`` together."""
+    return alpha**2 / (8 * selections)

@@ -31,6 +31,7 @@ from fractions import Fraction
 import numpy as np
 
 from dpcore.accounting import analytic
+from dpcore.accounting.digits import round_up
 from dpcore.accounting.gaussian import covers_gaussian, gaussian_variance
 from dpcore.arrays import Floats, Integers
 from dpcore.budget import Budget
@@ -56,7 +57,9 @@ class GaussianEvent(Event):
         return covers_gaussian(self.l2_sensitivity_squared, self.variance, share.alpha, share.beta)
 
     @property
-    def concentrated(self) -> tuple[Fraction, Fraction]:
+    def concentrated(self) -> tuple[Fraction, Fraction] | None:
+        if min(self.l2_sensitivity_squared, self.variance) <= 0:
+            return None
         return self.l2_sensitivity_squared / (2 * self.variance), Fraction(0)
 
     @property
@@ -76,8 +79,11 @@ class DiscreteGaussian(Mechanism):
 
     @classmethod
     def within(cls, share: Budget, size: int, l2_sensitivity_squared: Fraction) -> DiscreteGaussian:
-        """The mechanism that spends all of the share's alpha and beta."""
-        variance = gaussian_variance(l2_sensitivity_squared, share.alpha, share.beta)
+        """The mechanism that spends all of the share's rho, or of its alpha and beta."""
+        if share.rho:
+            variance = round_up(l2_sensitivity_squared / (2 * share.rho))
+        else:
+            variance = gaussian_variance(l2_sensitivity_squared, share.alpha, share.beta)
         return cls(size, l2_sensitivity_squared, variance)
 
     @property

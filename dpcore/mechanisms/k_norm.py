@@ -75,7 +75,7 @@ class DiscreteKNorm(Mechanism):
     def within(cls, share: Budget, dimension: int, sensitivity_squared: Fraction) -> DiscreteKNorm:
         """The mechanism that spends all of the share's alpha; the norm is rounded up here."""
         sensitivity = math.isqrt(math.ceil(sensitivity_squared) - 1) + 1
-        scale = laplace_scale(Fraction(sensitivity), share.alpha)
+        scale = laplace_scale(Fraction(sensitivity), share.pure_alpha)
         return cls(dimension, dimension, sensitivity, scale)
 
     @property

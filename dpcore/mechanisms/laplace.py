@@ -111,7 +111,7 @@ class DiscreteLaplace(LaplaceNoise):
     @classmethod
     def within(cls, share: Budget, size: int, l1_sensitivity: Fraction) -> DiscreteLaplace:
         """The mechanism that spends all of the share's alpha."""
-        return cls(size, l1_sensitivity, laplace_scale(l1_sensitivity, share.alpha))
+        return cls(size, l1_sensitivity, laplace_scale(l1_sensitivity, share.pure_alpha))
 
     def draw(self, values: Integers, cells: Integers | None, source: RandomSource) -> Noisy:
         noise = laplace.discrete_laplace(self.scale, self.size, source)

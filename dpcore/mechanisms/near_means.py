@@ -4,7 +4,7 @@ Claim.  A cell c, scaled to x in [0, 1], has the features psi_j(x) = sqrt2 cos(p
 whole steps of 2^-BITS.  Input: the sum S of the features over n = ``rows`` records.  Neighbours:
 one record is replaced, n being public.  Output: the counts of k = ``draws`` synthetic records z,
 an ordered sequence being drawn with P(z) proportional to exp(-|S/n - S(z)/k|^2/scale).  With D the
-diameter of the features it is (4 D^2/(n scale), 0, 0)-DP, and half its square zCDP.
+diameter of the features it is (4 D^2/(n scale), 0, 0)-DP, and an eighth of its square zCDP.
 
 Preconditions.  4 D^2 <= alpha n scale (the privacy line checks it); fewer terms than cells, 1,024
 cells at most, and work of at most minutes (``within`` checks them); only releases with public rows
@@ -35,6 +35,7 @@ from scipy.special import gammaln, logsumexp
 from dpcore.arrays import Floats, Integers
 from dpcore.budget import Budget
 from dpcore.mechanism import Event, Mechanism, Outputs, Widths
+from dpcore.mechanisms.exponential import exponential_rho, exponential_scale
 from dpcore.sampling.near_means import NearMeans
 from dpcore.sampling.source import RandomSource
 from dpcore.statistic import Noisy
@@ -68,6 +69,10 @@ class NearMeansEvent(Event):
     def pure_alpha(self) -> Fraction:
         return 4 * self.l2_sensitivity_squared / (self.rows * self.scale)
 
+    @property
+    def concentrated(self) -> tuple[Fraction, Fraction]:
+        return exponential_rho(self.pure_alpha), Fraction(0)
+
     def covered_by(self, share: Budget) -> bool:
         bought = share.alpha * self.rows * self.scale
         return self.scale > 0 and 0 < 4 * self.l2_sensitivity_squared <= bought
@@ -98,10 +103,8 @@ class NearMeansMechanism(Mechanism):
             raise ValueError("draws: one record at least, drawn from one at least")
         if not 1 <= terms < cells <= LARGEST_CELLS:
             raise ValueError(f"terms: fewer than the cells, which are {LARGEST_CELLS} at most")
-        if share.alpha <= 0:
-            raise ValueError("alpha must be positive")
         unscaled = cls(terms, cells, terms, rows, draws, Fraction(1))
-        scale = 4 * unscaled.l2_sensitivity_squared / (rows * share.alpha)
+        scale = exponential_scale(2 * unscaled.l2_sensitivity_squared / rows, 1, share)
         variance = 2 * 4.0**BITS / float(scale) / draws
         if math.log2(draws) + terms / 2 * math.log2(1 + 2 * variance) > math.log2(LARGEST_WORK):
             raise ValueError(f"terms: too many for {rows} rows; use fewer terms or more draws")

@@ -3,13 +3,14 @@
 Claim.  Input: the counts of n records over ``cells`` cells along one axis.  Neighbours: one record is
 replaced, n being public.  Output: the counts of ``draws`` synthetic records z, an ordered sequence
 z being drawn with P(z) proportional to exp(-T(z)/scale), T = floor(n sup |F_x - F_z|).  It is
-(2/scale, 0, 0)-DP and (2/scale)^2/2-zCDP.
+(2/scale, 0, 0)-DP and (2/scale)^2/8-zCDP.
 
 Preconditions.  2 <= alpha scale (the privacy line checks it); only releases with public rows make
 this mechanism; ``within`` refuses work of more than minutes.
 
 Proof.  Replacing a record moves F_x by 1/n at most (METHODS k), so n sup |F_x - F_z| by one, and its
-floor by one; the exponential mechanism then costs twice that over the scale.
+floor by one; the exponential mechanism then costs twice that over the scale, and its concentrated
+price is that of one choice (``exponential``).
 
 Ranges.  Numbers of sequences are whole numbers of any size; levels are chosen by a lazy uniform
 number against enclosures (``sampling.paths``).
@@ -30,7 +31,7 @@ from scipy.special import logsumexp
 from dpcore.arrays import Floats, Integers
 from dpcore.budget import Budget
 from dpcore.mechanism import Event, Mechanism, Outputs, Widths, one_record_moved
-from dpcore.mechanisms.exponential import exponential_scale
+from dpcore.mechanisms.exponential import exponential_rho, exponential_scale
 from dpcore.sampling.paths import NearSequences
 from dpcore.sampling.source import RandomSource
 from dpcore.statistic import Noisy
@@ -57,6 +58,10 @@ class NearRecordsEvent(Event):
     def pure_alpha(self) -> Fraction:
         return 2 / self.scale
 
+    @property
+    def concentrated(self) -> tuple[Fraction, Fraction]:
+        return exponential_rho(self.pure_alpha), Fraction(0)
+
     def covered_by(self, share: Budget) -> bool:
         return self.scale > 0 and share.alpha * self.scale >= 2
 
@@ -80,7 +85,7 @@ class NearRecordsMechanism(Mechanism):
         """The mechanism that spends all of the share's alpha."""
         if rows < 1 or draws < 1:
             raise ValueError("draws: one record at least, drawn from one at least")
-        scale = exponential_scale(Fraction(1), 1, share.alpha)
+        scale = exponential_scale(Fraction(1), 1, share)
         levels = min(rows, float(scale) * (draws * math.log(cells) + 64))
         if cells * draws**2 * levels > LARGEST_WORK:
             raise ValueError(f"draws: too many for {cells} cells; use fewer draws or fewer bins")

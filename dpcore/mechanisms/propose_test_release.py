@@ -72,7 +72,9 @@ class ProposeTestReleaseEvent(Event):
         return self._alpha <= share.alpha and 2 * passing <= share.beta
 
     @property
-    def concentrated(self) -> tuple[Fraction, Fraction]:
+    def concentrated(self) -> tuple[Fraction, Fraction] | None:
+        if min(self.test_scale, self.scale) <= 0 or self.threshold < 0:
+            return None
         return self._alpha**2 / 2, 2 * passing_chance(self.test_scale, self.threshold)
 
     @property
@@ -105,7 +107,7 @@ class ProposeTestRelease(Mechanism):
             raise ValueError("propose-test-release needs 3 rows at least")
         if not 0 < share.beta < 1:
             raise ValueError("propose-test-release needs beta between 0 and 1")
-        test_scale = laplace_scale(Fraction(1), share.alpha / 3)
+        test_scale = laplace_scale(Fraction(1), share.pure_alpha / 3)
         threshold = least_threshold(test_scale, share.beta / 2)
         return cls(cells, cells, rows, test_scale, threshold, STEPS * test_scale)
 

@@ -57,6 +57,10 @@ class RandomLaplaceEvent(Event):
     def pure_alpha(self) -> Fraction:
         return self.l1_sensitivity / self.scale
 
+    @property
+    def spent_gamma(self) -> Fraction:
+        return self.exposure
+
     def covered_by(self, share: Budget) -> bool:
         if not 0 < self.exposure <= share.gamma < 1:
             return False
@@ -92,7 +96,7 @@ class RandomLaplace(LaplaceNoise):
         if exact_below is None:
             exact_below = _highest(size, rows, share.gamma)
         exposure = chance_of_exposure(size, rows, exact_below)
-        scale = laplace_scale(l1_sensitivity, share.alpha)
+        scale = laplace_scale(l1_sensitivity, share.pure_alpha)
         return cls(size, l1_sensitivity, scale, exact_below, exposure)
 
     @property

@@ -106,7 +106,7 @@ class Sampled(Mechanism):
     @classmethod
     def within(cls, share: Budget, size: int, rows: int, draws: int, urn: Urn) -> Sampled:
         """The smallest prior, near enough, that the share's alpha pays for."""
-        alpha, polya = float(share.alpha), urn == "dirichlet-multinomial"
+        alpha, polya = float(share.pure_alpha), urn == "dirichlet-multinomial"
         try:
             a = draws / math.expm1(alpha) if polya else 1 / math.expm1(alpha / draws)
         except OverflowError:
@@ -119,7 +119,7 @@ class Sampled(Mechanism):
             raise ValueError("too many cells for so small an alpha; use fewer cells or draws")
         mechanism = cls(size, size, rows, draws, weight, prior, urn)
         if not affordable(mechanism.event, share):
-            raise ValueError(f"no prior could be certified for alpha {share.alpha}")
+            raise ValueError(f"no prior could be certified for {share}")
         return mechanism
 
     @property

@@ -75,6 +75,10 @@ class SmoothLaplaceEvent(Event):
     growth: Fraction
     exposure: Fraction
 
+    @property
+    def spent_gamma(self) -> Fraction:
+        return self.exposure
+
     def covered_by(self, share: Budget) -> bool:
         return (
             0 < self.exposure <= share.gamma < 1
@@ -85,7 +89,9 @@ class SmoothLaplaceEvent(Event):
         )
 
     @property
-    def concentrated(self) -> tuple[Fraction, Fraction]:
+    def concentrated(self) -> tuple[Fraction, Fraction] | None:
+        if min(self.alpha, self.level_alpha, self.exposure) <= 0:
+            return None
         return (self.alpha + self.level_alpha) ** 2 / 2, self._tail
 
     @property
@@ -130,8 +136,8 @@ class SmoothLaplace(Mechanism):
             )
         if not 0 < share.beta < 1:
             raise ValueError("smooth sensitivity needs beta between 0 and 1")
-        level_alpha = share.alpha * LEVEL_PART
-        alpha = share.alpha - level_alpha
+        level_alpha = share.pure_alpha * LEVEL_PART
+        alpha = share.pure_alpha - level_alpha
         return cls(size, size, rows, trimmed, alpha, level_alpha, _growth(alpha, share.beta))
 
     @property

@@ -81,7 +81,7 @@ class StabilityEvent(Event):
 
     @property
     def concentrated(self) -> tuple[Fraction, Fraction] | None:
-        if not self._of_one_record:
+        if not self._of_one_record or self.scale <= 0 or self.threshold < 0:
             return None
         alpha = self.l1_sensitivity / self.scale
         return alpha**2 / 2, passing_chance(self.scale, self.threshold)
@@ -109,7 +109,7 @@ class StabilityLaplace(LaplaceNoise):
     def within(cls, share: Budget, size: int, adjacency: Adjacency) -> StabilityLaplace:
         """The mechanism that spends all of the share's alpha and beta: the least threshold."""
         l1_sensitivity = adjacency.sensitivity(moved=Fraction(2), present=Fraction(1))
-        scale = laplace_scale(l1_sensitivity, share.alpha)
+        scale = laplace_scale(l1_sensitivity, share.pure_alpha)
         return cls(size, l1_sensitivity, scale, least_threshold(scale, share.beta), adjacency)
 
     @property

@@ -3,7 +3,8 @@
 Claim.  Input: the tally of ``domain``.  Neighbours: those of both steps.  Output: what was chosen, then
 the draw of the second step at that choice, then zeros up to a public length.  For a choice at
 (alpha, beta) and a second step at (alpha', beta') it is (alpha + alpha', beta + beta', 0)-DP, and
-(beta + beta')-approximately (alpha^2 + alpha'^2)/2-zCDP.
+(beta + beta')-approximately (alpha^2 + alpha'^2)/2-zCDP.  For steps that are beta- and
+beta'-approximately rho- and rho'-zCDP it is (beta + beta')-approximately (rho + rho')-zCDP.
 
 Preconditions.  Each step crosses the privacy line by itself and is held to its own share there,
 whatever was chosen; both shares together are covered by the release's (the privacy line checks it).
@@ -43,29 +44,44 @@ from dpcore.statistic import Exact, Noisy
 class StagedEvent(Event):
     """A choice, then a mechanism that depends on it; the privacy line held each to its own share.
 
-    ``choice``: the kind of the first event; the second one is (alpha, beta)-DP whatever was chosen.
+    ``choice``: the kind of the first event; the second one keeps its share whatever was chosen.  A
+    share is in alpha or in rho, and the other one is 0.
     """
 
     kind = "staged"
 
     choice: str
     choice_alpha: Fraction
+    choice_rho: Fraction
     choice_beta: Fraction
     alpha: Fraction
+    rho: Fraction
     beta: Fraction
 
     @property
     def pure_alpha(self) -> Fraction | None:
-        return self.choice_alpha + self.alpha if self._beta == 0 else None
+        in_alpha = self._beta == 0 and self._rho == 0
+        return self.choice_alpha + self.alpha if in_alpha else None
 
     @property
-    def concentrated(self) -> tuple[Fraction, Fraction]:
-        return (self.choice_alpha**2 + self.alpha**2) / 2, self._beta
+    def concentrated(self) -> tuple[Fraction, Fraction] | None:
+        if min(self._parts) < 0:
+            return None
+        return (self.choice_alpha**2 + self.alpha**2) / 2 + self._rho, self._beta
 
     def covered_by(self, share: Budget) -> bool:
-        parts = self.choice_alpha, self.choice_beta, self.alpha, self.beta
-        alpha = self.choice_alpha + self.alpha
-        return min(parts) >= 0 and alpha <= share.alpha and self._beta <= share.beta
+        if min(self._parts) < 0 or self._rho > 0:
+            return False
+        return self.choice_alpha + self.alpha <= share.alpha and self._beta <= share.beta
+
+    @property
+    def _parts(self) -> tuple[Fraction, ...]:
+        first = self.choice_alpha, self.choice_rho, self.choice_beta
+        return *first, self.alpha, self.rho, self.beta
+
+    @property
+    def _rho(self) -> Fraction:
+        return self.choice_rho + self.rho
 
     @property
     def _beta(self) -> Fraction:
@@ -115,8 +131,12 @@ class Staged(Mechanism):
     @property
     def event(self) -> StagedEvent:
         choice, rest = self.steps.choice, self.steps.rest
-        kind = choice.mechanism.event.kind
-        return StagedEvent(kind, choice.share.alpha, choice.share.beta, rest.alpha, rest.beta)
+        first = choice.share
+        return StagedEvent(
+            choice.mechanism.event.kind,
+            *(first.alpha, first.rho, first.beta),
+            *(rest.alpha, rest.rho, rest.beta),
+        )
 
     def draw(self, values: Integers, cells: Integers | None, source: RandomSource) -> Noisy:
         return self.repeat(values, cells, 1, source)

@@ -61,7 +61,7 @@ class ThresholdedLaplace(LaplaceNoise):
 
         Of the empty cells half a one is expected to pass that threshold.
         """
-        scale = laplace_scale(l1_sensitivity, share.alpha)
+        scale = laplace_scale(l1_sensitivity, share.pure_alpha)
         return cls(size, l1_sensitivity, scale, math.ceil(scale * Fraction(math.log(size))))
 
     def draw(self, values: Integers, cells: Integers | None, source: RandomSource) -> Noisy:

@@ -1,13 +1,14 @@
 """What a list of events costs altogether, by several accountants; all of them are upper bounds.
 
-    basic composition             what each event was charged, added up
-    Renyi divergence              Gaussian noise and pure events order by order (``renyi``); events
-                                  that spend beta in another way are added at what they were charged
+    basic composition             what each event was charged in alpha, added up
+    concentrated composition      rho and the chance to fail of each event, added up
+    Renyi divergence              pure events order by order (``renyi``), and rho of all others
     privacy-loss distributions    the whole list (``loss_distributions``), where the package is there
 
-gamma always adds.  The tighter two hold for mechanisms that may look at earlier outputs, but whose
+gamma always adds.  The last two hold for mechanisms that may look at earlier outputs, but whose
 prices were not chosen in their view: composition with prices chosen on the way (odometers, Rogers,
-Roth, Ullman & Vadhan 2016) costs more.  Basic composition alone needs no such thing.
+Roth, Ullman & Vadhan 2016) costs more.  Composition with caps that were fixed beforehand needs no such
+thing: basic, or concentrated, as the grant was.
 
 >>> from dpcore.mechanisms.laplace import LaplaceEvent
 >>> each = Charged(LaplaceEvent(Fraction(1), Fraction(10)), Budget.of("0.1"))
@@ -23,12 +24,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from dpcore.accounting.zcdp import least_alpha
 from dpcore.budget import Budget, total
 from dpcore.mechanism import Event
 from dpcore.repricing.loss_distributions import installed, loss_distribution_alpha
 from dpcore.repricing.renyi import renyi_alpha
 
 BASIC = "basic composition"
+CONCENTRATED = "concentrated composition"
 RENYI = "Renyi divergence"
 LOSS_DISTRIBUTIONS = "privacy-loss distributions"
 
@@ -58,8 +61,10 @@ def prices(history: Sequence[Charged], beta: Fraction) -> list[Price]:
     if not 0 <= beta < 1:
         raise ValueError(f"beta must be 0 or more and below 1, not {beta}")
     charged = total(each.budget for each in history)
-    found = {BASIC: charged.alpha if charged.beta <= beta else None}
+    in_alpha = not charged.rho and charged.beta <= beta
+    found = {BASIC: charged.alpha if in_alpha else None}
     if history and beta > 0:
+        found[CONCENTRATED] = _by_concentration(history, beta)
         found[RENYI] = _by_renyi(history, beta)
         if installed():
             found[LOSS_DISTRIBUTIONS] = _by_loss_distributions(history, beta)
@@ -71,14 +76,25 @@ def prices(history: Sequence[Charged], beta: Fraction) -> list[Price]:
     return sorted(known, key=lambda price: price.budget.alpha)
 
 
+def _by_concentration(history: Sequence[Charged], beta: Fraction) -> Fraction | None:
+    known = [each.event.concentrated for each in history]
+    rho = sum((price[0] for price in known if price), Fraction(0))
+    failures = sum((price[1] for price in known if price), Fraction(0))
+    if None in known or failures >= beta:
+        return None
+    return least_alpha(rho, beta - failures)
+
+
 def _by_renyi(history: Sequence[Charged], beta: Fraction) -> Fraction | None:
     rho, pure, others = Fraction(0), Counter[Fraction](), Budget()
     for each in history:
         alpha, concentrated = each.event.pure_alpha, each.event.concentrated
         if alpha is not None:
             pure[alpha] += 1
-        elif concentrated is not None and concentrated[1] == 0:
-            rho += concentrated[0]
+        elif concentrated is not None:
+            rho, others = rho + concentrated[0], others + Budget(beta=concentrated[1])
+        elif each.budget.rho:
+            return None
         else:
             others += each.budget
     if others.beta >= beta:
@@ -90,6 +106,8 @@ def _by_loss_distributions(history: Sequence[Charged], beta: Fraction) -> Fracti
     mu_squared, loss, others = Fraction(0), Fraction(0), Counter[Budget]()
     for each in history:
         alpha, inherited = each.event.pure_alpha, each.event.inherited_gaussian
+        if inherited is None and alpha is None and each.budget.rho:
+            return None
         if inherited:
             mu_squared, loss = mu_squared + inherited[0], loss + inherited[1]
         else:

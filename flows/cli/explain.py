@@ -53,14 +53,14 @@ def _explain(options: argparse.Namespace) -> None:
         ledger = Ledger(url, create=False)
         granted, spent = ledger.granted(plan.dataset), ledger.spent(plan.dataset)
         refusal = explain_refusal(plan, ledger)
-    requested = plan.budget.requested.budget
+    requested = plan.requested
     if options.target is None:
         print(explain(plan, granted, spent, refusal))
     else:
         target = find_target(plan, *_read_target(options.target))
         print(target_text(plan, target))
-        requested = Budget(target.total, requested.beta, requested.gamma)
-    grant = plan.budget.granted.budget if granted is None else granted
+        requested = target.total
+    grant = plan.budget.caps if granted is None else granted
     if not grant.covers(spent + requested):
         raise BudgetError("the grant does not cover this release, so it would be refused")
     if refusal:

@@ -32,6 +32,13 @@ def add(commands: Any) -> None:
         grant.add_argument(
             f"--{name}", default="0", metavar="NUMBER", help="a decimal or a fraction; default: 0"
         )
+    grant.add_argument(
+        "--composition",
+        choices=("basic", "concentrated"),
+        default="basic",
+        help="how the prices of releases add up: as alpha, or as rho of zero-concentrated differential"
+        " privacy, which needs a beta and opens an account of its own",
+    )
     _officer_arguments(grant)
     show = add_command(actions, "show", _show, "print grants, charges and what is left")
     show.add_argument("dataset", nargs="?", metavar="DATASET", help="default: all")
@@ -84,8 +91,17 @@ def _grant(options: argparse.Namespace) -> None:
     if budget == Budget():
         raise InputError("nothing to grant: give --alpha, --beta or --gamma")
     ledger = Ledger(ledger_url())
-    ledger.grant(options.dataset, budget, who=options.who, why=options.why)
-    print(f"{options.dataset}: granted {ledger.granted(options.dataset)} in all")
+    try:
+        ledger.grant(options.dataset, budget, options.who, options.why, options.composition)
+    except ValueError as error:
+        raise InputError(str(error)) from None
+    print(f"{options.dataset}: granted {ledger.promised(options.dataset)} in all")
+    if options.composition == "concentrated":
+        print(
+            f"From now on charges count against {ledger.granted(options.dataset)}. That covers what"
+            " comes after this grant; its promise adds to those of earlier grants, and what they had"
+            " left can no longer be spent."
+        )
 
 
 def _show(options: argparse.Namespace) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, StrictBool, StringConstraints, model_validator
 
+from dpcore.accounting.concentrated import Composition
 from dpcore.adjacency import Adjacency
 from dpcore.budget import Budget
 from dpcore.domain import Axis, Domain
@@ -101,9 +102,18 @@ class ReleaseSection(Section):
         return False
 
     @property
-    def spends_beta(self) -> bool:
-        """Whether the mechanism is an approximate one, which needs a share of beta."""
+    def gaussian(self) -> bool:
+        """Whether the noise is Gaussian: it has a beta for every alpha, and a rho without beta."""
         return False
+
+    @property
+    def may_fail(self) -> bool:
+        """Whether the mechanism fails with a chance, which costs beta under any composition."""
+        return False
+
+    def spends_beta(self, composition: Composition) -> bool:
+        """Whether the mechanism needs a share of beta."""
+        return self.may_fail or (self.gaussian and composition == "basic")
 
     @property
     def spends_gamma(self) -> bool:

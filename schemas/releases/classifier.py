@@ -88,7 +88,7 @@ class ClassifierSection(ReleaseSection):
     mechanism: Literal["gaussian-process"] = "gaussian-process"
 
     @property
-    def spends_beta(self) -> bool:
+    def gaussian(self) -> bool:
         return True
 
     def build(self, survey: SurveyFacts, share: Budget) -> Release:

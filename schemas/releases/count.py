@@ -75,7 +75,7 @@ class CountSection(ReleaseSection):
         return self
 
     @property
-    def spends_beta(self) -> bool:
+    def may_fail(self) -> bool:
         return self.mechanism == "approximate-minimax-table"
 
     def build(self, survey: SurveyFacts, share: Budget) -> Release:

@@ -68,19 +68,18 @@ class DensitySection(ReleaseSection):
         return self
 
     @property
-    def spends_beta(self) -> bool:
-        private = isinstance(self.bandwidth, PrivateBandwidth) and self.bandwidth.spends_beta
-        return self._gaussian or private
+    def may_fail(self) -> bool:
+        return isinstance(self.bandwidth, PrivateBandwidth) and self.bandwidth.may_fail
 
     @property
-    def _gaussian(self) -> bool:
+    def gaussian(self) -> bool:
         return self.mechanism == "spectral-gaussian"
 
     def build(self, survey: SurveyFacts, share: Budget) -> Release:
         domain = domain_of([declared(survey.columns, name).axis(name) for name in self.columns])
         if isinstance(self.bandwidth, PrivateBandwidth):
             smooth = self._at(self.bandwidth.smallest, domain, survey, share)
-            return self.bandwidth.tune(smooth, share, self._gaussian)
+            return self.bandwidth.tune(smooth, share, self.gaussian)
         return self._at(self.bandwidth, domain, survey, share)
 
     def _at(

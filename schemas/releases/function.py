@@ -37,14 +37,18 @@ class FunctionSection(ReleaseSection):
     mechanism: Literal["gaussian-process"] = "gaussian-process"
 
     @property
-    def spends_beta(self) -> bool:
+    def may_fail(self) -> bool:
+        return isinstance(self.bandwidth, PrivateBandwidth) and self.bandwidth.may_fail
+
+    @property
+    def gaussian(self) -> bool:
         return True
 
     def build(self, survey: SurveyFacts, share: Budget) -> Release:
         domain = domain_of([declared(survey.columns, name).axis(name) for name in self.columns])
         if isinstance(self.bandwidth, PrivateBandwidth):
             smooth = self._at(self.bandwidth.smallest, domain, survey, share)
-            return self.bandwidth.tune(smooth, share, needs_beta=True)
+            return self.bandwidth.tune(smooth, share, gaussian=True)
         return self._at(self.bandwidth, domain, survey, share)
 
     def _at(

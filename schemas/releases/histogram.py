@@ -30,7 +30,7 @@ class HistogramSection(CountsSection):
     ] = "discrete-laplace"
 
     @property
-    def spends_beta(self) -> bool:
+    def may_fail(self) -> bool:
         return self.mechanism == "stability-laplace"
 
     @property

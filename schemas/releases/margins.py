@@ -35,7 +35,7 @@ class MarginsSection(CountsSection):
         return self
 
     @property
-    def spends_beta(self) -> bool:
+    def gaussian(self) -> bool:
         return self.mechanism == "discrete-gaussian"
 
     def build(self, survey: SurveyFacts, share: Budget) -> Release:

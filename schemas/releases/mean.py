@@ -20,7 +20,7 @@ class MeanSection(ReleaseSection):
     mechanism: Literal["discrete-laplace", "random-smooth-laplace"] = "discrete-laplace"
 
     @property
-    def spends_beta(self) -> bool:
+    def may_fail(self) -> bool:
         return self.spends_gamma
 
     @property

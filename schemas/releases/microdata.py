@@ -92,7 +92,7 @@ class MicrodataSection(CountsSection):
     mechanism: Literal["discrete-laplace", "discrete-gaussian"] = "discrete-gaussian"
 
     @property
-    def spends_beta(self) -> bool:
+    def gaussian(self) -> bool:
         return self.mechanism == "discrete-gaussian"
 
     def build(self, survey: SurveyFacts, share: Budget) -> Release:

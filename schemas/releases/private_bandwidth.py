@@ -38,19 +38,19 @@ class PrivateBandwidth(Section):
         return share
 
     @property
-    def spends_beta(self) -> bool:
+    def may_fail(self) -> bool:
         return self.private == "interquartile-range"
 
     def parts(self, needs_beta: bool) -> tuple[Weight, Weight]:
         """The claims on the share of the choice, and of what is released, if that needs beta."""
         rest = 1 - self.share
         return (
-            Weight(self.share, self.share * self.spends_beta),
+            Weight(self.share, self.share * self.may_fail),
             Weight(rest, rest * needs_beta),
         )
 
     def tune(
-        self, smooth: Density | SmoothFunction, share: Budget, needs_beta: bool
+        self, smooth: Density | SmoothFunction, share: Budget, gaussian: bool
     ) -> TunedFunction:
         """The release, whose bandwidth is the smallest so far, at one that is drawn first."""
         kind = TunedDensity if isinstance(smooth, Density) else TunedFunction
@@ -61,6 +61,6 @@ class PrivateBandwidth(Section):
             share,
             smooth,  # type: ignore[arg-type]
             self.private,
-            self.parts(needs_beta),
+            self.parts(needs_beta=gaussian and not share.rho),
             adjacency=smooth.adjacency,
         )

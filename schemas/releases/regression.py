@@ -50,7 +50,7 @@ class RegressionSection(ReleaseSection):
     mechanism: Literal["gaussian-process"] = "gaussian-process"
 
     @property
-    def spends_beta(self) -> bool:
+    def gaussian(self) -> bool:
         return True
 
     def build(self, survey: SurveyFacts, share: Budget) -> Release:

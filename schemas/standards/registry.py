@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from dpcore.budget import Budget, decimal_text
+from dpcore.budget import decimal_text
 from schemas.bundle import Guarantee, Manifest
 from schemas.plan import Plan
 from schemas.protection import RULES
@@ -44,9 +44,11 @@ def registry(manifest: Manifest, plan: Plan) -> str:
             "deployment_model": {
                 "model_name": "Central",
                 "release_type": "Many releases" if manifest.scheduled else "One release",
-                "release_type_details": f"It took {_taken(manifest.guarantee)} of the dataset's"
-                f" lifetime budget of {plan.budget.granted.budget}; a ledger charges every release to"
-                " it." + " More releases of this plan follow on a schedule." * manifest.scheduled,
+                "release_type_details": f"It took {plan.requested} of the dataset's"
+                f" lifetime budget of {plan.budget.caps}; a ledger charges every release to it"
+                f"{_composed(plan)}."
+                + " More releases of this plan follow on a schedule."
+                * manifest.scheduled,
                 "data_source_type": "Dynamic" if manifest.scheduled else "Static",
                 "access_type": "Non-interactive",
             },
@@ -85,14 +87,20 @@ def _product(manifest: Manifest, plan: Plan) -> Product:
     return products.pop() if len(products) == 1 else "Summary statistics"
 
 
+def _composed(plan: Plan) -> str:
+    """The rule by which prices add up, if it is not the sum of epsilons."""
+    if plan.budget.composition == "basic":
+        return ""
+    return (
+        ", and adds up rho of zero-concentrated differential privacy; all releases together keep"
+        f" {plan.budget.granted.budget}"
+    )
+
+
 def _variant(guarantee: Guarantee) -> str:
     if guarantee.gamma:
         return "Custom"
     return "Approximate DP" if guarantee.beta else "Pure DP"
-
-
-def _taken(guarantee: Guarantee) -> Budget:
-    return Budget(guarantee.alpha, guarantee.beta, guarantee.gamma)
 
 
 def _unprotected(plan: Plan) -> str:

@@ -21,16 +21,20 @@ def check_budget(plan: Plan, release_id: str, published: Path) -> None:
     ledger = Ledger(ledger_url())
     for path in published.glob(f"*/{MANIFEST}"):
         require_known(read_manifest(path.parent), ledger, path.parent)
-    granted = plan.budget.granted.budget
-    known = ledger.granted(plan.dataset)
-    if known is None:
+    account = ledger.account(plan.dataset)
+    if account is None:
         log_line("the ledger does not know this dataset yet: the plan's grant will be recorded")
         return
-    if not known.covers(granted):
+    if account.composition != plan.budget.composition:
         raise BudgetError(
-            f"budget.granted: the plan says that {plan.dataset} was granted {granted}, but the"
-            f" ledger records {known}; correct the plan, or grant the difference with"
-            " `dprelease ledger grant`"
+            f"budget.composition: the plan says {plan.budget.composition}, but the ledger records a"
+            f" {account.composition} grant of {plan.dataset}; correct the plan"
+        )
+    if not account.caps.covers(plan.budget.caps):
+        raise BudgetError(
+            f"budget.granted: the plan says that {plan.dataset} was granted"
+            f" {plan.budget.granted.budget}, but the ledger records {account.promise}; correct the"
+            " plan, or grant the difference with `dprelease ledger grant`"
         )
     ledger.check(plan.dataset, release_id, plan.digest, charges_of(plan.built))
 
@@ -54,8 +58,9 @@ def reserve_budget(plan: Plan, release_id: str) -> None:
     ledger decides.
     """
     ledger = Ledger(ledger_url())
-    granted = plan.budget.granted.budget
-    ledger.first_grant(plan.dataset, granted, who="release plan", why="first use of the dataset")
+    granted, composition = plan.budget.granted.budget, plan.budget.composition
+    why = "first use of the dataset"
+    ledger.first_grant(plan.dataset, granted, "release plan", why, composition)
     ledger.reserve(plan.dataset, release_id, plan.digest, charges_of(plan.built))
     if plan.publication.requester:
         ledger.request(

@@ -53,13 +53,13 @@ def reprice(ledger: Ledger, dataset: str, beta: Fraction | None = None) -> str:
     events = charged_events(ledger, dataset)
     charged = total(each.budget for each in events)
     if beta is None:
-        beta = charged.beta
+        beta = ledger.promised(dataset).beta if charged.rho else charged.beta
     try:
         found = prices(events, beta)
     except ValueError as error:
         raise InputError(f"--beta: {error}") from None
     rows = [
-        amounts(f"charged, {len(events)} releases", charged),
+        *([] if charged.rho else [amounts(f"charged, {len(events)} releases", charged)]),
         *(amounts(price.accountant, price.budget) for price in found),
     ]
     notes = [_verdict(found, beta), *[_WITHOUT_PACKAGE] * (not installed()), WHY_NOTHING_CHANGES]

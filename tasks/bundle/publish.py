@@ -18,7 +18,6 @@ from pathlib import Path
 
 from dpcore.adjacency import ROW
 from dpcore.audit import AuditResult
-from dpcore.budget import total
 from dpcore.errors import ApprovalError, BundleError, LedgerError
 from dpcore.releases.table import Published
 from dpcore.statistic import Noisy
@@ -234,14 +233,17 @@ def _committed(plan: Plan, release_id: str, name: str) -> tuple[ChargeRecord, No
 
 
 def _guarantee(plan: Plan) -> Guarantee:
-    spent = total(release.share for release in plan.built.values())
+    kept = plan.promise
     return Guarantee(
         privacy_unit=plan.unit.name if plan.unit else ROW,
         neighbours=plan.neighbours,
-        **asdict(spent),
-        epsilon=spent.alpha,
-        delta=spent.beta,
-        statement=privacy_statement(spent, plan.protection),
+        alpha=kept.alpha,
+        beta=kept.beta,
+        gamma=kept.gamma,
+        composition=plan.budget.composition,
+        epsilon=kept.alpha,
+        delta=kept.beta,
+        statement=privacy_statement(plan),
         domain=plan.protection.domain,
     )
 

@@ -64,8 +64,9 @@ def verify_files(bundle: Path, manifest: Manifest) -> int:
     if digest_of(manifest.plan) != manifest.plan_digest:
         raise BundleError(f"{bundle}: the plan in the manifest does not match its digest")
     guarantee, plan = manifest.guarantee, published_plan(manifest.plan)
-    stated = Budget(guarantee.alpha, guarantee.beta, guarantee.gamma)
-    if guarantee.statement != privacy_statement(stated, plan.protection):
+    if (guarantee.budget, guarantee.composition) != (plan.promise, plan.budget.composition):
+        raise BundleError(f"{bundle}: the stated budget is not what the plan promises")
+    if guarantee.statement != privacy_statement(plan):
         raise BundleError(f"{bundle}: the privacy statement does not match the stated budget")
     if guarantee.domain != plan.protection.domain:
         raise BundleError(f"{bundle}: the domain of the guarantee does not match the plan")
@@ -107,7 +108,7 @@ def verify_budget(manifest: Manifest, ledger: Ledger) -> Budget:
         charge = charges[record.name]
         if charge.state != "COMMITTED" or charge.digest != record.draw_sha256:
             raise BundleError(f"{record.name}: the ledger holds another draw, or none")
-        if charge.budget != Budget(record.alpha, record.beta, record.gamma):
+        if charge.budget != record.price:
             raise BundleError(f"{record.name}: the manifest and the ledger differ in its price")
     decision = ledger.decision(manifest.dataset, manifest.release_id)
     approved, stated = (
@@ -119,11 +120,12 @@ def verify_budget(manifest: Manifest, ledger: Ledger) -> Budget:
     if decision is not None and not decision.approved:
         raise BundleError("the ledger says that a disclosure officer has rejected this release")
     spent = total(charge.budget for charge in charges.values())
-    guarantee = manifest.guarantee
-    if spent != Budget(guarantee.alpha, guarantee.beta, guarantee.gamma) or (
-        guarantee.epsilon,
-        guarantee.delta,
-    ) != (spent.alpha, spent.beta):
+    guarantee, plan = manifest.guarantee, published_plan(manifest.plan)
+    if (
+        spent != plan.requested
+        or guarantee.budget != plan.promise
+        or (guarantee.epsilon, guarantee.delta) != (guarantee.alpha, guarantee.beta)
+    ):
         raise BundleError("the budget stated in the manifest is not what the ledger charged")
     return spent
 

@@ -12,8 +12,9 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
-from dpcore.budget import Budget, decimal_text
+from dpcore.budget import decimal_text, total
 from schemas.bundle import Manifest
+from schemas.plan import published_plan
 from tasks.catalogue.bundles import CheckedBundle, Dataset, LeftOut
 from tasks.report.history import History, Spending, waterfall
 from tasks.report.page import REPORT, render
@@ -81,7 +82,7 @@ def catalogue_json(datasets: Sequence[Dataset], site: Path) -> dict[str, Any]:
                     bundle.manifest.release_id: {
                         "address": _address(bundle.path, site),
                         "drawn_at": bundle.manifest.drawn_at,
-                        **_spent(bundle.manifest).as_strings(),
+                        **bundle.manifest.guarantee.budget.as_strings(),
                         "files": [file.path for file in _files(bundle, site)],
                     }
                     for bundle in dataset.bundles
@@ -111,7 +112,7 @@ def _listing(dataset: Dataset, site: Path) -> Listing:
 
 
 def _entry(bundle: CheckedBundle, site: Path) -> Entry:
-    spent = _spent(bundle.manifest)
+    spent = bundle.manifest.guarantee.budget
     listed = _files(bundle, site)
     report = next((file.address for file in listed if file.path == REPORT), None)
     amounts = [decimal_text(getattr(spent, c)) for c in ("alpha", "beta", "gamma")]
@@ -120,17 +121,17 @@ def _entry(bundle: CheckedBundle, site: Path) -> Entry:
 
 def _timeline(dataset: Dataset) -> Figure:
     """What each release spent of the grant that the newest plan states, the oldest first."""
-    grant = dataset.latest.manifest.plan["budget"]["granted"]
-    granted = Budget.of(grant["alpha"], grant["beta"], grant["gamma"])
+    granted = published_plan(dataset.latest.manifest.plan).budget.caps
     spendings = [
-        Spending(m.release_id, m.drawn_at, _spent(m), "published")
+        Spending(m.release_id, m.drawn_at, total(r.price for r in m.releases), "published")
         for m in (bundle.manifest for bundle in reversed(dataset.bundles))
     ]
     history = History(granted, spendings)
     title = f"Budget spent by the releases of {dataset.name}"
     says = (
         f"{_counted(len(spendings), 'release')} listed here spent"
-        f" {decimal_text(history.spent.alpha)} of {decimal_text(granted.alpha)} alpha; the newest"
+        f" {decimal_text(history.spent.loss)} of {decimal_text(granted.loss)}"
+        f" {granted.coordinates[0]}; the newest"
         " report also shows charges of other releases"
     )
     return Figure(title, says, waterfall(history, title, says))
@@ -138,11 +139,6 @@ def _timeline(dataset: Dataset) -> Figure:
 
 def _counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def _spent(manifest: Manifest) -> Budget:
-    guarantee = manifest.guarantee
-    return Budget(guarantee.alpha, guarantee.beta, guarantee.gamma)
 
 
 def _files(bundle: CheckedBundle, site: Path) -> list[File]:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from dpcore.budget import Budget, decimal_text, total
+from dpcore.accounting.concentrated import Composition
+from dpcore.budget import Budget, decimal_text
 from dpcore.errors import BudgetError
+from dpcore.releases.base import Release
 from schemas.plan import Plan
 
 if TYPE_CHECKING:
-    from tasks.ledger import Fault, Ledger
+    from tasks.ledger import Fault, HistoryRecord, Ledger
+
 
 COORDINATES = ("alpha", "beta", "gamma")
 
@@ -24,24 +28,51 @@ def cost_rows(plan: Plan) -> list[dict[str, str]]:
             "over": plan.section(name).title,
             "mechanism": plan.section(name).mechanism,
             "numbers": f"{getattr(release.mechanism, 'numbers', release.mechanism.size):,}",
-            **{c: decimal_text(getattr(release.share, c)) for c in COORDINATES},
+            **{c: decimal_text(getattr(release.share, c)) for c in plan.requested.coordinates},
         }
         for name, release in plan.built.items()
     ]
 
 
 def error_rows(plan: Plan) -> list[dict[str, str]]:
-    """One row per error statement of each release."""
+    """One row per error statement of each release; also under the other rule, if the grant allows it."""
+    other = under_the_other_rule(plan)
     return [
         {
             "release": name,
             "quantity": error.quantity,
             "value": f"{error.value:.4g}",
+            **({f"if {OTHER[plan.budget.composition]}": f"{there.value:.4g}"} if other else {}),
             "note": error.note,
         }
         for name, release in plan.built.items()
-        for error in release.expected_error()
+        for error, there in zip(
+            release.expected_error(), other.get(name, release).expected_error(), strict=True
+        )
     ]
+
+
+OTHER: dict[Composition, Composition] = {"basic": "concentrated", "concentrated": "basic"}
+
+
+def under_the_other_rule(plan: Plan) -> Mapping[str, Release]:
+    """The releases as a grant of the other rule would buy them; empty if it could not.
+
+    The promise is the same: of the plan's request if that is (alpha, beta), else of the grant.
+    """
+    asked = plan.budget.requested
+    composition = OTHER[plan.budget.composition]
+    if asked.rho is not None or not plan.budget.granted.beta or (asked.alpha and not asked.beta):
+        return {}
+    budget = plan.budget.model_copy(update={"composition": composition})
+    changed = plan.changed(budget=budget)
+    try:
+        return {
+            section.name: section.release(plan.facts, share)
+            for section, share in zip(plan.releases, changed.shares, strict=True)
+        }
+    except ValueError:  # a share that is too small, or beta that is missing
+        return {}
 
 
 def budget_rows(
@@ -52,20 +83,23 @@ def budget_rows(
     ``granted`` is None if the ledger does not know the dataset; ``refusal``: see
     ``explain_refusal``.
     """
-    requested = total(release.share for release in plan.built.values())
-    grant = plan.budget.granted.budget if granted is None else granted
+    requested = plan.requested
+    grant = plan.budget.caps if granted is None else granted
     origin = (
         "by the plan; the ledger does not know the dataset yet" if granted is None else "ledger"
     )
     rows = [
-        amounts(f"granted ({origin})", grant),
-        amounts("spent so far", spent),
-        amounts("this release", requested),
+        amounts(f"granted ({origin})", grant, grant.coordinates),
+        amounts("spent so far", spent, grant.coordinates),
+        amounts("this release", requested, grant.coordinates),
     ]
     if not grant.covers(spent + requested):
         short = "The grant does not cover this release, so it would be refused."
         return rows, "\n".join(filter(None, (short, refusal)))
-    return [*rows, amounts("left afterwards", grant - spent - requested)], refusal
+    return [
+        *rows,
+        amounts("left afterwards", grant - spent - requested, grant.coordinates),
+    ], refusal
 
 
 def explain_refusal(plan: Plan, ledger: Ledger) -> str:
@@ -120,34 +154,43 @@ def text_table(rows: Sequence[dict[str, str]]) -> str:
     )
 
 
-def amounts(label: str, budget: Budget) -> dict[str, str]:
+def amounts(label: str, budget: Budget, names: Sequence[str] = COORDINATES) -> dict[str, str]:
     """A row of a budget's coordinates."""
-    return {"": label} | {c: decimal_text(getattr(budget, c)) for c in COORDINATES}
+    return {"": label} | {c: decimal_text(getattr(budget, c)) for c in names}
 
 
 def ledger_rows(ledger: Ledger, dataset: str) -> list[dict[str, str]]:
     """A dataset's budget in three rows: granted, spent, left."""
+    granted = ledger.granted(dataset) or Budget()
     return [
-        amounts("granted", ledger.granted(dataset) or Budget()),
-        amounts("spent", ledger.spent(dataset)),
-        amounts("left", ledger.remaining(dataset)),
+        amounts("granted", granted, granted.coordinates),
+        amounts("spent", ledger.spent(dataset), granted.coordinates),
+        amounts("left", ledger.remaining(dataset), granted.coordinates),
     ]
 
 
 def ledger_text(ledger: Ledger, dataset: str) -> str:
     """A dataset's grants, spending and history as text."""
+    records = ledger.history(dataset)
+    in_rho = any(record.caps.rho for record in records if record.caps)
+    names = ("alpha", "rho", "beta", "gamma") if in_rho else COORDINATES
     history = [
         {
             "when": record.at[:19],
             "what": str(record.action),
             "release": " ".join(filter(None, (record.release_id, record.release_name))),
-            **{c: decimal_text(getattr(record.budget, c)) for c in COORDINATES},
+            **{c: decimal_text(getattr(_recorded(record), c)) for c in names},
             "who": record.who or "",
             "why": record.why or "",
         }
-        for record in ledger.history(dataset)
+        for record in records
     ]
     return f"{dataset}\n{text_table(ledger_rows(ledger, dataset))}\n\n{text_table(history)}"
+
+
+def _recorded(record: HistoryRecord) -> Budget:
+    """The amounts of a line of history: of a concentrated grant, its promise and its cap on rho."""
+    return replace(record.budget, rho=record.caps.rho) if record.caps else record.budget
 
 
 def fault_rows(faults: Sequence[Fault]) -> list[dict[str, str]]:

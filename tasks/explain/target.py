@@ -1,18 +1,19 @@
-"""Finds the alpha at which one release's expected error is as small as wanted.
+"""Finds the alpha, or the rho, at which one release's expected error is as small as wanted.
 
-Everything here is public: no data is opened.  The other releases keep their alpha, so the plan's total
+Everything here is public: no data is opened.  The other releases keep theirs, so the plan's total
 grows by the increase of this one.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from dpcore.budget import decimal_text
+from dpcore.budget import Budget, decimal_text
 from dpcore.errors import InputError
 from dpcore.releases.base import Release
-from schemas.plan import LARGEST_ALPHA, Plan
+from schemas.budget import LARGEST_ALPHA
+from schemas.plan import Plan
 from tasks.explain.explain import text_table
 
 STEPS = 900
@@ -21,16 +22,16 @@ STEPS = 900
 
 @dataclass(frozen=True)
 class Target:
-    """The least alpha of three digits at which an expected error is as small as wanted.
+    """The least alpha or rho of three digits at which an expected error is as small as wanted.
 
-    ``alpha``: of the release; ``total``: what the plan then requests; ``weight``: the release's weight
-    in the plan with which the others keep their alpha; ``error``: the expected error.
+    ``loss``: of the release; ``total``: what the plan then requests; ``weight``: the release's weight
+    in the plan with which the others keep theirs; ``error``: the expected error.
     """
 
     release: str
     quantity: str
-    alpha: Fraction
-    total: Fraction
+    loss: Fraction
+    total: Budget
     weight: Fraction
     error: float
 
@@ -42,73 +43,88 @@ def find_target(plan: Plan, release: str, wanted: float, quantity: str = "") -> 
     ``InputError`` if the plan has no such release or statement, or no alpha is large enough.
     """
     statement, name = _statement(plan, release, quantity)
-    others = plan.budget.requested.alpha - plan.built[release].share.alpha
+    now = plan.built[release].share.loss
+    others = plan.requested.loss - now
 
-    def error_at(alpha: Fraction) -> float:
-        return statement(at_alpha(plan, release, alpha))
+    def error_at(loss: Fraction) -> float:
+        return statement(at_loss(plan, release, loss))
 
     step = _least_step(
         lambda step: _reaches(lambda: error_at(_decimal(step)), wanted),
-        first=_nearest(plan.built[release].share.alpha),
+        first=_nearest(now),
         last=_nearest(LARGEST_ALPHA - others),
     )
     if step is None:
-        now = statement(plan.built[release])
+        error = statement(plan.built[release])
         raise InputError(
-            f"--target: no alpha that a plan may request brings {name!r} of {release} to {wanted:g}"
-            f" (it is {now:.4g} now); try coarser bins, fewer cells or another mechanism"
+            f"--target: no {_coordinate(plan)} that a plan may request brings {name!r} of {release} to"
+            f" {wanted:g} (it is {error:.4g} now); try coarser bins, fewer cells or another mechanism"
         )
-    alpha = _decimal(step)
-    section = plan.section(release)
-    weight = section.weight * alpha / plan.built[release].share.alpha
-    return Target(release, name, alpha, others + alpha, weight, error_at(alpha))
+    loss = _decimal(step)
+    weight = plan.section(release).weight * loss / now
+    return Target(release, name, loss, _total_with(plan, release, loss), weight, error_at(loss))
 
 
-def at_alpha(plan: Plan, release: str, alpha: Fraction) -> Release:
-    """One release of the plan with ``alpha`` as its share, while the others keep theirs.
+def at_loss(plan: Plan, release: str, loss: Fraction) -> Release:
+    """One release of the plan with this alpha or rho as its share, while the others keep theirs.
 
     The plan's beta and gamma stay; they are shared by weight, and the weight of this release is
-    proportional to its alpha.
+    proportional to its alpha or rho.
     """
-    now, requested = plan.built[release].share.alpha, plan.budget.requested
-    amount = requested.model_copy(update={"alpha": requested.alpha - now + alpha})
+    now = plan.built[release].share.loss
     sections: list[Any] = [
-        s.model_copy(update={"weight": s.weight * alpha / now}) if s.name == release else s
+        s.model_copy(update={"weight": s.weight * loss / now}) if s.name == release else s
         for s in plan.releases
     ]
-    budget = plan.budget.model_copy(update={"requested": amount})
-    changed = plan.model_copy(update={"budget": budget, "releases": sections})
-    share = changed.shares[list(plan.built).index(release)]
+    budget = plan.budget.asking(_total_with(plan, release, loss))
+    share = plan.changed(budget=budget, releases=sections).shares[list(plan.built).index(release)]
     return plan.section(release).release(plan.facts, share)
+
+
+def _total_with(plan: Plan, release: str, loss: Fraction) -> Budget:
+    """What the plan requests if this release has another alpha or rho."""
+    requested, now = plan.requested, plan.built[release].share.loss
+    return replace(requested, **{_coordinate(plan): requested.loss - now + loss})
+
+
+def _coordinate(plan: Plan) -> str:
+    """alpha or rho."""
+    return plan.requested.coordinates[0]
 
 
 def target_text(plan: Plan, target: Target) -> str:
     """The target as text, with the options that set it."""
-    built = plan.built[target.release]
+    built, name = plan.built[target.release], _coordinate(plan)
     before = next(e.value for e in built.expected_error() if e.quantity == target.quantity)
     rows = [
-        _row("now", before, built.share.alpha, plan.budget.requested.alpha),
-        _row("wanted", target.error, target.alpha, target.total),
+        {
+            "": label,
+            "expected error": f"{error:.4g}",
+            f"{name} of the release": decimal_text(loss),
+            f"{name} of the plan": decimal_text(total.loss),
+        }
+        for label, error, loss, total in (
+            ("now", before, built.share.loss, plan.requested),
+            ("wanted", target.error, target.loss, target.total),
+        )
     ]
-    place = list(plan.built).index(target.release)
-    total, weight = _written(target.total), _written(target.weight)
-    return "\n".join(
-        [
-            f"{target.release}: {target.quantity}",
-            text_table(rows),
-            "The other releases keep their alpha. Change the plan, or give run, explain and audit:",
-            f"  --set budget.requested.alpha={total} --set releases.{place}.weight={weight}",
+    place, weight = list(plan.built).index(target.release), _written(target.weight)
+    kept = f"The other releases keep their {name}."
+    if getattr(plan.budget.requested, name) is None:
+        amounts = {k: _written(getattr(target.total, k)) for k in target.total.coordinates}
+        request = ", ".join(f'{k}: "{amount}"' for k, amount in amounts.items() if amount != "0")
+        change = [
+            f"{kept} Change the plan to",
+            f"  requested: {{{request}}}",
+            f"  weight: {weight}   # of {target.release}",
         ]
-    )
-
-
-def _row(label: str, error: float, alpha: Fraction, total: Fraction) -> dict[str, str]:
-    return {
-        "": label,
-        "expected error": f"{error:.4g}",
-        "alpha of the release": decimal_text(alpha),
-        "alpha of the plan": decimal_text(total),
-    }
+    else:
+        change = [
+            f"{kept} Change the plan, or give run, explain and audit:",
+            f"  --set budget.requested.{name}={_written(target.total.loss)}"
+            f" --set releases.{place}.weight={weight}",
+        ]
+    return "\n".join([f"{target.release}: {target.quantity}", text_table(rows), *change])
 
 
 def _written(value: Fraction) -> str:
@@ -162,7 +178,7 @@ def _decimal(step: int) -> Fraction:
     return Fraction(f"{100 + digits}e{power - 8}")
 
 
-def _nearest(alpha: Fraction) -> int:
-    """The number of the largest decimal of three digits that is not above ``alpha``."""
-    digits, _, power = f"{float(alpha):.12e}".partition("e")
+def _nearest(loss: Fraction) -> int:
+    """The number of the largest decimal of three digits that is not above ``loss``."""
+    digits, _, power = f"{float(loss):.12e}".partition("e")
     return max((int(power) + 6) * STEPS + int(float(digits) * 100) - 100, 0)

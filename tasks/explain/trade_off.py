@@ -1,6 +1,6 @@
-"""Draws expected error against alpha, one curve for each release of a plan, as one SVG.
+"""Draws expected error against alpha, or rho, one curve for each release of a plan, as one SVG.
 
-All of it is public: each point is the release's first error statement at another alpha, while the
+All of it is public: each point is the release's first error statement at another one, while the
 other releases keep theirs.
 """
 
@@ -12,7 +12,7 @@ import numpy as np
 from markupsafe import Markup
 
 from schemas.plan import Plan
-from tasks.explain.target import at_alpha
+from tasks.explain.target import at_loss
 from tasks.report.svg import WIDTH, Scale, figure, label, line_path, tag
 
 STYLE = """
@@ -21,14 +21,14 @@ svg { font: 12px sans-serif; background: #fff } text { fill: #30383f }
 stroke-width: 2 } .now { fill: #c2571a }
 """
 FACTORS = [Fraction(f).limit_denominator(1000) for f in np.exp2(np.linspace(-3, 3, 13))]
-"""From an eighth of the plan's alpha to eight times as much."""
+"""From an eighth of the plan's own to eight times as much."""
 PANEL, TOP, BOTTOM, LEFT, RIGHT = 260, 52, 205, 84, WIDTH - 30
 
 
 class Point(NamedTuple):
-    """An expected error at an alpha."""
+    """An expected error at an alpha or rho."""
 
-    alpha: float
+    loss: float
     error: float
 
 
@@ -41,7 +41,7 @@ def trade_off_picture(plan: Plan) -> str:
     height = (len(panels) + 1) // 2 * PANEL
     svg = tag(
         "svg",
-        tag("title", "Expected error against alpha, for each release"),
+        tag("title", f"Expected error against {plan.requested.coordinates[0]}, for each release"),
         tag("style", Markup(STYLE)),
         *panels,
         xmlns="http://www.w3.org/2000/svg",
@@ -53,23 +53,23 @@ def trade_off_picture(plan: Plan) -> str:
 
 
 def curve(plan: Plan, release: str) -> list[Point]:
-    """The first error statement of a release from an eighth of its alpha to eight times as much."""
+    """The first error statement of a release from an eighth of its alpha or rho to eight times it."""
     points = []
     for factor in FACTORS:
-        alpha = plan.built[release].share.alpha * factor
+        loss = plan.built[release].share.loss * factor
         try:
-            error = at_alpha(plan, release, alpha).expected_error()[0].value
+            error = at_loss(plan, release, loss).expected_error()[0].value
         except ValueError:  # the share is too small for any noise
             continue
-        points.append(Point(float(alpha), error))
+        points.append(Point(float(loss), error))
     return points
 
 
 def _panel(plan: Plan, name: str) -> list[Markup]:
-    """Both axes are logarithmic; lines mark the plan's own alpha and the ends of the curve."""
+    """Both axes are logarithmic; lines mark the plan's own one and the ends of the curve."""
     built = plan.built[name]
     statement = built.expected_error()[0]
-    here = Point(float(built.share.alpha), statement.value)
+    here = Point(float(built.share.loss), statement.value)
     points = [p for p in curve(plan, name) if p.error > 0]
     drawn = [
         label(name, 12, 16, WIDTH - 24, class_="name"),
@@ -77,15 +77,15 @@ def _panel(plan: Plan, name: str) -> list[Markup]:
     ]
     if here not in points:
         return [*drawn, label("no error is expected, so there is no curve", 12, 80)]
-    x = _log_scale([p.alpha for p in points], LEFT, RIGHT)
+    x = _log_scale([p.loss for p in points], LEFT, RIGHT)
     y = _log_scale([p.error for p in points], BOTTOM, TOP)
-    places = [(x(math.log(p.alpha)), y(math.log(p.error))) for p in points]
+    places = [(x(math.log(p.loss)), y(math.log(p.error))) for p in points]
     for place in (0, points.index(here), -1):
         (across, down), point = places[place], points[place]
         drawn += [
             tag("line", class_="grid", x1=across, x2=across, y1=float(TOP), y2=float(BOTTOM)),
             tag("line", class_="grid", x1=float(LEFT), x2=float(RIGHT), y1=down, y2=down),
-            label(figure(point.alpha), across, BOTTOM + 16, text_anchor="middle"),
+            label(figure(point.loss), across, BOTTOM + 16, text_anchor="middle"),
             label(figure(point.error), LEFT - 6, down + 4, text_anchor="end"),
         ]
     across, down = places[points.index(here)]
@@ -94,7 +94,7 @@ def _panel(plan: Plan, name: str) -> list[Markup]:
         tag("path", class_="line", d=line_path(places)),
         tag("circle", class_="now", r=4, cx=across, cy=down),
         label(
-            "alpha of the release; both axes are logarithmic",
+            f"{plan.requested.coordinates[0]} of the release; both axes are logarithmic",
             (LEFT + RIGHT) / 2,
             BOTTOM + 33,
             text_anchor="middle",

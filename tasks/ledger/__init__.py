@@ -22,7 +22,9 @@ private, and (A, B)-differentially private if nothing spends gamma, for one unit
 
     gamma = 0   A release keeps (alpha, beta) on every two neighbours, whatever was seen before, so
                 the amounts add up as long as their sums stay within the grant (basic composition
-                as a filter: Rogers, Roth, Ullman and Vadhan 2016).
+                as a filter: Rogers, Roth, Ullman and Vadhan 2016).  Under a concentrated grant the
+                amounts are (rho, beta), and the grant fixes caps on their sums
+                (``dpcore.accounting.concentrated``).
     gamma > 0   A release keeps (alpha, beta) on neighbours that are drawn at random, unless they
                 lie in a set of probability gamma at most.  Sets that are fixed beforehand add up to
                 at most G, and outside them the line above holds.  A set that is chosen in view of
@@ -62,6 +64,7 @@ True
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.notes import Decision
 from tasks.ledger.records import (
+    Account,
     Action,
     Charge,
     ChargeRecord,
@@ -73,6 +76,7 @@ from tasks.ledger.records import (
 )
 
 __all__ = [
+    "Account",
     "Action",
     "Charge",
     "ChargeRecord",

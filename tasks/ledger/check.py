@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from sqlalchemy import Connection
 
-from dpcore.budget import Budget
 from dpcore.errors import LedgerError
 from tasks.ledger import queries
 from tasks.ledger.records import RESTORE, ChargeRecord, Fault, State
@@ -14,10 +13,10 @@ from tasks.ledger.records import RESTORE, ChargeRecord, Fault, State
 
 def find_faults(connection: Connection, dataset: str) -> list[Fault]:
     """Every fault in the rows of a dataset, those of the whole dataset first."""
-    granted = queries.granted(connection, dataset) or Budget()
     found = []
-    if not granted.covers(queries.spent(connection, dataset)):
-        found.append(Fault(dataset, "", "", "more was charged than was granted", RESTORE))
+    for account in queries.accounts(connection, dataset):
+        if not account.caps.covers(queries.spent(connection, dataset, account.number)):
+            found.append(Fault(dataset, "", "", "more was charged than was granted", RESTORE))
     if len({c.plan_digest for c in queries.counted(connection, dataset) if c.budget.gamma}) > 1:
         found.append(Fault(dataset, "", "", "gamma was charged for more than one plan", RESTORE))
     for release_id, charges in queries.releases(connection, dataset).items():

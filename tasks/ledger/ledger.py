@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Mapping
 from sqlalchemy import Connection, make_url
 from sqlalchemy.exc import ArgumentError
 
+from dpcore.accounting.concentrated import Composition, caps
 from dpcore.budget import Budget, total
 from dpcore.errors import InputError, LedgerError
 from dpcore.statistic import Noisy
@@ -19,6 +20,7 @@ from tasks.ledger import check, notes, queries, rules
 from tasks.ledger.database import Database
 from tasks.ledger.postgresql import PostgreSQLDatabase
 from tasks.ledger.records import (
+    Account,
     Action,
     Charge,
     ChargeRecord,
@@ -50,24 +52,48 @@ class Ledger:
     def __repr__(self) -> str:
         return f"<ledger {self._database.shown}>"
 
-    def grant(self, dataset: str, budget: Budget, who: str, why: str) -> None:
-        """Add ``budget`` to the dataset's grant; grants are never taken back."""
+    def grant(
+        self,
+        dataset: str,
+        budget: Budget,
+        who: str,
+        why: str,
+        composition: Composition = "basic",
+    ) -> None:
+        """Grant (alpha, beta, gamma) to a dataset; grants are never taken back.
+
+        A basic grant adds to those before.  A concentrated one opens an account of its own: what was
+        left before can no longer be spent.  Raises ``BudgetError`` for a basic one after that, and
+        ``ValueError`` for a concentrated one without beta.
+        """
         require_text(dataset=dataset, who=who, why=why)
+        kept = caps(composition, budget)
         with self._database.transaction(write=True) as connection:
             queries.insert_dataset(connection, dataset)
             queries.lock(connection, dataset)
-            queries.insert_grant(connection, dataset, budget, who, why)
+            rules.require_composition_kept(
+                dataset, queries.account(connection, dataset), composition
+            )
+            queries.insert_grant(connection, dataset, composition, budget, kept, who, why)
 
-    def first_grant(self, dataset: str, budget: Budget, who: str, why: str) -> bool:
+    def first_grant(
+        self,
+        dataset: str,
+        budget: Budget,
+        who: str,
+        why: str,
+        composition: Composition = "basic",
+    ) -> bool:
         """Grant ``budget`` if the ledger does not know the dataset; return whether it did."""
         require_text(dataset=dataset, who=who, why=why)
+        kept = caps(composition, budget)
         with self._database.transaction(write=True) as connection:
             # Read first: a user who may publish, but not grant, has no right to try the insert.
-            if queries.granted(connection, dataset) is not None:
+            if queries.accounts(connection, dataset):
                 return False
             if not queries.insert_dataset(connection, dataset):
                 return False
-            queries.insert_grant(connection, dataset, budget, who, why)
+            queries.insert_grant(connection, dataset, composition, budget, kept, who, why)
             return True
 
     def datasets(self) -> list[str]:
@@ -75,21 +101,34 @@ class Ledger:
         with self._database.transaction(write=False) as connection:
             return queries.datasets(connection)
 
-    def granted(self, dataset: str) -> Budget | None:
-        """The sum of all grants; None for a dataset that the ledger does not know."""
+    def account(self, dataset: str) -> Account | None:
+        """What new charges count against; None for a dataset that the ledger does not know."""
         with self._database.transaction(write=False) as connection:
-            return queries.granted(connection, dataset)
+            return queries.account(connection, dataset)
+
+    def promised(self, dataset: str) -> Budget:
+        """(alpha, beta, gamma) of everything that was and can be charged: the sum of all grants."""
+        with self._database.transaction(write=False) as connection:
+            return total(each.promise for each in queries.accounts(connection, dataset))
+
+    def granted(self, dataset: str) -> Budget | None:
+        """The caps of the account; None for a dataset that the ledger does not know."""
+        account = self.account(dataset)
+        return None if account is None else account.caps
 
     def spent(self, dataset: str) -> Budget:
-        """The sum of all charges, reserved and committed."""
+        """The sum of all charges to the account, reserved and committed."""
         with self._database.transaction(write=False) as connection:
-            return queries.spent(connection, dataset)
+            account = queries.account(connection, dataset)
+            return Budget() if account is None else _spent(connection, dataset, account)
 
     def remaining(self, dataset: str) -> Budget:
-        """What is granted and not spent; nothing for a dataset that the ledger does not know."""
+        """What the account has left; nothing for a dataset that the ledger does not know."""
         with self._database.transaction(write=False) as connection:
-            granted = queries.granted(connection, dataset) or Budget()
-            return rules.remaining(dataset, granted, queries.spent(connection, dataset))
+            account = queries.account(connection, dataset)
+            if account is None:
+                return Budget()
+            return rules.remaining(dataset, account.caps, _spent(connection, dataset, account))
 
     def check(
         self, dataset: str, release_id: str, plan_digest: str, charges: Mapping[str, Charge]
@@ -126,9 +165,10 @@ class Ledger:
         with self._database.transaction(write=True) as connection:
             if not queries.lock(connection, dataset):
                 rules.require_known(dataset, None)
-            new = _new_charges(connection, dataset, release_id, plan_digest, charges)
+            new, account = _new_charges(connection, dataset, release_id, plan_digest, charges)
             if new:
-                queries.insert_charges(connection, dataset, release_id, plan_digest, new)
+                names = dataset, release_id, plan_digest
+                queries.insert_charges(connection, *names, account.number, new)
             return list(new)
 
     def commit(self, dataset: str, release_id: str, release_name: str, noisy: Noisy) -> Noisy:
@@ -293,6 +333,7 @@ def _require_addable(
     counted = queries.counted(connection, dataset)
     promises = [{rules.promise_of(each.event) for each in charges} for charges in (counted, asked)]
     rules.require_same_promise(dataset, *promises)
+    rules.require_same_composition(dataset, queries.account(connection, dataset), asked)
     rules.require_fixed_plan(dataset, plan_digest, counted, asked)
 
 
@@ -302,14 +343,18 @@ def _new_charges(
     release_id: str,
     plan_digest: str,
     charges: Mapping[str, Charge],
-) -> dict[str, Charge]:
-    """The charges still to be made; raises for the first reason why they may not be."""
-    granted = rules.require_known(dataset, queries.granted(connection, dataset))
+) -> tuple[dict[str, Charge], Account]:
+    """The charges still to be made, and to which account; raises for the first reason against it."""
+    account = rules.require_known(dataset, queries.account(connection, dataset))
     existing = queries.charges(connection, dataset, release_id)
     new = rules.new_charges(release_id, plan_digest, charges, existing)
     if new:
         _require_addable(connection, dataset, plan_digest, new.values())
         asked = total(charge.budget for charge in new.values())
-        spent = queries.spent(connection, dataset)
-        rules.require_affordable(dataset, release_id, granted, spent, asked)
-    return new
+        spent = _spent(connection, dataset, account)
+        rules.require_affordable(dataset, release_id, account.caps, spent, asked)
+    return new, account
+
+
+def _spent(connection: Connection, dataset: str, account: Account) -> Budget:
+    return queries.spent(connection, dataset, account.number)

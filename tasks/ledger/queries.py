@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 from sqlalchemy import Connection, Row, insert, select, text, update
 
+from dpcore.accounting.concentrated import Composition
 from dpcore.budget import Budget, total
 from dpcore.errors import LedgerError
 from dpcore.statistic import Noisy
 from tasks.ledger import notes, tables
 from tasks.ledger.records import (
     RESTORE,
+    Account,
     Action,
     Charge,
     ChargeRecord,
@@ -50,21 +54,42 @@ def insert_dataset(connection: Connection, dataset: str) -> bool:
     return connection.execute(statement, {"dataset": dataset, "at": utc_now()}).rowcount == 1
 
 
-def insert_grant(connection: Connection, dataset: str, budget: Budget, who: str, why: str) -> None:
-    """Append one grant."""
-    row = {"dataset": dataset, **budget.as_strings(), "who": who, "why": why, "at": utc_now()}
-    connection.execute(insert(tables.granted).values(row))
+def insert_grant(
+    connection: Connection,
+    dataset: str,
+    composition: Composition,
+    promise: Budget,
+    caps: Budget,
+    who: str,
+    why: str,
+) -> None:
+    """Append one grant, with the caps on charges that keep its promise."""
+    concentrated = {"rho": str(caps.rho), "failures": str(caps.beta if caps.rho else 0)}
+    row = {"dataset": dataset, "composition": composition, "who": who, "why": why, "at": utc_now()}
+    connection.execute(insert(tables.granted).values(row | promise.as_strings() | concentrated))
 
 
-def granted(connection: Connection, dataset: str) -> Budget | None:
-    """The sum of all grants, or None for an unknown dataset."""
-    grants = _budgets(connection, tables.granted, tables.granted.c.dataset == dataset)
-    return total(grants) if grants else None
+def accounts(connection: Connection, dataset: str) -> list[Account]:
+    """The accounts of a dataset; new charges count against the last.  Empty if it is unknown."""
+    found: list[Account] = []
+    for row in _grants(connection, dataset):
+        _open_account(found, _account(row))
+    return found
 
 
-def spent(connection: Connection, dataset: str) -> Budget:
-    """The sum of all charges that count."""
-    return total(_budgets(connection, tables.charge, _counts(dataset)))
+def account(connection: Connection, dataset: str) -> Account | None:
+    """The account that new charges count against; None for an unknown dataset."""
+    return next(reversed(accounts(connection, dataset)), None)
+
+
+def spent(connection: Connection, dataset: str, number: int) -> Budget:
+    """The sum of all charges that count against an account."""
+    table = tables.charge
+    where = _counts(dataset) & (table.c.account == number)
+    rows = connection.execute(
+        select(table.c.alpha, table.c.beta, table.c.gamma, table.c.rho).where(where)
+    )
+    return total(_budget(row) for row in rows)
 
 
 def counted(connection: Connection, dataset: str) -> list[ChargeRecord]:
@@ -78,6 +103,7 @@ def insert_charges(
     dataset: str,
     release_id: str,
     plan_digest: str,
+    account: int,
     charges: Mapping[str, Charge],
 ) -> None:
     """Append the charges as RESERVED."""
@@ -89,7 +115,8 @@ def insert_charges(
             "release_id": release_id,
             "release_name": name,
             "plan_digest": plan_digest,
-            **charge.budget.as_strings(),
+            "account": account,
+            **{"alpha": "0", "rho": "0"} | charge.budget.as_strings(),
             "event": charge.event_text(),
             "state": State.RESERVED.value,
             "reserved_at": at,
@@ -185,20 +212,28 @@ def seals(connection: Connection, dataset: str, release_id: str) -> set[str]:
 def history(connection: Connection, dataset: str | None) -> list[HistoryRecord]:
     """Every line of history, in order of time."""
     charge, note = tables.charge, tables.note
-    records = [
-        HistoryRecord(row.at, Action.GRANT, row.dataset, _budget(row), who=row.who, why=row.why)
-        for row in connection.execute(select(tables.granted).order_by(tables.granted.c.id))
-    ]
+    records = []
+    opened: dict[str, list[Account]] = {}
+    for row in _grants(connection, dataset):
+        grant = _account(row)
+        _open_account(opened.setdefault(row.dataset, []), grant)
+        after = opened[row.dataset][-1]
+        record = HistoryRecord(
+            row.at, Action.GRANT, row.dataset, grant.promise, who=row.who, why=row.why
+        )
+        records.append(replace(record, account=after.number, caps=after.caps))
     for row in connection.execute(select(charge)):
         names = (row.dataset, _budget(row), row.release_id, row.release_name)
-        records.append(HistoryRecord(row.reserved_at, Action.RESERVE, *names))
+        reserved = HistoryRecord(row.reserved_at, Action.RESERVE, *names, account=row.account)
+        records.append(reserved)
         if row.committed_at is not None:
-            committed = HistoryRecord(row.committed_at, Action.COMMIT, *names, digest=row.digest)
-            records.append(committed)
+            moved = {"at": row.committed_at, "action": Action.COMMIT, "digest": row.digest}
+            records.append(replace(reserved, **moved))
     voids = select(note.c.who, note.c.why, note.c.at, charge).join_from(note, charge)
     for row in connection.execute(voids.where(note.c.action == Action.VOID.value)):
         names = (row.dataset, _budget(row), row.release_id, row.release_name)
-        records.append(HistoryRecord(row.at, Action.VOID, *names, who=row.who, why=row.why))
+        void = HistoryRecord(row.at, Action.VOID, *names, who=row.who, why=row.why)
+        records.append(replace(void, account=row.account))
     records += notes.history(connection)
     return sorted(
         (record for record in records if dataset in (None, record.dataset)),
@@ -225,18 +260,39 @@ def _move(connection: Connection, charge: ChargeRecord, **values: str) -> None:
         raise LedgerError(f"another process changed charge {charge.charge_id} without its lock")
 
 
-def _budgets(connection: Connection, table: Any, where: Any) -> list[Budget]:
-    rows = connection.execute(select(table.c.alpha, table.c.beta, table.c.gamma).where(where))
-    return [_budget(row) for row in rows]
+def _grants(connection: Connection, dataset: str | None) -> Iterable[Row[Any]]:
+    """The grants of one dataset or of all, the oldest first."""
+    table = tables.granted
+    statement = select(table).order_by(table.c.id)
+    if dataset is not None:
+        statement = statement.where(table.c.dataset == dataset)
+    return connection.execute(statement)
+
+
+def _account(row: Row[Any]) -> Account:
+    """The account that a grant would open."""
+    promise, caps = _budget(row), read_budget("0", row.failures, row.gamma, row.rho)
+    promise = replace(promise, rho=Fraction(0))
+    basic = row.composition == "basic"
+    return Account(row.id, row.composition, promise, promise if basic else caps)
+
+
+def _open_account(accounts: list[Account], grant: Account) -> None:
+    """Add a grant to the last account, or open one."""
+    if accounts and accounts[-1].composition == grant.composition == "basic":
+        whole = accounts[-1].promise + grant.promise
+        accounts[-1] = replace(accounts[-1], promise=whole, caps=whole)
+    else:
+        accounts.append(grant)
 
 
 def _budget(row: Row[Any]) -> Budget:
-    return read_budget(row.alpha, row.beta, row.gamma)
+    return read_budget(row.alpha, row.beta, row.gamma, row.rho)
 
 
 def _charge_record(row: Row[Any]) -> ChargeRecord:
     fields = row._asdict()
-    amounts = {name: fields.pop(name) for name in ("alpha", "beta", "gamma")}
+    amounts = {name: fields.pop(name) for name in ("alpha", "beta", "gamma", "rho")}
     try:
         fields["event"] = json.loads(fields["event"])
         fields["state"] = State(fields["state"])

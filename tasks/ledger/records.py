@@ -18,6 +18,7 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from dpcore.accounting.concentrated import Composition
 from dpcore.budget import Budget
 from dpcore.errors import InputError, LedgerError
 
@@ -81,6 +82,7 @@ class ChargeRecord:
     dataset: str
     release_id: str
     release_name: str
+    account: int
     plan_digest: str
     budget: Budget
     event: Mapping[str, Any]
@@ -91,8 +93,27 @@ class ChargeRecord:
 
 
 @dataclass(frozen=True)
+class Account:
+    """What charges of a dataset count against.
+
+    Basic grants add up to one account.  Each concentrated grant opens an account of its own, and closes
+    the one before: no charge counts against that any more.  ``number``: the id of its first grant;
+    ``promise``: (alpha, beta, gamma) of everything charged to it; ``caps``: on the sums of charges.
+    """
+
+    number: int
+    composition: Composition
+    promise: Budget
+    caps: Budget
+
+
+@dataclass(frozen=True)
 class HistoryRecord:
-    """One line of a dataset's history; ``who`` and ``why`` are set where a person acted."""
+    """One line of a dataset's history; ``who`` and ``why`` are set where a person acted.
+
+    ``budget``: what was charged, or promised by a grant; ``account``: the number of the account;
+    ``caps``: on its charges, after a grant.
+    """
 
     at: str
     action: Action
@@ -103,6 +124,8 @@ class HistoryRecord:
     who: str | None = None
     why: str | None = None
     digest: str | None = None
+    account: int | None = None
+    caps: Budget | None = None
 
 
 @dataclass(frozen=True)
@@ -131,10 +154,10 @@ def require_text(**named: str) -> None:
             raise InputError(f"{name} must be one line of printable text, not {value!r}")
 
 
-def read_budget(alpha: str, beta: str, gamma: str) -> Budget:
+def read_budget(alpha: str, beta: str, gamma: str, rho: str) -> Budget:
     """A stored budget; raises ``LedgerError`` if a text is not an exact amount."""
     try:
-        return Budget.of(alpha, beta, gamma)
+        return Budget(*(Fraction(text) for text in (alpha, beta, gamma, rho)))
     except (TypeError, ValueError, ZeroDivisionError):
         raise LedgerError(
             "the ledger holds an amount that is not a number: it is damaged or was changed by "

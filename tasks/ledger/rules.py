@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from dpcore.accounting.concentrated import Composition
 from dpcore.adjacency import ROW
 from dpcore.budget import Budget
 from dpcore.errors import BudgetError, LedgerError
-from tasks.ledger.records import RESTORE, Charge, ChargeRecord, State, amount_text
+from tasks.ledger.records import RESTORE, Account, Charge, ChargeRecord, State, amount_text
 
-_COORDINATES = ("alpha", "beta", "gamma")
+_COORDINATES = ("alpha", "rho", "beta", "gamma")
 
 
 def new_charges(
@@ -101,14 +102,43 @@ def _describe(promise: Promise) -> str:
     return f"{'one row' if unit == ROW else f'all records with the same {unit}'} ({relation})"
 
 
-def require_known(dataset: str, granted: Budget | None) -> Budget:
-    """The grant; raises ``BudgetError`` for a dataset that has none."""
-    if granted is None:
+def require_composition_kept(
+    dataset: str, account: Account | None, composition: Composition
+) -> None:
+    """Raise ``BudgetError`` if a basic grant would follow a concentrated one."""
+    if account is not None and account.composition != "basic" and composition == "basic":
+        raise BudgetError(
+            f"dataset {dataset!r} has a concentrated grant, and a basic one cannot follow: its charges"
+            " are in rho. Grant with --composition concentrated, which opens a new account; nothing was"
+            " granted"
+        )
+
+
+def require_same_composition(
+    dataset: str, account: Account | None, asked: Collection[Charge]
+) -> None:
+    """Raise ``BudgetError`` if charges are in rho, but the grant is basic, or the other way round."""
+    if account is None:
+        return
+    wanted, other = "alpha", "rho"
+    if account.composition == "concentrated":
+        wanted, other = other, wanted
+    if any(getattr(charge.budget, other) for charge in asked):
+        raise BudgetError(
+            f"the grant of dataset {dataset!r} is {account.composition}, so it is spent in {wanted},"
+            f" but this plan spends {other}: write `composition: {account.composition}` in the plan's"
+            " budget; nothing was charged"
+        )
+
+
+def require_known(dataset: str, account: Account | None) -> Account:
+    """The account; raises ``BudgetError`` for a dataset that has none."""
+    if account is None:
         raise BudgetError(
             f"dataset {dataset!r} has no grant in this ledger, so it has no budget to spend; "
             "an officer can grant a budget with: dprelease ledger grant"
         )
-    return granted
+    return account
 
 
 def require_affordable(

@@ -2,12 +2,15 @@
 
     ledger_schema    one row: the version of this layout
     ledger_dataset   one row per dataset: the row that writers lock
-    ledger_grant     append-only: who granted how much, and why
+    ledger_grant     append-only: who granted how much, by which rule of composition, and why
     ledger_charge    one row per (dataset, release id, release name), in state
                      RESERVED, COMMITTED or VOID
     ledger_draw      the noisy statistic of each COMMITTED charge, byte for byte
     ledger_note      append-only: who voided which reservation, and why
     ledger_bundle    append-only: SHA-256 of the SHA256SUMS of every bundle that was made ready
+
+A grant holds its promise (alpha, beta, gamma).  A concentrated one also holds its caps: ``rho``, and
+``failures`` on the sum of beta.  A charge counts against the grants of its ``account``.
 
 Amounts are texts such as ``1/3``: a database has no exact rational, and sums are made in Python.
 The code's rules are also constraints here wherever a constraint can express them, and triggers
@@ -29,13 +32,13 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-VERSION = 2
+VERSION = 3
 
 metadata = MetaData()
 
 
 def _amounts() -> list[Column[str]]:
-    return [Column(name, Text, nullable=False) for name in ("alpha", "beta", "gamma")]
+    return [Column(name, Text, nullable=False) for name in ("alpha", "beta", "gamma", "rho")]
 
 
 schema = Table(
@@ -57,10 +60,13 @@ granted = Table(
     metadata,
     Column("id", Integer, primary_key=True),
     Column("dataset", Text, ForeignKey(dataset.c.dataset), nullable=False, index=True),
+    Column("composition", Text, nullable=False),
     *_amounts(),
+    Column("failures", Text, nullable=False),
     Column("who", Text, nullable=False),
     Column("why", Text, nullable=False),
     Column("at", Text, nullable=False),
+    CheckConstraint("composition IN ('basic', 'concentrated')", name="known_composition"),
 )
 
 charge = Table(
@@ -70,6 +76,7 @@ charge = Table(
     Column("dataset", Text, ForeignKey(dataset.c.dataset), nullable=False),
     Column("release_id", Text, nullable=False),
     Column("release_name", Text, nullable=False),
+    Column("account", Integer, ForeignKey(granted.c.id), nullable=False),
     Column("plan_digest", Text, nullable=False),
     *_amounts(),
     Column("event", Text, nullable=False),

@@ -44,17 +44,18 @@ class History:
 
 
 def history_until(records: Iterable[HistoryRecord], drawn_at: str) -> History:
-    """What the ledger said of a dataset when the last draw of a release was committed."""
+    """The dataset's account in the ledger when the last draw of a release was committed."""
     past = [record for record in records if record.at <= drawn_at]
-    granted = total(record.budget for record in past if record.action is Action.GRANT)
+    grants = [record for record in past if record.caps is not None]
+    account, granted = (grants[-1].account, grants[-1].caps) if grants else (None, None)
     charges: dict[tuple[str, str], HistoryRecord] = {}
     for record in sorted(past, key=lambda r: (r.at, list(Action).index(r.action))):
-        if record.release_id is None or record.release_name is None:
+        if record.release_id is None or record.release_name is None or record.account != account:
             continue
         key = (record.release_id, record.release_name)
         first = charges.setdefault(key, record)
         charges[key] = replace(record, at=first.at)
-    return History(granted, _spendings(charges))
+    return History(granted or Budget(), _spendings(charges))
 
 
 def _spendings(charges: dict[tuple[str, str], HistoryRecord]) -> list[Spending]:
@@ -75,11 +76,11 @@ def _spendings(charges: dict[tuple[str, str], HistoryRecord]) -> list[Spending]:
 
 
 def history_figure(history: History) -> Figure:
-    """What each release took of alpha, one after the other, against what was granted."""
+    """What each release took of alpha, or rho, one after the other, against what was granted."""
     title = "Budget spent over the life of the dataset"
     says = (
-        f"Each bar is what one release took; {decimal_text(history.spent.alpha)} of"
-        f" {decimal_text(history.granted.alpha)} alpha are spent"
+        f"Each bar is what one release took; {decimal_text(history.spent.loss)} of"
+        f" {decimal_text(history.granted.loss)} {history.granted.coordinates[0]} are spent"
     )
     return Figure(title, says, waterfall(history, title, says), history_table(history))
 
@@ -90,35 +91,37 @@ def waterfall(history: History, title: str, description: str) -> Markup:
     before = total(s.budget for s in history.spendings[: len(history.spendings) - len(shown)])
     names = [f"{spending.at[:10]} {spending.release_id}" for spending in shown]
     left = min(text_width(names), 0.42 * WIDTH) + 8
-    most = max(float(history.granted.alpha), float(history.spent.alpha), 1e-9)
+    most = max(float(history.granted.loss), float(history.spent.loss), 1e-9)
     scale, height, top = Scale(0.0, most, left, WIDTH - 20), 22, 8
     bottom = top + height * len(shown)
-    parts = [horizontal_axis(scale, bottom, top, "alpha (epsilon) spent, of all that was granted")]
+    unit = "rho" if history.granted.rho else "alpha (epsilon)"
+    parts = [horizontal_axis(scale, bottom, top, f"{unit} spent, of all that was granted")]
     start = before
     for i, spending in enumerate(shown):
         end, y = start + spending.budget, top + i * height
-        x = scale(float(start.alpha))
-        width = max(scale(float(end.alpha)) - x, 1.0)
+        x = scale(float(start.loss))
+        width = max(scale(float(end.loss)) - x, 1.0)
         parts.append(label(names[i], left - 6, y + 15, left - 6, text_anchor="end"))
         parts.append(tag("rect", class_="bar", x=x, y=y + 5, width=width, height=12))
         start = end
-    x = scale(float(history.granted.alpha))
+    x = scale(float(history.granted.loss))
     parts.append(tag("line", class_="limit", x1=x, x2=x, y1=top, y2=bottom))
     return picture(title, description, bottom + 38, *parts)
 
 
 def history_table(history: History) -> DataTable:
     """Grants and charges as numbers."""
-    rows = [(s.release_id, s.at[:10], *_amounts(s.budget), s.state) for s in history.spendings]
-    rows.append(("spent", "", *_amounts(history.spent), ""))
-    rows.append(("granted", "", *_amounts(history.granted), ""))
+    names = history.granted.coordinates
+
+    def amounts(budget: Budget) -> list[str]:
+        return [decimal_text(getattr(budget, name)) for name in names]
+
+    rows = [(s.release_id, s.at[:10], *amounts(s.budget), s.state) for s in history.spendings]
+    rows.append(("spent", "", *amounts(history.spent), ""))
+    rows.append(("granted", "", *amounts(history.granted), ""))
     return DataTable(
         "Charges of all releases of the dataset, up to this one",
-        ("Release", "Charged", "alpha", "beta", "gamma", "State"),
+        ("Release", "Charged", *names, "State"),
         rows,
         "the ledger",
     )
-
-
-def _amounts(budget: Budget) -> tuple[str, str, str]:
-    return decimal_text(budget.alpha), decimal_text(budget.beta), decimal_text(budget.gamma)

@@ -52,7 +52,7 @@ def _release(source: Source) -> Part:
     section, chart = source.plan.section(record.name), source.release.chart
     price = ", ".join(
         f"{name} {_about(getattr(record, name))}"
-        for name in ("alpha", "beta", "gamma")
+        for name in ("alpha", "rho", "beta", "gamma")
         if getattr(record, name)
     )
     return Part(

@@ -45,7 +45,7 @@ def test_every_worked_plan_has_a_table_to_be_tried_on():
 @every_plan
 def test_a_plan_loads_and_asks_for_less_than_it_was_granted(path):
     plan = load_plan(path)
-    assert plan.budget.granted.budget.covers(plan.budget.requested.budget)
+    assert plan.budget.granted.budget.covers(plan.requested)
     assert plan.budget.requested.beta < 1 / plan.rows
     assert plan.synthesis
     assert all(column.description for column in plan.columns.values())
@@ -86,7 +86,7 @@ def test_a_plan_runs_on_its_table_and_its_people_resemble_the_real_ones(
 
     plan = load_plan(path)
     bundle = Path(release(str(path), "r1", str(tmp_path / "out"), {"source": str(real_table)}))
-    assert Ledger(ledger_url()).spent(plan.dataset) == plan.budget.requested.budget
+    assert Ledger(ledger_url()).spent(plan.dataset) == plan.requested
     for synthesis in plan.synthesis:
         real = pd.read_parquet(real_table)
         if plan.weights and plan.section(synthesis.from_).counts_weights:

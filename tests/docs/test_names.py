@@ -43,7 +43,8 @@ def exists(name: str) -> bool:
 def spent(section: type, mechanism: str) -> str:
     """What a mechanism spends, as README's table writes it."""
     stated = section.model_construct(mechanism=mechanism, bandwidth=1.0)
-    return ", ".join(["alpha", *(n for n in ("beta", "gamma") if getattr(stated, f"spends_{n}"))])
+    more = {"beta": stated.spends_beta("basic"), "gamma": stated.spends_gamma}
+    return ", ".join(["alpha", *(name for name, spends in more.items() if spends)])
 
 
 def promised() -> dict[tuple[str, str], str]:

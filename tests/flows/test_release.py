@@ -96,6 +96,30 @@ def test_a_private_number_of_records_is_published_as_a_noisy_one(plan_path):
     assert "rank_error_records_90" in pd.read_parquet(bundle / "tables" / "age-quartiles.parquet")
 
 
+def test_a_concentrated_grant_is_spent_in_rho_and_the_manifest_promises_alpha(plan_path):
+    plan_document = plan_of_every_kind() | {"synthesis": []}
+    granted = {"alpha": "4", "beta": "1e-6"}
+    plan_document["budget"] = {"composition": "concentrated", "granted": granted}
+    plan_document["budget"]["requested"] = {"part": "1/2"}
+    plan_document["releases"] = [plan_document["releases"][i] for i in (0, 2, 8)]
+    path = write_plan(plan_path.parent, plan_document)
+    bundles = [run(path, release_id) for release_id in ("r1", "r2")]
+    with pytest.raises(BudgetError, match="rho: asked"):
+        run(path, "r3")
+    plan, ledger = load_plan(path), Ledger(ledger_url())
+    assert ledger.remaining("survey") == Budget()
+    for bundle in bundles:
+        manifest = read_manifest(bundle)
+        verify_files(bundle, manifest)
+        assert verify_budget(manifest, ledger) == plan.requested
+        assert manifest.guarantee.composition == "concentrated"
+        assert manifest.guarantee.budget == plan.promise
+        assert 2 < manifest.guarantee.alpha < 4  # two of them keep 4
+        assert "zero-concentrated differential privacy" in manifest.guarantee.statement
+        assert "zero-concentrated" in (bundle / "registry.yaml").read_text()
+        assert "rho spent, of all that was granted" in (bundle / "report.html").read_text()
+
+
 def test_synthetic_records_are_in_the_survey_s_own_columns_and_types(published, survey):
     bundle = published.bundle
     table = pq.read_table(bundle / "microdata" / "everybody.parquet")

@@ -253,4 +253,4 @@ def test_a_plan_at_the_largest_alpha_is_explained(tmp_path, plan_document):
     amount = {"alpha": "1000", "beta": "1e-6", "gamma": "0"}
     plan_document["budget"] = {"granted": amount, "requested": amount}
     plan = load_plan(write_plan(tmp_path, plan_document))
-    assert "pairs" in explain(plan, None, plan.budget.requested.budget)
+    assert "pairs" in explain(plan, None, plan.requested)

@@ -149,9 +149,7 @@ def test_random_differential_privacy_needs_gamma_and_says_what_it_means(tmp_path
     plan = load_plan(write_plan(tmp_path, plan_document))
     assert plan.built["people"].share.gamma == Fraction("0.1")
     assert plan.built["pairs"].share.gamma == 0
-    assert "40 of the 400 people" in privacy_statement(
-        plan.budget.requested.budget, plan.protection
-    )
+    assert "40 of the 400 people" in privacy_statement(plan)
 
 
 def test_all_faults_are_told_at_once(tmp_path, plan_document):

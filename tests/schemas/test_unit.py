@@ -160,7 +160,7 @@ ADDED = "for tables of which one has one record more than the other;"
 )
 def test_the_promise_names_its_unit_and_relation(unit, relation, told, document):
     plan = Plan.model_validate(document | {"privacy_unit": unit, "neighbours": relation})
-    statement = privacy_statement(plan.budget.requested.budget, plan.protection)
+    statement = privacy_statement(plan)
     assert f"{told} It is for tables that fit the plan:" in statement
     assert f"({relation})" in plan.protection.metric
     assert ("at most 4 are used" in plan.protection.who) == (unit != "row")

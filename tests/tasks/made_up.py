@@ -39,7 +39,7 @@ def publish_made_up(plan: Plan, release_id: str, out: Path) -> Path:
         synthesis = [
             write_microdata.fn(plan, release_id, table.name, staging) for table in plan.synthesis
         ]
-        audit = [made_up_audit("all", plan.budget.requested.budget)]
+        audit = [made_up_audit("all", plan.requested)]
         audit += [made_up_audit(name, release.share) for name, release in plan.built.items()]
         publish.fn(plan, release_id, staging, target, releases, synthesis, audit)
     return target

@@ -170,9 +170,9 @@ class MinimaxCount(CountRelease):
 
     @cached_property
     def mechanism(self) -> TabulatedMechanism:
-        table = minimax_table(self.rows, self.share.alpha, self.share.beta, self.loss)
+        table = minimax_table(self.rows, self.share.pure_alpha, self.share.beta, self.loss)
         rows = tuple(tuple(row) for row in table.tolist())
-        return TabulatedMechanism(1, self.share.alpha, self.share.beta, rows)
+        return TabulatedMechanism(1, self.share.pure_alpha, self.share.beta, rows)
 
     @property
     def answer(self) -> str:

@@ -44,5 +44,5 @@ def test_questions_to_a_reserved_function_cost_once_and_are_answered_alike(
     assert later[1:] == first[::-1]
     assert later[0] not in first
     reserve_budget.fn(plan, "asked")
-    assert ledger.spent("survey") == plan.budget.requested.budget
+    assert ledger.spent("survey") == plan.requested
     assert missing_draws(plan, "asked") == ["path"]  # nothing else is ever drawn from this charge

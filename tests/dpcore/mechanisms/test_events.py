@@ -2,12 +2,19 @@
 
 import json
 from dataclasses import replace
+from fractions import Fraction
+from itertools import product
 
+import numpy as np
 import pytest
+from scipy.special import log_softmax, logsumexp
 
 from dpcore.adjacency import Adjacency
-from dpcore.mechanism import Event
+from dpcore.arrays import Floats
+from dpcore.budget import Budget
+from dpcore.mechanism import Event, affordable
 from dpcore.mechanisms import read_event
+from dpcore.mechanisms.exponential import ExponentialMechanism
 from tests.dpcore.releases.contract import CASES
 
 EVENTS = {name: case.release.mechanism.event for name, case in CASES.items()}
@@ -83,3 +90,44 @@ def test_an_event_that_lacks_a_number_is_refused():
     del document["scale"]
     with pytest.raises(ValueError, match="in a form"):
         read_event(document)
+
+
+def renyi(near: Floats, far: Floats, order: float) -> float:
+    """The Renyi divergence of two laws on the same finite set."""
+    return float(logsumexp(order * near - (order - 1) * far)) / (order - 1)
+
+
+@pytest.mark.parametrize("scale", ["1/3", "1", "4"])
+def test_a_choice_has_the_concentrated_price_that_it_states(scale: str):
+    """Over all neighbouring scores: each moves by the sensitivity, one way or the other."""
+    mechanism = ExponentialMechanism(5, 5, Fraction(1), Fraction(scale))
+    price = mechanism.event.concentrated
+    assert price[1] == 0
+    worst = 0.0
+    for scores in ([0, 0, 0, 0, 0], [0, 3, 1, 4, 9], [0, 0, 50, 50, 50]):
+        near = log_softmax(-np.array(scores) / float(mechanism.scale))
+        for moves in product((-1, 1), repeat=5):
+            far = log_softmax(-(np.array(scores) + moves) / float(mechanism.scale))
+            for order in (1.01, 1.5, 2, 4, 16, 128):
+                worst = max(worst, renyi(near, far, order) / order)
+    assert 0.4 * float(price[0]) < worst <= float(price[0])  # a half of it for far larger scales
+
+
+@pytest.mark.parametrize("name", EVENTS)
+def test_a_pure_event_has_a_concentrated_price_of_half_its_square_at_most(name: str):
+    event = EVENTS[name]
+    if event.pure_alpha is not None:
+        assert 0 < event.concentrated[0] <= event.pure_alpha**2 / 2
+        assert event.concentrated[1] == 0
+
+
+@pytest.mark.parametrize("name", EVENTS)
+def test_parameters_that_no_mechanism_has_are_worth_nothing(name: str):
+    """A share of rho is as strict as one of alpha: a price is not taken from nonsense."""
+    event = EVENTS[name]
+    share = Budget(beta=Fraction(99, 100), gamma=Fraction(99, 100), rho=Fraction(10**9))
+    assert affordable(event, share)
+    for field in ("scale", "again_scale", "variance", "test_scale", "prior"):
+        if hasattr(event, field):
+            for value in (Fraction(0), Fraction(-1)):
+                assert not affordable(replace(event, **{field: value}), share)

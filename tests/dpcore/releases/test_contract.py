@@ -319,6 +319,23 @@ def test_what_is_drawn_can_be_afforded_exactly_up_to_the_share(case: Case):
         perturb(exact, release.mechanism, less, SeededSource(1))
 
 
+@every_case
+def test_a_share_of_rho_buys_every_kind_and_is_used_up(case: Case):
+    exact = case.release.statistic(tally_of(case.release.domain, case.near))
+    for rho in (Fraction(1, 2), Fraction(1, 50)):
+        share = replace(case.release.share, alpha=Fraction(0), rho=rho)
+        try:
+            mechanism = replace(case.release, share=share).mechanism
+        except ValueError:  # a share that is too small for any noise
+            continue
+        perturb(exact, mechanism, share, SeededSource(1))
+        with pytest.raises(PrivacyLineError, match="no price within its share"):
+            perturb(exact, mechanism, share * Fraction(999, 1000), SeededSource(1))
+        with pytest.raises(PrivacyLineError, match="no price within its share"):
+            perturb(exact, mechanism, replace(share, alpha=Fraction(1)), SeededSource(1))
+        assert mechanism.event.concentrated is not None
+
+
 def needs_beta(event: Event) -> bool:
     """Whether it has no pure form."""
     if isinstance(event, StagedEvent):

@@ -9,7 +9,7 @@ import pytest
 
 from dpcore.accounting.analytic import analytic_gaussian_scale, gaussian_beta
 from dpcore.accounting.digits import decimal_of
-from dpcore.accounting.zcdp import covers_rho
+from dpcore.accounting.zcdp import covers_rho, least_alpha
 from dpcore.budget import Budget
 from dpcore.mechanism import affordable
 from dpcore.mechanisms.exponential import ExponentialEvent
@@ -17,7 +17,14 @@ from dpcore.mechanisms.gaussian import GaussianEvent
 from dpcore.mechanisms.laplace import LaplaceEvent
 from dpcore.mechanisms.random_laplace import RandomLaplaceEvent
 from dpcore.mechanisms.stability import StabilityEvent
-from dpcore.repricing.history import BASIC, LOSS_DISTRIBUTIONS, RENYI, Charged, prices
+from dpcore.repricing.history import (
+    BASIC,
+    CONCENTRATED,
+    LOSS_DISTRIBUTIONS,
+    RENYI,
+    Charged,
+    prices,
+)
 from tests.dpcore.releases.contract import CASES
 
 MILLIONTH = Fraction(1, 10**6)
@@ -68,7 +75,7 @@ def test_a_hundred_gaussian_releases_cost_less_by_every_tighter_accountant():
         low, high = (low, middle) if enough else (middle, high)
     each = Budget(Fraction(high).limit_denominator(10**9), MILLIONTH / times)
     found = alphas([gaussian(rho, each)] * times)
-    assert list(found) == [LOSS_DISTRIBUTIONS, RENYI, BASIC]
+    assert set(found) == {LOSS_DISTRIBUTIONS, RENYI, CONCENTRATED, BASIC}
     assert found[BASIC] == times * each.alpha
 
     total = rho * times
@@ -112,13 +119,25 @@ def test_a_mixed_history_is_composed_and_gamma_adds():
         ),
     ]
     found = prices(history, MILLIONTH)
-    assert [price.accountant for price in found] == [LOSS_DISTRIBUTIONS, RENYI, BASIC]
+    ranked = [LOSS_DISTRIBUTIONS, RENYI, CONCENTRATED, BASIC]
+    assert [price.accountant for price in found] == ranked
     assert {(price.budget.beta, price.budget.gamma) for price in found} == {
         (MILLIONTH, Fraction(1, 20))
     }
     without = alphas([each for each in history if not isinstance(each.event, StabilityEvent)])
     added = alphas(history)[RENYI] - without[RENYI]
-    assert Fraction(1, 10) < added < Fraction(11, 100)  # basically, and beta is a little less
+    assert 0 < added < Fraction(1, 10)  # its rho, and beta is a little less
+
+
+def test_charges_in_rho_are_never_taken_for_free():
+    share = Budget(beta=Fraction(1, 10**8), rho=Fraction(1, 200))
+    thresholded = Charged(StabilityEvent(Fraction(2), Fraction(20), 400), share)
+    found = alphas([thresholded] * 10)
+    assert set(found) == {CONCENTRATED, RENYI}  # it has no price in alpha, and no known loss
+    assert found[RENYI] <= found[CONCENTRATED]
+    assert float(found[CONCENTRATED]) == pytest.approx(
+        float(least_alpha(Fraction(5, 100), MILLIONTH)), rel=0.02
+    )
 
 
 def test_noise_too_small_to_be_rounded_continuous_noise_is_composed_as_charged():
@@ -139,4 +158,4 @@ def test_at_a_beta_that_is_not_enough_an_accountant_has_no_price():
 
 def test_without_the_optional_package_the_others_answer(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("dpcore.repricing.history.installed", lambda: False)
-    assert set(alphas([laplace("1")] * 3)) == {BASIC, RENYI}
+    assert set(alphas([laplace("1")] * 3)) == {BASIC, CONCENTRATED, RENYI}

@@ -6,7 +6,7 @@ import pytest
 
 from dpcore.errors import InputError
 from schemas.plan import load_plan
-from tasks.explain.target import at_alpha, find_target
+from tasks.explain.target import at_loss, find_target
 
 TARGETS = [
     ("people", 2.0, "standard error of a count"),
@@ -33,17 +33,17 @@ def test_the_plan_with_the_chosen_budget_reaches_the_target_and_a_digit_less_doe
     changed = load_plan(
         plan_path,
         {
-            "budget.granted.alpha": str(choice.total),
-            "budget.requested.alpha": str(choice.total),
+            "budget.granted.alpha": str(choice.total.alpha),
+            "budget.requested.alpha": str(choice.total.alpha),
             f"releases.{place}.weight": str(choice.weight),
         },
     )
-    assert changed.built[release].share.alpha == choice.alpha
+    assert changed.built[release].share.alpha == choice.loss
     assert error(changed.built[release]) == choice.error <= wanted
-    power = f"{float(choice.alpha):.2e}".partition("e")[2]
-    less = choice.alpha - Fraction(f"0.01e{power}")
-    assert Fraction(f"{float(choice.alpha):.2e}") == choice.alpha
-    assert error(at_alpha(plan, release, less)) > wanted
+    power = f"{float(choice.loss):.2e}".partition("e")[2]
+    less = choice.loss - Fraction(f"0.01e{power}")
+    assert Fraction(f"{float(choice.loss):.2e}") == choice.loss
+    assert error(at_loss(plan, release, less)) > wanted
     for name, built in plan.built.items():
         if name != release:
             assert changed.built[name].share.alpha == built.share.alpha

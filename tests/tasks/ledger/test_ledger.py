@@ -192,7 +192,7 @@ class TestReserve:
         ledger.reserve("wages", "r1", "p", GAMMA)
         assert not [f for f in ledger.find_faults("wages") if "gamma" in f.what]
         with ledger._database.transaction(write=True) as connection:
-            queries.insert_charges(connection, "wages", "r2", "q", GAMMA)
+            queries.insert_charges(connection, "wages", "r2", "q", 1, GAMMA)
         assert [f for f in ledger.find_faults("wages") if "gamma" in f.what]
 
     @pytest.mark.parametrize("coordinate", ["alpha", "beta", "gamma"])
@@ -472,7 +472,7 @@ class TestDamage:
     def test_an_unknown_layout_is_refused(self, ledger):
         with ledger._database.transaction(write=True) as connection:
             connection.execute(update(tables.schema).values(version=99))
-        with pytest.raises(LedgerError, match=r"layout version 99.*version 2"):
+        with pytest.raises(LedgerError, match=r"layout version 99.*version 3"):
             ledger.reserve("wages", "r1", "p", charges(a="1/2"))
 
     def test_a_failed_transaction_leaves_nothing(self, ledger):

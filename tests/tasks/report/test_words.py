@@ -14,6 +14,7 @@ from tasks.report.words import SYNTHETIC, best_guess, how_often, in_plain_words,
 def guarantee(alpha: str, beta: str) -> Guarantee:
     amounts = {"alpha": alpha, "beta": beta, "gamma": "0", "epsilon": alpha, "delta": beta}
     words = {"privacy_unit": "row", "neighbours": "replace-one", "statement": "", "domain": ""}
+    words["composition"] = "basic"
     return Guarantee.model_validate(amounts | words)
 
 

@@ -1,0 +1,66 @@
+"""A promise (alpha, beta, gamma) as caps on what may be spent in (rho, beta, gamma), and back.
+
+Claim.  Let mechanisms be chosen one after the other, each in view of all earlier results, and let each
+be b-approximately r-zCDP.  If the sums of r and of b stay within caps (rho, beta') that were fixed
+before the first choice, then everything together is beta'-approximately rho-zCDP, and so
+(alpha, beta)-DP for every alpha with which rho-zCDP implies (alpha, beta - beta').
+
+Proof.  The filter for concentrated differential privacy is as good as composition of mechanisms that
+were chosen beforehand (Whitehouse, Ramdas, Rogers & Wu 2023, Theorem 1).  Apart from events of
+probability beta' all in all, the whole is rho-zCDP (Bun & Steinke 2016, section 8), which implies
+(alpha, beta - beta'); the two chances add up.
+
+>>> promise = Budget.of("2", "1e-6")
+>>> kept = caps("concentrated", promise)
+>>> round(float(kept.rho), 4), float(kept.beta)
+(0.0874, 1e-07)
+>>> keeps(kept, promise)
+True
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import lru_cache
+from typing import Literal
+
+from dpcore.accounting.digits import round_down
+from dpcore.accounting.zcdp import affordable_rho, covers_rho, least_alpha
+from dpcore.budget import Budget
+
+Composition = Literal["basic", "concentrated"]
+"""How prices add up: as (alpha, beta, gamma), or as (rho, beta, gamma)."""
+
+FAILURES = Fraction(1, 10)
+"""The part of beta that is kept for mechanisms that may fail; rho is converted with the rest.
+
+All the rest would buy a hundredth more of rho."""
+
+
+@lru_cache(maxsize=256)
+def caps(composition: Composition, promise: Budget) -> Budget:
+    """The caps on what is spent that keep a promise (alpha, beta, gamma), rounded down.
+
+    Under basic composition they are the promise itself.  Raises ``ValueError`` for a promise without
+    beta under concentrated composition.
+    """
+    if composition == "basic":
+        return promise
+    if not promise.beta:
+        raise ValueError("concentrated composition needs a beta; without one, use `basic`")
+    failures = promise.beta * FAILURES
+    rho = round_down(affordable_rho(promise.alpha, promise.beta - failures))
+    return Budget(beta=failures, gamma=promise.gamma, rho=rho)
+
+
+def keeps(spent: Budget, promise: Budget) -> bool:
+    """Whether (rho, beta, gamma) certainly keeps a promise (alpha, beta, gamma)."""
+    left = promise.beta - spent.beta
+    if left <= 0 or spent.gamma > promise.gamma:
+        return False
+    return not spent.rho or covers_rho(spent.rho, promise.alpha, left)
+
+
+def promise_of(spent: Budget, beta: Fraction) -> Budget:
+    """The promise with this beta that (rho, beta, gamma) keeps, its alpha rounded up."""
+    return Budget(least_alpha(spent.rho, beta - spent.beta), beta, spent.gamma)

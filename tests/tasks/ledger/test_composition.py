@@ -1,0 +1,104 @@
+"""Grants that add up rho: caps fixed by the promise, accounts, and what cannot be mixed."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+
+from dpcore.accounting.concentrated import caps
+from dpcore.budget import Budget
+from dpcore.errors import BudgetError
+from tasks.ledger import Charge, Ledger
+from tests.tasks.bundle.damage import by_hand
+from tests.tasks.ledger.test_postgresql import ENGINES, fresh_url
+
+WHO_WHY = {"who": "A. Officer", "why": "test"}
+PROMISE = Budget.of("2", "1e-6")
+CAPS = caps("concentrated", PROMISE)
+MONTH = {"a": Charge(CAPS * Fraction(1, 12))}
+
+
+@pytest.fixture(params=ENGINES)
+def ledger(request, tmp_path) -> Ledger:
+    ledger = Ledger(fresh_url(request.param, tmp_path))
+    ledger.grant("wages", PROMISE, **WHO_WHY, composition="concentrated")
+    return ledger
+
+
+def test_a_year_of_twelfths_fits_and_no_more(ledger: Ledger):
+    assert ledger.granted("wages") == CAPS
+    for month in range(12):
+        ledger.reserve("wages", f"m{month}", "p", MONTH)
+    assert ledger.remaining("wages") == Budget()
+    for method in (ledger.check, ledger.reserve):
+        with pytest.raises(BudgetError, match=r"rho: asked .*nothing was charged"):
+            method("wages", "m12", "p", MONTH)
+    assert ledger.spent("wages") == CAPS
+    assert ledger.reserve("wages", "m3", "p", MONTH) == []  # a retry pays nothing
+    ledger.void("wages", "m5", "a", **WHO_WHY)
+    assert ledger.reserve("wages", "m12", "p", MONTH) == ["a"]
+
+
+def test_chances_to_fail_have_a_cap_of_their_own(ledger: Ledger):
+    failing = Charge(Budget(beta=CAPS.beta * 2, rho=CAPS.rho / 100))
+    with pytest.raises(BudgetError, match="beta: asked"):
+        ledger.reserve("wages", "r", "p", {"a": failing})
+
+
+def test_rules_are_not_mixed(ledger: Ledger):
+    with pytest.raises(BudgetError, match=r"grant .* is concentrated.*plan spends alpha"):
+        ledger.reserve("wages", "r", "p", {"a": Charge(Budget.of("1/10"))})
+    ledger.grant("health", PROMISE, **WHO_WHY)
+    with pytest.raises(BudgetError, match=r"grant .* is basic.*plan spends rho"):
+        ledger.reserve("health", "r", "p", MONTH)
+    with pytest.raises(BudgetError, match="basic one cannot follow"):
+        ledger.grant("wages", PROMISE, **WHO_WHY)
+    with pytest.raises(ValueError, match="needs a beta"):
+        ledger.grant("wages", Budget.of("2"), **WHO_WHY, composition="concentrated")
+    assert ledger.spent("wages") == ledger.spent("health") == Budget()
+    assert ledger.promised("wages") == PROMISE
+
+
+def test_moving_to_concentrated_composition_opens_an_account_and_its_promise_adds(ledger: Ledger):
+    ledger.grant("health", Budget.of("3", "1e-7"), **WHO_WHY)
+    ledger.reserve("health", "old", "p", {"a": Charge(Budget.of("1"))})
+    ledger.grant("health", PROMISE, **WHO_WHY, composition="concentrated")
+    assert ledger.account("health").composition == "concentrated"
+    assert (ledger.granted("health"), ledger.spent("health")) == (CAPS, Budget())
+    assert ledger.promised("health") == PROMISE + Budget.of("3", "1e-7")
+    ledger.reserve("health", "new", "p", MONTH)
+    with pytest.raises(BudgetError, match="plan spends alpha"):  # what was left is closed
+        ledger.reserve("health", "late", "p", {"a": Charge(Budget.of("1"))})
+    assert not any("more was charged" in fault.what for fault in ledger.find_faults("health"))
+
+
+def test_another_concentrated_grant_does_not_add_to_the_caps_of_the_first(ledger: Ledger):
+    """Caps that grew in view of results would be no filter; the second account is one of its own."""
+    ledger.reserve("wages", "r1", "p", {"a": Charge(CAPS * Fraction(1, 2))})
+    ledger.grant("wages", PROMISE, **WHO_WHY, composition="concentrated")
+    assert ledger.remaining("wages") == CAPS
+    with pytest.raises(BudgetError, match="rho: asked"):
+        ledger.reserve("wages", "r2", "p", {"a": Charge(CAPS * Fraction(5, 4))})
+    ledger.reserve("wages", "r2", "p", {"a": Charge(CAPS)})
+    assert ledger.remaining("wages") == Budget()
+    assert ledger.promised("wages") == PROMISE + PROMISE
+
+
+def test_the_history_names_the_caps_and_the_accounts(ledger: Ledger):
+    ledger.reserve("wages", "r1", "p", MONTH)
+    grant, reserve = ledger.history("wages")
+    assert (grant.budget, grant.caps) == (PROMISE, CAPS)
+    assert (reserve.budget, reserve.account) == (MONTH["a"].budget, grant.account)
+
+
+def test_an_account_that_was_overspent_by_hand_is_a_fault(ledger: Ledger):
+    ledger.reserve("wages", "r1", "p", MONTH)
+    with by_hand(ledger) as connection:
+        connection.exec_driver_sql("UPDATE ledger_grant SET rho = '1/1000'")
+    assert "more was charged" in ledger.find_faults("wages")[0].what
+
+
+def test_a_budget_in_both_alpha_and_rho_is_refused(ledger: Ledger):
+    both = replace(MONTH["a"].budget, alpha=Fraction(1, 100))
+    with pytest.raises(BudgetError, match="plan spends alpha"):
+        ledger.reserve("wages", "r", "p", {"a": Charge(both)})
