@@ -15,7 +15,7 @@ sum is ever rounded.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from decimal import Decimal
 from fractions import Fraction
 from typing import NamedTuple
@@ -54,6 +54,15 @@ class Budget:
     def covers(self, other: Budget) -> bool:
         """Whether ``other`` is at most this budget in every coordinate."""
         return other.alpha <= self.alpha and other.beta <= self.beta and other.gamma <= self.gamma
+
+    def times(self, other: Budget) -> int | None:
+        """How many times this budget covers ``other``; None if ``other`` is nothing.
+
+        >>> Budget.of("1", "1e-6").times(Budget.of("1/3", "4e-7"))
+        2
+        """
+        amounts = [(getattr(self, f.name), getattr(other, f.name)) for f in fields(self)]
+        return min((left // asked for left, asked in amounts if asked), default=None)
 
     def as_strings(self) -> dict[str, str]:
         """The three coordinates as exact strings, such as ``'1/3'``, for documents and databases."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpcore.budget import Budget, decimal_text, total
 from dpcore.errors import BudgetError
 from schemas.plan import Plan
+from tasks.explain.runs import last_release_text, runs_text
 
 if TYPE_CHECKING:
     from tasks.ledger import Fault, Ledger
@@ -90,6 +93,8 @@ def describe_dataset(plan: Plan) -> str:
 def explain(plan: Plan, granted: Budget | None, spent: Budget, refusal: str = "") -> str:
     """The explanation as text.  ``granted`` is None if the ledger does not know the dataset."""
     budget, verdict = budget_rows(plan, granted, spent, refusal)
+    grant = plan.budget.granted.budget if granted is None else granted
+    left = grant - spent if grant.covers(spent) else Budget()
     return "\n".join(
         [
             f"{plan.publication.title}",
@@ -100,6 +105,7 @@ def explain(plan: Plan, granted: Budget | None, spent: Budget, refusal: str = ""
             "",
             "Budget of the dataset",
             text_table(budget),
+            f"The grant covers {runs_text(plan, left, datetime.now(UTC))}.",
             verdict + "\n" * bool(verdict),
             "Expected error, from privacy noise alone",
             text_table(error_rows(plan)),
@@ -134,8 +140,19 @@ def ledger_rows(ledger: Ledger, dataset: str) -> list[dict[str, str]]:
     ]
 
 
-def ledger_text(ledger: Ledger, dataset: str) -> str:
-    """A dataset's grants, spending and history as text."""
+def ledger_text(ledger: Ledger, dataset: str, plans: Mapping[Path, Plan]) -> str:
+    """A dataset's grants, spending, runs that are left and history as text.
+
+    Without a plan of the dataset, runs are counted at the cost of its last release.
+    """
+    left, now = ledger.remaining(dataset), datetime.now(UTC)
+    runs = [
+        f"{path.name}: the grant covers {runs_text(plan, left, now)}."
+        for path, plan in plans.items()
+        if plan.dataset == dataset
+    ]
+    if not runs and (words := last_release_text(ledger, dataset)):
+        runs = [f"The grant covers {words}."]
     history = [
         {
             "when": record.at[:19],
@@ -147,7 +164,8 @@ def ledger_text(ledger: Ledger, dataset: str) -> str:
         }
         for record in ledger.history(dataset)
     ]
-    return f"{dataset}\n{text_table(ledger_rows(ledger, dataset))}\n\n{text_table(history)}"
+    budget = [dataset, text_table(ledger_rows(ledger, dataset)), *runs]
+    return "\n".join([*budget, "", text_table(history)])
 
 
 def fault_rows(faults: Sequence[Fault]) -> list[dict[str, str]]:
