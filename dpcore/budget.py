@@ -83,6 +83,15 @@ class Budget:
         """The names of what the budget is spent in."""
         return ("rho" if self.rho else "alpha", "beta", "gamma")
 
+    def times(self, other: Budget) -> int | None:
+        """How many times this budget covers ``other``; None if ``other`` is nothing.
+
+        >>> Budget.of("1", "1e-6").times(Budget.of("1/3", "4e-7"))
+        2
+        """
+        amounts = [(getattr(self, f.name), getattr(other, f.name)) for f in fields(self)]
+        return min((left // asked for left, asked in amounts if asked), default=None)
+
     def as_strings(self) -> dict[str, str]:
         """The coordinates as exact strings, such as ``'1/3'``, for documents."""
         return {name: str(getattr(self, name)) for name in self.coordinates}

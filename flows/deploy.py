@@ -9,8 +9,9 @@ to plans by name, not by path, so that a worker on another machine finds them in
 """
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from prefect import Flow
 from prefect.client.orchestration import SyncPrefectClient, get_client
@@ -30,12 +31,16 @@ from prefect.states import Crashed, Scheduled
 from prefect.utilities.callables import parameter_schema
 from prefect.workers.process import ProcessWorker
 
-from dpcore.errors import InputError, PlanError
+from dpcore.errors import BudgetError, InputError, PlanError
 from flows.ad_hoc import ad_hoc
 from flows.audit import audit
 from flows.release import release
 from schemas.plan import Plan, load_plan
+from tasks.budget.schedule import require_first_year
+from tasks.ledger import Ledger
+from tasks.workplace.home import ledger_exists, ledger_url
 from tasks.workplace.plans import plans_in
+from tasks.workplace.schedule import due_times
 from tasks.workplace.step import log_line
 
 POOL = "dprelease"
@@ -43,13 +48,20 @@ TAG = "dprelease"
 LOST = "its worker was killed; Retry it: that costs nothing more"
 
 
-def deploy(folder: Path, runs_at_once: int) -> list[str]:
-    """Deploy every plan in the folder to the configured Prefect server; return the deployments.
+class Deployed(NamedTuple):
+    """The names of the deployments, and why the schedules of other plans were refused."""
 
-    An invalid plan is logged and skipped, and its earlier deployment stays.  Raises ``InputError``
-    if the folder holds no valid plan.
+    names: list[str]
+    refused: list[BudgetError]
+
+
+def deploy(folder: Path, runs_at_once: int) -> Deployed:
+    """Deploy every plan in the folder to the configured Prefect server.
+
+    A plan that is not valid, or whose schedule does not fit its budget (``require_first_year``), is
+    logged and skipped, and its earlier deployment stays.  Raises an error if no plan is left.
     """
-    plans = valid_plans(folder)
+    plans, refused = plans_to_deploy(folder)
     which = {"plan": list(plans)}
     parts = [f"{name}: {release}" for name, plan in plans.items() for release in plan.built]
     with get_client(sync_client=True) as client:
@@ -63,7 +75,7 @@ def deploy(folder: Path, runs_at_once: int) -> list[str]:
             _deploy(client, audit, "audit-a-plan", choices=which),
         ]
         _remove_others(client, {f"release/{name}" for name in plans_in(folder)} | {*deployed})
-    return deployed
+    return Deployed(deployed, refused)
 
 
 def end_lost_runs() -> None:
@@ -83,20 +95,25 @@ def end_lost_runs() -> None:
                 log_line(f"{run.name}: {LOST}" if lost else f"{run.name}: starts again")
 
 
-def valid_plans(folder: Path) -> dict[str, Plan]:
-    """The plans of the folder that can be read and scheduled, by name."""
-    plans = {}
+def plans_to_deploy(folder: Path) -> tuple[dict[str, Plan], list[BudgetError]]:
+    """The plans of the folder that can be read, scheduled and paid, by name, and the refusals."""
+    ledger = Ledger(ledger_url()) if ledger_exists() else None
+    plans: dict[str, Plan] = {}
+    refused: list[BudgetError] = []
     for name, path in plans_in(folder).items():
         try:
             plan = load_plan(path)
             _schedules(plan)
-        except PlanError as error:
+            require_first_year(plan, path, ledger, datetime.now(UTC))
+        except (BudgetError, PlanError) as error:
             log_line(f"skipped: {error}")
+            refused += [error] if isinstance(error, BudgetError) else []
         else:
             plans[name] = plan
     if not plans:
-        raise InputError(f"{folder}: there is no valid plan in this folder")
-    return plans
+        kind = BudgetError if refused else InputError
+        raise kind(f"{folder}: no plan in this folder can be deployed")
+    return plans, refused
 
 
 def form_schema(flow: Flow[..., Any], choices: Mapping[str, list[str]]) -> dict[str, Any]:
@@ -125,12 +142,8 @@ def _schedules(plan: Plan) -> list[DeploymentScheduleCreate]:
     due = plan.operation.schedule
     if due is None:
         return []
-    try:
-        cron = CronSchedule(cron=due.cron, timezone=due.timezone)
-    except ValueError:
-        raise PlanError(
-            f"operation.schedule.cron: {due.cron!r} never comes due; correct the cron expression"
-        ) from None
+    next(due_times(due, datetime.now(UTC)))  # raises if there is none
+    cron = CronSchedule(cron=due.cron, timezone=due.timezone)
     return [DeploymentScheduleCreate(schedule=cron, active=True)]
 
 

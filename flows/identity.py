@@ -5,13 +5,12 @@ the same release.  A run that a person started also has four letters of its own 
 it from others of the same second.
 """
 
-from datetime import UTC
 from pathlib import Path
 
 from prefect.client.schemas.objects import FlowRun
 from prefect.context import FlowRunContext
 
-from tasks.workplace.plans import plan_name
+from tasks.workplace.schedule import run_id
 
 WORDS = {"release": "", "ad hoc release": "ad-hoc", "audit": "audit"}
 """What each flow puts into the ids of its runs."""
@@ -27,8 +26,7 @@ def own_release_id(plan: str) -> str:
 
 
 def release_id_of(flow: str, run: FlowRun, plan: str) -> str:
-    """The release id of a run of the named flow; its time is in UTC, where no hour occurs twice."""
+    """The release id of a run of the named flow."""
     assert run.expected_start_time is not None
-    due = f"{run.expected_start_time.astimezone(UTC):%Y%m%d-%H%M%S}"
     own = "" if run.auto_scheduled else str(run.id)[-4:]
-    return "-".join(filter(None, (plan_name(Path(plan)), WORDS[flow], due, own)))
+    return run_id(Path(plan), run.expected_start_time, WORDS[flow], own)

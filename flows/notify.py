@@ -1,5 +1,6 @@
-"""Prefect hooks that notify the operator when a run fails or crashes, or a budget runs low."""
+"""Prefect hooks that notify the operator of runs that fail, crash or are late, and of a low budget."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 from prefect import Flow
@@ -8,8 +9,10 @@ from prefect.client.schemas.objects import FlowRun, State
 from dpcore.errors import ApprovalError, AuditError, BudgetError, DPReleaseError, InputError
 from flows.identity import release_id_of
 from schemas.plan import Plan, load_plan
+from tasks.budget.schedule import late_releases
+from tasks.explain.runs import runs_left, runs_text
 from tasks.ledger import Ledger
-from tasks.workplace.home import ledger_url
+from tasks.workplace.home import ledger_exists, ledger_url
 from tasks.workplace.notify import notify
 from tasks.workplace.plans import find_plan
 
@@ -37,19 +40,35 @@ def notify_crash(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> 
 
 
 def notify_low_budget(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> None:
-    """Notify if a dataset has less left than its plan's ``warn_below``."""
+    """Notify if a dataset has less left than its plan's ``warn_below``, or its schedule soon ends."""
     plan = _plan(flow_run)
     if plan is None:
         return
     left = Ledger(ledger_url(), create=False).remaining(plan.dataset)
     if not left.covers(plan.operation.warn_below.budget):
         notify(*_names(flow, flow_run), f"{LOW}: {left} left")
+    if plan.operation.schedule and runs_left(plan, left) <= plan.operation.warn_runs:
+        words = runs_text(plan, left, datetime.now(UTC))
+        notify(*_names(flow, flow_run), f"{LOW}: it covers {words}")
+
+
+def notify_late(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> None:
+    """At a scheduled run, notify of the other due times that have passed without a release."""
+    plan = _plan(flow_run)
+    if plan is None or not flow_run.auto_scheduled or not ledger_exists():
+        return
+    path = find_plan(str(flow_run.parameters["plan"]))
+    ledger = Ledger(ledger_url(), create=False)
+    own = _names(flow, flow_run)
+    for late in late_releases(plan, path, ledger, datetime.now(UTC)):
+        if late.release_id != own[1]:
+            notify(late.dataset, late.release_id, f"{late.what}; see `dprelease ledger check`")
 
 
 HOOKS: dict[str, Any] = {
-    "on_failure": [notify_failure],
-    "on_crashed": [notify_crash],
-    "on_completion": [notify_low_budget],
+    "on_failure": [notify_failure, notify_late],
+    "on_crashed": [notify_crash, notify_late],
+    "on_completion": [notify_low_budget, notify_late],
 }
 
 

@@ -63,7 +63,7 @@ def serve(
         from flows.deploy import deploy, end_lost_runs
 
         end_lost_runs()  # our worker has not started, so nothing is working on them
-        for name in deploy(plans, runs_at_once):
+        for name in deploy(plans, runs_at_once).names:
             log_line(f"deployed {name}")
         worker = ["worker", "start", "--pool", POOL, "--type", "process"]
         stack.enter_context(run_prefect(worker, folder / "worker.log"))

@@ -1,10 +1,11 @@
-"""A plan's operation: its schedule, and when to warn of a low budget.
+"""A plan's operation: its schedule, when to warn of a low budget, and whether it may run out.
 
 The operation is neither promised nor published, so it may change without a new digest: a release
 stays the same release when its schedule changes.
 """
 
 import re
+from datetime import date
 from fractions import Fraction
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -20,6 +21,13 @@ class Schedule(Section):
 
     cron: str = Field(description="Minute, hour, day of month, month, day of week.")
     timezone: str = Field(default="UTC", description="A name such as Europe/Lisbon.")
+    since: date | None = Field(
+        default=None,
+        ge=date(2000, 1, 1),
+        le=date(2200, 1, 1),
+        description="The day from which the schedule counts: its first year begins, and a run that was"
+        " due since and has no release is late. Default: the day of the plan's first scheduled release.",
+    )
 
     @field_validator("cron")
     @classmethod
@@ -69,4 +77,13 @@ class Operation(Section):
     )
     warn_below: Threshold = Field(
         default=Threshold(), description="Warn when the dataset has less than this left."
+    )
+    warn_runs: int = Field(
+        default=3,
+        ge=0,
+        description="Warn when the dataset has budget for at most this many more runs of the schedule.",
+    )
+    allow_exhaustion: bool = Field(
+        default=False,
+        description="Deploy the schedule although the dataset's budget ends within its first year.",
     )

@@ -59,11 +59,6 @@ def read_overrides(options: argparse.Namespace) -> dict[str, Any]:
     return overrides
 
 
-def ledger_exists(url: str) -> bool:
-    """Whether there is a ledger to open; opening a missing SQLite file would create it."""
-    return not url.startswith("sqlite:///") or Path(url.removeprefix("sqlite:///")).exists()
-
-
 def show_progress() -> None:
     """Print the progress lines of steps on standard error."""
     from tasks.workplace.step import LOGGER

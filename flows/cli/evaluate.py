@@ -6,13 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from dpcore.errors import InputError
-from flows.cli.arguments import (
-    add_command,
-    add_ledger_argument,
-    ledger_exists,
-    require_svg,
-    write_svg,
-)
+from flows.cli.arguments import add_command, add_ledger_argument, require_svg, write_svg
 
 
 def add(commands: Any) -> None:
@@ -111,9 +105,8 @@ def _require_public(options: argparse.Namespace) -> None:
     from schemas.plan import load_plan
     from tasks.evaluate import require_public
     from tasks.ledger import Ledger
-    from tasks.workplace.home import ledger_url
+    from tasks.workplace.home import ledger_exists, ledger_url
 
-    url = ledger_url()
-    ledger = Ledger(url, create=False) if ledger_exists(url) else None
+    ledger = Ledger(ledger_url(), create=False) if ledger_exists() else None
     plan = load_plan(options.plan) if options.plan else None
     require_public(options.real, options.synthetic, ledger, options.dataset, plan)

@@ -10,7 +10,6 @@ from flows.cli.arguments import (
     add_command,
     add_ledger_argument,
     add_plan_arguments,
-    ledger_exists,
     read_overrides,
     require_svg,
     write_svg,
@@ -40,17 +39,16 @@ def _explain(options: argparse.Namespace) -> None:
     from schemas.plan import load_plan
     from tasks.explain.explain import explain, explain_refusal
     from tasks.explain.target import find_target, target_text
-    from tasks.workplace.home import ledger_url
+    from tasks.workplace.home import ledger_exists, ledger_url
 
     plan = load_plan(options.plan, read_overrides(options))
     if options.plot is not None:
         _draw(plan, options.plot)
     granted, spent, refusal = None, Budget(), ""
-    url = ledger_url()
-    if ledger_exists(url):
+    if ledger_exists():
         from tasks.ledger import Ledger
 
-        ledger = Ledger(url, create=False)
+        ledger = Ledger(ledger_url(), create=False)
         granted, spent = ledger.granted(plan.dataset), ledger.spent(plan.dataset)
         refusal = explain_refusal(plan, ledger)
     requested = plan.requested

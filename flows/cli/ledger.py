@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpcore.budget import Budget
-from dpcore.errors import InputError, LedgerError
-from flows.cli.arguments import add_command, add_ledger_argument, ledger_exists
+from dpcore.errors import InputError, LedgerError, PlanError
+from flows.cli.arguments import add_command, add_ledger_argument
 
 if TYPE_CHECKING:
+    from schemas.plan import Plan
     from tasks.ledger import Fault, Ledger
 
 PUBLISHED = Path("published")
@@ -42,6 +45,7 @@ def add(commands: Any) -> None:
     _officer_arguments(grant)
     show = add_command(actions, "show", _show, "print grants, charges and what is left")
     show.add_argument("dataset", nargs="?", metavar="DATASET", help="default: all")
+    _plans_argument(show, "to say how many runs of each are left")
     add_ledger_argument(show)
     void = add_command(actions, "void", _void, "give up a reservation that was never drawn")
     void.add_argument("dataset", metavar="DATASET", help="its name in the plan")
@@ -55,6 +59,7 @@ def add(commands: Any) -> None:
     check.add_argument(
         "--out", type=Path, metavar="DIR", help="the folder of bundles; default: published"
     )
+    _plans_argument(check, "to look for scheduled releases that are late")
     add_ledger_argument(check)
     reprice = add_command(actions, "reprice", _reprice, _REPRICE)
     reprice.add_argument("dataset", metavar="DATASET", help="its name in the plan")
@@ -64,6 +69,11 @@ def add(commands: Any) -> None:
     add_ledger_argument(reprice)
     roles = "print SQL that makes a role for publishers and one for officers (PostgreSQL)"
     add_command(actions, "roles", _roles, roles)
+
+
+def _plans_argument(parser: argparse.ArgumentParser, purpose: str) -> None:
+    words = f"the folder of plans, {purpose}; default: plans, if there is one"
+    parser.add_argument("--plans", type=Path, metavar="DIR", help=words)
 
 
 def _officer_arguments(parser: argparse.ArgumentParser) -> None:
@@ -107,10 +117,12 @@ def _grant(options: argparse.Namespace) -> None:
 def _show(options: argparse.Namespace) -> None:
     from tasks.explain.explain import ledger_text
 
+    plans = _valid_plans(options)
     ledger = _existing_ledger()
     datasets = [options.dataset] if options.dataset else ledger.datasets()
     _require_known(ledger, options.dataset)
-    print("\n\n".join(ledger_text(ledger, dataset) for dataset in datasets) or "no datasets yet")
+    texts = (ledger_text(ledger, dataset, plans) for dataset in datasets)
+    print("\n\n".join(texts) or "no datasets yet")
 
 
 def _void(options: argparse.Namespace) -> None:
@@ -125,6 +137,7 @@ def _void(options: argparse.Namespace) -> None:
 
 def _check(options: argparse.Namespace) -> None:
     from tasks.budget.reconcile import reconcile
+    from tasks.budget.schedule import late_releases
     from tasks.explain.explain import fault_rows, text_table
 
     ledger = _existing_ledger()
@@ -136,9 +149,14 @@ def _check(options: argparse.Namespace) -> None:
     if not published.is_dir():
         print(f"bundles were not compared: there is no folder {published} (name one with --out)")
         published = None
+    plans = _valid_plans(options)
     faults = reconcile(ledger, published, options.dataset)
+    for path, plan in plans.items():
+        if options.dataset in (None, plan.dataset):
+            faults += late_releases(plan, path, ledger, datetime.now(UTC))
     if not faults:
-        print("ledger, draws and bundles agree" if published else "the ledger and its draws agree")
+        agree = "ledger, draws and bundles agree" if published else "the ledger and its draws agree"
+        print(agree + "; no scheduled release is late" * bool(plans))
         return
     print(text_table(fault_rows(faults)))
     for remedy in dict.fromkeys(fault.remedy for fault in faults):
@@ -170,14 +188,28 @@ def _places(faults: list[Fault], remedy: str) -> list[str]:
     return [str(number) for number, fault in enumerate(faults, 1) if fault.remedy == remedy]
 
 
+def _valid_plans(options: argparse.Namespace) -> dict[Path, Plan]:
+    """The plans of the named folder, or of the usual one if it exists; invalid ones are reported."""
+    from schemas.plan import load_plan
+    from tasks.workplace.plans import plans_folder, plans_in
+
+    plans = {}
+    if options.plans or plans_folder().is_dir():
+        for path in plans_in(options.plans or plans_folder()).values():
+            try:
+                plans[path] = load_plan(path)
+            except PlanError as error:
+                print(f"skipped: {error}", file=sys.stderr)
+    return plans
+
+
 def _existing_ledger() -> Ledger:
     from tasks.ledger import Ledger
-    from tasks.workplace.home import ledger_url
+    from tasks.workplace.home import ledger_exists, ledger_url
 
-    url = ledger_url()
-    if not ledger_exists(url):
+    if not ledger_exists():
         raise InputError("there is no ledger yet; name one with --ledger or DPRELEASE_LEDGER")
-    return Ledger(url, create=False)
+    return Ledger(ledger_url(), create=False)
 
 
 def _require_known(ledger: Ledger, dataset: str | None) -> None:

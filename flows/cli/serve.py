@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from dpcore.errors import InputError
+from dpcore.errors import BudgetError, InputError
 from flows.cli.arguments import add_command, add_ledger_argument, add_out_argument, show_progress
 
 RUNS_AT_ONCE = 2
@@ -26,6 +26,7 @@ def add(commands: Any) -> None:
         commands, "deploy", _deploy, "deploy a folder of plans to a Prefect server that is running"
     )
     _folder_arguments(deploy)
+    add_ledger_argument(deploy)
 
 
 def _folder_arguments(parser: argparse.ArgumentParser) -> None:
@@ -62,7 +63,10 @@ def _deploy(options: argparse.Namespace) -> None:
     show_progress()
     from flows.deploy import deploy
 
-    print("\n".join(deploy(options.plans, options.runs_at_once)))
+    names, refused = deploy(options.plans, options.runs_at_once)
+    print("\n".join(names))
+    if refused:
+        raise BudgetError("not every schedule was deployed; the reasons are above")
 
 
 def _check(options: argparse.Namespace) -> None:

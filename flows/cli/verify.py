@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from flows.cli.arguments import add_command, add_ledger_argument, ledger_exists
+from flows.cli.arguments import add_command, add_ledger_argument
 
 
 def add(commands: Any) -> None:
@@ -35,9 +35,8 @@ def _verify(options: argparse.Namespace) -> None:
     if options.public_key:
         verify_signature(options.bundle, read_public_key(options.public_key))
         print("signature: made with the private key of this public key")
-    url = ledger_url()
-    if os.environ.get("DPRELEASE_LEDGER") or _ledger_knows(url, manifest.dataset):
-        ledger = Ledger(url, create=False)
+    if os.environ.get("DPRELEASE_LEDGER") or _ledger_knows(manifest.dataset):
+        ledger = Ledger(ledger_url(), create=False)
         spent = verify_budget(manifest, ledger)
         verify_seal(options.bundle, manifest, ledger)
         print(f"budget: the ledger charged {spent}, as the manifest says, and knows this bundle")
@@ -45,7 +44,8 @@ def _verify(options: argparse.Namespace) -> None:
         print("budget: not checked: no ledger here knows the dataset (name one with --ledger)")
 
 
-def _ledger_knows(url: str, dataset: str) -> bool:
+def _ledger_knows(dataset: str) -> bool:
     from tasks.ledger import Ledger
+    from tasks.workplace.home import ledger_exists, ledger_url
 
-    return ledger_exists(url) and dataset in Ledger(url, create=False).datasets()
+    return ledger_exists() and dataset in Ledger(ledger_url(), create=False).datasets()

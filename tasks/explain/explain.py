@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpcore.accounting.concentrated import Composition
@@ -11,6 +13,7 @@ from dpcore.budget import Budget, decimal_text
 from dpcore.errors import BudgetError
 from dpcore.releases.base import Release
 from schemas.plan import Plan
+from tasks.explain.runs import last_release_text, runs_text
 
 if TYPE_CHECKING:
     from tasks.ledger import Fault, HistoryRecord, Ledger
@@ -124,6 +127,8 @@ def describe_dataset(plan: Plan) -> str:
 def explain(plan: Plan, granted: Budget | None, spent: Budget, refusal: str = "") -> str:
     """The explanation as text.  ``granted`` is None if the ledger does not know the dataset."""
     budget, verdict = budget_rows(plan, granted, spent, refusal)
+    grant = plan.budget.granted.budget if granted is None else granted
+    left = grant - spent if grant.covers(spent) else Budget()
     return "\n".join(
         [
             f"{plan.publication.title}",
@@ -134,6 +139,7 @@ def explain(plan: Plan, granted: Budget | None, spent: Budget, refusal: str = ""
             "",
             "Budget of the dataset",
             text_table(budget),
+            f"The grant covers {runs_text(plan, left, datetime.now(UTC))}.",
             verdict + "\n" * bool(verdict),
             "Expected error, from privacy noise alone",
             text_table(error_rows(plan)),
@@ -169,8 +175,19 @@ def ledger_rows(ledger: Ledger, dataset: str) -> list[dict[str, str]]:
     ]
 
 
-def ledger_text(ledger: Ledger, dataset: str) -> str:
-    """A dataset's grants, spending and history as text."""
+def ledger_text(ledger: Ledger, dataset: str, plans: Mapping[Path, Plan]) -> str:
+    """A dataset's grants, spending, runs that are left and history as text.
+
+    Without a plan of the dataset, runs are counted at the cost of its last release.
+    """
+    left, now = ledger.remaining(dataset), datetime.now(UTC)
+    runs = [
+        f"{path.name}: the grant covers {runs_text(plan, left, now)}."
+        for path, plan in plans.items()
+        if plan.dataset == dataset
+    ]
+    if not runs and (words := last_release_text(ledger, dataset)):
+        runs = [f"The grant covers {words}."]
     records = ledger.history(dataset)
     in_rho = any(record.caps.rho for record in records if record.caps)
     names = ("alpha", "rho", "beta", "gamma") if in_rho else COORDINATES
@@ -185,7 +202,8 @@ def ledger_text(ledger: Ledger, dataset: str) -> str:
         }
         for record in records
     ]
-    return f"{dataset}\n{text_table(ledger_rows(ledger, dataset))}\n\n{text_table(history)}"
+    budget = [dataset, text_table(ledger_rows(ledger, dataset)), *runs]
+    return "\n".join([*budget, "", text_table(history)])
 
 
 def _recorded(record: HistoryRecord) -> Budget:

@@ -29,6 +29,12 @@ def ledger_url() -> str:
     return os.environ.get("DPRELEASE_LEDGER") or f"sqlite:///{home() / 'ledger.sqlite'}"
 
 
+def ledger_exists() -> bool:
+    """Whether there is a ledger to open; opening a missing SQLite file would create it."""
+    url = ledger_url()
+    return not url.startswith("sqlite:///") or Path(url.removeprefix("sqlite:///")).exists()
+
+
 def private_folder(path: Path) -> Path:
     """A folder that only its owner can enter."""
     try:

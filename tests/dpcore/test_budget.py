@@ -29,6 +29,26 @@ def test_a_release_without_a_claim_gets_nothing_and_a_coordinate_without_claims_
     assert split(Budget.of("1"), []) == []
 
 
+@pytest.mark.parametrize(
+    ("asked", "times"),
+    [
+        (Budget.of("0.1"), 10),
+        (Budget.of("1/3"), 3),
+        (Budget.of("0.1000000000000000001"), 9),
+        (Budget.of("0.1", "4e-7"), 2),
+        (Budget.of(0, 0, "1e-9"), 0),
+        (Budget.of("1.1"), 0),
+        (Budget(), None),
+    ],
+)
+def test_the_scarcest_coordinate_decides_how_often_a_budget_is_covered(asked, times):
+    left = Budget.of("1", "1e-6")
+    assert left.times(asked) == times
+    if times is not None:
+        assert left.covers(total([asked] * times))
+        assert not left.covers(total([asked] * (times + 1)))
+
+
 def test_budgets_add_subtract_and_compare_coordinate_by_coordinate():
     one, other = Budget.of("0.1", "1e-9", "0.3"), Budget.of("0.2", "0", "0.1")
     assert one + other == Budget.of("0.3", "1e-9", "0.4")

@@ -108,7 +108,7 @@ def prepare(folder: Path, survey: Any, document: dict[str, Any]) -> None:
     kept = ("people", "pairs", "wealth")
     document["releases"] = [r for r in document["releases"] if r["name"] in kept]
     document["synthesis"] = document["synthesis"][:1]
-    document["budget"]["granted"]["alpha"] = "40"
+    document["budget"]["granted"] |= {"alpha": "80", "beta": "2e-5"}  # more than a year's runs
     document["dataset"] = "income"
     document["publication"]["title"] = "Income of a made-up population"
     document["operation"] = {"schedule": {"cron": "0 6 1 * *", "timezone": "Asia/Kathmandu"}}

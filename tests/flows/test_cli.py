@@ -137,6 +137,8 @@ def test_gamma_after_a_first_release_exits_with_3_and_explain_says_so_before(
         (("explain", "PLAN", "--target", "people"), "write RELEASE=ERROR"),
         (("explain", "PLAN", "--target", "people=-1"), "a positive number"),
         (("explain", "PLAN", "--target", "nobody=1"), "no release 'nobody'"),
+        (("run", "PLAN", "--due", "2026-12-01"), "--due: the plan has no operation.schedule"),
+        (("run", "PLAN", "--due", "2026-12-01", "--release-id", "r1"), "not allowed with"),
         (("ledger", "show"), "no ledger yet"),
         (
             ("ledger", "grant", "d", "--alpha", "x", "--who", "a", "--why", "b"),
@@ -218,6 +220,31 @@ def test_explain_opens_no_data_and_makes_no_ledger(plan_path, own_home, capsys):
     assert "standard error of a count" in out
     assert "expected L1 error" in out
     assert not (own_home / "ledger.sqlite").exists()
+
+
+def test_explain_and_ledger_show_say_how_many_runs_are_left_and_when_a_schedule_runs_dry(
+    plan_path, plan_document, ledger, capsys
+):
+    def said(*arguments: object) -> str:
+        code, out, err = dprelease(*arguments, "--ledger", ledger, capsys=capsys)
+        assert code == 0, err
+        return next(line for line in out.splitlines() if "rant covers" in line)
+
+    assert said("explain", plan_path) == "The grant covers 2 more runs of this plan."
+    charge = Charge(Budget.of("3.5"), {"neighbours": "replace-one"})
+    known = Ledger(ledger)
+    known.grant("survey", Budget.of("16", "1e-5"), who="the board", why="test")
+    known.reserve("survey", "r1", "another plan", {"people": charge, "pairs": charge})
+    assert said("explain", plan_path) == "The grant covers 2 more runs of this plan."
+    assert said("ledger", "show") == "The grant covers 1 more release at the price of the last, r1."
+    plan_document["operation"] = {"schedule": {"cron": "0 0 1 1 *", "timezone": "Asia/Kathmandu"}}
+    write_plan(plan_path.parent, plan_document)
+    (plan_path.parent / "draft.yaml").write_text("dprelease: 1\n")
+    words = re.escape("2 more runs of this plan: the schedule runs dry on ")
+    dry = rf"he grant covers {words}\d{{4}}-01-01T00:00 \(Asia/Kathmandu\)\."
+    assert re.fullmatch(f"T{dry}", said("explain", plan_path))
+    shown = said("ledger", "show", "survey", "--plans", plan_path.parent)
+    assert re.fullmatch(f"plan.yaml: t{dry}", shown)
 
 
 def test_schema_prints_a_json_schema(capsys):

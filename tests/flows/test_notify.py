@@ -7,6 +7,8 @@ import threading
 import pytest
 
 from dpcore.errors import DPReleaseError
+from tasks.ledger import Ledger
+from tasks.workplace.home import ledger_url
 from tests.conftest import write_plan
 from tests.flows.test_leaks import SECRET
 
@@ -97,6 +99,61 @@ def test_a_low_budget_is_told_once_it_is_low(told, small_plan, plan_document):
     assert [d["trouble"] for d in told] == [
         "the budget is low: alpha = 2, beta = 1e-05, gamma = 0 left"
     ]
+
+
+@pytest.mark.parametrize(("warn_runs", "told_after"), [(None, 1), (1, 1), (0, 2)])
+def test_the_end_of_a_schedule_is_told_some_runs_ahead(
+    told, small_plan, plan_document, warn_runs, told_after
+):
+    schedule = {"schedule": {"cron": "0 6 1 * *"}}
+    said = {} if warn_runs is None else {"warn_runs": warn_runs}
+    write_plan(small_plan.parent, plan_document | {"operation": schedule | said})
+    release(small_plan, "r1")
+    assert len(told) == (told_after == 1)
+    if not told:
+        release(small_plan, "r2")
+    left = {1: "1 more run of this plan: the schedule runs dry on", 2: "no more runs of this plan"}
+    assert told[0]["trouble"].startswith(f"the budget is low: it covers {left[told_after]}")
+
+
+def yearly_run(small_plan, plan_document, **facts):
+    """A run that was due this New Year, of a schedule that began the year before."""
+    from uuid import uuid4
+
+    from prefect.client.schemas.objects import FlowRun
+    from prefect.types._datetime import now
+
+    year = now("UTC").year
+    schedule = {"cron": "0 0 1 1 *", "since": f"{year - 1}-01-01"}
+    write_plan(small_plan.parent, plan_document | {"operation": {"schedule": schedule}})
+    return year, FlowRun(
+        flow_id=uuid4(),
+        parameters={"plan": str(small_plan)},
+        expected_start_time=now("UTC").replace(year, 1, 1, 0, 0, 0),
+        **facts,
+    )
+
+
+@pytest.mark.parametrize("scheduled", [True, False])
+def test_a_scheduled_run_tells_of_the_others_that_were_due_and_are_missing(
+    told, small_plan, plan_document, scheduled
+):
+    from prefect.states import Completed
+
+    from flows.notify import HOOKS
+    from flows.release import release as flow
+
+    year, run = yearly_run(small_plan, plan_document, auto_scheduled=scheduled)
+    Ledger(ledger_url())
+    for hook in HOOKS["on_completion"]:
+        hook(flow, run, Completed())
+    late = [document for document in told if "late" in document["trouble"]]
+    assert [document["release_id"] for document in late] == [
+        f"plan-{year - 1}0101-000000"
+    ] * scheduled
+    if scheduled:
+        assert f"was due at {year - 1}-01-01T00:00 (UTC)" in late[0]["trouble"]
+    assert any(hook.__name__ == "notify_late" for hook in HOOKS["on_failure"])
 
 
 def test_an_audit_above_its_claim_is_told(told, small_plan, monkeypatch):

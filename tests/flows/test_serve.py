@@ -167,4 +167,4 @@ def test_a_folder_without_a_valid_plan_stops_everything_again(tmp_path, own_home
         check=False,
     )
     assert done.returncode == 2, done.stderr
-    assert "no valid plan" in done.stderr
+    assert "no plan in this folder can be deployed" in done.stderr

@@ -1,0 +1,62 @@
+"""A schedule against its dataset's budget, and against the releases that the ledger knows."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from itertools import islice
+from pathlib import Path
+
+from dpcore.errors import BudgetError
+from schemas.plan import Plan
+from tasks.explain.runs import remaining, runs_left, runs_text
+from tasks.ledger import Fault, Ledger
+from tasks.workplace.schedule import beginning, due_times, local_text, run_id
+
+
+def require_first_year(plan: Plan, path: Path, ledger: Ledger | None, now: datetime) -> None:
+    """Raise ``BudgetError`` if the budget ends within the schedule's first year; a plan may allow it.
+
+    Only the runs of that year that are still to come must fit, so a schedule can be deployed again.
+    """
+    schedule = plan.operation.schedule
+    if schedule is None or plan.operation.allow_exhaustion:
+        return
+    made = ledger.releases(plan.dataset) if ledger else {}
+    begins = beginning(schedule, path, made) or now
+    ends, to_come = _end_of_year(begins), max(begins, now)
+    left = remaining(plan, ledger)
+    runs = runs_left(plan, left)
+    if len(list(islice(due_times(schedule, to_come, ends), runs + 1))) <= runs:
+        return
+    raise BudgetError(
+        f"{path}: the schedule's first year, to {local_text(schedule, ends)[:10]}, does not fit the"
+        f" remaining grant, which covers {runs_text(plan, left, to_come)}. Grant more with"
+        " `dprelease ledger grant`, lower budget.requested, make operation.schedule rarer, or write"
+        " operation.allow_exhaustion: true to deploy it all the same"
+    )
+
+
+def late_releases(plan: Plan, path: Path, ledger: Ledger, now: datetime) -> list[Fault]:
+    """Every due time of the plan's schedule that has passed without a release in the ledger."""
+    schedule = plan.operation.schedule
+    made = ledger.releases(plan.dataset)
+    begins = beginning(schedule, path, made) if schedule else None
+    if schedule is None or begins is None:
+        return []
+    return [
+        Fault(
+            plan.dataset,
+            release_id,
+            "",
+            f"late: was due at {local_text(schedule, due)} ({schedule.timezone})",
+            "if no run is working on it, make the release with the table of its period:"
+            f" dprelease run {path} --due {local_text(schedule, due)}",
+        )
+        for due in due_times(schedule, begins, now)
+        if (release_id := run_id(path, due)) not in made
+    ]
+
+
+def _end_of_year(begins: datetime) -> datetime:
+    leap_day = (begins.month, begins.day) == (2, 29)
+    return (begins - timedelta(days=leap_day, seconds=1)).replace(year=begins.year + 1)

@@ -1,0 +1,59 @@
+"""How many more runs of a plan its dataset's budget covers, and when a schedule runs dry."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from dpcore.budget import Budget, total
+from schemas.plan import Plan
+
+if TYPE_CHECKING:
+    from tasks.ledger import Ledger
+
+FAR = 1000
+"""The date on which a schedule runs dry is given up to this many runs ahead."""
+
+
+def remaining(plan: Plan, ledger: Ledger | None) -> Budget:
+    """What is left of the dataset's grant; the plan's grant if the ledger does not know the dataset."""
+    if ledger is None or ledger.granted(plan.dataset) is None:
+        return plan.budget.caps
+    return ledger.remaining(plan.dataset)
+
+
+def runs_left(plan: Plan, left: Budget) -> int:
+    """How many more runs of the plan the budget covers."""
+    runs = left.times(plan.requested)
+    assert runs is not None  # a plan asks for a positive amount
+    return runs
+
+
+def runs_text(plan: Plan, left: Budget, now: datetime) -> str:
+    """The number of runs in words, and the date of the last one if the plan has a schedule."""
+    runs, schedule = runs_left(plan, left), plan.operation.schedule
+    words = f"{runs or 'no'} more run{'s' * (runs != 1)} of this plan"
+    if schedule is None or runs == 0:
+        return words
+    from tasks.workplace.schedule import due_times, local_text
+
+    last = list(islice(due_times(schedule, now), min(runs, FAR)))[-1]
+    when = f"{'after' if runs > FAR else 'on'} {local_text(schedule, last)} ({schedule.timezone})"
+    return f"{words}: the schedule runs dry {when}"
+
+
+def last_release_text(ledger: Ledger, dataset: str) -> str:
+    """How many more releases of the last one's cost the account covers; empty without a release."""
+    account = ledger.account(dataset)
+    known = [
+        charges
+        for charges in ledger.releases(dataset).values()
+        if account and any(charge.account == account.number for charge in charges.values())
+    ]
+    last = max(known, key=lambda charges: max(c.reserved_at for c in charges.values()), default={})
+    runs = ledger.remaining(dataset).times(total(charge.budget for charge in last.values()))
+    if runs is None:
+        return ""
+    (release_id,) = {charge.release_id for charge in last.values()}
+    return f"{runs or 'no'} more release{'s' * (runs != 1)} at the price of the last, {release_id}"

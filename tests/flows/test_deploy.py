@@ -1,0 +1,73 @@
+"""What is deployed: plans that are valid and whose schedules the budget covers for a year."""
+
+import pytest
+import yaml
+
+from dpcore.budget import Budget
+from dpcore.errors import BudgetError
+from flows.cli import main
+from flows.deploy import Deployed, plans_to_deploy
+from tasks.ledger import Ledger
+from tests.bare import PLAN
+
+MONTHLY = {"schedule": {"cron": "0 6 1 * *"}}
+
+
+@pytest.fixture
+def plans(tmp_path):
+    folder = tmp_path / "plans"
+    folder.mkdir()
+    return folder
+
+
+def put(folder, name: str, granted: str, **operation: object) -> None:
+    """A plan that costs an alpha of 1 a run, for a dataset of its own name."""
+    document = yaml.safe_load(PLAN) | {"dataset": name, "operation": operation}
+    document["budget"]["granted"]["alpha"] = granted
+    (folder / f"{name}.yaml").write_text(yaml.safe_dump(document))
+
+
+def test_a_schedule_that_does_not_fit_is_skipped_like_a_plan_that_is_not_valid(
+    plans, own_home, monkeypatch
+):
+    put(plans, "rich", "12", **MONTHLY)
+    put(plans, "poor", "5", **MONTHLY)
+    put(plans, "brave", "5", **MONTHLY, allow_exhaustion=True)
+    put(plans, "seldom", "5")
+    put(plans, "never", "5", schedule={"cron": "0 6 31 2 *"}, allow_exhaustion=True)
+    (plans / "draft.yaml").write_text("dprelease: 1\n")
+    monkeypatch.setattr("flows.deploy.log_line", (skipped := []).append)
+    deployed, refused = plans_to_deploy(plans)
+    assert list(deployed) == ["brave", "rich", "seldom"]
+    assert len(skipped) == 3
+    assert "draft.yaml: the plan is not valid" in skipped[0]
+    assert "never comes due" in skipped[1]
+    assert "which covers 5 more runs" in skipped[2]
+    assert len(refused) == 1
+    assert not (own_home / "ledger.sqlite").exists()
+
+
+def test_the_ledger_decides_what_a_schedule_has_left(plans, capsys, tmp_path, monkeypatch):
+    monkeypatch.setenv("PREFECT_API_URL", "http://127.0.0.1:1/api")  # nobody answers there
+    put(plans, "rich", "12", **MONTHLY)
+    url = f"sqlite:///{tmp_path}/ledger.sqlite"
+    ledger = Ledger(url)
+    ledger.grant("rich", Budget.of(3), who="the board", why="a quarter")
+    before = ledger.history()
+    assert main(["deploy", "--plans", str(plans), "--ledger", url]) == 3
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "no plan in this folder can be deployed" in said.err
+    assert ledger.history() == before
+    ledger.grant("rich", Budget.of(9), who="the board", why="the rest of the year")
+    assert list(plans_to_deploy(plans)[0]) == ["rich"]
+
+
+def test_the_exit_code_says_that_a_schedule_was_not_deployed(plans, capsys, monkeypatch):
+    monkeypatch.setenv("PREFECT_API_URL", "http://127.0.0.1:1/api")
+    result = Deployed(["release/rich"], [BudgetError("too little")])
+    monkeypatch.setattr("flows.deploy.deploy", lambda *_: result)
+    assert main(["deploy", "--plans", str(plans)]) == 3
+    assert capsys.readouterr().out == "release/rich\n"
+    monkeypatch.setattr("flows.deploy.deploy", lambda *_: Deployed(["release/rich"], []))
+    assert main(["deploy", "--plans", str(plans)]) == 0
