@@ -6,7 +6,7 @@ from dpcore.audit import AuditResult
 from dpcore.budget import Budget
 from schemas.plan import Plan
 from tasks.audit.audit import embed_picture, result_rows
-from tasks.explain.explain import budget_rows, cost_rows, describe_dataset, error_rows
+from tasks.explain.explain import budget_rows, cost_rows, describe_dataset, error_rows, promises
 
 
 def table(rows: Sequence[Mapping[str, str]]) -> str:
@@ -39,6 +39,7 @@ def explanation(plan: Plan, granted: Budget | None, spent: Budget, refusal: str 
             f"{asked}{describe_dataset(plan).capitalize()}.",
             "## Budget of the dataset",
             table(budget),
+            *promises(plan),
             *([f"**{verdict}**"] if verdict else []),
             cost_and_accuracy(plan),
         ]

@@ -124,6 +124,16 @@ def describe_dataset(plan: Plan) -> str:
     )
 
 
+def promises(plan: Plan) -> list[str]:
+    """What a release whose price is in rho promises by itself, and with all others; a line or none."""
+    if not plan.requested.rho:
+        return []
+    return [
+        f"By itself this release keeps {plan.promise}; all releases of the dataset together keep"
+        f" {plan.budget.granted.budget}."
+    ]
+
+
 def explain(plan: Plan, granted: Budget | None, spent: Budget, refusal: str = "") -> str:
     """The explanation as text.  ``granted`` is None if the ledger does not know the dataset."""
     budget, verdict = budget_rows(plan, granted, spent, refusal)
@@ -139,6 +149,7 @@ def explain(plan: Plan, granted: Budget | None, spent: Budget, refusal: str = ""
             "",
             "Budget of the dataset",
             text_table(budget),
+            *promises(plan),
             f"The grant covers {runs_text(plan, left, datetime.now(UTC))}.",
             verdict + "\n" * bool(verdict),
             "Expected error, from privacy noise alone",

@@ -27,6 +27,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import yaml
 from pandera.backends.ibis.register import register_ibis_backends
 from sqlalchemy import Engine, event
 from sqlalchemy.engine.default import DefaultDialect
@@ -43,7 +44,6 @@ from tasks.ledger import Ledger, State, queries, tables
 from tasks.workplace.home import ledger_url
 from tests.bare import Direct, release, small_plan, without_prefect
 
-PRICE = Budget.of(1)
 STEPS = (
     "check_budget",
     "ingest_survey",
@@ -151,6 +151,7 @@ class Case:
     """One release that is to be killed: a dataset, a home and a folder of its own."""
 
     plan: Path
+    price: Budget
     folder: Path
     dataset: str
 
@@ -198,7 +199,7 @@ class Case:
         """What must not be, however the run ended."""
         ledger = self.ledger()
         drawn = any(line.startswith("drawn") for line in told)
-        if drawn and (ledger is None or ledger.spent(self.dataset) != PRICE):
+        if drawn and (ledger is None or ledger.spent(self.dataset) != self.price):
             yield "noise was drawn without a charge"
         if ledger is not None:
             for fault in ledger.find_faults(self.dataset):
@@ -220,7 +221,7 @@ class Case:
         if failures := [line for line in told if line.startswith("failed")]:
             yield f"the resumed run {failures[0]}"
         ledger = self.ledger()
-        if ledger is None or ledger.spent(self.dataset) != PRICE:
+        if ledger is None or ledger.spent(self.dataset) != self.price:
             yield "not charged exactly once"
             return
         if not drawn.items() <= self.digests(ledger).items():
@@ -279,14 +280,22 @@ def resume(case: Case, boundaries: Boundaries, row: Row) -> None:
     row.violations += case.harm_when_resumed(told, drawn, published)
 
 
-def new_cases(folder: Path) -> Iterator[Case]:
+def new_cases(folder: Path, composition: str) -> Iterator[Case]:
     """Releases that have nothing in common but their plan and, on a server, the ledger."""
     plan = small_plan(folder)
+    document = yaml.safe_load(plan.read_text())
+    document["budget"] = {
+        "composition": composition,
+        "granted": {"alpha": "2", "beta": "1e-6"},
+        "requested": {"part": "1/2"},
+    }
+    plan.write_text(yaml.safe_dump(document))
+    price = load_plan(plan).requested
     for number in itertools.count(1):
         own = folder / str(number)
         own.mkdir()
         os.environ["DPRELEASE_HOME"] = str(own / "home")
-        yield Case(plan, own, f"survey-{number}")
+        yield Case(plan, price, own, f"survey-{number}")
 
 
 def sabotage(name: str | None) -> None:
@@ -335,6 +344,7 @@ def main() -> None:
     parser.add_argument("ledger", nargs="?", metavar="LEDGER_URL")
     parser.add_argument("--random", type=int, default=40, metavar="KILLS")
     parser.add_argument("--sabotage", metavar="NAME")
+    parser.add_argument("--composition", default="basic")
     options = parser.parse_args()
     if options.ledger:
         os.environ["DPRELEASE_LEDGER"] = options.ledger
@@ -342,7 +352,7 @@ def main() -> None:
     boundaries = Boundaries()
     install(boundaries)
     sabotage(options.sabotage)
-    cases = new_cases(options.folder)
+    cases = new_cases(options.folder, options.composition)
     flows.release.audit_shortly(load_plan(next(cases).plan))
     rows = kill_at_every_boundary(cases, boundaries, until_harm=bool(options.sabotage))
     if options.random:

@@ -28,6 +28,7 @@ def kills(folder: Path, *arguments: str) -> dict[str, dict]:
 @pytest.mark.parametrize("engine", ["sqlite", "postgresql"])
 def test_no_kill_costs_a_charge_a_draw_or_a_whole_bundle(engine, tmp_path):
     own = [] if engine == "sqlite" else [fresh_url(engine, tmp_path)]
+    own += ["--composition", "basic" if engine == "sqlite" else "concentrated"]
     rows = kills(tmp_path, *own, "--random", "50")
     assert {label: row["violations"] for label, row in rows.items() if row["violations"]} == {}
     assert sum(row["kills"] for row in rows.values()) > 100

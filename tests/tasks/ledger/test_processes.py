@@ -19,6 +19,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ import numpy as np
 import pytest
 from sqlalchemy import event
 
+from dpcore.accounting.concentrated import caps
 from dpcore.budget import Budget
 from dpcore.errors import LedgerError
 from dpcore.statistic import Noisy
@@ -116,6 +118,20 @@ def two_race(url: str) -> list[dict[str, int]]:
 
 def sixty_four_race(url: str) -> list[dict[str, int]]:
     return race(url, contenders=64, affordable=23, rounds=3)
+
+
+def race_in_rho(url: str) -> dict[str, int]:
+    """64 processes ask for a twenty-third of a concentrated grant each."""
+    promise = Budget.of("2", "1e-6")
+    Ledger(url).grant("wages", promise, **WHO_WHY, composition="concentrated")
+    charge = {"a": Charge(caps("concentrated", promise) * Fraction(1, 23))}
+
+    def job(contender: int) -> str:
+        return str(Ledger(url).reserve("wages", f"r{contender}", "p", charge))
+
+    outcomes = compete([lambda i=i: job(i) for i in range(64)])
+    assert Ledger(url).remaining("wages") == Budget()
+    return Counter(outcomes)
 
 
 def unequal_race(url: str) -> list[list[tuple[int, str]]]:
@@ -325,6 +341,9 @@ class TestRaces:
         rounds = run(sixty_four_race, url)
         show(url, "64 ask for 1 of 23", rounds, time.monotonic() - started)
         assert rounds == [{"['a']": 23, "BudgetError": 41}] * 3
+
+    def test_rho_is_not_overspent_either(self, url):
+        assert run(race_in_rho, url) == {"['a']": 23, "BudgetError": 41}
 
     @pytest.mark.slow
     def test_nobody_is_refused_what_is_left_in_the_end(self, url):
