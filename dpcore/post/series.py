@@ -78,7 +78,7 @@ def estimate(
     """
     if len(noises) != len(runs):
         raise ValueError(f"noises: must be as many as runs, {len(runs)}, not {len(noises)}")
-    periods = _periods(quantity, len(runs), year)
+    periods = counted(quantity, len(runs), year)
     if periods is None:
         return None
     weights = combination(factor, periods)
@@ -97,20 +97,20 @@ def combination(factor: Factor, periods: Floats) -> Floats:
     return np.asarray(solve_triangular(table, periods, trans="T", lower=True))
 
 
-def _periods(quantity: str, now: int, year: int) -> Floats | None:
-    """(now,) how often the quantity counts each of the periods 1..now; None where it begins later."""
+def counted(quantity: str, now: int, year: int = YEAR) -> Floats | None:
+    """(now,) how often a quantity counts each of the periods 1..now; None where it begins later."""
     if quantity not in QUANTITIES:
         raise ValueError(f"quantity: must be one of {', '.join(QUANTITIES)}, not {quantity!r}")
-    counted = np.zeros(now)
+    often = np.zeros(now)
     if quantity == "to-date":
-        counted[:] = 1
+        often[:] = 1
     elif quantity == "year":
-        counted[-year:] = 1
+        often[-year:] = 1
     else:
-        counted[-1] = 1
+        often[-1] = 1
     needed = {"change": 2, "change-on-year": year + 1, "year": year}.get(quantity, 1)
     if now < needed:
         return None
     if quantity.startswith("change"):
-        counted[now - needed] = -1
-    return counted
+        often[now - needed] = -1
+    return often
