@@ -27,7 +27,7 @@ True
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,7 +41,7 @@ from dpcore.series import STEPS, Factor
 YEAR = 12
 """Periods in a year, where a series does not say otherwise."""
 
-QUANTITIES: Mapping[str, str] = {
+QUANTITIES = {
     "period": "count of the period",
     "to-date": "total of all periods to date",
     "change": "change on the period before",
