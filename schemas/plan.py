@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Mapping
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -34,6 +34,7 @@ from schemas.numbers import WrittenRational
 from schemas.operation import Operation
 from schemas.protection import Protection
 from schemas.releases import AnyRelease, Name, SurveyFacts, check_names
+from schemas.series import Series
 from schemas.source import Source, resolve_source
 from schemas.synthesis import Synthesis
 from schemas.unit import WEIGHT, UnitColumn, Weights
@@ -156,6 +157,9 @@ class Plan(Section):
     weights: Weights | None = Field(
         default=None, description="Survey weights, for releases that say `weighted`."
     )
+    series: Series | None = Field(
+        default=None, description="The series of releases of which this is one, if it is."
+    )
     budget: BudgetSection
     invalid: Invalid = Field(
         default="refuse",
@@ -213,6 +217,10 @@ class Plan(Section):
                     f"columns.{name}: differs from {lowered[name.lower()]!r} only in capitals"
                 )
         self._check_unpublished()
+        if self.series:
+            self.series.check(self.columns, self.adjacency, self.weights is not None)
+            if self.synthesis:
+                raise ValueError("synthesis: records cannot be drawn from one run of a series")
         _refuse_twice("releases", [section.name for section in self.releases])
         _refuse_twice("synthesis", [table.name for table in self.synthesis])
         self._check_spending()
@@ -276,7 +284,8 @@ class Plan(Section):
         built = []
         for i, section in enumerate(self.releases):
             try:
-                built.append(section.release(self.facts, shares[i]))
+                build = partial(self.series.release, section) if self.series else section.release
+                built.append(build(self.facts, shares[i]))
             except ValueError as error:
                 raise ValueError(f"releases[{i}].{error}") from None
         return tuple(built)
@@ -289,14 +298,17 @@ class Plan(Section):
     @property
     def protection(self) -> Protection:
         """Unit and relation in words."""
-        return Protection(self.adjacency, self.rows, self.unit, self.invalid)
+        periods = self.series.bound(self.columns) if self.series else None
+        most = periods.most if periods else None
+        return Protection(self.adjacency, self.rows, self.unit, self.invalid, most)
 
     @property
     def adjacency(self) -> Adjacency:
         """Which tables are neighbours."""
         if self.unit is None:
             return Adjacency(self.neighbours)
-        return Adjacency(self.neighbours, self.unit.max_rows, unit=self.unit.column)
+        one = Adjacency(self.neighbours, self.unit.max_rows, unit=self.unit.column)
+        return self.series.adjacency(one) if self.series else one
 
     @property
     def unpublished(self) -> dict[str, str]:
@@ -341,7 +353,8 @@ class Plan(Section):
 
     def public(self) -> dict[str, Any]:
         """The plan as JSON values, without the table's location and the operation."""
-        return self.model_dump(mode="json", by_alias=True, exclude={"source", "operation"})
+        hidden = {"source", "operation"} | ({"series"} if self.series is None else set())
+        return self.model_dump(mode="json", by_alias=True, exclude=hidden)
 
     @cached_property
     def digest(self) -> str:

@@ -20,13 +20,24 @@ RULES: dict[Invalid, str] = {
 
 @dataclass(frozen=True)
 class Protection:
-    """A plan's neighbouring relation, its ``rows``, its privacy unit unless that is a row, and what
-    happens to values that are not valid."""
+    """A plan's neighbouring relation, its ``rows``, its privacy unit unless that is a row, what happens
+    to values that are not valid, and in a series in how many periods a unit counts, if that is bounded.
+    """
 
     adjacency: Adjacency
     rows: int
     unit: UnitColumn | None = None
     invalid: Invalid = "refuse"
+    periods: int | None = None
+
+    @property
+    def within(self) -> str:
+        """Where a unit's number of records is bounded, after that number."""
+        if self.periods is None:
+            return ""
+        if self.periods == 1:
+            return " in the first period that it is in"
+        return f" in each of the first {self.periods} periods that it is in"
 
     @property
     def one(self) -> str:
@@ -44,7 +55,7 @@ class Protection:
             return "one record (a row of the survey table)"
         return (
             f"one {self.one}: all records with the same value of {self.unit.column}, of which at most"
-            f" {self.unit.max_rows} are used"
+            f" {self.unit.max_rows}{self.within} are used"
         )
 
     @property
@@ -127,8 +138,8 @@ class Protection:
             said = [
                 f"The privacy unit is one {self.one}. A person in several of them is protected less.",
                 f"Of a {self.one} with more than {self.unit.max_rows} records, only"
-                f" {self.unit.max_rows} are used, so counts that include large ones are too small."
-                " Error statements do not include this bias.",
+                f" {self.unit.max_rows}{self.within} are used, so counts that include large ones are too"
+                " small. Error statements do not include this bias.",
             ]
         if self.adjacency.public_rows:
             known = "The number of records is public, as are"

@@ -129,8 +129,8 @@ def _preprocessing(plan: Plan) -> str:
         done.append(f"Values are made valid: {RULES[plan.invalid]}.")
     if plan.unit:
         done.append(
-            f"Of each {plan.unit.name} at most {plan.unit.max_rows} records are used, chosen by a"
-            " hash of its own records."
+            f"Of each {plan.unit.name} at most {plan.unit.max_rows} records{plan.protection.within} are"
+            " used, chosen by a hash of its own records."
         )
     if plan.weights:
         done.append(
