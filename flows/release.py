@@ -30,6 +30,7 @@ from tasks.bundle.publish import (
     write_microdata,
     write_release,
 )
+from tasks.bundle.series import earlier_runs
 from tasks.bundle.sign import signing_key
 from tasks.draw import draw, tally_survey
 from tasks.survey.reading import closing_survey
@@ -90,6 +91,7 @@ def carry_out(the_plan: Plan, release_id: str, out: Path) -> str:
         check_published(the_plan, release_id, bundle)
         log_line("already published: nothing was charged or drawn again")
         return str(bundle)
+    earlier_runs(the_plan, release_id, bundle.parent)  # fail before anything is charged
     audited = audit_shortly(the_plan)
     require_passed(the_plan, audited)
     with staging_folder(bundle) as staging:
