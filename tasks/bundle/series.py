@@ -58,7 +58,7 @@ def earlier_runs(plan: Plan, release_id: str, published: Path) -> Earlier:
     runs: dict[int, Path] = {}
     for path in sorted(published.glob(f"[!.]*/{MANIFEST}")):
         manifest = read_manifest(path.parent)
-        same = _of_any_run(manifest.plan) == _of_any_run(plan.public())
+        same = of_any_run(manifest.plan) == of_any_run(plan.public())
         if not same or manifest.release_id == release_id:
             continue
         run = int(manifest.plan["series"]["run"])
@@ -77,7 +77,7 @@ def earlier_runs(plan: Plan, release_id: str, published: Path) -> Earlier:
     return Earlier([open_bundle(runs[run]) for run in range(1, series.run)])
 
 
-def _of_any_run(public: dict[str, Any]) -> dict[str, Any]:
+def of_any_run(public: dict[str, Any]) -> dict[str, Any]:
     """What the plans of all runs of a series have in common."""
     common = {key: value for key, value in public.items() if key not in OF_ONE_RUN}
     if "series" in common:

@@ -15,6 +15,7 @@ from markupsafe import Markup
 from dpcore.budget import Budget, decimal_text
 from schemas.bundle import Manifest
 from tasks.catalogue.bundles import CheckedBundle, Dataset, LeftOut
+from tasks.catalogue.series import series_figures
 from tasks.report.history import History, Spending, waterfall
 from tasks.report.page import REPORT, render
 from tasks.report.parts import Figure
@@ -46,6 +47,7 @@ class Listing:
     dataset: Dataset
     entries: Sequence[Entry]
     timeline: Figure
+    series: Sequence[Figure]
     words: str
 
     @property
@@ -107,7 +109,8 @@ def _listing(dataset: Dataset, site: Path) -> Listing:
             *(f"{record.kind} {record.name} {record.title}" for record in manifest.releases),
         )
     ]
-    return Listing(dataset, entries, _timeline(dataset), " ".join(dict.fromkeys(words)).lower())
+    said = " ".join(dict.fromkeys(words)).lower()
+    return Listing(dataset, entries, _timeline(dataset), series_figures(dataset), said)
 
 
 def _entry(bundle: CheckedBundle, site: Path) -> Entry:

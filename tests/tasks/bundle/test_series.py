@@ -8,37 +8,10 @@ import pytest
 
 from dpcore.errors import BundleError, InputError
 from dpcore.post.series import QUANTITIES
-from schemas.plan import Plan
 from tasks.bundle.reader import open_bundle
 from tasks.bundle.series import earlier_runs
 from tests.tasks.made_up import publish_made_up
-
-WEEKS = [f"w{week}" for week in range(1, 5)]
-
-
-def plan_of(run: int, **changes: object) -> Plan:
-    releases = [
-        {"name": "events", "kind": "histogram", "columns": ["kind"]},
-        {"name": "tables", "kind": "margins", "columns": ["kind", "sex"], "ways": [1, 2]},
-    ]
-    document = {
-        "dprelease": 1,
-        "dataset": "events",
-        "source": "events.parquet",
-        "rows": 400 + run,
-        "privacy_unit": "row",
-        "neighbours": "add-remove",
-        "series": {"period": "week", "periods": 4, "in_periods": 1, "year": 2, "run": run},
-        "budget": {"granted": {"alpha": "100"}, "requested": {"alpha": "2"}},
-        "columns": {
-            "week": {"type": "categorical", "categories": WEEKS},
-            "kind": {"type": "categorical", "categories": ["a", "b"]},
-            "sex": {"type": "categorical", "categories": ["F", "M"]},
-        },
-        "releases": releases,
-        "publication": {"title": f"Events, week {run}"},
-    }
-    return Plan.model_validate(document | changes)
+from tests.tasks.made_up_series import plan_of, published
 
 
 @pytest.fixture
@@ -46,10 +19,6 @@ def out(tmp_path, monkeypatch) -> Path:
     monkeypatch.setenv("DPRELEASE_HOME", str(tmp_path / "home"))
     monkeypatch.delenv("DPRELEASE_LEDGER", raising=False)
     return tmp_path / "published"
-
-
-def published(out: Path, *runs: int) -> list[Path]:
-    return [publish_made_up(plan_of(run), f"week-{run}", out) for run in runs]
 
 
 def test_a_bundle_holds_what_all_runs_say_and_names_those_it_used(out):
