@@ -76,7 +76,7 @@ def run_through_a_ledger(plan: Plan, times: int) -> None:
         ledger = Ledger(f"sqlite:///{folder}/ledger.db")
         granted, composition = plan.budget.granted.budget, plan.budget.composition
         ledger.grant("table", granted, "benchmark", "composition", composition)
-        charges = charges_of(plan.built)
+        charges = charges_of(plan)
         for run in range(times):
             ledger.reserve("table", f"run-{run}", plan.digest, charges)
         try:

@@ -22,6 +22,7 @@ from schemas.plan import Plan, check_release_id, load_plan
 from tasks.announce.announce import announce
 from tasks.audit.audit import audit_shortly
 from tasks.budget.charge import check_budget, missing_draws, reserve_budget
+from tasks.budget.series import at_its_run
 from tasks.bundle.publish import (
     bundle_path,
     check_published,
@@ -30,6 +31,7 @@ from tasks.bundle.publish import (
     write_microdata,
     write_release,
 )
+from tasks.bundle.series import earlier_runs
 from tasks.bundle.sign import signing_key
 from tasks.draw import draw, tally_survey
 from tasks.survey.reading import closing_survey
@@ -75,6 +77,7 @@ def release(
     """
     the_plan = load_plan(find_plan(plan), overrides)
     release_id = check_release_id(release_id or own_release_id(plan))
+    the_plan = at_its_run(the_plan, release_id)
     return carry_out(the_plan, release_id, Path(out) if out else published_folder())
 
 
@@ -90,6 +93,7 @@ def carry_out(the_plan: Plan, release_id: str, out: Path) -> str:
         check_published(the_plan, release_id, bundle)
         log_line("already published: nothing was charged or drawn again")
         return str(bundle)
+    earlier_runs(the_plan, release_id, bundle.parent)  # fail before anything is charged
     audited = audit_shortly(the_plan)
     require_passed(the_plan, audited)
     with staging_folder(bundle) as staging:

@@ -21,7 +21,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from dpcore.accounting.concentrated import Composition
-from dpcore.budget import Budget
+from dpcore.budget import Budget, total
 from schemas.document import Section
 from schemas.numbers import Rational
 from schemas.plan import Plan
@@ -66,8 +66,8 @@ def privacy_statement(plan: Plan) -> str:
     if plan.requested.rho:
         words.append(
             "The prices of releases add up by zero-concentrated differential privacy: this one cost"
-            f" {plan.requested}, of {plan.budget.caps} that all releases of the dataset may cost, and"
-            f" together they keep {plan.budget.granted.budget}."
+            f" {total(plan.prices.values())}, of {plan.budget.caps} that all releases of the dataset may"
+            f" cost, and together they keep {plan.budget.granted.budget}."
         )
     if kept.gamma:
         words.append(_meaning_of_gamma(kept.gamma, protection.rows))

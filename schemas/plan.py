@@ -34,6 +34,7 @@ from schemas.document import Section, explain_errors, read_yaml
 from schemas.operation import Operation
 from schemas.protection import Protection
 from schemas.releases import AnyRelease, Name, SurveyFacts, check_names
+from schemas.series import Series, of_any_run
 from schemas.source import Source, resolve_source
 from schemas.synthesis import Synthesis
 from schemas.unit import WEIGHT, UnitColumn, Weights
@@ -108,6 +109,9 @@ class Plan(Section):
     weights: Weights | None = Field(
         default=None, description="Survey weights, for releases that say `weighted`."
     )
+    series: Series | None = Field(
+        default=None, description="The series of releases of which this is one, if it is."
+    )
     budget: BudgetSection
     invalid: Invalid = Field(
         default="refuse",
@@ -165,6 +169,10 @@ class Plan(Section):
                     f"columns.{name}: differs from {lowered[name.lower()]!r} only in capitals"
                 )
         self._check_unpublished()
+        if self.series:
+            self.series.check(self.columns, self.adjacency, self.weights is not None)
+            if self.synthesis:
+                raise ValueError("synthesis: records cannot be drawn from one run of a series")
         _refuse_twice("releases", [section.name for section in self.releases])
         _refuse_twice("synthesis", [table.name for table in self.synthesis])
         self._check_spending()
@@ -235,10 +243,16 @@ class Plan(Section):
         built = []
         for i, section in enumerate(self.releases):
             try:
-                built.append(section.release(self.facts, shares[i]))
+                built.append(self.release(section, shares[i]))
             except ValueError as error:
                 raise ValueError(f"releases[{i}].{error}") from None
         return tuple(built)
+
+    def release(self, section: AnyRelease, share: Budget) -> Release:
+        """A release of the plan with this share; a ``ValueError`` begins with the place in the section."""
+        if self.series:
+            return self.series.release(section, self.facts, share)
+        return section.release(self.facts, share)
 
     @property
     def unit(self) -> UnitColumn | None:
@@ -248,14 +262,18 @@ class Plan(Section):
     @property
     def protection(self) -> Protection:
         """Unit and relation in words."""
-        return Protection(self.adjacency, self.rows, self.unit, self.invalid)
+        periods = self.series.bound(self.columns) if self.series else None
+        most = periods.most if periods else None
+        grows = self.series is not None and self.series.part < 1
+        return Protection(self.adjacency, self.rows, self.unit, self.invalid, most, grows)
 
     @property
     def adjacency(self) -> Adjacency:
         """Which tables are neighbours."""
         if self.unit is None:
             return Adjacency(self.neighbours)
-        return Adjacency(self.neighbours, self.unit.max_rows, unit=self.unit.column)
+        one = Adjacency(self.neighbours, self.unit.max_rows, unit=self.unit.column)
+        return self.series.adjacency(one) if self.series else one
 
     @property
     def unpublished(self) -> dict[str, str]:
@@ -320,6 +338,18 @@ class Plan(Section):
         """The releases by name, in the plan's order."""
         return {release.name: release for release in self._build()}
 
+    @property
+    def prices(self) -> Mapping[str, Budget]:
+        """What the ledger is charged for each release: its share, or what a run adds to its series."""
+        if self.series is None:
+            return {name: release.share for name, release in self.built.items()}
+        return {name: self.series.price(release) for name, release in self.built.items()}
+
+    @property
+    def series_id(self) -> str:
+        """SHA-256 of what all runs of the series have in common; empty without a series."""
+        return digest_of(of_any_run(self.public())) if self.series else ""
+
     def changed(self, **sections: Any) -> "Plan":
         """The plan with other sections, which are not checked, to compare with this one."""
         kept = {name: getattr(self, name) for name in type(self).model_fields}
@@ -331,7 +361,8 @@ class Plan(Section):
 
     def public(self) -> dict[str, Any]:
         """The plan as JSON values, without the table's location and the operation."""
-        return self.model_dump(mode="json", by_alias=True, exclude={"source", "operation"})
+        hidden = {"source", "operation"} | ({"series"} if self.series is None else set())
+        return self.model_dump(mode="json", by_alias=True, exclude=hidden)
 
     @cached_property
     def digest(self) -> str:

@@ -18,15 +18,34 @@ RULES: dict[Invalid, str] = {
 """What is done to values that are not valid, by rules that make a plan total."""
 
 
+GROWS = (
+    "; of all runs of the series together, for tables of which each holds the records of all earlier"
+    " periods as the one before it did"
+)
+
+
 @dataclass(frozen=True)
 class Protection:
-    """A plan's neighbouring relation, its ``rows``, its privacy unit unless that is a row, and what
-    happens to values that are not valid."""
+    """A plan's neighbouring relation, its ``rows``, its privacy unit unless that is a row, what happens
+    to values that are not valid, in a series in how many periods a unit counts, if that is bounded, and
+    whether its runs are priced together, which takes that its table only grows.
+    """
 
     adjacency: Adjacency
     rows: int
     unit: UnitColumn | None = None
     invalid: Invalid = "refuse"
+    periods: int | None = None
+    grows: bool = False
+
+    @property
+    def within(self) -> str:
+        """Where a unit's number of records is bounded, after that number."""
+        if self.periods is None:
+            return ""
+        if self.periods == 1:
+            return " in the first period that it is in"
+        return f" in each of the first {self.periods} periods that it is in"
 
     @property
     def one(self) -> str:
@@ -44,7 +63,7 @@ class Protection:
             return "one record (a row of the survey table)"
         return (
             f"one {self.one}: all records with the same value of {self.unit.column}, of which at most"
-            f" {self.unit.max_rows} are used"
+            f" {self.unit.max_rows}{self.within} are used"
         )
 
     @property
@@ -83,11 +102,12 @@ class Protection:
     def domain(self) -> str:
         """The tables that the guarantee is for."""
         count = f" and {self.rows} records" if self.adjacency.public_rows else ""
+        grows = GROWS * self.grows
         if self.total:
-            return f"all tables with the columns of the plan{count}: {RULES[self.invalid]}"
+            return f"all tables with the columns of the plan{count}: {RULES[self.invalid]}{grows}"
         return (
             f"tables that fit the plan: they have its columns{count}, and every value has its column's"
-            " type and is a listed category, within the bounds, or null where null is allowed"
+            f" type and is a listed category, within the bounds, or null where null is allowed{grows}"
         )
 
     @property
@@ -127,8 +147,8 @@ class Protection:
             said = [
                 f"The privacy unit is one {self.one}. A person in several of them is protected less.",
                 f"Of a {self.one} with more than {self.unit.max_rows} records, only"
-                f" {self.unit.max_rows} are used, so counts that include large ones are too small."
-                " Error statements do not include this bias.",
+                f" {self.unit.max_rows}{self.within} are used, so counts that include large ones are too"
+                " small. Error statements do not include this bias.",
             ]
         if self.adjacency.public_rows:
             known = "The number of records is public, as are"

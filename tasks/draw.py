@@ -60,6 +60,7 @@ def tally_releases(plan: Plan, names: Iterable[str], survey: Survey) -> dict[str
                 weights,
                 plan.read_columns,
                 plan.invalid,
+                plan.series.bound(plan.columns) if plan.series else None,
             )
             found |= dict(zip(chosen, counted, strict=True))
     return found

@@ -69,7 +69,13 @@ PARTS = (
     ),
     Part(
         "Neighbours, cells and lattices",
-        ("dpcore/adjacency.py", "dpcore/domain.py", "dpcore/lattice.py", "dpcore/arrays.py"),
+        (
+            "dpcore/adjacency.py",
+            "dpcore/domain.py",
+            "dpcore/lattice.py",
+            "dpcore/series.py",
+            "dpcore/arrays.py",
+        ),
         "How far a unit moves a sum; exact tallies; real vectors in whole steps, with rounding counted"
         " in the sensitivity",
         "The error of a transform is bounded by a lemma about algorithms of the kind that scipy uses;"
@@ -100,6 +106,7 @@ PARTS = (
             "schemas/document.py",
             "schemas/numbers.py",
             "schemas/columns.py",
+            "schemas/series.py",
             "schemas/unit.py",
             "schemas/source.py",
             "schemas/survey.py",

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from dpcore.budget import Budget
+from dpcore.budget import Budget, total
 from dpcore.errors import BudgetError, InputError
 from flows.cli.arguments import (
     add_command,
@@ -37,6 +37,7 @@ def add(commands: Any) -> None:
 
 def _explain(options: argparse.Namespace) -> None:
     from schemas.plan import load_plan
+    from tasks.budget.series import at_its_run
     from tasks.explain.explain import explain, explain_refusal
     from tasks.explain.target import find_target, target_text
     from tasks.workplace.home import ledger_exists, ledger_url
@@ -49,9 +50,10 @@ def _explain(options: argparse.Namespace) -> None:
         from tasks.ledger import Ledger
 
         ledger = Ledger(ledger_url(), create=False)
+        plan = at_its_run(plan, "")
         granted, spent = ledger.granted(plan.dataset), ledger.spent(plan.dataset)
         refusal = explain_refusal(plan, ledger)
-    requested = plan.requested
+    requested = total(plan.prices.values())
     if options.target is None:
         print(explain(plan, granted, spent, refusal))
     else:

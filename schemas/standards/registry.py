@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from dpcore.budget import decimal_text
+from dpcore.budget import decimal_text, total
 from schemas.bundle import Guarantee, Manifest
 from schemas.plan import Plan
 from schemas.protection import RULES
@@ -44,7 +44,7 @@ def registry(manifest: Manifest, plan: Plan) -> str:
             "deployment_model": {
                 "model_name": "Central",
                 "release_type": "Many releases" if manifest.scheduled else "One release",
-                "release_type_details": f"It took {plan.requested} of the dataset's"
+                "release_type_details": f"It took {total(plan.prices.values())} of the dataset's"
                 f" lifetime budget of {plan.budget.caps}; a ledger charges every release to it"
                 f"{_composed(plan)}."
                 + " More releases of this plan follow on a schedule."
@@ -137,8 +137,8 @@ def _preprocessing(plan: Plan) -> str:
         done.append(f"Values are made valid: {RULES[plan.invalid]}.")
     if plan.unit:
         done.append(
-            f"Of each {plan.unit.name} at most {plan.unit.max_rows} records are used, chosen by a"
-            " hash of its own records."
+            f"Of each {plan.unit.name} at most {plan.unit.max_rows} records{plan.protection.within} are"
+            " used, chosen by a hash of its own records."
         )
     if plan.weights:
         done.append(

@@ -36,7 +36,7 @@ def check_budget(plan: Plan, release_id: str, published: Path) -> None:
             f" {plan.budget.granted.budget}, but the ledger records {account.promise}; correct the"
             " plan, or grant the difference with `dprelease ledger grant`"
         )
-    ledger.check(plan.dataset, release_id, plan.digest, charges_of(plan.built))
+    ledger.check(plan.dataset, release_id, plan.digest, charges_of(plan))
 
 
 def require_known(manifest: Manifest, ledger: Ledger, bundle: Path) -> None:
@@ -61,7 +61,7 @@ def reserve_budget(plan: Plan, release_id: str) -> None:
     granted, composition = plan.budget.granted.budget, plan.budget.composition
     why = "first use of the dataset"
     ledger.first_grant(plan.dataset, granted, "release plan", why, composition)
-    ledger.reserve(plan.dataset, release_id, plan.digest, charges_of(plan.built))
+    ledger.reserve(plan.dataset, release_id, plan.digest, charges_of(plan))
     if plan.publication.requester:
         ledger.request(
             plan.dataset, release_id, who=plan.publication.requester, why=plan.publication.title

@@ -19,7 +19,7 @@ from pathlib import Path
 from dpcore.adjacency import ROW
 from dpcore.audit import AuditResult
 from dpcore.errors import ApprovalError, BundleError, LedgerError
-from dpcore.releases.table import Published
+from dpcore.releases.tables.series import SeriesRun
 from dpcore.statistic import Noisy
 from schemas.bundle import (
     DIGESTS,
@@ -36,6 +36,7 @@ from schemas.plan import Plan
 from schemas.standards import documents
 from tasks.bundle.parquet import write_table
 from tasks.bundle.records import synthetic_records
+from tasks.bundle.series import earlier_runs
 from tasks.bundle.sign import sign, signing_key
 from tasks.bundle.verify import (
     bundle_digest,
@@ -60,7 +61,13 @@ def write_release(plan: Plan, release_id: str, name: str, staging: Path) -> Rele
     """Publish one committed draw as tables in the staging folder."""
     charge, noisy = _committed(plan, release_id, name)
     release, section = plan.built[name], plan.section(name)
-    published: Published = release.publish(noisy)
+    facts: dict[str, object] = {}
+    if isinstance(release, SeriesRun):
+        earlier = earlier_runs(plan, release_id, staging.parent)
+        published = release.publish(noisy, earlier.draws(name))
+        facts["earlier_runs"] = earlier.release_ids
+    else:
+        published = release.publish(noisy)
     about = _about(plan, release_id)
     return ReleaseRecord(
         name=name,
@@ -71,7 +78,7 @@ def write_release(plan: Plan, release_id: str, name: str, staging: Path) -> Rele
         event={key: str(value) for key, value in charge.event.items()},
         draw_sha256=noisy.digest(),
         errors={error.quantity: error.value for error in release.expected_error()},
-        facts=dict(published.facts),
+        facts={**published.facts, **facts},
         files=[write_table(staging, table, plan.columns, about) for table in published.tables],
         draw=write_table(staging, draw_table(name, noisy), plan.columns, about),
     )

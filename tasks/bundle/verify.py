@@ -122,7 +122,7 @@ def verify_budget(manifest: Manifest, ledger: Ledger) -> Budget:
     spent = total(charge.budget for charge in charges.values())
     guarantee, plan = manifest.guarantee, published_plan(manifest.plan)
     if (
-        spent != plan.requested
+        spent != total(plan.prices.values())
         or guarantee.budget != plan.promise
         or (guarantee.epsilon, guarantee.delta) != (guarantee.alpha, guarantee.beta)
     ):

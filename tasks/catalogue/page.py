@@ -16,6 +16,7 @@ from dpcore.budget import decimal_text, total
 from schemas.bundle import Manifest
 from schemas.plan import published_plan
 from tasks.catalogue.bundles import CheckedBundle, Dataset, LeftOut
+from tasks.catalogue.series import series_figures
 from tasks.report.history import History, Spending, waterfall
 from tasks.report.page import REPORT, render
 from tasks.report.parts import Figure
@@ -47,6 +48,7 @@ class Listing:
     dataset: Dataset
     entries: Sequence[Entry]
     timeline: Figure
+    series: Sequence[Figure]
     words: str
 
     @property
@@ -108,7 +110,8 @@ def _listing(dataset: Dataset, site: Path) -> Listing:
             *(f"{record.kind} {record.name} {record.title}" for record in manifest.releases),
         )
     ]
-    return Listing(dataset, entries, _timeline(dataset), " ".join(dict.fromkeys(words)).lower())
+    said = " ".join(dict.fromkeys(words)).lower()
+    return Listing(dataset, entries, _timeline(dataset), series_figures(dataset), said)
 
 
 def _entry(bundle: CheckedBundle, site: Path) -> Entry:

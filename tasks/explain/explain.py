@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpcore.accounting.concentrated import Composition
-from dpcore.budget import Budget, decimal_text
+from dpcore.budget import Budget, decimal_text, total
 from dpcore.errors import BudgetError
 from dpcore.releases.base import Release
 from schemas.plan import Plan
-from tasks.explain.runs import last_release_text, runs_text
+from tasks.explain.runs import last_release_text, runs_text, series_text
 
 if TYPE_CHECKING:
     from tasks.ledger import Fault, HistoryRecord, Ledger
@@ -68,12 +68,8 @@ def under_the_other_rule(plan: Plan) -> Mapping[str, Release]:
     if asked.rho is not None or not plan.budget.granted.beta or (asked.alpha and not asked.beta):
         return {}
     budget = plan.budget.model_copy(update={"composition": composition})
-    changed = plan.changed(budget=budget)
     try:
-        return {
-            section.name: section.release(plan.facts, share)
-            for section, share in zip(plan.releases, changed.shares, strict=True)
-        }
+        return plan.changed(budget=budget).built
     except ValueError:  # a share that is too small, or beta that is missing
         return {}
 
@@ -86,7 +82,7 @@ def budget_rows(
     ``granted`` is None if the ledger does not know the dataset; ``refusal``: see
     ``explain_refusal``.
     """
-    requested = plan.requested
+    requested = total(plan.prices.values())
     grant = plan.budget.caps if granted is None else granted
     origin = (
         "by the plan; the ledger does not know the dataset yet" if granted is None else "ledger"
@@ -110,7 +106,7 @@ def explain_refusal(plan: Plan, ledger: Ledger) -> str:
     from tasks.ledger import charges_of
 
     try:
-        ledger.check_addable(plan.dataset, plan.digest, charges_of(plan.built).values())
+        ledger.check_addable(plan.dataset, plan.digest, charges_of(plan).values())
     except BudgetError as refused:
         return f"The release would be refused: {refused}."
     return ""
@@ -150,6 +146,7 @@ def explain(plan: Plan, granted: Budget | None, spent: Budget, refusal: str = ""
             "Budget of the dataset",
             text_table(budget),
             *promises(plan),
+            *series_text(plan),
             f"The grant covers {runs_text(plan, left, datetime.now(UTC))}.",
             verdict + "\n" * bool(verdict),
             "Expected error, from privacy noise alone",

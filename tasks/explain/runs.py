@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from datetime import datetime
-from itertools import islice
+from itertools import accumulate, islice
 from typing import TYPE_CHECKING
 
 from dpcore.budget import Budget, total
 from schemas.plan import Plan
+from schemas.series import Series
 
 if TYPE_CHECKING:
     from tasks.ledger import Ledger
@@ -24,10 +25,36 @@ def remaining(plan: Plan, ledger: Ledger | None) -> Budget:
 
 
 def runs_left(plan: Plan, left: Budget) -> int:
-    """How many more runs of the plan the budget covers."""
-    runs = left.times(plan.requested)
-    assert runs is not None  # a plan asks for a positive amount
-    return runs
+    """How many more runs of the plan the budget covers; of a series, from this run on."""
+    if plan.series is None:
+        runs = left.times(plan.requested)
+        assert runs is not None  # a plan asks for a positive amount
+        return runs
+    spent = accumulate(price_of_run(plan, run) for run in to_come(plan.series))
+    return sum(1 for price in spent if left.covers(price))
+
+
+def to_come(series: Series) -> range:
+    """The numbers of this run and all later ones."""
+    return range(series.run, series.periods + 1)
+
+
+def price_of_run(plan: Plan, run: int) -> Budget:
+    """What one run of the plan's series costs."""
+    assert plan.series is not None
+    series = plan.series.at(run)
+    return total(series.price(release) for release in plan.built.values())
+
+
+def series_text(plan: Plan) -> list[str]:
+    """What the runs of the plan's series that are still to come cost together; a line or none."""
+    if plan.series is None:
+        return []
+    costs = total(price_of_run(plan, run) for run in to_come(plan.series))
+    return [
+        f"Run {plan.series.run} of {plan.series.periods} of a series: it and all later runs cost"
+        f" {costs} together."
+    ]
 
 
 def runs_text(plan: Plan, left: Budget, now: datetime) -> str:

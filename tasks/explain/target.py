@@ -78,7 +78,7 @@ def at_loss(plan: Plan, release: str, loss: Fraction) -> Release:
     ]
     budget = plan.budget.asking(_total_with(plan, release, loss))
     share = plan.changed(budget=budget, releases=sections).shares[list(plan.built).index(release)]
-    return plan.section(release).release(plan.facts, share)
+    return plan.release(plan.section(release), share)
 
 
 def _total_with(plan: Plan, release: str, loss: Fraction) -> Budget:

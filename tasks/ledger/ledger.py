@@ -209,6 +209,7 @@ class Ledger:
         with self._database.transaction(write=True) as connection:
             charge = _locked_charge(connection, dataset, release_id, release_name)
             charge = rules.require_reserved(charge, release_name, "it cannot be voided")
+            rules.require_last_run(queries.counted(connection, dataset), charge)
             queries.insert_void(connection, charge, who, why)
 
     def seal(self, dataset: str, release_id: str, digest: str) -> None:
@@ -350,6 +351,8 @@ def _new_charges(
     new = rules.new_charges(release_id, plan_digest, charges, existing)
     if new:
         _require_addable(connection, dataset, plan_digest, new.values())
+        counted = queries.counted(connection, dataset)
+        rules.require_runs_before(dataset, account.number, counted, new)
         asked = total(charge.budget for charge in new.values())
         spent = _spent(connection, dataset, account)
         rules.require_affordable(dataset, release_id, account.caps, spent, asked)

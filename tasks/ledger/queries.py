@@ -118,6 +118,8 @@ def insert_charges(
             "account": account,
             **{"alpha": "0", "rho": "0"} | charge.budget.as_strings(),
             "event": charge.event_text(),
+            "series": charge.series,
+            "run": charge.run,
             "state": State.RESERVED.value,
             "reserved_at": at,
         }

@@ -23,7 +23,7 @@ from dpcore.budget import Budget
 from dpcore.errors import InputError, LedgerError
 
 if TYPE_CHECKING:
-    from dpcore.releases.base import Release
+    from schemas.plan import Plan
 
 # A backup lacks the charges made after it, and would let that budget be spent again.
 RESTORE = "restore it from a backup, and compare that with what has been published since"
@@ -53,11 +53,14 @@ class Action(StrEnum):
 class Charge:
     """The price of one named release, and the privacy event that justifies it.
 
-    ``event`` holds JSON values; accountants interpret it, and the ledger only stores it.
+    ``event`` holds JSON values; accountants interpret it, and the ledger only stores it.  A run of a
+    series names it (``Plan.series_id``), and its number: its price is for runs 1..run-1 beside it.
     """
 
     budget: Budget
     event: Mapping[str, Any] = field(default_factory=dict)
+    series: str = ""
+    run: int = 0
 
     def event_text(self) -> str:
         """The event as canonical JSON, so that equal events give equal texts."""
@@ -67,10 +70,12 @@ class Charge:
             raise InputError(f"a privacy event must be plain JSON: {error}") from None
 
 
-def charges_of(releases: Mapping[str, Release]) -> dict[str, Charge]:
-    """The charge of each release: its share, and the event of its mechanism."""
+def charges_of(plan: Plan) -> dict[str, Charge]:
+    """The charge of each release of a plan: its price, and the event of its mechanism."""
+    series, run = plan.series_id, plan.series.run if plan.series else 0
     return {
-        name: Charge(release.share, release.event.to_dict()) for name, release in releases.items()
+        name: Charge(plan.prices[name], release.event.to_dict(), series, run)
+        for name, release in plan.built.items()
     }
 
 
@@ -88,6 +93,8 @@ class ChargeRecord:
     event: Mapping[str, Any]
     state: State
     reserved_at: str
+    series: str = ""
+    run: int = 0
     committed_at: str | None = None
     digest: str | None = None
 

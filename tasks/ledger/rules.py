@@ -102,6 +102,49 @@ def _describe(promise: Promise) -> str:
     return f"{'one row' if unit == ROW else f'all records with the same {unit}'} ({relation})"
 
 
+def require_runs_before(
+    dataset: str, account: int, counted: Sequence[ChargeRecord], asked: Mapping[str, Charge]
+) -> None:
+    """Raise ``BudgetError`` unless the earlier runs of a series are charged, and this one is not.
+
+    A run is charged what it adds to runs 1..run-1: they must count against the same account and have
+    the same event, for every release.
+    """
+    for name, charge in asked.items():
+        if not charge.series:
+            continue
+        same = [c for c in counted if (c.series, c.release_name) == (charge.series, name)]
+        twice = [c.release_id for c in same if c.run == charge.run]
+        if twice:
+            raise BudgetError(
+                f"run {charge.run} of this series of dataset {dataset!r} was charged as release"
+                f" {twice[0]!r}, and a period is released once; nothing was charged. Write the number of"
+                " another period"
+            )
+        alike = {
+            c.run for c in same if c.account == account and dict(c.event) == dict(charge.event)
+        }
+        missing = [str(run) for run in range(1, charge.run) if run not in alike]
+        if missing:
+            raise BudgetError(
+                f"run {charge.run} of a series costs what it adds to the runs before, but {name!r} of"
+                f" run {', '.join(missing)} was not charged with the same noise to the same grant;"
+                " nothing was charged. Run those first, with the same budget and rows, or begin a new"
+                " series"
+            )
+
+
+def require_last_run(counted: Collection[ChargeRecord], charge: ChargeRecord) -> None:
+    """Raise ``LedgerError`` for a charge of a series to which later runs were added."""
+    later = [c for c in counted if c.series == charge.series and c.run > charge.run]
+    if charge.series and later:
+        raise LedgerError(
+            f"{charge.release_name!r} is part of run {charge.run} of a series, whose run"
+            f" {max(c.run for c in later)} was charged at the price of a later one: void the later runs"
+            " first"
+        )
+
+
 def require_composition_kept(
     dataset: str, account: Account | None, composition: Composition
 ) -> None:

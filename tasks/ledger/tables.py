@@ -80,6 +80,8 @@ charge = Table(
     Column("plan_digest", Text, nullable=False),
     *_amounts(),
     Column("event", Text, nullable=False),
+    Column("series", Text, nullable=False),
+    Column("run", Integer, nullable=False),
     Column("state", Text, nullable=False),
     Column("reserved_at", Text, nullable=False),
     Column("committed_at", Text),

@@ -9,6 +9,10 @@ so that no kind of record is preferred, and with equal hashes the first by their
     7     c       a1..        -------->    9     a
     9     a       77..
 
+In a series of releases each unit keeps its records in the first ``most`` periods that it is in, and at
+most ``max_rows`` in each of them.  Later periods change nothing of that, so as long as the table only
+grows, what a unit counts in a past period is the same in every run.
+
 Which records of a unit are kept depends on that unit's records alone, so tables that differ in one
 unit differ in at most ``max_rows`` kept records, and every engine keeps the same ones every time.
 Records that still tie are equal in every column that is read, so the tally does not depend on which
@@ -19,11 +23,17 @@ from __future__ import annotations
 
 from typing import Any
 
+from schemas.columns import Invalid
 from schemas.engine import exactly
+from schemas.series import Periods
 from schemas.unit import UnitColumn, Weights
+from tasks.survey.cells import add_code
 
 STEPS = "_steps"
 """The column of weights in steps.  No column of a plan begins with an underscore."""
+
+PERIOD = "_period"
+"""The column of the numbers of periods."""
 
 
 def add_weight_steps(table: Any, weights: Weights) -> Any:
@@ -40,8 +50,20 @@ def add_weight_steps(table: Any, weights: Weights) -> Any:
     return table.mutate(**{STEPS: ibis.ifelse(weight >= 0, rounded, 0)})
 
 
+def keep_periods(table: Any, unit: UnitColumn, periods: Periods, invalid: Invalid) -> Any:
+    """Keep each unit's records in its first periods, and add a column with their numbers."""
+    import ibis
+
+    table = add_code(table, periods.axis, PERIOD, invalid)
+    identifier = ibis.coalesce(table[unit.column], "")
+    before = ibis.dense_rank().over(ibis.window(group_by=identifier, order_by=table[PERIOD]))
+    return (
+        table.mutate(_before=before).filter(lambda t: t["_before"] < periods.most).drop("_before")
+    )
+
+
 def keep_records(table: Any, unit: UnitColumn) -> Any:
-    """Keep at most ``max_rows`` records of each unit.
+    """Keep at most ``max_rows`` records of each unit, or of each unit in each period.
 
     The unit's column is text; all records without an identifier are one unit.
     """
@@ -54,7 +76,8 @@ def keep_records(table: Any, unit: UnitColumn) -> Any:
     for value in values:
         text = text + "|" + ibis.coalesce(_word(value), "")
     order = [md5(text), *(value.asc(nulls_first=True) for value in values)]
-    place = ibis.row_number().over(ibis.window(group_by=identifier, order_by=order))
+    within = [identifier, *(table[name] for name in table.columns if name == PERIOD)]
+    place = ibis.row_number().over(ibis.window(group_by=within, order_by=order))
     return table.mutate(_place=place).filter(lambda t: t["_place"] < unit.max_rows).drop("_place")
 
 

@@ -35,12 +35,15 @@ def count_cells(
     cell = ibis.literal(0, "int64")
     table = _join_lists(table, axes)
     for i, axis in enumerate(axes):
-        code = _code(table, axis, f"_code{i}")
-        if invalid in ("clamp", "own-cell"):
-            code = ibis.coalesce(code, axis.size - 1 if axis.nullable else 0)
-        cell = cell * axis.size + code
+        cell = cell * axis.size + _total_code(table, axis, f"_code{i}", invalid)
     records = table.count() if counted is None else table[counted].sum().cast("int64")
     return table.group_by(cell=cell).aggregate(records=records).order_by("cell")
+
+
+def add_code(table: Any, axis: Axis, name: str, invalid: Invalid) -> Any:
+    """The table with one column more: the code of each record on one axis, as its cell has it."""
+    joined = _join_lists(table, [axis])
+    return joined.select(*table.columns, _total_code(joined, axis, "_code0", invalid).name(name))
 
 
 def keep_valid(table: Any, columns: Mapping[str, ReadColumn]) -> Any:
@@ -62,6 +65,16 @@ def _join_lists(table: Any, axes: Sequence[Axis]) -> Any:
             codes = listed(table, axis.categories, value, f"_code{i}")
             table = table.left_join(codes, table[axis.name] == codes[value])
     return table
+
+
+def _total_code(table: Any, axis: Axis, code: str, invalid: Invalid) -> Any:
+    """The code of a record on one axis; a value that is not on the axis as ``count_cells`` says."""
+    import ibis
+
+    found = _code(table, axis, code)
+    if invalid not in ("clamp", "own-cell"):
+        return found
+    return ibis.coalesce(found, axis.size - 1 if axis.nullable else 0)
 
 
 def _code(table: Any, axis: Axis, code: str) -> Any:

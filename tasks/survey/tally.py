@@ -26,8 +26,9 @@ from dpcore.arrays import Integers
 from dpcore.domain import LARGEST_DOMAIN, Axis, Domain, Tally
 from dpcore.errors import DataError
 from schemas.columns import Invalid, ReadColumn
+from schemas.series import Periods
 from schemas.unit import UnitColumn, Weights
-from tasks.survey.bounding import STEPS, add_weight_steps, keep_records
+from tasks.survey.bounding import STEPS, add_weight_steps, keep_periods, keep_records
 from tasks.survey.cells import count_cells, keep_valid
 from tasks.survey.ingest import call_guarded
 from tasks.survey.reading import Survey, open_survey
@@ -47,14 +48,15 @@ def tallies(
     weights: Weights | None = None,
     columns: Mapping[str, ReadColumn] | None = None,
     invalid: Invalid = "refuse",
+    periods: Periods | None = None,
 ) -> list[Tally]:
     """The private tally of every domain, in their order, from few readings.
 
     ``survey`` is private, all other arguments are public.  With ``unit``, only the kept records of
-    each unit count; with ``weights``, the steps of weight are counted instead of records.  ``invalid``:
-    the rule for values that are not valid, in any of ``columns`` where records are dropped.  Raises
-    ``DataError``, without any value, if the rule is ``refuse`` and a record has no cell, or if ``rows``
-    is public and the counts do not add up to it.
+    each unit count, with ``periods`` those in its first periods; with ``weights``, the steps of weight
+    are counted instead of records.  ``invalid``: the rule for values that are not valid, in any of
+    ``columns`` where records are dropped.  Raises ``DataError``, without any value, if the rule is
+    ``refuse`` and a record has no cell, or if ``rows`` is public and the counts do not add up to it.
 
     Where the number of records is private, each count is cut at ``adjacency.most_rows(rows)``.  Tallies
     of neighbours differ in each cell by the records that were removed from it and added to it; cutting
@@ -67,7 +69,7 @@ def tallies(
             table = call_guarded(valid, DataError, "the survey table could not be checked")
         for axes in pack(domains, rows):
             cells, counts = call_guarded(
-                partial(_count, table, unread, axes, unit, weights, invalid),
+                partial(_count, table, unread, axes, unit, weights, invalid, periods),
                 DataError,
                 "the survey table could not be tallied",
             )
@@ -110,12 +112,15 @@ def _count(
     unit: UnitColumn | None,
     weights: Weights | None,
     invalid: Invalid,
+    periods: Periods | None,
 ) -> tuple[Integers, Integers]:
     """Cell ids, ascending, and positive counts of records, or of steps of weight."""
     names = list(dict.fromkeys(axis.name for axis in axes))
     read = [*names, *(extra.column for extra in (unit, weights) if extra)]
     if invalid == "refuse" and any(unread[name] for name in read):
         raise DataError("values of the wrong type were found: validate the survey table first")
+    if unit and periods:
+        table = keep_periods(table, unit, periods, invalid)
     if unit:
         table = keep_records(table, unit)
     if weights:

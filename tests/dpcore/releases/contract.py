@@ -51,7 +51,9 @@ from dpcore.releases.tables.adaptive_microdata import AdaptiveMicrodata
 from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
 from dpcore.releases.tables.margins import Margins
 from dpcore.releases.tables.microdata import Microdata
+from dpcore.releases.tables.series import SeriesRun
 from dpcore.sampling.source import RandomSource
+from dpcore.series import each_alone, square_root, totals
 from dpcore.statistic import ABSENT
 
 PURE = Budget.of("1")
@@ -94,7 +96,11 @@ SINGLE = Domain((YES,))
 THREE = Domain((Categories("size", (1, 2, 3)),))
 TABLE = Domain((PLACE, AGE))
 CUBE = Domain((Categories("place", ("a", "b")), YES, Categories("size", (1, 2, 3))))
+MONTHLY = Domain((Categories("month", (1, 2, 3)), YES))
 PAIRS = ((0, 1), (0, 2), (1, 2))
+GAUSSIAN_PAIR = Margins(
+    "s", Domain(CUBE.axes[1:]), 2, APPROXIMATE, ((0,), (1,)), "discrete-gaussian"
+)
 LINE, SQUARE = Domain((grid("x", 24),)), Domain((grid("x", 6), grid("y", 5)))
 EVEN = Domain((grid("x", 6), grid("y", 4)))
 SOLID = Domain((grid("x", 3), grid("y", 3), grid("z", 2)))
@@ -174,6 +180,21 @@ CASES: dict[str, Case] = {
         CompressedMicrodata("w", CUBE, 2, PURE, keep=2, **HALVES, **BY_WEIGHT),
         (0, 0),
         (0, 11),
+        1.0,
+    ),
+    "run of a series": Case(
+        SeriesRun("s", MONTHLY, 2, PURE, Histogram("s", SINGLE, 2, PURE), square_root(3), 2),
+        (2, 2),
+        (2, 3),
+        1.0,
+    ),
+    "gaussian run of a series of totals": Case(
+        SeriesRun("s", CUBE, 2, APPROXIMATE, GAUSSIAN_PAIR, totals(2), 2), (0, 0), (0, 11), 1.0
+    ),
+    "run of one period alone": Case(
+        SeriesRun("s", TABLE, 2, PURE, Histogram("s", TABLE, 2, PURE), each_alone(3), 3),
+        (0, 0),
+        (0, 5),
         1.0,
     ),
     "spectral density": Case(

@@ -12,9 +12,14 @@ import pyarrow as pa
 import pytest
 
 from dpcore.adjacency import Adjacency
+from dpcore.budget import Budget
 from dpcore.domain import Domain
 from dpcore.errors import DataError
+from dpcore.releases.counts.histogram import Histogram
+from dpcore.releases.tables.series import SeriesRun
+from dpcore.series import square_root
 from schemas.columns import IdentifierColumn
+from schemas.series import Periods
 from schemas.source import PostgreSQLSource
 from schemas.unit import WEIGHT, UnitColumn, Weights
 from tasks.survey.bounding import keep_records
@@ -177,6 +182,82 @@ def test_no_unit_moves_a_tally_by_more_than_its_records_can(weights, tmp_path):
         assert np.abs(vectors - without).sum(axis=1).max() == most  # add-remove
         apart = np.abs(vectors[:, None] - vectors[None]).sum(axis=-1).max()
         assert apart == 2 * most  # replace-one
+
+
+def code(record: tuple, name: str) -> int:
+    """The number of a record's period, if this column is the period; null is the last one."""
+    _, sex, age, *_ = record
+    return "FM".index(sex) if name == "sex" else 10 if age is None else age
+
+
+def in_first_periods(records: list[tuple], name: str, most: int) -> Counter:
+    """The rule for a series in Python: records kept, by sex and age."""
+    found: Counter = Counter()
+    for home in {record[0] for record in records}:
+        own = [record for record in records if record[0] == home]
+        for period in sorted({code(record, name) for record in own})[:most]:
+            # The number of the period is one more value of a record, in its hash as well.
+            here = oracle([(*r, period) for r in own if code(r, name) == period], TWO)
+            found.update((code(r, "sex"), code(r, "age")) for r in here.elements())
+    return found
+
+
+@pytest.mark.parametrize("most", [1, 2, 10])
+@pytest.mark.parametrize("name", ["age", "sex"])
+def test_a_series_uses_the_first_periods_of_each_unit(most, name, tmp_path):
+    records, domain = made_up(), Domain(EVERYTHING.axes[:2])
+    periods = Periods(COLUMNS[name].axis(name), most)
+    (found,) = tallies(survey(tmp_path, records), [domain], unit=TWO, periods=periods)
+    cells = map(tuple, domain.unpack(np.repeat(found.cells, found.counts)).tolist())
+    assert Counter(cells) == in_first_periods(records, name, most)
+
+
+@pytest.mark.parametrize(("max_rows", "most"), [(1, 2), (2, 1)])
+def test_no_unit_moves_all_runs_of_a_series_by_more_than_they_claim(max_rows, most, tmp_path):
+    """Every household of up to three people in three periods, added to a small survey."""
+    week = column("integer", bounds=(0, 2)).axis("age")
+    domain, homes = Domain((week, BY_SEX.axes[0])), UnitColumn(column="home", max_rows=max_rows)
+    one_period = Adjacency("add-remove", max_rows, unit="home")
+    in_run = Adjacency("add-remove", max_rows * most, unit="home")
+    tables, factor = Histogram("h", BY_SEX, 9, Budget.of("1")), square_root(3)
+    runs = [
+        SeriesRun("s", domain, 9, Budget.of("1"), tables, factor, run, adjacency=in_run)
+        for run in (1, 2, 3)
+    ]
+
+    def statistics(household):
+        records = [("x", "F", 1, 0.5, 1.0), *(("u", *p, 0.5, 1.0) for p in household)]
+        database = survey(tmp_path, records)
+        (found,) = tallies(database, [domain], unit=homes, periods=Periods(week, most))
+        return np.concatenate([run.statistic(found)._values for run in runs])
+
+    people = list(itertools.product("FM", range(3)))
+    households = [
+        household
+        for size in (1, 2, 3)
+        for household in itertools.combinations_with_replacement(people, size)
+    ]
+    moved = np.stack([statistics(household) for household in households]) - statistics(())
+    assert (moved**2).sum(axis=1).max() == factor.l2_sensitivity_squared(3, most, one_period)
+    assert np.abs(moved).sum(axis=1).max() == factor.l1_sensitivity(3, most, one_period)
+    for run, part in zip(runs, np.split(moved, 3, axis=1), strict=True):
+        assert np.abs(part).sum(axis=1).max() <= run.mechanism.event.l1_sensitivity
+
+
+def test_later_periods_change_nothing_in_earlier_ones(tmp_path):
+    records = made_up(600)
+    periods = Periods(COLUMNS["age"].axis("age"), 2)
+    by_age = Domain((periods.axis, COLUMNS["sex"].axis("sex")))
+    past: list[int] = []
+    for now in range(10):
+        table = [record for record in records if record[2] is not None and record[2] <= now]
+        (found,) = tallies(survey(tmp_path, table), [by_age], unit=TWO, periods=periods)
+        counts = found.dense().reshape(-1, 2)[: now + 1].tolist()
+        assert counts[: len(past)] == past
+        past = counts
+    without = [record for record in records if record[2] is not None]
+    (unbounded,) = tallies(survey(tmp_path, without), [by_age])
+    assert unbounded.dense().sum() > sum(map(sum, past))
 
 
 @pytest.mark.slow

@@ -1,0 +1,91 @@
+"""The law of a weighted sum of independent noises: its exact standard deviation and its quantiles.
+
+A number computed from several draws has the noise N = a_1 Z_1 + ... + a_t Z_t, with known weights a and
+independent discrete Gaussian or Laplace noises Z.
+
+**Lemma.**  Each Z has a continuous X of the same kind and scale within 1 of it: |Z - X| <= 1 in some
+joint law.  So P(|N| <= q + |a_1| + ... + |a_t|) >= P(|a_1 X_1 + ... + a_t X_t| <= q).
+
+*Proof.*  Laplace: Z is the difference of two geometric numbers, each the whole part of an exponential
+one, and X is the difference of these.  Gaussian, sigma >= 1: signs are independent of sizes, so it is
+enough that P(|X| >= n) <= P(|Z| >= n) <= P(|X| >= n - 1) for n = 1, 2, ....  Let f(x) =
+exp(-x^2/(2 sigma^2)); its sum over all whole numbers is sqrt(2 pi) sigma (1 + e) with 0 <= e <=
+2.1 exp(-19 sigma^2) (Poisson summation).  As f falls, the sum over k >= n is at most its integral from
+n - 1 up: the right side.  As f(k + x) <= f(k) exp(-x/sigma^2) for k >= 1, the sum is at least
+1 + 1/(2 sigma^2) times the integral from n up, and 1/(2 sigma^2) > e: the left side.  QED
+
+Where the steps of a statistic are small beside its noise, intervals of this kind hold the exact number
+hardly more often than they state.
+
+**Quantiles** of continuous sums X of standard deviation s: the normal law if all noises are Gaussian,
+else from the characteristic function phi at u_j = pi j/L (Gil-Pelaez 1951; Abate & Whitt 1992),
+
+    P(|X| <= q) = q/L + (2/pi) times the sum over j of sin(u_j q) phi(u_j)/j,      L = 50 s.
+
+This counts what lies beyond 2 L - q too, less than 1e-30.  As phi(u) <= 1/(1 + s^2 u^2/2), what is left
+out of the sum after 2^15 terms is below 2e-7, which is taken off.
+
+>>> from fractions import Fraction
+>>> noise = DiscreteLaplace(1, Fraction(1), Fraction(1000))
+>>> round(half_width(np.array([1.0]), [noise], 0.9)), noise.half_width(0.9)
+(2304, 2303.0)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from statistics import NormalDist
+
+import numpy as np
+from scipy.optimize import brentq
+
+from dpcore.arrays import Floats
+from dpcore.mechanisms.gaussian import DiscreteGaussian
+from dpcore.mechanisms.laplace import DiscreteLaplace
+
+TERMS = 2**15
+REACH = 50
+LEFT_OUT = 2e-7
+
+Noise = DiscreteGaussian | DiscreteLaplace
+"""Additive noise on whole steps, the same in every cell."""
+
+
+def stddev(weights: Floats, noises: Sequence[Noise]) -> float:
+    """The standard deviation of the sum of independent noises with weights (t,): exact."""
+    return float(np.linalg.norm(weights * [noise.stddev for noise in noises]))
+
+
+def half_width(weights: Floats, noises: Sequence[Noise], level: float) -> float:
+    """A q with P(|N| <= q) >= ``level``, for 0 < level < 1: see the module's lemma.
+
+    ``weights``: (t,), not all 0; ``noises``: t of them, Gaussian ones of a variance of 1 at least.
+    """
+    if any(isinstance(noise, DiscreteGaussian) and noise.variance < 1 for noise in noises):
+        raise ValueError("noises: Gaussian noise must have a variance of 1 at least")
+    normal, laplace = 0.0, []
+    for weight, noise in zip(weights, noises, strict=True):
+        if isinstance(noise, DiscreteGaussian):
+            normal += weight**2 * float(noise.variance)
+        else:
+            laplace.append(weight * float(noise.scale))
+    return _quantile(normal, np.array(laplace), level) + float(np.abs(weights).sum())
+
+
+def _quantile(normal: float, laplace: Floats, level: float) -> float:
+    """The q with P(|X| <= q) = ``level`` for the sum of a normal variable of this variance and
+    continuous Laplace variables of scales (m,); a little above it where it is found numerically."""
+    if not np.any(laplace):
+        return math.sqrt(normal) * NormalDist().inv_cdf((1 + level) / 2)
+    reach = REACH * math.sqrt(normal + 2 * float(laplace @ laplace))
+    j = np.arange(1, TERMS + 1)
+    u = np.pi * j / reach
+    phi = np.exp(-normal * u**2 / 2)
+    for scale in laplace:
+        phi /= 1 + (scale * u) ** 2
+
+    def excess(q: float) -> float:
+        return q / reach + float(np.sin(u * q) @ (phi / j)) * 2 / np.pi - LEFT_OUT - level
+
+    return float(brentq(excess, 0.0, reach))

@@ -1,0 +1,203 @@
+"""One run of a series of counts: measures a weighted sum of periods, publishes what all runs say.
+
+The tally has an axis more than the tables, the period, by which each record is weighted
+(``dpcore.series``); after that it is an ordinary release of counts in steps:
+
+    period x sex  --weights of run t-->  sex, in steps  --noise-->  y_t  --with y_1..y_(t-1)-->  tables
+
+**Sensitivity.**  In one run a record counts for at most one step times 1024, so a unit of m records
+counts at most as m * 1024 steps of weight: the run alone is as private as ``adjacency`` says, whatever
+happens in other runs.  All runs together cost less than their sum (``dpcore.series``, the price of a
+run).
+
+Tables have one row for each cell and quantity.  Those of run t use the draws of earlier runs as they
+were published, and revise none of their numbers (``post.series``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from dpcore.domain import Axis, Domain, Tally
+from dpcore.post.combined_noise import Noise, half_width, stddev
+from dpcore.post.series import QUANTITIES, YEAR, Estimate, combination, counted, estimate
+from dpcore.releases.base import ErrorStatement, Release
+from dpcore.releases.counts.cells import describe_cells
+from dpcore.releases.counts.histogram import Histogram
+from dpcore.releases.table import (
+    ENDS,
+    LEVEL,
+    Published,
+    Table,
+    TableColumn,
+    Uncertainty,
+    error_column,
+    interval_columns,
+)
+from dpcore.releases.tables.margins import Margins
+from dpcore.series import STEPS, Factor, each_alone
+from dpcore.statistic import Exact, Noisy
+
+MEASURED = {"measured": "sum over all periods to date, in which each counts for a public number"}
+"""What a run measures, where nothing else can be computed."""
+
+MEANINGS = ", ".join(f"{name} ({words})" for name, words in (QUANTITIES | MEASURED).items())
+
+NEVER_REVISED = (
+    "No number of an earlier bundle: an estimate for a period uses its run and earlier ones."
+)
+
+
+@dataclass(frozen=True)
+class SeriesRun(Release):
+    """Run ``run`` of a series, of the tables of ``tables``.
+
+    ``domain``: the period, and the columns of ``tables``; without a period, where each run's table holds
+    one period alone.  ``tables``: which counts, of records; ``year``: the periods in a year.
+    """
+
+    tables: Histogram | Margins
+    factor: Factor
+    run: int
+    year: int = YEAR
+
+    statistics = ("quantity", "estimate", "standard_error", *ENDS)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.factor.run(self.run)  # raises for a run that the series does not have
+
+    @cached_property
+    def in_steps(self) -> Histogram | Margins:
+        """The same tables, of weights in steps."""
+        most = self.adjacency.most * STEPS
+        weighted = replace(self.adjacency, most=most, weighted=True)
+        return replace(self.tables, rows=self.rows * STEPS, share=self.share, adjacency=weighted)
+
+    @property
+    def mechanism(self) -> Noise:
+        mechanism = self.in_steps.mechanism
+        if not isinstance(mechanism, Noise):
+            raise ValueError(
+                "mechanism: a series needs noise on every cell: discrete-laplace or discrete-gaussian"
+            )
+        return mechanism
+
+    @property
+    def largest_statistic(self) -> int:
+        return self.most_rows * STEPS * self.run
+
+    @property
+    def period(self) -> tuple[Axis, ...]:
+        """The axis of periods, if there is one."""
+        return self.domain.axes[: len(self.domain.axes) - len(self.tables.domain.axes)]
+
+    @property
+    def domains(self) -> tuple[Domain, ...]:
+        return tuple(Domain((*self.period, *each.axes)) for each in self.tables.domains)
+
+    def table_name(self, domain: Domain) -> str:
+        return self.tables.table_name(Domain(domain.axes[len(self.period) :]))
+
+    def statistic(self, tally: Tally) -> Exact:
+        steps = tally.counts * STEPS
+        if self.period:
+            weights = np.zeros(self.domain.shape[0], dtype=np.int64)
+            weights[: self.run] = self.factor.run(self.run)
+            steps = tally.counts * weights[tally.codes(0)]
+        counts = steps > 0
+        weighed = Tally(self.domain, tally.cells[counts], steps[counts])
+        return self.in_steps.statistic(weighed.roll_up(self.tables.domain.names))
+
+    def publish(self, noisy: Noisy, earlier: Sequence[tuple[SeriesRun, Noisy]] = ()) -> Published:
+        """Tables for this run's period; ``earlier``: runs 1..run-1 and what they published, in order.
+
+        Without the earlier runs, the weighted sum that this run measured is all there is.
+        """
+        runs = [*earlier, (self, noisy)]
+        if [each.run for each, _ in runs] == list(range(1, self.run + 1)):
+            factor, quantities = self.factor, QUANTITIES
+        else:
+            # Counted in this run's own units, what it measured is the count of a first period.
+            runs, factor = [(self, noisy)], each_alone(1)
+            quantities = {
+                "measured": "weighted total of all periods to date, as this run measured it"
+            }
+        noises = [each.mechanism for each, _ in runs]
+        values = np.stack([drawn.values for _, drawn in runs])
+        found = {}
+        for quantity in quantities:
+            of = "period" if quantity == "measured" else quantity
+            estimated = estimate(factor, noises, values, of, self.year, LEVEL)
+            if estimated is not None:
+                found[quantity] = estimated
+        ends = np.cumsum([each.size for each in self.tables.domains])
+        tables = [
+            self._table(domain, found, slice(end - size, end))
+            for domain, size, end in zip(
+                self.domains, [each.size for each in self.tables.domains], ends, strict=True
+            )
+        ]
+        facts: dict[str, object] = {
+            "run": self.run,
+            "periods": self.factor.periods,
+            "counted_as": [step / STEPS for step in self.factor.run(self.run)],
+            "revises": NEVER_REVISED,
+        }
+        return Published(tuple(tables), facts)
+
+    def _table(self, domain: Domain, found: dict[str, Estimate], part: slice) -> Table:
+        """All quantities of the cells in one part of the statistic, one below the other."""
+        size = part.stop - part.start
+        # The period is the first axis, so the cells of this run's period lie together.
+        here = np.arange(size) + (size * (self.run - 1) if self.period else 0)
+        several = list(found.values())
+        errors = np.repeat([each.standard_error for each in several], size)
+        columns = [
+            *describe_cells(domain, np.tile(here, len(found))),
+            TableColumn("quantity", np.repeat(list(found), size), f"What is estimated: {MEANINGS}"),
+            TableColumn(
+                "estimate",
+                np.concatenate([each.values[part] for each in several]),
+                "Records, from the noisy statistics of this run and all earlier ones; unbiased, and"
+                " may be negative",
+            ),
+            error_column(errors, "estimate"),
+            *interval_columns(
+                np.concatenate([each.lower[part] for each in several]),
+                np.concatenate([each.upper[part] for each in several]),
+                "the exact number",
+            ),
+        ]
+        return Table("tables", self.table_name(domain), columns, (UNCERTAINTY,))
+
+    def expected_error(self) -> tuple[ErrorStatement, ...]:
+        said = []
+        for quantity, words in QUANTITIES.items():
+            periods = counted(quantity, self.run, self.year)
+            if periods is not None:
+                weights, noises = combination(self.factor, periods), [self.mechanism] * self.run
+                error = stddev(weights, noises) / STEPS
+                width = half_width(weights, noises, LEVEL) / STEPS
+                note = "if earlier runs had the same noise" if self.run > 1 else ""
+                said += [
+                    ErrorStatement(f"standard error of the {words}", error, note),
+                    ErrorStatement(f"90% interval of the {words}: plus or minus", width, note),
+                ]
+        return tuple(said)
+
+
+UNCERTAINTY = Uncertainty(
+    "estimate",
+    "standard_error",
+    ENDS,
+    "exact",
+    "The noise adds up the independent noises of the runs, each times a public number. Its standard"
+    " deviation is exact, and the interval holds the exact number with probability 90% at least; that"
+    " of a count is cut at zero, so that it is not empty where the estimate is negative. Tables over"
+    " different columns are not made to agree.",
+)

@@ -1,0 +1,74 @@
+"""Finds the bundles of a series' earlier runs, beside the one that is being made.
+
+    published/DATASET/jan   run 1 of the series   --.
+    published/DATASET/feb   run 2                 --+--> the draws of runs 1, 2, in order
+    published/DATASET/mar   run 3, being made       |
+    published/DATASET/other another plan          --'   not of this series
+
+Two plans are of one series if they agree in everything but the run, the budget, the guess of the number
+of records and the words of publication.  Everything here is published already.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from dpcore.errors import InputError
+from dpcore.releases.tables.series import SeriesRun
+from dpcore.statistic import Noisy
+from schemas.bundle import MANIFEST
+from schemas.plan import Plan
+from schemas.series import of_any_run
+from tasks.bundle.reader import Bundle, open_bundle
+from tasks.bundle.verify import read_manifest
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """The bundles of runs 1..run-1 of a series, in order."""
+
+    bundles: Sequence[Bundle]
+
+    @property
+    def release_ids(self) -> list[str]:
+        return [bundle.manifest.release_id for bundle in self.bundles]
+
+    def draws(self, name: str) -> list[tuple[SeriesRun, Noisy]]:
+        """What each run published of one release."""
+        found = []
+        for bundle in self.bundles:
+            run = bundle.plan.built[name]
+            assert isinstance(run, SeriesRun)
+            found.append((run, bundle.draw(name)))
+        return found
+
+
+def earlier_runs(plan: Plan, release_id: str, published: Path) -> Earlier:
+    """The earlier runs of the plan's series among the bundles in the folder ``published``.
+
+    Raises ``InputError`` where one of them is not there, or this run was published by another release,
+    and ``BundleError`` where one was changed.
+    """
+    series = plan.series
+    if series is None:
+        return Earlier(())
+    runs: dict[int, Path] = {}
+    for path in sorted(published.glob(f"[!.]*/{MANIFEST}")):
+        manifest = read_manifest(path.parent)
+        same = of_any_run(manifest.plan) == of_any_run(plan.public())
+        if not same or manifest.release_id == release_id:
+            continue
+        run = int(manifest.plan["series"]["run"])
+        if run == series.run or run in runs:
+            raise InputError(
+                f"series.run: run {run} was published as release {manifest.release_id} in {published},"
+                " and a period is released once; write the number of another period"
+            )
+        runs[run] = path.parent
+    missing = [str(run) for run in range(1, series.run) if run not in runs]
+    if missing:
+        raise InputError(
+            f"series.run: run {series.run} is computed from all earlier runs, and {published} lacks the"
+            f" bundles of {', '.join(missing)}: release them first, or name their folder with --out"
+        )
+    return Earlier([open_bundle(runs[run]) for run in range(1, series.run)])

@@ -1,0 +1,98 @@
+"""Draws the releases of a series as lines with bands: one figure for each quantity and large cell.
+
+Each point is what the bundle of its period published; nothing is computed again.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpcore.post.series import QUANTITIES
+from dpcore.releases.table import ENDS
+from schemas.bundle import ReleaseRecord, TableFile
+from schemas.series import of_any_run
+from tasks.catalogue.bundles import CheckedBundle, Dataset
+from tasks.report.band import Curve, band
+from tasks.report.parts import DataTable, Figure, read_columns
+from tasks.report.svg import figure
+
+DRAWN = ("period", "to-date")
+MOST_CELLS = 3
+"""So many cells of the first table of a release are drawn, those that are largest in the last period."""
+
+NUMBERS = ("estimate", *ENDS)
+
+
+def series_figures(dataset: Dataset) -> list[Figure]:
+    """The figures of all series of a dataset that have two runs at least."""
+    found: list[Figure] = []
+    for bundles in _series(dataset):
+        for i, record in enumerate(bundles[-1].manifest.releases):
+            files = [(bundle, bundle.manifest.releases[i].files[0]) for bundle in bundles]
+            found += _figures(record, files)
+    return found
+
+
+def _series(dataset: Dataset) -> Iterator[list[CheckedBundle]]:
+    """The bundles of each series in the order of its runs."""
+    found: dict[str, list[CheckedBundle]] = {}
+    for bundle in dataset.bundles:
+        if "series" in bundle.manifest.plan:
+            common = json.dumps(of_any_run(bundle.manifest.plan), sort_keys=True)
+            found.setdefault(common, []).append(bundle)
+    for bundles in found.values():
+        if len(bundles) > 1:
+            yield sorted(bundles, key=lambda bundle: bundle.manifest.plan["series"]["run"])
+
+
+def _figures(
+    record: ReleaseRecord, files: Sequence[tuple[CheckedBundle, TableFile]]
+) -> Iterator[Figure]:
+    plans = [bundle.manifest.plan["series"] for bundle, _ in files]
+    runs = np.array([plan["run"] for plan in plans], dtype=np.float64)
+    tables = [read_columns(bundle.path / file.path) for bundle, file in files]
+    about = files[-1][1].about
+    cells = [name for name, of in about.items() if of != plans[-1]["period"]]
+    last = tables[-1]
+    now = np.flatnonzero(last["quantity"] == DRAWN[0])
+    order = np.argsort(-last["estimate"][now], kind="stable")
+    names = _periods(tables, about, plans[-1]["period"], runs)
+    for cell in np.sort(order[:MOST_CELLS]):
+        where = ", ".join(f"{name} {last[name][now[cell]]}" for name in cells)
+        for quantity in DRAWN:
+            numbers = np.array([_row(table, quantity, int(cell)) for table in tables])
+            title = f"{record.name}, {where}: {QUANTITIES[quantity]}"
+            says = (
+                f"{len(runs)} releases from {names[0]} to {names[-1]}: what each published for its"
+                " period, inside its 90% interval for privacy noise"
+            )
+            curve = Curve(runs, *numbers.T)
+            rows = [
+                (name, *map(figure, row)) for name, row in zip(names, numbers.tolist(), strict=True)
+            ]
+            table = DataTable(title, ("Period", "Estimate", "From", "To"), rows, "the bundles")
+            unit = f"number of the period, {names[0]} to {names[-1]}"
+            yield Figure(title, says, band(curve, title, says, unit), table)
+
+
+def _row(table: Mapping[str, NDArray[Any]], quantity: str, cell: int) -> list[float]:
+    """Estimate and interval of one cell."""
+    row = np.flatnonzero(table["quantity"] == quantity)[cell]
+    return [float(table[name][row]) for name in NUMBERS]
+
+
+def _periods(
+    tables: Sequence[Mapping[str, NDArray[Any]]],
+    about: Mapping[str, str],
+    period: str,
+    runs: NDArray[np.float64],
+) -> list[str]:
+    """The period of each run as its table calls it, or its number."""
+    named = [name for name, of in about.items() if of == period]
+    return [
+        str(table[named[0]][0]) if named else str(int(run))
+        for table, run in zip(tables, runs, strict=True)
+    ]

@@ -1,0 +1,83 @@
+"""Sums of independent noises: exact laws by convolution, against the stated quantiles."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dpcore.mechanisms.gaussian import DiscreteGaussian
+from dpcore.mechanisms.laplace import DiscreteLaplace
+from dpcore.post.combined_noise import Noise, half_width, stddev
+
+
+def gaussian(sigma: int) -> DiscreteGaussian:
+    return DiscreteGaussian(1, Fraction(1), Fraction(sigma) ** 2)
+
+
+def laplace(scale: int) -> DiscreteLaplace:
+    return DiscreteLaplace(1, Fraction(1), Fraction(scale))
+
+
+def law(noise: Noise, reach: int) -> np.ndarray:
+    """Probabilities of the whole numbers from -reach to reach."""
+    z = np.abs(np.arange(-reach, reach + 1.0))
+    if isinstance(noise, DiscreteGaussian):
+        chances = np.exp(-(z**2) / (2 * float(noise.variance)))
+    else:
+        chances = np.exp(-z / float(noise.scale))
+    return chances / chances.sum()
+
+
+def summed_law(weights: list[int], noises: list[Noise]) -> tuple[np.ndarray, np.ndarray]:
+    """Sums with whole weights, and their exact probabilities."""
+    total = np.ones(1)
+    for weight, noise in zip(weights, noises, strict=True):
+        reach = math.ceil(30 * noise.stddev)
+        spread = np.zeros(2 * reach * abs(weight) + 1)
+        spread[:: abs(weight)] = law(noise, reach)
+        total = np.convolve(total, spread)
+    return np.arange(len(total)) - len(total) // 2, total
+
+
+CASES = [
+    ([1], [gaussian(1)]),
+    ([1], [laplace(3)]),
+    ([3, -2, 1], [gaussian(4), gaussian(9), gaussian(2)]),
+    ([2, 1, -5], [laplace(4), laplace(9), laplace(2)]),
+    ([1, 1], [laplace(20), laplace(20)]),
+    ([4, -1, 3], [laplace(7), gaussian(11), laplace(2)]),
+]
+
+
+@pytest.mark.parametrize(("weights", "noises"), CASES)
+@pytest.mark.parametrize("level", [0.5, 0.8, 0.9, 0.99])
+def test_a_half_width_holds_the_stated_share_and_is_wider_than_needed_by_few_steps(
+    weights, noises, level
+):
+    values, chances = summed_law(weights, noises)
+    found = half_width(np.array(weights, dtype=float), noises, level)
+    held = chances[np.abs(values) <= found].sum()
+    assert held >= level
+    steps = sum(abs(weight) for weight in weights)
+    assert chances[np.abs(values) <= found - 2 * steps - 1].sum() < level
+
+
+@pytest.mark.parametrize(("weights", "noises"), CASES)
+def test_standard_deviations_are_exact(weights, noises):
+    values, chances = summed_law(weights, noises)
+    exact = math.sqrt(chances @ values**2)
+    assert stddev(np.array(weights, dtype=float), noises) == pytest.approx(exact, rel=1e-9)
+
+
+def test_many_equal_laplace_noises_are_all_but_normal():
+    found = half_width(np.ones(400), [laplace(10**6)] * 400, 0.9)
+    assert found == pytest.approx(1.6449 * math.sqrt(2 * 400) * 1e6, rel=2e-3)
+    assert half_width(np.ones(1), [laplace(10**6)], 0.9) == pytest.approx(
+        math.log(10) * 1e6, rel=1e-5
+    )
+
+
+def test_gaussian_noise_narrower_than_a_step_is_refused():
+    with pytest.raises(ValueError, match="variance of 1 at least"):
+        half_width(np.ones(1), [DiscreteGaussian(1, Fraction(1), Fraction(1, 2))], 0.9)

@@ -1,0 +1,82 @@
+"""A series, run for real: each run from the survey to a bundle that uses the earlier ones."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpcore.errors import InputError
+from tasks.bundle.reader import open_bundle
+from tasks.ledger import Ledger
+from tasks.workplace.home import ledger_url
+from tests.conftest import write_plan
+
+pytestmark = pytest.mark.usefixtures("prefect")
+
+WEEKS = [1, 2, 3]
+
+
+@pytest.fixture
+def plan_path(tmp_path: Path) -> Path:
+    """Persons who call for help, each in several weeks; a plan that counts each in one."""
+    random = np.random.default_rng(4)
+    calls = pd.DataFrame(
+        {
+            "person": random.integers(0, 300, 2000),
+            "week": random.choice(WEEKS, 2000),
+            "sex": random.choice(["F", "M"], 2000),
+        }
+    )
+    calls.to_parquet(tmp_path / "calls.parquet")
+    return write_plan(
+        tmp_path,
+        {
+            "dprelease": 1,
+            "dataset": "calls",
+            "source": "calls.parquet",
+            "rows": 1000,
+            "privacy_unit": {"column": "person", "max_rows": 2},
+            "neighbours": "add-remove",
+            "series": {"period": "week", "periods": 3, "in_periods": 1},
+            "budget": {"granted": {"alpha": "100"}, "requested": {"alpha": "20"}},
+            "columns": {
+                "week": {"type": "integer", "bounds": [1, 3]},
+                "sex": {"type": "categorical", "categories": ["F", "M"]},
+            },
+            "releases": [{"name": "calls", "kind": "histogram", "columns": ["sex"]}],
+            "publication": {"title": "Calls"},
+        },
+    )
+
+
+def run(plan_path: Path, number: int, release_id: str) -> Path:
+    from flows.release import release
+
+    out = str(plan_path.parent / "out")
+    return Path(release(str(plan_path), release_id, out, {"series.run": number}))
+
+
+def test_three_runs_and_what_is_refused_costs_nothing(plan_path):
+    with pytest.raises(InputError, match="lacks the bundles of 1"):
+        run(plan_path, 2, "second")
+    bundles = [open_bundle(run(plan_path, n, f"week-{n}")) for n in (1, 2)]
+    for number, told in ((1, "was published as release week-1"), (2, "as release week-2")):
+        with pytest.raises(InputError, match=told):
+            run(plan_path, number, "again")
+    assert run(plan_path, 2, "week-2") == bundles[1].path  # a retry
+    bundles.append(open_bundle(run(plan_path, 3, "week-3")))
+    assert set(Ledger(ledger_url()).release("calls", "again")) == set()
+    assert Ledger(ledger_url()).release("calls", "second") == {}
+
+    calls = pd.read_parquet(plan_path.parent / "calls.parquet")
+    first = calls.groupby("person")["week"].transform("min") == calls["week"]
+    exact = calls[first].groupby(["person", "week"]).size().clip(upper=2).groupby("week").sum()
+    for week, bundle in zip(WEEKS, bundles, strict=True):
+        table = bundle.table("calls")
+        for quantity, truth in (("period", exact[week]), ("to-date", exact[:week].sum())):
+            these = table["quantity"] == quantity
+            error = table["standard_error"][these][0] * 2**0.5
+            assert abs(table["estimate"][these].sum() - truth) < 8 * error
+    assert exact[3] > 0
+    assert "in the first period that it is in" in (bundles[2].path / "report.html").read_text()

@@ -1,0 +1,109 @@
+"""Bundles of a series: each is computed from the earlier ones, which must be there and be whole."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dpcore.errors import BundleError, InputError
+from dpcore.post.series import QUANTITIES
+from tasks.bundle.reader import open_bundle
+from tasks.bundle.series import earlier_runs
+from tests.tasks.made_up import publish_made_up
+from tests.tasks.made_up_series import plan_of, published
+
+
+@pytest.fixture
+def out(tmp_path, monkeypatch) -> Path:
+    monkeypatch.setenv("DPRELEASE_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("DPRELEASE_LEDGER", raising=False)
+    return tmp_path / "published"
+
+
+def test_a_bundle_holds_what_all_runs_say_and_names_those_it_used(out):
+    *_, third = [open_bundle(path) for path in published(out, 1, 2, 3)]
+    drawn = earlier_runs(plan_of(3), "week-3", out / "events").draws("events")
+    run = third.plan.built["events"]
+    (expected,) = run.publish(third.draw("events"), drawn).tables
+    found = third.table("events")
+    assert set(found["quantity"]) == set(QUANTITIES)
+    assert found["estimate"].tolist() == expected.columns["estimate"].tolist()
+    assert set(found["week"]) == {"w3"}
+    facts = third.manifest.releases[0].facts
+    assert facts["earlier_runs"] == ["week-1", "week-2"]
+    assert facts["counted_as"] == [0.375, 0.5, 1.0]
+    assert facts["revises"].startswith("No number of an earlier bundle")
+
+
+def test_numbers_of_successive_bundles_agree(out):
+    bundles = [open_bundle(path) for path in published(out, 1, 2, 3)]
+
+    def of(bundle, quantity, table="tables.kind.sex"):
+        columns = bundle.table(table)
+        return columns["estimate"][columns["quantity"] == quantity]
+
+    for before, after in zip(bundles, bundles[1:], strict=False):
+        gained = of(after, "to-date") - of(before, "to-date")
+        assert gained == pytest.approx(of(after, "period"))
+        assert of(after, "change") == pytest.approx(of(after, "period") - of(before, "period"))
+    first, _, third = bundles
+    change = of(third, "period") - of(first, "period")
+    assert of(third, "change-on-year") == pytest.approx(change)
+
+
+def test_sums_over_a_table_of_several_quantities_are_refused(out):
+    (first,) = published(out, 1)
+    with pytest.raises(InputError, match="cannot be added up"):
+        open_bundle(first).total("events")
+
+
+def test_a_run_without_its_earlier_ones_is_refused(out):
+    published(out, 1)
+    with pytest.raises(InputError, match=r"run 4 .* lacks the bundles of 2, 3"):
+        earlier_runs(plan_of(4), "week-4", out / "events")
+
+
+def test_a_period_twice_is_refused_and_a_retry_is_not(out):
+    published(out, 1, 2)
+    for run in (1, 2):
+        told = f"run {run} was published as release week-{run}"
+        with pytest.raises(InputError, match=told):
+            earlier_runs(plan_of(run), "again", out / "events")
+    assert earlier_runs(plan_of(2), "week-2", out / "events").release_ids == ["week-1"]
+
+
+def test_a_changed_bundle_is_refused(out):
+    (first,) = published(out, 1)
+    path = first / "manifest.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"title": "Other"}))
+    with pytest.raises(BundleError):
+        earlier_runs(plan_of(2), "week-2", out / "events")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"neighbours": "replace-one", "privacy_unit": {"column": "person", "max_rows": 1}},
+        {"releases": [{"name": "events", "kind": "histogram", "columns": ["sex"]}]},
+        {"series": {"period": "week", "periods": 4, "in_periods": 1, "measures": "period"}},
+    ],
+)
+def test_bundles_of_another_series_are_not_its_runs(changes, out):
+    published(out, 1)
+    assert earlier_runs(plan_of(1, **changes), "other", out / "events").release_ids == []
+
+
+def test_the_runs_of_a_series_may_differ_in_budget(out):
+    published(out, 1)
+    dearer = plan_of(2, budget={"granted": {"alpha": "100"}, "requested": {"alpha": "8"}})
+    second = open_bundle(publish_made_up(dearer, "week-2", out))
+    table = second.table("events")
+    errors = dict(zip(table["quantity"], table["standard_error"], strict=True))
+    first, own = plan_of(1).built["events"].mechanism, dearer.built["events"].mechanism
+    assert errors["to-date"] == pytest.approx(np.hypot(own.stddev, first.stddev / 2) / 1024)
+
+
+def test_a_plan_that_is_no_series_needs_no_other(out):
+    alone = plan_of(1, series=None)
+    assert earlier_runs(alone, "r", out / "events").release_ids == []
