@@ -249,7 +249,7 @@ class Plan(Section):
         return tuple(built)
 
     def release(self, section: AnyRelease, share: Budget) -> Release:
-        """A release of the plan with this share; a ``ValueError`` begins with the place in the section."""
+        """A release with this share; a ``ValueError`` begins with the place in the section."""
         if self.series:
             return self.series.release(section, self.facts, share)
         return section.release(self.facts, share)

@@ -86,7 +86,7 @@ def draw(
         return
     release = plan.built[name]
     exact = release.statistic(_read_tally(tallied / f"{name}.npy", release.domain))
-    noisy = perturb(exact, release.mechanism, charge.budget, source or SystemSource())
+    noisy = perturb(exact, release.mechanism, release.share, source or SystemSource())
     Ledger(ledger_url()).commit(plan.dataset, release_id, name, noisy)
 
 
@@ -95,6 +95,8 @@ def _require_reserved(plan: Plan, release_id: str, name: str) -> ChargeRecord:
     charge = Ledger(ledger_url()).release(plan.dataset, release_id).get(name)
     if charge is None or charge.state not in (State.RESERVED, State.COMMITTED):
         raise LedgerError(f"{name}: its budget is not reserved, so its data may not be read")
+    if charge.budget != plan.prices[name]:
+        raise LedgerError(f"{name}: was reserved at another price than the plan's")
     return charge
 
 

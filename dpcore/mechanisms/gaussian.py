@@ -58,7 +58,7 @@ class GaussianEvent(Event):
 
     @property
     def concentrated(self) -> tuple[Fraction, Fraction] | None:
-        if min(self.l2_sensitivity_squared, self.variance) <= 0:
+        if self.l2_sensitivity_squared < 0 or self.variance <= 0:
             return None
         return self.l2_sensitivity_squared / (2 * self.variance), Fraction(0)
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
 from dpcore.accounting.concentrated import Composition
 from dpcore.adjacency import ROW
 from dpcore.budget import Budget
 from dpcore.errors import BudgetError, LedgerError
+from dpcore.mechanisms import read_event
 from tasks.ledger.records import RESTORE, Account, Charge, ChargeRecord, State, amount_text
 
 _COORDINATES = ("alpha", "rho", "beta", "gamma")
@@ -107,8 +109,8 @@ def require_runs_before(
 ) -> None:
     """Raise ``BudgetError`` unless the earlier runs of a series are charged, and this one is not.
 
-    A run is charged what it adds to runs 1..run-1: they must count against the same account and have
-    the same event, for every release.
+    A run is charged what it adds to runs 1..run-1: they must count against the same account, and the
+    noise of none may be wider (``dpcore.series``, the price of a run).
     """
     for name, charge in asked.items():
         if not charge.series:
@@ -121,17 +123,30 @@ def require_runs_before(
                 f" {twice[0]!r}, and a period is released once; nothing was charged. Write the number of"
                 " another period"
             )
-        alike = {
-            c.run for c in same if c.account == account and dict(c.event) == dict(charge.event)
-        }
-        missing = [str(run) for run in range(1, charge.run) if run not in alike]
+        charged = {c.run: c for c in same if c.account == account and c.run < charge.run}
+        missing = [str(run) for run in range(1, charge.run) if run not in charged]
         if missing:
             raise BudgetError(
                 f"run {charge.run} of a series costs what it adds to the runs before, but {name!r} of"
-                f" run {', '.join(missing)} was not charged with the same noise to the same grant;"
-                " nothing was charged. Run those first, with the same budget and rows, or begin a new"
-                " series"
+                f" run {', '.join(missing)} was not charged to the same grant; nothing was charged. Run"
+                " those first, or begin a new series"
             )
+        price = _rho(charge.event)
+        wider = [str(run) for run, before in charged.items() if _rho(before.event) < price]
+        if wider:
+            raise BudgetError(
+                f"run {charge.run} of a series costs what it adds to the runs before, but the noise of"
+                f" run {wider[0]} is wider; nothing was charged. Request no more than that run did, or"
+                " begin a new series"
+            )
+
+
+def _rho(event: Mapping[str, Any]) -> Fraction:
+    """The concentrated price of a run by itself; it falls as the noise widens."""
+    price = read_event(event).concentrated
+    if price is None:
+        raise LedgerError("a run of a series has a privacy event without a concentrated price")
+    return price[0]
 
 
 def require_last_run(counted: Collection[ChargeRecord], charge: ChargeRecord) -> None:

@@ -1,13 +1,16 @@
 """A series, run for real: each run from the survey to a bundle that uses the earlier ones."""
 
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from dpcore.errors import InputError
+from dpcore.budget import Budget
+from dpcore.errors import BudgetError, InputError
 from tasks.bundle.reader import open_bundle
+from tasks.bundle.verify import verify_budget
 from tasks.ledger import Ledger
 from tasks.workplace.home import ledger_url
 from tests.conftest import write_plan
@@ -50,24 +53,36 @@ def plan_path(tmp_path: Path) -> Path:
     )
 
 
-def run(plan_path: Path, number: int, release_id: str) -> Path:
+def run(plan_path: Path, number: int | None, release_id: str) -> Path:
     from flows.release import release
 
-    out = str(plan_path.parent / "out")
-    return Path(release(str(plan_path), release_id, out, {"series.run": number}))
+    out, stated = str(plan_path.parent / "out"), {"series.run": number} if number else {}
+    return Path(release(str(plan_path), release_id, out, stated))
+
+
+def test_a_run_without_a_number_is_the_next_one_and_a_retry_is_the_same_run(plan_path):
+    first = run(plan_path, None, "a")
+    assert [run(plan_path, None, name) == first for name in ("a", "b", "a")] == [True, False, True]
+    charges = Ledger(ledger_url()).releases("calls")
+    assert {name: of["calls"].run for name, of in charges.items()} == {"a": 1, "b": 2}
 
 
 def test_three_runs_and_what_is_refused_costs_nothing(plan_path):
     with pytest.raises(InputError, match="lacks the bundles of 1"):
         run(plan_path, 2, "second")
     bundles = [open_bundle(run(plan_path, n, f"week-{n}")) for n in (1, 2)]
-    for number, told in ((1, "was published as release week-1"), (2, "as release week-2")):
-        with pytest.raises(InputError, match=told):
+    for number in (1, 2):
+        with pytest.raises(BudgetError, match=f"was charged as release 'week-{number}'"):
             run(plan_path, number, "again")
     assert run(plan_path, 2, "week-2") == bundles[1].path  # a retry
     bundles.append(open_bundle(run(plan_path, 3, "week-3")))
-    assert set(Ledger(ledger_url()).release("calls", "again")) == set()
-    assert Ledger(ledger_url()).release("calls", "second") == {}
+    ledger = Ledger(ledger_url())
+    assert ledger.release("calls", "again") == ledger.release("calls", "second") == {}
+    assert ledger.spent("calls") == Budget.of(20 * Fraction("15/8"))  # 1 + 1/2 + 3/8
+    for bundle in bundles:
+        verify_budget(bundle.manifest, ledger)
+    with pytest.raises(InputError, match="all of them were released"):
+        run(plan_path, None, "week-4")
 
     calls = pd.read_parquet(plan_path.parent / "calls.parquet")
     first = calls.groupby("person")["week"].transform("min") == calls["week"]

@@ -79,29 +79,52 @@ def test_texts_say_how_many_periods_of_a_unit_are_used(document):
 
 
 @pytest.mark.parametrize(
-    ("changes", "parts", "disjoint"),
+    ("changes", "parts"),
     [
-        ({}, ["1", "1/2", "3/8", "5/16"], False),
-        ({"measures": "period"}, ["1", "0", "0", "0"], True),
-        ({"measures": "period", "in_periods": 2}, ["1/2", "1/2", "0", "0"], False),
-        ({"in_periods": 2}, ["1/2", "3/4", "7/16", "11/32"], False),
+        ({}, ["1", "1/2", "3/8", "5/16"]),
+        ({"measures": "period"}, ["1", "0", "0", "0"]),
+        ({"measures": "period", "in_periods": 2}, ["1/2", "1/2", "0", "0"]),
+        ({"in_periods": 2}, ["1/2", "3/4", "7/16", "11/32"]),
     ],
 )
-def test_a_ledger_learns_what_each_run_adds_to_the_series(document, changes, parts, disjoint):
+def test_each_run_is_charged_what_it_adds_to_the_series(document, changes, parts):
     unit = {"privacy_unit": UNIT}
     plans = [
         Plan.model_validate(with_series(document, **changes, run=run) | unit) for run in range(1, 5)
     ]
     assert [plan.series.part for plan in plans] == [Fraction(part) for part in parts]
-    assert {plan.series.disjoint for plan in plans} == {disjoint}
-    assert all(plan.series.enforced for plan in plans)
+    shares = [plan.built["events"].share for plan in plans]
+    alphas = [plan.prices["events"].alpha for plan in plans]
+    assert alphas == [Fraction(p) * share.alpha for p, share in zip(parts, shares, strict=True)]
+    concentrated = {
+        "composition": "concentrated",
+        "granted": {"alpha": "4", "beta": "1e-6"},
+        "requested": {"part": "1/4"},
+    }
+    for plan, part in zip(plans, parts, strict=True):
+        other = Plan.model_validate(plan.model_dump(mode="json") | {"budget": concentrated})
+        (price,) = other.prices.values()
+        assert price.rho == Fraction(part) ** 2 * other.requested.rho
+
+
+def test_gaussian_noise_under_basic_composition_has_no_price_that_adds_up(document):
+    budget = {
+        "granted": {"alpha": "4", "beta": "1e-6"},
+        "requested": {"alpha": "1", "beta": "1e-7"},
+    }
+    margins = {"kind": "margins", "name": "m", "columns": ["kind"], "ways": 1}
+    release = margins | {"mechanism": "discrete-gaussian"}
+    changes = {"budget": budget, "releases": [release]}
+    plan = Plan.model_validate(with_series(document, run=3) | changes)
+    assert plan.prices == {"m": plan.requested}
 
 
 def test_tables_of_one_period_each_pay_in_full_as_nothing_is_enforced_across_them(document):
     changes = {"period": "schedule", "in_periods": "all", "measures": "period"}
     for run in (1, 4):
         plan = Plan.model_validate(with_series(document, **changes, run=run))
-        assert (plan.series.part, plan.series.enforced, plan.series.disjoint) == (1, False, False)
+        assert plan.series.part == 1
+        assert plan.prices == {"events": plan.requested}
         assert plan.series.bound(plan.columns) is None
         assert plan.built["events"].domain.names == ("kind",)
 

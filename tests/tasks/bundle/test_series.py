@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpcore.errors import BundleError, InputError
+from dpcore.errors import BudgetError, BundleError, InputError
 from dpcore.post.series import QUANTITIES
 from tasks.bundle.reader import open_bundle
 from tasks.bundle.series import earlier_runs
@@ -97,10 +97,13 @@ def test_bundles_of_another_series_are_not_its_runs(changes, out):
 def test_the_runs_of_a_series_may_differ_in_budget(out):
     published(out, 1)
     dearer = plan_of(2, budget={"granted": {"alpha": "100"}, "requested": {"alpha": "8"}})
-    second = open_bundle(publish_made_up(dearer, "week-2", out))
+    with pytest.raises(BudgetError, match="noise of run 1 is wider"):
+        publish_made_up(dearer, "week-2", out)
+    cheaper = plan_of(2, budget={"granted": {"alpha": "100"}, "requested": {"alpha": "1/2"}})
+    second = open_bundle(publish_made_up(cheaper, "week-2", out))
     table = second.table("events")
     errors = dict(zip(table["quantity"], table["standard_error"], strict=True))
-    first, own = plan_of(1).built["events"].mechanism, dearer.built["events"].mechanism
+    first, own = plan_of(1).built["events"].mechanism, cheaper.built["events"].mechanism
     assert errors["to-date"] == pytest.approx(np.hypot(own.stddev, first.stddev / 2) / 1024)
 
 

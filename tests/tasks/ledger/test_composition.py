@@ -7,7 +7,8 @@ import pytest
 
 from dpcore.accounting.concentrated import caps
 from dpcore.budget import Budget
-from dpcore.errors import BudgetError
+from dpcore.errors import BudgetError, LedgerError
+from dpcore.mechanisms.laplace import LaplaceEvent
 from tasks.ledger import Charge, Ledger
 from tests.tasks.bundle.damage import by_hand
 from tests.tasks.ledger.test_postgresql import ENGINES, fresh_url
@@ -102,3 +103,42 @@ def test_a_budget_in_both_alpha_and_rho_is_refused(ledger: Ledger):
     both = replace(MONTH["a"].budget, alpha=Fraction(1, 100))
     with pytest.raises(BudgetError, match="plan spends alpha"):
         ledger.reserve("wages", "r", "p", {"a": Charge(both)})
+
+
+def a_run(number: int, scale: str = "4", series: str = "calls", part: str = "1/40") -> dict:
+    event = LaplaceEvent(Fraction(1), Fraction(scale)).to_dict()
+    return {"a": Charge(CAPS * Fraction(part), event, series, number)}
+
+
+class TestSeries:
+    def test_runs_are_charged_in_order_and_each_once(self, ledger: Ledger):
+        with pytest.raises(BudgetError, match="of run 1 was not charged"):
+            ledger.reserve("wages", "r2", "p", a_run(2))
+        for number in (1, 2):
+            ledger.reserve("wages", f"r{number}", "p", a_run(number))
+        with pytest.raises(BudgetError, match="was charged as release 'r2'"):
+            ledger.reserve("wages", "again", "p", a_run(2))
+        ledger.reserve("wages", "other", "p", a_run(1, series="visits"))
+        assert ledger.spent("wages") == CAPS * Fraction(3, 40)
+
+    def test_noise_may_widen_but_not_shrink(self, ledger: Ledger):
+        ledger.reserve("wages", "r1", "p", a_run(1))
+        with pytest.raises(BudgetError, match="noise of run 1 is wider"):
+            ledger.reserve("wages", "r2", "p", a_run(2, scale="3"))
+        ledger.reserve("wages", "r2", "p", a_run(2, scale="5"))
+
+    def test_only_the_last_run_is_voided(self, ledger: Ledger):
+        """The price of a run counts on those before."""
+        for number in (1, 2):
+            ledger.reserve("wages", f"r{number}", "p", a_run(number))
+        with pytest.raises(LedgerError, match="void the later runs first"):
+            ledger.void("wages", "r1", "a", **WHO_WHY)
+        for number in (2, 1):
+            ledger.void("wages", f"r{number}", "a", **WHO_WHY)
+        assert ledger.spent("wages") == Budget()
+
+    def test_runs_before_another_grant_do_not_count(self, ledger: Ledger):
+        ledger.reserve("wages", "r1", "p", a_run(1))
+        ledger.grant("wages", PROMISE, **WHO_WHY, composition="concentrated")
+        with pytest.raises(BudgetError, match="not charged to the same grant"):
+            ledger.reserve("wages", "r2", "p", a_run(2))

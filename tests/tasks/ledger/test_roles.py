@@ -34,7 +34,7 @@ HISTORY = [
     "UPDATE ledger_charge SET state = 'RESERVED', committed_at = NULL, digest = NULL",
     "UPDATE ledger_charge SET state = 'RESERVED' WHERE state = 'VOID'",
     "INSERT INTO ledger_charge SELECT 'new', dataset, 'r9', release_name, account, plan_digest, alpha,"
-    " beta, gamma, rho, event, state, reserved_at, committed_at, digest FROM ledger_charge"
+    " beta, gamma, rho, event, series, run, state, reserved_at, committed_at, digest FROM ledger_charge"
     " WHERE state = 'VOID'",
     *(f"DELETE FROM {t.name}" for t in tables.metadata.sorted_tables if t is not tables.schema),
 ]
