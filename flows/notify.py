@@ -44,11 +44,12 @@ def notify_low_budget(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]
     plan = _plan(flow_run)
     if plan is None:
         return
-    left = Ledger(ledger_url(), create=False).remaining(plan.dataset)
+    ledger = Ledger(ledger_url(), create=False)
+    left = ledger.remaining(plan.dataset)
     if not left.covers(plan.operation.warn_below.budget):
         notify(*_names(flow, flow_run), f"{LOW}: {left} left")
-    if plan.operation.schedule and runs_left(plan, left) <= plan.operation.warn_runs:
-        words = runs_text(plan, left, datetime.now(UTC))
+    if plan.operation.schedule and runs_left(plan, left, ledger) <= plan.operation.warn_runs:
+        words = runs_text(plan, left, datetime.now(UTC), ledger)
         notify(*_names(flow, flow_run), f"{LOW}: it covers {words}")
 
 

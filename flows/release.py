@@ -22,7 +22,6 @@ from schemas.plan import Plan, check_release_id, load_plan
 from tasks.announce.announce import announce
 from tasks.audit.audit import audit_shortly
 from tasks.budget.charge import check_budget, missing_draws, reserve_budget
-from tasks.budget.series import at_its_run
 from tasks.bundle.publish import (
     bundle_path,
     check_published,
@@ -34,9 +33,11 @@ from tasks.bundle.publish import (
 from tasks.bundle.series import earlier_runs
 from tasks.bundle.sign import signing_key
 from tasks.draw import draw, tally_survey
+from tasks.ledger import Ledger
+from tasks.ledger.series import at_its_run
 from tasks.survey.reading import closing_survey
 from tasks.survey.steps import ingest_survey, validate_survey
-from tasks.workplace.home import one_at_a_time, private_workspace, remove_abandoned
+from tasks.workplace.home import ledger_url, one_at_a_time, private_workspace, remove_abandoned
 from tasks.workplace.plans import find_plan, published_folder
 from tasks.workplace.step import log_line
 
@@ -77,7 +78,7 @@ def release(
     """
     the_plan = load_plan(find_plan(plan), overrides)
     release_id = check_release_id(release_id or own_release_id(plan))
-    the_plan = at_its_run(the_plan, release_id)
+    the_plan = at_its_run(the_plan, release_id, Ledger(ledger_url()))
     return carry_out(the_plan, release_id, Path(out) if out else published_folder())
 
 

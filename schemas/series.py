@@ -148,6 +148,19 @@ class Series(Section):
         return share if share.beta else replace(share, alpha=share.alpha * self.part)
 
     @property
+    def _alone(self) -> Fraction:
+        """How much of the sensitivity in its event a run has by itself, at most."""
+        return Fraction(sum(self.factor.steps[: self._in_one_run]), STEPS * self._in_one_run)
+
+    def _share(self, requested: Budget) -> Budget:
+        """The share that buys the noise with which a run by itself costs what was requested."""
+        if requested.rho:
+            return replace(requested, rho=requested.rho / self._alone**2)
+        return (
+            requested if requested.beta else replace(requested, alpha=requested.alpha / self._alone)
+        )
+
+    @property
     def _in_one_run(self) -> int:
         """In how many periods a unit's records can be in one run's table."""
         return self.most if self.enforced else 1
@@ -199,6 +212,7 @@ class Series(Section):
 
     def release(self, section: ReleaseSection, survey: SurveyFacts, share: Budget) -> SeriesRun:
         """This run of one release of the plan; a ``ValueError`` begins with the place in its section."""
+        share = self._share(share)
         tables = section.release(survey, share)
         if not isinstance(tables, Histogram | Margins) or type(tables) not in (Histogram, Margins):
             raise ValueError("kind: a series is of counts: histogram, or margins")

@@ -37,9 +37,9 @@ def add(commands: Any) -> None:
 
 def _explain(options: argparse.Namespace) -> None:
     from schemas.plan import load_plan
-    from tasks.budget.series import at_its_run
     from tasks.explain.explain import explain, explain_refusal
     from tasks.explain.target import find_target, target_text
+    from tasks.ledger.series import at_its_run
     from tasks.workplace.home import ledger_exists, ledger_url
 
     plan = load_plan(options.plan, read_overrides(options))
@@ -50,7 +50,7 @@ def _explain(options: argparse.Namespace) -> None:
         from tasks.ledger import Ledger
 
         ledger = Ledger(ledger_url(), create=False)
-        plan = at_its_run(plan, "")
+        plan = at_its_run(plan, "", ledger)
         granted, spent = ledger.granted(plan.dataset), ledger.spent(plan.dataset)
         refusal = explain_refusal(plan, ledger)
     requested = total(plan.prices.values())

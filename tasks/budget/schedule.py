@@ -25,12 +25,12 @@ def require_first_year(plan: Plan, path: Path, ledger: Ledger | None, now: datet
     begins = beginning(schedule, path, made) or now
     ends, to_come = _end_of_year(begins), max(begins, now)
     left = remaining(plan, ledger)
-    runs = runs_left(plan, left)
+    runs = runs_left(plan, left, ledger)
     if len(list(islice(due_times(schedule, to_come, ends), runs + 1))) <= runs:
         return
     raise BudgetError(
         f"{path}: the schedule's first year, to {local_text(schedule, ends)[:10]}, does not fit the"
-        f" remaining grant, which covers {runs_text(plan, left, to_come)}. Grant more with"
+        f" remaining grant, which covers {runs_text(plan, left, to_come, ledger)}. Grant more with"
         " `dprelease ledger grant`, lower budget.requested, make operation.schedule rarer, or write"
         " operation.allow_exhaustion: true to deploy it all the same"
     )

@@ -31,7 +31,7 @@ def cost_rows(plan: Plan) -> list[dict[str, str]]:
             "over": plan.section(name).title,
             "mechanism": plan.section(name).mechanism,
             "numbers": f"{getattr(release.mechanism, 'numbers', release.mechanism.size):,}",
-            **{c: decimal_text(getattr(release.share, c)) for c in plan.requested.coordinates},
+            **{c: decimal_text(getattr(plan.prices[name], c)) for c in plan.requested.coordinates},
         }
         for name, release in plan.built.items()
     ]
@@ -133,7 +133,7 @@ def promises(plan: Plan) -> list[str]:
 def explain(plan: Plan, granted: Budget | None, spent: Budget, refusal: str = "") -> str:
     """The explanation as text.  ``granted`` is None if the ledger does not know the dataset."""
     budget, verdict = budget_rows(plan, granted, spent, refusal)
-    grant = plan.budget.granted.budget if granted is None else granted
+    grant = plan.budget.caps if granted is None else granted
     left = grant - spent if grant.covers(spent) else Budget()
     return "\n".join(
         [
@@ -190,7 +190,7 @@ def ledger_text(ledger: Ledger, dataset: str, plans: Mapping[Path, Plan]) -> str
     """
     left, now = ledger.remaining(dataset), datetime.now(UTC)
     runs = [
-        f"{path.name}: the grant covers {runs_text(plan, left, now)}."
+        f"{path.name}: the grant covers {runs_text(plan, left, now, ledger)}."
         for path, plan in plans.items()
         if plan.dataset == dataset
     ]

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from dpcore.budget import Budget, total
 from schemas.plan import Plan
-from schemas.series import Series
 
 if TYPE_CHECKING:
     from tasks.ledger import Ledger
@@ -24,19 +23,26 @@ def remaining(plan: Plan, ledger: Ledger | None) -> Budget:
     return ledger.remaining(plan.dataset)
 
 
-def runs_left(plan: Plan, left: Budget) -> int:
-    """How many more runs of the plan the budget covers; of a series, from this run on."""
+def runs_left(plan: Plan, left: Budget, ledger: Ledger | None = None) -> int:
+    """How many more runs of the plan the budget covers.
+
+    Of a series, from the plan's run on, or from the first that a ``ledger`` has no release of.
+    """
     if plan.series is None:
         runs = left.times(plan.requested)
         assert runs is not None  # a plan asks for a positive amount
         return runs
-    spent = accumulate(price_of_run(plan, run) for run in to_come(plan.series))
+    spent = accumulate(price_of_run(plan, run) for run in to_come(plan, ledger))
     return sum(1 for price in spent if left.covers(price))
 
 
-def to_come(series: Series) -> range:
-    """The numbers of this run and all later ones."""
-    return range(series.run, series.periods + 1)
+def to_come(plan: Plan, ledger: Ledger | None = None) -> range:
+    """The numbers of runs of the plan's series that are still to come."""
+    from tasks.ledger.series import runs_charged
+
+    assert plan.series is not None
+    done = max(runs_charged(plan, ledger).values(), default=0) if ledger else plan.series.run - 1
+    return range(done + 1, plan.series.periods + 1)
 
 
 def price_of_run(plan: Plan, run: int) -> Budget:
@@ -50,16 +56,16 @@ def series_text(plan: Plan) -> list[str]:
     """What the runs of the plan's series that are still to come cost together; a line or none."""
     if plan.series is None:
         return []
-    costs = total(price_of_run(plan, run) for run in to_come(plan.series))
+    costs = total(price_of_run(plan, run) for run in to_come(plan))
     return [
         f"Run {plan.series.run} of {plan.series.periods} of a series: it and all later runs cost"
         f" {costs} together."
     ]
 
 
-def runs_text(plan: Plan, left: Budget, now: datetime) -> str:
+def runs_text(plan: Plan, left: Budget, now: datetime, ledger: Ledger | None = None) -> str:
     """The number of runs in words, and the date of the last one if the plan has a schedule."""
-    runs, schedule = runs_left(plan, left), plan.operation.schedule
+    runs, schedule = runs_left(plan, left, ledger), plan.operation.schedule
     words = f"{runs or 'no'} more run{'s' * (runs != 1)} of this plan"
     if schedule is None or runs == 0:
         return words
