@@ -23,7 +23,7 @@ steps.  They are rounded to the nearest; as rounding is monotone, they do not ri
 estimates and errors all follow from the rounded weights: rounding costs no privacy and no bias, and
 changes errors by less than 0.01%.
 
-**Lemma.** Let one unit have records in at most k periods, the same ones in every run, and in each run
+**Lemma.**  Let one unit have records in at most k periods, the same ones in every run, and in each run
 at most m records in each of them.  Let W_u = w_(u-1) + w_(u-2) + ..., min(k, u) terms: the weights of
 periods 1..k in run u.  What the unit adds to the statistics of runs 1..t together has
 
@@ -32,10 +32,10 @@ periods 1..k in run u.  What the unit adds to the statistics of runs 1..t togeth
 These are the sensitivities where a unit is added or removed.  Where one replaces another, the L1
 sensitivity and the square of the L2 sensitivity are at most twice as large.
 
-*Proof.* Let c_s be the column of period s: its weights in runs 1..t, none negative.  If the unit is in
-the periods s_1 < ...  < s_k, all that it adds to run u has an L1 norm, and so an L2 norm, of at most m
-times coordinate u of c = c_(s_1) + ...  + c_(s_k).  So both norms of all runs are at most m times those
-of c.  The L1 norm of c_s is w_0 + ...  + w_(t-s), which falls with s.  The squared L2 norm of c is the
+*Proof.*  Let c_s be the column of period s: its weights in runs 1..t, none negative.  If the unit is in
+the periods s_1 < ... < s_k, all that it adds to run u has an L1 norm, and so an L2 norm, of at most m
+times coordinate u of c = c_(s_1) + ... + c_(s_k).  So both norms of all runs are at most m times those
+of c.  The L1 norm of c_s is w_0 + ... + w_(t-s), which falls with s.  The squared L2 norm of c is the
 sum of <c_r, c_s> over pairs of periods, where <c_r, c_s> = sum over v = 0..t-s of w_v w_(v+s-r) for r
 <= s falls with s and, as weights do not rise, with s - r.  As s_j >= j and s_j - s_i >= j - i, no
 choice exceeds the periods 1..k, for which c = (W_1, ..., W_t).  Two units' vectors a, b are not
