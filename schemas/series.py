@@ -115,7 +115,7 @@ class Series(Section):
         A ledger that has charged runs 1..run-1 of the series may charge this run's alpha times the
         part where prices add up as alphas (Laplace noise), and its rho times the square of the part
         where they add up as rhos: see ``dpcore.series``, the price of a run, with its preconditions:
-        the noise of later runs is not narrower, and no unit comes into a past period or out of one.
+        the noise of later runs is not narrower, and what a unit has in past periods does not change.
         """
         return Fraction(self.factor.moved(self.run, self.most), STEPS * self._in_one_run)
 
