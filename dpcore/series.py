@@ -23,23 +23,23 @@ steps.  They are rounded to the nearest; as rounding is monotone, they do not ri
 estimates and errors all follow from the rounded weights: rounding costs no privacy and no bias, and
 changes errors by less than 0.01%.
 
-**Lemma.**  Let one unit have at most m records in each of at most k periods, the same in every run.
-Let W_u = w_(u-1) + w_(u-2) + ..., min(k, u) terms: the weights of periods 1..k in run u.  What one unit
-adds to the statistics of runs 1..t together has
+**Lemma.**  Let one unit have records in at most k periods, the same ones in every run, and in each run
+at most m records in each of them.  Let W_u = w_(u-1) + w_(u-2) + ..., min(k, u) terms: the weights of
+periods 1..k in run u.  What the unit adds to the statistics of runs 1..t together has
 
     L1 norm at most m (W_1 + ... + W_t),     squared L2 norm at most m^2 (W_1^2 + ... + W_t^2).
 
 These are the sensitivities where a unit is added or removed.  Where one replaces another, the L1
 sensitivity and the square of the L2 sensitivity are at most twice as large.
 
-*Proof.*  Let c_s be the column of period s: its weights in runs 1..t, none negative.  A unit with n_s
-records in period s adds at most |sum_s n_s c_s|: if they lie in several cells, the L1 norm stays the
-same, and the L2 norm falls as the products of different periods drop out.  Norms grow with n_s <= m.
-The L1 norm is sum_s n_s |c_s|_1, and |c_s|_1 = w_0 + ... + w_(t-s) falls with s.  The squared L2 norm is
-the sum of n_r n_s <c_r, c_s>, where <c_r, c_s> = sum over v = 0..t-s of w_v w_(v+s-r) for r <= s, which
-falls with s and, as weights do not rise, with s - r.  Let the periods be s_1 < ... < s_k; then s_j >= j
-and s_j - s_i >= j - i, so no choice exceeds the periods 1..k, whose columns sum to (W_1, ..., W_t).
-Two units' vectors a, b are not negative, so |a - b|^2 <= |a|^2 + |b|^2.  QED
+*Proof.*  Let c_s be the column of period s: its weights in runs 1..t, none negative.  If the unit is in
+the periods s_1 < ... < s_k, all that it adds to run u has an L1 norm, and so an L2 norm, of at most m
+times coordinate u of c = c_(s_1) + ... + c_(s_k).  So both norms of all runs are at most m times those
+of c.  The L1 norm of c_s is w_0 + ... + w_(t-s), which falls with s.  The squared L2 norm of c is the
+sum of <c_r, c_s> over pairs of periods, where <c_r, c_s> = sum over v = 0..t-s of w_v w_(v+s-r) for r
+<= s falls with s and, as weights do not rise, with s - r.  As s_j >= j and s_j - s_i >= j - i, no
+choice exceeds the periods 1..k, for which c = (W_1, ..., W_t).  Two units' vectors a, b are not
+negative, so |a - b|^2 <= |a|^2 + |b|^2.  QED
 
 The bounds are attained by m records in one cell in each of periods 1..k, replaced by as many in another.
 
@@ -50,7 +50,8 @@ Laplace noise) may be charged run by run.  This holds where the noise of later r
 Each run is private given all earlier ones, whatever was chosen in view of them (Denisov, McMahan, Rush,
 Smith & Thakurta 2022, Theorem 2.1, for Gaussian noise; basic composition for Laplace noise).
 
-Precondition.  The table only grows: what a unit has in past periods does not change from run to run.
+Precondition.  No unit comes into a past period, or out of one, from run to run.  Its records there may
+be corrected: the lemma holds, but estimates mix the old records and the new.
 
 Source.  Li, Miklau, Hay, McGregor & Rastogi 2015; Fichtenberger, Henzinger & Upadhyay 2023; METHODS u.
 

@@ -31,7 +31,7 @@ from dpcore.releases.counts.cells import cell_names
 from dpcore.releases.table import Published
 from dpcore.statistic import Exact, Noisy
 
-Chart = Literal["cells", "curve", "features", "number", "levels", "cumulative"]
+Chart = Literal["cells", "curve", "features", "number", "levels", "cumulative", "series"]
 """How the tables of a release are drawn:
 
     cells        counts of cells: bars with intervals, or a heat map
@@ -40,6 +40,7 @@ Chart = Literal["cells", "curve", "features", "number", "levels", "cumulative"]
     number       one bar with its interval
     levels       quantiles: a bar for each, as long as its level
     cumulative   drawn records: the share of them up to each cell
+    series       quantities of a period: bars with intervals for each
 """
 
 LARGEST_STATISTIC = 2**61

@@ -14,6 +14,7 @@ from tasks.report.density import draw_curve
 from tasks.report.machines import draw_features
 from tasks.report.numbers import draw_cumulative, draw_levels, draw_number
 from tasks.report.parts import DataTable, Drawn, Source
+from tasks.report.series import draw_series
 from tasks.report.svg import figure
 from tasks.report.synthetic import draw_synthetic
 
@@ -24,6 +25,7 @@ CHARTS: Mapping[Chart, Callable[[Source], Drawn]] = {
     "number": draw_number,
     "levels": draw_levels,
     "cumulative": draw_cumulative,
+    "series": draw_series,
 }
 
 MOST_FILES = 3

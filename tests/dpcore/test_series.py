@@ -1,7 +1,7 @@
 """The weights of a series, and the sensitivity of all its runs, against every unit that could be."""
 
 from fractions import Fraction
-from itertools import product
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -51,6 +51,25 @@ def test_no_unit_replaces_another_with_more_than_the_sensitivity(make, in_period
     squared = factor.l2_sensitivity_squared(runs, in_periods, adjacency)
     assert (moved**2).sum(axis=2).max() == squared
     assert moved.sum(axis=2).max() == factor.l1_sensitivity(runs, in_periods, adjacency)
+
+
+@every_factor
+def test_records_that_change_within_their_periods_add_no_more(make):
+    """A record in each of two periods, in any cell in any run."""
+    factor, runs = make(3), 3
+    adjacency = Adjacency("add-remove", 1, unit="person")
+    squares, lengths = [], []
+    for periods in combinations(range(runs), 2):
+        for places in product(range(CELLS), repeat=2 * runs):
+            added = np.zeros((runs, CELLS), dtype=int)
+            for run in range(runs):
+                for period, cell in zip(periods, places[2 * run :], strict=False):
+                    if period <= run:
+                        added[run, cell] += factor.run(run + 1)[period]
+            squares.append(int((added**2).sum()))
+            lengths.append(int(added.sum()))
+    assert max(squares) == factor.l2_sensitivity_squared(runs, 2, adjacency)
+    assert max(lengths) == factor.l1_sensitivity(runs, 2, adjacency)
 
 
 def test_one_record_replaced_moves_both_its_period_and_its_cell():

@@ -65,6 +65,7 @@ class SeriesRun(Release):
     run: int
     year: int = YEAR
 
+    chart = "series"
     statistics = ("quantity", "estimate", "standard_error", *ENDS)
 
     def __post_init__(self) -> None:

@@ -13,8 +13,9 @@ import pyarrow as pa
 import pytest
 
 from dpcore.domain import Axis
+from schemas.series import Periods
 from schemas.unit import UnitColumn
-from tasks.survey.bounding import keep_records
+from tasks.survey.bounding import keep_periods, keep_records
 from tasks.survey.cells import count_cells
 from tasks.survey.ingest import connect
 from tests.tasks.ledger.test_postgresql import fresh_url
@@ -24,6 +25,7 @@ pytestmark = pytest.mark.slow
 
 BINNED = ("age bins", "children bins", "income bins", "wealth bins")
 DOMAINS = [tuple(COLUMNS), BINNED, ()]
+PERIODS = ("region-2", "children")
 
 
 @pytest.fixture(scope="module")
@@ -47,12 +49,22 @@ def assert_agrees(table: Any, typed: pa.Table) -> None:
         assert tallied(table, axes) == tallied(embedded, axes), names
     axes = tuple(AXES[name] for name in COLUMNS)
     assert tallied(kept(table), axes) == tallied(kept(embedded), axes)
+    for name in PERIODS:
+        assert tallied(kept(table, name), axes) == tallied(kept(embedded, name), axes), name
 
 
-def kept(table: Any) -> Any:
-    """At most three records of each age: a unit with nulls, doubles and truth values beside it."""
-    named = table.mutate(unit=table["age"].cast("string"))
-    return keep_records(named, UnitColumn(column="unit", max_rows=3))
+def kept(table: Any, period: str | None = None) -> Any:
+    """At most three records of each age: a unit with nulls, doubles and truth values beside it.
+
+    With ``period``, in each of the first two values of that column.
+    """
+    named, unit = (
+        table.mutate(unit=table["age"].cast("string")),
+        UnitColumn(column="unit", max_rows=3),
+    )
+    if period:
+        named = keep_periods(named, unit, Periods(AXES[period], 2), "clamp")
+    return keep_records(named, unit)
 
 
 def test_postgresql_counts_what_duckdb_counts(typed, tmp_path):

@@ -1,0 +1,48 @@
+"""A run of a series on the page: bars with intervals, for each quantity of its period."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from dpcore.post.series import QUANTITIES
+from schemas.bundle import TableFile
+from tasks.report.bars import Bar, bars
+from tasks.report.cells import read_counts, sides_of
+from tasks.report.counts import LARGEST_CELLS, choose, count_table
+from tasks.report.parts import Drawn, Figure, Source
+
+
+def draw_series(source: Source) -> Drawn:
+    """The largest cells of a few tables, and what the series has published before."""
+    files = source.record.files
+    shown = choose(files, [sides_of(file.columns, source.plan.columns) for file in files])
+    facts = source.record.facts
+    notes = [f"This is run {facts['run']} of a series of {facts['periods']} periods."]
+    if facts["earlier_runs"]:
+        listed = ", ".join(facts["earlier_runs"])
+        notes.append(
+            f"It is computed with the draws of {listed}, and revises none of their numbers."
+        )
+    if len(shown) < len(files):
+        notes.append(f"{len(shown)} of {len(files)} tables are shown here.")
+    return Drawn([each for file in shown for each in _figures(source, file)], notes)
+
+
+def _figures(source: Source, file: TableFile) -> Iterator[Figure]:
+    table, series = source.read(file.path), source.plan.series
+    assert series is not None
+    columns = {n: column for n, column in source.plan.columns.items() if n != series.column}
+    for quantity in dict.fromkeys(table["quantity"].tolist()):
+        here = np.flatnonzero(table["quantity"] == quantity)
+        largest = np.argsort(-np.abs(table["estimate"][here]), kind="stable")[:LARGEST_CELLS]
+        rows = here[np.sort(largest)]
+        counts = read_counts({name: values[rows] for name, values in table.items()}, columns)
+        words = QUANTITIES[quantity]
+        title = f"{words.capitalize()}, by {', '.join(counts.names)}"
+        left = f"; the {len(rows)} largest of {len(here):,} are shown" * (len(rows) < len(here))
+        says = f"Each bar is one {words}; its line is the 90% interval, {counts.plus_minus}{left}"
+        ends = zip(counts.value.tolist(), counts.lower.tolist(), counts.upper.tolist(), strict=True)
+        drawn = [Bar(counts.cell(i), *numbers) for i, numbers in enumerate(ends)]
+        yield Figure(
+            title, says, bars(drawn, title, says, "records"), count_table(counts, file.path)
+        )

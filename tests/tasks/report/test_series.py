@@ -1,0 +1,56 @@
+"""A run of a series in its bundle's report."""
+
+from pathlib import Path
+
+import pytest
+
+from tasks.bundle.reader import open_bundle
+from tasks.report.counts import LARGEST_CELLS
+from tasks.report.parts import Source
+from tasks.report.series import draw_series
+from tests.tasks.made_up import publish_made_up
+from tests.tasks.made_up_series import plan_of, published
+from tests.tasks.report.pages import require_sound
+
+
+@pytest.fixture
+def out(tmp_path, monkeypatch) -> Path:
+    monkeypatch.setenv("DPRELEASE_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("DPRELEASE_LEDGER", raising=False)
+    return tmp_path / "published"
+
+
+def test_each_quantity_has_its_bars_and_the_earlier_runs_are_named(out):
+    first, second, _ = published(out, 1, 2, 3)
+    page = require_sound((second / "report.html").read_text(encoding="utf-8"), second)
+    assert "run 2 of a series of 4 periods" in page.words
+    assert "computed with the draws of week-1, and revises none" in page.words
+    titles = [node.words for node in page.all("figcaption")]
+    for words in ("Count of the period", "Total of all periods to date", "Change on the period"):
+        assert sum(words in title for title in titles) == 4  # a histogram, three margins
+    before = require_sound((first / "report.html").read_text(encoding="utf-8"), first)
+    assert "computed with the draws" not in before.words
+    bundle = open_bundle(second)
+    table = bundle.table("events")
+    chart = next(
+        node
+        for node in page.all("table")
+        if next(node.all("caption")).words.startswith("Records by kind")
+    )
+    shown = [next(iter(row.all("td"))).words for row in list(chart.all("tr"))[1:]]
+    assert len(shown) == 2
+    for text, number in zip(shown, table["estimate"][:2], strict=True):
+        assert float(text.replace(",", "")) == pytest.approx(number, rel=1e-3, abs=0.1)
+
+
+def test_of_many_cells_the_largest_are_drawn(out):
+    plan = plan_of(1)
+    document = plan.model_dump(mode="json", by_alias=True)
+    document["columns"]["kind"]["categories"] = [f"k{i}" for i in range(40)]
+    bundle = open_bundle(publish_made_up(type(plan).model_validate(document), "r", out))
+    drawn = draw_series(Source(bundle.plan, bundle.manifest.releases[0], bundle.path))
+    assert len(drawn.figures[0].table.rows) == LARGEST_CELLS
+    assert "the 15 largest of 40 are shown" in drawn.figures[0].says
+    largest = sorted(bundle.table("events")["estimate"][:40], key=abs)[-LARGEST_CELLS:]
+    shown = [float(row[1].replace(",", "")) for row in drawn.figures[0].table.rows]
+    assert sorted(shown, key=abs) == pytest.approx(largest, abs=0.6)
