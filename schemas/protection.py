@@ -19,8 +19,8 @@ RULES: dict[Invalid, str] = {
 
 
 GROWS = (
-    "; of all runs of the series together, for tables of which each holds the records of all earlier"
-    " periods as the one before it did"
+    "; of all runs of the series together, as long as no unit comes into a past period, or out of one,"
+    " from run to run"
 )
 
 

@@ -140,7 +140,7 @@ class Series(Section):
         rho times the square of the part, or alpha times the part of Laplace noise: see
         ``dpcore.series``, the price of a run, for the proof.  Gaussian noise under basic composition
         has no price that adds up, so each run costs its share.  The ledger holds to the conditions,
-        but for one that nobody can test: what a unit has in past periods does not change.
+        but for one that it cannot test: no unit comes into a past period, or out of one.
         """
         share = run.share
         if share.rho:

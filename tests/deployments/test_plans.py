@@ -7,11 +7,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpcore.budget import Budget
+from dpcore.budget import Budget, total
 from schemas.columns import CategoricalColumn
 from schemas.plan import load_plan
 from schemas.releases.margins import MarginsSection
 from tasks.explain.explain import explain
+from tasks.explain.runs import price_of_run, runs_left
 from tasks.ledger import Ledger
 from tasks.workplace.home import ledger_url
 from tests.conftest import ROOT
@@ -133,3 +134,11 @@ def pair_distances(
         distance(pair, synthetic * base + other_synthetic),
         distance(pair, real * base + shuffled),
     )
+
+
+@pytest.mark.parametrize("name", ["events", "panel"])
+def test_a_worked_series_fits_its_grant_to_the_last_run(name):
+    plan = load_plan(ROOT / "deployments" / "series" / f"{name}.yaml")
+    assert runs_left(plan, plan.budget.caps) == plan.series.periods == 12
+    left = plan.budget.caps - total(price_of_run(plan, run) for run in range(1, 13))
+    assert left.rho < plan.budget.caps.rho / 10  # and hardly anything is left
