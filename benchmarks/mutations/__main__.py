@@ -83,7 +83,11 @@ def copy_tree(folder: Path) -> Path:
 
 def fails(copy: Path, command: Sequence[str]) -> bool:
     """Whether a Python command ends with an error in the copy."""
-    environment = os.environ | {"PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = os.environ | {
+        "PYTHONPATH": str(copy),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "DPRELEASE_HOME": str(copy / "home"),
+    }
     run = subprocess.run([sys.executable, *command], cwd=copy, env=environment, capture_output=True)
     return run.returncode != 0
 
