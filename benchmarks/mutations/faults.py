@@ -32,7 +32,7 @@ def _of_sampling(name: str, module: str, old: str, new: str) -> Fault:
 
 
 def _of_mechanism(name: str, module: str, old: str, new: str) -> Fault:
-    tests = ("tests/dpcore/mechanisms", LINE, CONTRACT)
+    tests = ("tests/dpcore/mechanisms", LINE, CONTRACT, "tests/dpcore/releases/counts")
     return Fault(name, f"{MECHANISMS}{module}.py", old, new, tests)
 
 
