@@ -32,7 +32,8 @@ def _of_sampling(name: str, module: str, old: str, new: str) -> Fault:
 
 
 def _of_mechanism(name: str, module: str, old: str, new: str) -> Fault:
-    tests = ("tests/dpcore/mechanisms", LINE, CONTRACT, "tests/dpcore/releases/counts")
+    rooms = ("counts", "densities/test_bandwidth.py")
+    tests = ("tests/dpcore/mechanisms", LINE, CONTRACT, *(f"tests/{RELEASES}{r}" for r in rooms))
     return Fault(name, f"{MECHANISMS}{module}.py", old, new, tests)
 
 

@@ -36,8 +36,8 @@ LARGEST_PACK = 2**20
 """Domains are packed together as long as at most this many cells can be occupied."""
 
 LARGEST_TOTAL = 2.0**61
-"""Records, or steps of weight, of a survey: sums of as many are exact in 64 bits.  ``MOST_STEPS`` of each
-of a trillion records are fewer."""
+"""Records, or steps of weight, of a survey: sums of as many are exact in 64 bits.  A trillion records of
+``MOST_STEPS`` each are fewer."""
 
 Axes = tuple[Axis, ...]
 
