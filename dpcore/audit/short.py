@@ -28,6 +28,7 @@ from dpcore.audit.results import AuditResult
 from dpcore.audit.width import audit_width
 from dpcore.budget import total
 from dpcore.releases.base import Release
+from dpcore.releases.machines.machine import KernelMachine
 from dpcore.sampling.source import RandomSource, SystemSource
 
 SECONDS = 3.0
@@ -79,6 +80,13 @@ def short_audit(
             for each, spent in timed
         ),
     ]
+
+
+def duration(releases: Iterable[Release]) -> str:
+    """What a short audit of these releases takes, in words, from public facts alone."""
+    trained = [release.name for release in releases if isinstance(release, KernelMachine)]
+    words = f"the short audit before the release takes up to {SECONDS:g} s of processor time"
+    return words + (f", and two trainings of {' and '.join(trained)}" if trained else "")
 
 
 def _alone(
