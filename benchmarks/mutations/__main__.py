@@ -26,11 +26,21 @@ AUDITS = {
 def main() -> int:
     """Print a row for each fault; 1 if the tests miss one."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.mutations", description=__doc__)
-    parser.add_argument("--only", default="", help="faults whose name or file holds this text")
+    parser.add_argument(
+        "--only",
+        nargs="+",
+        default=[""],
+        metavar="TEXT",
+        help="faults whose name or file holds one",
+    )
     parser.add_argument("--audits", action="store_true", help="also audit every kind of release")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="copies at a time")
     arguments = parser.parse_args()
-    chosen = [each for each in FAULTS if arguments.only in f"{each.name} {each.file}"]
+    chosen = [
+        each
+        for each in FAULTS
+        if any(text in f"{each.name} {each.file}" for text in arguments.only)
+    ]
     audits = AUDITS if arguments.audits else {}
     missed = 0
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(arguments.jobs) as pool:

@@ -1,4 +1,4 @@
-"""Audit every registered release and a survey's path as the product does; exit code 1 if one fails.
+"""Audit every kind of release and a survey's path as the product does; exit code 1 if one fails.
 
     python -m benchmarks.mutations.audits short|full
 
@@ -16,8 +16,9 @@ from dpcore.releases.base import Release
 from schemas.plan import load_plan
 from tasks.audit.audit import ATTENDED, FULL_DRAWS, UNATTENDED
 from tasks.audit.rehearsal import rehearse, rehearse_shortly
-from tests.dpcore.releases.contract import CASES
+from tests.dpcore.releases.contract import CASES, further_forms
 
+FURTHER = further_forms(lambda release: (type(release), type(release.mechanism)))
 JOINT = {"short": UNATTENDED, "full": ATTENDED}
 PLAN = Path("deployments/plans/eusilc.yaml")
 """A plan with units of several records and weights, for the survey's path."""
@@ -29,9 +30,10 @@ def main(depth: str) -> int:
     Raises ``AuditError`` if a made-up survey is not tallied as audits assume.
     """
     {"short": rehearse_shortly, "full": rehearse.fn}[depth](load_plan(PLAN))
-    level = 1 - (1 - JOINT[depth]) / (len(CASES) + 1)
-    for case in CASES.values():
-        failed = [each for each in audited(depth, case.release, level) if not each.passed]
+    releases = [case.release for name, case in CASES.items() if name not in FURTHER]
+    level = 1 - (1 - JOINT[depth]) / (len(releases) + 1)
+    for release in releases:
+        failed = [each for each in audited(depth, release, level) if not each.passed]
         if failed:
             print(failed[0].name, *failed[0].faults, sep="\n")
             return 1
