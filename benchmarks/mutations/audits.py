@@ -16,9 +16,16 @@ from dpcore.releases.base import Release
 from schemas.plan import load_plan
 from tasks.audit.audit import ATTENDED, FULL_DRAWS, UNATTENDED
 from tasks.audit.rehearsal import rehearse, rehearse_shortly
-from tests.dpcore.releases.contract import CASES, further_forms
+from tests.dpcore.releases.contract import CASES, RELATIONS, further_forms, under
 
 FURTHER = further_forms(lambda release: (type(release), type(release.mechanism)))
+UNDER = [
+    under(CASES[name], adjacency).release
+    for name in ("histogram", "gaussian margins")
+    for adjacency in RELATIONS
+]
+"""Neighbours other than one record in place of another: a count of records, and a square of them."""
+
 JOINT = {"short": UNATTENDED, "full": ATTENDED}
 PLAN = Path("deployments/plans/eusilc.yaml")
 """A plan with units of several records and weights, for the survey's path."""
@@ -30,7 +37,7 @@ def main(depth: str) -> int:
     Raises ``AuditError`` if a made-up survey is not tallied as audits assume.
     """
     {"short": rehearse_shortly, "full": rehearse.fn}[depth](load_plan(PLAN))
-    releases = [case.release for name, case in CASES.items() if name not in FURTHER]
+    releases = [case.release for name, case in CASES.items() if name not in FURTHER] + UNDER
     level = 1 - (1 - JOINT[depth]) / (len(releases) + 1)
     for release in releases:
         failed = [each for each in audited(depth, release, level) if not each.passed]
