@@ -3,6 +3,7 @@
     python -m benchmarks.audit            one JSON line per mechanism
     python -m benchmarks.audit --tables   what it finds in wrong mechanisms and in correct ones, as text
     python -m benchmarks.audit --power    how narrow noise must be for audits to find it, as text
+    python -m benchmarks.audit --short PLAN ...    CPU seconds of the short audit of plans, as text
 
 A line has the CPU seconds until a lower bound of 0.9 alpha at 95% confidence, the bound reached
 and the number of fresh draws on each side; search, learning and all pairs of inputs are included.
@@ -28,10 +29,12 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +45,8 @@ from dpcore.audit.draws import as_outputs
 from dpcore.budget import Budget
 from dpcore.sampling.discrete_laplace import discrete_laplace
 from dpcore.sampling.source import RandomSource, SeededSource
+from schemas.plan import Plan, load_plan
+from tasks.audit.audit import audit_shortly
 
 FIRST, LAST = 2_000, 2_048_000
 QUERIES, BELOW = 10, -1000.0
@@ -206,6 +211,16 @@ def line(name: str, alpha: float) -> dict[str, object]:
     }
 
 
+def short_lines(plans: Sequence[Plan]) -> Iterator[str]:
+    """CPU seconds of the short audit of each plan, after one that loads the libraries."""
+    yield "| plan | seconds |\n|---|---|"
+    audit_shortly.fn(plans[0])
+    for plan in plans:
+        start = time.process_time()
+        audit_shortly.fn(plan)
+        yield f"| {plan.dataset} | {time.process_time() - start:.1f} |"
+
+
 def main() -> None:
     """Print the measurements, or the tables."""
     parser = argparse.ArgumentParser(description="Measure the audits of dprelease.")
@@ -215,8 +230,17 @@ def main() -> None:
     parser.add_argument(
         "--power", action="store_true", help="how narrow noise must be to be found, by mechanism"
     )
+    parser.add_argument(
+        "--short", type=Path, nargs="+", metavar="PLAN", help="CPU seconds of the short audit"
+    )
     parser.add_argument("--repeats", type=int, default=40, help="audits of each correct mechanism")
     arguments = parser.parse_args()
+    if arguments.short:
+        if os.environ.get("OPENBLAS_NUM_THREADS") != "1":
+            parser.error("set OPENBLAS_NUM_THREADS=1, as the command line does")
+        for text in short_lines([load_plan(path) for path in arguments.short]):
+            print(text, flush=True)
+        return
     if arguments.power:
         from benchmarks.planted import power_lines
 

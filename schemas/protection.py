@@ -101,8 +101,9 @@ class Protection:
     @property
     def domain(self) -> str:
         """The tables that the guarantee is for."""
-        count = f" and {self.rows} records" if self.adjacency.public_rows else ""
-        grows = GROWS * self.grows
+        # Of so many records even weights in steps add up exactly in 64 bits (``tasks.survey.tally``).
+        most = f"{self.rows}" if self.adjacency.public_rows else "at most a trillion"
+        count, grows = f" and {most} records", GROWS * self.grows
         if self.total:
             return f"all tables with the columns of the plan{count}: {RULES[self.invalid]}{grows}"
         return (

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import Queue
@@ -18,30 +18,42 @@ from benchmarks.mutations.faults import FAULTS, Fault
 ROOT = Path(__file__).parents[2]
 COPIED = ("benchmarks", "deployments", "docs", "dpcore", "flows", "schemas", "tasks", "tests")
 TESTS = ("-m", "pytest", "-q", "-x", "-m", "not slow", "-p", "no:cacheprovider")
+AUDITS = {
+    f"{depth} audit": ("-m", "benchmarks.mutations.audits", depth) for depth in ("short", "full")
+}
 
 
 def main() -> int:
     """Print a row for each fault; 1 if the tests miss one."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.mutations", description=__doc__)
-    parser.add_argument("--only", default="", help="faults whose name or file holds this text")
+    parser.add_argument(
+        "--only",
+        nargs="+",
+        default=[""],
+        metavar="TEXT",
+        help="faults whose name or file holds one",
+    )
     parser.add_argument("--audits", action="store_true", help="also audit every kind of release")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="copies at a time")
     arguments = parser.parse_args()
-    chosen = [each for each in FAULTS if arguments.only in f"{each.name} {each.file}"]
+    chosen = [
+        each
+        for each in FAULTS
+        if any(text in f"{each.name} {each.file}" for text in arguments.only)
+    ]
+    audits = AUDITS if arguments.audits else {}
     missed = 0
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(arguments.jobs) as pool:
         copies: Queue[Path] = Queue()
         for i in range(arguments.jobs):
             copies.put(copy_tree(Path(folder) / str(i)))
-        if fails(
-            copies.queue[0], [*TESTS, *sorted({test for each in chosen for test in each.tests})]
-        ):
-            parser.exit(2, "the tests fail without any fault, so they show nothing\n")
-        print(
-            "| fault | file | tests |" + (" short audit | full audit |" if arguments.audits else "")
-        )
-        print("|---|---|---|" + ("---|---|" if arguments.audits else ""))
-        tried = pool.map(lambda fault: try_fault(fault, copies, arguments.audits), chosen)
+        every = sorted({test for each in chosen for test in each.tests})
+        for name, command in {"tests": [*TESTS, *every], **audits}.items():
+            if fails(copies.queue[0], command):
+                parser.exit(2, f"the {name} fail without any fault, so they show nothing\n")
+        print(f"| fault | file | {' | '.join(['tests', *audits])} |")
+        print("|---|---|---|" + len(audits) * "---|", flush=True)
+        tried = pool.map(lambda fault: try_fault(fault, copies, audits.values()), chosen)
         for fault, noticed in zip(chosen, tried, strict=True):
             missed += not noticed[0]
             words = ["noticed" if each else "missed" for each in noticed]
@@ -50,18 +62,14 @@ def main() -> int:
     return int(missed > 0)
 
 
-def try_fault(fault: Fault, copies: Queue[Path], audits: bool) -> list[bool]:
-    """Whether the tests notice a fault, and the short and the full audit if asked."""
+def try_fault(fault: Fault, copies: Queue[Path], audits: Iterable[Sequence[str]]) -> list[bool]:
+    """Whether the tests notice a fault, and each of the audits."""
     copy = copies.get()
     file = copy / fault.file
     sound = file.read_text()
     try:
         file.write_text(apply(fault, sound))
-        noticed = [fails(copy, [*TESTS, *fault.tests])]
-        if audits:
-            for depth in ("short", "full"):
-                noticed.append(fails(copy, ["-m", "benchmarks.mutations.audits", depth]))
-        return noticed
+        return [fails(copy, command) for command in ([*TESTS, *fault.tests], *audits)]
     finally:
         file.write_text(sound)
         copies.put(copy)
@@ -85,7 +93,11 @@ def copy_tree(folder: Path) -> Path:
 
 def fails(copy: Path, command: Sequence[str]) -> bool:
     """Whether a Python command ends with an error in the copy."""
-    environment = os.environ | {"PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = os.environ | {
+        "PYTHONPATH": str(copy),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "DPRELEASE_HOME": str(copy / "home"),
+    }
     run = subprocess.run([sys.executable, *command], cwd=copy, env=environment, capture_output=True)
     return run.returncode != 0
 

@@ -130,6 +130,8 @@ class ReleaseDraws:
     near: Tally
     far: Tally
     wide: int = WIDE
+    known: tuple[Exact, Exact] | None = None
+    """The statistics of both tables, where they are computed already."""
 
     @property
     def name(self) -> str:
@@ -137,13 +139,11 @@ class ReleaseDraws:
 
     def narrowed(self) -> ReleaseDraws:
         """The same, watched at few cells beside those where the tables differ: draws cost little."""
-        narrow = replace(self, wide=NARROW)
-        narrow.__dict__["_exact"] = self._exact  # a statistic may have taken seconds
-        return narrow
+        return replace(self, wide=NARROW, known=self._exact)
 
     @cached_property
     def _exact(self) -> tuple[Exact, Exact]:
-        return self.release.statistic(self.near), self.release.statistic(self.far)
+        return self.known or (self.release.statistic(self.near), self.release.statistic(self.far))
 
     @cached_property
     def readings(self) -> Readings:

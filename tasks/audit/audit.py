@@ -9,6 +9,7 @@ from prefect.artifacts import create_markdown_artifact, create_table_artifact
 from dpcore.audit import AuditResult, audit_release, audit_releases, short_audit
 from schemas.plan import Plan
 from tasks.audit.picture import audit_picture
+from tasks.audit.rehearsal import rehearse_shortly
 from tasks.workplace.step import step
 
 QUICK_DRAWS = 1_000
@@ -46,7 +47,8 @@ def audit_together(plan: Plan, draws: int, level: float) -> AuditResult:
 
 @step("short audit")
 def audit_shortly(plan: Plan) -> list[AuditResult]:
-    """Audit all releases together, and then each alone, in seconds."""
+    """Rehearse the survey's path, and audit all releases together and each alone, in seconds."""
+    rehearse_shortly(plan)
     return short_audit(list(plan.built.values()), level_of_each(plan, UNATTENDED))
 
 

@@ -36,6 +36,10 @@ from tasks.survey.reading import Survey, open_survey
 LARGEST_PACK = 2**20
 """Domains are packed together as long as at most this many cells can be occupied."""
 
+LARGEST_TOTAL = 2.0**61
+"""Records, or steps of weight, of a survey: sums of as many are exact in 64 bits.  A trillion records of
+``MOST_STEPS`` each are fewer."""
+
 Axes = tuple[Axis, ...]
 
 
@@ -56,7 +60,8 @@ def tallies(
     each unit count, with ``periods`` those in its first periods; with ``weights``, the steps of weight
     are counted instead of records.  ``invalid``: the rule for values that are not valid, in any of
     ``columns`` where records are dropped.  Raises ``DataError``, without any value, if the rule is
-    ``refuse`` and a record has no cell, or if ``rows`` is public and the counts do not add up to it.
+    ``refuse`` and a record has no cell, if ``rows`` is public and the counts do not add up to it, or if
+    they add up to more than 64 bits hold.
 
     Where the number of records is private, each count is cut at ``adjacency.most_rows(rows)``.  Tallies
     of neighbours differ in each cell by the records that were removed from it and added to it; cutting
@@ -131,6 +136,8 @@ def _count(
             f"a record has no cell in {' x '.join(names)}: validate the survey table first"
         )
     cells, counts = (found[name].to_numpy() for name in ("cell", "records"))
+    if counts.sum(dtype=np.float64) > LARGEST_TOTAL:
+        raise DataError("the survey table has more than a trillion records: they cannot be counted")
     occupied = counts > 0
     return np.asarray(cells[occupied], dtype=np.int64), np.asarray(counts[occupied], dtype=np.int64)
 

@@ -1,4 +1,4 @@
-"""The site builds without a warning, and fetches nothing from other hosts."""
+"""The site builds without a warning, and neither the build nor a page contacts other hosts."""
 
 import os
 import re
@@ -22,16 +22,25 @@ FETCHED = re.compile(
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("site")
+    folder, contacts = (
+        tmp_path_factory.mktemp("site"),
+        tmp_path_factory.mktemp("alone") / "contacts",
+    )
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "-f", "docs/mkdocs.yml"]
     built = subprocess.run(
         [*command, "--site-dir", str(folder)],
         cwd=ROOT,
-        env=os.environ | {"NO_MKDOCS_2_WARNING": "true"},
+        env=os.environ
+        | {
+            "NO_MKDOCS_2_WARNING": "true",
+            "OUTSIDE_CONTACTS": str(contacts),
+            "PYTHONPATH": str(ROOT / "tests" / "flows" / "alone"),
+        },
         capture_output=True,
         text=True,
     )
     assert built.returncode == 0, built.stderr
+    assert not contacts.exists(), contacts.read_text()
     return folder
 
 

@@ -39,6 +39,23 @@ CALLS = [
     ("catalogue", "out", "--out", "site"),
     ("evaluate", "survey.parquet", "survey.parquet", "--dataset", "other", "--plot", "e.svg"),
 ]
+DRAWN = """
+from pathlib import Path
+from schemas.plan import load_plan
+from tasks.budget.charge import reserve_budget
+from tests.tasks.made_up import publish_made_up
+plan = load_plan(Path("plan.yaml"), {"budget.requested.alpha": "1/2"})
+for release_id in ("r1", "r2"):
+    publish_made_up(plan, release_id, Path("out"))
+reserve_budget.fn(plan, "r3")
+"""
+OFFICERS = [
+    ("approve", "survey", "r1", *SIGNED),
+    ("reject", "survey", "r2", *SIGNED),
+    ("ledger", "void", "survey", "r3", "people", *SIGNED),
+    ("ledger", "reprice", "survey"),
+    ("ledger", "roles"),
+]
 FLOWS = """
 import os
 os.environ["DPRELEASE_PLANS"] = "."
@@ -127,6 +144,14 @@ def test_explain_contacts_nobody(alone):
 def test_no_command_contacts_anybody(alone):
     write_keys(alone.folder, "agency")
     for arguments in CALLS:
+        alone.run(COMMAND.format(arguments=list(arguments)))
+        assert alone.outside() == "", arguments
+
+
+@pytest.mark.slow
+def test_no_command_of_an_officer_contacts_anybody(alone):
+    alone.run(DRAWN)
+    for arguments in OFFICERS:
         alone.run(COMMAND.format(arguments=list(arguments)))
         assert alone.outside() == "", arguments
 

@@ -2,11 +2,14 @@
 
 import traceback
 from collections.abc import Mapping
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 
 import duckdb
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from pydantic import TypeAdapter
 
@@ -14,6 +17,7 @@ from dpcore.adjacency import Adjacency
 from dpcore.domain import Axis, Bins, Categories, Domain, Grid, Tally
 from dpcore.errors import DataError
 from schemas.columns import Column
+from schemas.unit import MOST_STEPS
 from tasks.survey.ingest import ingest
 from tasks.survey.tally import LARGEST_PACK, pack, tallies
 from tests.conftest import DATA
@@ -279,6 +283,19 @@ def test_rows_that_are_private_may_be_any_number_and_counts_are_cut(tmp_path):
     for rows, counted in ((1, 1024), (2, 1025), (10_000, 1025)):
         (found,) = tallies(database, [domain], rows, Adjacency("add-remove"))
         assert found.counts.tolist() == [counted]
+
+
+def test_more_records_than_the_guarantee_is_for_are_refused(tmp_path, monkeypatch):
+    columns = {"x": column("categorical", categories=["a", "b"])}
+    database = survey(tmp_path, pd.DataFrame({"x": ["a", "b"]}), columns)
+    domain = Domain((columns["x"].axis("x"),))
+    most = 10**12 * MOST_STEPS // 2
+    for count, fits in ((most, True), (4 * most, False)):
+        found = pa.table({"cell": [0, 1], "records": [count, count]})
+        counted = SimpleNamespace(to_pyarrow=lambda found=found: found)
+        monkeypatch.setattr("tasks.survey.tally.count_cells", lambda *_, counted=counted: counted)
+        with nullcontext() if fits else pytest.raises(DataError, match="more than a trillion"):
+            tallies(database, [domain], 2**40, Adjacency("add-remove"))
 
 
 def test_counts_that_do_not_add_up_and_columns_that_are_not_there(table):

@@ -1,0 +1,40 @@
+"""A short audit keeps to its time, which is not spent on loading libraries."""
+
+import time
+
+import pytest
+
+from dpcore.audit import short_audit
+from dpcore.audit.short import duration
+from dpcore.budget import Budget
+from dpcore.releases.counts.histogram import Histogram
+from dpcore.sampling.source import SeededSource
+from tests.dpcore.audit.gallery import TABLE
+from tests.dpcore.releases.contract import CASES
+
+RELEASE = Histogram("h", TABLE, 9, Budget.of("1"))
+
+
+@pytest.mark.parametrize(("slow", "more"), [(1, True), (10**6, False)])
+def test_only_a_release_that_is_always_slow_is_replayed_on_no_further_tables(
+    slow, more, monkeypatch
+):
+    """``slow``: so many statistics take 0.1 s."""
+    honest, calls = Histogram.statistic, []
+
+    def statistic(self, tally):
+        calls.append(tally)
+        until = time.process_time() + 0.1 * (len(calls) <= slow)
+        while time.process_time() < until:
+            pass
+        return honest(self, tally)
+
+    monkeypatch.setattr(Histogram, "statistic", statistic)
+    (_, alone) = short_audit([RELEASE], 0.999, SeededSource(1), seconds=0.3)
+    assert (alone.replay.tables > 1) == more
+
+
+def test_its_duration_is_stated_without_data_and_names_what_is_trained():
+    assert duration([RELEASE]).endswith("up to 3 s of processor time")
+    machine = CASES["classifier"].release
+    assert duration([RELEASE, machine]).endswith(f", and two trainings of {machine.name}")
