@@ -10,6 +10,7 @@ import sys
 import tempfile
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from queue import Queue
 
@@ -18,6 +19,9 @@ from benchmarks.mutations.faults import FAULTS, Fault
 ROOT = Path(__file__).parents[2]
 COPIED = ("benchmarks", "deployments", "docs", "dpcore", "flows", "schemas", "tasks", "tests")
 TESTS = ("-m", "pytest", "-q", "-x", "-m", "not slow", "-p", "no:cacheprovider")
+SECONDS = 1800.0
+"""A run that takes longer hangs, which nobody can miss."""
+
 AUDITS = {
     f"{depth} audit": ("-m", "benchmarks.mutations.audits", depth) for depth in ("short", "full")
 }
@@ -92,14 +96,17 @@ def copy_tree(folder: Path) -> Path:
 
 
 def fails(copy: Path, command: Sequence[str]) -> bool:
-    """Whether a Python command ends with an error in the copy."""
+    """Whether a Python command ends with an error in the copy, or does not end."""
     environment = os.environ | {
         "PYTHONPATH": str(copy),
         "PYTHONDONTWRITEBYTECODE": "1",
         "DPRELEASE_HOME": str(copy / "home"),
     }
-    run = subprocess.run([sys.executable, *command], cwd=copy, env=environment, capture_output=True)
-    return run.returncode != 0
+    run = partial(subprocess.run, cwd=copy, env=environment, capture_output=True, timeout=SECONDS)
+    try:
+        return run([sys.executable, *command]).returncode != 0
+    except subprocess.TimeoutExpired:
+        return True
 
 
 if __name__ == "__main__":

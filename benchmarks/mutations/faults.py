@@ -35,7 +35,8 @@ OF_MECHANISMS = (
 
 
 def _of_sampling(name: str, module: str, old: str, new: str) -> Fault:
-    return Fault(name, f"{SAMPLING}{module}.py", old, new, ("tests/dpcore/sampling",))
+    tests = ("tests/dpcore/sampling", "tests/dpcore/releases/records/test_near_records.py")
+    return Fault(name, f"{SAMPLING}{module}.py", old, new, tests)
 
 
 def _of_mechanism(name: str, module: str, old: str, new: str) -> Fault:
@@ -93,8 +94,10 @@ FAULTS: tuple[Fault, ...] = (
     _of_sampling(
         "folded law of Laplace noise counts zero twice",
         "discrete_laplace",
-        "tail_lower = 2 * (a_lower << working) // (one + a_lower)",
-        "tail_lower = (a_lower << working) // one",
+        "tail_lower = 2 * (a_lower << working) // (one + a_lower)\n"
+        "        tail_upper = divide_up(2 * a_upper << working, one + a_upper)",
+        "tail_lower = (a_lower << working) // one\n"
+        "        tail_upper = divide_up(a_upper << working, one)",
     ),
     _of_sampling(
         "large Laplace noise keeps every remainder",
@@ -442,14 +445,14 @@ FAULTS: tuple[Fault, ...] = (
         "tasks/draw.py",
         "if charge.state is State.COMMITTED:\n        return",
         "if False:\n        return",
-        ("tests/flows/test_release.py",),
+        ("tests/tasks/test_draw.py",),
     ),
     Fault(
         "data are read before they are reserved",
         "tasks/draw.py",
         "if charge is None or charge.state not in (State.RESERVED, State.COMMITTED):",
         "if charge is None:",
-        ("tests/tasks/ledger", "tests/flows/test_release.py"),
+        ("tests/tasks/test_draw.py",),
     ),
     Fault(
         "every draw begins with the same words",
