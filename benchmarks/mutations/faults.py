@@ -326,8 +326,8 @@ FAULTS: tuple[Fault, ...] = (
     _of_mechanism(
         "both rounds get the whole budget",
         "adaptive_margins",
-        "return bought(*first, part * whole), bought(*again, (1 - part) * whole)",
-        "return bought(*first, whole), bought(*again, whole)",
+        "return kind.within(share * part, *first), kind.within(share * (1 - part), *again)",
+        "return kind.within(share, *first), kind.within(share, *again)",
     ),
     # The privacy line and neighbours
     Fault(
@@ -419,8 +419,8 @@ FAULTS: tuple[Fault, ...] = (
     _of_ledger(
         "the ledger adds up what is asked alone",
         "ledger",
-        "rules.require_affordable(dataset, release_id, granted, spent, asked)",
-        "rules.require_affordable(dataset, release_id, granted, Budget(), asked)",
+        "rules.require_affordable(dataset, release_id, account.caps, spent, asked)",
+        "rules.require_affordable(dataset, release_id, account.caps, Budget(), asked)",
     ),
     _of_ledger(
         "the ledger looks at alpha alone",
@@ -440,6 +440,59 @@ FAULTS: tuple[Fault, ...] = (
         "if charge.state is not State.RESERVED:",
         "if charge.state is State.VOIDED:",
     ),
+    _of_ledger(
+        "caps of concentrated grants add up",
+        "queries",
+        'if accounts and accounts[-1].composition == grant.composition == "basic":',
+        "if accounts and accounts[-1].composition == grant.composition:",
+    ),
+    _of_ledger(
+        "a run of a series does not need those before",
+        "rules",
+        "missing = [str(run) for run in range(1, charge.run) if run not in charged]",
+        "missing = list[str]()",
+    ),
+    _of_ledger(
+        "any run of a series can be voided",
+        "rules",
+        "if charge.series and later:",
+        "if False:",
+    ),
+    # Concentrated composition
+    Fault(
+        "rho may exceed the share",
+        "dpcore/mechanism.py",
+        "return price[0] <= share.rho and price[1] <= share.beta < 1",
+        "return price[1] <= share.beta < 1",
+        (LINE, CONTRACT),
+    ),
+    Fault(
+        "a share of rho need not cover the chance to fail",
+        "dpcore/mechanism.py",
+        "return price[0] <= share.rho and price[1] <= share.beta < 1",
+        "return price[0] <= share.rho",
+        (LINE, CONTRACT, "tests/dpcore/mechanisms"),
+    ),
+    Fault(
+        "rho is converted with all of beta",
+        "dpcore/accounting/concentrated.py",
+        "rho = round_down(affordable_rho(promise.alpha, promise.beta - failures))",
+        "rho = round_down(affordable_rho(promise.alpha, promise.beta))",
+        ("tests/dpcore/accounting",),
+    ),
+    _of_mechanism(
+        "a choice costs a sixteenth of alpha squared",
+        "exponential",
+        "return alpha**2 / (8 * selections)",
+        "return alpha**2 / (16 * selections)",
+    ),
+    Fault(
+        "a run of a series pays for one period alone",
+        "dpcore/series.py",
+        "return sum(self.run(run)[:in_periods])",
+        "return sum(self.run(run)[:1])",
+        ("tests/dpcore/test_series.py",),
+    ),
     Fault(
         "a retry draws again",
         "tasks/draw.py",
@@ -457,8 +510,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "every draw begins with the same words",
         "tasks/draw.py",
-        "perturb(exact, release.mechanism, charge.budget, source or SystemSource())",
-        'perturb(exact, release.mechanism, charge.budget, type("Same", (), {"reproducible": False,'
+        "perturb(exact, release.mechanism, release.share, source or SystemSource())",
+        'perturb(exact, release.mechanism, release.share, type("Same", (), {"reproducible": False,'
         ' "words": lambda self, size: np.random.Philox(1).random_raw(size)})())',
         ("tests/flows/test_release.py",),
     ),

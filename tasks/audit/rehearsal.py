@@ -12,11 +12,13 @@ where records are kept or weights are cut otherwise than the sensitivities say.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import duckdb
 import numpy as np
 
+from dpcore.adjacency import Adjacency
 from dpcore.audit import survey_pairs
 from dpcore.domain import Tally
 from dpcore.errors import AuditError
@@ -48,7 +50,7 @@ def rehearse_shortly(plan: Plan) -> None:
 
 def _rehearse(plan: Plan, sides: Sequence[str]) -> None:
     built = list(plan.built.values())
-    adjacencies = [release.adjacency for release in built]
+    adjacencies = [_of_one_period(plan, release.adjacency) for release in built]
     rows = [_others(plan) + adjacency.most for adjacency in adjacencies]
     expected = survey_pairs([release.domain for release in built], rows, adjacencies)[0]
     with private_workspace(plan.dataset, "rehearsal") as workspace:
@@ -68,9 +70,16 @@ def _rehearse(plan: Plan, sides: Sequence[str]) -> None:
                     )
 
 
+def _of_one_period(plan: Plan, adjacency: Adjacency) -> Adjacency:
+    """All records of the unit have the same values; in a series, they are in one period."""
+    if plan.series is None or plan.unit is None:
+        return adjacency
+    return replace(adjacency, most=plan.unit.max_rows)
+
+
 def _others(plan: Plan) -> int:
     """Records of units that stay as they are."""
-    return max(plan.rows - plan.adjacency.most, 0)
+    return max(plan.rows - _of_one_period(plan, plan.adjacency).most, 0)
 
 
 def _write_survey(plan: Plan, path: Path, far: bool) -> None:
@@ -81,7 +90,7 @@ def _write_survey(plan: Plan, path: Path, far: bool) -> None:
     have too large a weight, and all other records a weight of one step.
     """
     there = far or plan.neighbours == "replace-one"
-    own = plan.adjacency.most + (plan.unit is not None) if there else 0
+    own = _of_one_period(plan, plan.adjacency).most + (plan.unit is not None) if there else 0
     heaviest = plan.weights.most_steps if plan.weights else 1
     others = _record(plan, _first, "'other ' || range", 1)
     unit = _record(plan, _last if far else _first, "'one'", 2 * heaviest)

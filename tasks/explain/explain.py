@@ -132,6 +132,8 @@ def promises(plan: Plan) -> list[str]:
 
 def explain(plan: Plan, granted: Budget | None, spent: Budget, refusal: str = "") -> str:
     """The explanation as text.  ``granted`` is None if the ledger does not know the dataset."""
+    from dpcore.audit.short import duration
+
     budget, verdict = budget_rows(plan, granted, spent, refusal)
     grant = plan.budget.caps if granted is None else granted
     left = grant - spent if grant.covers(spent) else Budget()
@@ -148,6 +150,7 @@ def explain(plan: Plan, granted: Budget | None, spent: Budget, refusal: str = ""
             *promises(plan),
             *series_text(plan),
             f"The grant covers {runs_text(plan, left, datetime.now(UTC))}.",
+            f"{duration(plan.built.values()).capitalize()}.",
             verdict + "\n" * bool(verdict),
             "Expected error, from privacy noise alone",
             text_table(error_rows(plan)),

@@ -131,3 +131,16 @@ def test_parameters_that_no_mechanism_has_are_worth_nothing(name: str):
         if hasattr(event, field):
             for value in (Fraction(0), Fraction(-1)):
                 assert not affordable(replace(event, **{field: value}), share)
+
+
+@pytest.mark.parametrize("name", EVENTS)
+def test_a_share_of_rho_covers_the_chance_to_fail_and_gamma(name: str):
+    event = EVENTS[name]
+    rho, beta = event.concentrated
+    share = Budget(beta=beta, gamma=event.spent_gamma, rho=rho)
+    assert affordable(event, share)
+    for coordinate in ("rho", "beta", "gamma"):
+        amount = getattr(share, coordinate)
+        if amount:
+            less = replace(share, **{coordinate: amount * Fraction(99, 100)})
+            assert not affordable(event, less)
