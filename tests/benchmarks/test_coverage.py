@@ -13,6 +13,7 @@ from dpcore.releases.numbers.quantiles import Quantiles
 from dpcore.releases.records.near_records import NearRecords, NearSeries
 from dpcore.releases.records.sampled_histogram import SampledHistogram
 from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
+from dpcore.releases.tables.series import SeriesRun
 from tests.dpcore.releases.contract import concrete_releases
 
 FITTED = [
@@ -140,6 +141,7 @@ def test_every_kind_of_release_with_intervals_is_measured():
         SampledHistogram,
         NearRecords,
         NearSeries,
+        SeriesRun,
     }
 
 

@@ -85,6 +85,7 @@ def test_texts_say_how_many_periods_of_a_unit_are_used(document):
         ({"measures": "period"}, ["1", "0", "0", "0"]),
         ({"measures": "period", "in_periods": 2}, ["1/2", "1/2", "0", "0"]),
         ({"in_periods": 2}, ["1/2", "3/4", "7/16", "11/32"]),
+        ({"in_periods": 4}, ["1/4", "3/8", "15/32", "35/64"]),
     ],
 )
 def test_each_run_is_charged_what_it_adds_to_the_series(document, changes, parts):
@@ -93,9 +94,9 @@ def test_each_run_is_charged_what_it_adds_to_the_series(document, changes, parts
         Plan.model_validate(with_series(document, **changes, run=run) | unit) for run in range(1, 5)
     ]
     assert [plan.series.part for plan in plans] == [Fraction(part) for part in parts]
-    shares = [plan.built["events"].share for plan in plans]
     alphas = [plan.prices["events"].alpha for plan in plans]
-    assert alphas == [Fraction(p) * share.alpha for p, share in zip(parts, shares, strict=True)]
+    alone = max(Fraction(part) for part in parts)  # the dearest run costs what was requested
+    assert alphas == [Fraction(p) / alone * plans[0].requested.alpha for p in parts]
     concentrated = {
         "composition": "concentrated",
         "granted": {"alpha": "4", "beta": "1e-6"},
@@ -104,7 +105,7 @@ def test_each_run_is_charged_what_it_adds_to_the_series(document, changes, parts
     for plan, part in zip(plans, parts, strict=True):
         other = Plan.model_validate(plan.model_dump(mode="json") | {"budget": concentrated})
         (price,) = other.prices.values()
-        assert price.rho == Fraction(part) ** 2 * other.requested.rho
+        assert price.rho == (Fraction(part) / alone) ** 2 * other.requested.rho
 
 
 def test_gaussian_noise_under_basic_composition_has_no_price_that_adds_up(document):
