@@ -39,14 +39,18 @@ _SQLITE = [
     ]
 ]
 
+_MOVE = (
+    "CREATE FUNCTION ledger_move() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT"
+    f" AS $$ BEGIN IF {_WRONG_MOVE} THEN RAISE EXCEPTION '{_REFUSAL}'; END IF; RETURN NEW; END $$"
+)
+
 # The functions look for tables in the ledger's schema alone: a user may make temporary tables, and
 # those would be found first.
 _POSTGRESQL = [
     "SELECT set_config('search_path', quote_ident(current_schema()) || ', pg_temp', true)",
     "CREATE FUNCTION ledger_refuse() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT"
     f" AS $$ BEGIN RAISE EXCEPTION '{_REFUSAL}'; END $$",
-    "CREATE FUNCTION ledger_move() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT"
-    f" AS $$ BEGIN IF {_WRONG_MOVE} THEN RAISE EXCEPTION '{_REFUSAL}'; END IF; RETURN NEW; END $$",
+    _MOVE,
     *(
         f"CREATE TRIGGER {t.name}_history BEFORE UPDATE OR DELETE OR TRUNCATE ON {t.name}"
         " EXECUTE FUNCTION ledger_refuse()"
@@ -59,6 +63,16 @@ _POSTGRESQL = [
     "CREATE TRIGGER ledger_charge_move BEFORE UPDATE ON ledger_charge FOR EACH ROW"
     " EXECUTE FUNCTION ledger_move()",
 ]
+
+
+def guard_charges(connection: Connection) -> None:
+    """Make the trigger on charges anew, for columns that were added to a ledger."""
+    if connection.dialect.name == "sqlite":
+        connection.exec_driver_sql("DROP TRIGGER ledger_charge_update")
+        connection.exec_driver_sql(_SQLITE[-1])
+    else:
+        for statement in (_POSTGRESQL[0], _MOVE.replace("CREATE", "CREATE OR REPLACE", 1)):
+            connection.exec_driver_sql(statement)
 
 
 def protect(connection: Connection) -> None:

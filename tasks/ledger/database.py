@@ -22,6 +22,7 @@ from dpcore.errors import LedgerError
 from tasks.ledger import tables
 from tasks.ledger.append_only import protect
 from tasks.ledger.records import RESTORE, utc_now
+from tasks.ledger.upgrade import is_older, upgrade
 
 
 class Database(ABC):
@@ -50,6 +51,20 @@ class Database(ABC):
                 f"the ledger failed with {type(error).__name__} (ledger {self.shown})"
             ) from None
 
+    def upgrade(self) -> None:
+        """Bring a ledger of the layout before to this one; the user must own its tables."""
+        try:
+            with self.engine.connect() as connection, connection.begin():
+                self.begin(connection, write=True)
+                if is_older(connection):
+                    upgrade(connection)
+        except DBAPIError as error:
+            raise LedgerError(
+                "this ledger has an older layout, and could not be brought to version"
+                f" {tables.VERSION}: {self.explain(error)}. The user who made it can:"
+                f" dprelease ledger show (ledger {self.shown})"
+            ) from None
+
     def create_tables(self, connection: Connection) -> None:
         """Make the tables and triggers of a new ledger."""
         tables.metadata.create_all(connection, checkfirst=False)
@@ -75,6 +90,15 @@ class Database(ABC):
     def no_ledger_message(self) -> str:
         """The message for a database without our tables."""
         return f"this database holds no ledger, or its tables were removed: check the URL, or {RESTORE}"
+
+    def has_layout(self, version: int) -> bool:
+        """Whether the ledger has this layout; reads alone."""
+        try:
+            with self.engine.connect() as connection, connection.begin():
+                self.begin(connection, write=False)
+                return list(connection.scalars(select(tables.schema.c.version))) == [version]
+        except DBAPIError:
+            return False  # the first transaction says what is wrong
 
     def _require_layout(self, connection: Connection) -> None:
         versions = list(connection.scalars(select(tables.schema.c.version)))

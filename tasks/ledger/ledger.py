@@ -30,6 +30,7 @@ from tasks.ledger.records import (
     require_text,
 )
 from tasks.ledger.sqlite import SQLiteDatabase
+from tasks.ledger.upgrade import BEFORE
 
 # The limit of one value in SQLite as it is usually built, and in PostgreSQL.
 MAX_PAYLOAD_BYTES = 1_000_000_000
@@ -46,6 +47,8 @@ class Ledger:
         if not 0 < lock_seconds <= 86_400:
             raise ValueError(f"lock_seconds must be above 0 and at most a day, not {lock_seconds}")
         self._database = _open(url, lock_seconds, create)
+        if self._database.has_layout(BEFORE):
+            self._database.upgrade()
         with self._database.transaction(write=False):
             pass  # opening a transaction refuses a ledger that is damaged or of another layout
 

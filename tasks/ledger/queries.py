@@ -276,7 +276,7 @@ def _account(row: Row[Any]) -> Account:
     promise, caps = _budget(row), read_budget("0", row.failures, row.gamma, row.rho)
     promise = replace(promise, rho=Fraction(0))
     basic = row.composition == "basic"
-    return Account(row.id, row.composition, promise, promise if basic else caps)
+    return Account(0 if basic else row.id, row.composition, promise, promise if basic else caps)
 
 
 def _open_account(accounts: list[Account], grant: Account) -> None:

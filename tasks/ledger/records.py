@@ -104,7 +104,7 @@ class Account:
     """What charges of a dataset count against.
 
     Basic grants add up to one account.  Each concentrated grant opens an account of its own, and closes
-    the one before: no charge counts against that any more.  ``number``: the id of its first grant;
+    the one before: no charge counts against that any more.  ``number``: the id of its grant, 0 if basic;
     ``promise``: (alpha, beta, gamma) of everything charged to it; ``caps``: on the sums of charges.
     """
 

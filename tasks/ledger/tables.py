@@ -10,7 +10,8 @@
     ledger_bundle    append-only: SHA-256 of the SHA256SUMS of every bundle that was made ready
 
 A grant holds its promise (alpha, beta, gamma).  A concentrated one also holds its caps: ``rho``, and
-``failures`` on the sum of beta.  A charge counts against the grants of its ``account``.
+``failures`` on the sum of beta.  A charge counts against its ``account``: the id of a
+concentrated grant, or 0 for all basic ones.
 
 Amounts are texts such as ``1/3``: a database has no exact rational, and sums are made in Python.
 The code's rules are also constraints here wherever a constraint can express them, and triggers
@@ -76,7 +77,7 @@ charge = Table(
     Column("dataset", Text, ForeignKey(dataset.c.dataset), nullable=False),
     Column("release_id", Text, nullable=False),
     Column("release_name", Text, nullable=False),
-    Column("account", Integer, ForeignKey(granted.c.id), nullable=False),
+    Column("account", Integer, nullable=False),
     Column("plan_digest", Text, nullable=False),
     *_amounts(),
     Column("event", Text, nullable=False),

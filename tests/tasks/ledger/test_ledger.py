@@ -192,7 +192,7 @@ class TestReserve:
         ledger.reserve("wages", "r1", "p", GAMMA)
         assert not [f for f in ledger.find_faults("wages") if "gamma" in f.what]
         with ledger._database.transaction(write=True) as connection:
-            queries.insert_charges(connection, "wages", "r2", "q", 1, GAMMA)
+            queries.insert_charges(connection, "wages", "r2", "q", 0, GAMMA)
         assert [f for f in ledger.find_faults("wages") if "gamma" in f.what]
 
     @pytest.mark.parametrize("coordinate", ["alpha", "beta", "gamma"])
