@@ -113,6 +113,7 @@ def in_symbols(plan: Plan, guarantee: Guarantee) -> DataTable:
             ("α (alpha), also ε (epsilon)", decimal_text(guarantee.alpha)),
             ("β (beta), also δ (delta)", decimal_text(guarantee.beta)),
             ("γ (gamma)", gamma),
+            ("all releases of the dataset", _together(plan)),
             (
                 "promise",
                 "P[M(D) ∈ S] ≤ exp(α) P[M(D′) ∈ S] + β for all D, D′"
@@ -120,6 +121,17 @@ def in_symbols(plan: Plan, guarantee: Guarantee) -> DataTable:
             ),
         ],
     )
+
+
+def _together(plan: Plan) -> str:
+    """What they promise together, and how their prices add up."""
+    rule = (
+        "their α, β and γ add up"
+        if plan.budget.composition == "basic"
+        else f"their ρ add up, to {decimal_text(plan.budget.caps.rho)} at most (zero-concentrated"
+        " differential privacy)"
+    )
+    return f"together at most {plan.budget.granted.budget}: {rule}"
 
 
 def limits(plan: Plan) -> tuple[str, ...]:
