@@ -66,8 +66,8 @@ def privacy_statement(plan: Plan) -> str:
     if plan.requested.rho:
         words.append(
             "The prices of releases add up by zero-concentrated differential privacy: this one cost"
-            f" {total(plan.prices.values())}, of {plan.budget.caps} that all releases of the dataset may"
-            f" cost, and together they keep {plan.budget.granted.budget}."
+            f" {total(plan.prices.values())}, of {plan.budget.caps} that all releases charged to the"
+            f" same grant may cost, and together those keep {plan.budget.granted.budget}."
         )
     if kept.gamma:
         words.append(_meaning_of_gamma(kept.gamma, protection.rows))

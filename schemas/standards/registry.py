@@ -92,7 +92,7 @@ def _composed(plan: Plan) -> str:
     if plan.budget.composition == "basic":
         return ""
     return (
-        ", and adds up rho of zero-concentrated differential privacy; all releases together keep"
+        ", and adds up rho of zero-concentrated differential privacy; all releases charged to it keep"
         f" {plan.budget.granted.budget}"
     )
 

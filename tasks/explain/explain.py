@@ -125,8 +125,8 @@ def promises(plan: Plan) -> list[str]:
     if not plan.requested.rho:
         return []
     return [
-        f"By itself this release keeps {plan.promise}; all releases of the dataset together keep"
-        f" {plan.budget.granted.budget}."
+        f"By itself this release keeps {plan.promise}; all releases charged to the same grant keep"
+        f" {plan.budget.granted.budget} together."
     ]
 
 

@@ -113,7 +113,7 @@ def in_symbols(plan: Plan, guarantee: Guarantee) -> DataTable:
             ("α (alpha), also ε (epsilon)", decimal_text(guarantee.alpha)),
             ("β (beta), also δ (delta)", decimal_text(guarantee.beta)),
             ("γ (gamma)", gamma),
-            ("all releases of the dataset", _together(plan)),
+            ("releases charged to the same grant", _together(plan)),
             (
                 "promise",
                 "P[M(D) ∈ S] ≤ exp(α) P[M(D′) ∈ S] + β for all D, D′"
@@ -124,14 +124,13 @@ def in_symbols(plan: Plan, guarantee: Guarantee) -> DataTable:
 
 
 def _together(plan: Plan) -> str:
-    """What they promise together, and how their prices add up."""
-    rule = (
-        "their α, β and γ add up"
-        if plan.budget.composition == "basic"
-        else f"their ρ add up, to {decimal_text(plan.budget.caps.rho)} at most (zero-concentrated"
-        " differential privacy)"
+    """How their prices add up, and what they promise together if the grant never grows."""
+    if plan.budget.composition == "basic":
+        return "their α, β and γ add up, to what was granted at most"
+    return (
+        f"their ρ add up, to {decimal_text(plan.budget.caps.rho)} at most (zero-concentrated"
+        f" differential privacy); together they keep {plan.budget.granted.budget}"
     )
-    return f"together at most {plan.budget.granted.budget}: {rule}"
 
 
 def limits(plan: Plan) -> tuple[str, ...]:

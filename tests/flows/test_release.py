@@ -106,6 +106,11 @@ def test_a_concentrated_grant_is_spent_in_rho_and_the_manifest_promises_alpha(pl
     bundles = [run(path, release_id) for release_id in ("r1", "r2")]
     with pytest.raises(BudgetError, match="rho: asked"):
         run(path, "r3")
+    plan_document["budget"]["granted"] = {"alpha": "3", "beta": "1e-6"}
+    with pytest.raises(BudgetError, match="says that survey was granted alpha = 3"):
+        run(write_plan(plan_path.parent, plan_document), "r4")
+    plan_document["budget"]["granted"] = granted
+    write_plan(plan_path.parent, plan_document)
     plan, ledger = load_plan(path), Ledger(ledger_url())
     assert ledger.remaining("survey") == Budget()
     for bundle in bundles:
