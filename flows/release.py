@@ -34,11 +34,12 @@ from tasks.bundle.series import earlier_runs
 from tasks.bundle.sign import signing_key
 from tasks.draw import draw, tally_survey
 from tasks.ledger import Ledger
-from tasks.ledger.series import at_its_run
+from tasks.ledger.plans import at_its_run
 from tasks.survey.reading import closing_survey
 from tasks.survey.steps import ingest_survey, validate_survey
 from tasks.workplace.home import ledger_url, one_at_a_time, private_workspace, remove_abandoned
 from tasks.workplace.plans import find_plan, published_folder
+from tasks.workplace.schedule import due_of
 from tasks.workplace.step import log_line
 
 
@@ -78,7 +79,9 @@ def release(
     """
     the_plan = load_plan(find_plan(plan), overrides)
     release_id = check_release_id(release_id or own_release_id(plan))
-    the_plan = at_its_run(the_plan, release_id, Ledger(ledger_url()))
+    if the_plan.series:
+        due = due_of(find_plan(plan), release_id)
+        the_plan = at_its_run(the_plan, Ledger(ledger_url()), release_id, due)
     return carry_out(the_plan, release_id, Path(out) if out else published_folder())
 
 

@@ -173,6 +173,10 @@ class Plan(Section):
             self.series.check(self.columns, self.adjacency, self.weights is not None)
             if self.synthesis:
                 raise ValueError("synthesis: records cannot be drawn from one run of a series")
+            if self.operation.schedule and self.operation.schedule.since is None:
+                raise ValueError(
+                    "operation.schedule.since: state the day from which the periods of the series count"
+                )
         _refuse_twice("releases", [section.name for section in self.releases])
         _refuse_twice("synthesis", [table.name for table in self.synthesis])
         self._check_spending()

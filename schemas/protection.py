@@ -151,6 +151,11 @@ class Protection:
                 f" {self.unit.max_rows}{self.within} are used, so counts that include large ones are too"
                 " small. Error statements do not include this bias.",
             ]
+            if self.periods is not None:
+                said.append(
+                    f"Records of a {self.one} in later periods than those are left out, so counts of"
+                    " later periods are too small by all of them."
+                )
         if self.adjacency.public_rows:
             known = "The number of records is public, as are"
         else:

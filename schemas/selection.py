@@ -27,6 +27,8 @@ def select(
     Raises ``InputError`` for an unknown release or an invalid percentage, ``PlanError`` if the result
     is not a valid plan.
     """
+    if plan.series:
+        raise InputError("a series is released as a whole, one run for each period: run its plan")
     names = [section.name for section in plan.releases]
     for name in releases:
         if name not in names:

@@ -125,6 +125,8 @@ PARTS = (
             "tasks/draw.py",
             "tasks/budget/charge.py",
             "tasks/workplace/home.py",
+            "tasks/workplace/plans.py",
+            "tasks/workplace/schedule.py",
             "tasks/workplace/step.py",
         ),
         "Every step acts on each record or each unit alone, or adds up: the"

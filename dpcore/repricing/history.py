@@ -77,7 +77,7 @@ def prices(history: Sequence[Charged], beta: Fraction) -> list[Price]:
 
 
 def _by_concentration(history: Sequence[Charged], beta: Fraction) -> Fraction | None:
-    known = [each.event.concentrated for each in history]
+    known = [_concentrated(each) for each in history]
     rho = sum((price[0] for price in known if price), Fraction(0))
     failures = sum((price[1] for price in known if price), Fraction(0))
     if None in known or failures >= beta:
@@ -85,11 +85,18 @@ def _by_concentration(history: Sequence[Charged], beta: Fraction) -> Fraction | 
     return least_alpha(rho, beta - failures)
 
 
+def _concentrated(each: Charged) -> tuple[Fraction, Fraction] | None:
+    """(rho, beta): what was charged in rho, which in a series is less than the event costs alone."""
+    if each.budget.rho:
+        return each.budget.rho, each.budget.beta
+    return each.event.concentrated
+
+
 def _by_renyi(history: Sequence[Charged], beta: Fraction) -> Fraction | None:
     rho, pure, others = Fraction(0), Counter[Fraction](), Budget()
     for each in history:
-        alpha, concentrated = each.event.pure_alpha, each.event.concentrated
-        if alpha is not None:
+        alpha, concentrated = each.event.pure_alpha, _concentrated(each)
+        if alpha is not None and not each.budget.rho:
             pure[alpha] += 1
         elif concentrated is not None:
             rho, others = rho + concentrated[0], others + Budget(beta=concentrated[1])

@@ -39,10 +39,15 @@ def _explain(options: argparse.Namespace) -> None:
     from schemas.plan import load_plan
     from tasks.explain.explain import explain, explain_refusal
     from tasks.explain.target import find_target, target_text
-    from tasks.ledger.series import at_its_run
+    from tasks.ledger.plans import at_its_run
     from tasks.workplace.home import ledger_exists, ledger_url
 
     plan = load_plan(options.plan, read_overrides(options))
+    if plan.series and (options.plot or options.target):
+        raise InputError(
+            "--target, --plot: the price of a run of a series depends on the runs before; compare plans"
+            " with `dprelease explain` instead"
+        )
     if options.plot is not None:
         _draw(plan, options.plot)
     granted, spent, refusal = None, Budget(), ""
@@ -50,7 +55,7 @@ def _explain(options: argparse.Namespace) -> None:
         from tasks.ledger import Ledger
 
         ledger = Ledger(ledger_url(), create=False)
-        plan = at_its_run(plan, "", ledger)
+        plan = at_its_run(plan, ledger)
         granted, spent = ledger.granted(plan.dataset), ledger.spent(plan.dataset)
         refusal = explain_refusal(plan, ledger)
     requested = total(plan.prices.values())

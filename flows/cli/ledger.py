@@ -110,7 +110,7 @@ def _grant(options: argparse.Namespace) -> None:
         print(
             f"From now on charges count against {ledger.granted(options.dataset)}. That covers what"
             " comes after this grant; its promise adds to those of earlier grants, and what they had"
-            " left can no longer be spent."
+            " left can no longer be spent. A series that was begun before cannot go on: begin a new one."
         )
 
 

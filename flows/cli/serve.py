@@ -61,9 +61,17 @@ def _deploy(options: argparse.Namespace) -> None:
             " http://127.0.0.1:4200/api"
         )
     show_progress()
+    from httpx import HTTPError
+
     from flows.deploy import deploy
 
-    names, refused = deploy(options.plans, options.runs_at_once)
+    try:
+        names, refused = deploy(options.plans, options.runs_at_once)
+    except HTTPError as error:
+        raise InputError(
+            "the Prefect server at PREFECT_API_URL does not answer as it should"
+            f" ({type(error).__name__}): start it, or correct the address"
+        ) from None
     print("\n".join(names))
     if refused:
         raise BudgetError("not every schedule was deployed; the reasons are above")

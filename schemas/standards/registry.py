@@ -10,6 +10,7 @@ from typing import Any
 
 import yaml
 
+from dpcore.accounting.concentrated import Composition
 from dpcore.budget import decimal_text, total
 from schemas.bundle import Guarantee, Manifest
 from schemas.plan import Plan
@@ -44,8 +45,8 @@ def registry(manifest: Manifest, plan: Plan) -> str:
             "deployment_model": {
                 "model_name": "Central",
                 "release_type": "Many releases" if manifest.scheduled else "One release",
-                "release_type_details": f"It took {total(plan.prices.values())} of the dataset's"
-                f" lifetime budget of {plan.budget.caps}; a ledger charges every release to it"
+                "release_type_details": f"It took {total(plan.prices.values())} of a budget"
+                f" of {plan.budget.caps} that the plan states; a ledger charges every release to it"
                 f"{_composed(plan)}."
                 + " More releases of this plan follow on a schedule."
                 * manifest.scheduled,
@@ -85,6 +86,13 @@ def _product(manifest: Manifest, plan: Plan) -> Product:
         return "Synthetic data"
     products = {plan.section(record.name).product for record in manifest.releases}
     return products.pop() if len(products) == 1 else "Summary statistics"
+
+
+COMPOSITIONS: dict[Composition, str] = {
+    "basic": "Basic composition: the parts of the releases add up.",
+    "concentrated": "Zero-concentrated differential privacy: rho of the releases, and their chances to"
+    " fail, add up.",
+}
 
 
 def _composed(plan: Plan) -> str:
@@ -162,7 +170,7 @@ def _implementation(manifest: Manifest, plan: Plan) -> dict[str, str]:
         "preprocessing_and_hyperparameter_tuning": _preprocessing(plan),
         "mechanisms": f"{mechanisms}Noise is drawn by integer arithmetic from the operating system's"
         f" generator, by dprelease {manifest.versions['dprelease']}.\n",
-        "composition": "Basic composition: the parts of the releases add up.",
+        "composition": COMPOSITIONS[plan.budget.composition],
         "post_processing": "Everything in the bundle is made of the noisy statistics under draws/:"
         " counts that are not negative and agree, densities, synthetic records, error statements.",
     }

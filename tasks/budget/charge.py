@@ -2,11 +2,12 @@
 
 from pathlib import Path
 
-from dpcore.errors import BudgetError, LedgerError
+from dpcore.errors import LedgerError
 from schemas.bundle import MANIFEST, Manifest
 from schemas.plan import Plan
 from tasks.bundle.verify import read_manifest
 from tasks.ledger import Ledger, charges_of
+from tasks.ledger.plans import require_grant
 from tasks.workplace.home import ledger_url
 from tasks.workplace.step import log_line, step
 
@@ -25,22 +26,8 @@ def check_budget(plan: Plan, release_id: str, published: Path) -> None:
     if account is None:
         log_line("the ledger does not know this dataset yet: the plan's grant will be recorded")
         return
-    if account.composition != plan.budget.composition:
-        raise BudgetError(
-            f"budget.composition: the plan says {plan.budget.composition}, but the ledger records a"
-            f" {account.composition} grant of {plan.dataset}; correct the plan"
-        )
-    fits = account.caps.covers(plan.budget.caps)
-    if (
-        plan.budget.composition == "concentrated"
-    ):  # its caps never grow, and the plan publishes them
-        fits = account.promise == plan.budget.granted.budget
-    if not fits:
-        raise BudgetError(
-            f"budget.granted: the plan says that {plan.dataset} was granted"
-            f" {plan.budget.granted.budget}, but the ledger records {account.promise}; correct the"
-            " plan, or grant the difference with `dprelease ledger grant`"
-        )
+    if set(ledger.release(plan.dataset, release_id)) != set(plan.built):  # else nothing is charged
+        require_grant(plan, account)
     ledger.check(plan.dataset, release_id, plan.digest, charges_of(plan))
 
 

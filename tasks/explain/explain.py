@@ -102,11 +102,15 @@ def budget_rows(
 
 
 def explain_refusal(plan: Plan, ledger: Ledger) -> str:
-    """Why the plan's charges cannot be added to the dataset's earlier ones; empty if they can."""
+    """Why the ledger would refuse a release of the plan, beside a lack of budget; or nothing."""
     from tasks.ledger import charges_of
+    from tasks.ledger.plans import require_grant
 
+    account = ledger.account(plan.dataset)
     try:
-        ledger.check_addable(plan.dataset, plan.digest, charges_of(plan).values())
+        if account is not None:
+            require_grant(plan, account)
+        ledger.check_addable(plan.dataset, plan.digest, charges_of(plan))
     except BudgetError as refused:
         return f"The release would be refused: {refused}."
     return ""
@@ -213,6 +217,12 @@ def ledger_text(ledger: Ledger, dataset: str, plans: Mapping[Path, Plan]) -> str
         }
         for record in records
     ]
+    account = ledger.account(dataset)
+    if account is not None and ledger.promised(dataset) != account.promise:
+        runs.append(
+            f"This is the newest grant, of {account.promise}; with those before, all releases keep"
+            f" {ledger.promised(dataset)} together."
+        )
     budget = [dataset, text_table(ledger_rows(ledger, dataset)), *runs]
     return "\n".join([*budget, "", text_table(history)])
 

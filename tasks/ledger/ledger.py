@@ -7,7 +7,7 @@ another process may be writing.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Mapping
 
 from sqlalchemy import Connection, make_url
 from sqlalchemy.exc import ArgumentError
@@ -145,14 +145,15 @@ class Ledger:
         with self._database.transaction(write=False) as connection:
             _new_charges(connection, dataset, release_id, plan_digest, charges)
 
-    def check_addable(self, dataset: str, plan_digest: str, charges: Iterable[Charge]) -> None:
+    def check_addable(self, dataset: str, plan_digest: str, charges: Mapping[str, Charge]) -> None:
         """Raise ``BudgetError`` if these charges cannot be added to the earlier ones.
 
-        They cannot if they are about another unit or relation, or spend gamma and their plan was
-        not fixed before the dataset's first release.
+        They cannot if they are about another unit or relation, or in another coordinate than the grant;
+        if they spend gamma and their plan was not fixed before the dataset's first release; or if
+        earlier runs of their series are not charged.
         """
         with self._database.transaction(write=False) as connection:
-            _require_addable(connection, dataset, plan_digest, list(charges))
+            _require_addable(connection, dataset, plan_digest, charges)
 
     def reserve(
         self, dataset: str, release_id: str, plan_digest: str, charges: Mapping[str, Charge]
@@ -212,7 +213,7 @@ class Ledger:
         with self._database.transaction(write=True) as connection:
             charge = _locked_charge(connection, dataset, release_id, release_name)
             charge = rules.require_reserved(charge, release_name, "it cannot be voided")
-            rules.require_last_run(queries.counted(connection, dataset), charge)
+            rules.require_run_whole(queries.counted(connection, dataset), charge)
             queries.insert_void(connection, charge, who, why)
 
     def seal(self, dataset: str, release_id: str, digest: str) -> None:
@@ -332,13 +333,15 @@ def _require_charges(
 
 
 def _require_addable(
-    connection: Connection, dataset: str, plan_digest: str, asked: Collection[Charge]
+    connection: Connection, dataset: str, plan_digest: str, asked: Mapping[str, Charge]
 ) -> None:
-    counted = queries.counted(connection, dataset)
-    promises = [{rules.promise_of(each.event) for each in charges} for charges in (counted, asked)]
+    counted, charges = queries.counted(connection, dataset), asked.values()
+    promises = [{rules.promise_of(each.event) for each in some} for some in (counted, charges)]
+    account = queries.account(connection, dataset)
     rules.require_same_promise(dataset, *promises)
-    rules.require_same_composition(dataset, queries.account(connection, dataset), asked)
-    rules.require_fixed_plan(dataset, plan_digest, counted, asked)
+    rules.require_same_composition(dataset, account, charges)
+    rules.require_fixed_plan(dataset, plan_digest, counted, charges)
+    rules.require_runs_before(dataset, account.number if account else 0, counted, asked)
 
 
 def _new_charges(
@@ -353,9 +356,7 @@ def _new_charges(
     existing = queries.charges(connection, dataset, release_id)
     new = rules.new_charges(release_id, plan_digest, charges, existing)
     if new:
-        _require_addable(connection, dataset, plan_digest, new.values())
-        counted = queries.counted(connection, dataset)
-        rules.require_runs_before(dataset, account.number, counted, new)
+        _require_addable(connection, dataset, plan_digest, new)
         asked = total(charge.budget for charge in new.values())
         spent = _spent(connection, dataset, account)
         rules.require_affordable(dataset, release_id, account.caps, spent, asked)

@@ -19,7 +19,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from dpcore.accounting.concentrated import Composition
-from dpcore.budget import Budget
+from dpcore.budget import Budget, decimal_text
 from dpcore.errors import InputError, LedgerError
 
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ def read_budget(alpha: str, beta: str, gamma: str, rho: str) -> Budget:
 
 
 def amount_text(amount: Fraction) -> str:
-    """An amount for a message: a decimal where that is exact and short, else a fraction.
+    """An amount for a message: a decimal where that is exact and short, else a short fraction.
 
     >>> amount_text(Fraction(1, 8)), amount_text(Fraction(1, 3))
     ('0.125', '1/3')
@@ -183,7 +183,7 @@ def amount_text(amount: Fraction) -> str:
         if scaled.denominator == 1:
             digits = str(scaled.numerator).rjust(places + 1, "0")
             return f"{digits[:-places]}.{digits[-places:]}" if places else digits
-    return str(amount)
+    return str(amount) if len(str(amount)) <= 20 else decimal_text(amount)
 
 
 def utc_now() -> str:

@@ -149,14 +149,23 @@ def _rho(event: Mapping[str, Any]) -> Fraction:
     return price[0]
 
 
-def require_last_run(counted: Collection[ChargeRecord], charge: ChargeRecord) -> None:
-    """Raise ``LedgerError`` for a charge of a series to which later runs were added."""
-    later = [c for c in counted if c.series == charge.series and c.run > charge.run]
-    if charge.series and later:
+def require_run_whole(counted: Collection[ChargeRecord], charge: ChargeRecord) -> None:
+    """Raise ``LedgerError`` for a charge of a series that others count on: of later runs, or drawn ones
+    of its own run, without which the series could not go on."""
+    if not charge.series:
+        return
+    same = [c for c in counted if c.series == charge.series]
+    later = [c.run for c in same if c.run > charge.run]
+    if later:
         raise LedgerError(
-            f"{charge.release_name!r} is part of run {charge.run} of a series, whose run"
-            f" {max(c.run for c in later)} was charged at the price of a later one: void the later runs"
-            " first"
+            f"{charge.release_name!r} is part of run {charge.run} of a series, whose run {max(later)}"
+            " was charged at the price of a later one: void the later runs first"
+        )
+    if any(c.run == charge.run and c.state is State.COMMITTED for c in same):
+        raise LedgerError(
+            f"other releases of run {charge.run} of this series are drawn, and it cannot go on without"
+            f" {charge.release_name!r}: run the plan with the id {charge.release_id!r} again, which"
+            " draws what is missing and costs nothing"
         )
 
 

@@ -54,11 +54,12 @@ def run_id(plan: Path, due: datetime, kind: str = "", own: str = "") -> str:
     return "-".join(filter(None, (plan_name(plan), kind, f"{due.astimezone(UTC):{STAMP}}", own)))
 
 
-def beginning(schedule: Schedule, plan: Path, releases: Collection[str]) -> datetime | None:
+def beginning(schedule: Schedule, plan: Path | None, releases: Collection[str]) -> datetime | None:
     """When the schedule began: as it says, or else with the plan's first scheduled release, if any."""
     if schedule.since is not None:
         return datetime.combine(schedule.since, time(), ZoneInfo(schedule.timezone))
-    return min((due for release in releases if (due := due_of(plan, release))), default=None)
+    dues = (due_of(plan, release) for release in releases if plan)
+    return min((due for due in dues if due), default=None)
 
 
 def due_of(plan: Path, release_id: str) -> datetime | None:

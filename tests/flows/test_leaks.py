@@ -40,7 +40,10 @@ def test_a_refused_table_leaves_no_value_behind(
 
 @pytest.mark.parametrize(
     ("function", "step"),
-    [pytest.param("tallies", "tally_survey", marks=pytest.mark.slow), ("_read_tally", "draw")],
+    [
+        pytest.param("tally_releases", "tally_survey", marks=pytest.mark.slow),
+        ("_read_tally", "draw"),
+    ],
 )
 def test_an_unforeseen_failure_is_told_without_its_text(
     prefect, plan_path, own_home, monkeypatch, function, step

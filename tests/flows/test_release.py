@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -123,6 +124,17 @@ def test_a_concentrated_grant_is_spent_in_rho_and_the_manifest_promises_alpha(pl
         assert "zero-concentrated differential privacy" in manifest.guarantee.statement
         assert "zero-concentrated" in (bundle / "registry.yaml").read_text()
         assert "rho spent, of all that was granted" in (bundle / "report.html").read_text()
+
+
+def test_a_release_that_is_paid_for_outlives_a_new_kind_of_grant(plan_path):
+    bundle = run(plan_path)
+    ledger = Ledger(ledger_url())
+    ledger.grant("survey", Budget.of(2, "1e-6"), "A. Officer", "test", "concentrated")
+    assert run(plan_path) == bundle
+    shutil.rmtree(bundle)
+    assert run(plan_path) == bundle  # published again from the same draws
+    with pytest.raises(BudgetError, match="the ledger records a concentrated grant"):
+        run(plan_path, "r2")
 
 
 def test_synthetic_records_are_in_the_survey_s_own_columns_and_types(published, survey):

@@ -6,9 +6,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 
 from dpcore.budget import Budget
-from dpcore.errors import BudgetError, InputError
+from dpcore.errors import BudgetError, InputError, PlanError
+from schemas.plan import load_plan
+from schemas.selection import select
 from tasks.bundle.reader import open_bundle
 from tasks.bundle.verify import verify_budget
 from tasks.ledger import Ledger
@@ -95,3 +98,32 @@ def test_three_runs_and_what_is_refused_costs_nothing(plan_path):
             assert abs(table["estimate"][these].sum() - truth) < 8 * error
     assert exact[3] > 0
     assert "in the first period that it is in" in (bundles[2].path / "report.html").read_text()
+
+
+def test_a_scheduled_series_releases_the_period_that_was_due(plan_path):
+    """In order: a run that was missed comes first."""
+    document = yaml.safe_load(plan_path.read_text())
+    schedule = {"cron": "0 6 2 * *", "since": "2026-02-01"}
+    path = write_plan(plan_path.parent, document | {"operation": {"schedule": schedule}})
+    with pytest.raises(InputError, match="name the period by its due time"):
+        run(path, None, "whatever")
+    with pytest.raises(InputError, match="due before the series began"):
+        run(path, None, "plan-20260102-060000")
+    run(path, None, "plan-20260202-060000")
+    with pytest.raises(BudgetError, match="of run 2 was not charged"):
+        run(path, None, "plan-20260402-060000")
+    for month in (3, 4):
+        run(path, None, f"plan-20260{month}02-060000")
+    charges = Ledger(ledger_url()).releases("calls")
+    assert [of["calls"].run for _, of in sorted(charges.items())] == [1, 2, 3]
+    with pytest.raises(InputError, match="all of them were released"):
+        run(path, None, "plan-20260502-060000")
+
+
+def test_a_series_is_scheduled_from_a_day_and_never_released_in_part(plan_path):
+    document = yaml.safe_load(plan_path.read_text())
+    schedule = {"operation": {"schedule": {"cron": "0 6 2 * *"}}}
+    with pytest.raises(PlanError, match=r"operation.schedule.since: state the day"):
+        load_plan(write_plan(plan_path.parent, document | schedule))
+    with pytest.raises(InputError, match="a series is released as a whole"):
+        select(load_plan(write_plan(plan_path.parent, document)), [], 50)

@@ -3,12 +3,14 @@
 from dataclasses import replace
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
 from dpcore.accounting.concentrated import caps
 from dpcore.budget import Budget
 from dpcore.errors import BudgetError, LedgerError
 from dpcore.mechanisms.laplace import LaplaceEvent
+from dpcore.statistic import Noisy
 from tasks.ledger import Charge, Ledger
 from tests.tasks.bundle.damage import by_hand
 from tests.tasks.ledger.test_postgresql import ENGINES, fresh_url
@@ -136,6 +138,14 @@ class TestSeries:
         for number in (2, 1):
             ledger.void("wages", f"r{number}", "a", **WHO_WHY)
         assert ledger.spent("wages") == Budget()
+
+    def test_a_run_of_which_something_is_drawn_is_not_voided_in_part(self, ledger: Ledger):
+        """The series could not go on without the other part."""
+        both = a_run(1) | {"b": a_run(1)["a"]}
+        ledger.reserve("wages", "r1", "p", both)
+        ledger.commit("wages", "r1", "a", Noisy(np.array([1])))
+        with pytest.raises(LedgerError, match="run the plan with the id 'r1' again"):
+            ledger.void("wages", "r1", "b", **WHO_WHY)
 
     def test_runs_before_another_grant_do_not_count(self, ledger: Ledger):
         ledger.reserve("wages", "r1", "p", a_run(1))

@@ -132,8 +132,8 @@ class TestReserve:
             with pytest.raises(BudgetError, match=says):
                 method("wages", "r2", "p", asked)
         with pytest.raises(BudgetError, match=says):
-            ledger.check_addable("wages", "p", asked.values())
-        ledger.check_addable("wages", "p", [Charge(amount, first)])
+            ledger.check_addable("wages", "p", asked)
+        ledger.check_addable("wages", "p", {"c": Charge(amount, first)})
         assert ledger.spent("wages") == amount
         ledger.grant("health", Budget.of(1), **WHO_WHY)
         assert ledger.reserve("health", "r2", "p", asked) == ["b"]
@@ -155,7 +155,7 @@ class TestReserve:
         ledger.commit("wages", "r1", "a", noisy(1))
         for refused in (
             lambda: ledger.check("wages", "r2", "q", GAMMA),
-            lambda: ledger.check_addable("wages", "q", GAMMA.values()),
+            lambda: ledger.check_addable("wages", "q", GAMMA),
             lambda: ledger.reserve("wages", "r2", "q", GAMMA),
         ):
             with pytest.raises(BudgetError, match="something was released before") as caught:

@@ -1,0 +1,69 @@
+"""Plans against the ledger: which run of its series a plan is, and whether it states the grant."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from dpcore.errors import BudgetError, InputError
+from schemas.plan import Plan
+from tasks.ledger.ledger import Ledger
+from tasks.ledger.records import Account, State
+from tasks.workplace.schedule import beginning, due_times
+
+
+def runs_charged(plan: Plan, ledger: Ledger) -> dict[str, int]:
+    """The release ids of the plan's series that count, and the run of each."""
+    return {
+        charge.release_id: charge.run
+        for charges in ledger.releases(plan.dataset).values()
+        for charge in charges.values()
+        if charge.series == plan.series_id and charge.state is not State.VOID
+    }
+
+
+def at_its_run(
+    plan: Plan, ledger: Ledger, release_id: str = "", due: datetime | None = None
+) -> Plan:
+    """The plan at the run of its series that a release is.
+
+    That is the run that it states or was charged for; else, on a schedule, the number of its ``due``
+    time; else the first that the ledger has no release of.  Raises ``InputError`` if a scheduled series
+    is run without a due time, or if the series has no such run.
+    """
+    if plan.series is None or "run" in plan.series.model_fields_set:
+        return plan
+    charged = runs_charged(plan, ledger)
+    schedule, run = plan.operation.schedule, charged.get(release_id)
+    if run is None and schedule and due:
+        begins = beginning(schedule, None, ())
+        run = len(list(due_times(schedule, begins, due))) if begins and begins <= due else 0
+        if run == 0:
+            raise InputError(
+                "operation.schedule.since: this release was due before the series began"
+            )
+    elif run is None and schedule and release_id:
+        raise InputError(
+            "series.run: the periods of this series follow its schedule; name the period by its due"
+            " time (--due), or by its number (--set series.run=NUMBER)"
+        )
+    if run is None:
+        run = 1 + max(charged.values(), default=0)
+    return plan.changed(series=plan.series.at(run))
+
+
+def require_grant(plan: Plan, account: Account) -> None:
+    """Raise ``BudgetError`` unless the plan states what the ledger's grant keeps."""
+    composition, granted = plan.budget.composition, plan.budget.granted.budget
+    if account.composition != composition:
+        raise BudgetError(
+            f"budget.composition: the plan says {composition}, but the ledger records a"
+            f" {account.composition} grant of {plan.dataset}; correct the plan"
+        )
+    says = (
+        f"budget.granted: the plan says that {plan.dataset} was granted {granted}, but the ledger"
+        f" records {account.promise}; correct the plan"
+    )
+    if composition == "concentrated" and account.promise != granted:
+        raise BudgetError(says)  # a concentrated grant never grows, and the plan publishes it
+    if not account.caps.covers(plan.budget.caps):
+        raise BudgetError(f"{says}, or grant the difference with `dprelease ledger grant`")
