@@ -455,8 +455,8 @@ FAULTS: tuple[Fault, ...] = (
     _of_ledger(
         "any run of a series can be voided",
         "rules",
-        "if charge.series and later:",
-        "if False:",
+        "later = [c.run for c in same if c.run > charge.run]",
+        "later = list[int]()",
     ),
     # Concentrated composition
     Fault(
