@@ -85,7 +85,7 @@ UNATTENDED, ATTENDED = 1 - 0.001 / 6, 1 - 0.05 / 6
 """The levels of one release in a plan of five, as the short audit and the others have them."""
 
 ROWS = 500
-"""Records of the releases that are audited, where their mechanism does not take long for so many."""
+"""How many records audited releases have, unless their mechanism would take long with that many."""
 
 SLOW = ("near records", "near series", "minimax", "classifier", "regression")
 

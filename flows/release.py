@@ -18,7 +18,8 @@ from flows.embedded import flow
 from flows.identity import own_release_id
 from flows.notify import HOOKS
 from flows.parallel import require_workers, task_runner, wait_for_all
-from schemas.plan import Plan, check_release_id, load_plan
+from schemas.identity import check_release_id
+from schemas.plan import Plan, load_plan
 from tasks.announce.announce import announce
 from tasks.audit.audit import audit_shortly
 from tasks.budget.charge import check_budget, missing_draws, reserve_budget

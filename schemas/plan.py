@@ -24,7 +24,7 @@ from pydantic import (
 
 from dpcore.adjacency import Adjacency, Relation
 from dpcore.budget import Budget, Weight, split
-from dpcore.errors import InputError, PlanError
+from dpcore.errors import PlanError
 from dpcore.mechanism import promise_together
 from dpcore.releases.base import Release
 from schemas.blanks import refuse_blanks
@@ -33,6 +33,7 @@ from schemas.columns import Column, IdentifierColumn, Invalid, ReadColumn, made_
 from schemas.document import Section, explain_errors, read_yaml
 from schemas.operation import Operation
 from schemas.protection import Protection
+from schemas.publication import Publication
 from schemas.releases import AnyRelease, Name, SurveyFacts, check_names
 from schemas.series import Series, of_any_run
 from schemas.source import Source, resolve_source
@@ -45,41 +46,6 @@ LARGEST_SHARE_BITS = 6000
 
 NAMEABLE = re.compile(r"[^\W\d_][\w .-]{0,99}")
 """Valid column names."""
-
-
-class Publication(Section):
-    """The bundle's title, its publisher, and conditions of publication."""
-
-    title: str = Field(description="One line.")
-    description: str = Field(default="", description="What the survey is about.")
-    publisher: str = Field(default="", description="Who publishes.")
-    contact: str = Field(default="", description="The contact for readers.")
-    licence: str = Field(default="", description="What readers may do with the bundle.")
-    citation: str = Field(default="", description="How the survey is cited.")
-    requester: str = Field(default="", description="Who asked for the release; published.")
-    approval: bool = Field(
-        default=False,
-        description="Whether a disclosure officer must approve before anything is published.",
-    )
-    curator_type: Literal["Government", "Industry", "Nonprofit"] | None = Field(
-        default=None, description="The publisher's sector, for the registry of deployments."
-    )
-    region: str = Field(default="", description="The region that the data describe.")
-    intended_use: str = Field(default="", description="The purpose of the release.")
-
-    @field_validator("title")
-    @classmethod
-    def _one_line(cls, title: str) -> str:
-        if not title.strip() or title.splitlines() != [title]:
-            raise ValueError("must be one line of text, and not empty")
-        return title
-
-    @field_validator("requester")
-    @classmethod
-    def _printable(cls, requester: str) -> str:
-        if not requester.isprintable():
-            raise ValueError("must be one line of printable text")
-        return requester.strip()
 
 
 class Plan(Section):
@@ -404,25 +370,6 @@ def digest_of(public: Mapping[str, Any]) -> str:
     """SHA-256 of a public plan in canonical JSON, as a manifest holds it."""
     text = json.dumps(public, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def check_dataset(name: str) -> str:
-    """Return the name if it is valid for a dataset; raises ``InputError`` otherwise."""
-    if not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,79}", name):
-        raise InputError(
-            f"dataset {name!r}: use at most 80 lower-case letters, digits and -, not beginning with -"
-        )
-    return name
-
-
-def check_release_id(release_id: str) -> str:
-    """Return the id if it is valid for a release; raises ``InputError`` otherwise."""
-    if not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,99}", release_id):
-        raise InputError(
-            f"release id {release_id!r}: use at most 100 lower-case letters, digits and -, not"
-            " beginning with -"
-        )
-    return release_id
 
 
 def _set(document: dict[str, Any], place: str, value: Any) -> None:

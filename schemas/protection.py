@@ -101,7 +101,7 @@ class Protection:
     @property
     def domain(self) -> str:
         """The tables that the guarantee is for."""
-        # Of so many records even weights in steps add up exactly in 64 bits (``tasks.survey.tally``).
+        # Weights in steps of that many still add up exactly in 64 bits (``tasks.survey.tally``).
         most = f"{self.rows}" if self.adjacency.public_rows else "at most a trillion"
         count, grows = f" and {most} records", GROWS * self.grows
         if self.total:

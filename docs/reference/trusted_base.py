@@ -103,6 +103,7 @@ PARTS = (
         (
             "schemas/budget.py",
             "schemas/plan.py",
+            "schemas/publication.py",
             "schemas/document.py",
             "schemas/numbers.py",
             "schemas/columns.py",

@@ -1,7 +1,7 @@
 """Neighbouring tables at random: of few and of many records, heaped, spread, in one cell, and empty.
 
 ``neighbours`` makes tables that are likely to be the worst; these are for what nobody thought of.
-A unit of several records has them in different cells, or has fewer of them than it may.
+A unit may have several records: they lie in different cells, and may be fewer than the most allowed.
 
 >>> from dpcore.domain import Categories, Domain
 >>> domain = Domain((Categories("sex", ("F", "M")), Categories("owns", ("yes", "no"))))

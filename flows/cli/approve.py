@@ -24,7 +24,7 @@ def add(commands: Any) -> None:
 
 
 def _decide(options: argparse.Namespace, approved: bool) -> None:
-    from schemas.plan import check_dataset, check_release_id
+    from schemas.identity import check_dataset, check_release_id
     from tasks.ledger import Ledger
     from tasks.workplace.home import ledger_url
 

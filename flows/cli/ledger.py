@@ -83,8 +83,8 @@ def _officer_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _grant(options: argparse.Namespace) -> None:
+    from schemas.identity import check_dataset
     from schemas.numbers import read_rational
-    from schemas.plan import check_dataset
     from tasks.ledger import Ledger
     from tasks.workplace.home import ledger_url
 

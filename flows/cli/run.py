@@ -39,7 +39,8 @@ def add(commands: Any) -> None:
 
 
 def _run(options: argparse.Namespace) -> None:
-    from schemas.plan import check_release_id, load_plan
+    from schemas.identity import check_release_id
+    from schemas.plan import load_plan
 
     overrides = read_overrides(options)
     plan = load_plan(options.plan, overrides)  # report a faulty plan before Prefect is started

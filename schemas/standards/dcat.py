@@ -11,7 +11,8 @@ import re
 from typing import Any
 
 from schemas.bundle import Manifest, TableFile
-from schemas.plan import Plan, Publication
+from schemas.plan import Plan
+from schemas.publication import Publication
 
 
 def dcat(manifest: Manifest, plan: Plan) -> str:

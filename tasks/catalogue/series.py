@@ -21,7 +21,7 @@ from tasks.report.svg import figure
 
 DRAWN = ("period", "to-date")
 MOST_CELLS = 3
-"""So many cells of the first table of a release are drawn, those that are largest in the last period."""
+"""How many cells of a release's first table are drawn: those that are largest in the last period."""
 
 NUMBERS = ("estimate", *ENDS)
 

@@ -106,7 +106,7 @@ def read_labels(table: Mapping[str, NDArray[Any]], name: str, columns: Columns) 
 
 
 def noisy(table: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
-    """The most accurate unbiased counts of a table: those after agreement, if it has them."""
+    """The most accurate unbiased counts of a table: those after agreement, if there are any."""
     return table["estimate" if "estimate" in table else "noisy_count"]
 
 

@@ -19,7 +19,7 @@ RELEASE = Histogram("h", TABLE, 9, Budget.of("1"))
 def test_only_a_release_that_is_always_slow_is_replayed_on_no_further_tables(
     slow, more, monkeypatch
 ):
-    """``slow``: so many statistics take 0.1 s."""
+    """``slow``: how many of the statistics take 0.1 s."""
     honest, calls = Histogram.statistic, []
 
     def statistic(self, tally):

@@ -75,7 +75,7 @@ def test_no_unit_moves_the_statistic_by_more_than_the_claim_and_some_by_as_much(
     farthest = max(farthest, int(moved(case.release, far - near)))
     power = 2 if isinstance(case.release.mechanism.event, GaussianEvent) else 1
     attained = case.attained
-    if isinstance(case.release, KernelMachine):  # in a table of so many each record counts less
+    if isinstance(case.release, KernelMachine):  # in a larger table each record counts less
         attained *= adjacency.taper(len(case.far), case.release.most_rows)
     assert attained**power * claim(case.release) <= farthest <= claim(case.release)
 

@@ -1,0 +1,42 @@
+"""How a release is published: its words, its publisher, and whether an officer must approve it."""
+
+from typing import Literal
+
+from pydantic import Field, field_validator
+
+from schemas.document import Section
+
+
+class Publication(Section):
+    """The bundle's title, its publisher, and conditions of publication."""
+
+    title: str = Field(description="One line.")
+    description: str = Field(default="", description="What the survey is about.")
+    publisher: str = Field(default="", description="Who publishes.")
+    contact: str = Field(default="", description="The contact for readers.")
+    licence: str = Field(default="", description="What readers may do with the bundle.")
+    citation: str = Field(default="", description="How the survey is cited.")
+    requester: str = Field(default="", description="Who asked for the release; published.")
+    approval: bool = Field(
+        default=False,
+        description="Whether a disclosure officer must approve before anything is published.",
+    )
+    curator_type: Literal["Government", "Industry", "Nonprofit"] | None = Field(
+        default=None, description="The publisher's sector, for the registry of deployments."
+    )
+    region: str = Field(default="", description="The region that the data describe.")
+    intended_use: str = Field(default="", description="The purpose of the release.")
+
+    @field_validator("title")
+    @classmethod
+    def _one_line(cls, title: str) -> str:
+        if not title.strip() or title.splitlines() != [title]:
+            raise ValueError("must be one line of text, and not empty")
+        return title
+
+    @field_validator("requester")
+    @classmethod
+    def _printable(cls, requester: str) -> str:
+        if not requester.isprintable():
+            raise ValueError("must be one line of printable text")
+        return requester.strip()
