@@ -216,6 +216,10 @@ class Series(Section):
         tables = section.release(survey, share)
         if not isinstance(tables, Histogram | Margins) or type(tables) not in (Histogram, Margins):
             raise ValueError("kind: a series is of counts: histogram, or margins")
+        if isinstance(tables, Margins):  # the runs' noises add up cell by cell
+            if tables.aim != "balanced":
+                raise ValueError("optimise: a series measures all tables alike; remove it")
+            tables = replace(tables, aim=None)
         if self.column in tables.domain.names:
             raise ValueError(f"columns: {self.column!r} is the period of the series; remove it")
         periods = self.bound(survey.columns)

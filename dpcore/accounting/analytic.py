@@ -13,11 +13,14 @@ discrete Gaussian on integers, and it inherits the analytic calibration in any d
     P(z | x) prop. to exp(-(z - x)^2 / (2 r)).  That is post-processing of continuous noise.  The
     normalising sum is within 1 +- e of a constant, e = 2 sum_j exp(-2 pi^2 r j^2) (Poisson), so the
     law of z is within as much, for each coordinate, of a discrete Gaussian of parameter
-    (v - r) + r = v around u.  Coordinates that neighbours share cancel; at most D^2 differ, since
+    (v - r) + r = v around u.  Coordinates that neighbours share cancel; at most k = D^2 differ, since
     they differ by whole numbers.  So if N(0, v - r) is (alpha', beta')-DP at sensitivity D, the
     discrete Gaussian of parameter v is
 
-        (alpha' + c, e^c beta')-DP,    c = D^2 ln((1 + e)/(1 - e)) <= 9 D^2 exp(-19.739 r).
+        (alpha' + c, e^c beta')-DP,    c = k ln((1 + e)/(1 - e)) <= 9 k exp(-19.739 r).
+
+    Other noise that inherits in the same way states its own k, and what else is added to c
+    (``mechanisms.block_gaussian``).
 
 >>> round(classical_gaussian_scale(1, 1e-6), 5), round(analytic_gaussian_scale(1, 1e-6), 5)
 (5.38677, 4.22468)
@@ -27,6 +30,7 @@ from __future__ import annotations
 
 import decimal
 import math
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
@@ -88,38 +92,52 @@ def gaussian_beta(mu_squared: Fraction, alpha: Decimal, digits: int) -> Decimal:
         return upper - alpha.exp() * lower + Decimal(10) ** -(digits + 20)
 
 
-def rounding(l2_sensitivity_squared: Fraction, part: Fraction) -> float:
+@dataclass(frozen=True)
+class Inherited:
+    """What a noise adds to the continuous one that it inherits from: k above, and more of c."""
+
+    coordinates: Fraction
+    loss: Fraction = Fraction(0)
+
+
+def rounding(inherited: Inherited, part: Fraction) -> float:
     """c above: what rounding with ``part`` of the variance adds to alpha and to ln beta."""
-    return float(_rounding(l2_sensitivity_squared, part))
+    return float(_rounding(inherited, part))
 
 
 def covers_rounded(
-    l2_sensitivity_squared: Fraction, variance: Fraction, alpha: Fraction, beta: Fraction
+    l2_sensitivity_squared: Fraction,
+    variance: Fraction,
+    alpha: Fraction,
+    beta: Fraction,
+    inherited: Inherited,
 ) -> bool:
     """Whether discrete Gaussian noise is (alpha, beta)-DP as rounded continuous noise, certainly."""
     usable = [
         part
         for part in ROUNDINGS
-        if part < variance and 2 * rounding(l2_sensitivity_squared, part) < alpha
+        if part < variance and 2 * rounding(inherited, part) < min(float(alpha), 1.0)
     ]
     if not usable:
         return False
 
     def excess(part: Fraction) -> float:
-        loss = rounding(l2_sensitivity_squared, part)
+        loss = rounding(inherited, part)
         scale = math.sqrt((variance - part) / l2_sensitivity_squared)
         return _log_profile(scale, float(alpha) - loss) + loss
 
     best = min(usable, key=excess)
     digits = math.ceil(-math.log10(beta)) + 25
     with decimal.localcontext(prec=digits + 40):
-        loss = _rounding(l2_sensitivity_squared, best)
+        loss = _rounding(inherited, best)
         left = decimal_of(alpha) - loss
         spent = gaussian_beta(l2_sensitivity_squared / (variance - best), left, digits)
         return spent * loss.exp() * (1 + Decimal("1e-20")) <= decimal_of(beta)
 
 
-def inherited_gaussian(squared: Fraction, variance: Fraction) -> tuple[Fraction, Fraction] | None:
+def inherited_gaussian(
+    squared: Fraction, variance: Fraction, inherited: Inherited
+) -> tuple[Fraction, Fraction] | None:
     """The continuous noise that takes the place of a discrete one in composition: mu squared, and c.
 
     ``squared``: the L2 sensitivity, squared.
@@ -127,7 +145,7 @@ def inherited_gaussian(squared: Fraction, variance: Fraction) -> tuple[Fraction,
     mu add, and so do the c.  None where the variance leaves no part for a rounding of small c.
     """
     for part in ROUNDINGS:
-        loss = rounding(squared, part)
+        loss = rounding(inherited, part)
         if part < variance and loss < _SMALL:
             return squared / (variance - part), Fraction(loss) * (1 + _SMALL)
     return None
@@ -147,9 +165,10 @@ def _log_profile(scale: float, alpha: float) -> float:
     return upper + math.log(-math.expm1(lower - upper)) if lower < upper else -math.inf
 
 
-def _rounding(l2_sensitivity_squared: Fraction, part: Fraction) -> Decimal:
+def _rounding(inherited: Inherited, part: Fraction) -> Decimal:
     exponent = Decimal("-19.739") * decimal_of(part)  # 2 pi^2 > 19.739
-    return 9 * decimal_of(l2_sensitivity_squared) * exponent.exp() * (1 + Decimal("1e-20"))
+    rounded = 9 * decimal_of(inherited.coordinates) * exponent.exp()
+    return (rounded + decimal_of(inherited.loss)) * (1 + Decimal("1e-20"))
 
 
 def _normal_cdf(x: Decimal) -> Decimal:

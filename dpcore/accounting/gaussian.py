@@ -12,7 +12,13 @@ import math
 from fractions import Fraction
 from functools import lru_cache
 
-from dpcore.accounting.analytic import ROUNDINGS, analytic_gaussian_scale, covers_rounded, rounding
+from dpcore.accounting.analytic import (
+    ROUNDINGS,
+    Inherited,
+    analytic_gaussian_scale,
+    covers_rounded,
+    rounding,
+)
 from dpcore.accounting.digits import round_up
 from dpcore.accounting.zcdp import covers_rho, largest_rho
 
@@ -21,9 +27,16 @@ _MARGINS = (Fraction(1, 10**9), Fraction(1, 10**6), Fraction(1, 10**4))
 
 
 def gaussian_variance(
-    l2_sensitivity_squared: Fraction, alpha: Fraction, beta: Fraction
+    l2_sensitivity_squared: Fraction,
+    alpha: Fraction,
+    beta: Fraction,
+    inherited: Inherited | None = None,
 ) -> Fraction:
-    """The least discrete Gaussian variance that is (alpha, beta)-DP by either proof, rounded up."""
+    """The least discrete Gaussian variance that is (alpha, beta)-DP by either proof, rounded up.
+
+    ``inherited``: of noise on a vector, at most as many coordinates as the squared sensitivity.
+    """
+    inherited = inherited or Inherited(l2_sensitivity_squared)
     if alpha <= 0:
         raise ValueError("alpha must be positive")
     if not 0 < beta < 1:
@@ -31,33 +44,41 @@ def gaussian_variance(
     if l2_sensitivity_squared <= 0:
         raise ValueError("the sensitivity must be positive")
     for margin in _MARGINS:
-        for found in sorted(_candidates(l2_sensitivity_squared, alpha, beta)):
+        for found in sorted(_candidates(l2_sensitivity_squared, alpha, beta, inherited)):
             variance = round_up(found * (1 + margin))
-            if covers_gaussian(l2_sensitivity_squared, variance, alpha, beta):
+            if covers_gaussian(l2_sensitivity_squared, variance, alpha, beta, inherited):
                 return variance
     raise ValueError(f"no Gaussian noise could be certified for alpha {alpha}, beta {beta}")
 
 
 @lru_cache(maxsize=256)
-def covers_gaussian(squared: Fraction, variance: Fraction, alpha: Fraction, beta: Fraction) -> bool:
+def covers_gaussian(
+    squared: Fraction,
+    variance: Fraction,
+    alpha: Fraction,
+    beta: Fraction,
+    inherited: Inherited | None = None,
+) -> bool:
     """Whether noise of this variance is (alpha, beta)-DP, by either proof.
 
     ``squared``: the L2 sensitivity, squared.
     """
     if variance <= 0 or not 0 < beta < 1 or alpha <= 0:
         return False
-    return covers_rho(squared / (2 * variance), alpha, beta) or covers_rounded(
-        squared, variance, alpha, beta
-    )
+    inherited = inherited or Inherited(squared)
+    rho = squared / (2 * variance) + inherited.loss
+    return covers_rho(rho, alpha, beta) or covers_rounded(squared, variance, alpha, beta, inherited)
 
 
-def _candidates(squared: Fraction, alpha: Fraction, beta: Fraction) -> list[Fraction]:
+def _candidates(
+    squared: Fraction, alpha: Fraction, beta: Fraction, inherited: Inherited
+) -> list[Fraction]:
     """The least variance of each proof, to the precision of floats."""
-    rho = largest_rho(alpha, beta)
-    found = [squared / (2 * Fraction(rho))] if rho else []
+    rho = Fraction(largest_rho(alpha, beta)) - inherited.loss
+    found = [squared / (2 * rho)] if rho > 0 else []
     for part in ROUNDINGS:
-        loss = rounding(squared, part)
-        if 2 * loss < alpha:
+        loss = rounding(inherited, part)
+        if 2 * loss < min(float(alpha), 1.0):
             scale = analytic_gaussian_scale(float(alpha) - loss, float(beta) * math.exp(-loss))
             found.append(squared * Fraction(scale) ** 2 + part)
     return found

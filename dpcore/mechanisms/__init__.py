@@ -7,6 +7,8 @@ checks, *Proof*, *Ranges* of integers and floats, *Source*.  ``dpcore.mechanism`
 from dpcore.mechanism import Event, Mechanism
 from dpcore.mechanism import event_from_dict as read_event
 from dpcore.mechanisms.adaptive_margins import AdaptiveMargins
+from dpcore.mechanisms.block_gaussian import BlockGaussian
+from dpcore.mechanisms.block_laplace import BlockLaplace
 from dpcore.mechanisms.compressed_margins import CompressedMargins
 from dpcore.mechanisms.difference_body import DifferenceBody
 from dpcore.mechanisms.exponential import ExponentialMechanism
@@ -42,12 +44,16 @@ THEOREMS: tuple[type[Mechanism], ...] = (
     CompressedMargins,
     RandomLaplace,
     SmoothLaplace,
+    BlockLaplace,
+    BlockGaussian,
 )
 """Number i - 1 is the mechanism of theorem Ti.  Others cite the numbers: new ones go to the end."""
 
 __all__ = [
     "THEOREMS",
     "AdaptiveMargins",
+    "BlockGaussian",
+    "BlockLaplace",
     "CompressedMargins",
     "DifferenceBody",
     "DiscreteGaussian",

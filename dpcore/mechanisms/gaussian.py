@@ -64,7 +64,8 @@ class GaussianEvent(Event):
 
     @property
     def inherited_gaussian(self) -> tuple[Fraction, Fraction] | None:
-        return analytic.inherited_gaussian(self.l2_sensitivity_squared, self.variance)
+        squared = self.l2_sensitivity_squared
+        return analytic.inherited_gaussian(squared, self.variance, analytic.Inherited(squared))
 
 
 @dataclass(frozen=True)
@@ -114,13 +115,7 @@ class DiscreteGaussian(Mechanism):
     def widths(self, outputs: Outputs, cells: Integers, exact: Floats) -> Widths | None:
         noise = outputs - exact
         squares, seen = np.nansum(noise**2, axis=1), np.sum(~np.isnan(noise), axis=1)
-        variance = float(self.variance)
-
-        def widths(factor: float) -> Floats:
-            wide = variance * factor**2
-            return np.asarray(-squares / (2 * wide) - seen * _log_sum(wide))
-
-        return widths
+        return gaussian_widths(squares, seen, float(self.variance))
 
     def moved_by(self, cells: Integers, near: Integers, far: Integers) -> float:
         squared = sum(int(moved) ** 2 for moved in (near - far).tolist())
@@ -128,6 +123,16 @@ class DiscreteGaussian(Mechanism):
 
     def distance(self, near: Floats, far: Floats) -> float:
         return float(np.linalg.norm(near - far)) / math.sqrt(self.variance)
+
+
+def gaussian_widths(squares: Floats, seen: Integers | int, variance: float) -> Widths:
+    """Of noise with squared norms (k,) over ``seen`` numbers."""
+
+    def widths(factor: float) -> Floats:
+        wide = variance * factor**2
+        return np.asarray(-squares / (2 * wide) - seen * _log_sum(wide))
+
+    return widths
 
 
 def _log_sum(variance: float) -> float:

@@ -84,9 +84,9 @@ class LaplaceNoise(Mechanism):
         return lambda outputs: summed(noise_log_ratio(outputs[:, moved], near, far, self.scale))
 
     def widths(self, outputs: Outputs, cells: Integers, exact: Floats) -> Widths | None:
-        return self._noise_widths(outputs - exact)
+        return self.noise_widths(outputs - exact)
 
-    def _noise_widths(self, noise: Floats) -> Widths:
+    def noise_widths(self, noise: Floats) -> Widths:
         """Of noise (n, m), NaN where it cannot be seen."""
         lengths, seen = np.nansum(np.abs(noise), axis=1), np.sum(~np.isnan(noise), axis=1)
         scale = float(self.scale)

@@ -110,7 +110,7 @@ class RandomLaplace(LaplaceNoise):
 
     def widths(self, outputs: Outputs, cells: Integers, exact: Floats) -> Widths | None:
         noisy = exact >= self.exact_below
-        return self._noise_widths(outputs[:, noisy] - exact[noisy])
+        return self.noise_widths(outputs[:, noisy] - exact[noisy])
 
 
 def chance_of_exposure(cells: int, rows: int, exact_below: int) -> Fraction:

@@ -142,7 +142,7 @@ class StabilityLaplace(LaplaceNoise):
     def widths(self, outputs: Outputs, cells: Integers, exact: Floats) -> Widths | None:
         held = exact > 0
         values, hidden = outputs[:, : len(cells)][:, held], self.threshold - exact[held]
-        shown, absent = self._noise_widths(values - exact[held]), np.isnan(values)
+        shown, absent = self.noise_widths(values - exact[held]), np.isnan(values)
         return lambda factor: shown(factor) + absent @ log_cdf(hidden, float(self.scale) * factor)
 
     def worst_counts(self, rows: int) -> Iterator[WorstTable]:

@@ -90,7 +90,7 @@ class ThresholdedLaplace(LaplaceNoise):
 
     def widths(self, outputs: Outputs, cells: Integers, exact: Floats) -> Widths | None:
         values, hidden = outputs[:, : len(cells)], self.threshold - exact
-        shown, absent = self._noise_widths(values - exact), np.isnan(values)
+        shown, absent = self.noise_widths(values - exact), np.isnan(values)
         return lambda factor: shown(factor) + absent @ log_cdf(hidden, float(self.scale) * factor)
 
     def worst_counts(self, rows: int) -> Iterator[WorstTable]:

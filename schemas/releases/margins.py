@@ -11,6 +11,7 @@ from dpcore.releases.base import Release
 from dpcore.releases.tables.margins import Margins
 from schemas.releases.base import CountsSection, SurveyFacts, listed
 from schemas.releases.binning import Bins, binned_domain
+from schemas.releases.optimise import Optimise, aim_of
 
 MOST_SETS = 2**16
 
@@ -25,6 +26,7 @@ class MarginsSection(CountsSection):
         default=None, description="All sets of this many of the columns; a list adds them up."
     )
     sets: list[list[StrictStr]] | None = Field(default=None, description="Or the sets, listed.")
+    optimise: Optimise = None
     bins: Bins
     mechanism: Literal["discrete-laplace", "discrete-gaussian"] = "discrete-laplace"
 
@@ -40,13 +42,15 @@ class MarginsSection(CountsSection):
 
     def build(self, survey: SurveyFacts, share: Budget) -> Release:
         domain = binned_domain(survey.columns, self.columns, self.bins)
+        sets = self._positions()
         return Margins(
             self.name,
             domain,
             survey.rows,
             share,
-            sets=self._positions(),
+            sets=sets,
             noise=self.mechanism,
+            aim=aim_of(self.optimise, sets, self.columns),
             adjacency=survey.adjacency,
         )
 

@@ -15,6 +15,7 @@ from schemas.document import Section
 from schemas.numbers import WrittenRational
 from schemas.releases.base import CountsSection, SurveyFacts, listed
 from schemas.releases.binning import Bins, binned_domain
+from schemas.releases.optimise import Optimise, aim_of
 from schemas.releases.rules import RuleSection
 
 USUALLY_CHOSEN = 20
@@ -59,6 +60,7 @@ class MicrodataSection(CountsSection):
         description="All pairs of the columns, or all triples: for columns of few categories each, "
         "such as yes and no, which triples describe better at the same budget.",
     )
+    optimise: Optimise = None
     choose: Literal["fixed", "adaptive"] = Field(
         default="fixed",
         description="Adaptive: four fifths of the budget measure all pairs, and one fifth measures "
@@ -105,6 +107,8 @@ class MicrodataSection(CountsSection):
         if self.choose == "adaptive":
             kind = AdaptiveMicrodata
             more["chosen"] = self.chosen or min(USUALLY_CHOSEN, len(sets))
+        if kind is Microdata:
+            more["aim"] = aim_of(self.optimise, sets, self.columns)
         return kind(
             self.name,
             domain,
@@ -126,6 +130,8 @@ class MicrodataSection(CountsSection):
             raise ValueError("ways: more than there are columns")
         if self.chosen is not None and self.choose == "fixed":
             raise ValueError("chosen: only where choose is adaptive")
+        if self.optimise is not None and (self.compress or self.choose == "adaptive"):
+            raise ValueError("optimise: only where choose is fixed and nothing is compressed")
         if self.compress is not None and self.choose == "adaptive":
             raise ValueError(
                 "compress: only where choose is fixed; both would choose by noisy tables"

@@ -28,7 +28,7 @@ import numpy as np
 
 from dpcore.arrays import Floats, Integers
 from dpcore.post.records.systematic import draw_systematically
-from dpcore.post.tables.consistency import consistent_variance, estimated_total, make_consistent
+from dpcore.post.tables.consistency import Agreement, estimated_total, make_consistent
 from dpcore.post.tables.margins import (
     Attributes,
     Margin,
@@ -58,12 +58,13 @@ def spanning_tree(
     sizes = checked_sizes(sizes)
     noisy = checked_margins(sizes, margins)
     total = _total(noisy, total)
-    consistent = make_consistent(sizes, noisy, total)
+    agreement = Agreement(sizes, noisy, total)
+    consistent = [agreement.margin(margin.attributes) for margin in noisy]
     pairs = sorted({pair for margin in noisy for pair in combinations(margin.attributes, 2)})
     informations = []
     for pair in pairs:
         table = _projected(consistent, pair, total)
-        informations.append(_information(table, consistent_variance(sizes, noisy, pair)))
+        informations.append(_information(table, agreement.margin(pair).variance))
     component = list(range(len(sizes)))
     edges = []
     for information, (one, other) in sorted(

@@ -1,4 +1,4 @@
-r"""Noisy margins adjusted to agree with each other and with the public total, with least variance.
+r"""Noisy tables that agree with each other and with the public total, with least variance.
 
 Two noisy margins that share attributes disagree about the table of the shared attributes.  Weighted
 least squares finds the closest set of tables that agree; here it has a closed form.
@@ -18,9 +18,9 @@ where |U| is the number of cells of the attributes U.  For S = {a, b}:
 
 Tables agree exactly when their components agree, and the components are noisy independently: the
 variance of r_T from the margin S, apart from the centring, is variance_S |S \ T|.  So each r_T is
-averaged over the margins that contain T, with the inverse variances 1 / (variance_S |S \ T|) as
-weights.  The component of the empty set is the public total, if there is one.  This is the
-generalised least squares estimate; it is unbiased, and its variances are known exactly.  (The
+averaged over all that measured it, the margins that contain T and the residuals of T, with inverse
+variances as weights.  The component of the empty set is the public total, if there is one.  This is
+the generalised least squares estimate; it is unbiased, and its variances are known exactly.  (The
 components are the residual queries of ResidualPlanner, Xiao et al. 2023.)
 
 >>> import numpy as np
@@ -35,8 +35,12 @@ components are the residual queries of ResidualPlanner, Xiao et al. 2023.)
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain, combinations
+from typing import NamedTuple
 
 import numpy as np
 
@@ -45,6 +49,7 @@ from dpcore.post.tables.margins import (
     Attributes,
     Margin,
     MarginLike,
+    Residual,
     cells,
     checked_attributes,
     checked_margins,
@@ -52,6 +57,151 @@ from dpcore.post.tables.margins import (
     checked_total,
     summed_to,
 )
+
+MOST_LISTED = 2**18
+"""Subsets of all margins are listed one by one up to this number; beyond, overlaps are."""
+
+
+class Component(NamedTuple):
+    """The best r_T, centred, and its variance before the centring."""
+
+    table: Floats
+    variance: float
+
+
+@dataclass(frozen=True, eq=False)
+class Agreement:
+    """What several independent measurements say together about all tables that they cover.
+
+    ``total``: the public number of records; None where it is estimated as well.  All attributes, sizes
+    and variances are public, and so are the variances of all results.
+    """
+
+    sizes: tuple[int, ...]
+    measured: Sequence[Margin | Residual]
+    total: float | None
+
+    @cached_property
+    def margins(self) -> list[Margin]:
+        return [each for each in self.measured if isinstance(each, Margin)]
+
+    @cached_property
+    def components(self) -> dict[Attributes, Component]:
+        """The components that anything but a single margin tells of; the empty set is one."""
+        residuals: dict[Attributes, list[Residual]] = {}
+        for each in self.measured:
+            if isinstance(each, Residual):
+                residuals.setdefault(self._useful(each.attributes), []).append(each)
+        useful = [self._useful(margin.attributes) for margin in self.margins]
+        known = {(), *residuals, *_shared(useful)}
+        members: dict[Attributes, list[Margin]] = {subset: [] for subset in known}
+        for margin, attributes in zip(self.margins, useful, strict=True):
+            for subset in _within(attributes, known):
+                members[subset].append(margin)
+        return {
+            subset: self._best(subset, members[subset], residuals.get(subset, []))
+            for subset in sorted(known, key=lambda subset: (len(subset), subset))
+        }
+
+    def _best(
+        self, subset: Attributes, margins: list[Margin], residuals: list[Residual]
+    ) -> Component:
+        """The mean of one component over all that measured it, by inverse variances."""
+        if not subset and self.total is not None:
+            return Component(np.asarray(self.total), 0.0)
+        found = [
+            (_component(m.table, m.attributes, subset), self._variance_in(m, subset))
+            for m in margins
+        ]
+        shape = [self.sizes[a] for a in subset]
+        found += [(each.table.reshape(shape), each.variance) for each in residuals]
+        for table, variance in found:
+            if variance == 0:  # a single cell that is the total
+                return Component(table, 0.0)
+        precision = sum(1.0 / variance for _, variance in found)
+        mean = sum((table / variance for table, variance in found), np.zeros(shape)) / precision
+        return Component(mean, 1.0 / precision)
+
+    def margin(self, attributes: Sequence[int]) -> Margin:
+        """The table of some attributes, and the exact variance of each of its cells.
+
+        Raises ``ValueError`` where the measurements do not cover it.
+        """
+        attributes = checked_attributes(attributes, self.sizes)
+        covering, parts = self._covering(attributes), self._parts(attributes)
+        if covering is None:
+            table, variance = np.zeros([self.sizes[a] for a in attributes]), 0.0
+        else:
+            table = summed_to(covering.table, covering.attributes, attributes)
+            variance = self._variance_in(covering, attributes)
+        result = table
+        for subset, rest in parts.items():
+            best, before = self.components[subset], 0.0
+            change = best.table
+            if covering is not None:
+                change = change - _component(table, attributes, subset)
+                before = self._variance_in(covering, subset)
+            result = result + _spread(change, subset, attributes) / rest
+            variance += (best.variance - before) * self._centring(subset) / rest**2
+        # Rounding may make a variance of zero (one cell, which is the total) slightly negative.
+        return Margin(attributes, result, max(variance, 0.0))
+
+    def combination_variance(self, weights: Mapping[Attributes, Floats]) -> float:
+        """The exact variance of a weighted sum of cells of agreeing tables, with all covariances.
+
+        ``weights``: a weight for each cell of the tables of some attributes.  Components are
+        independent, and so is what only one margin tells of.
+        """
+        on_components: dict[Attributes, Floats] = {}
+        alone: dict[int, Floats] = {}
+        for given, weight in weights.items():
+            attributes = checked_attributes(given, self.sizes)
+            left = weight = np.asarray(weight, dtype=np.float64)
+            for subset, rest in self._parts(attributes).items():
+                part = _component(weight, attributes, subset) / rest
+                on_components[subset] = on_components.get(subset, 0.0) + part
+                left = left - _spread(part, subset, attributes)
+            covering = self._covering(attributes)
+            if covering is not None:
+                place = next(i for i, margin in enumerate(self.margins) if margin is covering)
+                alone[place] = alone.get(place, 0.0) + _spread(
+                    left, attributes, covering.attributes
+                ) * np.ones(covering.table.shape)
+        return float(
+            sum(self.components[t].variance * np.sum(w * w) for t, w in on_components.items())
+            + sum(self.margins[i].variance * np.sum(w * w) for i, w in alone.items())
+        )
+
+    def _useful(self, attributes: Iterable[int]) -> Attributes:
+        """Attributes of size 1 have no contrasts and so no components."""
+        return tuple(a for a in attributes if self.sizes[a] > 1)
+
+    def _covering(self, attributes: Attributes) -> Margin | None:
+        """The margin from which a table is taken: the first that contains it."""
+        if attributes in self._first:
+            return self._first[attributes]
+        wanted = set(attributes)
+        return next((m for m in self.margins if wanted <= set(m.attributes)), None)
+
+    @cached_property
+    def _first(self) -> dict[Attributes, Margin]:
+        return {margin.attributes: margin for margin in reversed(self.margins)}
+
+    def _parts(self, attributes: Attributes) -> dict[Attributes, int]:
+        """The components of a table that are known, and the cells over which each is spread."""
+        useful = self._useful(attributes)
+        parts = sorted(_within(useful, self.components), key=lambda part: (len(part), part))
+        if self._covering(attributes) is None and len(parts) < 2 ** len(useful):
+            raise ValueError(f"no measurement covers the attributes {attributes}")
+        return {part: cells(set(attributes) - set(part), self.sizes) for part in parts}
+
+    def _variance_in(self, margin: Margin, subset: Attributes) -> float:
+        """The variance of a cell of the margin summed to the subset, before any centring."""
+        return margin.variance * cells(set(margin.attributes) - set(subset), self.sizes)
+
+    def _centring(self, subset: Attributes) -> float:
+        """1 - 1/size is the diagonal of the centring matrix of an axis."""
+        return math.prod(1.0 - 1.0 / self.sizes[a] for a in subset)
 
 
 def make_consistent(
@@ -66,85 +216,8 @@ def make_consistent(
     """
     sizes = checked_sizes(sizes)
     noisy = checked_margins(sizes, margins)
-    total = None if total is None else checked_total(total)
-    shared = _shared_subsets(sizes, noisy)
-    corrections = [np.zeros_like(margin.table) for margin in noisy]
-    for subset, members in shared.items():
-        # A public total is known and so is its component; all the others are averaged.
-        components = {i: _component(noisy[i], subset) for i in members}
-        if subset or total is None:
-            weights = {i: 1.0 / _component_variance(noisy[i], subset, sizes) for i in members}
-            best = sum(
-                (weights[i] * components[i] for i in members),
-                np.zeros(components[members[0]].shape),
-            ) / sum(weights.values())
-        else:
-            best = np.asarray(total)
-        for i in members:
-            rest = cells(set(noisy[i].attributes) - set(subset), sizes)
-            corrections[i] += _spread(best - components[i], subset, noisy[i].attributes) / rest
-    return [
-        Margin(
-            margin.attributes,
-            margin.table + correction,
-            _variance(sizes, noisy, shared, margin, margin.attributes, total is not None),
-        )
-        for margin, correction in zip(noisy, corrections, strict=True)
-    ]
-
-
-def consistent_variance(
-    sizes: Sequence[int],
-    margins: Iterable[MarginLike],
-    attributes: Sequence[int],
-    *,
-    public_total: bool = True,
-) -> float:
-    """The exact variance of a cell of the consistent table of ``attributes``.
-
-    Some margin must contain the attributes: ``make_consistent`` gives their table as any such margin,
-    summed.  Only the variances of ``margins`` matter, so an agency can compute this without data,
-    before it spends any budget.
-    """
-    sizes = checked_sizes(sizes)
-    noisy = checked_margins(sizes, margins)
-    attributes = checked_attributes(attributes, sizes)
-    for margin in noisy:
-        if set(attributes) <= set(margin.attributes):
-            shared = _shared_subsets(sizes, noisy)
-            return _variance(sizes, noisy, shared, margin, attributes, public_total)
-    raise ValueError(f"no margin covers the attributes {attributes}")
-
-
-def combination_variance(
-    sizes: Sequence[int],
-    margins: Iterable[MarginLike],
-    weights: Mapping[int, Floats],
-    *,
-    public_total: bool = True,
-) -> float:
-    """The exact variance of a weighted sum of cells of consistent tables, with all covariances.
-
-    ``weights``: a weight for each cell of the tables of some margins, by position of the margin.  The
-    sum is a linear function of the noisy tables, whose cells are independent; its weights on them
-    follow from the transpose of the adjustment.  Needs no data, like ``consistent_variance``.
-    """
-    sizes = checked_sizes(sizes)
-    noisy = checked_margins(sizes, margins)
-    on_noisy = {i: np.array(weight, dtype=np.float64) for i, weight in weights.items()}
-    for subset, members in _shared_subsets(sizes, noisy).items():
-        precisions = {i: 1.0 / _component_variance(noisy[i], subset, sizes) for i in members}
-        for i in set(weights) & set(members):
-            rest = cells(set(noisy[i].attributes) - set(subset), sizes)
-            asked = noisy[i]._replace(table=np.asarray(weights[i], dtype=np.float64))
-            component = _component(asked, subset) / rest
-            on_noisy[i] = on_noisy[i] - _spread(component, subset, noisy[i].attributes)
-            # A public total has no noise.
-            for j in members if subset or not public_total else ():
-                part = precisions[j] / sum(precisions.values())
-                spread = part * _spread(component, subset, noisy[j].attributes)
-                on_noisy[j] = on_noisy.get(j, np.zeros(noisy[j].table.shape)) + spread
-    return float(sum(noisy[i].variance * np.sum(w * w) for i, w in on_noisy.items()))
+    agreement = Agreement(sizes, noisy, None if total is None else checked_total(total))
+    return [agreement.margin(margin.attributes) for margin in noisy]
 
 
 def estimated_total(margins: Sequence[Margin]) -> float:
@@ -158,71 +231,41 @@ def estimated_total(margins: Sequence[Margin]) -> float:
     return max(float(weights @ sums / weights.sum()), 1.0)
 
 
-def _shared_subsets(sizes: Sequence[int], margins: Sequence[Margin]) -> dict[Attributes, list[int]]:
-    """Each set of attributes that several margins contain, with the indices of these margins.
+def subsets(attributes: Attributes) -> Iterator[Attributes]:
+    """All subsets, the empty one first."""
+    return chain.from_iterable(combinations(attributes, r) for r in range(len(attributes) + 1))
 
-    The empty set is always included.  A component that only one margin contains needs no adjustment,
-    so wide margins cost nothing.  Attributes of size 1 have no contrasts and so no components.
+
+def _shared(several: Sequence[Attributes]) -> set[Attributes]:
+    """The sets of attributes that more than one contains.
+
+    A component that only one margin contains needs no adjustment, so wide margins cost nothing.
     """
-    useful = [frozenset(a for a in margin.attributes if sizes[a] > 1) for margin in margins]
-    overlaps = {one & other for one, other in combinations(useful, 2)}
-    subsets = {()} | {
-        subset
-        for overlap in overlaps
-        for subset in chain.from_iterable(
-            combinations(sorted(overlap), r) for r in range(1, len(overlap) + 1)
-        )
-    }
-    return {
-        subset: [i for i, attributes in enumerate(useful) if attributes.issuperset(subset)]
-        for subset in sorted(subsets, key=lambda subset: (len(subset), subset))
-    }
+    if sum(2 ** len(each) for each in several) <= MOST_LISTED:
+        counted = Counter(subset for each in several for subset in subsets(each))
+        return {subset for subset, times in counted.items() if times > 1}
+    overlaps = {tuple(sorted(set(one) & set(other))) for one, other in combinations(several, 2)}
+    return {subset for overlap in overlaps for subset in subsets(overlap)}
 
 
-def _component(margin: Margin, subset: Attributes) -> Floats:
-    """r_T of one margin: its table summed to the subset, each axis centred."""
-    table = summed_to(margin.table, margin.attributes, subset)
+def _within(attributes: Attributes, known: Iterable[Attributes]) -> list[Attributes]:
+    """The known sets that lie within these attributes."""
+    known = known if isinstance(known, set | dict) else set(known)
+    if 2 ** len(attributes) <= len(known):
+        return [subset for subset in subsets(attributes) if subset in known]
+    inside = set(attributes)
+    return [subset for subset in known if inside.issuperset(subset)]
+
+
+def _component(table: Floats, attributes: Attributes, subset: Attributes) -> Floats:
+    """r_T of one table: summed to the subset, each axis centred."""
+    result = summed_to(table, attributes, subset)
     for axis in range(len(subset)):
-        table = table - table.mean(axis=axis, keepdims=True)
-    return table
+        result = result - result.mean(axis=axis, keepdims=True)
+    return result
 
 
 def _spread(component: Floats, subset: Attributes, attributes: Attributes) -> Floats:
     """The component with an axis of length 1 in place of every attribute outside the subset."""
     lengths = iter(component.shape)
     return component.reshape([next(lengths) if a in subset else 1 for a in attributes])
-
-
-def _component_variance(margin: Margin, subset: Attributes, sizes: Sequence[int]) -> float:
-    """The variance of a cell of the margin summed to the subset, before the centring."""
-    return margin.variance * cells(set(margin.attributes) - set(subset), sizes)
-
-
-def _variance(
-    sizes: Sequence[int],
-    margins: Sequence[Margin],
-    shared: dict[Attributes, list[int]],
-    margin: Margin,
-    attributes: Attributes,
-    public_total: bool,
-) -> float:
-    """The variance of a cell of the consistent ``margin`` summed to ``attributes``.
-
-    A component with variance c (before the centring) contributes to a cell of a table over U
-        c * product over T of (1 - 1/size) / |U - T|^2,
-    as 1 - 1/size is the diagonal of the centring matrix.  Over all subsets of U these add up to the
-    variance of the unadjusted table; only the shared components differ from it.
-    """
-    unadjusted = _component_variance(margin, attributes, sizes)
-    result = unadjusted
-    for subset, members in shared.items():
-        if not set(subset) <= set(attributes):
-            continue
-        after = 0.0  # of a total that is public
-        if subset or not public_total:
-            after = 1.0 / sum(1.0 / _component_variance(margins[i], subset, sizes) for i in members)
-        before = _component_variance(margin, subset, sizes)
-        centring = math.prod(1.0 - 1.0 / sizes[a] for a in subset)
-        result += (after - before) * centring / cells(set(attributes) - set(subset), sizes) ** 2
-    # Rounding may make a variance of zero (one cell, which is the total) slightly negative.
-    return max(result, 0.0)

@@ -26,10 +26,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from dpcore.arrays import Floats, Integers
 
@@ -41,6 +41,17 @@ class Margin(NamedTuple):
 
     ``attributes``: ascending attribute numbers; ``table``: one axis per attribute, in that order;
     ``variance``: of the noise in each cell, positive (independent between cells and margins).
+    """
+
+    attributes: Attributes
+    table: Floats
+    variance: float
+
+
+class Residual(NamedTuple):
+    """A noisy table, each axis centred, that tells nothing of the tables inside it.
+
+    ``variance``: of the noise in each cell before the centring.
     """
 
     attributes: Attributes
@@ -118,7 +129,7 @@ def cells(attributes: Iterable[int], sizes: Sequence[int]) -> int:
     return math.prod(sizes[attribute] for attribute in attributes)
 
 
-def summed_to(table: Floats, attributes: Attributes, kept: Attributes) -> Floats:
+def summed_to(table: NDArray[Any], attributes: Attributes, kept: Attributes) -> NDArray[Any]:
     """The table of ``attributes``, summed over those that are not in their subset ``kept``."""
     gone = tuple(axis for axis, attribute in enumerate(attributes) if attribute not in kept)
     return np.asarray(table.sum(axis=gone))

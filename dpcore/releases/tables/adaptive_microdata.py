@@ -21,7 +21,8 @@ import numpy as np
 
 from dpcore.arrays import Integers
 from dpcore.mechanisms import AdaptiveMargins
-from dpcore.post.tables.margins import Margin
+from dpcore.post.tables.consistency import Agreement
+from dpcore.post.tables.margins import Margin, Residual
 from dpcore.releases.base import ErrorStatement
 from dpcore.releases.table import Published
 from dpcore.releases.tables.microdata import Microdata
@@ -53,7 +54,7 @@ class AdaptiveMicrodata(Microdata):
     def stddev(self) -> float:
         return self.mechanism.first.stddev
 
-    def noisy_margins(self, noisy: Noisy) -> list[Margin]:
+    def measured(self, noisy: Noisy) -> list[Margin | Residual]:
         """The tables: as drawn, or the precision-weighted means of both draws."""
         once, twice = noisy.values.reshape(2, self.cells)
         precision = self.mechanism.again.stddev**-2 / self.stddev**-2
@@ -66,6 +67,12 @@ class AdaptiveMicrodata(Microdata):
                 self.sets, self.domains, np.split(mean, ends), np.split(weight, ends), strict=True
             )
         ]
+
+    @cached_property
+    def _errors(self) -> Agreement:
+        """Before it is known which tables are measured twice."""
+        none = np.full(self.cells, ABSENT)
+        return self.agreement(Noisy(np.concatenate([np.zeros(self.cells, dtype=np.int64), none])))
 
     def publish(self, noisy: Noisy) -> Published:
         published = super().publish(noisy)
@@ -93,8 +100,10 @@ class AdaptiveMicrodata(Microdata):
         )
         return (*super().expected_error(), more)
 
-    def _drawn_again(self, noisy: Noisy, counts: Integers, generator: np.random.Generator) -> Noisy:
-        twice = noisy.values[self.cells :]
+    def _drawn_again(
+        self, noisy: Noisy, whole: list[Integers], generator: np.random.Generator
+    ) -> Noisy:
+        twice, counts = noisy.values[self.cells :], np.concatenate([each.ravel() for each in whole])
         noise = [
             round_.simulate(self.cells, generator)
             for round_ in (self.mechanism.first, self.mechanism.again)

@@ -66,7 +66,7 @@ class CompressedMicrodata(CountsRelease):
 
     chart = "cells"
     refines = "counts"
-    statistics = Margins.statistics
+    statistics = (*Margins.statistics, "noisy_count")
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -1,20 +1,23 @@
 """Contingency margins: count tables over several sets of columns, from one joint draw.
 
-Replacing a record changes each of the k tables in at most two cells, by one, and two records that
-differ in every column do so in all tables at once: the joint L1 sensitivity is exactly 2k and the
-joint L2 sensitivity sqrt(2k) (METHODS d).  One that is added or removed changes one cell of each: k
-and sqrt(k).  (A table whose columns all have one category cannot
+An equal split measures each of the k tables whole.  Replacing a record changes each in at most two
+cells, by one, and two records that differ in every column do so in all tables at once: the joint L1
+sensitivity is exactly 2k and the joint L2 sensitivity sqrt(2k) (METHODS d).  One that is added or
+removed changes one cell of each: k and sqrt(k).  (A table whose columns all have one category cannot
 change; it only makes the bound safe.)
 
-The noisy tables are published three times over: as drawn; adjusted by least squares so that they
-agree with each other and with n, where it is public, with the exact standard error that this
-leaves; and as whole numbers that are not negative, agree, and are the margins of one table of
-records.
+Most workloads are better served by measuring the residuals of all tables once each, at precisions that
+an ``aim`` decides (``allocation``; their joint sensitivity is ``sensitivity``'s).
+
+The tables are published twice over: as the least squares estimate from all that was measured, in which
+tables agree with each other and with n, where it is public, with its exact standard error; and as whole
+numbers that are not negative, agree, and are the margins of one table of records.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -25,22 +28,21 @@ from numpy.typing import NDArray
 
 from dpcore.arrays import Floats, Integers
 from dpcore.domain import Domain, Tally
-from dpcore.mechanisms import DiscreteGaussian, DiscreteLaplace
+from dpcore.mechanisms import BlockGaussian, BlockLaplace, DiscreteGaussian, DiscreteLaplace
+from dpcore.mechanisms.block_gaussian import block_variance, coordinates, seen_badly
+from dpcore.mechanisms.blocks import Block, centred, differences
 from dpcore.post.records.tree import sample_tree, spanning_tree
 from dpcore.post.records.weighted import WeightedRecords, fit_weighted
 from dpcore.post.tables.bounded import bounded_interval
-from dpcore.post.tables.consistency import (
-    combination_variance,
-    consistent_variance,
-    estimated_total,
-    make_consistent,
-)
-from dpcore.post.tables.margins import Margin, summed_to
+from dpcore.post.tables.consistency import Agreement
+from dpcore.post.tables.margins import Attributes, Margin, Residual, summed_to
 from dpcore.post.tables.simulation import pooled_means
 from dpcore.releases.base import ErrorStatement, Release, Tree, post_processing_generator
 from dpcore.releases.counts.cells import describe_cells
 from dpcore.releases.counts.unit import OF_COUNTS, CountsRelease
 from dpcore.releases.table import ENDS, ONE_SIDED, TWO_SIDED, Published, Table, Uncertainty
+from dpcore.releases.tables.allocation import Aim, Allocation, allocate, equal_split, measured
+from dpcore.releases.tables.sensitivity import Part
 from dpcore.statistic import Exact, Noisy
 
 LARGEST_TOTAL = 2**24
@@ -63,9 +65,12 @@ class Margins(CountsRelease):
     """Edges of a spanning tree that synthetic records follow, or the tree that the noisy tables
     suggest; None fits all tables at once."""
 
+    aim: Aim | None = None
+    """What the precisions are chosen for; None: all tables are measured alike."""
+
     chart = "cells"
     refines = "counts"
-    statistics = (*OF_COUNTS, "estimate", "noisy_standard_error")
+    statistics = (*(name for name in OF_COUNTS if name != "noisy_count"), "estimate")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -108,44 +113,119 @@ class Margins(CountsRelease):
         return sum(domain.size for domain in self.domains)
 
     @cached_property
-    def mechanism(self) -> DiscreteLaplace | DiscreteGaussian:
-        # In L1, and also the square in L2.
-        moved, present = Fraction(2 * len(self.sets)), Fraction(len(self.sets))
-        if self.noise == "discrete-gaussian":
-            squared = self.adjacency.squared(moved=moved, present=present)
-            return DiscreteGaussian.within(self.share, self.cells, squared)
-        sensitivity = self.adjacency.sensitivity(moved=moved, present=present)
-        return DiscreteLaplace.within(self.share, self.cells, sensitivity)
-
-    def statistic(self, tally: Tally) -> Exact:
-        tables = [tally.roll_up(domain.names).dense() for domain in self.domains]
-        return Exact(np.concatenate(tables))
+    def allocation(self) -> Allocation:
+        """What is measured: all tables alike, or what serves the aim better."""
+        shape, norm = self.domain.shape, self._norm
+        if self.aim is None:
+            return equal_split(shape, self.sets)
+        whole: frozenset[Attributes] = frozenset()
+        while True:
+            found = allocate(shape, self.sets, self.aim, self.adjacency, norm, whole)
+            blocks = self._blocks(found)
+            if not any(block.axes for block in blocks):
+                return found
+            variance = block_variance(self.share, blocks, self._sensitivity(found))
+            badly = {
+                part.attributes
+                for part, block in zip(found.parts, blocks, strict=True)
+                if seen_badly(block, variance, coordinates(blocks))
+            }
+            if not badly:
+                return found
+            whole |= badly
 
     @property
-    def stddev(self) -> float:
-        """Of the noise in a cell as drawn; the largest, where tables differ."""
-        return self.mechanism.stddev
+    def _norm(self) -> Literal["l1", "l2"]:
+        return "l2" if self.noise == "discrete-gaussian" else "l1"
 
-    def noisy_margins(self, noisy: Noisy) -> list[Margin]:
-        """The tables as drawn."""
-        ends = np.cumsum([domain.size for domain in self.domains])[:-1]
-        return [
-            Margin(attrs, part.reshape(domain.shape).astype(np.float64), self.stddev**2)
-            for attrs, domain, part in zip(
-                self.sets, self.domains, np.split(noisy.values, ends), strict=True
-            )
-        ]
+    def _sensitivity(self, allocation: Allocation) -> Fraction:
+        """In L1, or the square in L2."""
+        norm = self.adjacency.squared if self._norm == "l2" else self.adjacency.sensitivity
+        return norm(moved=allocation.moved, present=allocation.present)
+
+    def _blocks(self, allocation: Allocation) -> tuple[Block, ...]:
+        """How noise falls on each part of the statistic."""
+        blocks = []
+        for part in allocation.parts:
+            sizes = [self.domain.shape[a] for a in part.attributes]
+            axes = tuple(n for n in sizes if n > 2) if part.centred else ()
+            size = math.prod(n - 1 if part.centred else n for n in sizes)
+            blocks.append(Block(size, part.weight, axes))
+        return tuple(blocks)
+
+    @cached_property
+    def mechanism(self) -> DiscreteLaplace | DiscreteGaussian | BlockLaplace | BlockGaussian:
+        sensitivity = self._sensitivity(self.allocation)
+        if self.allocation.equal:
+            kind = DiscreteGaussian if self._norm == "l2" else DiscreteLaplace
+            return kind.within(self.share, self.cells, sensitivity)
+        blocks = self._blocks(self.allocation)
+        kinds = BlockGaussian if self._norm == "l2" else BlockLaplace
+        return kinds.within(self.share, blocks, sensitivity)
+
+    def statistic(self, tally: Tally) -> Exact:
+        names = self.domain.names
+
+        def table(attributes: Attributes) -> Integers:
+            counts = tally.roll_up(tuple(names[a] for a in attributes)).dense()
+            return counts.reshape([self.domain.shape[a] for a in attributes])
+
+        return Exact(self._counted(table))
+
+    def _counted(self, table: Callable[[Attributes], Integers]) -> Integers:
+        """What is counted of all parts, by the tables over their attributes."""
+        found = []
+        for part in self.allocation.parts:
+            counts = table(part.attributes)
+            found.append((differences(counts) if part.centred else counts).ravel())
+        return np.concatenate(found)
+
+    def measured(self, noisy: Noisy) -> list[Margin | Residual]:
+        """What was measured, each with the variance of its noise."""
+        found, start = [], 0
+        for part in self.allocation.parts:
+            shape = [self.domain.shape[a] - part.centred for a in part.attributes]
+            values = noisy.values[start : start + math.prod(shape)].astype(np.float64)
+            table = values.reshape(shape)
+            if part.centred:
+                table = centred(table)
+            found.append(measured(part, table, self.domain.shape, self._variance(part)))
+            start += values.size
+        return found
+
+    def _variance(self, part: Part) -> float:
+        """Of the noise on what is counted."""
+        if isinstance(self.mechanism, BlockGaussian | BlockLaplace):
+            return self.mechanism.stddev(part.weight) ** 2
+        return self.mechanism.stddev**2
+
+    def agreement(self, noisy: Noisy) -> Agreement:
+        """What was measured, as tables that agree, also with the number of records if that is public."""
+        total = float(self.rows) if self.adjacency.public_rows else None
+        return Agreement(self.domain.shape, self.measured(noisy), total)
+
+    @cached_property
+    def _errors(self) -> Agreement:
+        """The agreement of nothing: variances do not depend on the draw."""
+        return self.agreement(Noisy(np.zeros(self.mechanism.size, dtype=np.int64)))
 
     def consistent_margins(self, noisy: Noisy) -> list[Margin]:
         """The tables adjusted so that they agree with each other, and with the rows if public."""
-        rows = self.rows if self.adjacency.public_rows else None
-        return make_consistent(self.domain.shape, self.noisy_margins(noisy), rows)
+        agreement = self.agreement(noisy)
+        return [agreement.margin(attributes) for attributes in self.sets]
+
+    def noisy_margins(self, noisy: Noisy) -> list[Margin]:
+        """The tables as models are fitted to them: as drawn, or where residuals were, in agreement."""
+        drawn = self.measured(noisy)
+        if self.allocation.equal:
+            return [each for each in drawn if isinstance(each, Margin)]
+        return self.consistent_margins(noisy)
 
     def total(self, noisy: Noisy) -> int:
         """The number of records: the public one, or an estimate from all tables, at least one."""
         if self.adjacency.public_rows:
             return self.rows
-        return round(estimated_total(self.noisy_margins(noisy)))
+        return max(round(float(self.agreement(noisy).margin(()).table)), 1)
 
     def fit(self, noisy: Noisy, rows: int) -> WeightedRecords:
         """Records whose margins are near the noisy ones."""
@@ -164,7 +244,6 @@ class Margins(CountsRelease):
             self._table(*parts)
             for parts in zip(
                 self.domains,
-                self.noisy_margins(noisy),
                 agreed,
                 whole,
                 self._count_errors(noisy, agreed, whole),
@@ -192,7 +271,7 @@ class Margins(CountsRelease):
         generator = post_processing_generator(noisy)
         added, errors, levels = [], [], []
         for _ in range(int(np.clip(SIMULATED // self.cells, 1, MOST_REPEATS))):
-            again = self._drawn_again(noisy, counts, generator)
+            again = self._drawn_again(noisy, whole, generator)
             records = self.fit(again, self.total(again))
             fitted = _all_cells(records.margins(self.domain.shape, self.sets))
             estimated = _all_cells([margin.table for margin in self.consistent_margins(again)])
@@ -205,35 +284,30 @@ class Margins(CountsRelease):
         ends = np.cumsum([table.size for table in whole])[:-1]
         return np.split(np.sqrt(np.maximum(squares, simulated)) * scales, ends)
 
-    def _drawn_again(self, noisy: Noisy, counts: Integers, generator: np.random.Generator) -> Noisy:
-        """A noisy statistic like this one, had ``counts`` been the exact one: for simulation."""
-        return Noisy(counts + self.mechanism.simulate(self.cells, generator))
+    def _drawn_again(
+        self, noisy: Noisy, whole: list[Integers], generator: np.random.Generator
+    ) -> Noisy:
+        """A noisy statistic like this one, had these tables been the exact ones: for simulation."""
 
-    def _table(
-        self,
-        domain: Domain,
-        drawn: Margin,
-        agreed: Margin,
-        whole: Integers,
-        errors: Floats,
-    ) -> Table:
+        def table(attributes: Attributes) -> Integers:
+            place = next(i for i, attrs in enumerate(self.sets) if set(attributes) <= set(attrs))
+            return summed_to(whole[place], self.sets[place], attributes)
+
+        counted = self._counted(table)
+        return Noisy(counted + self.mechanism.simulate(counted.size, generator))
+
+    def _table(self, domain: Domain, agreed: Margin, whole: Integers, errors: Floats) -> Table:
         unit, size = self.unit, domain.size
         estimate, error = agreed.table.ravel(), agreed.variance**0.5
         ends = bounded_interval(estimate, TWO_SIDED * error, ONE_SIDED * error, self.most_rows)
         total = f" and with the number of {unit.things}" if self.adjacency.public_rows else ""
         columns = [
             *describe_cells(domain),
-            *unit.noisy_columns(
-                np.rint(drawn.table.ravel()).astype(np.int64),
-                drawn.variance**0.5,
-                ", as drawn",
-                "noisy_standard_error",
-            ),
             unit.column(
                 "estimate",
                 estimate,
-                f"noisy_count adjusted so that all tables of the release agree with each other{total};"
-                " unbiased, may be negative",
+                f"{unit.amount} plus noise of mean zero, from all that was measured; all tables of the"
+                f" release agree with each other{total}; may be negative",
             ),
             unit.column(
                 "standard_error",
@@ -255,13 +329,6 @@ class Margins(CountsRelease):
     def _uncertainty(self) -> tuple[Uncertainty, ...]:
         return (
             Uncertainty(
-                "noisy_count",
-                "noisy_standard_error",
-                None,
-                "exact",
-                "From the distribution of the noise; estimate is at least as accurate.",
-            ),
-            Uncertainty(
                 "estimate",
                 "standard_error",
                 ENDS,
@@ -281,12 +348,7 @@ class Margins(CountsRelease):
         )
 
     def expected_error(self) -> tuple[ErrorStatement, ...]:
-        drawn = self.stddev
-        empty = [
-            Margin(attrs, np.zeros(domain.shape), drawn**2)
-            for attrs, domain in zip(self.sets, self.domains, strict=True)
-        ]
-        errors = [self._consistent_variance(empty, attrs) ** 0.5 for attrs in self.sets]
+        errors = [self._errors.margin(attrs).variance ** 0.5 for attrs in self.sets]
         mean_absolute = sum(
             error * domain.size * (2 / np.pi) ** 0.5
             for error, domain in zip(errors, self.domains, strict=True)
@@ -294,8 +356,7 @@ class Margins(CountsRelease):
         unit, width = self.unit, TWO_SIDED * max(errors)
         one = f"standard error of a {unit.number}"
         return (
-            ErrorStatement(f"{one} as drawn", unit.scaled(drawn)),
-            ErrorStatement(f"{one}, at most", unit.scaled(max(errors)), "after agreement"),
+            ErrorStatement(f"{one}, at most", unit.scaled(max(errors)), "in agreement"),
             ErrorStatement(
                 f"90% interval of a {unit.number}: plus or minus, at most", unit.scaled(width)
             ),
@@ -312,34 +373,23 @@ class Margins(CountsRelease):
 
     def sum_variance(self, weights: Mapping[str, Floats]) -> float:
         """Of sums of ``estimate``, over one table or several: agreement makes cells covary."""
-        places = {self.table_name(domain): i for i, domain in enumerate(self.domains)}
-        nothing = Noisy(np.zeros(self.cells, dtype=np.int64))
-        variance = combination_variance(
-            self.domain.shape,
-            self.noisy_margins(nothing),
+        places = {
+            self.table_name(d): attrs for d, attrs in zip(self.domains, self.sets, strict=True)
+        }
+        variance = self._errors.combination_variance(
             {
-                places[name]: weight.reshape(self.domains[places[name]].shape)
+                places[name]: weight.reshape([self.domain.shape[a] for a in places[name]])
                 for name, weight in weights.items()
-            },
-            public_total=self.adjacency.public_rows,
+            }
         )
         return variance * float(self.step) ** 2
-
-    def _consistent_variance(self, margins: Sequence[Margin], attrs: Sequence[int]) -> float:
-        return consistent_variance(
-            self.domain.shape, margins, attrs, public_total=self.adjacency.public_rows
-        )
 
     def supported_margin(self, noisy: Noisy, names: tuple[str, ...]) -> tuple[Floats, float] | None:
         attrs = tuple(sorted(self.domain.names.index(name) for name in names))
         followed = self.sets if self.tree is None else (*self._edges(noisy), *_singles(self.sets))
         if not any(set(attrs) <= set(other) for other in followed):
             return None
-        covering = next(
-            m for m in _agreed(self, noisy.to_bytes()) if set(attrs) <= set(m.attributes)
-        )
-        table = summed_to(covering.table, covering.attributes, attrs)
-        variance = self._consistent_variance(self.noisy_margins(noisy), attrs)
+        table, variance = _agreement(self, noisy.to_bytes()).margin(attrs)[1:]
         return self.scaled_margin(table.ravel(), variance**0.5)
 
     def _edges(self, noisy: Noisy) -> tuple[tuple[int, int], ...]:
@@ -371,8 +421,8 @@ def _fitted(release: Margins, data: bytes, rows: int) -> WeightedRecords:
 
 
 @lru_cache(maxsize=1)
-def _agreed(release: Margins, data: bytes) -> list[Margin]:
-    return release.consistent_margins(Noisy.from_bytes(data))
+def _agreement(release: Margins, data: bytes) -> Agreement:
+    return release.agreement(Noisy.from_bytes(data))
 
 
 def _singles(sets: Sequence[tuple[int, ...]]) -> set[tuple[int, ...]]:

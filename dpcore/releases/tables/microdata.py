@@ -27,7 +27,7 @@ from itertools import combinations
 
 from dpcore.arrays import Integers
 from dpcore.domain import Categories, Domain
-from dpcore.mechanisms import DiscreteGaussian, DiscreteLaplace
+from dpcore.mechanisms import BlockGaussian, BlockLaplace, DiscreteGaussian, DiscreteLaplace
 from dpcore.post.records.denoise import denoise
 from dpcore.post.records.rules import Rule, clear_forbidden_cells, require_satisfiable
 from dpcore.post.records.weighted import LARGEST_FIT, WeightedRecords, fit_weighted
@@ -75,7 +75,7 @@ class Microdata(Margins):
         super().__post_init__()
 
     @cached_property
-    def mechanism(self) -> DiscreteLaplace | DiscreteGaussian:
+    def mechanism(self) -> DiscreteLaplace | DiscreteGaussian | BlockLaplace | BlockGaussian:
         return self.bought or super().mechanism
 
     def memory_needed(self, rows: int) -> int:

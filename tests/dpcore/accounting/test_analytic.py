@@ -11,6 +11,7 @@ import pytest
 
 from dpcore.accounting.analytic import (
     ROUNDINGS,
+    Inherited,
     analytic_gaussian_scale,
     classical_gaussian_scale,
     covers_rounded,
@@ -83,7 +84,7 @@ def test_rounding_costs_no_more_than_is_counted(part: Fraction):
     """The normalising sum of the rounding law, directly, where it is largest and smallest."""
     k = np.arange(-60, 61)
     sums = [np.exp(-((k - x) ** 2) / (2 * float(part))).sum() for x in np.linspace(0, 1, 201)]
-    assert math.log(max(sums) / min(sums)) <= rounding(ONE, part)
+    assert math.log(max(sums) / min(sums)) <= rounding(Inherited(ONE), part)
 
 
 @pytest.mark.parametrize("cells", [1, 2])
@@ -94,9 +95,8 @@ def test_the_exact_profile_of_discrete_noise_is_within_what_was_certified(
     """One cell by one, or two by one each (a record that moves): the loss is linear in the noise."""
     squared = Fraction(cells)
     grid = [Fraction(i, 50) for i in range(20, 6000)]
-    place = bisect_left(
-        grid, True, key=lambda v: covers_rounded(squared, v, Fraction(alpha), Fraction(beta))
-    )
+    share = Fraction(alpha), Fraction(beta), Inherited(squared)
+    place = bisect_left(grid, True, key=lambda v: covers_rounded(squared, v, *share))
     variance = grid[place]
     support = np.arange(-400, 401)
     law = np.exp(-(support**2) / (2 * float(variance)))
@@ -109,4 +109,4 @@ def test_the_exact_profile_of_discrete_noise_is_within_what_was_certified(
 
 
 def test_no_variance_below_the_smallest_rounding_is_certified():
-    assert not covers_rounded(ONE, ROUNDINGS[0], Fraction(900), Fraction(1, 2))
+    assert not covers_rounded(ONE, ROUNDINGS[0], Fraction(900), Fraction(1, 2), Inherited(ONE))

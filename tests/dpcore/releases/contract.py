@@ -59,6 +59,8 @@ from dpcore.statistic import ABSENT
 PURE = Budget.of("1")
 BY_WEIGHT: Any = {"adjacency": Adjacency(weighted=True), "step": Fraction(1, 2)}
 APPROXIMATE = Budget.of("1", "0.01")
+CAREFUL = Budget.of("0.4", "0.01")
+"""So much noise that half of it is enough to see differences alone."""
 HALVES: Any = {"part": Fraction(1, 2)}
 """Both rounds get the same: then an audit sees a fault of either."""
 
@@ -96,6 +98,8 @@ SINGLE = Domain((YES,))
 THREE = Domain((Categories("size", (1, 2, 3)),))
 TABLE = Domain((PLACE, AGE))
 CUBE = Domain((Categories("place", ("a", "b")), YES, Categories("size", (1, 2, 3))))
+SWITCHES = Domain(tuple(Categories(name, (False, True)) for name in ("on", "hot", "dry")))
+TRIO = Domain((Categories("size", (1, 2, 3)), Categories("kind", (1, 2, 3)), YES))
 MONTHLY = Domain((Categories("month", (1, 2, 3)), YES))
 PAIRS = ((0, 1), (0, 2), (1, 2))
 GAUSSIAN_PAIR = Margins(
@@ -146,6 +150,21 @@ CASES: dict[str, Case] = {
     "microdata": Case(Microdata("d", CUBE, 2, PURE), (0, 0), (0, 11), 1.0),
     "gaussian microdata": Case(
         Microdata("d", CUBE, 2, APPROXIMATE, PAIRS[:2], "discrete-gaussian"), (0, 0), (0, 11), 1.0
+    ),
+    "optimised margins": Case(
+        Margins("o", SWITCHES, 2, PURE, PAIRS, aim="mean"), (0, 0), (0, 3), 1.0
+    ),
+    "optimised gaussian margins": Case(
+        Margins("o", TRIO, 2, CAREFUL, PAIRS, "discrete-gaussian", aim="mean"),
+        (0, 0),
+        (0, 3),
+        1.0,
+    ),
+    "optimised microdata": Case(
+        Microdata("o", TRIO, 2, CAREFUL, PAIRS, "discrete-gaussian", aim="balanced"),
+        (0, 0),
+        (0, 3),
+        1.0,
     ),
     "weighted histogram": Case(
         Histogram("w", TABLE, 3, PURE, **BY_WEIGHT), (0, 0, 0), (0, 0, 5), 1.0

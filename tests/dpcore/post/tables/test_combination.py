@@ -3,11 +3,8 @@
 import numpy as np
 import pytest
 
-from dpcore.post.tables.consistency import (
-    combination_variance,
-    consistent_variance,
-    make_consistent,
-)
+from dpcore.post.tables.consistency import Agreement, make_consistent
+from dpcore.post.tables.margins import checked_margins
 
 SIZES = (2, 3, 4, 1)
 SETS = [((0, 1), 2.0), ((1, 2), 5.0), ((0, 2, 3), 1.0), ((2,), 3.0)]
@@ -15,6 +12,14 @@ SETS = [((0, 1), 2.0), ((1, 2), 5.0), ((0, 2, 3), 1.0), ((2,), 3.0)]
 
 def zeros():
     return [(attrs, np.zeros([SIZES[a] for a in attrs]), v) for attrs, v in SETS]
+
+
+def agreement(public: bool = True) -> Agreement:
+    return Agreement(SIZES, checked_margins(SIZES, zeros()), 0.0 if public else None)
+
+
+def by_attributes(weights: dict[int, np.ndarray]) -> dict[tuple[int, ...], np.ndarray]:
+    return {SETS[i][0]: weight for i, weight in weights.items()}
 
 
 def covariance(total_known: bool = True) -> np.ndarray:
@@ -47,17 +52,17 @@ def test_the_variance_of_any_sum_is_that_of_the_covariance_matrix(public: bool):
         ]
         flat = np.concatenate(parts)
         shaped = {i: parts[i].reshape(zeros()[i][1].shape) for i in chosen}
-        found = combination_variance(SIZES, zeros(), shaped, public_total=public)
+        found = agreement(public).combination_variance(by_attributes(shaped))
         assert found == pytest.approx(flat @ matrix @ flat)
 
 
 def test_one_cell_has_the_variance_of_a_cell_and_all_cells_have_none():
-    for i, (attrs, table, _) in enumerate(zeros()):
+    for attrs, table, _ in zeros():
         one = np.zeros(table.size)
         one[0] = 1
-        found = combination_variance(SIZES, zeros(), {i: one.reshape(table.shape)})
-        assert found == pytest.approx(consistent_variance(SIZES, zeros(), attrs))
-        everything = combination_variance(SIZES, zeros(), {i: np.ones(table.shape)})
+        found = agreement().combination_variance({attrs: one.reshape(table.shape)})
+        assert found == pytest.approx(agreement().margin(attrs).variance)
+        everything = agreement().combination_variance({attrs: np.ones(table.shape)})
         assert everything == pytest.approx(0, abs=1e-9)
 
 
@@ -65,6 +70,6 @@ def test_a_sum_over_covarying_cells_is_not_a_sum_of_variances():
     """What an analyst would get wrong who squares and adds standard errors."""
     row = np.zeros((2, 3))
     row[0] = 1
-    exact = combination_variance(SIZES, zeros(), {0: row})
-    naive = 3 * consistent_variance(SIZES, zeros(), (0, 1))
+    exact = agreement().combination_variance({(0, 1): row})
+    naive = 3 * agreement().margin((0, 1)).variance
     assert exact < 0.6 * naive

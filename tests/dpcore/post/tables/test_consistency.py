@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpcore.post.tables.consistency import consistent_variance, estimated_total, make_consistent
-from dpcore.post.tables.margins import Margin, margins_of, summed_to
+from dpcore.post.tables.consistency import Agreement, estimated_total, make_consistent
+from dpcore.post.tables.margins import Margin, Residual, margins_of, summed_to
 
 CASES = {
     "pairs of three": ((2, 3, 4), [(0, 1), (0, 2), (1, 2)], [1.0, 3.0, 0.5]),
@@ -67,7 +67,7 @@ def test_tables_and_variances_are_those_of_dense_least_squares(case, total):
     for margin, (table, covariance) in zip(agreed, expected, strict=True):
         np.testing.assert_allclose(margin.table.ravel(), table, atol=1e-9)
         np.testing.assert_allclose(np.diag(covariance), margin.variance, atol=1e-9)
-        found = consistent_variance(sizes, noisy, margin.attributes, public_total=total is not None)
+        found = Agreement(sizes, noisy, total).margin(margin.attributes).variance
         assert found == pytest.approx(margin.variance, abs=1e-12)
 
 
@@ -79,7 +79,8 @@ def test_the_variance_of_a_table_inside_a_margin_is_exact():
         # (1, 2, 3) is the second margin; sum its axes 0..2.
         summing = summing_matrix(sizes[1:], tuple(a - 1 for a in inside))
         exact = np.diag(summing @ covariance @ summing.T)
-        np.testing.assert_allclose(exact, consistent_variance(sizes, noisy, inside), atol=1e-9)
+        found = Agreement(sizes, noisy, 3.0).margin(inside).variance
+        np.testing.assert_allclose(exact, found, atol=1e-9)
 
 
 def test_variances_are_seen_in_simulation():
@@ -140,10 +141,42 @@ def test_results_agree_add_up_and_do_not_depend_on_the_order():
         assert one.variance == pytest.approx(other.variance)
 
 
+def test_residuals_count_like_the_tables_that_measure_nothing_else():
+    """A residual is a table whose sums nobody looked at: least squares with the centred rows alone."""
+    sizes, generator = (2, 3, 2), np.random.default_rng(5)
+    measured, design, observed = [], [], []
+    for attrs, variance in [((0,), 2.0), ((1,), 1.0), ((0, 1), 0.7), ((1, 2), 3.0), ((2,), 1.5)]:
+        table = generator.normal(5, 3, [sizes[a] for a in attrs])
+        rows = summing_matrix(sizes, attrs)
+        if attrs != (1, 2):  # the whole margin
+            centring = np.eye(1)
+            for a in attrs:
+                centring = np.kron(centring, np.eye(sizes[a]) - 1 / sizes[a])
+            table = (centring @ table.ravel()).reshape(table.shape)
+            rows = centring @ rows
+            measured.append(Residual(attrs, table, variance))
+        else:
+            measured.append(Margin(attrs, table, variance))
+        design.append(rows / variance**0.5)
+        observed.append(table.ravel() / variance**0.5)
+    total = np.full((1, 12), 1e6)  # the public total
+    inverse = np.linalg.pinv(np.vstack([*design, total]), rcond=1e-12)
+    solution = inverse @ np.concatenate([*observed, [40 * 1e6]])
+    agreement = Agreement(sizes, measured, 40.0)
+    for attrs in [(0,), (1,), (2,), (0, 1), (1, 2), ()]:
+        rows = summing_matrix(sizes, attrs)
+        margin = agreement.margin(attrs)
+        np.testing.assert_allclose(margin.table.ravel(), rows @ solution, atol=1e-5)
+        variances = np.diag(rows @ inverse @ inverse.T @ rows.T)
+        np.testing.assert_allclose(variances, margin.variance, atol=1e-5)
+    with pytest.raises(ValueError, match="no measurement covers"):
+        agreement.margin((0, 2))
+
+
 def test_more_margins_never_raise_a_variance():
     sizes = (3, 3, 3, 3)
     tables = [Margin(pair, np.zeros((3, 3)), 2.0) for pair in combinations(range(4), 2)]
-    variances = [consistent_variance(sizes, tables[:n], (0, 1)) for n in range(1, 7)]
+    variances = [Agreement(sizes, tables[:n], 5.0).margin((0, 1)).variance for n in range(1, 7)]
     assert all(later <= earlier for earlier, later in pairwise(variances))
     assert variances[-1] < variances[0]
 
@@ -172,5 +205,5 @@ def test_wrong_arguments_are_named(margins, total, message):
 
 
 def test_a_variance_is_asked_for_covered_attributes_only():
-    with pytest.raises(ValueError, match=r"no margin covers the attributes \(0, 1\)"):
-        consistent_variance((2, 2), [((0,), np.zeros(2), 1.0)], (0, 1))
+    with pytest.raises(ValueError, match=r"no measurement covers the attributes \(0, 1\)"):
+        Agreement((2, 2), [Margin((0,), np.zeros(2), 1.0)], 5.0).margin((0, 1))

@@ -1,0 +1,243 @@
+r"""Discrete Gaussian noise on blocks of an integer vector, each at a scale of its own.
+
+A block may be seen by differences alone: noise falls on each cell of a table, and what comes out says
+nothing of its sums over the axes in question (``blocks``).
+
+Claim.  Input: integer vectors in blocks x_b with weights 0 < w_b <= 1.  Write |x_b| for the Euclidean
+norm of a block, and of a block of differences for that of its table with the axes centred.  Neighbours:
+any relation under which sum over b of w_b |x_b - x'_b|^2 is at most ``l2_sensitivity_squared`` = D^2.
+Output: x_b + Z_b with independent Z_b: independent numbers of P(z) proportional to
+exp(-z^2 w_b/(2 variance)), or for a block of differences the differences of such numbers on its whole
+table.  With v_b = variance/w_b, it is (D^2/(2 variance) + loss)-zCDP, where loss is 0 without blocks of
+differences and 10^-12 with some, and (alpha, beta, 0)-DP for all alpha, beta that either proof of
+``gaussian`` allows after that.
+
+Preconditions.  Every v_b lies between 2^-90 and 2^90 (the sampler checks it).  For each block of
+differences and each of its axes, of n >= 3 cells, 9 K exp(-19.739 v_b/n) <= 10^-12, where K is the
+number of cells that noise falls on in all blocks (checked here).  There are at most 6 axes (``Block``).
+
+Proof.  Let C centre the axes of one block with N cells, and z be its noise.  What comes out of z is C
+z, a point of the lattice L = C Z^N: its differences are coordinates of L.
+
+(i) The law of C z.  Take the axes one by one.  Summing exp(-|z|^2/(2 v)) over all tables with the same
+differences along axis j, those of a lattice M with its sums along axis j left free, gives by Poisson's
+formula exp(-|C_j z|^2/(2 v)) times a constant and times 1 + sum over w in M*, w not 0, of exp(-2 pi^2 v
+|w|^2/n_j) and a phase.  M is the product of the lattices of the axes before j, whose duals are the
+integer vectors of sum zero, and of whole numbers for the axes after it: so M* lies in the whole tables
+of N/n_j cells, and the factor is within 1 +- e_j with 1 + e_j = (1 + s_j)^(N/n_j), s_j <= 2.0001
+exp(-19.739 v/n_j).  So P(C z = y) = exp(-|y|^2/(2 v)) g(y)/G with ln(max g/min g) at most the sum over
+j of ln((1 + e_j)/(1 - e_j)), which is below 9 N exp(-19.739 v/max n) under the preconditions (4.01 for
+each axis, and the N/n_j add up to at most 2 N).  Over all blocks this is the loss c.
+
+(ii) zCDP.  Let x' = x + d in L, p and p' the laws around them, a > 1.  Then sum of p^a p'^(1-a) = exp(a
+(a-1) |d|^2/(2 v)) times the sum over y of exp(-|y - m|^2/(2 v)) g(y-x) (g(y-x)/g(y-x'))^(a-1)/G for a
+real m in the span.  The last factor is at most exp((a-1) c), and what is left is a sum of exp(-|z -
+m|^2/(2 v)) over whole tables z divided by the same at m = 0, which by Poisson's formula is at most
+1.  So the Renyi divergence of order a is at most a |d|^2/(2 v) + c, and at most a (|d|^2/(2 v) +
+c).  Independent blocks add up.
+
+(iii) (alpha, beta).  Continuous noise N(0, (v-r) C) on the centred table, rounded at random to y in L
+with chances proportional to exp(-|y - x|^2/(2 r)), has the law exp(-|y|^2/(2 v)) on L within the factor
+of the rounding's normalising sum, which by Poisson is within 1 +- e, 1 + e = (1 + s)^N, s = 2.0001
+exp(-19.739 r), as the dual of L lies in the whole tables.  With r = v t for one t in all blocks, r >= t
+times ``variance``, so ``accounting.analytic`` holds with continuous noise of variance (1 - t) v_b, k =
+K coordinates and c from (i) on top, wherever 9 K exp(-19.739 t variance) is below 1/2.
+
+Ranges.  Every release checks that |x_i| < 2^61.  A number of Z_b is a signed sum of at most 2^6 draws,
+each of which reaches 2^55 with a chance below exp(-2^18); a sum that wrapped around would still be
+post-processing.  No float takes part in a draw; the preconditions are checked with a margin of e.
+
+Source.  Xiao et al. 2023 (ResidualPlanner, continuous noise); Canonne, Kamath & Steinke 2020, Theorem
+14; METHODS s.  Parts (i) to (iii) are ours.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from dpcore.accounting.analytic import Inherited, inherited_gaussian
+from dpcore.accounting.digits import round_up
+from dpcore.accounting.gaussian import covers_gaussian, gaussian_variance
+from dpcore.arrays import Floats, Integers
+from dpcore.budget import Budget
+from dpcore.mechanism import Event, LogRatio, Mechanism, Outputs, Widths
+from dpcore.mechanisms.blocks import Block, block_noise, in_blocks
+from dpcore.mechanisms.gaussian import gaussian_widths
+from dpcore.sampling import discrete_gaussian as gaussian
+from dpcore.sampling.source import RandomSource
+from dpcore.statistic import Noisy
+
+LOSS = Fraction(1, 10**12)
+"""What the blocks of differences may cost together."""
+
+
+@dataclass(frozen=True)
+class BlockGaussianEvent(Event):
+    """Discrete Gaussian noise on blocks of an integer vector, at most as precise as ``variance``.
+
+    ``l2_sensitivity_squared``: the most by which neighbours differ, squared, weighted by precision and
+    summed; ``coordinates``: the numbers that noise falls on; ``loss``: what blocks of differences cost.
+    """
+
+    kind = "discrete-gaussian-blocks"
+
+    l2_sensitivity_squared: Fraction
+    variance: Fraction
+    coordinates: Fraction
+    loss: Fraction
+
+    def covered_by(self, share: Budget) -> bool:
+        return (
+            min(self.l2_sensitivity_squared, self.coordinates, self.loss) >= 0
+            and covers_gaussian(
+                self.l2_sensitivity_squared,
+                self.variance,
+                share.alpha,
+                share.beta,
+                Inherited(self.coordinates, self.loss),
+            )
+        )  # fmt: skip
+
+    @property
+    def concentrated(self) -> tuple[Fraction, Fraction] | None:
+        if min(self.l2_sensitivity_squared, self.loss) < 0 or self.variance <= 0:
+            return None
+        return self.l2_sensitivity_squared / (2 * self.variance) + self.loss, Fraction(0)
+
+    @property
+    def inherited_gaussian(self) -> tuple[Fraction, Fraction] | None:
+        inherited = Inherited(self.coordinates, self.loss)
+        return inherited_gaussian(self.l2_sensitivity_squared, self.variance, inherited)
+
+
+@dataclass(frozen=True)
+class BlockGaussian(Mechanism):
+    """Discrete Gaussian noise of variance ``variance``/weight on each block: (alpha, beta)-DP."""
+
+    blocks: tuple[Block, ...]
+    l2_sensitivity_squared: Fraction
+    variance: Fraction
+
+    side_by_side = True
+    additive = True
+
+    def __post_init__(self) -> None:
+        wide = [i for i, block in enumerate(self.blocks) if self.too_narrow(block)]
+        if wide:
+            raise ValueError(f"there is too little noise to see blocks {wide} by differences alone")
+
+    @classmethod
+    def within(
+        cls, share: Budget, blocks: tuple[Block, ...], l2_sensitivity_squared: Fraction
+    ) -> BlockGaussian:
+        """The mechanism that spends all of the share's rho, or of its alpha and beta.
+
+        Raises ``ValueError`` where blocks of differences would need more noise.
+        """
+        variance = block_variance(share, blocks, l2_sensitivity_squared)
+        return cls(sum(block.size for block in blocks), blocks, l2_sensitivity_squared, variance)
+
+    def too_narrow(self, block: Block) -> bool:
+        """Whether the noise on a block of differences is too small for the proof."""
+        return seen_badly(block, self.variance, coordinates(self.blocks))
+
+    @property
+    def event(self) -> BlockGaussianEvent:
+        return BlockGaussianEvent(
+            self.l2_sensitivity_squared,
+            self.variance,
+            Fraction(coordinates(self.blocks)),
+            loss(self.blocks),
+        )
+
+    def stddev(self, weight: Fraction) -> float:
+        """Of the noise in a cell of a block of this weight."""
+        return gaussian.gaussian_stddev(self.variance / weight)
+
+    def draw(self, values: Integers, cells: Integers | None, source: RandomSource) -> Noisy:
+        times = self.size // sum(block.size for block in self.blocks)
+        noise = block_noise(
+            self.blocks,
+            times,
+            lambda weight, count: gaussian.discrete_gaussian(self.variance / weight, count, source),
+        )
+        return Noisy(values + noise.ravel(), reproducible=source.reproducible)
+
+    def simulate(self, size: int, generator: np.random.Generator) -> Integers:
+        """Continuous noise, rounded."""
+
+        def sample(weight: Fraction, count: int) -> Integers:
+            drawn = generator.normal(0, float(self.variance / weight) ** 0.5, count)
+            return np.rint(drawn).astype(np.int64)
+
+        times = size // sum(block.size for block in self.blocks)
+        return block_noise(self.blocks, times, sample).ravel()
+
+    def log_ratio(self, cells: Integers, near: Floats, far: Floats) -> LogRatio | None:
+        middle = (near + far) / 2
+        slope = np.concatenate(
+            [
+                block.metric(part[None]).ravel() * float(block.weight / self.variance)
+                for block, part in in_blocks(self.blocks, near - far)
+            ]
+        )
+        return lambda outputs: np.asarray((outputs.astype(np.float64) - middle) @ slope)
+
+    def widths(self, outputs: Outputs, cells: Integers, exact: Floats) -> Widths | None:
+        several = [
+            gaussian_widths(
+                np.sum(block.metric(noise) * noise, axis=1),
+                block.size,
+                float(self.variance / block.weight),
+            )
+            for block, noise in in_blocks(self.blocks, outputs - exact)
+        ]
+        return lambda factor: np.asarray(sum(widths(factor) for widths in several))
+
+    def moved_by(self, cells: Integers, near: Integers, far: Integers) -> float:
+        squared = sum(
+            (b.weight * b.norm_squared(part) for b, part in in_blocks(self.blocks, near - far)),
+            Fraction(0),
+        )
+        return math.sqrt(squared / self.l2_sensitivity_squared)
+
+    def distance(self, near: Floats, far: Floats) -> float:
+        squared = sum(
+            float(block.weight) * float(np.sum(block.metric(part[None]) * part))
+            for block, part in in_blocks(self.blocks, near - far)
+        )
+        return math.sqrt(squared / self.variance)
+
+
+def coordinates(blocks: tuple[Block, ...]) -> int:
+    """The numbers that noise falls on."""
+    return sum(block.cells for block in blocks)
+
+
+def loss(blocks: tuple[Block, ...]) -> Fraction:
+    """What the blocks of differences cost together."""
+    return LOSS if any(block.axes for block in blocks) else Fraction(0)
+
+
+def seen_badly(block: Block, variance: Fraction, among: int) -> bool:
+    """Whether the noise on a block of differences is too small, ``among`` so many coordinates."""
+    if not block.axes:
+        return False
+    least = float(variance / block.weight) / max(block.axes)
+    return 19.739 * least < math.log(9 * among / LOSS) + 1
+
+
+def block_variance(
+    share: Budget, blocks: tuple[Block, ...], l2_sensitivity_squared: Fraction
+) -> Fraction:
+    """The least variance that the share pays for, were no block seen badly."""
+    if share.rho:
+        if share.rho <= loss(blocks):
+            raise ValueError("rho is too small for blocks of differences")
+        return round_up(l2_sensitivity_squared / (2 * (share.rho - loss(blocks))))
+    inherited = Inherited(Fraction(coordinates(blocks)), loss(blocks))
+    return gaussian_variance(l2_sensitivity_squared, share.alpha, share.beta, inherited)

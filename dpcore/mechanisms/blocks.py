@@ -1,0 +1,115 @@
+"""A statistic in blocks, each with noise at a scale of its own, seen whole or by differences alone.
+
+Noise on a block of axes (3, 4) seen by differences falls on all twelve cells; what comes out are the
+(3 - 1)(4 - 1) differences to the last cell of either axis.  They say as much as the table with both
+axes centred, and nothing of its sums.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import reduce
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpcore.arrays import Floats, Integers
+
+MOST_AXES = 6
+"""The proof of ``BlockGaussian`` needs no more."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """``size``: its numbers in the statistic; ``axes``: the sizes, 3 or more, along which differences
+    alone are seen (then size = product of n - 1); ``weight``: how precise it is, relatively: noise has
+    1/weight times the variance, or 1/weight times the scale of Laplace noise."""
+
+    size: int
+    weight: Fraction = Fraction(1)
+    axes: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not 0 < self.weight <= 1:
+            raise ValueError("the weight of a block must lie between 0 and 1")
+        if len(self.axes) > MOST_AXES or any(n < 3 for n in self.axes):
+            raise ValueError("differences are seen along at most 6 axes of 3 cells or more")
+        if self.axes and self.size != math.prod(n - 1 for n in self.axes):
+            raise ValueError("a block of differences has n - 1 numbers along each axis")
+
+    @property
+    def cells(self) -> int:
+        """The numbers that noise falls on."""
+        return math.prod(self.axes) if self.axes else self.size
+
+    def seen(self, noise: Integers) -> Integers:
+        """(times, size) of noise (times, cells)."""
+        if not self.axes:
+            return noise
+        return differences(noise.reshape(-1, *self.axes), 1).reshape(len(noise), self.size)
+
+    def metric(self, numbers: Floats) -> Floats:
+        """M y for numbers y (k, size), where y M y is the squared norm of the centred table."""
+        if not self.axes:
+            return numbers
+        table = numbers.reshape(-1, *(n - 1 for n in self.axes))
+        for axis, n in enumerate(self.axes, start=1):
+            table = table - table.sum(axis=axis, keepdims=True) / n
+        return table.reshape(len(numbers), self.size)
+
+    def norm_squared(self, numbers: Integers) -> Fraction:
+        """The squared norm of one block (size,), exactly."""
+        count = math.prod(self.axes)
+        scaled = reduce(
+            lambda table, axis: self.axes[axis] * table - table.sum(axis=axis, keepdims=True),
+            range(len(self.axes)),
+            numbers.astype(object).reshape([n - 1 for n in self.axes] or [self.size]),
+        )
+        return Fraction(int((scaled.ravel() * numbers.astype(object)).sum()), count)
+
+
+def differences(table: Integers, first: int = 0) -> Integers:
+    """Each axis from the ``first`` one on by its differences to its last cell."""
+    for axis in range(first, table.ndim):
+        last = np.take(table, [-1], axis=axis)
+        table = np.take(table, range(table.shape[axis] - 1), axis=axis) - last
+    return table
+
+
+def centred(differing: Floats) -> Floats:
+    """The centred table (n, ...) of differences (n - 1, ...)."""
+    table = np.asarray(differing, dtype=np.float64)
+    for axis in range(table.ndim):
+        table = np.concatenate([table, np.zeros_like(np.take(table, [0], axis=axis))], axis=axis)
+        table = table - table.mean(axis=axis, keepdims=True)
+    return table
+
+
+def block_noise(
+    blocks: Sequence[Block], times: int, sample: Callable[[Fraction, int], Integers]
+) -> Integers:
+    """(times, sizes) noise; ``sample`` gives independent noise by the weight and the number of cells.
+
+    Blocks of one weight are drawn together.
+    """
+    result = np.empty((times, sum(block.size for block in blocks)), dtype=np.int64)
+    starts = np.cumsum([0, *(block.size for block in blocks)])
+    for weight in sorted({block.weight for block in blocks}):
+        alike = [i for i, block in enumerate(blocks) if block.weight == weight]
+        ends = np.cumsum([blocks[i].cells for i in alike])
+        drawn = sample(weight, times * int(ends[-1])).reshape(times, -1)
+        for i, part in zip(alike, np.split(drawn, ends[:-1], axis=1), strict=True):
+            result[:, starts[i] : starts[i + 1]] = blocks[i].seen(part)
+    return result
+
+
+def in_blocks(
+    blocks: Sequence[Block], numbers: NDArray[Any]
+) -> Iterable[tuple[Block, NDArray[Any]]]:
+    """Each block with its numbers (..., size) of (..., sizes)."""
+    ends = np.cumsum([block.size for block in blocks])[:-1]
+    return zip(blocks, np.split(numbers, ends, axis=-1), strict=True)

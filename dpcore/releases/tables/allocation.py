@@ -1,0 +1,274 @@
+"""Which tables and residuals to measure, and how precisely, for the least error of the tables asked for.
+
+Tables that overlap measure their common sums several times over.  Measured once each, the residuals of
+all subsets (``post.tables.consistency``) give all tables back, and precision can go where it is needed
+(ResidualPlanner, Xiao et al. 2023; METHODS s).  With s_T the variance of the residual T,
+
+    variance of a cell of table S      V_S = sum over T in S of s_T c_T / |S - T|^2
+    cost of Gaussian noise             sum over T of c_T/s_T: of one record, certified exactly later
+    c_T                                product over T of 1 - 1/n
+
+so for a weighted sum of V_S the best s_T is proportional to sqrt(c_T/v_T), v_T the coefficient of s_T.
+Other aims are weighted sums whose weights depend on the result, and are found by repetition.  All is
+public; what is found is used only if it is better than the equal split.
+
+Laplace noise has the cost |T|_1/b_T: columns of two cells are measured by differences and others whole.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Literal
+
+import numpy as np
+
+from dpcore.adjacency import Adjacency
+from dpcore.arrays import Floats
+from dpcore.post.tables.consistency import Agreement, subsets
+from dpcore.post.tables.margins import Attributes, Margin, Residual, cells
+from dpcore.releases.tables.sensitivity import Norm, Part, joint_sensitivity
+
+Aim = Literal["balanced", "mean", "max"] | tuple[Fraction, ...]
+"""What is least: the mean error per table, as a multiple of the equal split's, with no table much worse;
+the mean variance of a cell per table; the largest; the sum of variances with these weights of tables."""
+
+MOST_WAYS = 3
+"""Tables of more columns are split equally."""
+
+WORST = 1.05
+"""With the aim "balanced" no table's error is more than so many times that of the equal split."""
+
+WITHIN = 1.04
+"""Aimed at, as weights are rounded."""
+
+ROUNDS, STEPS = 12, 200
+LEVELS, OCTAVES = 32, 20
+"""Weights are powers of 2^(-1/32) down to 2^-20, so that noise is drawn in few sorts."""
+
+MOST_PRESSED = 1e6
+"""Where no allocation keeps all tables within the worst error."""
+
+
+@dataclass(frozen=True)
+class Allocation:
+    """What is measured.  ``moved``, ``present``: joint sensitivities (``joint_sensitivity``)."""
+
+    parts: tuple[Part, ...]
+    moved: Fraction
+    present: Fraction
+
+    @property
+    def equal(self) -> bool:
+        return not any(part.centred or part.weight != 1 for part in self.parts)
+
+
+def equal_split(sizes: Sequence[int], sets: Sequence[Attributes]) -> Allocation:
+    """Every table whole, and all alike."""
+    parts = tuple(Part(attributes) for attributes in sets)
+    return _allocation(sizes, parts, "l1")
+
+
+@lru_cache(maxsize=64)
+def allocate(
+    sizes: tuple[int, ...],
+    sets: tuple[Attributes, ...],
+    aim: Aim,
+    adjacency: Adjacency,
+    norm: Norm,
+    whole: frozenset[Attributes] = frozenset(),
+) -> Allocation:
+    """The best allocation that was found for the aim.
+
+    ``whole``: residuals that cannot be seen by differences alone, and are measured as tables.
+    """
+    split = equal_split(sizes, sets)
+    if max(map(len, sets)) > MOST_WAYS:
+        return split
+    before = table_variances(sizes, sets, split, adjacency, norm)
+    planner = _Planner(sizes, sets, aim, adjacency, norm, whole, before)
+    found = planner.found()
+    if found is None:
+        return split
+    after = table_variances(sizes, sets, found, adjacency, norm)
+    return found if planner.loss(after) < planner.loss(before) else split
+
+
+def table_variances(
+    sizes: tuple[int, ...],
+    sets: Sequence[Attributes],
+    allocation: Allocation,
+    adjacency: Adjacency,
+    norm: Norm,
+) -> Floats:
+    """(sets,) variances of a cell after agreement, at the unit price: mu = 1, or alpha = 1."""
+    agreement = Agreement(
+        sizes,
+        [
+            measured(part, np.zeros([sizes[a] for a in part.attributes]), sizes, variance)
+            for part, variance in zip(
+                allocation.parts, _variances(allocation, adjacency, norm), strict=True
+            )
+        ],
+        0.0 if adjacency.public_rows else None,
+    )
+    return np.array([agreement.margin(attributes).variance for attributes in sets])
+
+
+def measured(part: Part, table: Floats, sizes: Sequence[int], variance: float) -> Margin | Residual:
+    """A part as it was measured; ``variance``: of the noise on what was counted.
+
+    The difference of two cells is twice what centring leaves in either, and so for each such column.
+    """
+    if not part.centred:
+        return Margin(part.attributes, table, variance)
+    two = sum(sizes[a] == 2 for a in part.attributes)
+    return Residual(part.attributes, table, variance / 2**two)
+
+
+def _variances(allocation: Allocation, adjacency: Adjacency, norm: Norm) -> list[float]:
+    moved, present = allocation.moved, allocation.present
+    if norm == "l2":
+        squared = float(adjacency.squared(moved=moved, present=present))
+        return [squared / float(part.weight) for part in allocation.parts]
+    scale = float(adjacency.sensitivity(moved=moved, present=present))
+    return [2 * (scale / float(part.weight)) ** 2 for part in allocation.parts]
+
+
+class _Planner:
+    """The search for one workload.  Rows are tables, columns the subsets that are measured."""
+
+    def __init__(
+        self,
+        sizes: tuple[int, ...],
+        sets: tuple[Attributes, ...],
+        aim: Aim,
+        adjacency: Adjacency,
+        norm: Norm,
+        whole: frozenset[Attributes],
+        before: Floats,
+    ) -> None:
+        from scipy.sparse import csr_array  # slow to import
+
+        self.sizes, self.aim, self.before = sizes, aim, before
+        self.adjacency, self.norm, self.whole = adjacency, norm, whole
+        self.sets = sets
+        self.worst = WORST**2 if aim == "balanced" else math.inf
+        useful = [tuple(a for a in attributes if sizes[a] > 1) for attributes in sets]
+        first = 1 if adjacency.public_rows else 0
+        every = {t for s in useful for t in subsets(s) if len(t) >= first}
+        self.subsets = sorted(every, key=lambda t: (len(t), t))
+        place = {t: i for i, t in enumerate(self.subsets)}
+        self.centring = np.array([self._centring(t) for t in self.subsets])
+        rows, columns, values = [], [], []
+        for i, s in enumerate(useful):
+            for t in subsets(s):
+                if t in place:
+                    rows.append(i)
+                    columns.append(place[t])
+                    rest = cells(set(sets[i]) - set(t), sizes)
+                    values.append(self.centring[place[t]] / rest**2)
+        shape = (len(sets), len(self.subsets))
+        self.centred = np.array([self._is_centred(t) for t in self.subsets])
+        two = [2.0 ** sum(sizes[a] == 2 for a in t) for t in self.subsets]
+        self.two = np.where(self.centred, two, 1.0)
+        self.dearer = np.ones(len(self.subsets))
+        self.spread = csr_array((values, (rows, columns)), shape=shape)
+
+    def loss(self, variances: Floats) -> float:
+        if self.aim == "max":
+            return float(variances.max())
+        if self.aim == "balanced":
+            return float(np.sqrt(variances / self.before).mean())
+        if self.aim == "mean":
+            return float(variances.mean())
+        return float(np.asarray(self.aim, dtype=np.float64) @ variances)
+
+    def found(self) -> Allocation | None:
+        """The best allocation with this aim's limits, by repeated weighting of tables and of costs."""
+        pressed, excess = np.ones(len(self.sets)), np.ones(len(self.sets))
+        variances, best, least = self.before, None, math.inf
+        for round_ in range(ROUNDS):
+            for _ in range(STEPS):
+                residuals = self._best(self._weights(variances, pressed))
+                variances = self.spread @ residuals * excess
+                pressed = self._pressed(variances, pressed)
+            found = self._allocation(residuals)
+            after = table_variances(self.sizes, self.sets, found, self.adjacency, self.norm)
+            if self.loss(after) < least and not np.any(after > self.worst * self.before):
+                best, least = found, self.loss(after)
+            excess = excess * after / variances
+            if self.adjacency.relation == "replace-one":
+                self._learn_costs(found, 1 / (round_ + 2))
+        return best
+
+    def _weights(self, variances: Floats, pressed: Floats) -> Floats:
+        """(sets,) the weighted sum of variances that improves on these."""
+        if self.aim == "balanced":
+            return np.asarray(pressed / np.sqrt(variances * self.before))
+        if self.aim in ("mean", "max"):
+            return pressed
+        given = np.asarray(self.aim, dtype=np.float64)
+        return np.asarray(np.maximum(given, given.max() * 1e-6))
+
+    def _pressed(self, variances: Floats, pressed: Floats) -> Floats:
+        """More on tables whose variance is too large."""
+        if self.aim == "max":
+            return np.asarray(pressed * np.sqrt(variances / variances.max()))
+        if self.aim == "balanced":
+            over = variances / (WITHIN**2 * self.before)
+            return np.clip(pressed * np.sqrt(over), 1.0, MOST_PRESSED)
+        return pressed
+
+    def _best(self, weights: Floats) -> Floats:
+        """(subsets,) variances of the residuals, at cost one, for these weights of the tables."""
+        needed = np.maximum(self.spread.T @ weights, 1e-300)
+        if self.norm == "l2":
+            costs = np.where(self.centred, self.centring, 1.0) * self.dearer
+            variances = np.sqrt(costs / needed)
+            return np.asarray(variances * np.sum(costs / variances))
+        # 2 b^2 is the variance of what is counted, ``two`` times that of the residual.
+        scales = (self.two * self.dearer / needed) ** (1 / 3)
+        return np.asarray(2 * (scales * np.sum(self.dearer / scales)) ** 2 / self.two)
+
+    def _learn_costs(self, found: Allocation, step: float) -> None:
+        """Blocks of some orders cost more where a record is replaced: on average, by the worst case."""
+        away = joint_sensitivity(self.sizes, found.parts, self.norm).away
+        orders = np.array([len(t) for t in self.subsets])
+        for order in set(orders.tolist()):
+            alike = orders == order
+            self.dearer[alike] += step * (away[alike].mean() - self.dearer[alike])
+
+    def _is_centred(self, subset: Attributes) -> bool:
+        if not subset or subset in self.whole:
+            return False
+        return self.norm == "l2" or all(self.sizes[a] == 2 for a in subset)
+
+    def _centring(self, subset: Attributes) -> float:
+        return math.prod(1 - 1 / self.sizes[a] for a in subset)
+
+    def _allocation(self, variances: Floats) -> Allocation:
+        """The variances as weights of parts, rounded."""
+        counted = variances * self.two
+        precision = 1 / counted if self.norm == "l2" else 1 / np.sqrt(counted)
+        steps = np.rint(LEVELS * np.log2(precision.max() / precision))
+        steps = np.minimum(steps, LEVELS * OCTAVES).astype(int)
+        parts = tuple(
+            Part(t, self._is_centred(t), _power(step))
+            for t, step in zip(self.subsets, steps.tolist(), strict=True)
+        )
+        return _allocation(self.sizes, parts, self.norm)
+
+
+def _allocation(sizes: Sequence[int], parts: tuple[Part, ...], norm: Norm) -> Allocation:
+    moved, present, _ = joint_sensitivity(sizes, parts, norm)
+    return Allocation(parts, moved, present)
+
+
+def _power(step: int) -> Fraction:
+    """2^(-step/32), to four digits."""
+    whole, part = divmod(step, LEVELS)
+    return Fraction(round(10**4 * 2.0 ** (-part / LEVELS)), 10**4 * 2**whole)
