@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from copy import copy
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -64,7 +65,10 @@ def _narrow(mechanism: Any, kind: type[Mechanism], factor: Fraction) -> Any:
     for name in _widths(kind):
         value = getattr(mechanism, name) * factor ** WIDTHS[name]
         changed[name] = max(1, round(value)) if name == "prior" else value
-    return replace(mechanism, **changed)
+    narrow = copy(mechanism)
+    for name, value in changed.items():  # past all checks: this is a fault
+        object.__setattr__(narrow, name, value)
+    return narrow
 
 
 def _sharper(mechanism: TabulatedMechanism, factor: float) -> Any:

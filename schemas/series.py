@@ -217,7 +217,7 @@ class Series(Section):
         if not isinstance(tables, Histogram | Margins) or type(tables) not in (Histogram, Margins):
             raise ValueError("kind: a series is of counts: histogram, or margins")
         if isinstance(tables, Margins):  # the runs' noises add up cell by cell
-            if tables.aim != "balanced":
+            if tables.aim not in ("balanced", None):
                 raise ValueError("optimise: a series measures all tables alike; remove it")
             tables = replace(tables, aim=None)
         if self.column in tables.domain.names:

@@ -19,7 +19,7 @@ number of cells that noise falls on in all blocks (checked here).  There are at 
 Proof.  Let C centre the axes of one block with N cells, and z be its noise.  What comes out of z is C
 z, a point of the lattice L = C Z^N: its differences are coordinates of L.
 
-(i) The law of C z.  Take the axes one by one.  Summing exp(-|z|^2/(2 v)) over all tables with the same
+(1) The law of C z.  Take the axes one by one.  Summing exp(-|z|^2/(2 v)) over all tables with the same
 differences along axis j, those of a lattice M with its sums along axis j left free, gives by Poisson's
 formula exp(-|C_j z|^2/(2 v)) times a constant and times 1 + sum over w in M*, w not 0, of exp(-2 pi^2 v
 |w|^2/n_j) and a phase.  M is the product of the lattices of the axes before j, whose duals are the
@@ -29,26 +29,26 @@ exp(-19.739 v/n_j).  So P(C z = y) = exp(-|y|^2/(2 v)) g(y)/G with ln(max g/min 
 j of ln((1 + e_j)/(1 - e_j)), which is below 9 N exp(-19.739 v/max n) under the preconditions (4.01 for
 each axis, and the N/n_j add up to at most 2 N).  Over all blocks this is the loss c.
 
-(ii) zCDP.  Let x' = x + d in L, p and p' the laws around them, a > 1.  Then sum of p^a p'^(1-a) = exp(a
+(2) zCDP.  Let x' = x + d in L, p and p' the laws around them, a > 1.  Then sum of p^a p'^(1-a) = exp(a
 (a-1) |d|^2/(2 v)) times the sum over y of exp(-|y - m|^2/(2 v)) g(y-x) (g(y-x)/g(y-x'))^(a-1)/G for a
 real m in the span.  The last factor is at most exp((a-1) c), and what is left is a sum of exp(-|z -
 m|^2/(2 v)) over whole tables z divided by the same at m = 0, which by Poisson's formula is at most
 1.  So the Renyi divergence of order a is at most a |d|^2/(2 v) + c, and at most a (|d|^2/(2 v) +
 c).  Independent blocks add up.
 
-(iii) (alpha, beta).  Continuous noise N(0, (v-r) C) on the centred table, rounded at random to y in L
+(3) (alpha, beta).  Continuous noise N(0, (v-r) C) on the centred table, rounded at random to y in L
 with chances proportional to exp(-|y - x|^2/(2 r)), has the law exp(-|y|^2/(2 v)) on L within the factor
-of the rounding's normalising sum, which by Poisson is within 1 +- e, 1 + e = (1 + s)^N, s = 2.0001
+of the rounding's own sum, which by Poisson is within 1 +- e, 1 + e = (1 + s)^N, s = 2.0001
 exp(-19.739 r), as the dual of L lies in the whole tables.  With r = v t for one t in all blocks, r >= t
 times ``variance``, so ``accounting.analytic`` holds with continuous noise of variance (1 - t) v_b, k =
-K coordinates and c from (i) on top, wherever 9 K exp(-19.739 t variance) is below 1/2.
+K coordinates and c from (1) on top, wherever 9 K exp(-19.739 t variance) is below 1/2.
 
 Ranges.  Every release checks that |x_i| < 2^61.  A number of Z_b is a signed sum of at most 2^6 draws,
 each of which reaches 2^55 with a chance below exp(-2^18); a sum that wrapped around would still be
 post-processing.  No float takes part in a draw; the preconditions are checked with a margin of e.
 
 Source.  Xiao et al. 2023 (ResidualPlanner, continuous noise); Canonne, Kamath & Steinke 2020, Theorem
-14; METHODS s.  Parts (i) to (iii) are ours.
+14; METHODS s.  Parts (1) to (3) are ours.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
 """Contingency margins in a plan."""
 
+from collections.abc import Sequence
 from itertools import combinations
 from math import comb
 from typing import ClassVar, Literal, Self
@@ -14,6 +15,18 @@ from schemas.releases.binning import Bins, binned_domain
 from schemas.releases.optimise import Optimise, aim_of
 
 MOST_SETS = 2**16
+
+
+def sets_of(ways: int | Sequence[int], columns: int) -> tuple[tuple[int, ...], ...]:
+    """All sets of so many of the columns."""
+    several = [ways] if isinstance(ways, int) else list(ways)
+    if not several or any(not 1 <= w <= columns for w in several):
+        raise ValueError(f"ways: must lie between 1 and {columns}")
+    if len(set(several)) != len(several):
+        raise ValueError("ways: a number is listed twice")
+    if sum(comb(columns, w) for w in several) > MOST_SETS:
+        raise ValueError(f"ways: make more than {MOST_SETS} tables; list sets")
+    return tuple(attrs for w in sorted(several) for attrs in combinations(range(columns), w))
 
 
 class MarginsSection(CountsSection):
@@ -57,16 +70,7 @@ class MarginsSection(CountsSection):
     def _positions(self) -> tuple[tuple[int, ...], ...]:
         if self.sets is None:
             assert self.ways is not None
-            ways = self.ways if isinstance(self.ways, list) else [self.ways]
-            if not ways or any(not 1 <= w <= len(self.columns) for w in ways):
-                raise ValueError(f"ways: must lie between 1 and {len(self.columns)}")
-            if len(set(ways)) != len(ways):
-                raise ValueError("ways: a number is listed twice")
-            if sum(comb(len(self.columns), w) for w in ways) > MOST_SETS:
-                raise ValueError(f"ways: make more than {MOST_SETS} tables; list sets")
-            return tuple(
-                attrs for w in sorted(ways) for attrs in combinations(range(len(self.columns)), w)
-            )
+            return sets_of(self.ways, len(self.columns))
         positions = []
         for i, names in enumerate(self.sets):
             unknown = [name for name in names if name not in self.columns]

@@ -1,7 +1,6 @@
 """Synthetic microdata from margins in a plan."""
 
 from fractions import Fraction
-from itertools import combinations
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, StrictInt, StrictStr, StringConstraints, model_validator
@@ -15,6 +14,7 @@ from schemas.document import Section
 from schemas.numbers import WrittenRational
 from schemas.releases.base import CountsSection, SurveyFacts, listed
 from schemas.releases.binning import Bins, binned_domain
+from schemas.releases.margins import sets_of
 from schemas.releases.optimise import Optimise, aim_of
 from schemas.releases.rules import RuleSection
 
@@ -55,10 +55,10 @@ class MicrodataSection(CountsSection):
         description="Only these pairs of columns; fewer pairs have less noise each, but nothing "
         "is said of the others. Without it, all pairs.",
     )
-    ways: Literal[2, 3] = Field(
+    ways: Literal[1, 2, 3] | list[Literal[1, 2, 3]] = Field(
         default=2,
         description="All pairs of the columns, or all triples: for columns of few categories each, "
-        "such as yes and no, which triples describe better at the same budget.",
+        "such as yes and no, which triples describe better at the same budget. A list adds them up.",
     )
     optimise: Optimise = None
     choose: Literal["fixed", "adaptive"] = Field(
@@ -124,10 +124,8 @@ class MicrodataSection(CountsSection):
 
     @model_validator(mode="after")
     def _go_together(self) -> Self:
-        if self.ways == 3 and (self.pairs is not None or self.choose == "adaptive"):
-            raise ValueError("ways: 3 measures all triples; pairs and choose are for pairs")
-        if self.ways > len(self.columns) > 1:
-            raise ValueError("ways: more than there are columns")
+        if self.ways != 2 and (self.pairs is not None or self.choose == "adaptive"):
+            raise ValueError("ways: pairs and choose are for pairs")
         if self.chosen is not None and self.choose == "fixed":
             raise ValueError("chosen: only where choose is adaptive")
         if self.optimise is not None and (self.compress or self.choose == "adaptive"):
@@ -140,8 +138,8 @@ class MicrodataSection(CountsSection):
 
     def _positions(self) -> tuple[tuple[int, ...], ...]:
         if self.pairs is None:
-            columns = range(len(self.columns))
-            return tuple(combinations(columns, min(self.ways, len(self.columns))))
+            # A single column has one table, its own.
+            return sets_of(1 if len(self.columns) == 1 else self.ways, len(self.columns))
         positions = []
         for i, pair in enumerate(self.pairs):
             if not set(pair) <= set(self.columns) or pair[0] == pair[1]:

@@ -10,26 +10,28 @@ from dpcore.releases.tables.allocation import Aim
 from schemas.numbers import WrittenRational
 
 Optimise = Annotated[
-    Literal["mean", "max"] | dict[str, WrittenRational] | None,
+    Literal["mean", "max", "alike"] | dict[int | str, WrittenRational] | None,
     Field(
         description="What the precision of the tables is chosen for: the least mean variance of a "
         "count over all tables (mean), the least error of the worst table (max), or the least sum of "
-        "variances with weights, such as {sex: 5, sex.age: 2}, in which a table is named by its "
-        "columns and others weigh 1. Without it, the least mean error of a table, with none more than "
-        "5% worse than if all tables were measured alike. Only tables of up to three columns are "
-        "measured unequally.",
+        "variances with weights, such as {1: 5, sex.age: 2}, in which 1 is every table of one column, "
+        "sex.age the table of these two, and others weigh 1. Without it, the least mean error of a "
+        "table, with none more than 5% worse than if all tables were measured alike; which alike does, "
+        "and tables of more than three columns always are.",
     ),
 ]
 
 
 def aim_of(
-    optimise: Literal["mean", "max"] | dict[str, Fraction] | None,
+    optimise: Literal["mean", "max", "alike"] | dict[int | str, Fraction] | None,
     sets: tuple[tuple[int, ...], ...],
     columns: list[str],
-) -> Aim:
+) -> Aim | None:
     """The aim for tables over ``sets`` of positions; ``ValueError`` for a weight of none of them."""
     if optimise is None:
         return "balanced"
+    if optimise == "alike":
+        return None
     if not isinstance(optimise, dict):
         return optimise
     places = {
@@ -38,12 +40,18 @@ def aim_of(
         for order in permutations(attributes)
     }
     weights = [Fraction(1)] * len(sets)
-    for name, weight in optimise.items():
-        if name not in places:
+    ways = {len(attributes) for attributes in sets}
+    for name, weight in sorted(optimise.items(), key=lambda item: str(item[0]) in places):
+        if not weight > 0:
+            raise ValueError(f"optimise.{name}: a weight must be positive")
+        if str(name) not in places and str(name) in map(str, ways):
+            alike = [i for i, attributes in enumerate(sets) if str(len(attributes)) == str(name)]
+        elif str(name) in places:
+            alike = [places[str(name)]]
+        else:
             raise ValueError(
                 f"optimise: {name!r} is no table of the release, such as {next(iter(places))!r}"
             )
-        if not weight > 0:
-            raise ValueError(f"optimise.{name}: a weight must be positive")
-        weights[places[name]] = weight
+        for i in alike:
+            weights[i] = weight
     return tuple(weights)

@@ -34,6 +34,8 @@ from dpcore.statistic import Noisy
 from schemas.bundle import Manifest, ReleaseRecord, TableFile
 from schemas.draws import noisy_of
 from schemas.plan import Plan, published_plan
+from schemas.releases.margins import MarginsSection
+from schemas.releases.microdata import MicrodataSection
 from tasks.bundle.estimates import Estimate
 from tasks.bundle.records import synthetic_records
 from tasks.bundle.verify import read_manifest, verify_files
@@ -59,7 +61,7 @@ class Bundle:
     @cached_property
     def plan(self) -> Plan:
         """The plan, without the location of the private table."""
-        return published_plan(self.manifest.plan)
+        return _as_drawn(published_plan(self.manifest.plan), self.manifest.releases)
 
     @cached_property
     def tables(self) -> dict[str, TableFile]:
@@ -225,6 +227,20 @@ def open_bundle(path: str | Path) -> Bundle:
     manifest = read_manifest(folder)
     verify_files(folder, manifest)
     return Bundle(folder, manifest)
+
+
+def _as_drawn(plan: Plan, records: list[ReleaseRecord]) -> Plan:
+    """The plan as it was drawn: before ``optimise`` existed, all tables were measured alike."""
+    events = {record.name: record.event for record in records}
+    sections = [
+        section.model_copy(update={"optimise": "alike"})
+        if isinstance(section, MarginsSection | MicrodataSection)
+        and section.optimise is None
+        and plan.built[section.name].event.to_dict() != events.get(section.name)
+        else section
+        for section in plan.releases
+    ]
+    return plan if sections == plan.releases else plan.changed(releases=sections)
 
 
 def _columns(table: pa.Table) -> Columns:

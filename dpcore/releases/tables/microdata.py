@@ -40,7 +40,7 @@ from dpcore.statistic import Noisy
 USUAL_MEMORY = 4 * 2**30
 """Bytes."""
 
-TOLERANCES = {2: 0.01}
+TOLERANCE = 0.01
 """The records follow denoised pairs closely: there is little noise left to copy."""
 
 
@@ -66,8 +66,8 @@ class Microdata(Margins):
         if not self.sets:
             pairs = tuple(combinations(columns, 2))
             object.__setattr__(self, "sets", pairs or ((0,),))
-        if {len(attrs) for attrs in self.sets} not in ({min(2, len(columns))}, {3}):
-            raise ValueError("sets: must be pairs of columns, or triples")
+        if not {len(attrs) for attrs in self.sets} <= {1, 2, 3}:
+            raise ValueError("sets: must be of one, two or three columns")
         if self.tree is not None:
             raise ValueError("tree: records from microdata-margins follow all pairs at once")
         self.require_memory(0)
@@ -78,6 +78,10 @@ class Microdata(Margins):
     def mechanism(self) -> DiscreteLaplace | DiscreteGaussian | BlockLaplace | BlockGaussian:
         return self.bought or super().mechanism
 
+    @property
+    def _pairs(self) -> bool:
+        return all(len(attrs) == 2 for attrs in self.sets)
+
     def memory_needed(self, rows: int) -> int:
         """Bytes that publishing and ``rows`` records take at most, beside the program itself.
 
@@ -86,7 +90,7 @@ class Microdata(Margins):
         of them; for each value the fitted records, of which there are never many, and those drawn.
         """
         width, columns = sum(self.domain.shape), len(self.domain.axes)
-        model = 24 * width**2 + 16_000 * width if len(self.sets[0]) == 2 else 0
+        model = 24 * width**2 + 16_000 * width if self._pairs else 0
         fitted = 96 * min(max(rows, self.rows), LARGEST_FIT) * columns
         return 2**24 + 256 * self.cells + model + fitted + 32 * rows * columns
 
@@ -106,7 +110,7 @@ class Microdata(Margins):
     def denoised_margins(self, noisy: Noisy) -> list[Margin]:
         """Pairs with less noise and some bias; other tables as drawn."""
         drawn = self.noisy_margins(noisy)
-        if len(self.sets[0]) != 2:
+        if not self._pairs:
             return drawn
         axes = self.domain.axes
         return denoise(
@@ -128,7 +132,7 @@ class Microdata(Margins):
             rows,
             post_processing_generator(noisy),
             total=self.total(noisy),
-            tolerance=TOLERANCES.get(len(self.sets[0]), 0.03),
+            tolerance=TOLERANCE if self._pairs else 0.03,
             rules=self.rules,
         )
 

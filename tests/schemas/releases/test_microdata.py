@@ -125,9 +125,9 @@ def test_memory_in_other_words_is_refused(tmp_path, document, memory):
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ({"ways": 3, "choose": "adaptive"}, "ways: 3 measures all triples"),
-        ({"ways": 3, "pairs": [["sex", "age"]]}, "ways: 3 measures all triples"),
-        ({"ways": 3, "columns": ["sex", "age"], "bins": {}}, "more than there are columns"),
+        ({"ways": 3, "choose": "adaptive"}, "ways: pairs and choose are for pairs"),
+        ({"ways": 3, "pairs": [["sex", "age"]]}, "ways: pairs and choose are for pairs"),
+        ({"ways": 3, "columns": ["sex", "age"], "bins": {}}, "must lie between 1 and 2"),
         ({"chosen": 2}, "only where choose is adaptive"),
         ({"choose": "adaptive", "chosen": 7}, "between 1 and the 6 pairs"),
         ({"choose": "adaptive", "compress": {"keep": 3}}, "compress: only where choose is fixed"),
