@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import resource
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import combinations
 from pathlib import Path
@@ -33,7 +33,7 @@ def measured(
     dataset: str,
     relation: Relation,
     share: Budget,
-    ways: int,
+    ways: Sequence[int],
     chosen: int = 0,
     keep: int = 0,
 ) -> Facts:
@@ -44,7 +44,7 @@ def measured(
     """
     domain, codes = TABLES[dataset](folder)
     noise = "discrete-gaussian" if share.beta else "discrete-laplace"
-    kind: Callable[..., AnyMicrodata] = Microdata
+    kind: Callable[..., AnyMicrodata] = partial(Microdata, aim="records")
     if chosen:
         kind = partial(AdaptiveMicrodata, chosen=chosen)
     elif keep:
@@ -54,7 +54,7 @@ def measured(
         domain,
         len(codes),
         share,
-        sets=tuple(combinations(range(len(domain.axes)), ways)),
+        sets=tuple(s for w in ways for s in combinations(range(len(domain.axes)), w)),
         noise=noise,
         adjacency=Adjacency(relation),
     )
@@ -68,7 +68,6 @@ def measured(
         "ways": ways,
         "chosen": chosen,
         "keep": keep,
-        "stddev": round(release.stddev, 2),
         "seconds": round(time.perf_counter() - wall, 2),
         "cpu_seconds": round(time.process_time() - cpu, 2),
         "peak_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),

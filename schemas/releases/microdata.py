@@ -108,7 +108,7 @@ class MicrodataSection(CountsSection):
             kind = AdaptiveMicrodata
             more["chosen"] = self.chosen or min(USUALLY_CHOSEN, len(sets))
         if kind is Microdata:
-            more["aim"] = aim_of(self.optimise, sets, self.columns)
+            more["aim"] = aim_of(self.optimise, sets, self.columns, "records")
         return kind(
             self.name,
             domain,

@@ -15,9 +15,10 @@ Optimise = Annotated[
         description="What the precision of the tables is chosen for: the least mean variance of a "
         "count over all tables (mean), the least error of the worst table (max), or the least sum of "
         "variances with weights, such as {1: 5, sex.age: 2}, in which 1 is every table of one column, "
-        "sex.age the table of these two, and others weigh 1. Without it, the least mean error of a "
-        "table, with none more than 5% worse than if all tables were measured alike; which alike does, "
-        "and tables of more than three columns always are.",
+        "sex.age the table of these two, and others weigh 1; or all tables alike (alike), as those "
+        "of more than three columns always are. Without it, the least mean error of a table, with "
+        "none more than 5% worse than if all were measured alike; for synthetic records, the least sum "
+        "of variances in which tables of one column fewer weigh ten times as much.",
     ),
 ]
 
@@ -26,10 +27,11 @@ def aim_of(
     optimise: Literal["mean", "max", "alike"] | dict[int | str, Fraction] | None,
     sets: tuple[tuple[int, ...], ...],
     columns: list[str],
+    default: Literal["balanced", "records"] = "balanced",
 ) -> Aim | None:
     """The aim for tables over ``sets`` of positions; ``ValueError`` for a weight of none of them."""
     if optimise is None:
-        return "balanced"
+        return default
     if optimise == "alike":
         return None
     if not isinstance(optimise, dict):

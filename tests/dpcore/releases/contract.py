@@ -161,7 +161,7 @@ CASES: dict[str, Case] = {
         1.0,
     ),
     "optimised microdata": Case(
-        Microdata("o", TRIO, 2, CAREFUL, PAIRS, "discrete-gaussian", aim="balanced"),
+        Microdata("o", TRIO, 2, CAREFUL, PAIRS, "discrete-gaussian", aim="records"),
         (0, 0),
         (0, 3),
         1.0,

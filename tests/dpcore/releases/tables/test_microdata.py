@@ -109,7 +109,7 @@ def test_a_single_column_has_its_own_table():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"sets": ((0, 1, 2), (2, 3))}, "pairs of columns, or triples"),
+        ({"sets": ((0, 1, 2, 3), (2, 3))}, "one, two or three columns"),
         ({"sets": ((0, 1), (1, 2))}, "no set holds the columns .*'old'"),
         ({"tree": "auto"}, "all pairs at once"),
     ],

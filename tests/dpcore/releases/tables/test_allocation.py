@@ -1,0 +1,133 @@
+"""Precisions of tables: errors against simulation, goals against an equal split, and limits."""
+
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from dpcore.adjacency import REPLACE_ONE, Adjacency
+from dpcore.budget import Budget
+from dpcore.domain import Categories, Domain, Tally
+from dpcore.mechanisms import BlockGaussian, DiscreteGaussian
+from dpcore.privacy_line import perturb
+from dpcore.releases.tables.allocation import WORST, allocate, equal_split, table_variances
+from dpcore.releases.tables.margins import Margins
+from dpcore.sampling.source import SeededSource
+
+ADD_REMOVE = Adjacency("add-remove")
+BINARY = (2,) * 16
+CENSUS = (16, 7, 16, 16, 7, 14, 6, 5, 2, 10, 10, 10, 42, 2)
+
+
+def sets(columns: int, *ways: int) -> tuple[tuple[int, ...], ...]:
+    return tuple(s for w in ways for s in combinations(range(columns), w))
+
+
+def ratios(sizes, tables, aim, adjacency, norm="l2"):
+    """(tables,) errors of the equal split over those of the aim."""
+    split, found = equal_split(sizes, tables), allocate(sizes, tables, aim, adjacency, norm)
+    before = table_variances(sizes, tables, split, adjacency, norm)
+    return np.sqrt(before / table_variances(sizes, tables, found, adjacency, norm))
+
+
+@pytest.mark.parametrize(
+    ("ways", "aim", "adjacency", "norm", "least"),
+    [
+        ((2,), "balanced", REPLACE_ONE, "l2", 1 / 0.75),
+        ((2,), "balanced", ADD_REMOVE, "l2", 1.32),
+        ((2,), "balanced", REPLACE_ONE, "l1", 2.5),
+        ((1, 2, 3), "mean", REPLACE_ONE, "l2", 1 / 0.65),
+        ((1, 2, 3), "mean", ADD_REMOVE, "l2", 1 / 0.65),
+    ],
+)
+def test_tables_of_sixteen_yes_or_no_columns_are_far_better_than_split_equally(
+    ways, aim, adjacency, norm, least
+):
+    tables = sets(16, *ways)
+    found = ratios(BINARY, tables, aim, adjacency, norm)
+    cells = np.array([2.0 ** len(s) for s in tables])
+    before = table_variances(BINARY, tables, equal_split(BINARY, tables), adjacency, norm)
+    rmse = np.sqrt((cells @ before) / (cells @ (before / found**2)))
+    assert rmse >= least
+
+
+@pytest.mark.parametrize("adjacency", [REPLACE_ONE, ADD_REMOVE])
+@pytest.mark.parametrize("norm", ["l1", "l2"])
+@pytest.mark.parametrize(
+    ("sizes", "ways"), [(CENSUS, (2,)), (CENSUS[:8], (1, 2, 3)), ((3, 2), (1,))]
+)
+def test_no_table_is_much_worse_and_the_mean_is_never(sizes, ways, norm, adjacency):
+    found = ratios(sizes, sets(len(sizes), *ways), "balanced", adjacency, norm)
+    assert found.min() >= 1 / WORST
+    assert np.mean(1 / found) <= 1
+
+
+def test_the_aims_differ_as_they_say():
+    tables = sets(14, 2)
+    variances = {
+        aim: table_variances(
+            CENSUS, tables, allocate(CENSUS, tables, aim, ADD_REMOVE, "l2"), ADD_REMOVE, "l2"
+        )
+        for aim in ("mean", "max", tuple(Fraction(1 + 1000 * (i == 0)) for i in range(91)))
+    }
+    mean, worst, first = variances.values()
+    assert mean.mean() < worst.mean()
+    assert worst.max() < mean.max()
+    assert first[0] < 0.5 * mean[0]
+
+
+@pytest.mark.parametrize("noise", ["discrete-gaussian", "discrete-laplace"])
+@pytest.mark.parametrize("adjacency", [REPLACE_ONE, ADD_REMOVE])
+def test_stated_errors_hold_in_simulation(noise, adjacency):
+    sizes = (2, 2, 2, 3) if noise == "discrete-gaussian" else (2, 2, 2, 2)
+    domain = Domain(tuple(Categories(f"c{i}", tuple(range(n))) for i, n in enumerate(sizes)))
+    share = Budget.of("0.5", "1e-4") if noise == "discrete-gaussian" else Budget.of("0.5")
+    tables = sets(4, 1, 2)
+    release = Margins("m", domain, 200, share, tables, noise, aim="mean", adjacency=adjacency)
+    assert not release.allocation.equal
+    cells, counts = np.unique(
+        np.random.default_rng(0).integers(0, domain.size, 200), return_counts=True
+    )
+    tally = Tally(domain, cells, counts.astype(np.int64))
+    whole = tally.dense().reshape(sizes)
+    exact = release.statistic(tally)
+    errors = {s: [] for s in tables}
+    for seed in range(500):
+        noisy = perturb(exact, release.mechanism, share, SeededSource(seed))
+        for margin in release.consistent_margins(noisy):
+            gone = tuple(a for a in range(4) if a not in margin.attributes)
+            errors[margin.attributes].append(margin.table - whole.sum(axis=gone))
+    times = []
+    for attributes, found in errors.items():
+        variance = release._errors.margin(attributes).variance
+        times.append(np.mean(np.square(found)) / variance)
+        assert np.abs(np.mean(found, axis=0)).max() < 5 * (variance / 500) ** 0.5
+    assert np.mean(times) == pytest.approx(1, abs=0.06)
+    assert 0.7 < min(times) < max(times) < 1.4
+
+
+def test_blocks_of_differences_with_too_little_noise_are_measured_whole():
+    """With alpha so large that the noise does not hide which lattice it fell on."""
+    domain = Domain(tuple(Categories(f"c{i}", tuple(range(6))) for i in range(4)))
+    for alpha, some in (("0.5", True), ("60", False)):
+        share = Budget.of(alpha, "1e-6")
+        release = Margins("m", domain, 50, share, sets(4, 2), "discrete-gaussian", aim="mean")
+        mechanism = release.mechanism
+        blocks = mechanism.blocks if isinstance(mechanism, BlockGaussian) else ()
+        assert isinstance(mechanism, BlockGaussian | DiscreteGaussian)
+        assert any(block.axes for block in blocks) == some
+
+
+def test_tables_of_four_columns_and_single_cells_are_split_equally():
+    for sizes, tables in (((2,) * 5, sets(5, 2, 4)), ((1, 1), ((0, 1),))):
+        assert allocate(sizes, tables, "mean", REPLACE_ONE, "l2").equal
+
+
+def test_five_thousand_tables_of_a_hundred_columns_are_planned():
+    generator = np.random.default_rng(0)
+    triples = sets(100, 3)
+    chosen = [triples[i] for i in generator.choice(len(triples), 500, replace=False)]
+    tables = (*sets(100, 2)[:2000], *chosen)
+    found = ratios((5,) * 100, tables, "balanced", ADD_REMOVE)
+    assert np.mean(1 / found) < 0.95
