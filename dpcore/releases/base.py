@@ -27,6 +27,7 @@ from dpcore.arrays import Floats, Integers
 from dpcore.budget import Budget
 from dpcore.domain import Axis, Domain, Grid, Tally
 from dpcore.mechanism import Event, Mechanism, WorstTable
+from dpcore.post.tables.consistency import Agreement
 from dpcore.releases.counts.cells import cell_names
 from dpcore.releases.table import Published
 from dpcore.statistic import Exact, Noisy
@@ -202,6 +203,14 @@ class Release(ABC):
             ValueError: where the release's numbers cannot be added up.
         """
         raise ValueError(f"{self.name}: its numbers cannot be added up")
+
+    def agreement(self, noisy: Noisy) -> Agreement | None:
+        """What was measured of counts over ``domain``, to be combined with that of other releases.
+
+        None where the numbers are not of this form: sums of cells with independent noise of known
+        variance.
+        """
+        return None
 
     def supported_margin(self, noisy: Noisy, names: tuple[str, ...]) -> tuple[Floats, float] | None:
         """Noisy counts over some of the columns, which synthetic records follow, and their error.

@@ -15,7 +15,7 @@ dprelease itself.  It needs pyarrow, but neither Prefect nor a database.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -29,6 +29,9 @@ from numpy.typing import ArrayLike, NDArray
 from dpcore.arrays import Floats
 from dpcore.errors import BundleError, InputError
 from dpcore.releases.base import Evaluable
+from dpcore.releases.counts.cells import cell_names
+from dpcore.releases.counts.unit import CountsRelease
+from dpcore.releases.table import TWO_SIDED
 from dpcore.releases.tables.groups import GROUP
 from dpcore.statistic import Noisy
 from schemas.bundle import Manifest, ReleaseRecord, TableFile
@@ -37,6 +40,7 @@ from schemas.plan import Plan, published_plan
 from schemas.releases.margins import MarginsSection
 from schemas.releases.microdata import MicrodataSection
 from tasks.bundle.estimates import Estimate
+from tasks.bundle.joined import Joined, Part, join
 from tasks.bundle.records import synthetic_records
 from tasks.bundle.verify import read_manifest, verify_files
 
@@ -57,6 +61,8 @@ class Bundle:
 
     path: Path
     manifest: Manifest
+    earlier: tuple[Bundle, ...] = ()
+    """Bundles of the same private table, whose counts are combined with those of this one."""
 
     @cached_property
     def plan(self) -> Plan:
@@ -131,12 +137,39 @@ class Bundle:
         records = synthetic_records(self.plan, found, self.draw, rows)
         return dict(records.table(table, self.plan.columns).columns)
 
+    def best(self, table: str) -> Columns:
+        """The cells of a table of counts, with the best estimates that all releases give together.
+
+        Every release that counts some of its columns in the same cells, or bins, tells of them, at no
+        cost in privacy; ``sources`` names these releases.  Columns ``estimate``, ``standard_error``,
+        ``lower_90`` and ``upper_90`` (normal).
+        """
+        columns, found = self.table(table), self._joined(table)
+        if found is None:
+            raise InputError(f"{table}: its numbers cannot be combined with those of others")
+        margin, scale = found.margin, float(found.step)
+        described = {name for axis in found.axes for name in cell_names(axis)}
+        cells = {name: values for name, values in columns.items() if name in described}
+        estimate, error = margin.table.ravel() * scale, margin.variance**0.5 * scale
+        return cells | {
+            "estimate": estimate,
+            "standard_error": np.full(estimate.shape, error),
+            "lower_90": estimate - TWO_SIDED * error,
+            "upper_90": estimate + TWO_SIDED * error,
+        }
+
+    def sources(self, table: str) -> list[str]:
+        """The releases from which the numbers of ``best``, ``total`` and ``share`` come."""
+        found = self._joined(table)
+        return [self._record_of(table).name] if found is None else list(found.sources)
+
     def total(self, table: str, weights: Weights = None) -> Estimate:
         """The number of records in some cells of a table of counts, with the exact standard error.
 
-        ``weights``: true, false or a number for each row, or a function of the columns; all rows by
-        default.  The error includes the covariance of cells, which arises where tables were made to
-        agree.
+        It is the best estimate that all releases of the bundle give together, so that two tables give
+        one answer (``best``, ``sources``).  ``weights``: true, false or a number for each row, or a
+        function of the columns; all rows by default.  The error includes the covariance of cells, which
+        arises where tables were made to agree.
         """
         columns = self.table(table)
         if not len(_counts(table, columns)):
@@ -171,13 +204,47 @@ class Bundle:
         return Estimate(value, error / abs(whole.value), whole.draws)
 
     def _sum(self, table: str, columns: Columns, factors: Floats) -> Estimate:
-        record = self._record_of(table)
+        record, found = self._record_of(table), self._joined(table)
+        if found is not None:
+            value, variance = found.sum(factors)
+            return Estimate(value, variance**0.5, found.draws)
         try:
             variance = self.plan.built[record.name].sum_variance({table: factors})
         except ValueError as error:
             raise InputError(str(error)) from None
         value = float(factors @ _counts(table, columns))
         return Estimate(value, variance**0.5, frozenset({record.draw_sha256}))
+
+    def _joined(self, table: str) -> Joined | None:
+        """What all releases of this and of earlier bundles say of a table together."""
+        if table not in self._joins:
+            record = self._record_of(table)
+            release = self.plan.built[record.name]
+            if isinstance(release, CountsRelease):
+                domain = next(d for d in release.domains if release.table_name(d) == table)
+                parts = [part for bundle in (self, *self.earlier) for part in bundle._parts]
+                self._joins[table] = join(f"{table}: ", domain, release, parts)
+            else:
+                self._joins[table] = None
+        return self._joins[table]
+
+    @cached_property
+    def _joins(self) -> dict[str, Joined | None]:
+        return {}
+
+    @cached_property
+    def _parts(self) -> list[Part]:
+        """Everything that counts, as it was measured."""
+        return [
+            Part(
+                self.manifest.release_id, record.name, release, noisy_agreement, record.draw_sha256
+            )
+            for record in self.manifest.releases
+            for release in [self.plan.built[record.name]]
+            if isinstance(release, CountsRelease)
+            for noisy_agreement in [release.agreement(self.draw(record.name))]
+            if noisy_agreement is not None
+        ]
 
     def _explain_absence(self, table: str) -> str:
         """Why cells are missing from a table, in the release's own words."""
@@ -205,17 +272,18 @@ class Bundle:
         raise InputError(f"{table}: is not a table of a release, so it has no error statement")
 
 
-def open_bundle(path: str | Path) -> Bundle:
+def open_bundle(path: str | Path, earlier: Sequence[Bundle] = ()) -> Bundle:
     """Open a published bundle and check every file in it.
 
     Args:
         path: The bundle's folder, DATASET/RELEASE_ID.
+        earlier: Opened bundles of the same private table, whose counts improve those of this one.
 
     Returns:
         The bundle, with methods for its tables, functions, synthetic records and sums.
 
     Raises:
-        InputError: The folder has no manifest.
+        InputError: The folder has no manifest, or an earlier bundle is of another dataset.
         BundleError: The manifest cannot be read, or a file was changed, added or removed after
             publication.
 
@@ -226,7 +294,13 @@ def open_bundle(path: str | Path) -> Bundle:
     folder = Path(path)
     manifest = read_manifest(folder)
     verify_files(folder, manifest)
-    return Bundle(folder, manifest)
+    for bundle in earlier:
+        if bundle.manifest.dataset != manifest.dataset:
+            raise InputError(
+                f"{folder}: is of {manifest.dataset}, and {bundle.path} of {bundle.manifest.dataset};"
+                " only bundles of one table can be joined"
+            )
+    return Bundle(folder, manifest, tuple(earlier))
 
 
 def _as_drawn(plan: Plan, records: list[ReleaseRecord]) -> Plan:

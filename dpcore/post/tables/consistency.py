@@ -127,7 +127,8 @@ class Agreement:
 
         Raises ``ValueError`` where the measurements do not cover it.
         """
-        attributes = checked_attributes(attributes, self.sizes)
+        asked = checked_attributes(attributes, self.sizes)
+        attributes = self._useful(asked)
         covering, parts = self._covering(attributes), self._parts(attributes)
         if covering is None:
             table, variance = np.zeros([self.sizes[a] for a in attributes]), 0.0
@@ -144,7 +145,8 @@ class Agreement:
             result = result + _spread(change, subset, attributes) / rest
             variance += (best.variance - before) * self._centring(subset) / rest**2
         # Rounding may make a variance of zero (one cell, which is the total) slightly negative.
-        return Margin(attributes, result, max(variance, 0.0))
+        result = np.reshape(result, [self.sizes[a] for a in asked])
+        return Margin(asked, result, max(variance, 0.0))
 
     def combination_variance(self, weights: Mapping[Attributes, Floats]) -> float:
         """The exact variance of a weighted sum of cells of agreeing tables, with all covariances.
@@ -155,8 +157,9 @@ class Agreement:
         on_components: dict[Attributes, Floats] = {}
         alone: dict[int, Floats] = {}
         for given, weight in weights.items():
-            attributes = checked_attributes(given, self.sizes)
-            left = weight = np.asarray(weight, dtype=np.float64)
+            attributes = self._useful(checked_attributes(given, self.sizes))
+            shape = [self.sizes[a] for a in attributes]
+            left = weight = np.asarray(weight, dtype=np.float64).reshape(shape)
             for subset, rest in self._parts(attributes).items():
                 part = _component(weight, attributes, subset) / rest
                 on_components[subset] = on_components.get(subset, 0.0) + part
@@ -189,9 +192,8 @@ class Agreement:
 
     def _parts(self, attributes: Attributes) -> dict[Attributes, int]:
         """The components of a table that are known, and the cells over which each is spread."""
-        useful = self._useful(attributes)
-        parts = sorted(_within(useful, self.components), key=lambda part: (len(part), part))
-        if self._covering(attributes) is None and len(parts) < 2 ** len(useful):
+        parts = sorted(_within(attributes, self.components), key=lambda part: (len(part), part))
+        if self._covering(attributes) is None and len(parts) < 2 ** len(attributes):
             raise ValueError(f"no measurement covers the attributes {attributes}")
         return {part: cells(set(attributes) - set(part), self.sizes) for part in parts}
 

@@ -22,6 +22,8 @@ from dpcore.arrays import Floats, Integers
 from dpcore.domain import Domain, Tally
 from dpcore.mechanisms import DiscreteLaplace, StabilityLaplace, ThresholdedLaplace
 from dpcore.post.tables.bounded import bounded_interval
+from dpcore.post.tables.consistency import Agreement
+from dpcore.post.tables.margins import Margin
 from dpcore.post.tables.passing import passed_error, passed_interval
 from dpcore.post.tables.simplex import project_to_simplex, round_to_total
 from dpcore.post.tables.simulation import likely_counts, pooled_means
@@ -257,6 +259,14 @@ class Histogram(CountsRelease):
             )
         error = self.unit.scaled(self.mechanism.stddev)
         return float(error**2 * np.sum(weights[self.name] ** 2))
+
+    def agreement(self, noisy: Noisy) -> Agreement | None:
+        if self.thresholded:
+            return None
+        table = noisy.values.reshape(self.domain.shape).astype(np.float64)
+        margin = Margin(tuple(range(table.ndim)), table, self.mechanism.stddev**2)
+        total = float(self.rows) if self.adjacency.public_rows else None
+        return Agreement(self.domain.shape, [margin], total)
 
     def supported_margin(self, noisy: Noisy, names: tuple[str, ...]) -> tuple[Floats, float] | None:
         margin = self.domain.select(names)

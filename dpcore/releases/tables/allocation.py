@@ -98,8 +98,15 @@ def allocate(
     if aim == "records":
         tables, aim = _for_records(sets)
     before = table_variances(sizes, tables, split, adjacency, norm)
+    noisy = before > 0  # all but single cells that are the public total
+    if not noisy.any():
+        return split
+    if isinstance(aim, tuple):
+        aim = tuple(weight for weight, kept in zip(aim, noisy, strict=True) if kept)
+    tables = tuple(table for table, kept in zip(tables, noisy, strict=True) if kept)
+    before = before[noisy]
     planner = _Planner(sizes, tables, aim, adjacency, norm, whole, before)
-    found = planner.found() if planner.subsets else None
+    found = planner.found()
     if found is None:
         return split
     after = table_variances(sizes, tables, found, adjacency, norm)

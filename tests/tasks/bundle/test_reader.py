@@ -99,12 +99,21 @@ def test_a_sum_has_the_error_of_agreeing_tables(bundle):
     assert everybody.standard_error == pytest.approx(0, abs=1e-5)
 
 
-def test_sums_of_a_histogram_add_independent_noise(bundle):
+def test_two_tables_of_two_releases_give_one_answer_better_than_either(bundle):
     columns = bundle.table("marriage-and-affairs")
-    found = bundle.total("marriage-and-affairs", columns["age"] == 22.0)
     chosen = columns["age"] == 22.0
-    assert found.value == columns["noisy_count"][chosen].sum()
-    assert found.standard_error == pytest.approx(columns["standard_error"][0] * chosen.sum() ** 0.5)
+    found = bundle.total("marriage-and-affairs", chosen)
+    assert bundle.sources("marriage-and-affairs") == ["marriage-and-affairs", "all-pairs"]
+    alone = columns["standard_error"][0] * chosen.sum() ** 0.5
+    assert found.standard_error < 0.7 * alone
+    assert abs(found.value - columns["noisy_count"][chosen].sum()) < 5 * alone
+    pairs = bundle.total("all-pairs.age.affairs", lambda t: t["age"] == 22.0)
+    assert pairs.value == pytest.approx(found.value)
+    assert pairs.standard_error == pytest.approx(found.standard_error)
+    best = bundle.best("marriage-and-affairs")
+    assert list(best)[-4:] == ["estimate", "standard_error", "lower_90", "upper_90"]
+    assert best["estimate"][chosen].sum() == pytest.approx(found.value)
+    assert best["standard_error"].max() < columns["standard_error"].min()
     difference = found - Estimate(100.0, found.standard_error)
     assert difference.standard_error == pytest.approx(2**0.5 * found.standard_error)
     share = found / 6366

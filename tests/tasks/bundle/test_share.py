@@ -18,6 +18,7 @@ from dpcore.sampling.source import SeededSource
 from dpcore.statistic import Noisy
 from schemas.plan import load_plan
 from tasks.bundle.estimates import Estimate
+from tasks.bundle.joined import Part
 from tasks.bundle.reader import Bundle, Columns, open_bundle
 from tests.conftest import write_plan
 from tests.tasks.made_up import publish_made_up
@@ -56,6 +57,7 @@ def drawn(release: Release, seed: int) -> OneTable:
     noisy = perturb(exact, release.mechanism, release.share, SeededSource(seed))
     bundle = OneTable(None, None)
     vars(bundle)["plan"] = SimpleNamespace(built={"r": release})
+    vars(bundle)["_parts"] = [Part("b", "r", release, release.agreement(noisy), "one")]
     if isinstance(release, Margins):
         counts = {"estimate": release.consistent_margins(noisy)[-1].table.ravel()}
     else:

@@ -124,6 +124,15 @@ def test_tables_of_four_columns_and_single_cells_are_split_equally():
         assert allocate(sizes, tables, "mean", REPLACE_ONE, "l2").equal
 
 
+@pytest.mark.parametrize("aim", ["balanced", "mean", "max", "records", (Fraction(1), Fraction(2))])
+@pytest.mark.parametrize("norm", ["l1", "l2"])
+def test_columns_of_one_category_are_no_trouble(aim, norm):
+    for sizes, tables in (((1, 2), ((0,), (1,))), ((1, 3), ((0, 1), (0,))), ((1, 1), ((0,), (1,)))):
+        for adjacency in (REPLACE_ONE, ADD_REMOVE):
+            found = allocate(sizes, tables, aim, adjacency, norm)
+            assert np.all(np.isfinite(table_variances(sizes, tables, found, adjacency, norm)))
+
+
 def test_five_thousand_tables_of_a_hundred_columns_are_planned():
     generator = np.random.default_rng(0)
     triples = sets(100, 3)

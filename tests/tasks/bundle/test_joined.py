@@ -1,0 +1,123 @@
+"""Counts of several releases and bundles as one set of estimates."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dpcore.adjacency import REPLACE_ONE, Adjacency
+from dpcore.budget import Budget
+from dpcore.domain import Bins, Categories, Domain, Tally
+from dpcore.errors import InputError
+from dpcore.privacy_line import perturb
+from dpcore.releases.counts.histogram import Histogram
+from dpcore.releases.tables.margins import Margins
+from dpcore.sampling.source import SeededSource
+from schemas.plan import load_plan
+from tasks.bundle.joined import Part, join
+from tasks.bundle.reader import open_bundle
+from tests.conftest import write_plan
+from tests.tasks.made_up import publish_made_up
+
+PLACE, SEX = Categories("place", ("a", "b", "c")), Categories("sex", ("F", "M"))
+AGE, COARSE = Bins("age", (0.0, 20.0, 40.0, 90.0)), Bins("age", (0.0, 40.0, 90.0))
+WHOLE = Domain((PLACE, SEX, AGE))
+COUNTS = np.random.default_rng(3).integers(0, 80, WHOLE.shape)
+
+
+def releases(adjacency: Adjacency):
+    rows = int(COUNTS.sum())
+    return [
+        Histogram("h", Domain((SEX, PLACE)), rows, Budget.of("0.5"), adjacency=adjacency),
+        Margins(
+            "m",
+            WHOLE,
+            rows,
+            Budget.of("0.5", "1e-5"),
+            ((0, 1), (1, 2)),
+            "discrete-gaussian",
+            aim="mean",
+            adjacency=adjacency,
+        ),
+        Histogram("other bins", Domain((COARSE,)), rows, Budget.of("1"), adjacency=adjacency),
+    ]
+
+
+def parts(built, seed: int) -> list[Part]:
+    found = []
+    for i, release in enumerate(built):
+        names = release.domain.names
+        if release.name == "other bins":
+            young, middle, old = COUNTS.sum(axis=(0, 1))
+            tally = Tally(release.domain, np.arange(2), np.array([young + middle, old]))
+        else:
+            tally = Tally(WHOLE, np.arange(WHOLE.size), COUNTS.ravel()).roll_up(names)
+        exact = release.statistic(tally)
+        noisy = perturb(exact, release.mechanism, release.share, SeededSource(100 * seed + i))
+        found.append(Part("b", release.name, release, release.agreement(noisy), f"{i}"))
+    return found
+
+
+@pytest.mark.parametrize("adjacency", [REPLACE_ONE, Adjacency("add-remove")])
+def test_the_joint_estimate_has_the_stated_error_and_it_is_the_smallest(adjacency):
+    built, truth, errors = releases(adjacency), COUNTS.sum(axis=2), []
+    for seed in range(300):
+        found = join("", Domain((PLACE, SEX)), built[1], parts(built, seed))
+        errors.append(found.margin.table - truth)
+    assert found.sources == ("h", "m") if adjacency.public_rows else ("h", "m", "other bins")
+    assert found.draws == ({"0", "1"} if adjacency.public_rows else {"0", "1", "2"})
+    assert np.mean(np.square(errors)) == pytest.approx(found.margin.variance, rel=0.08)
+    alone = [built[0].mechanism.stddev ** 2, built[1]._errors.margin((0, 1)).variance]
+    assert found.margin.variance < 1 / sum(1 / each for each in alone) * 1.001
+    sums = [error[0].sum() for error in errors]
+    _, variance = found.sum(np.array([1.0, 1, 0, 0, 0, 0]))
+    assert np.mean(np.square(sums)) == pytest.approx(variance, rel=0.25)
+
+
+def test_every_table_gives_the_same_answer():
+    built = releases(REPLACE_ONE)
+    everything = parts(built, 1)
+    one = join("", Domain((SEX, PLACE)), built[0], everything).margin
+    other = join("", Domain((PLACE, SEX)), built[1], everything).margin
+    np.testing.assert_allclose(one.table, other.table.T)
+    assert one.variance == pytest.approx(other.variance)
+
+
+def test_weights_are_not_combined_with_records_nor_tables_that_passed_a_threshold():
+    built = releases(REPLACE_ONE)
+    weighted = replace(built[0], adjacency=Adjacency(weighted=True), name="w")
+    rest = parts(built, 1)
+    rest.append(Part("b", "w", weighted, replace(rest[0].agreement, total=None), "9"))
+    assert join("", Domain((PLACE, SEX)), built[1], rest).sources == ("h", "m")
+    passed = replace(built[0], thresholded=True)
+    assert passed.agreement(None) is None
+    assert join("", Domain((SEX, PLACE)), passed, rest) is None
+
+
+def test_an_earlier_bundle_of_the_same_table_makes_errors_smaller(plan_document, tmp_path):
+    kept = [section for section in plan_document["releases"] if section["name"] == "pairs"]
+    plan_document |= {"releases": kept, "synthesis": []}
+    plan = load_plan(write_plan(tmp_path, plan_document))
+    folders = [publish_made_up(plan, name, tmp_path / "out") for name in ("r1", "r2")]
+    first = open_bundle(folders[0])
+    both = open_bundle(folders[1], earlier=[first])
+    table = "pairs.sex.region"
+    assert both.sources(table) == ["pairs", "r1/pairs"]
+    alone = open_bundle(folders[1]).total(table, lambda t: t["sex"] == "F")
+    found = both.total(table, lambda t: t["sex"] == "F")
+    assert found.standard_error == pytest.approx(alone.standard_error / 2**0.5)
+    mean = (alone + first.total(table, lambda t: t["sex"] == "F")) * 0.5
+    assert found.value == pytest.approx(mean.value)
+    assert found.draws == mean.draws
+
+
+def test_bundles_of_other_tables_are_not_joined(plan_document, tmp_path):
+    kept = [section for section in plan_document["releases"] if section["name"] == "pairs"]
+    plan_document |= {"releases": kept, "synthesis": []}
+    plans = [plan_document, plan_document | {"dataset": "elsewhere"}]
+    folders = []
+    for document in plans:
+        plan = load_plan(write_plan(tmp_path, document))
+        folders.append(publish_made_up(plan, "r1", tmp_path / "out"))
+    with pytest.raises(InputError, match="only bundles of one table can be joined"):
+        open_bundle(folders[0], earlier=[open_bundle(folders[1])])
