@@ -118,9 +118,10 @@ def explain_refusal(plan: Plan, ledger: Ledger) -> str:
 
 def describe_dataset(plan: Plan) -> str:
     """The dataset's public facts in one line."""
+    who = plan.protection.who if plan.unit or plan.counts else "one row"
     return (
-        f"dataset {plan.dataset}: {plan.protection.records} records, privacy unit:"
-        f" {plan.protection.who if plan.unit else 'one row'}, neighbours: {plan.neighbours}"
+        f"dataset {plan.dataset}: {plan.protection.records} records, privacy unit: {who},"
+        f" neighbours: {plan.neighbours}"
     )
 
 
