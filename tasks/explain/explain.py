@@ -13,6 +13,7 @@ from dpcore.budget import Budget, decimal_text, total
 from dpcore.errors import BudgetError
 from dpcore.releases.base import Release
 from schemas.plan import Plan
+from tasks.explain.kinds import advice, kind_rows
 from tasks.explain.runs import last_release_text, runs_text, series_text
 
 if TYPE_CHECKING:
@@ -159,8 +160,23 @@ def explain(plan: Plan, granted: Budget | None, spent: Budget, refusal: str = ""
             verdict + "\n" * bool(verdict),
             "Expected error, from privacy noise alone",
             text_table(error_rows(plan)),
+            *kinds_text(plan),
         ]
     )
+
+
+def kinds_text(plan: Plan) -> list[str]:
+    """The comparison of kinds of tables, and the best of them; nothing where there is no choice."""
+    rows = kind_rows(plan)
+    if not rows:
+        return []
+    return [
+        "",
+        "Which tables to draw: their expected distance from the exact ones at the same share"
+        " (0: none; 1: all noise)",
+        text_table(rows),
+        *advice(plan),
+    ]
 
 
 def text_table(rows: Sequence[dict[str, str]]) -> str:

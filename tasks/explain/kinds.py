@@ -1,0 +1,49 @@
+"""Which kind of table suits a plan's columns, in words: a small table, and the best kind by name."""
+
+from itertools import groupby
+
+from dpcore.releases.tables.kinds import WAYS, Kind, best, compared
+from dpcore.releases.tables.microdata import Microdata
+from schemas.plan import Plan
+
+
+def kind_rows(plan: Plan) -> list[dict[str, str]]:
+    """One row for each kind that a release could be: its distances by number of columns."""
+    return [
+        {
+            "release": name,
+            "tables drawn": kind.name + " (as planned)" * kind.planned,
+            **{f"{w} column{'s' * (w > 1)}": _digits(kind.distances.get(w)) for w in WAYS},
+            "all columns": _digits(kind.whole),
+        }
+        for name, release in plan.built.items()
+        for kind in compared(release)
+    ]
+
+
+def advice(plan: Plan) -> list[str]:
+    """The best kind for each release that has a choice; one line each."""
+    drawn_from = {table.from_ for table in plan.synthesis}
+    lines = []
+    for name, release in plan.built.items():
+        found = compared(release)
+        if found:
+            records = isinstance(release, Microdata) or name in drawn_from
+            purpose = "records and " * records
+            lines.append(f"{name}: best for {purpose}tables of {_verdict(found, records)}.")
+    return lines
+
+
+def _verdict(found: list[Kind], records: bool) -> str:
+    """Such as: 1 and 2 columns a histogram, of 3 columns margins, ways: 3, discrete-laplace."""
+    names = [(w, kind.name) for w in WAYS if (kind := best(found, w, records))]
+    parts = []
+    for name, group in groupby(names, key=lambda each: each[1]):
+        ways = [str(w) for w, _ in group]
+        columns = f"{', '.join(ways[:-1])} and {ways[-1]}" if len(ways) > 1 else ways[0]
+        parts.append(f"{columns} column{'s' * (columns != '1')}: {name}")
+    return "; of ".join(parts)
+
+
+def _digits(distance: float | None) -> str:
+    return "not measured" if distance is None else f"{distance:.2g}"
