@@ -12,6 +12,7 @@ from dpcore.accounting.concentrated import Composition
 from dpcore.budget import Budget, decimal_text, total
 from dpcore.errors import BudgetError
 from dpcore.releases.base import Release
+from dpcore.releases.least import least_errors
 from schemas.plan import Plan
 from tasks.explain.kinds import advice, kind_rows
 from tasks.explain.runs import last_release_text, runs_text, series_text
@@ -160,9 +161,38 @@ def explain(plan: Plan, granted: Budget | None, spent: Budget, refusal: str = ""
             verdict + "\n" * bool(verdict),
             "Expected error, from privacy noise alone",
             text_table(error_rows(plan)),
+            *least_text(plan),
             *kinds_text(plan),
         ]
     )
+
+
+def least_rows(plan: Plan) -> list[dict[str, str]]:
+    """One row for each error of which the least possible one, or its rate, is known."""
+    return [
+        {
+            "release": name,
+            "quantity": error.quantity,
+            "expected": f"{error.value:.4g}",
+            "least": "-" if error.least is None else f"{error.least:.4g}",
+            "ratio": "-" if error.ratio is None else f"{error.ratio:.2f}",
+            "least among": error.among,
+        }
+        for name, release in plan.built.items()
+        for error in least_errors(release)
+    ]
+
+
+def least_text(plan: Plan) -> list[str]:
+    """The distance from the least possible errors; nothing where none is known."""
+    rows = least_rows(plan)
+    if not rows:
+        return []
+    return [
+        "",
+        "The least possible error, in the worst case, among mechanisms of the same promise",
+        text_table(rows),
+    ]
 
 
 def kinds_text(plan: Plan) -> list[str]:

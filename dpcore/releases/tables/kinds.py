@@ -164,28 +164,38 @@ def _covering(sets: tuple[Attributes, ...], attrs: Attributes) -> Attributes | N
 def _mean_distance(
     release: Dense, sets: tuple[Attributes, ...], tables: Sequence[Attributes]
 ) -> float:
-    """Over all tables.  Where all sets of equal size are drawn, columns of equal size are alike."""
-    shape = release.domain.shape
-    alike = len(sets) == math.comb(len(shape), len(sets[0]))
-    groups: dict[Attributes, list[Attributes]] = {}
-    for attrs in tables:
-        key = tuple(sorted(shape[a] for a in attrs)) if alike else attrs
-        groups.setdefault(key, []).append(attrs)
-    some = sorted(groups.values(), key=lambda group: math.prod(shape[a] for a in group[0]))
+    """Over all tables."""
+    some = alike(release, sets, tables)
     count = min(len(some), MOST_TABLES)
     chosen = [some[i] for i in np.linspace(0, len(some) - 1, count).round().astype(int)]
     total = sum(len(group) * _distance(release, sets, group[0]) for group in chosen)
     return total / sum(len(group) for group in chosen)
 
 
+def alike(
+    release: Dense, sets: tuple[Attributes, ...], tables: Sequence[Attributes]
+) -> list[list[Attributes]]:
+    """Tables that are equally wrong, together, the smallest ones first.
+
+    Where all sets of one number of columns are drawn, columns of equal size are alike.
+    """
+    shape = release.domain.shape
+    every = len(sets) == math.comb(len(shape), len(sets[0]))
+    groups: dict[Attributes, list[Attributes]] = {}
+    for attrs in tables:
+        key = tuple(sorted(shape[a] for a in attrs)) if every else attrs
+        groups.setdefault(key, []).append(attrs)
+    return sorted(groups.values(), key=lambda group: math.prod(shape[a] for a in group[0]))
+
+
 def _distance(release: Dense, sets: tuple[Attributes, ...], attrs: Attributes) -> float:
     """The expected distance of the table over ``attrs``, as a share of the records."""
     cells = math.prod(release.domain.shape[a] for a in attrs)
-    error = math.sqrt(_variance(release, sets, attrs) * 2 / math.pi)
+    error = math.sqrt(cell_variance(release, sets, attrs) * 2 / math.pi)
     return min(cells * error / (2 * release.rows * float(release.step)), 1.0)
 
 
-def _variance(release: Dense, sets: tuple[Attributes, ...], attrs: Attributes) -> float:
+def cell_variance(release: Dense, sets: tuple[Attributes, ...], attrs: Attributes) -> float:
     """Of each cell of the table over ``attrs``."""
     shape, covering = release.domain.shape, _covering(sets, attrs)
     assert covering is not None
