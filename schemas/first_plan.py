@@ -6,10 +6,10 @@ from itertools import combinations
 
 import yaml
 
+from dpcore.advice.kinds import best, compared
 from dpcore.budget import Budget
 from dpcore.domain import Categories, Domain
 from dpcore.errors import InputError
-from dpcore.releases.tables.kinds import best, compared
 from dpcore.releases.tables.margins import Margins
 from schemas.blanks import BLANK
 from schemas.plan import NAMEABLE

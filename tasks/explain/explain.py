@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpcore.accounting.concentrated import Composition
+from dpcore.advice.least import least_errors
 from dpcore.budget import Budget, decimal_text, total
 from dpcore.errors import BudgetError
 from dpcore.releases.base import Release
-from dpcore.releases.least import least_errors
 from schemas.plan import Plan
 from tasks.explain.kinds import advice, kind_rows
 from tasks.explain.runs import last_release_text, runs_text, series_text

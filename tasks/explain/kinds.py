@@ -2,7 +2,7 @@
 
 from itertools import groupby
 
-from dpcore.releases.tables.kinds import WAYS, Kind, best, compared
+from dpcore.advice.kinds import WAYS, Kind, best, compared
 from dpcore.releases.tables.microdata import Microdata
 from schemas.plan import Plan
 
@@ -34,9 +34,17 @@ def advice(plan: Plan) -> list[str]:
     return lines
 
 
+TOO_NOISY = 0.25
+"""From this distance on no kind is advised."""
+
+
 def _verdict(found: list[Kind], records: bool) -> str:
     """Such as: 1 and 2 columns a histogram, of 3 columns margins, ways: 3, discrete-laplace."""
-    names = [(w, kind.name) for w in WAYS if (kind := best(found, w, records))]
+    names = [
+        (w, "none is accurate" if kind.distances[w] > TOO_NOISY else kind.name)
+        for w in WAYS
+        if (kind := best(found, w, records))
+    ]
     parts = []
     for name, group in groupby(names, key=lambda each: each[1]):
         ways = [str(w) for w, _ in group]

@@ -32,7 +32,7 @@ MANY = dict.fromkeys("abcdefghijkl", 2)
         (BINARY, "r: best for tables of 1, 2 and 3 columns: histogram."),
         (
             dict.fromkeys("abcdef", 10),
-            "r: best for tables of 1 and 2 columns: margins, ways: 2; of 3 columns: margins, ways: 3.",
+            "r: best for tables of 1 and 2 columns: margins, ways: 2; of 3 columns: none is accurate.",
         ),
     ],
 )
@@ -54,6 +54,12 @@ def test_records_are_advised_by_what_their_tables_can_bear():
         "r: best for records and tables of 1 and 2 columns: margins, ways: 2;"
         " of 3 columns: margins, ways: 3."
     )
+
+
+def test_nothing_is_advised_where_all_is_noise():
+    wide = dict.fromkeys("abcdef", 60)
+    plan = plan_of([of_all("margins", wide, ways=2)], **wide)
+    assert kinds_text(plan)[-1].endswith("of 2 and 3 columns: none is accurate.")
 
 
 def test_a_release_without_a_choice_is_not_mentioned():

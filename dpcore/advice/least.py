@@ -1,10 +1,10 @@
 """How far a release is from the best possible: its error, and the least that its promise allows.
 
     quantity                              least among                            source
-    a count, a mean, a cell               all mechanisms of this alpha           limits.counts
-    all cells of a table                  all mechanisms of this alpha           limits.counts
-    an occupied cell above a threshold    all mechanisms of this alpha           limits.counts
-    all cells of margins                  noise of this law on linear queries    limits.margins
+    a count, a mean, a cell               all mechanisms of this alpha           count_limits
+    all cells of a table                  all mechanisms of this alpha           count_limits
+    an occupied cell above a threshold    all mechanisms of this alpha           count_limits
+    all cells of margins                  noise of this law on linear queries    margin_limits
     a density                             all estimators, private or not         a rate only
 
 Each is the least worst case over all tables that fit the plan.  Nothing is stated where no bound with
@@ -17,9 +17,10 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
+from dpcore.advice.count_limits import count_risk, sparse_risk, table_risk
+from dpcore.advice.kinds import alike, cell_variance
+from dpcore.advice.margin_limits import least_total
 from dpcore.budget import Budget
-from dpcore.limits.counts import count_risk, sparse_risk, table_risk
-from dpcore.limits.margins import least_total
 from dpcore.mechanisms import DiscreteGaussian, DiscreteLaplace, ThresholdedLaplace
 from dpcore.mechanisms.laplace import LaplaceNoise
 from dpcore.releases.base import Release
@@ -27,7 +28,6 @@ from dpcore.releases.counts.count import Count, MinimaxCount
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.densities.density import Density
 from dpcore.releases.numbers.mean import Mean
-from dpcore.releases.tables.kinds import alike, cell_variance
 from dpcore.releases.tables.margins import Margins
 from dpcore.releases.tables.microdata import Microdata
 

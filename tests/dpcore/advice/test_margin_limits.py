@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dpcore.adjacency import Adjacency
-from dpcore.limits.margins import least_total
+from dpcore.advice.margin_limits import least_total
 
 ADDED = Adjacency("add-remove")
 CASES = [

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from dpcore.adjacency import Adjacency
+from dpcore.advice.kinds import best, compared
 from dpcore.budget import Budget
 from dpcore.domain import Categories, Domain
 from dpcore.releases.counts.histogram import Histogram
-from dpcore.releases.tables.kinds import best, compared
 from dpcore.releases.tables.margins import Margins
 from dpcore.statistic import Noisy
 

@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpcore.adjacency import Adjacency
+from dpcore.advice.least import least_errors
 from dpcore.budget import Budget
 from dpcore.domain import Categories, Domain, Grid
 from dpcore.releases.counts.count import Count, MinimaxCount
 from dpcore.releases.counts.histogram import Histogram
-from dpcore.releases.least import least_errors
 from dpcore.releases.numbers.mean import Mean
 from dpcore.releases.tables.margins import Margins
 from tests.dpcore.releases.contract import CASES

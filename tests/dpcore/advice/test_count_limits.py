@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dpcore.advice.count_limits import POWERS, count_risk, sparse_risk, table_risk
 from dpcore.counting.programs import optimal_table
 from dpcore.counting.table import minimax_table, worst_risk
-from dpcore.limits.counts import POWERS, count_risk, sparse_risk, table_risk
 
 
 @pytest.mark.parametrize("loss", POWERS)

@@ -1,1 +1,0 @@
-"""The least error that a privacy promise allows, whatever the mechanism or within a stated class."""
