@@ -67,6 +67,7 @@ class Plan(Section):
     )
     counts: StrictStr | None = Field(
         default=None,
+        min_length=1,
         description="Where each row of the source stands for several records: the column, not among "
         "`columns`, with their number, a whole number from 0. Then `rows` is its sum, and `row` in "
         "`privacy_unit` one of those records. Without weights or units of several records.",

@@ -38,13 +38,13 @@ from dpcore.releases.tables.microdata import Microdata
 
 WAYS = (1, 2, 3)
 
-MOST_SETS = 1000
+MOST_SETS = 600
 """Alternatives of more tables are left out: they would take seconds."""
 
 GOOD_RECORDS = 0.1
 """Records follow a histogram well up to this expected distance of its whole table."""
 
-MOST_TABLES = 12
+MOST_TABLES = 6
 """Of the tables over so many columns, at most this many stand for all."""
 
 Attributes = tuple[int, ...]

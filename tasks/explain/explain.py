@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpcore.accounting.concentrated import Composition
-from dpcore.advice.least import least_errors
 from dpcore.budget import Budget, decimal_text, total
 from dpcore.errors import BudgetError
 from dpcore.releases.base import Release
 from schemas.plan import Plan
 from tasks.explain.kinds import advice, kind_rows
+from tasks.explain.least import least_rows
 from tasks.explain.runs import last_release_text, runs_text, series_text
 
 if TYPE_CHECKING:
@@ -165,22 +165,6 @@ def explain(plan: Plan, granted: Budget | None, spent: Budget, refusal: str = ""
             *kinds_text(plan),
         ]
     )
-
-
-def least_rows(plan: Plan) -> list[dict[str, str]]:
-    """One row for each error of which the least possible one, or its rate, is known."""
-    return [
-        {
-            "release": name,
-            "quantity": error.quantity,
-            "expected": f"{error.value:.4g}",
-            "least": "-" if error.least is None else f"{error.least:.4g}",
-            "ratio": "-" if error.ratio is None else f"{error.ratio:.2f}",
-            "least among": error.among,
-        }
-        for name, release in plan.built.items()
-        for error in least_errors(release)
-    ]
 
 
 def least_text(plan: Plan) -> list[str]:

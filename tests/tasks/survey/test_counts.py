@@ -121,6 +121,24 @@ def written_plan(folder: Path) -> Path:
     return folder / "plan.yaml"
 
 
+@pytest.mark.parametrize("invalid", ["clamp", "own-cell", "drop"])
+def test_values_that_are_not_valid_are_dealt_with_as_in_the_records(invalid, tmp_path):
+    values = ["F", "M", "?", None, "F", "?"]
+    cells = pd.DataFrame({"sex": values, "age": [20, 200, 30, -7, None, 50], "n": range(1, 7)})
+    records = cells.loc[cells.index.repeat(cells["n"])].drop(columns="n")
+    found = []
+    for frame, counts in ((cells, {"counts": "n"}), (records, {})):
+        frame.to_parquet(tmp_path / "survey.parquet")
+        changes = {"invalid": invalid, "neighbours": "add-remove", "rows": 21, **counts}
+        plan = load_plan(written_plan(tmp_path), changes)
+        held = ingest_survey.fn(plan, tmp_path / f"work{len(found)}")
+        found.append(tally_releases(plan, list(plan.built), held))
+    for name, tally in found[0].items():
+        assert tally.cells.tolist() == found[1][name].cells.tolist()
+        assert tally.counts.tolist() == found[1][name].counts.tolist()
+    assert found[0]["people"].counts.sum() == (1 if invalid == "drop" else 21)
+
+
 def test_public_rows_are_the_sum_of_the_counts(tmp_path):
     assert counted(tmp_path, [1, 1, None], [2, 3, 4], 9, Adjacency())[1] == 5
     with pytest.raises(DataError, match="the 3 records that `rows` in the plan states"):
@@ -161,6 +179,7 @@ def test_the_rehearsal_passes_and_finds_a_tally_that_forgets_counts(neighbours, 
     ("changes", "words"),
     [
         ({"counts": "age"}, "counts: 'age' is already used"),
+        ({"counts": ""}, "counts: String should have at least 1 character"),
         ({"counts": "_n"}, "counts: is not a valid column name"),
         ({"privacy_unit": {"column": "home", "max_rows": 2}}, "remove privacy_unit"),
         (
