@@ -28,7 +28,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -44,30 +44,42 @@ MOST_SETS = 600
 GOOD_RECORDS = 0.1
 """Records follow a histogram well up to this expected distance of its whole table."""
 
-MOST_TABLES = 6
+MOST_TABLES = 12
 """Of the tables over so many columns, at most this many stand for all."""
 
 Attributes = tuple[int, ...]
 Dense = Histogram | Margins
 
 
+class Distance(NamedTuple):
+    """The mean expected distance of those ``measured`` of all ``tables`` over so many columns."""
+
+    mean: float
+    measured: int
+    tables: int
+
+
 @dataclass(frozen=True)
 class Kind:
     """A way to draw tables of the same columns, in words of a plan.
 
-    ``distances``: the mean expected distance of the tables over one, two, three and all columns, where
-    all of them are measured.
+    ``distances``: by number of columns (one, two, three and all), where any table is measured.
     """
 
     name: str
     planned: bool
-    distances: Mapping[int, float]
+    distances: Mapping[int, Distance]
     columns: int
 
     @property
-    def whole(self) -> float | None:
-        """The distance of the table over all columns; None where it is not measured."""
+    def whole(self) -> Distance | None:
+        """That of the table over all columns; None where it is not measured."""
         return self.distances.get(self.columns)
+
+    def of_all(self, ways: int) -> float | None:
+        """The mean over all tables of so many columns; None unless all are measured."""
+        found = self.distances.get(ways)
+        return found.mean if found and found.measured == found.tables else None
 
 
 def compared(release: object) -> list[Kind]:
@@ -87,8 +99,8 @@ def compared(release: object) -> list[Kind]:
     columns = len(release.domain.axes)
     found = [Kind(_name(release, release, planned), True, _distances(release, planned), columns)]
     for sets in _alternatives(columns):
-        other = None if sets == planned else _drawn(release, sets)
-        if other is not None:
+        other = _drawn(release, sets)
+        if other is not None and not (sets == planned and _noise(other) == _noise(release)):
             found.append(Kind(_name(release, other, sets), False, _distances(other, sets), columns))
     return found
 
@@ -99,12 +111,12 @@ def best(found: Sequence[Kind], ways: int, records: bool = False) -> Kind | None
     ``records``: among those that also synthetic records follow well.
     """
     measured = [
-        each
-        for each in found
-        if ways in each.distances
-        and not (records and each.whole is not None and each.whole > GOOD_RECORDS)
+        (distance, place)
+        for place, each in enumerate(found)
+        if (distance := each.of_all(ways)) is not None
+        and not (records and each.whole and each.whole.mean > GOOD_RECORDS)
     ]
-    return min(measured, key=lambda each: each.distances[ways]) if measured else None
+    return found[min(measured)[1]] if measured else None
 
 
 def _alternatives(columns: int) -> list[tuple[Attributes, ...]]:
@@ -132,6 +144,10 @@ def _drawn(release: Dense, sets: tuple[Attributes, ...]) -> Dense | None:
     return min(made, key=lambda each: each[0])[1] if made else None
 
 
+def _noise(release: Dense) -> str:
+    return release.noise if isinstance(release, Margins) else "discrete-laplace"
+
+
 def _stddev(release: Dense) -> float:
     return release.stddev if isinstance(release, Margins) else release.mechanism.stddev
 
@@ -141,20 +157,21 @@ def _name(planned: Dense, release: Dense, sets: tuple[Attributes, ...]) -> str:
     if isinstance(release, Histogram):
         return "histogram"
     kind = "microdata-margins" if isinstance(planned, Microdata) else "margins"
-    usual = planned.noise if isinstance(planned, Margins) else "discrete-laplace"
     ways = {len(attrs) for attrs in sets}
     every = sum(math.comb(len(release.domain.axes), w) for w in ways) == len(sets)
     drawn = f"ways: {', '.join(map(str, sorted(ways)))}" if every else f"{len(sets)} sets"
-    return f"{kind}, {drawn}" + (f", {release.noise}" if release.noise != usual else "")
+    return f"{kind}, {drawn}" + (f", {release.noise}" if release.noise != _noise(planned) else "")
 
 
-def _distances(release: Dense, sets: tuple[Attributes, ...]) -> dict[int, float]:
-    columns = range(len(release.domain.axes))
-    return {
-        ways: _mean_distance(release, sets, list(combinations(columns, ways)))
-        for ways in sorted({*WAYS, len(columns)})
-        if all(_covering(sets, attrs) for attrs in combinations(columns, ways))
-    }
+def _distances(release: Dense, sets: tuple[Attributes, ...]) -> dict[int, Distance]:
+    found, columns = {}, range(len(release.domain.axes))
+    for ways in sorted({*WAYS, len(columns)}):
+        tables = list(combinations(columns, ways))
+        measured = [attrs for attrs in tables if _covering(sets, attrs)]
+        if measured:
+            mean = _mean_distance(release, sets, measured)
+            found[ways] = Distance(mean, len(measured), len(tables))
+    return found
 
 
 def _covering(sets: tuple[Attributes, ...], attrs: Attributes) -> Attributes | None:
@@ -180,7 +197,8 @@ def alike(
     Where all sets of one number of columns are drawn, columns of equal size are alike.
     """
     shape = release.domain.shape
-    every = len(sets) == math.comb(len(shape), len(sets[0]))
+    (ways, *others) = {len(attrs) for attrs in sets}
+    every = not others and len(sets) == math.comb(len(shape), ways)
     groups: dict[Attributes, list[Attributes]] = {}
     for attrs in tables:
         key = tuple(sorted(shape[a] for a in attrs)) if every else attrs

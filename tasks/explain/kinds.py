@@ -2,7 +2,7 @@
 
 from itertools import groupby
 
-from dpcore.advice.kinds import WAYS, Kind, best, compared
+from dpcore.advice.kinds import WAYS, Distance, Kind, best, compared
 from dpcore.releases.tables.microdata import Microdata
 from schemas.plan import Plan
 
@@ -41,7 +41,7 @@ TOO_NOISY = 0.25
 def _verdict(found: list[Kind], records: bool) -> str:
     """Such as: 1 and 2 columns a histogram, of 3 columns margins, ways: 3, discrete-laplace."""
     names = [
-        (w, "none is accurate" if kind.distances[w] > TOO_NOISY else kind.name)
+        (w, "none is accurate" if kind.distances[w].mean > TOO_NOISY else kind.name)
         for w in WAYS
         if (kind := best(found, w, records))
     ]
@@ -53,5 +53,8 @@ def _verdict(found: list[Kind], records: bool) -> str:
     return "; of ".join(parts)
 
 
-def _digits(distance: float | None) -> str:
-    return "not measured" if distance is None else f"{distance:.2g}"
+def _digits(distance: Distance | None) -> str:
+    if distance is None:
+        return "not measured"
+    some = distance.measured < distance.tables
+    return f"{distance.mean:.2g}" + f" in {distance.measured} of {distance.tables}" * some

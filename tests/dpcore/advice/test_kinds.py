@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dpcore.adjacency import Adjacency
-from dpcore.advice.kinds import best, compared
+from dpcore.advice.kinds import alike, best, compared
 from dpcore.budget import Budget
 from dpcore.domain import Categories, Domain
 from dpcore.releases.counts.histogram import Histogram
@@ -77,7 +77,7 @@ def test_distances_are_those_of_simulated_noise(sizes, adjacency):
     for release in releases:
         stated = compared(release)[0]
         assert stated.planned
-        for ways, value in stated.distances.items():
+        for ways, (value, *_) in stated.distances.items():
             drawn = [simulated(release, table) for table in combinations(columns, ways)]
             most = 1.3 if ways == len(sizes) else 1.1  # Laplace noise that is not summed
             assert 0.9 < value / np.mean(drawn) < most
@@ -89,7 +89,12 @@ def test_a_table_that_no_drawn_one_covers_is_not_measured():
     assert set(found["histogram"].distances) == {1, 2, 3, 4}
     some = Margins("m", domain(3, 3, 3), 100, Budget.of("1"), sets=((0, 1), (1, 2)))
     own = compared(some)[0]
-    assert (own.name, set(own.distances)) == ("margins, 2 sets", {1})
+    assert own.name == "margins, 2 sets"
+    assert {ways: tuple(found[1:]) for ways, found in own.distances.items()} == {
+        1: (3, 3),
+        2: (2, 3),
+    }
+    assert (own.of_all(1) is None, own.of_all(2)) == (False, None)
 
 
 def test_weights_and_their_step_change_nothing_but_the_scale():
@@ -97,7 +102,8 @@ def test_weights_and_their_step_change_nothing_but_the_scale():
     heavy = Adjacency("add-remove", 1, weighted=True)
     steps = compared(pairs(domain(3, 3, 3), 1000, adjacency=heavy, step=Fraction(1, 2)))
     for one, other in zip(plain, steps, strict=True):
-        assert one.distances == pytest.approx(other.distances)
+        for ways, distance in one.distances.items():
+            assert distance == pytest.approx(other.distances[ways])
 
 
 def test_what_cannot_be_compared_is_left_out():
@@ -109,6 +115,14 @@ def test_what_cannot_be_compared_is_left_out():
     assert len(compared(pairs(domain(*[2] * 30)))) == 1
 
 
+def test_the_other_noise_is_named_where_it_is_less():
+    share = ("1", "1e-9")
+    few = compared(pairs(domain(3, 3, 3), share=share, noise="discrete-gaussian"))
+    many = compared(pairs(domain(*[3] * 8), share=share, noise="discrete-gaussian"))
+    assert few[1].name == "margins, ways: 2, discrete-laplace"
+    assert "margins, ways: 2, discrete-laplace" not in [kind.name for kind in many]
+
+
 def test_records_take_a_histogram_only_while_its_noise_leaves_most_cells_right():
     """As on the made-up table of 2^12 cells in which records of pairs are three times as near."""
     large, small = compared(pairs(domain(*[2] * 12), 20_000)), compared(pairs(domain(*[2] * 6)))
@@ -118,6 +132,11 @@ def test_records_take_a_histogram_only_while_its_noise_leaves_most_cells_right()
 
 
 def test_no_distance_is_above_one():
-    assert (
-        max(d for kind in compared(pairs(domain(9, 9, 9), 2)) for d in kind.distances.values()) == 1
-    )
+    found = compared(pairs(domain(9, 9, 9), 2))
+    assert max(distance.mean for kind in found for distance in kind.distances.values()) == 1
+
+
+def test_as_many_sets_as_pairs_need_not_be_the_pairs():
+    mixed = Margins("m", domain(2, 2, 2), 100, Budget.of("1"), sets=((0,), (0, 1), (1, 2)))
+    assert compared(mixed)[0].distances[2].measured == 2
+    assert [len(group) for group in alike(mixed, mixed.sets, [(0,), (1,), (2,)])] == [1, 1, 1]
