@@ -144,7 +144,8 @@ def _full_table_is_better(columns: Mapping[str, Kind]) -> bool:
         return False
     domain = Domain(tuple(Categories(name, (False, True)) for name in columns))
     sets = tuple(combinations(range(len(columns)), 2))
-    found = best(compared(Margins("pairs", domain, 10**9, Budget.of("1"), sets=sets)), 2)
+    margins = Margins("pairs", domain, 10**9, Budget.of("1"), sets=sets, aim="balanced")
+    found = best(compared(margins), 2)
     return found is not None and not found.planned
 
 

@@ -25,21 +25,27 @@ histogram between 0.1 and 0.2 on.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from dpcore.mechanisms import DiscreteGaussian
+from dpcore.mechanisms.laplace import LaplaceNoise
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.tables.margins import Margins
 from dpcore.releases.tables.microdata import Microdata
+from dpcore.statistic import Noisy
 
 WAYS = (1, 2, 3)
 
 MOST_SETS = 600
 """Alternatives of more tables are left out: they would take seconds."""
+
+FEW_SETS = 100
+"""Laplace noise, which grows with the number of tables and not with its root, is larger beyond."""
 
 GOOD_RECORDS = 0.1
 """Records follow a histogram well up to this expected distance of its whole table."""
@@ -49,6 +55,7 @@ MOST_TABLES = 12
 
 Attributes = tuple[int, ...]
 Dense = Histogram | Margins
+Noise = Literal["discrete-laplace", "discrete-gaussian"]
 
 
 class Distance(NamedTuple):
@@ -96,12 +103,16 @@ def compared(release: object) -> list[Kind]:
     planned = (
         release.sets if isinstance(release, Margins) else (tuple(range(len(release.domain.axes))),)
     )
-    columns = len(release.domain.axes)
-    found = [Kind(_name(release, release, planned), True, _distances(release, planned), columns)]
-    for sets in _alternatives(columns):
-        other = _drawn(release, sets)
-        if other is not None and not (sets == planned and _noise(other) == _noise(release)):
-            found.append(Kind(_name(release, other, sets), False, _distances(other, sets), columns))
+    found = [_kind(release, release, planned)]
+    for sets in _alternatives(len(release.domain.axes)):
+        made = [
+            (kind.distances[2], _noise(other), kind)
+            for other in _drawn(release, sets)
+            for kind in [_kind(release, other, sets)]
+        ]
+        _, noise, kind = min(made, default=(None, "", None), key=lambda each: each[0])
+        if kind is not None and not (sets == planned and noise == _noise(release)):
+            found.append(kind)
     return found
 
 
@@ -128,28 +139,38 @@ def _alternatives(columns: int) -> list[tuple[Attributes, ...]]:
     ]
 
 
-def _drawn(release: Dense, sets: tuple[Attributes, ...]) -> Dense | None:
-    """The alternative with the least noise that the share buys; None where there are too many cells."""
-    same: dict[str, Any] = {"adjacency": release.adjacency, "step": release.step}
-    facts = release.name, release.domain, release.rows, release.share
-    made: list[tuple[float, Dense]] = []
-    for noise in ("discrete-laplace", "discrete-gaussian"):
+def _drawn(release: Dense, sets: tuple[Attributes, ...]) -> Iterator[Dense]:
+    """The alternatives that the share buys, by noise; none where there are too many cells."""
+    share, aim = release.share, "balanced" if isinstance(release, Histogram) else release.aim
+    same: dict[str, Any] = {
+        "name": release.name,
+        "domain": release.domain,
+        "rows": release.rows,
+        "share": share,
+        "adjacency": release.adjacency,
+        "step": release.step,
+    }
+    more: dict[str, Any] = {"sets": sets, "aim": "balanced" if isinstance(aim, tuple) else aim}
+    noises: list[Noise] = ["discrete-gaussian"] if share.beta or share.rho else []
+    if not noises or len(sets) <= FEW_SETS:
+        noises.append("discrete-laplace")
+    for noise in noises:
+        dense = len(sets) == 1 and noise == "discrete-laplace"
         try:
-            other: Dense = Margins(*facts, sets=sets, noise=noise, **same)
-            if len(sets) == 1 and noise == "discrete-laplace":
-                other = Histogram(*facts, **same)
-            made.append((_stddev(other), other))
+            other = Histogram(**same) if dense else Margins(noise=noise, **same, **more)
+            _ = other.mechanism
         except ValueError:
             continue
-    return min(made, key=lambda each: each[0])[1] if made else None
+        yield other
 
 
-def _noise(release: Dense) -> str:
+def _kind(planned: Dense, release: Dense, sets: tuple[Attributes, ...]) -> Kind:
+    name, columns = _name(planned, release, sets), len(release.domain.axes)
+    return Kind(name, release is planned, _distances(release, sets), columns)
+
+
+def _noise(release: Dense) -> Noise:
     return release.noise if isinstance(release, Margins) else "discrete-laplace"
-
-
-def _stddev(release: Dense) -> float:
-    return release.stddev if isinstance(release, Margins) else release.mechanism.stddev
 
 
 def _name(planned: Dense, release: Dense, sets: tuple[Attributes, ...]) -> str:
@@ -164,41 +185,43 @@ def _name(planned: Dense, release: Dense, sets: tuple[Attributes, ...]) -> str:
 
 
 def _distances(release: Dense, sets: tuple[Attributes, ...]) -> dict[int, Distance]:
+    """Of the tables over one, two, three and all columns that some drawn table covers."""
+    variance = cell_variances(release)
+    records = release.rows * float(release.step)
+
+    def distance(attrs: Attributes) -> float:
+        cells = math.prod(release.domain.shape[a] for a in attrs)
+        return min(cells * math.sqrt(variance(attrs) * 2 / math.pi) / (2 * records), 1.0)
+
     found, columns = {}, range(len(release.domain.axes))
     for ways in sorted({*WAYS, len(columns)}):
         tables = list(combinations(columns, ways))
-        measured = [attrs for attrs in tables if _covering(sets, attrs)]
-        if measured:
-            mean = _mean_distance(release, sets, measured)
-            found[ways] = Distance(mean, len(measured), len(tables))
+        covered = [a for a in tables if any(set(a) <= set(each) for each in sets)]
+        if covered:
+            found[ways] = Distance(_mean(release, covered, distance), len(covered), len(tables))
     return found
 
 
-def _covering(sets: tuple[Attributes, ...], attrs: Attributes) -> Attributes | None:
-    return next((each for each in sets if set(attrs) <= set(each)), None)
-
-
-def _mean_distance(
-    release: Dense, sets: tuple[Attributes, ...], tables: Sequence[Attributes]
+def _mean(
+    release: Dense, tables: Sequence[Attributes], distance: Callable[[Attributes], float]
 ) -> float:
-    """Over all tables."""
-    some = alike(release, sets, tables)
+    some = alike(release, tables)
     count = min(len(some), MOST_TABLES)
     chosen = [some[i] for i in np.linspace(0, len(some) - 1, count).round().astype(int)]
-    total = sum(len(group) * _distance(release, sets, group[0]) for group in chosen)
+    total = sum(len(group) * distance(group[0]) for group in chosen)
     return total / sum(len(group) for group in chosen)
 
 
-def alike(
-    release: Dense, sets: tuple[Attributes, ...], tables: Sequence[Attributes]
-) -> list[list[Attributes]]:
+def alike(release: Dense, tables: Sequence[Attributes]) -> list[list[Attributes]]:
     """Tables that are equally wrong, together, the smallest ones first.
 
     Where all sets of one number of columns are drawn, columns of equal size are alike.
     """
-    shape = release.domain.shape
-    (ways, *others) = {len(attrs) for attrs in sets}
-    every = not others and len(sets) == math.comb(len(shape), ways)
+    shape, every = release.domain.shape, True
+    if isinstance(release, Margins):
+        (ways, *others) = {len(attrs) for attrs in release.sets}
+        every = not others and len(release.sets) == math.comb(len(shape), ways)
+        every = every and not isinstance(release.aim, tuple)
     groups: dict[Attributes, list[Attributes]] = {}
     for attrs in tables:
         key = tuple(sorted(shape[a] for a in attrs)) if every else attrs
@@ -206,22 +229,19 @@ def alike(
     return sorted(groups.values(), key=lambda group: math.prod(shape[a] for a in group[0]))
 
 
-def _distance(release: Dense, sets: tuple[Attributes, ...], attrs: Attributes) -> float:
-    """The expected distance of the table over ``attrs``, as a share of the records."""
-    cells = math.prod(release.domain.shape[a] for a in attrs)
-    error = math.sqrt(cell_variance(release, sets, attrs) * 2 / math.pi)
-    return min(cells * error / (2 * release.rows * float(release.step)), 1.0)
+def cell_variances(release: Dense) -> Callable[[Attributes], float]:
+    """The variance of each cell of the table over some columns, which a drawn table covers."""
+    shape, step, mechanism = release.domain.shape, float(release.step), release.mechanism
+    if isinstance(release, Margins) and not (
+        release.sets == (tuple(range(len(shape))),) and isinstance(mechanism, DiscreteGaussian)
+    ):
+        agreement = release.agreement(Noisy(np.zeros(mechanism.size, dtype=np.int64)))
+        return lambda attrs: agreement.margin(attrs).variance * step**2
+    assert isinstance(mechanism, DiscreteGaussian | LaplaceNoise)
+    drawn, known = (mechanism.stddev * step) ** 2, release.adjacency.public_rows
 
-
-def cell_variance(release: Dense, sets: tuple[Attributes, ...], attrs: Attributes) -> float:
-    """Of each cell of the table over ``attrs``."""
-    shape, covering = release.domain.shape, _covering(sets, attrs)
-    assert covering is not None
-    if isinstance(release, Histogram) or len(covering) == len(shape) == len(sets[0]):
+    def summed(attrs: Attributes) -> float:
         cells = math.prod(shape[a] for a in attrs)
-        drawn = (_stddev(release) * float(release.step)) ** 2 * release.domain.size / cells
-        return drawn * (1 - 1 / cells if release.adjacency.public_rows else 1.0)
-    table = release.domains[sets.index(covering)]
-    one = np.zeros(table.shape)
-    one[tuple(0 if a in attrs else slice(None) for a in covering)] = 1
-    return release.sum_variance({release.table_name(table): one.ravel()})
+        return drawn * release.domain.size / cells * (1 - known / cells)
+
+    return summed

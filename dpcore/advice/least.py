@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dpcore.advice.count_limits import count_risk, sparse_risk, table_risk
-from dpcore.advice.kinds import alike, cell_variance
+from dpcore.advice.kinds import alike, cell_variances
 from dpcore.advice.margin_limits import least_total
 from dpcore.budget import Budget
 from dpcore.mechanisms import DiscreteGaussian, DiscreteLaplace, ThresholdedLaplace
@@ -31,8 +31,8 @@ from dpcore.releases.numbers.mean import Mean
 from dpcore.releases.tables.margins import Margins
 from dpcore.releases.tables.microdata import Microdata
 
-MOST_WORK = 20_000
-"""Tables times kinds of tables, beyond which the error of margins is not computed."""
+MOST_KINDS = 1000
+"""Kinds of tables, beyond which the error of margins is not computed."""
 
 LARGE = Fraction(10**8)
 """A squared sensitivity at which the discrete Gaussian is as good as the continuous one."""
@@ -130,16 +130,16 @@ def _histogram(release: Histogram) -> list[Least]:
 
 def _margins(release: Margins) -> list[Least]:
     shape, sets = release.domain.shape, release.sets
-    groups = alike(release, sets, sets)
-    if len(groups) * len(sets) > MOST_WORK:
+    groups = alike(release, sets)
+    if len(groups) > MOST_KINDS:
         return []
     unit = _unit_variance(release.share, release.noise)
     least = least_total(shape, sets, unit, release.adjacency)
     if least is None:
         return []
+    variance = cell_variances(release)
     total = sum(
-        len(group) * math.prod(shape[a] for a in group[0]) * cell_variance(release, sets, group[0])
-        for group in groups
+        len(group) * math.prod(shape[a] for a in group[0]) * variance(group[0]) for group in groups
     )
     quantity = f"root mean square error of a {release.unit.number}"
     gaussian = release.noise == "discrete-gaussian"

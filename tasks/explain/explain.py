@@ -13,7 +13,7 @@ from dpcore.budget import Budget, decimal_text, total
 from dpcore.errors import BudgetError
 from dpcore.releases.base import Release
 from schemas.plan import Plan
-from tasks.explain.kinds import advice, kind_rows
+from tasks.explain.kinds import advice, found_kinds, kind_rows
 from tasks.explain.least import least_rows
 from tasks.explain.runs import last_release_text, runs_text, series_text
 
@@ -181,15 +181,15 @@ def least_text(plan: Plan) -> list[str]:
 
 def kinds_text(plan: Plan) -> list[str]:
     """The comparison of kinds of tables, and the best of them; nothing where there is no choice."""
-    rows = kind_rows(plan)
-    if not rows:
+    found = found_kinds(plan)
+    if not found:
         return []
     return [
         "",
         "Which tables to draw: their expected distance from the exact ones at the same share"
         " (0: none; 1: all noise)",
-        text_table(rows),
-        *advice(plan),
+        text_table(kind_rows(found)),
+        *advice(plan, found),
     ]
 
 

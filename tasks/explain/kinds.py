@@ -1,13 +1,23 @@
 """Which kind of table suits a plan's columns, in words: a small table, and the best kind by name."""
 
+from collections.abc import Mapping
 from itertools import groupby
 
 from dpcore.advice.kinds import WAYS, Distance, Kind, best, compared
 from dpcore.releases.tables.microdata import Microdata
 from schemas.plan import Plan
 
+Found = Mapping[str, list[Kind]]
+"""What each release could be, by name."""
 
-def kind_rows(plan: Plan) -> list[dict[str, str]]:
+
+def found_kinds(plan: Plan) -> Found:
+    """For each release that has a choice; this takes a second or two."""
+    found = {name: compared(release) for name, release in plan.built.items()}
+    return {name: kinds for name, kinds in found.items() if kinds}
+
+
+def kind_rows(found: Found) -> list[dict[str, str]]:
     """One row for each kind that a release could be: its distances by number of columns."""
     return [
         {
@@ -16,21 +26,19 @@ def kind_rows(plan: Plan) -> list[dict[str, str]]:
             **{f"{w} column{'s' * (w > 1)}": _digits(kind.distances.get(w)) for w in WAYS},
             "all columns": _digits(kind.whole),
         }
-        for name, release in plan.built.items()
-        for kind in compared(release)
+        for name, kinds in found.items()
+        for kind in kinds
     ]
 
 
-def advice(plan: Plan) -> list[str]:
+def advice(plan: Plan, found: Found) -> list[str]:
     """The best kind for each release that has a choice; one line each."""
     drawn_from = {table.from_ for table in plan.synthesis}
     lines = []
-    for name, release in plan.built.items():
-        found = compared(release)
-        if found:
-            records = isinstance(release, Microdata) or name in drawn_from
-            purpose = "records and " * records
-            lines.append(f"{name}: best for {purpose}tables of {_verdict(found, records)}.")
+    for name, kinds in found.items():
+        records = isinstance(plan.built[name], Microdata) or name in drawn_from
+        purpose = "records and " * records
+        lines.append(f"{name}: best for {purpose}tables of {_verdict(kinds, records)}.")
     return lines
 
 
