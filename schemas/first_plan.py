@@ -2,10 +2,15 @@
 
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
+from itertools import combinations
 
 import yaml
 
+from dpcore.advice.kinds import best, compared
+from dpcore.budget import Budget
+from dpcore.domain import Categories, Domain
 from dpcore.errors import InputError
+from dpcore.releases.tables.margins import Margins
 from schemas.blanks import BLANK
 from schemas.plan import NAMEABLE
 
@@ -22,6 +27,9 @@ class Kind(StrEnum):
     OTHER = "other"
     """A type that a plan cannot describe."""
 
+
+MOST_KNOWN = 24
+"""Of more yes-and-no columns, a histogram has too many cells."""
 
 WORDS = {
     Kind.TRUTH: ["type: categorical", "categories: [false, true]"],
@@ -105,8 +113,18 @@ def _left_out(names: list[str]) -> Iterator[str]:
 
 
 def _releases(columns: Mapping[str, Kind]) -> Iterator[str]:
-    """All pairs of columns, the most informative release for a table that nobody has studied."""
+    """All pairs of columns, or all columns together where that is known to be more accurate."""
+    if _full_table_is_better(columns):
+        yield "# The first release: counts of all columns together, which have fewer cells than their"
+        yield "# pairs have tables. Other kinds suit other questions."
+        yield "releases:"
+        yield "  - name: all-columns"
+        yield "    kind: histogram"
+        yield f"    columns: {_flow(list(columns))}"
+        return
     yield "# The first release: counts over all pairs of columns. Other kinds suit other questions."
+    yield "# `dprelease explain PLAN` says whether a histogram of all columns is more accurate, as it is"
+    yield "# where they have few cells together."
     yield "releases:"
     yield "  - name: all-pairs"
     yield "    kind: margins"
@@ -118,6 +136,17 @@ def _releases(columns: Mapping[str, Kind]) -> Iterator[str]:
     if set(columns.values()) & {Kind.WHOLE, Kind.OPEN}:
         yield "    # numeric columns with many values need bins too: a number of bins, or their edges"
     yield "    mechanism: discrete-laplace"
+
+
+def _full_table_is_better(columns: Mapping[str, Kind]) -> bool:
+    """Whether a histogram gives better pairs than margins do: known only where all sizes are."""
+    if set(columns.values()) != {Kind.TRUTH} or not 3 <= len(columns) <= MOST_KNOWN:
+        return False
+    domain = Domain(tuple(Categories(name, (False, True)) for name in columns))
+    sets = tuple(combinations(range(len(columns)), 2))
+    margins = Margins("pairs", domain, 10**9, Budget.of("1"), sets=sets, aim="balanced")
+    found = best(compared(margins), 2)
+    return found is not None and not found.planned
 
 
 def _flow(value: object) -> str:

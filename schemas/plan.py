@@ -16,6 +16,7 @@ from typing import Any, Literal, Self
 from pydantic import (
     Field,
     StrictInt,
+    StrictStr,
     ValidationError,
     ValidationInfo,
     field_validator,
@@ -38,7 +39,7 @@ from schemas.releases import AnyRelease, Name, SurveyFacts, check_names
 from schemas.series import Series, of_any_run
 from schemas.source import Source, resolve_source
 from schemas.synthesis import Synthesis
-from schemas.unit import WEIGHT, UnitColumn, Weights
+from schemas.unit import COUNT, WEIGHT, UnitColumn, Weights
 
 LARGEST_SHARE_BITS = 6000
 """The longest denominator of an exact share; shares must fit in a manifest."""
@@ -63,6 +64,13 @@ class Plan(Section):
         le=2**40,
         description="The public number of records, n. With add-remove, or a privacy unit of several "
         "records, a public guess, used only as a scale for noise and errors.",
+    )
+    counts: StrictStr | None = Field(
+        default=None,
+        min_length=1,
+        description="Where each row of the source stands for several records: the column, not among "
+        "`columns`, with their number, a whole number from 0. Then `rows` is its sum, and `row` in "
+        "`privacy_unit` one of those records. Without weights or units of several records.",
     )
     privacy_unit: Literal["row"] | UnitColumn = Field(
         description="Whose presence is protected: one record, or all records of a unit."
@@ -175,13 +183,19 @@ class Plan(Section):
         taken = {name.lower() for name in self.columns}
         for place, name in self.unpublished.items():
             if not NAMEABLE.fullmatch(name):
-                raise ValueError(f"{place}.column: is not a valid column name")
+                raise ValueError(f"{place}: is not a valid column name")
             if name.lower() in taken:
                 raise ValueError(
-                    f"{place}.column: {name!r} is already used; remove it from columns, or copy the"
-                    " column at the source"
+                    f"{place}: {name!r} is already used; remove it from columns, or copy the column at"
+                    " the source"
                 )
             taken.add(name.lower())
+        if self.counts and (self.unit or self.weights):
+            raise ValueError(
+                "counts: a row that stands for several records says neither which units they belong to"
+                " nor what each weighs; read the records themselves, or remove"
+                f" {'privacy_unit' if self.unit else 'weights'}"
+            )
         if self.weights and not any(section.counts_weights for section in self.releases):
             raise ValueError("weights: no release is `weighted`; remove the weights")
 
@@ -235,7 +249,8 @@ class Plan(Section):
         periods = self.series.bound(self.columns) if self.series else None
         most = periods.most if periods else None
         grows = self.series is not None and self.series.part < 1
-        return Protection(self.adjacency, self.rows, self.unit, self.invalid, most, grows)
+        counted = self.counts is not None
+        return Protection(self.adjacency, self.rows, self.unit, self.invalid, most, grows, counted)
 
     @property
     def adjacency(self) -> Adjacency:
@@ -248,8 +263,9 @@ class Plan(Section):
     @property
     def unpublished(self) -> dict[str, str]:
         """Columns that are read but not published, by the plan's key that names them."""
-        named = {"privacy_unit": self.unit, "weights": self.weights}
-        return {key: section.column for key, section in named.items() if section}
+        named = {"privacy_unit.column": self.unit, "weights.column": self.weights}
+        places = {place: section.column for place, section in named.items() if section}
+        return places | ({"counts": self.counts} if self.counts else {})
 
     @property
     def read_columns(self) -> Mapping[str, ReadColumn]:
@@ -259,6 +275,8 @@ class Plan(Section):
             columns[self.unit.column] = IdentifierColumn()
         if self.weights:
             columns[self.weights.column] = WEIGHT
+        if self.counts:
+            columns[self.counts] = COUNT
         return columns
 
     @property
@@ -331,7 +349,8 @@ class Plan(Section):
 
     def public(self) -> dict[str, Any]:
         """The plan as JSON values, without the table's location and the operation."""
-        hidden = {"source", "operation"} | ({"series"} if self.series is None else set())
+        absent = {key for key in ("series", "counts") if getattr(self, key) is None}
+        hidden = {"source", "operation"} | absent
         return self.model_dump(mode="json", by_alias=True, exclude=hidden)
 
     @cached_property

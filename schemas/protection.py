@@ -27,8 +27,9 @@ GROWS = (
 @dataclass(frozen=True)
 class Protection:
     """A plan's neighbouring relation, its ``rows``, its privacy unit unless that is a row, what happens
-    to values that are not valid, in a series in how many periods a unit counts, if that is bounded, and
-    whether its runs are priced together, which takes that its table only grows.
+    to values that are not valid, in a series in how many periods a unit counts, if that is bounded,
+    whether its runs are priced together, which takes that its table only grows, and whether a row of the
+    table stands for several records.
     """
 
     adjacency: Adjacency
@@ -37,6 +38,7 @@ class Protection:
     invalid: Invalid = "refuse"
     periods: int | None = None
     grows: bool = False
+    counted: bool = False
 
     @property
     def within(self) -> str:
@@ -59,6 +61,8 @@ class Protection:
     @property
     def who(self) -> str:
         """A description of the unit."""
+        if self.counted:
+            return "one record (a row of the survey table stands for several)"
         if self.unit is None:
             return "one record (a row of the survey table)"
         return (

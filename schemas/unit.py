@@ -1,5 +1,6 @@
-"""The privacy unit and the survey weights: columns that a plan reads but does not publish.
+"""The privacy unit, survey weights and counts: columns that a plan reads but does not publish.
 
+counts: n                                                   each row stands for n records
 privacy_unit: {column: household, max_rows: 6}              all records of a household together
 weights: {column: weight, largest: 1000, step: 1, total: 8500000}
 """
@@ -9,12 +10,15 @@ from typing import Self
 
 from pydantic import Field, StrictInt, StrictStr, model_validator
 
-from schemas.columns import ContinuousColumn
+from schemas.columns import ContinuousColumn, IntegerColumn
 from schemas.document import Section
 from schemas.numbers import WrittenRational
 
 WEIGHT = ContinuousColumn(type="continuous", bounds=(0.0, 1e300))
 """The check on a column of weights: finite and not negative."""
+
+COUNT = IntegerColumn(type="integer", bounds=(0, 2**40))
+"""The check on a column of counts: as many as a plan may have rows, and never null."""
 
 MOST_ROWS = 10**6
 MOST_STEPS = 2**20

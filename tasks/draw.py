@@ -61,6 +61,7 @@ def tally_releases(plan: Plan, names: Iterable[str], survey: Survey) -> dict[str
                 plan.read_columns,
                 plan.invalid,
                 plan.series.bound(plan.columns) if plan.series else None,
+                plan.counts,
             )
             found |= dict(zip(chosen, counted, strict=True))
     return found

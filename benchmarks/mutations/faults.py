@@ -415,6 +415,18 @@ FAULTS: tuple[Fault, ...] = (
         "return table.mutate(**{STEPS: ibis.ifelse(weight >= 0, rounded, 0)})",
         "return table.mutate(**{STEPS: rounded})",
     ),
+    _of_survey(
+        "a row that stands for several records counts once",
+        "tally",
+        "STEPS if weights else counts",
+        "STEPS if weights else None",
+    ),
+    _of_survey(
+        "negative counts are added up",
+        "counts",
+        "column.between(*COUNT.bounds)",
+        "(column <= COUNT.bounds[1])",
+    ),
     # The ledger
     _of_ledger(
         "the ledger adds up what is asked alone",

@@ -57,8 +57,9 @@ class MicrodataSection(CountsSection):
     )
     ways: Literal[1, 2, 3] | list[Literal[1, 2, 3]] = Field(
         default=2,
-        description="All pairs of the columns, or all triples: for columns of few categories each, "
-        "such as yes and no, which triples describe better at the same budget. A list adds them up.",
+        description="All pairs of the columns, or all triples, for many columns of few categories each."
+        " A list adds them up. Where all columns together have few cells, a histogram is better than "
+        "both; `dprelease explain` compares them.",
     )
     optimise: Optimise = None
     choose: Literal["fixed", "adaptive"] = Field(

@@ -58,7 +58,12 @@ def _rehearse(plan: Plan, sides: Sequence[str]) -> None:
             source = workspace / f"{side}.parquet"
             _write_survey(plan, source, far=side == "far")
             database = ingest(
-                str(source), plan.read_columns, plan.rows, workspace / side, plan.adjacency
+                str(source),
+                plan.read_columns,
+                plan.rows,
+                workspace / side,
+                plan.adjacency,
+                plan.counts,
             )
             validate(database, plan.read_columns)
             found = tally_releases(plan, list(plan.built), database)
@@ -87,7 +92,8 @@ def _write_survey(plan: Plan, path: Path, far: bool) -> None:
 
     On the far side, that unit's records have the last value.  On the near side they have the first,
     or are absent under add-remove.  A unit of several records has one more than the plan keeps; they
-    have too large a weight, and all other records a weight of one step.
+    have too large a weight, and all other records a weight of one step.  Where a row stands for several
+    records, there are two rows.
     """
     there = far or plan.neighbours == "replace-one"
     own = _of_one_period(plan, plan.adjacency).most + (plan.unit is not None) if there else 0
@@ -96,6 +102,8 @@ def _write_survey(plan: Plan, path: Path, far: bool) -> None:
     unit = _record(plan, _last if far else _first, "'one'", 2 * heaviest)
     parts = [
         f"SELECT {', '.join(record)} FROM range({count})"
+        if plan.counts is None
+        else f"SELECT {', '.join(record)}, {count} AS {quote(plan.counts)}"
         for record, count in ((others, _others(plan)), (unit, own))
     ]
     with duckdb.connect(config={"autoinstall_known_extensions": "false"}) as connection:

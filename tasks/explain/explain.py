@@ -13,6 +13,8 @@ from dpcore.budget import Budget, decimal_text, total
 from dpcore.errors import BudgetError
 from dpcore.releases.base import Release
 from schemas.plan import Plan
+from tasks.explain.kinds import advice, found_kinds, kind_rows
+from tasks.explain.least import least_rows
 from tasks.explain.runs import last_release_text, runs_text, series_text
 
 if TYPE_CHECKING:
@@ -118,9 +120,10 @@ def explain_refusal(plan: Plan, ledger: Ledger) -> str:
 
 def describe_dataset(plan: Plan) -> str:
     """The dataset's public facts in one line."""
+    who = plan.protection.who if plan.unit or plan.counts else "one row"
     return (
-        f"dataset {plan.dataset}: {plan.protection.records} records, privacy unit:"
-        f" {plan.protection.who if plan.unit else 'one row'}, neighbours: {plan.neighbours}"
+        f"dataset {plan.dataset}: {plan.protection.records} records, privacy unit: {who},"
+        f" neighbours: {plan.neighbours}"
     )
 
 
@@ -158,8 +161,36 @@ def explain(plan: Plan, granted: Budget | None, spent: Budget, refusal: str = ""
             verdict + "\n" * bool(verdict),
             "Expected error, from privacy noise alone",
             text_table(error_rows(plan)),
+            *least_text(plan),
+            *kinds_text(plan),
         ]
     )
+
+
+def least_text(plan: Plan) -> list[str]:
+    """The distance from the least possible errors; nothing where none is known."""
+    rows = least_rows(plan)
+    if not rows:
+        return []
+    return [
+        "",
+        "The least possible error, in the worst case, among mechanisms of the same promise",
+        text_table(rows),
+    ]
+
+
+def kinds_text(plan: Plan) -> list[str]:
+    """The comparison of kinds of tables, and the best of them; nothing where there is no choice."""
+    found = found_kinds(plan)
+    if not found:
+        return []
+    return [
+        "",
+        "Which tables to draw: their expected distance from the exact ones at the same share"
+        " (0: none; 1: all noise)",
+        text_table(kind_rows(found)),
+        *advice(plan, found),
+    ]
 
 
 def text_table(rows: Sequence[dict[str, str]]) -> str:

@@ -33,6 +33,7 @@ from dpcore.adjacency import REPLACE_ONE, Adjacency
 from dpcore.errors import DataError, DPReleaseError, InputError
 from schemas.columns import ReadColumn
 from schemas.source import TableSource
+from tasks.survey.counts import total_of_counts
 from tasks.survey.sql import clamp, convert, quote, sql_type, text
 from tasks.workplace.home import private_folder
 
@@ -97,12 +98,14 @@ def ingest(
     rows: int,
     workspace: Path,
     adjacency: Adjacency = REPLACE_ONE,
+    counts: str | None = None,
 ) -> Path:
     """Copy the plan's columns of the survey table into the workspace; returns the file.
 
-    The source and the file are private; all other arguments are public.  An earlier file is replaced
-    once the new one is complete.  Raises ``InputError`` if the source cannot be found or read,
-    ``DataError`` if it lacks a column, or if ``rows`` is public and it has another number of records.
+    The source and the file are private; all other arguments are public.  ``counts``: the column that
+    says how many records each row stands for, if one does.  An earlier file is replaced once the new one
+    is complete.  Raises ``InputError`` if the source cannot be found or read, ``DataError`` if it lacks
+    a column, if a count is not valid, or if ``rows`` is public and it has another number of records.
     """
     refuse_lookalikes(columns)
     call_guarded(
@@ -123,6 +126,10 @@ def ingest(
                 "the survey table could not be copied: it is damaged, does not have the format of"
                 f" its name, or the disk of {workspace} is full",
             )
+            if counts:
+                found = call_guarded(
+                    lambda: _total(connection, counts), DataError, "the counts cannot be added up"
+                )
         require_rows(found, rows, adjacency)
         os.replace(partial, finished)
     finally:
@@ -282,10 +289,16 @@ def _csv(path: Path, escaped: str, columns: Mapping[str, ReadColumn]) -> _Relati
     return _Relation(sql, {name: (f"c{i}", "VARCHAR") for i, name in enumerate(header)})
 
 
+def _total(connection: duckdb.DuckDBPyConnection, counts: str) -> int:
+    import ibis  # slow to import
+
+    return total_of_counts(ibis.duckdb.from_connection(connection).table(TABLE), counts)
+
+
 def _copy(
     connection: duckdb.DuckDBPyConnection, relation: _Relation, columns: Mapping[str, ReadColumn]
 ) -> int:
-    """Fill the two tables, reading the source once; returns its number of records (private).
+    """Fill the two tables, reading the source once; returns its number of rows (private).
 
     Beside each column the copy first has a column that marks the values that could not be converted;
     the marks are counted and dropped.  They are nearly all equal, so they take almost no space.

@@ -16,10 +16,12 @@ from tasks.workplace.step import step
 def ingest_survey(plan: Plan, workspace: Path) -> Survey:
     """A copy of the survey in the private workspace, or a session with the engine it stays in."""
     if isinstance(plan.source, PostgreSQLSource):
-        return open_postgresql(plan.source, plan.read_columns, plan.rows, plan.adjacency)
+        return open_postgresql(
+            plan.source, plan.read_columns, plan.rows, plan.adjacency, plan.counts
+        )
     if isinstance(plan.source, SparkSource):
-        return open_spark(plan.source, plan.read_columns, plan.rows, plan.adjacency)
-    return ingest(plan.source, plan.read_columns, plan.rows, workspace, plan.adjacency)
+        return open_spark(plan.source, plan.read_columns, plan.rows, plan.adjacency, plan.counts)
+    return ingest(plan.source, plan.read_columns, plan.rows, workspace, plan.adjacency, plan.counts)
 
 
 @step("validate")

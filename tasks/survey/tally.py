@@ -53,12 +53,14 @@ def tallies(
     columns: Mapping[str, ReadColumn] | None = None,
     invalid: Invalid = "refuse",
     periods: Periods | None = None,
+    counts: str | None = None,
 ) -> list[Tally]:
     """The private tally of every domain, in their order, from few readings.
 
     ``survey`` is private, all other arguments are public.  With ``unit``, only the kept records of
     each unit count, with ``periods`` those in its first periods; with ``weights``, the steps of weight
-    are counted instead of records.  ``invalid``: the rule for values that are not valid, in any of
+    are counted instead of records; with ``counts``, each row is as many records as that column says.
+    ``invalid``: the rule for values that are not valid, in any of
     ``columns`` where records are dropped.  Raises ``DataError``, without any value, if the rule is
     ``refuse`` and a record has no cell, if ``rows`` is public and the counts do not add up to it, or if
     they add up to more than 64 bits hold.
@@ -73,16 +75,16 @@ def tallies(
             valid = partial(keep_valid, table, columns or {})
             table = call_guarded(valid, DataError, "the survey table could not be checked")
         for axes in pack(domains, rows):
-            cells, counts = call_guarded(
-                partial(_count, table, unread, axes, unit, weights, invalid, periods),
+            cells, found_counts = call_guarded(
+                partial(_count, table, unread, axes, unit, weights, invalid, periods, counts),
                 DataError,
                 "the survey table could not be tallied",
             )
-            if rows is not None and adjacency.public_rows and counts.sum() != rows:
+            if rows is not None and adjacency.public_rows and found_counts.sum() != rows:
                 raise DataError(
                     "the survey table does not have the number of records that the plan states"
                 )
-            found |= _rolled_up(axes, cells, counts, domains)
+            found |= _rolled_up(axes, cells, found_counts, domains)
     if rows is None or adjacency.public_rows:
         return [found[domain] for domain in domains]
     most = adjacency.most_rows(rows)
@@ -118,10 +120,11 @@ def _count(
     weights: Weights | None,
     invalid: Invalid,
     periods: Periods | None,
+    counts: str | None,
 ) -> tuple[Integers, Integers]:
     """Cell ids, ascending, and positive counts of records, or of steps of weight."""
     names = list(dict.fromkeys(axis.name for axis in axes))
-    read = [*names, *(extra.column for extra in (unit, weights) if extra)]
+    read = [*names, *(extra.column for extra in (unit, weights) if extra), *filter(None, [counts])]
     if invalid == "refuse" and any(unread[name] for name in read):
         raise DataError("values of the wrong type were found: validate the survey table first")
     if unit and periods:
@@ -130,16 +133,18 @@ def _count(
         table = keep_records(table, unit)
     if weights:
         table = add_weight_steps(table, weights)
-    found = count_cells(table, axes, STEPS if weights else None, invalid).to_pyarrow()
+    found = count_cells(table, axes, STEPS if weights else counts, invalid).to_pyarrow()
     if found["cell"].null_count:
         raise DataError(
             f"a record has no cell in {' x '.join(names)}: validate the survey table first"
         )
-    cells, counts = (found[name].to_numpy() for name in ("cell", "records"))
-    if counts.sum(dtype=np.float64) > LARGEST_TOTAL:
+    cells, records = (found[name].to_numpy() for name in ("cell", "records"))
+    if records.sum(dtype=np.float64) > LARGEST_TOTAL:
         raise DataError("the survey table has more than a trillion records: they cannot be counted")
-    occupied = counts > 0
-    return np.asarray(cells[occupied], dtype=np.int64), np.asarray(counts[occupied], dtype=np.int64)
+    occupied = records > 0
+    return np.asarray(cells[occupied], dtype=np.int64), np.asarray(
+        records[occupied], dtype=np.int64
+    )
 
 
 def _rolled_up(

@@ -13,6 +13,7 @@ from dpcore.errors import DataError
 from schemas.columns import CategoricalColumn, ContinuousColumn, IdentifierColumn, ReadColumn
 from schemas.engine import exactly, finite
 from schemas.survey import engine_type
+from tasks.survey.counts import total_of_counts
 from tasks.survey.ingest import call_guarded, refuse_lookalikes, require_columns, require_rows
 from tasks.survey.reading import Session
 
@@ -31,13 +32,15 @@ def open_session(
     columns: Mapping[str, ReadColumn],
     rows: int,
     adjacency: Adjacency,
+    counts: str | None,
     close: Callable[[], object],
     unchanged: Callable[[], object] = lambda: None,
 ) -> Session:
     """A session over the plan's columns, in their declared types and clamped where they say so.
 
     ``types``: Ibis's name of every column's type, or the engine's own name if it is not in ``FITS``.
-    ``read`` returns the Ibis table; ``unchanged`` raises ``DataError`` if the records of a reading
+    ``read`` returns the Ibis table; ``counts``: the column that says how many records each row stands
+    for, if one does; ``unchanged`` raises ``DataError`` if the records of a reading
     may differ from those of the first.  Raises ``InputError`` and ``DataError`` as
     ``tasks.survey.ingest.ingest`` does.
     """
@@ -45,7 +48,7 @@ def open_session(
     require_columns(columns, types)
     _require_types(types, columns)
     table, found = call_guarded(
-        lambda: _typed(read(), columns), DataError, "the survey table could not be read"
+        lambda: _typed(read(), columns, counts), DataError, "the survey table could not be read"
     )
     require_rows(found, rows, adjacency)
     return Session(table, columns, close, unchanged)
@@ -74,7 +77,7 @@ def _require_types(types: Mapping[str, str], columns: Mapping[str, ReadColumn]) 
         )
 
 
-def _typed(table: Any, columns: Mapping[str, ReadColumn]) -> tuple[Any, int]:
+def _typed(table: Any, columns: Mapping[str, ReadColumn], counts: str | None) -> tuple[Any, int]:
     """The table as the plan declares it, and its number of records (private)."""
     typed = table.select(
         **{
@@ -82,6 +85,8 @@ def _typed(table: Any, columns: Mapping[str, ReadColumn]) -> tuple[Any, int]:
             for name, column in columns.items()
         }
     )
+    if counts:
+        return typed, total_of_counts(typed, counts)
     return typed, int(typed.count().to_pyarrow().as_py())
 
 

@@ -47,6 +47,7 @@ def open_postgresql(
     columns: Mapping[str, ReadColumn],
     rows: int,
     adjacency: Adjacency = REPLACE_ONE,
+    counts: str | None = None,
 ) -> Session:
     """A session with the database; raises ``InputError`` and ``DataError``, without any value."""
     connection = _connect(source)
@@ -65,6 +66,7 @@ def open_postgresql(
             columns,
             rows,
             adjacency,
+            counts,
             connection.close,
         )
     except BaseException:

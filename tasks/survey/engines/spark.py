@@ -52,13 +52,16 @@ def open_spark(
     columns: Mapping[str, ReadColumn],
     rows: int,
     adjacency: Adjacency = REPLACE_ONE,
+    counts: str | None = None,
 ) -> Session:
     """A session with the cluster; raises ``InputError`` and ``DataError``, without any value."""
     session, close = _connect(source)
     try:
         table, unchanged = _table(session, source)
         types = {name: str(kind.copy(nullable=True)) for name, kind in table.schema().items()}
-        return open_session(types, lambda: table, columns, rows, adjacency, close, unchanged)
+        return open_session(
+            types, lambda: table, columns, rows, adjacency, counts, close, unchanged
+        )
     except BaseException:
         close()
         raise

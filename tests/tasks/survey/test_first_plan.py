@@ -74,6 +74,15 @@ def test_the_plan_of_two_tables_with_the_same_columns_is_the_same(tmp_path, caps
     assert list(yaml.safe_load(written[0])["columns"]) == NAMES
 
 
+@pytest.mark.parametrize(("columns", "kind"), [(3, "histogram"), (6, "histogram"), (16, "margins")])
+def test_few_columns_of_yes_and_no_are_counted_together(columns, kind):
+    names = dict.fromkeys([f"q{i}" for i in range(columns)], Kind.TRUTH)
+    document = yaml.safe_load(first_plan("survey", "t.parquet", names))
+    assert document["releases"][0]["kind"] == kind
+    other = yaml.safe_load(first_plan("survey", "t.parquet", names | {"age": Kind.WHOLE}))
+    assert other["releases"][0]["kind"] == "margins"
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_types_are_those_of_the_table_and_left_open_for_csv(tmp_path, form):
     file, *table_name = write(tmp_path, form, "a", 1, 2)

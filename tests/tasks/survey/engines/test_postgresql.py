@@ -7,6 +7,7 @@ import pytest
 from dpcore.domain import Domain
 from dpcore.errors import DataError, InputError
 from schemas.source import PostgreSQLSource
+from schemas.unit import COUNT
 from tasks.survey.engines.postgresql import open_postgresql
 from tasks.survey.reading import closing_survey
 from tasks.survey.tally import tallies
@@ -56,6 +57,19 @@ def test_values_that_are_not_valid_count_as_in_duckdb(invalid, database, tmp_pat
     ibis.postgres.from_connection(database).create_table("survey", faulty_table())
     found = settled(lambda columns: open_postgresql(SOURCE, columns, 7, ADDED), invalid)
     assert found == settled_here(invalid, tmp_path)
+
+
+def test_counts_are_added_up_in_the_engine(database):
+    read = {**AGE, "n": COUNT}
+    table = pa.table({"age": [30, 40, 30], "n": [2, 5, 7]})
+    ibis.postgres.from_connection(database).create_table("survey", table)
+    survey = open_postgresql(SOURCE, read, 14, counts="n")
+    with closing_survey(survey):
+        (tally,) = tallies(survey, [Domain((AGE["age"].axis("age"),))], 14, counts="n")
+        assert (tally.cells.tolist(), tally.counts.tolist()) == ([30, 40], [9, 5])
+    database.execute("UPDATE survey SET n = NULL WHERE age = 40")
+    with pytest.raises(DataError, match="column 'n', counts: 1 row"):
+        open_postgresql(SOURCE, read, 9, counts="n")
 
 
 def test_what_changes_meanwhile_is_not_seen(database):

@@ -12,6 +12,7 @@ import pytest
 from dpcore.domain import Domain
 from dpcore.errors import DataError, InputError
 from schemas.source import SparkSource
+from schemas.unit import COUNT
 from tasks.survey.engines.spark import open_spark
 from tasks.survey.reading import closing_survey
 from tasks.survey.tally import tallies
@@ -60,6 +61,18 @@ def test_values_that_are_not_valid_count_as_in_duckdb(invalid, spark, tmp_path):
     source = at(spark, written(tmp_path / "parts", faulty_table()))
     found = settled(lambda columns: open_spark(source, columns, 7, ADDED), invalid)
     assert found == settled_here(invalid, tmp_path)
+
+
+def test_counts_are_added_up_in_the_engine(spark, tmp_path):
+    read, domain = {**AGE, "n": COUNT}, Domain((AGE["age"].axis("age"),))
+    table = pa.table({"age": [7, 8, 7], "n": [2, 5, 2**40]})
+    session = open_spark(at(spark, written(tmp_path / "a", table)), read, 7 + 2**40, counts="n")
+    with closing_survey(session):
+        (found,) = tallies(session, [domain], 7 + 2**40, counts="n")
+    assert (found.cells.tolist(), found.counts.tolist()) == ([7, 8], [2 + 2**40, 5])
+    broken = at(spark, written(tmp_path / "b", pa.table({"age": [7, 8], "n": [2, -5]})))
+    with pytest.raises(DataError, match="column 'n', counts: 1 row"):
+        open_spark(broken, read, 2, counts="n")
 
 
 @pytest.fixture

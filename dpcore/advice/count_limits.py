@@ -1,0 +1,129 @@
+r"""The least worst-case error of counts under pure differential privacy, whatever the mechanism.
+
+**One count.**  Let a count in 0..m be estimated by any alpha-DP mechanism, r = exp(-alpha), and let the
+prior be uniform.  No mechanism has less expected loss than geometric noise, P(z | i) = c r^|z - i| with
+c = (1 - r)/(1 + r), followed by the best answer to z (Ghosh, Roughgarden & Sundararajan 2012).  Given
+z in 0..m, drop all counts i but those with |z - i| <= t = min(z, m - z).  What is left is symmetric
+about z, so z is the best answer to it, and for a loss l that grows with the error
+
+    worst-case loss >= mean loss >= 1/(m + 1) sum over z of 2 c (l(1) r + ... + l(t) r^t).
+
+With few counts it is better to find the best answers.  The right-hand side grows to 2 c sum of l(d) r^d,
+the loss of the geometric noise itself: 1/sinh(alpha) for the absolute loss.  If a unit can change the
+count by k, the multiples of k are counts of units.
+
+**A table.**  Where one record replaces another, p cells form p/2 pairs, and inside a pair records move
+one by one.  With independent uniform priors for the pairs each one is a count, whatever the others are,
+and both of its cells err.  Where records are added and removed, each cell is a count by itself.  (Hall
+2012, Proposition 2.4.2, has the same rate, p/alpha, with an unknown constant; Proposition 2.3.1 has
+exp(-2)/alpha for one count and alpha < 2, where n >= 6/alpha: METHODS l.)
+
+**A sparse table.**  Split the cells into q blocks of b, and put e records into one cell of each, each
+cell equally likely.  The correct cell is the only one within L1 distance e of the table, and a
+mechanism finds it with probability at most exp(alpha e)/(b - 1 + exp(alpha e)), as the e records of one
+table must be replaced to make another.  If it does not, it errs by e: the risk is at least
+q e (1 - exp(alpha e)/(b - 1 + exp(alpha e))), of the order q log(b)/alpha (Hall 2012, Proposition
+2.4.4).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import numpy as np
+
+from dpcore.arrays import Floats
+
+POWERS = {"absolute": 1, "squared": 2, "zero-one": 0}
+"""The loss of an error d is d to this power, but 0 without error."""
+
+FINE = 0.01
+"""Counts are taken in multiples so large that alpha is at least this for one: few enough to add up."""
+
+FEW = 256
+"""Of so many counts the best answer to every z is found; of many more, the formula is as good."""
+
+MOST = 2**20
+
+
+def count_risk(alpha: float, records: int, loss: str = "absolute", most: int = 1) -> float:
+    """A lower bound of the worst-case expected loss of a count of 0 to ``records``.
+
+    ``most``: records by which one unit may change the count.
+    """
+    power = POWERS[loss]
+    multiple = max(1, int(FINE / alpha)) if power else 1
+    alpha, units = alpha * multiple, records // (most * multiple)
+    if units < 1:
+        return 0.0
+    best = _mean_loss(alpha, min(units, FEW), power)
+    if units > FEW:
+        best = max(best, _mean_loss_in_windows(alpha, units, power))
+    return best * float(most * multiple) ** power
+
+
+def _mean_loss_in_windows(alpha: float, units: int, power: int) -> float:
+    """The formula above, with a shorter window for most z."""
+    length = min(units // 2, math.ceil(60 / alpha), MOST)
+    distances = np.arange(1, length + 1)
+    weights = (
+        2 * math.tanh(alpha / 2) * np.exp(-alpha * distances) * distances.astype(float) ** power
+    )
+    inner: Floats = np.concatenate([[0.0], np.cumsum(weights)])  # by t
+    whole = inner[-1] * (units + 1 - 2 * length) + 2 * inner[:-1].sum()
+    return float(whole / (units + 1))
+
+
+def _mean_loss(alpha: float, units: int, power: int) -> float:
+    """Of the best answers to geometric noise, if all counts from 0 to ``units`` are equally likely."""
+    counts = np.arange(units + 1)
+    ratio, distances = math.exp(-alpha), np.abs(counts[:, None] - counts)
+    chances = math.tanh(alpha / 2) * ratio**distances  # of an answer z, by z and count
+    chances[[0, -1]] /= 1 - ratio  # and of all beyond it
+    if power == 2:  # the best answer is the mean
+        weights = chances.sum(axis=1)
+        means = chances @ counts / weights
+        return float(((means[:, None] - counts) ** 2 * chances).sum() / (units + 1))
+    losses = np.where(distances, distances.astype(float) ** power, 0)
+    return float((chances @ losses).min(axis=1).sum() / (units + 1))
+
+
+def table_risk(alpha: float, cells: int, records: int, pairs: bool, most: int = 1) -> float:
+    """A lower bound of the worst-case expected L1 error of a table.
+
+    ``pairs``: where records are replaced, and not added or removed.
+    """
+    counts = cells // 2 if pairs else cells
+    each = 2 if pairs else 1
+    # With few records it is better to use some of the cells only.
+    used = {math.ceil(counts / 2**k) for k in range(counts.bit_length())}
+    return max(
+        (u * each * count_risk(alpha, records // u, most=most) for u in used if u), default=0.0
+    )
+
+
+def sparse_risk(alpha: float, cells: int, records: int, replaced: bool, most: int = 1) -> float:
+    """A lower bound of the worst-case expected L1 error per occupied cell, over all tables.
+
+    ``replaced``: the number of records is fixed, so those in no block are in one more cell.  Where
+    records are added, a table without any is a reference: the chance is exp(alpha e)/b.
+    """
+    best = 0.0
+    for q in _doublings(records if replaced else 1):
+        block = (cells - replaced) // q
+        if block < 2:
+            break
+        largest = min(records // (q * most), math.ceil(math.log(block) / alpha) + 1)
+        units = (
+            np.unique(np.linspace(1, largest, 1000).astype(np.int64)) if largest else np.empty(0)
+        )
+        ratio = np.exp(np.minimum(alpha * units, 700))
+        found = ratio / (block - 1 + ratio) if replaced else np.minimum(ratio / block, 1)
+        risks = units * most * (1 - found) * (q / (q + replaced))
+        best = max(best, float(risks.max(initial=0)))
+    return best
+
+
+def _doublings(most: int) -> Iterable[int]:
+    return (2**k for k in range(max(most, 1).bit_length()))

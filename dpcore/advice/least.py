@@ -1,0 +1,166 @@
+"""How far a release is from the best possible: its error, and the least that its promise allows.
+
+    quantity                              least among                            source
+    a count, a mean, a cell               all mechanisms of this alpha           count_limits
+    all cells of a table                  all mechanisms of this alpha           count_limits
+    an occupied cell above a threshold    all mechanisms of this alpha           count_limits
+    all cells of margins                  noise of this law on linear queries    margin_limits
+    a density                             all estimators, private or not         a rate only
+
+Each is the least worst case over all tables that fit the plan.  Nothing is stated where no bound with
+known constants is known to us: promises with a beta beyond margins, gamma, quantiles, kernel machines.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dpcore.advice.count_limits import count_risk, sparse_risk, table_risk
+from dpcore.advice.kinds import alike, cell_variances
+from dpcore.advice.margin_limits import least_total
+from dpcore.budget import Budget
+from dpcore.mechanisms import DiscreteGaussian, DiscreteLaplace, ThresholdedLaplace
+from dpcore.mechanisms.laplace import LaplaceNoise
+from dpcore.releases.base import Release
+from dpcore.releases.counts.count import Count, MinimaxCount
+from dpcore.releases.counts.histogram import Histogram
+from dpcore.releases.densities.density import Density
+from dpcore.releases.numbers.mean import Mean
+from dpcore.releases.tables.margins import Margins
+from dpcore.releases.tables.microdata import Microdata
+
+MOST_KINDS = 1000
+"""Kinds of tables, beyond which the error of margins is not computed."""
+
+LARGE = Fraction(10**8)
+"""A squared sensitivity at which the discrete Gaussian is as good as the continuous one."""
+
+
+@dataclass(frozen=True)
+class Least:
+    """The error of a release in one quantity, and the least in the class ``among``.
+
+    ``least`` is None where only the rate is known.
+    """
+
+    quantity: str
+    value: float
+    least: float | None
+    among: str
+
+    @property
+    def ratio(self) -> float | None:
+        return self.value / self.least if self.least else None
+
+
+def least_errors(release: Release) -> list[Least]:
+    """Every bound that is known for the release and says more than that errors are positive."""
+    return [each for each in _all(release) if each.least is None or each.least > 0]
+
+
+def _all(release: Release) -> list[Least]:
+    if type(release) is Count:
+        return _count(release)
+    if isinstance(release, MinimaxCount):
+        stated = release.expected_error()[0]
+        beta = f", beta {float(release.share.beta):.4g}" if release.share.beta else ""
+        alpha = float(release.share.pure_alpha)
+        among = f"all mechanisms of alpha {alpha:.4g}{beta} (linear program)"
+        return [Least(stated.quantity, stated.value, stated.value, among)]
+    if type(release) is Mean and isinstance(release.mechanism, DiscreteLaplace):
+        return _mean(release)
+    if type(release) is Histogram:
+        return _histogram(release)
+    if type(release) in (Margins, Microdata) and isinstance(release, Margins):
+        return _margins(release)
+    if isinstance(release, Density):
+        stated = release.expected_error()[0]
+        return [
+            Least(
+                stated.quantity, stated.value, None, "rate only: that of estimates without privacy"
+            )
+        ]
+    return []
+
+
+def _alpha(release: Release) -> tuple[float, str]:
+    """The alpha of the noise, and the class of all mechanisms that have it."""
+    noise = release.mechanism
+    assert isinstance(noise, LaplaceNoise)
+    alpha = float(noise.l1_sensitivity / noise.scale)
+    return alpha, f"all mechanisms of alpha {alpha:.4g}"
+
+
+def _count(release: Count) -> list[Least]:
+    stated, (alpha, among) = release.expected_error()[0], _alpha(release)
+    least = count_risk(alpha, release.most_rows, release.loss, release.adjacency.most)
+    return [Least(stated.quantity, stated.value, least, among)]
+
+
+def _mean(release: Mean) -> list[Least]:
+    """Of records at the two ends of the range, the mean is a count."""
+    stated, (alpha, among) = release.expected_error()[0], _alpha(release)
+    assert isinstance(release.mechanism, DiscreteLaplace)
+    one = stated.value / release.mechanism.stddev * float(release.mechanism.l1_sensitivity)
+    least = one * math.sqrt(count_risk(alpha, release.rows, "squared"))
+    return [Least(stated.quantity, stated.value, least, among)]
+
+
+def _histogram(release: Histogram) -> list[Least]:
+    if not isinstance(release.mechanism, DiscreteLaplace | ThresholdedLaplace):
+        return []
+    stated = {error.quantity: error.value for error in release.expected_error()}
+    (alpha, among), most = _alpha(release), release.adjacency.most
+    step, cells, rows = float(release.step), release.domain.size, release.most_rows
+    replaced = release.adjacency.relation == "replace-one"
+    sparse = "expected L1 error per occupied cell, at most"
+    if sparse in stated:
+        risk = sparse_risk(alpha, cells, rows, replaced, most)
+        return [Least(sparse, stated[sparse], step * risk, among)]
+    one, table = f"standard error of a {release.unit.number}", "expected L1 error of the table"
+    squared = count_risk(alpha, rows, "squared", most) if cells > 1 or not replaced else 0.0
+    whole = table_risk(alpha, cells, rows, replaced, most)
+    return [
+        Least(one, stated[one], step * math.sqrt(squared), among),
+        Least(table, stated[table], step * whole, among),
+    ]
+
+
+def _margins(release: Margins) -> list[Least]:
+    shape, sets = release.domain.shape, release.sets
+    groups = alike(release, sets)
+    if len(groups) > MOST_KINDS:
+        return []
+    unit = _unit_variance(release.share, release.noise)
+    least = least_total(shape, sets, unit, release.adjacency)
+    if least is None:
+        return []
+    variance = cell_variances(release)
+    total = sum(
+        len(group) * math.prod(shape[a] for a in group[0]) * variance(group[0]) for group in groups
+    )
+    quantity = f"root mean square error of a {release.unit.number}"
+    gaussian = release.noise == "discrete-gaussian"
+    return [
+        Least(
+            quantity,
+            math.sqrt(total / release.cells),
+            math.sqrt(least / release.cells) * float(release.step),
+            f"{'Gaussian' if gaussian else 'Laplace'} noise on linear queries"
+            + " (a loose bound)" * (not gaussian),
+        )
+    ]
+
+
+def _unit_variance(share: Budget, noise: str) -> float:
+    """Of the noise at sensitivity 1; at no whole sensitivity is it less for the square of it.
+
+    The parameter of a discrete Gaussian is lowest, for its squared sensitivity, where that is large;
+    and its variance is lowest, for its parameter, where that is small.
+    """
+    if noise == "discrete-gaussian":
+        parameter = DiscreteGaussian.within(share, 1, LARGE).variance / LARGE
+        return DiscreteGaussian(1, Fraction(1), parameter).stddev ** 2
+    return DiscreteLaplace.within(share, 1, Fraction(1)).stddev ** 2

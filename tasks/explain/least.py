@@ -1,0 +1,20 @@
+"""How far a plan's releases are from the best possible, as rows of a table."""
+
+from dpcore.advice.least import least_errors
+from schemas.plan import Plan
+
+
+def least_rows(plan: Plan) -> list[dict[str, str]]:
+    """One row for each error of which the least possible one, or its rate, is known."""
+    return [
+        {
+            "release": name,
+            "quantity": error.quantity,
+            "expected": f"{error.value:.4g}",
+            "least": "-" if error.least is None else f"{error.least:.4g}",
+            "ratio": "-" if error.ratio is None else f"{error.ratio:.2f}",
+            "least among": error.among,
+        }
+        for name, release in plan.built.items()
+        for error in least_errors(release)
+    ]
