@@ -72,7 +72,8 @@ class CategoricalColumn(Section):
         BeforeValidator(_of_one_type),
     ] = Field(
         description="Every value that may occur, all of one type; quote text that YAML would read "
-        "as a number or as yes/no.",
+        "as a number or as yes/no. Or a public CSV file with a column of this name, in the plan's"
+        " folder, whose values are text.",
     )
     labels: dict[str, str] = Field(
         default_factory=dict, description="What a category means, for the codebook."

@@ -33,6 +33,7 @@ from schemas.columns import Column, IdentifierColumn, Invalid, ReadColumn, made_
 from schemas.document import Section, explain_errors, read_yaml
 from schemas.operation import Operation
 from schemas.protection import Protection
+from schemas.public_files import read_public_files
 from schemas.publication import Publication
 from schemas.releases import AnyRelease, Name, SurveyFacts, check_names
 from schemas.series import Series, of_any_run
@@ -350,6 +351,7 @@ def load_plan(path: Path | str, overrides: Mapping[str, Any] | None = None) -> P
     for place, value in (overrides or {}).items():
         _set(document, place, value)
     refuse_blanks(path, document)
+    read_public_files(path, document)
     try:
         plan = Plan.model_validate(document)
     except ValidationError as error:

@@ -102,11 +102,11 @@ class Crown:
     def _steps(self) -> dict[int, tuple[Floats, Floats, Floats]]:
         """C, V and G (nodes, cells, cells) of each level above."""
         steps, one = {}, np.eye(self.own.shape[1])
-        below = np.stack([_sum_of_known(v, c) for v, c in self._children])
+        below: Floats = np.stack([_sum_of_known(v, c) for v, c in self._children])
         for level in range(self.known - 1, -1, -1):
-            gain: Floats = np.linalg.inv(below + self.variance * one)
-            own = self.variance * np.asarray(gain @ below, dtype=np.float64)
-            own = (own + own.swapaxes(1, 2)) / 2
+            gain = np.asarray(np.linalg.inv(below + self.variance * one), dtype=np.float64)
+            product: Floats = np.matmul(gain, below)
+            own = self.variance / 2 * (product + product.swapaxes(1, 2))
             steps[level] = own, below, gain
             below = self.regions.gathered(level, own)
         return steps
