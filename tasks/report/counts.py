@@ -21,8 +21,8 @@ LARGEST_SIDE = 100
 """A heat map with more cells on a side is not legible."""
 
 LARGEST_CELLS = 15
-WARNINGS = ("absent_cells", "exact_counts")
-"""Facts of a release that say where its intervals do not hold as they stand."""
+WARNINGS = ("absent_cells", "exact_counts", "outside", "totals")
+"""Facts of a release without which its numbers would be misread."""
 
 
 def draw_counts(source: Source) -> Drawn:
@@ -52,7 +52,8 @@ def choose(files: list[TableFile], names: list[list[str]]) -> list[TableFile]:
 
     The choice depends on public facts alone: the columns and sizes of tables.
     """
-    legible = [i for i, file in enumerate(files) if file.rows <= LARGEST_SIDE**2] or [0]
+    small = [i for i, file in enumerate(files) if file.rows <= LARGEST_SIDE**2]
+    legible = [i for i in small if names[i]] or [0]
     chosen: list[int] = []
     while len(chosen) < min(MOST_FIGURES, len(legible)):
         seen = {name for i in chosen for name in names[i]}

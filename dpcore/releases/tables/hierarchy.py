@@ -55,6 +55,9 @@ SIMULATED = 2**16
 
 MOST_REPEATS = 20
 
+LEAST_VARIANCE = 1e-12
+"""Where there is next to no noise: the weights of least squares are ratios of variances."""
+
 
 @dataclass(frozen=True, eq=False)
 class Totals:
@@ -182,7 +185,7 @@ class Hierarchy(CountsRelease):
         return TreeSquares(
             self.regions,
             self.width,
-            self.mechanism.stddev**2,
+            max(self.mechanism.stddev**2, LEAST_VARIANCE),
             self.first,
             self.possible,
             self.known,
@@ -204,7 +207,8 @@ class Hierarchy(CountsRelease):
         """(nodes, cells) unbiased counts of all levels, from a noisy statistic."""
         ends = np.cumsum([self.regions.sizes[level] * self.width for level in self.measured])[:-1]
         tables = [part.reshape(-1, self.width) for part in np.split(values, ends)]
-        return self.fit.estimates(tables, None if self.known is None else self._known_totals)
+        totals = None if self.known is None else np.nan_to_num(self._known_totals)
+        return self.fit.estimates(tables, totals)
 
     def counts(self, estimates: list[Floats]) -> list[Integers]:
         """(nodes, cells) whole counts of all levels that are not negative and agree."""
