@@ -9,7 +9,8 @@ are about the values.  A file that is missing, or lacks a column or a value, is 
 """
 
 import csv
-from collections.abc import Sequence
+import io
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,11 +36,18 @@ def read_public_files(plan: Path, document: dict[str, Any]) -> None:
             continue
         if isinstance(regions.get("members"), str):
             place = f"releases[{i}].hierarchy.members"
-            regions["members"] = _rows(plan, place, regions["members"], names)
+            regions["members"] = csv_text(_rows(plan, place, regions["members"], names))
         if isinstance(totals.get("counts"), str) and totals.get("by") in names:
             place, path = f"releases[{i}].totals.counts", names[: names.index(totals["by"]) + 1]
             rows = _rows(plan, place, totals["counts"], [*path, RECORDS])
             totals["counts"] = [[*row[:-1], _whole(place, row[-1])] for row in rows]
+
+
+def csv_text(rows: Iterable[Sequence[Any]]) -> str:
+    """Rows as the lines of a CSV file without column names."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue()
 
 
 def _mapping(given: Any) -> dict[str, Any]:

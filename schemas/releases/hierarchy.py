@@ -1,10 +1,12 @@
 """Counts over a tree of regions in a plan."""
 
+import csv
+import io
 from collections.abc import Sequence
-from typing import ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import Field, StrictBool, StrictFloat, StrictInt, StrictStr
+from pydantic import BeforeValidator, Field, StrictBool, StrictFloat, StrictInt, StrictStr
 
 from dpcore.arrays import Booleans, Integers
 from dpcore.budget import Budget
@@ -14,6 +16,7 @@ from dpcore.releases.base import Release
 from dpcore.releases.tables.hierarchy import Hierarchy, Totals
 from schemas.columns import CategoricalColumn
 from schemas.document import Section
+from schemas.public_files import csv_text
 from schemas.releases.base import (
     Columns,
     CountsSection,
@@ -28,6 +31,17 @@ from schemas.releases.rules import Stated, condition
 Code = StrictStr | StrictInt | StrictFloat | StrictBool
 
 
+def _as_text(rows: Any) -> Any:
+    """Rows as lines of CSV: one text is handed on faster than millions of values."""
+    if isinstance(rows, str):
+        return rows
+    if not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
+        raise ValueError("list rows of values, or name a CSV file")
+    if any(not isinstance(value, str | int | float) for row in rows for value in row):
+        raise ValueError("the values of a row are text, numbers or truth values")
+    return csv_text(rows)
+
+
 class RegionsSection(Section):
     """The tree of regions, which is public."""
 
@@ -35,8 +49,7 @@ class RegionsSection(Section):
         min_length=1,
         description="Categorical columns, from the largest regions to the smallest.",
     )
-    members: list[list[Code]] = Field(
-        min_length=1,
+    members: Annotated[str, BeforeValidator(_as_text)] = Field(
         description="A row for each smallest region, with its value of each of the columns; or a CSV"
         " file in the plan's folder with exactly these columns. Regions are known by their whole row, so"
         " a code may occur in several larger ones.",
@@ -51,18 +64,19 @@ class RegionsSection(Section):
                 raise ValueError(f"hierarchy.columns: {name} must be categorical")
             axes.append(column.axis(name))
         domain = domain_of(axes)
-        cells = self.cells(domain, self.members, "hierarchy.members")
+        members = list(csv.reader(io.StringIO(self.members, newline=""), strict=True))
+        cells = self.cells(domain, members, "hierarchy.members")
         order = np.argsort(cells)
         again = np.flatnonzero(np.diff(cells[order]) == 0)
         if len(again):
-            twice = self.members[order[again[0]]]
+            twice = members[order[again[0]]]
             raise ValueError(f"hierarchy.members: {twice} is listed twice")
         return Regions(domain, cells[order])
 
     @staticmethod
     def cells(domain: Domain, rows: Sequence[Sequence[Code]], place: str) -> Integers:
         """The cell (k,) of each row on the domain of its columns."""
-        if any(len(row) != len(domain.axes) for row in rows):
+        if not rows or any(len(row) != len(domain.axes) for row in rows):
             raise ValueError(f"{place}: each row needs a value for each of {list(domain.names)}")
         codes = []
         for axis, values in zip(domain.axes, zip(*rows, strict=True), strict=True):
