@@ -79,9 +79,8 @@ def _rows(
                 f"{place}: {path}, record {line}: has {len(row)} values, not {len(header)}"
             )
     order = [header.index(column) for column in columns]
-    if order == list(range(len(header))):
-        return rows
-    return [[row[i] for i in order] for row in rows]
+    whole = order == list(range(len(header)))
+    return rows if whole else [[row[i] for i in order] for row in rows]
 
 
 def _whole(place: str, text: str) -> int:

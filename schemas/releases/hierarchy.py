@@ -3,6 +3,7 @@
 import csv
 import io
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -63,31 +64,35 @@ class RegionsSection(Section):
             if not isinstance(column, CategoricalColumn):
                 raise ValueError(f"hierarchy.columns: {name} must be categorical")
             axes.append(column.axis(name))
-        domain = domain_of(axes)
-        members = list(csv.reader(io.StringIO(self.members, newline=""), strict=True))
-        cells = self.cells(domain, members, "hierarchy.members")
-        order = np.argsort(cells)
-        again = np.flatnonzero(np.diff(cells[order]) == 0)
-        if len(again):
-            twice = members[order[again[0]]]
-            raise ValueError(f"hierarchy.members: {twice} is listed twice")
-        return Regions(domain, cells[order])
+        return _regions(domain_of(axes), self.members)
 
-    @staticmethod
-    def cells(domain: Domain, rows: Sequence[Sequence[Code]], place: str) -> Integers:
-        """The cell (k,) of each row on the domain of its columns."""
-        if not rows or any(len(row) != len(domain.axes) for row in rows):
-            raise ValueError(f"{place}: each row needs a value for each of {list(domain.names)}")
-        codes = []
-        for axis, values in zip(domain.axes, zip(*rows, strict=True), strict=True):
-            assert isinstance(axis, Categories)
-            known = {str(category): i for i, category in enumerate(axis.categories)}
-            found = [known.get(str(value), -1) for value in values]
-            if -1 in found:
-                unknown = values[found.index(-1)]
-                raise ValueError(f"{place}: {unknown!r} is not among the categories of {axis.name}")
-            codes.append(found)
-        return domain.pack(np.array(codes, dtype=np.int64).T)
+
+@lru_cache(maxsize=4)
+def _regions(domain: Domain, members: str) -> Regions:
+    """The regions that a text lists; a plan is built several times in one run."""
+    rows = list(csv.reader(io.StringIO(members, newline="")))
+    cells = _cells(domain, rows, "hierarchy.members")
+    order = np.argsort(cells)
+    again = np.flatnonzero(np.diff(cells[order]) == 0)
+    if len(again):
+        raise ValueError(f"hierarchy.members: {rows[order[again[0]]]} is listed twice")
+    return Regions(domain, cells[order])
+
+
+def _cells(domain: Domain, rows: Sequence[Sequence[Code]], place: str) -> Integers:
+    """The cell (k,) of each row on the domain of its columns."""
+    if not rows or any(len(row) != len(domain.axes) for row in rows):
+        raise ValueError(f"{place}: each row needs a value for each of {list(domain.names)}")
+    codes = []
+    for axis, values in zip(domain.axes, zip(*rows, strict=True), strict=True):
+        assert isinstance(axis, Categories)
+        known = {str(category): i for i, category in enumerate(axis.categories)}
+        found = [known.get(str(value), -1) for value in values]
+        if -1 in found:
+            unknown = values[found.index(-1)]
+            raise ValueError(f"{place}: {unknown!r} is not among the categories of {axis.name}")
+        codes.append(found)
+    return domain.pack(np.array(codes, dtype=np.int64).T)
 
 
 class TotalsSection(Section):
@@ -115,7 +120,7 @@ class TotalsSection(Section):
         if any(type(count) is not int or not 0 <= count < 2**61 for count in counts):
             raise ValueError("totals.counts: each row ends with a number of records")
         domain = Domain(regions.domain.axes[:level])
-        cells = RegionsSection.cells(domain, [row[:-1] for row in rows], "totals.counts")
+        cells = _cells(domain, [row[:-1] for row in rows], "totals.counts")
         order = np.argsort(cells)
         if not np.array_equal(cells[order], regions.nodes[level]):
             raise ValueError(

@@ -365,7 +365,7 @@ class Hierarchy(CountsRelease):
                 f"standard error of a {unit.number} as drawn", unit.scaled(self.mechanism.stddev)
             )
         ]
-        names = ("in all", *(f"by {name}" for name in self.regions.domain.names))
+        names = ("over all regions", *(f"by {name}" for name in self.regions.domain.names))
         counted = "root mean square of {:,} regions, {:.4g} at most"
         for level in self.measured:
             variance = self.variances[level]
