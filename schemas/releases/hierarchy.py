@@ -43,6 +43,16 @@ def _as_text(rows: Any) -> Any:
     return csv_text(rows)
 
 
+def _read(counts: Any) -> Any:
+    """Totals as they are; a file was read when the plan was loaded, if it was found."""
+    if isinstance(counts, str):
+        raise ValueError("must be a mapping, rows, or a CSV file of a hierarchy's column `by`")
+    return counts
+
+
+Members = Annotated[str, BeforeValidator(_as_text, json_schema_input_type=list[list[Code]] | str)]
+
+
 class RegionsSection(Section):
     """The tree of regions, which is public."""
 
@@ -50,7 +60,7 @@ class RegionsSection(Section):
         min_length=1,
         description="Categorical columns, from the largest regions to the smallest.",
     )
-    members: Annotated[str, BeforeValidator(_as_text)] = Field(
+    members: Members = Field(
         description="A row for each smallest region, with its value of each of the columns; or a CSV"
         " file in the plan's folder with exactly these columns. Regions are known by their whole row, so"
         " a code may occur in several larger ones.",
@@ -99,7 +109,10 @@ class TotalsSection(Section):
     """Public numbers of records, which the estimates reproduce exactly."""
 
     by: StrictStr = Field(description="The column of the hierarchy whose regions they are for.")
-    counts: dict[StrictStr, StrictInt] | list[list[Code]] = Field(
+    counts: Annotated[
+        dict[StrictStr, StrictInt] | list[list[Code]],
+        BeforeValidator(_read, json_schema_input_type=dict[str, int] | list[list[Code]] | str),
+    ] = Field(
         description="The number of records of each region: a mapping, where `by` is the first column;"
         " or rows with the region's values and then its number; or a CSV file in the plan's folder with"
         " these columns and `records`.",

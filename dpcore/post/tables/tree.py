@@ -127,17 +127,19 @@ class TreeSquares:
 
     def sum_variance(self, weights: Mapping[int, Floats]) -> float:
         """The variance of a weighted sum of h, with (nodes, cells) weights for some levels."""
-        depth, size = self.regions.depth, self.regions.sizes[-1]
-        a = weights.get(depth, np.zeros((size, self.cells)))
-        b = a * self._leaf
-        e = float(np.sum(a * b))
-        for level in range(depth - 1, self.top - 1, -1):
-            _, below, gain = self._steps[level]
-            b = self.regions.gathered(level + 1, b)
+        regions, e = self.regions, 0.0
+        deepest = max([self.top, *weights])
+        b = np.zeros((regions.sizes[deepest], self.cells))
+        for level in range(deepest, self.top - 1, -1):
+            inner = level < regions.depth
+            below = self._steps[level][1] if inner else self._leaf
+            if level < deepest:
+                b = regions.gathered(level + 1, b)
             if level in weights:
                 e += float(np.sum(weights[level] * (2 * b + weights[level] * below)))
                 b = b + weights[level] * below
-            if level >= self.first:
+            if inner and level >= self.first:
+                gain = self._steps[level][2]
                 e -= float(np.sum(gain * b**2))
                 b = self._kept(level, gain) * b
         if self.known is not None:

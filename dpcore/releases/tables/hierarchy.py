@@ -235,7 +235,7 @@ class Hierarchy(CountsRelease):
             facts["outside"] = (
                 f"{self.unit.things.capitalize()} whose combination of"
                 f" {', '.join(self.regions.domain.names)} is not among the members of the hierarchy"
-                " are counted in the row of each table that names no region."
+                " are counted where a table names no region."
             )
         if self.totals is not None:
             facts["totals"] = self._promise_beside_totals(names[self.totals.level])

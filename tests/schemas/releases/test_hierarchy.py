@@ -149,6 +149,10 @@ REST: dict[str, tuple[dict[str, Any], str]] = {
         {"totals": {"by": "county", "counts": {"001": 1}}},
         "list rows",
     ),
+    "totals that are no list": (
+        {"totals": {"by": "parish", "counts": "totals.csv"}},
+        "must be a mapping, rows, or a CSV file",
+    ),
     "half a record": (
         {"totals": {"by": "state", "counts": [["A", 0.5], ["B", 1]]}},
         "ends with a number of records",

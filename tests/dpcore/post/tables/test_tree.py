@@ -82,7 +82,7 @@ def test_both_passes_give_generalised_least_squares(
         np.testing.assert_allclose(stated, exact, atol=1e-9)
     if possible is not None:
         assert not found[-1][~possible].any()
-    for levels in ([3], [0, 3], [1, 2], [0, 1, 2, 3]):
+    for levels in ([0], [1], [3], [0, 3], [1, 2], [0, 1, 2, 3]):
         weights = {k: generator.normal(size=(REGIONS.sizes[k], cells)) for k in levels}
         total = np.sum([w.ravel() @ wide[k] for k, w in weights.items()], axis=0)
         exact = total @ covariance @ total

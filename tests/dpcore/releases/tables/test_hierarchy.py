@@ -97,8 +97,9 @@ def test_totals_and_zeros_hold_exactly(adjacency: Adjacency, column: str):
     assert ("two steps" in found.facts["totals"]) == (adjacency == ADDED)
 
 
-def test_totals_without_columns_leave_only_the_levels_below_to_measure():
-    of = release(domain=PLACES, totals=TOTALS)
+@pytest.mark.parametrize("adjacency", [Adjacency(), ADDED], ids=["rows public", "rows private"])
+def test_totals_without_columns_leave_only_the_levels_below_to_measure(adjacency: Adjacency):
+    of = release(domain=PLACES, totals=TOTALS, adjacency=adjacency)
     assert list(of.measured) == [2, 3]
     found = published(of, made(domain=PLACES))
     assert [table.name for table in found.tables] == [
@@ -106,7 +107,10 @@ def test_totals_without_columns_leave_only_the_levels_below_to_measure():
         "people.state.county.tract",
     ]
     counties = found.tables[0].columns["estimate"]
-    assert LISTED.gathered(2, counties).tolist() == pytest.approx([300, 250, 150, 300])
+    states = LISTED.gathered(2, counties)
+    assert states[:3].tolist() == pytest.approx([300, 250, 150])
+    assert (states[3] == pytest.approx(300)) == adjacency.public_rows
+    assert LISTED.gathered(2, found.tables[0].columns["count"])[:3].tolist() == [300, 250, 150]
     with pytest.raises(ValueError, match="nothing to measure"):
         release(700, ALL_STATES, domain=ALL_STATES.domain, totals=TOTALS)
 
