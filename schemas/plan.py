@@ -236,7 +236,8 @@ class Plan(Section):
         periods = self.series.bound(self.columns) if self.series else None
         most = periods.most if periods else None
         grows = self.series is not None and self.series.part < 1
-        return Protection(self.adjacency, self.rows, self.unit, self.invalid, most, grows)
+        totals = tuple(filter(None, (section.public_totals for section in self.releases)))
+        return Protection(self.adjacency, self.rows, self.unit, self.invalid, most, grows, totals)
 
     @property
     def adjacency(self) -> Adjacency:

@@ -166,6 +166,10 @@ class HierarchySection(CountsSection):
     mechanism: Literal["discrete-laplace", "discrete-gaussian"] = "discrete-laplace"
 
     @property
+    def public_totals(self) -> str:
+        return self.totals.by if self.totals else ""
+
+    @property
     def gaussian(self) -> bool:
         return self.mechanism == "discrete-gaussian"
 
