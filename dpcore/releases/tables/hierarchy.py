@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from dpcore.arrays import Booleans, Floats, Integers
 from dpcore.domain import Axis, Categories, Domain, Tally, summed
+from dpcore.mechanism import WorstTable
 from dpcore.mechanisms import DiscreteGaussian, DiscreteLaplace
 from dpcore.post.tables.apportion import whole_counts
 from dpcore.post.tables.bounded import bounded_interval
@@ -175,6 +176,12 @@ class Hierarchy(CountsRelease):
         for level in range(self.regions.depth, self.first, -1):
             tables.insert(0, self.regions.gathered(level, tables[0]))
         return Exact(np.concatenate(tables).ravel())
+
+    def worst_tables(self) -> Iterator[WorstTable]:
+        """A record moves between regions: the first and the last combination may both lie outside."""
+        first, last = (int(self.regions.leaves[i]) * self.width for i in (0, -1))
+        last += self.width - 1
+        yield "from the first region to the last", {first: self.rows - 1}, first, last
 
     @cached_property
     def fit(self) -> TreeSquares:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from dpcore.adjacency import Adjacency
+from dpcore.audit.neighbours import neighbouring_pairs
 from dpcore.budget import Budget
 from dpcore.domain import Categories, Domain, Tally
 from dpcore.privacy_line import perturb
@@ -190,6 +191,15 @@ def test_sums_over_any_regions_have_a_known_error_that_no_level_alone_beats():
     state = np.zeros(LISTED.sizes[1] * 2)
     state[2:4] = 1
     assert of.sum_variance({of.table_name(of.level_domain(1)): state}) < 2 * of.mechanism.stddev**2
+
+
+def test_an_audit_moves_a_record_between_regions_where_both_ends_lie_outside():
+    """Without columns, a record that moves from outside to outside changes nothing."""
+    of = release(50, Regions(PLACES, np.array([9, 40, 70])), domain=PLACES)
+    pairs = neighbouring_pairs(of.domain, of.rows, of.adjacency, of.worst_tables())
+    moved = [of.statistic(p.far)._values - of.statistic(p.near)._values for p in pairs[:2]]
+    assert np.sum(moved[0] ** 2) == of.mechanism.l2_sensitivity_squared == 6
+    assert not moved[1].any()
 
 
 def test_agreed_sums_cancel():
