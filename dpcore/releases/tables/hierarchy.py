@@ -81,7 +81,7 @@ class Hierarchy(CountsRelease):
     totals: Totals | None = None
     possible: Booleans | None = None
 
-    chart = "cells"
+    chart = "regions"
     statistics = tuple(name for name in (*OF_COUNTS, "estimate") if name != "noisy_count")
 
     __eq__ = object.__eq__

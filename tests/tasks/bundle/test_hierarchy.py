@@ -61,4 +61,6 @@ def test_the_page_says_what_the_totals_cost_and_where_strays_are(bundle):
     )
     assert "the promise is only for tables with these totals" in section.words
     assert "not among the members of the hierarchy" in section.words
-    assert list(section.all("svg"))
+    assert len(list(section.all("svg"))) == 3
+    for words in ("north · F", "outside", "Records by region", "All 3 tables of this release"):
+        assert words in section.words
