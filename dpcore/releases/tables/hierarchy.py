@@ -48,7 +48,7 @@ from dpcore.statistic import Exact, Noisy
 LARGEST_TOTAL = 2**24
 """The most cells that the tables of one release may have together."""
 
-LARGEST_CROWN = 2**26
+LARGEST_CROWN = 2**24
 """Above known totals, the squared cells of a node times the nodes may be this many."""
 
 SIMULATED = 2**16
@@ -106,6 +106,8 @@ class Hierarchy(CountsRelease):
             )
         if self.totals is not None:
             self._check_totals(self.totals)
+        if self.possible is not None and self.known is not None:
+            self._check_possible(self.possible, self.known)
 
     def _check_totals(self, totals: Totals) -> None:
         if self.adjacency.weighted:
@@ -115,12 +117,13 @@ class Hierarchy(CountsRelease):
             stated <= self.rows if self.regions.outside else stated == self.rows
         ):
             raise ValueError(f"totals: add up to {stated:,}, and there are {self.rows:,} records")
-        if self.possible is not None:
-            reachable = self.possible.any(axis=1)
-            for level in range(self.regions.depth, totals.level, -1):
-                reachable = np.logical_or.reduceat(reachable, self.regions.starts[level])
-            if np.any(self._known_totals[~reachable] > 0):
-                raise ValueError("totals: there are records in a region where nobody can be")
+
+    def _check_possible(self, possible: Booleans, known: int) -> None:
+        reachable = possible.any(axis=1)
+        for level in range(self.regions.depth, known, -1):
+            reachable = np.logical_or.reduceat(reachable, self.regions.starts[level])
+        if np.any(self._known_totals[~reachable] > 0):
+            raise ValueError("impossible: a region that has records has no place for them")
 
     @cached_property
     def cells(self) -> Domain:
@@ -156,6 +159,7 @@ class Hierarchy(CountsRelease):
 
     @property
     def mechanism_size(self) -> int:
+        """The cells of all measured levels together."""
         return sum(self.regions.sizes[level] for level in self.measured) * self.width
 
     @cached_property
