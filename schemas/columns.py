@@ -63,16 +63,19 @@ def _two_numbers(value: Any) -> Any:
     return value
 
 
+_Categories = _Listed[StrictStr] | _Listed[StrictBool] | _Listed[StrictInt] | _Listed[StrictFloat]
+
+
 class CategoricalColumn(Section):
     """A column that takes one of a list of categories."""
 
     type: Literal["categorical"]
     categories: Annotated[
-        _Listed[StrictStr] | _Listed[StrictBool] | _Listed[StrictInt] | _Listed[StrictFloat],
-        BeforeValidator(_of_one_type),
+        _Categories, BeforeValidator(_of_one_type, json_schema_input_type=_Categories | str)
     ] = Field(
         description="Every value that may occur, all of one type; quote text that YAML would read "
-        "as a number or as yes/no.",
+        "as a number or as yes/no. Or a public CSV file with a column of this name, in the plan's"
+        " folder, whose values are text.",
     )
     labels: dict[str, str] = Field(
         default_factory=dict, description="What a category means, for the codebook."

@@ -34,6 +34,7 @@ from schemas.columns import Column, IdentifierColumn, Invalid, ReadColumn, made_
 from schemas.document import Section, explain_errors, read_yaml
 from schemas.operation import Operation
 from schemas.protection import Protection
+from schemas.public_files import read_public_files
 from schemas.publication import Publication
 from schemas.releases import AnyRelease, Name, SurveyFacts, check_names
 from schemas.series import Series, of_any_run
@@ -250,7 +251,10 @@ class Plan(Section):
         most = periods.most if periods else None
         grows = self.series is not None and self.series.part < 1
         counted = self.counts is not None
-        return Protection(self.adjacency, self.rows, self.unit, self.invalid, most, grows, counted)
+        totals = tuple(filter(None, (section.public_totals for section in self.releases)))
+        return Protection(
+            self.adjacency, self.rows, self.unit, self.invalid, most, grows, counted, totals
+        )
 
     @property
     def adjacency(self) -> Adjacency:
@@ -369,6 +373,7 @@ def load_plan(path: Path | str, overrides: Mapping[str, Any] | None = None) -> P
     for place, value in (overrides or {}).items():
         _set(document, place, value)
     refuse_blanks(path, document)
+    read_public_files(path, document)
     try:
         plan = Plan.model_validate(document)
     except ValidationError as error:

@@ -28,8 +28,8 @@ GROWS = (
 class Protection:
     """A plan's neighbouring relation, its ``rows``, its privacy unit unless that is a row, what happens
     to values that are not valid, in a series in how many periods a unit counts, if that is bounded,
-    whether its runs are priced together, which takes that its table only grows, and whether a row of the
-    table stands for several records.
+    whether its runs are priced together, which takes that its table only grows, whether a row of the
+    table stands for several records, and the columns by which it states numbers of records.
     """
 
     adjacency: Adjacency
@@ -39,6 +39,7 @@ class Protection:
     periods: int | None = None
     grows: bool = False
     counted: bool = False
+    totals: tuple[str, ...] = ()
 
     @property
     def within(self) -> str:
@@ -107,12 +108,21 @@ class Protection:
         """The tables that the guarantee is for."""
         # Weights in steps of that many still add up exactly in 64 bits (``tasks.survey.tally``).
         most = f"{self.rows}" if self.adjacency.public_rows else "at most a trillion"
-        count, grows = f" and {most} records", GROWS * self.grows
+        count, also = f" and {most} records", GROWS * self.grows + self._same_totals
         if self.total:
-            return f"all tables with the columns of the plan{count}: {RULES[self.invalid]}{grows}"
+            return f"all tables with the columns of the plan{count}: {RULES[self.invalid]}{also}"
         return (
             f"tables that fit the plan: they have its columns{count}, and every value has its column's"
-            f" type and is a listed category, within the bounds, or null where null is allowed{grows}"
+            f" type and is a listed category, within the bounds, or null where null is allowed{also}"
+        )
+
+    @property
+    def _same_totals(self) -> str:
+        if not self.totals:
+            return ""
+        return (
+            f"; if the numbers of records by {' and '.join(self.totals)} that the plan states were"
+            " counted in these records, only tables in which they are the same"
         )
 
     @property

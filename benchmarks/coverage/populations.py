@@ -12,6 +12,7 @@ from dpcore.adjacency import Adjacency
 from dpcore.arrays import Floats
 from dpcore.budget import Budget
 from dpcore.domain import Categories, Domain, Grid, Tally
+from dpcore.regions import Regions
 from dpcore.releases.base import Release
 from dpcore.releases.counts.count import Count
 from dpcore.releases.counts.histogram import Histogram
@@ -26,6 +27,7 @@ from dpcore.releases.machines.regression import Regression
 from dpcore.releases.numbers.mean import Mean
 from dpcore.releases.numbers.ratio_mean import RatioMean
 from dpcore.releases.tables.adaptive_microdata import AdaptiveMicrodata
+from dpcore.releases.tables.hierarchy import Hierarchy
 from dpcore.releases.tables.margins import Margins
 from dpcore.releases.tables.microdata import Microdata
 
@@ -33,6 +35,9 @@ PLACE = Categories("place", tuple(range(40)))
 TRADE = Categories("trade", tuple(range(12)))
 INCOME = Grid("income", 0.0, 1.0, 256)
 RICH = Categories("rich", (False, True))
+LISTED = Regions(Domain((TRADE, PLACE)), np.flatnonzero(np.arange(12 * 40) % 7))
+"""Some places have no leaf under some trades: their records lie outside."""
+
 PURE, APPROXIMATE = Budget.of("0.5"), Budget.of("1", "1e-6")
 
 
@@ -84,6 +89,10 @@ RELEASES: dict[str, Callable[[int], Release]] = {
     "adaptive microdata": lambda rows: AdaptiveMicrodata(
         "r", Domain((PLACE, TRADE, RICH)), rows, APPROXIMATE, noise="discrete-gaussian", chosen=1
     ),
+    "hierarchy": lambda rows: Hierarchy("r", Domain((TRADE, PLACE, RICH)), rows, PURE, LISTED),
+    "gaussian hierarchy": lambda rows: Hierarchy(
+        "r", Domain((TRADE, PLACE, RICH)), rows, APPROXIMATE, LISTED, "discrete-gaussian"
+    ),
     "count": lambda rows: Count("r", Domain((RICH,)), rows, PURE, counted=(1,)),
     "random histogram": lambda rows: RandomHistogram(
         "r", Domain((RICH,)), rows, Budget.of("0.5", "0", "0.05")
@@ -132,6 +141,7 @@ RELEASES |= {
         "histogram",
         "margins",
         "microdata",
+        "hierarchy",
         "count",
         "spectral density",
         "function",

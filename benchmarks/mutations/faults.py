@@ -379,6 +379,18 @@ FAULTS: tuple[Fault, ...] = (
         "return norm(moved=Fraction(2), present=Fraction(1))",
     ),
     _of_release(
+        "a hierarchy prices one level",
+        "tables/hierarchy",
+        "moved, present = Fraction(2 * self.changing), Fraction(len(self.measured))",
+        "moved, present = Fraction(2), Fraction(1)",
+    ),
+    _of_release(
+        "a hierarchy forgets the second cell",
+        "tables/hierarchy",
+        "moved, present = Fraction(2 * self.changing), Fraction(len(self.measured))",
+        "moved, present = Fraction(self.changing), Fraction(len(self.measured))",
+    ),
+    _of_release(
         "adaptive tables forget the second cell",
         "tables/adaptive_microdata",
         "sensitivity = norm(moved=Fraction(2), present=Fraction(1))",

@@ -72,6 +72,7 @@ PARTS = (
         (
             "dpcore/adjacency.py",
             "dpcore/domain.py",
+            "dpcore/regions.py",
             "dpcore/lattice.py",
             "dpcore/series.py",
             "dpcore/arrays.py",
@@ -105,6 +106,7 @@ PARTS = (
             "schemas/plan.py",
             "schemas/publication.py",
             "schemas/document.py",
+            "schemas/public_files.py",
             "schemas/numbers.py",
             "schemas/columns.py",
             "schemas/series.py",

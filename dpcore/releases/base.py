@@ -32,10 +32,11 @@ from dpcore.releases.counts.cells import cell_names
 from dpcore.releases.table import Published
 from dpcore.statistic import Exact, Noisy
 
-Chart = Literal["cells", "curve", "features", "number", "levels", "cumulative", "series"]
+Chart = Literal["cells", "regions", "curve", "features", "number", "levels", "cumulative", "series"]
 """How the tables of a release are drawn:
 
     cells        counts of cells: bars with intervals, or a heat map
+    regions      the total of each of the larger regions: bars with intervals
     curve        a function of one column inside its band, or a map of two columns
     features     a prediction along each feature
     number       one bar with its interval

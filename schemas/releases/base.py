@@ -102,6 +102,11 @@ class ReleaseSection(Section):
         return False
 
     @property
+    def public_totals(self) -> str:
+        """The column by which the plan states numbers of records that hold exactly, if it does."""
+        return ""
+
+    @property
     def gaussian(self) -> bool:
         """Whether the noise is Gaussian: it has a beta for every alpha, and a rho without beta."""
         return False

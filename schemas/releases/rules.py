@@ -64,12 +64,13 @@ class RuleSection(Section):
         if both:
             raise ValueError(f"{place}: {both} are both under if and under then")
         return Rule(
-            tuple(_condition(domain, f"{place}.if.{n}", n, c) for n, c in self.if_.items()),
-            tuple(_condition(domain, f"{place}.then.{n}", n, c) for n, c in self.then.items()),
+            tuple(condition(domain, f"{place}.if.{n}", n, c) for n, c in self.if_.items()),
+            tuple(condition(domain, f"{place}.then.{n}", n, c) for n, c in self.then.items()),
         )
 
 
-def _condition(domain: Domain, place: str, name: str, given: list[Value] | Range) -> Condition:
+def condition(domain: Domain, place: str, name: str, given: list[Value] | Range) -> Condition:
+    """The position of a column and those of its cells that a plan states."""
     if name not in domain.names:
         raise ValueError(f"{place}: {name!r} is not among the columns of the release")
     position = domain.names.index(name)

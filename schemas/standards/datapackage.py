@@ -17,6 +17,9 @@ from schemas.plan import Plan
 TYPES = {"int64": "integer", "double": "number", "string": "string", "bool": "boolean"}
 NEVER_NEGATIVE = ("count", "cells")
 
+MOST_LISTED = 10_000
+"""A column with more categories has them in the codebook alone, not again in each of its tables."""
+
 
 def datapackage(manifest: Manifest, plan: Plan) -> str:
     """The package descriptor as JSON."""
@@ -82,7 +85,8 @@ def _field(name: str, table: TableFile, plan: Plan, records: bool) -> dict[str, 
     column = plan.columns[about]
     field["survey_column"] = about
     if isinstance(column, CategoricalColumn):
-        if name == about and table.columns[name] == _arrow_type(column):
+        listed = len(column.categories) <= MOST_LISTED
+        if listed and name == about and table.columns[name] == _arrow_type(column):
             field["constraints"] = {"enum": list(column.categories)}
             field["categories"] = _categories(column)
     else:

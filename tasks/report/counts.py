@@ -21,30 +21,40 @@ LARGEST_SIDE = 100
 """A heat map with more cells on a side is not legible."""
 
 LARGEST_CELLS = 15
-WARNINGS = ("absent_cells", "exact_counts")
-"""Facts of a release that say where its intervals do not hold as they stand."""
+WARNINGS = ("absent_cells", "exact_counts", "outside", "totals")
+"""Facts of a release without which its numbers would be misread."""
 
 
 def draw_counts(source: Source) -> Drawn:
     """A few tables of a release as charts, and all of them as a list."""
     files = source.record.files
     shown = choose(files, [_names(source, file) for file in files])
-    figures = [shape for file in shown for shape in _figures(source, file)]
-    notes = [str(source.record.facts[key]) for key in WARNINGS if key in source.record.facts]
+    figures = [shape for file in shown for shape in figures_of(source, file)]
+    notes = warnings_of(source)
     if not any(file.rows for file in files):
         notes.append(f"No {source.unit.number} is published: all were at most the threshold.")
     if len(files) == 1:
         return Drawn(figures, notes)
-    listing = DataTable(
-        f"All {len(files)} tables of this release",
-        ("Columns", "Cells", "File"),
-        [(" × ".join(_names(source, f)), f"{f.rows:,}", f.path) for f in files],
-    )
     if len(shown) < len(files):
         notes.append(
             f"{len(shown)} of {len(files)} tables are shown here; a list names all of them."
         )
-    return Drawn(figures, notes, [listing])
+    return Drawn(figures, notes, [list_of_tables(source)])
+
+
+def warnings_of(source: Source) -> list[str]:
+    """Notes without which the release's numbers would be misread."""
+    return [str(source.record.facts[key]) for key in WARNINGS if key in source.record.facts]
+
+
+def list_of_tables(source: Source) -> DataTable:
+    """All tables of a release and their files."""
+    files = source.record.files
+    return DataTable(
+        f"All {len(files)} tables of this release",
+        ("Columns", "Cells", "File"),
+        [(" × ".join(_names(source, f)), f"{f.rows:,}", f.path) for f in files],
+    )
 
 
 def choose(files: list[TableFile], names: list[list[str]]) -> list[TableFile]:
@@ -65,7 +75,8 @@ def _names(source: Source, file: TableFile) -> list[str]:
     return sides_of(file.columns, source.plan.columns)
 
 
-def _figures(source: Source, file: TableFile) -> list[Figure]:
+def figures_of(source: Source, file: TableFile) -> list[Figure]:
+    """The charts of one table."""
     table, columns = source.read(file.path), source.plan.columns
     if not file.rows:
         return []

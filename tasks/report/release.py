@@ -14,12 +14,14 @@ from tasks.report.density import draw_curve
 from tasks.report.machines import draw_features
 from tasks.report.numbers import draw_cumulative, draw_levels, draw_number
 from tasks.report.parts import DataTable, Drawn, Source
+from tasks.report.regions import draw_regions
 from tasks.report.series import draw_series
 from tasks.report.svg import figure
 from tasks.report.synthetic import draw_synthetic
 
 CHARTS: Mapping[Chart, Callable[[Source], Drawn]] = {
     "cells": draw_counts,
+    "regions": draw_regions,
     "curve": draw_curve,
     "features": draw_features,
     "number": draw_number,

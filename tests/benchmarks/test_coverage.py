@@ -39,7 +39,16 @@ def found(name: str, population: int, draws: int) -> list[Coverage]:
 
 
 @pytest.mark.parametrize(
-    "name", ["histogram", "histogram, rows private", "weighted histogram", *FITTED]
+    "name",
+    [
+        "histogram",
+        "histogram, rows private",
+        "weighted histogram",
+        "hierarchy",
+        "gaussian hierarchy",
+        "hierarchy, rows private",
+        *FITTED,
+    ],
 )
 @pytest.mark.parametrize(
     "population", [0, *(pytest.param(i, marks=pytest.mark.slow) for i in (1, 2))]

@@ -29,6 +29,7 @@ from dpcore.domain import Bins, Categories, Domain, Grid, Tally
 from dpcore.mechanism import Mechanism
 from dpcore.mechanisms.repeated import Repeated
 from dpcore.privacy_line import perturb
+from dpcore.regions import Regions
 from dpcore.releases.base import Release
 from dpcore.releases.counts.count import Count, MinimaxCount
 from dpcore.releases.counts.histogram import Histogram
@@ -49,6 +50,7 @@ from dpcore.releases.records.near_records import NearRecords, NearSeries
 from dpcore.releases.records.sampled_histogram import SampledHistogram
 from dpcore.releases.tables.adaptive_microdata import AdaptiveMicrodata
 from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
+from dpcore.releases.tables.hierarchy import Hierarchy, Totals
 from dpcore.releases.tables.margins import Margins
 from dpcore.releases.tables.microdata import Microdata
 from dpcore.releases.tables.series import SeriesRun
@@ -105,6 +107,10 @@ PAIRS = ((0, 1), (0, 2), (1, 2))
 GAUSSIAN_PAIR = Margins(
     "s", Domain(CUBE.axes[1:]), 2, APPROXIMATE, ((0,), (1,)), "discrete-gaussian"
 )
+REGIONS = Regions(Domain(CUBE.axes[:2]), np.array([0, 1, 2]))
+"""Three leaves of four combinations: records of the other lie outside."""
+
+LEAVES = Domain(CUBE.axes[:2])
 LINE, SQUARE = Domain((grid("x", 24),)), Domain((grid("x", 6), grid("y", 5)))
 EVEN = Domain((grid("x", 6), grid("y", 4)))
 SOLID = Domain((grid("x", 3), grid("y", 3), grid("z", 2)))
@@ -200,6 +206,31 @@ CASES: dict[str, Case] = {
         (0, 0),
         (0, 11),
         1.0,
+    ),
+    "hierarchy": Case(Hierarchy("h", CUBE, 2, PURE, REGIONS), (0, 0), (0, 11), 1.0),
+    "gaussian hierarchy": Case(
+        Hierarchy("g", CUBE, 2, APPROXIMATE, REGIONS, "discrete-gaussian"), (0, 0), (0, 11), 1.0
+    ),
+    "hierarchy without columns": Case(
+        Hierarchy("n", LEAVES, 3, PURE, Regions(LEAVES, np.arange(4))), (0, 0, 0), (0, 0, 3), 1.0
+    ),
+    "hierarchy with totals, and a region where some cannot be": Case(
+        Hierarchy(
+            "t",
+            CUBE,
+            2,
+            APPROXIMATE,
+            REGIONS,
+            "discrete-gaussian",
+            Totals(1, np.array([1, 1])),
+            np.arange(12).reshape(4, 3) != 4,
+        ),
+        (0, 0),
+        (0, 11),
+        1.0,
+    ),
+    "weighted hierarchy": Case(
+        Hierarchy("w", CUBE, 2, PURE, REGIONS, **BY_WEIGHT), (0, 0), (0, 11), 1.0
     ),
     "run of a series": Case(
         SeriesRun("s", MONTHLY, 2, PURE, Histogram("s", SINGLE, 2, PURE), square_root(3), 2),

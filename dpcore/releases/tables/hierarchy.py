@@ -1,0 +1,404 @@
+"""Counts over a tree of regions, with a table of cells at every node, from one joint draw.
+
+A record counts in one cell of one node of each level, so that replacing it changes each measured level
+in at most two cells, by one: with k levels the joint L1 sensitivity is 2k and the joint L2 sensitivity
+sqrt(2k).  One that is added or removed changes one cell of each: k and sqrt(k).  A level of one cell in
+all, such as a root that is not divided, does not change where a record is replaced.
+
+All levels have the same noise.  Least squares then makes the nodes agree with the sums of their
+children, with the least variance (``dpcore.post.tables.tree``), and with public totals; the counts are
+whole numbers that are not negative and agree too (``dpcore.post.tables.apportion``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpcore.arrays import Booleans, Floats, Integers
+from dpcore.domain import Axis, Categories, Domain, Tally, summed
+from dpcore.mechanism import WorstTable
+from dpcore.mechanisms import DiscreteGaussian, DiscreteLaplace
+from dpcore.post.tables.apportion import whole_counts
+from dpcore.post.tables.bounded import bounded_interval
+from dpcore.post.tables.simulation import pooled_means
+from dpcore.post.tables.tree import TreeSquares
+from dpcore.regions import Regions
+from dpcore.releases.base import ErrorStatement, post_processing_generator
+from dpcore.releases.counts.cells import describe_cells
+from dpcore.releases.counts.unit import OF_COUNTS, CountsRelease
+from dpcore.releases.table import (
+    ENDS,
+    ONE_SIDED,
+    TWO_SIDED,
+    Published,
+    Table,
+    TableColumn,
+    Uncertainty,
+)
+from dpcore.releases.tables.margins import dotted_name
+from dpcore.statistic import Exact, Noisy
+
+LARGEST_TOTAL = 2**24
+"""The most cells that the tables of one release may have together."""
+
+LARGEST_CROWN = 2**24
+"""Above known totals, the squared cells of a node times the nodes may be this many."""
+
+SIMULATED = 2**16
+"""Errors of counts are simulated for at least this many cells."""
+
+MOST_REPEATS = 20
+
+LEAST_VARIANCE = 1e-12
+"""Where there is next to no noise: the weights of least squares are ratios of variances."""
+
+
+@dataclass(frozen=True, eq=False)
+class Totals:
+    """Public numbers of records: ``counts`` (regions,) of the regions of a level, without outside."""
+
+    level: int
+    counts: Integers
+
+
+@dataclass(frozen=True, eq=False)
+class Hierarchy(CountsRelease):
+    """Count tables at the nodes of ``regions``.
+
+    The first columns of ``domain`` are those of the regions, the others those of each table.
+    ``possible``: (leaves, cells), False where nobody can be.
+    """
+
+    regions: Regions
+    noise: Literal["discrete-laplace", "discrete-gaussian"] = "discrete-laplace"
+    totals: Totals | None = None
+    possible: Booleans | None = None
+
+    chart = "regions"
+    statistics = tuple(name for name in (*OF_COUNTS, "estimate") if name != "noisy_count")
+
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.first > self.regions.depth or (self.adjacency.public_rows and not self.changing):
+            raise ValueError(
+                "hierarchy: all of its counts are public, so there is nothing to measure"
+            )
+        if self.mechanism_size > LARGEST_TOTAL:
+            raise ValueError(
+                f"hierarchy: {self.mechanism_size:,} cells at all levels are more than"
+                f" {LARGEST_TOTAL:,}; use fewer columns or wider bins"
+            )
+        above = sum(self.regions.sizes[: self.known or 0])
+        if self.width > 1 and above * self.width**2 > LARGEST_CROWN:
+            raise ValueError(
+                f"totals: {above:,} nodes lie above their level, too many for tables of {self.width:,}"
+                " cells; state totals of a higher level, or use fewer cells"
+            )
+        if self.totals is not None:
+            self._check_totals(self.totals)
+        if self.possible is not None and self.known is not None:
+            self._check_possible(self.possible, self.known)
+
+    def _check_totals(self, totals: Totals) -> None:
+        if self.adjacency.weighted:
+            raise ValueError("totals: are numbers of records, and this release counts weights")
+        stated = int(totals.counts.sum())
+        if self.adjacency.public_rows and not (
+            stated <= self.rows if self.regions.outside else stated == self.rows
+        ):
+            raise ValueError(f"totals: add up to {stated:,}, and there are {self.rows:,} records")
+
+    def _check_possible(self, possible: Booleans, known: int) -> None:
+        reachable = possible.any(axis=1)
+        for level in range(self.regions.depth, known, -1):
+            reachable = np.logical_or.reduceat(reachable, self.regions.starts[level])
+        if np.any(self._known_totals[~reachable] > 0):
+            raise ValueError("impossible: a region that has records has no place for them")
+
+    @cached_property
+    def cells(self) -> Domain:
+        """The columns of the table at each node."""
+        return Domain(self.domain.axes[self.regions.depth :])
+
+    @property
+    def width(self) -> int:
+        """The cells of one node."""
+        return self.cells.size
+
+    @property
+    def known(self) -> int | None:
+        """The level of which the totals over cells are public, if there is one."""
+        if self.totals is not None:
+            return self.totals.level
+        return 0 if self.adjacency.public_rows else None
+
+    @property
+    def first(self) -> int:
+        """The first measured level: tables of one cell are their totals."""
+        return 0 if self.known is None or self.width > 1 else self.known + 1
+
+    @property
+    def measured(self) -> range:
+        """The levels that are measured, and published."""
+        return range(self.first, self.regions.depth + 1)
+
+    @property
+    def changing(self) -> int:
+        """How many measured levels change where a record is replaced."""
+        return sum(self.regions.sizes[level] * self.width > 1 for level in self.measured)
+
+    @property
+    def mechanism_size(self) -> int:
+        """The cells of all measured levels together."""
+        return sum(self.regions.sizes[level] for level in self.measured) * self.width
+
+    @cached_property
+    def mechanism(self) -> DiscreteLaplace | DiscreteGaussian:
+        # In L1, and also the square in L2.
+        moved, present = Fraction(2 * self.changing), Fraction(len(self.measured))
+        if self.noise == "discrete-gaussian":
+            squared = self.adjacency.squared(moved=moved, present=present)
+            return DiscreteGaussian.within(self.share, self.mechanism_size, squared)
+        sensitivity = self.adjacency.sensitivity(moved=moved, present=present)
+        return DiscreteLaplace.within(self.share, self.mechanism_size, sensitivity)
+
+    def statistic(self, tally: Tally) -> Exact:
+        region, cell = np.divmod(tally.cells, self.width)
+        places = self.regions.leaf_of(region) * self.width + cell
+        leaves = summed(places, tally.counts, self.regions.sizes[-1] * self.width)
+        tables = [leaves.reshape(-1, self.width)]
+        for level in range(self.regions.depth, self.first, -1):
+            tables.insert(0, self.regions.gathered(level, tables[0]))
+        return Exact(np.concatenate(tables).ravel())
+
+    def worst_tables(self) -> Iterator[WorstTable]:
+        """A record moves between regions: the first and the last combination may both lie outside."""
+        first, last = (int(self.regions.leaves[i]) * self.width for i in (0, -1))
+        last += self.width - 1
+        yield "from the first region to the last", {first: self.rows - 1}, first, last
+
+    @cached_property
+    def fit(self) -> TreeSquares:
+        """Least squares over the noisy tables."""
+        unknown = None
+        if self.totals is not None and self.regions.outside and not self.adjacency.public_rows:
+            unknown = np.isnan(self._known_totals)
+        return TreeSquares(
+            self.regions,
+            self.width,
+            max(self.mechanism.stddev**2, LEAST_VARIANCE),
+            self.first,
+            self.possible,
+            self.known,
+            unknown,
+        )
+
+    @cached_property
+    def _known_totals(self) -> Floats:
+        """(nodes,) of the level ``known``; NaN outside all regions where the rows are private."""
+        if self.totals is None:
+            return np.array([float(self.rows)])
+        counts = self.totals.counts.astype(np.float64)
+        if not self.regions.outside:
+            return counts
+        rest = self.rows - counts.sum() if self.adjacency.public_rows else np.nan
+        return np.append(counts, rest)
+
+    def estimates(self, values: NDArray[Any]) -> list[Floats]:
+        """(nodes, cells) unbiased counts of all levels, from a noisy statistic."""
+        ends = np.cumsum([self.regions.sizes[level] * self.width for level in self.measured])[:-1]
+        tables = [part.reshape(-1, self.width) for part in np.split(values, ends)]
+        totals = None if self.known is None else np.nan_to_num(self._known_totals)
+        return self.fit.estimates(tables, totals)
+
+    def counts(self, estimates: list[Floats]) -> list[Integers]:
+        """(nodes, cells) whole counts of all levels that are not negative and agree."""
+        top = self.known or 0
+        found = np.maximum(np.rint(estimates[top].sum(axis=1)), 0)
+        if self.known is not None:
+            found = np.where(np.isnan(self._known_totals), found, self._known_totals)
+        return whole_counts(self.regions, estimates, found.astype(np.int64), top, self.possible)
+
+    def publish(self, noisy: Noisy) -> Published:
+        estimates = self.estimates(noisy.values)
+        counts = self.counts(estimates)
+        errors = self._count_errors(noisy, counts)
+        tables = tuple(
+            self._table(level, estimates[level], counts[level], errors[level])
+            for level in self.measured
+        )
+        names = ("all", *self.regions.domain.names)
+        facts: dict[str, object] = {
+            "levels": {names[level]: self.regions.sizes[level] for level in self.measured},
+            "cells": self.mechanism_size,
+        }
+        if self.regions.outside:
+            facts["outside"] = (
+                f"{self.unit.things.capitalize()} whose combination of"
+                f" {', '.join(self.regions.domain.names)} is not among the members of the hierarchy"
+                " are counted where a table names no region."
+            )
+        if self.totals is not None:
+            facts["totals"] = self._promise_beside_totals(names[self.totals.level])
+        return Published(tables, facts | self.weight_facts)
+
+    def _promise_beside_totals(self, by: str) -> str:
+        removed = self.adjacency.relation == "add-remove"
+        return (
+            f"The numbers of records by {by} are taken from the plan and hold exactly. If they were"
+            " counted in these records, they are published without noise, and the promise is only for"
+            f" tables with these totals: it hides which of the records of its {by} a record is, and"
+            f" not that its {by} has so many."
+            + (" Such tables differ by a record removed and one added: two steps." * removed)
+        )
+
+    def _count_errors(self, noisy: Noisy, counts: list[Integers]) -> list[Floats]:
+        """Root mean squared errors of ``count``, by repeating all that made it on itself."""
+        generator = post_processing_generator(noisy)
+        start = np.concatenate([counts[level] for level in self.measured]).ravel()
+        repeats = int(np.clip(SIMULATED // self.mechanism_size, 1, MOST_REPEATS))
+        again = []
+        for _ in range(repeats):
+            noise = self.mechanism.simulate(self.mechanism_size, generator)
+            again.append(self.counts(self.estimates(start + noise)))
+        errors = []
+        for level, exact in enumerate(counts):
+            drawn = np.stack([tables[level].ravel() for tables in again])
+            squares = (drawn - exact.ravel()) ** 2
+            errors.append(np.sqrt(pooled_means(squares, drawn, exact.ravel())))
+        return errors
+
+    def level_domain(self, level: int) -> Domain:
+        """The columns of the table of a level."""
+        return Domain((*self.regions.domain.axes[:level], *self.cells.axes))
+
+    @property
+    def domains(self) -> tuple[Domain, ...]:
+        return tuple(self.level_domain(level) for level in self.measured)
+
+    def table_name(self, domain: Domain) -> str:
+        return dotted_name(self.name, domain)
+
+    def _table(self, level: int, estimates: Floats, counts: Integers, errors: Floats) -> Table:
+        unit, estimate = self.unit, estimates.ravel()
+        error = np.broadcast_to(np.sqrt(self.variances[level]), estimates.shape).ravel()
+        ends = bounded_interval(estimate, TWO_SIDED * error, ONE_SIDED * error, self.most_rows)
+        columns = [
+            *self._path_columns(level),
+            *self._cell_columns(level),
+            unit.column(
+                "estimate",
+                estimate,
+                f"{unit.amount}, from noisy tables at all levels adjusted so that they agree; unbiased,"
+                " may be negative",
+            ),
+            unit.column(
+                "standard_error", error, "Standard deviation of the noise left in estimate"
+            ),
+            *unit.interval(*ends, " (normal)"),
+            unit.column(
+                "count",
+                counts.ravel(),
+                f"A {unit.whole} that is not negative; those of a region add up to that of the region",
+            ),
+            unit.column(
+                "count_standard_error", errors, "Root mean squared error of count, simulated"
+            ),
+        ]
+        name = self.table_name(self.level_domain(level))
+        return Table("tables", name, columns, self._uncertainty())
+
+    @cached_property
+    def variances(self) -> tuple[Floats, ...]:
+        """The exact variance of each estimate, (nodes, cells) or (nodes, 1); never below 0."""
+        return tuple(np.maximum(variance, 0.0) for variance in self.fit.variances)
+
+    def _path_columns(self, level: int) -> Iterator[TableColumn]:
+        axes = self.regions.domain.axes[:level]
+        codes = Domain(axes).unpack(self.regions.nodes[level])
+        for axis, code in zip(axes, codes.T, strict=True):
+            yield TableColumn(axis.name, self._named(axis, code), self._about(axis), axis.name)
+
+    def _named(self, axis: Axis, codes: Integers) -> NDArray[Any]:
+        """The category of each row, masked in those outside all regions."""
+        assert isinstance(axis, Categories)
+        names = _light(np.asarray(axis.categories))[codes]
+        if not self.regions.outside:
+            return np.repeat(names, self.width)
+        rows = np.repeat(np.append(names, names[:1]), self.width)
+        return np.ma.masked_array(rows, mask=np.arange(len(rows)) >= len(codes) * self.width)
+
+    def _about(self, axis: Axis) -> str:
+        return f"Category of {axis.name}" + "; empty outside all regions" * self.regions.outside
+
+    def _cell_columns(self, level: int) -> Iterator[TableColumn]:
+        rows = np.tile(np.arange(self.width), self.regions.sizes[level])
+        for part in describe_cells(self.cells):
+            yield TableColumn(part.name, _light(part.values)[rows], part.description, part.about)
+
+    def _uncertainty(self) -> tuple[Uncertainty, ...]:
+        numbers = self.unit.numbers
+        return (
+            Uncertainty(
+                "estimate",
+                "standard_error",
+                ENDS,
+                "normal",
+                "The variance after agreement is exact. The interval is normal and cut to the possible"
+                f" {numbers}, so that it is not empty even where estimate is negative.",
+            ),
+            Uncertainty(
+                "count",
+                "count_standard_error",
+                ENDS,
+                "simulated",
+                "The standard error is that of noise, agreement, projection and rounding repeated on"
+                f" the published {numbers}, pooled over cells of about the same size of one level. The"
+                " interval is that of estimate. Sums of count over many small cells are biased; those"
+                " of estimate are not.",
+            ),
+        )
+
+    def expected_error(self) -> tuple[ErrorStatement, ...]:
+        unit = self.unit
+        statements = [
+            ErrorStatement(
+                f"standard error of a {unit.number} as drawn", unit.scaled(self.mechanism.stddev)
+            )
+        ]
+        names = ("over all regions", *(f"by {name}" for name in self.regions.domain.names))
+        counted = "root mean square of {:,} regions, {:.4g} at most"
+        for level in self.measured:
+            variance = self.variances[level]
+            if not variance.any():
+                continue
+            typical, most = np.sqrt([variance[variance > 0].mean(), variance.max()]).tolist()
+            statements.append(
+                ErrorStatement(
+                    f"standard error of a {unit.number} {names[level]}",
+                    unit.scaled(typical),
+                    counted.format(self.regions.sizes[level], unit.scaled(most)) if level else "",
+                )
+            )
+        return tuple(statements)
+
+    def sum_variance(self, weights: Mapping[str, Floats]) -> float:
+        """Of sums of ``estimate``, over one table or several: agreement makes them covary."""
+        levels = {self.table_name(self.level_domain(level)): level for level in self.measured}
+        tables = {levels[name]: w.reshape(-1, self.width) for name, w in weights.items()}
+        return self.fit.sum_variance(tables) * float(self.step) ** 2
+
+
+def _light(values: NDArray[Any]) -> NDArray[Any]:
+    """Text as references to one object for each category: columns of millions of rows repeat them."""
+    return values.astype(object) if values.dtype.kind == "U" else values

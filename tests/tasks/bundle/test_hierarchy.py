@@ -1,0 +1,66 @@
+"""A bundle of counts by region: a table for each level, sums with exact errors, and its page."""
+
+import numpy as np
+import pytest
+
+from schemas.plan import Plan, load_plan
+from tasks.bundle.reader import Bundle, open_bundle
+from tests.conftest import write_plan
+from tests.tasks.made_up import publish_made_up
+from tests.tasks.report.pages import require_sound
+
+SECTION = {
+    "name": "people",
+    "kind": "hierarchy",
+    "hierarchy": {
+        "columns": ["region", "sex"],
+        "members": [["north", "F"], ["north", "M"], ["south", "F"], ["east", "M"]],
+    },
+    "columns": ["age"],
+    "bins": {"age": [18, 30, 60, 90]},
+    "totals": {"by": "region", "counts": {"north": 120, "south": 100, "east": 90}},
+}
+
+
+@pytest.fixture
+def plan(plan_document, plan_path) -> Plan:
+    plan_document["releases"] = [SECTION | {"mechanism": "discrete-gaussian"}]
+    plan_document["synthesis"] = []
+    return load_plan(write_plan(plan_path.parent, plan_document))
+
+
+@pytest.fixture
+def bundle(plan, tmp_path) -> Bundle:
+    return open_bundle(publish_made_up(plan, "r1", tmp_path / "out"))
+
+
+def test_there_is_a_table_for_each_level_and_the_reader_adds_up_regions(plan, bundle):
+    assert {"people.age", "people.region.age", "people.region.sex.age"} <= set(bundle.tables)
+    north = bundle.total("people.region.age", lambda t: np.ma.filled(t["region"] == "north", False))
+    parts = bundle.total(
+        "people.region.sex.age", lambda t: np.ma.filled(t["region"] == "north", False)
+    )
+    assert (north.value, north.standard_error) == (pytest.approx(120), pytest.approx(0, abs=1e-6))
+    assert (parts.value, parts.standard_error) == (pytest.approx(120), pytest.approx(0, abs=1e-6))
+    women = bundle.total("people.region.sex.age", lambda t: np.ma.filled(t["sex"] == "F", False))
+    alone = bundle.table("people.region.sex.age")["standard_error"].max()
+    assert 0 < women.standard_error < alone * 6**0.5
+    assert bundle.total("people.age").value == pytest.approx(400)
+
+
+def test_the_promise_is_for_tables_with_the_totals_of_the_plan(plan, bundle):
+    assert "by region that the plan states were counted" in bundle.manifest.guarantee.domain
+    without = plan.releases[0].model_copy(update={"totals": None})
+    assert "by region" not in plan.changed(releases=[without]).protection.domain
+
+
+def test_the_page_says_what_the_totals_cost_and_where_strays_are(bundle):
+    page = require_sound((bundle.path / "report.html").read_text(), bundle.path)
+    section = next(
+        n for n in page.all("section") if n.attributes.get("aria-labelledby") == "release-people"
+    )
+    assert "the promise is only for tables with these totals" in section.words
+    assert "not among the members of the hierarchy" in section.words
+    assert len(list(section.all("svg"))) == 3
+    for words in ("north · F", "outside", "Records by region", "All 3 tables of this release"):
+        assert words in section.words
