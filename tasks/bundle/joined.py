@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
+
+import numpy as np
 
 from dpcore.arrays import Floats
 from dpcore.domain import Axis, Domain
 from dpcore.errors import InputError
+from dpcore.post.tables.bounded import bounded_interval
 from dpcore.post.tables.consistency import Agreement
 from dpcore.post.tables.joined import joined
 from dpcore.post.tables.margins import Margin
-from dpcore.releases.counts.unit import CountsRelease
+from dpcore.releases.base import Release
+from dpcore.releases.counts.unit import BEST, CountsRelease
+from dpcore.releases.table import ONE_SIDED, TWO_SIDED, Published, Table, TableColumn, Uncertainty
+from dpcore.statistic import Noisy
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,12 +36,12 @@ class Part:
 class Joined:
     """What several releases say of a table over ``axes``, which come first in the agreement.
 
-    ``step``: the weight of one step of the counts; ``sources``: the releases, ``draws``: their digests.
+    ``release``: whose table it is; ``sources``: all releases that tell of it, ``draws``: their digests.
     """
 
     axes: tuple[Axis, ...]
     agreement: Agreement
-    step: Fraction
+    release: CountsRelease
     sources: tuple[str, ...]
     draws: frozenset[str]
 
@@ -44,12 +50,24 @@ class Joined:
         """The table's best estimate, and the variance of each cell."""
         return self.agreement.margin(range(len(self.axes)))
 
+    @property
+    def columns(self) -> tuple[Floats, Floats, Floats, Floats]:
+        """(cells,) each: estimates, standard errors and both ends of 90% intervals."""
+        unit, estimate = self.release.unit, self.margin.table.ravel()
+        error = self.margin.variance**0.5
+        ends = bounded_interval(
+            estimate, TWO_SIDED * error, ONE_SIDED * error, self.release.most_rows
+        )
+        errors = np.full(estimate.shape, error)
+        estimate, errors, lower, upper = map(unit.scaled, (estimate, errors, *ends))
+        return estimate, errors, lower, upper
+
     def sum(self, factors: Floats) -> tuple[float, float]:
         """A weighted sum of cells (cells,), and its exact variance."""
         table, attributes = self.margin.table, self.margin.attributes
-        weights = {attributes: factors.reshape(table.shape)}
-        variance = self.agreement.combination_variance(weights) * float(self.step) ** 2
-        return float(factors @ table.ravel()) * float(self.step), variance
+        weights, step = {attributes: factors.reshape(table.shape)}, float(self.release.step)
+        variance = self.agreement.combination_variance(weights) * step**2
+        return float(factors @ table.ravel()) * step, variance
 
 
 def join(place: str, domain: Domain, release: CountsRelease, parts: list[Part]) -> Joined | None:
@@ -80,7 +98,52 @@ def join(place: str, domain: Domain, release: CountsRelease, parts: list[Part]) 
     return Joined(
         domain.axes,
         agreement,
-        release.step,
+        release,
         tuple(names),
         frozenset(part.draw for part in telling),
     )
+
+
+def parts_of(bundle: str, built: Mapping[str, Release], draws: Mapping[str, Noisy]) -> list[Part]:
+    """The releases that can be combined, as they were measured."""
+    found = []
+    for name, release in built.items():
+        agreement = release.agreement(draws[name])
+        if agreement is not None and isinstance(release, CountsRelease):
+            found.append(Part(bundle, name, release, agreement, draws[name].digest()))
+    return found
+
+
+def with_best(published: Published, release: CountsRelease, parts: list[Part]) -> Published:
+    """The tables of a release, with the best estimates where other parts tell of them too."""
+    if not any(part.release is release for part in parts):
+        return published
+    domains = {release.table_name(domain): domain for domain in release.domains}
+    tables = []
+    for table in published.tables:
+        found = join(f"{table.name}: ", domains[table.name], release, parts)
+        tables.append(table if found is None or len(found.sources) == 1 else _beside(table, found))
+    return Published(tuple(tables), published.facts)
+
+
+def _beside(table: Table, found: Joined) -> Table:
+    number, sources = found.release.unit.number, " and ".join(found.sources)
+    descriptions = (
+        f"The {number} as all releases give it together ({sources}): unbiased, may be negative",
+        "Standard deviation of the noise left in best_estimate",
+        f"Lower end of a 90% interval for the exact {number}, from best_estimate (normal)",
+        f"Upper end of a 90% interval for the exact {number}, from best_estimate (normal)",
+    )
+    columns = [
+        TableColumn(name, values, description)
+        for name, values, description in zip(BEST, found.columns, descriptions, strict=True)
+    ]
+    stated = Uncertainty(
+        BEST[0],
+        BEST[1],
+        (BEST[2], BEST[3]),
+        "normal",
+        "The variance is exact: it follows from the noise of all releases that count some of the table's"
+        f" columns in the same cells ({sources}). Tables of all releases agree in it.",
+    )
+    return Table(table.folder, table.name, [*table.parts, *columns], (*table.uncertainty, stated))

@@ -19,6 +19,7 @@ from pathlib import Path
 from dpcore.adjacency import ROW
 from dpcore.audit import AuditResult
 from dpcore.errors import ApprovalError, BundleError, LedgerError
+from dpcore.releases.counts.unit import CountsRelease
 from dpcore.releases.tables.series import SeriesRun
 from dpcore.statistic import Noisy
 from schemas.bundle import (
@@ -34,6 +35,7 @@ from schemas.bundle import (
 from schemas.draws import draw_table
 from schemas.plan import Plan
 from schemas.standards import documents
+from tasks.bundle.joined import Part, parts_of, with_best
 from tasks.bundle.parquet import write_table
 from tasks.bundle.records import synthetic_records
 from tasks.bundle.series import earlier_runs
@@ -68,6 +70,8 @@ def write_release(plan: Plan, release_id: str, name: str, staging: Path) -> Rele
         facts["earlier_runs"] = earlier.release_ids
     else:
         published = release.publish(noisy)
+    if isinstance(release, CountsRelease):
+        published = with_best(published, release, _parts(plan, release_id))
     about = _about(plan, release_id)
     return ReleaseRecord(
         name=name,
@@ -237,6 +241,12 @@ def _committed(plan: Plan, release_id: str, name: str) -> tuple[ChargeRecord, No
             " can remove the noise"
         )
     return charge, noisy
+
+
+def _parts(plan: Plan, release_id: str) -> list[Part]:
+    """Everything that counts in the bundle, as it was measured."""
+    draws = {name: _committed(plan, release_id, name)[1] for name in plan.built}
+    return parts_of(release_id, plan.built, draws)
 
 
 def _guarantee(plan: Plan) -> Guarantee:

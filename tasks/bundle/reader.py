@@ -31,7 +31,7 @@ from dpcore.errors import BundleError, InputError
 from dpcore.releases.base import Evaluable
 from dpcore.releases.counts.cells import cell_names
 from dpcore.releases.counts.unit import CountsRelease
-from dpcore.releases.table import TWO_SIDED
+from dpcore.releases.table import ENDS
 from dpcore.releases.tables.groups import GROUP
 from dpcore.statistic import Noisy
 from schemas.bundle import Manifest, ReleaseRecord, TableFile
@@ -40,7 +40,7 @@ from schemas.plan import Plan, published_plan
 from schemas.releases.margins import MarginsSection
 from schemas.releases.microdata import MicrodataSection
 from tasks.bundle.estimates import Estimate
-from tasks.bundle.joined import Joined, Part, join
+from tasks.bundle.joined import Joined, Part, join, parts_of
 from tasks.bundle.records import synthetic_records
 from tasks.bundle.verify import read_manifest, verify_files
 
@@ -147,16 +147,10 @@ class Bundle:
         columns, found = self.table(table), self._joined(table)
         if found is None:
             raise InputError(f"{table}: its numbers cannot be combined with those of others")
-        margin, scale = found.margin, float(found.step)
         described = {name for axis in found.axes for name in cell_names(axis)}
         cells = {name: values for name, values in columns.items() if name in described}
-        estimate, error = margin.table.ravel() * scale, margin.variance**0.5 * scale
-        return cells | {
-            "estimate": estimate,
-            "standard_error": np.full(estimate.shape, error),
-            "lower_90": estimate - TWO_SIDED * error,
-            "upper_90": estimate + TWO_SIDED * error,
-        }
+        names = ("estimate", "standard_error", *ENDS)
+        return cells | dict(zip(names, found.columns, strict=True))
 
     def sources(self, table: str) -> list[str]:
         """The releases from which the numbers of ``best``, ``total`` and ``share`` come."""
@@ -235,16 +229,8 @@ class Bundle:
     @cached_property
     def _parts(self) -> list[Part]:
         """Everything that counts, as it was measured."""
-        return [
-            Part(
-                self.manifest.release_id, record.name, release, noisy_agreement, record.draw_sha256
-            )
-            for record in self.manifest.releases
-            for release in [self.plan.built[record.name]]
-            if isinstance(release, CountsRelease)
-            for noisy_agreement in [release.agreement(self.draw(record.name))]
-            if noisy_agreement is not None
-        ]
+        draws = {name: self.draw(name) for name in self.plan.built}
+        return parts_of(self.manifest.release_id, self.plan.built, draws)
 
     def _explain_absence(self, table: str) -> str:
         """Why cells are missing from a table, in the release's own words."""

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from dpcore.arrays import Floats
 from dpcore.domain import Axis, Domain
 from dpcore.releases.counts.cells import describe_cells
-from dpcore.releases.counts.unit import RECORDS, Unit
-from dpcore.releases.table import TWO_SIDED
+from dpcore.releases.counts.unit import BEST, RECORDS, Unit
+from dpcore.releases.table import ENDS, TWO_SIDED
 from dpcore.releases.tables.groups import GROUP
 from schemas.columns import CategoricalColumn, Column
 from schemas.numbers import plain
@@ -94,9 +94,13 @@ def read_counts(
     names = sides_of(table, columns)
     keys = [_keys(table, name) for name in names]
     labels = [read_labels(table, name, columns) for name in names]
-    numbers = (noisy(table), table["lower_90"], table["upper_90"], table["standard_error"])
+    ends = BEST[1:] if BEST[0] in table else ("standard_error", *ENDS)
+    error, lower, upper = (table[name] for name in ends)
+    numbers = (noisy(table), lower, upper, error)
     value, lower, upper, error = (np.asarray(v, dtype=np.float64) for v in numbers)
     number = f"{'estimated' if 'estimate' in table else 'noisy'} {unit.number}"
+    if BEST[0] in table:
+        number = f"{unit.number} estimated from all releases"
     return Counts(names, keys, labels, value, lower, upper, error, unit, number)
 
 
@@ -106,8 +110,8 @@ def read_labels(table: Mapping[str, NDArray[Any]], name: str, columns: Columns) 
 
 
 def noisy(table: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
-    """The most accurate unbiased counts of a table: those after agreement, if there are any."""
-    return table["estimate" if "estimate" in table else "noisy_count"]
+    """The most accurate unbiased counts of a table: from all releases, or those after agreement."""
+    return next(table[name] for name in (BEST[0], "estimate", "noisy_count") if name in table)
 
 
 def sides_of(published: Iterable[str], columns: Columns) -> list[str]:

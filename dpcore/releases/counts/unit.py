@@ -82,7 +82,10 @@ class Unit:
 
 RECORDS = Unit()
 
-OF_COUNTS = ("noisy_count", "standard_error", *ENDS, "count", "count_standard_error")
+BEST = ("best_estimate", "best_standard_error", "best_lower_90", "best_upper_90")
+"""The columns with what all releases of a bundle say of a table together."""
+
+OF_COUNTS = ("noisy_count", "standard_error", *ENDS, "count", "count_standard_error", *BEST)
 """The columns of a table of counts."""
 
 

@@ -19,7 +19,6 @@ from dpcore.mechanisms.sampled import Urn
 from dpcore.post.tables.simplex import round_to_total
 from dpcore.releases.base import ErrorStatement, Release, post_processing_generator
 from dpcore.releases.counts.cells import describe_cells
-from dpcore.releases.counts.unit import OF_COUNTS
 from dpcore.releases.table import (
     ENDS,
     TWO_SIDED,
@@ -42,7 +41,7 @@ class SampledHistogram(Release):
     urn: Urn
 
     chart = "cells"
-    statistics = ("drawn", *OF_COUNTS[:-2])
+    statistics = ("drawn", "noisy_count", "standard_error", *ENDS)
 
     def __post_init__(self) -> None:
         self.adjacency.require_public_rows(self.urn)
