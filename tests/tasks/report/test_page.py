@@ -151,7 +151,7 @@ def test_the_numbers_of_a_chart_are_those_of_the_published_table(bundle):
     table = pd.read_parquet(bundle / "tables" / "pairs.sex.region.parquet")
     assert [row[0] for row in rows] == table["sex"].tolist()
     assert [row[1] for row in rows] == table["region"].fillna("null").tolist()
-    published = table["estimate"].to_numpy()
+    published = table["best_estimate"].to_numpy()
     assert np.allclose([float(row[2].replace(",", "")) for row in rows], published, atol=0.5)
 
 
