@@ -379,6 +379,42 @@ FAULTS: tuple[Fault, ...] = (
         "return norm(moved=Fraction(2), present=Fraction(1))",
     ),
     _of_release(
+        "a replaced record counts as two present ones",
+        "tables/sensitivity",
+        "largest, agree = _largest_listed(polynomial, kept)",
+        "largest, agree = 2 * present, set(kept)",
+    ),
+    _of_release(
+        "residuals of odd order are taken for even ones",
+        "tables/sensitivity",
+        "found[a] = (-1.0, 2.0)",
+        "found[a] = (0.0, 1.0)",
+    ),
+    _of_release(
+        "the bound for many columns is half of what it should be",
+        "tables/sensitivity",
+        "return polynomial.get((), 0.0) - tangent",
+        "return (polynomial.get((), 0.0) - tangent) / 2",
+    ),
+    _of_mechanism(
+        "all blocks get the noise of the most precise",
+        "block_gaussian",
+        "gaussian.discrete_gaussian(self.variance / weight, count, source),",
+        "gaussian.discrete_gaussian(self.variance, count, source),",
+    ),
+    _of_mechanism(
+        "blocks get Laplace noise of the wrong weight",
+        "block_laplace",
+        "laplace.discrete_laplace(self.scale / weight, count, source),",
+        "laplace.discrete_laplace(self.scale * weight, count, source),",
+    ),
+    _of_mechanism(
+        "differences are those of two noises of the last cell",
+        "blocks",
+        "        return differences(noise.reshape(-1, *self.axes), 1).reshape(len(noise), self.size)",
+        "        return noise[:, : self.size]",
+    ),
+    _of_release(
         "a hierarchy prices one level",
         "tables/hierarchy",
         "moved, present = Fraction(2 * self.changing), Fraction(len(self.measured))",

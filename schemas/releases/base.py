@@ -12,6 +12,7 @@ from dpcore.adjacency import Adjacency
 from dpcore.budget import Budget
 from dpcore.domain import Axis, Domain
 from dpcore.releases.base import Release
+from dpcore.releases.counts.unit import BEST
 from schemas.columns import Column
 from schemas.document import Section
 from schemas.numbers import WrittenRational
@@ -179,7 +180,7 @@ def check_names(release: Release) -> None:
         return
     files: dict[str, tuple[str, ...]] = {}
     for domain in release.domains:
-        taken = dict.fromkeys(release.statistics, "a statistic")
+        taken = dict.fromkeys((*release.statistics, *BEST), "a statistic")
         for axis in domain.axes:
             for name in release.published_names(axis):
                 other = taken.setdefault(name.lower(), repr(axis.name))

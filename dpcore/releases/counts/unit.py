@@ -85,7 +85,7 @@ RECORDS = Unit()
 BEST = ("best_estimate", "best_standard_error", "best_lower_90", "best_upper_90")
 """The columns with what all releases of a bundle say of a table together."""
 
-OF_COUNTS = ("noisy_count", "standard_error", *ENDS, "count", "count_standard_error", *BEST)
+OF_COUNTS = ("noisy_count", "standard_error", *ENDS, "count", "count_standard_error")
 """The columns of a table of counts."""
 
 

@@ -169,7 +169,7 @@ CASES: dict[str, Case] = {
     "optimised microdata": Case(
         Microdata("o", TRIO, 2, CAREFUL, PAIRS, "discrete-gaussian", aim="records"),
         (0, 0),
-        (0, 3),
+        (0, 9),
         1.0,
     ),
     "weighted histogram": Case(
