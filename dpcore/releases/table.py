@@ -18,6 +18,9 @@ LEVEL = 0.9
 TWO_SIDED, ONE_SIDED = (NormalDist().inv_cdf(chance) for chance in ((1 + LEVEL) / 2, LEVEL))
 """Standard errors that normal noise exceeds with probability 10%: in size, and in one direction."""
 
+UNBIASED = ("estimate", "noisy_count")
+"""Columns whose sums are unbiased, the more accurate first."""
+
 ENDS = ("lower_90", "upper_90")
 """The columns with both ends of 90% intervals."""
 
@@ -78,6 +81,11 @@ class Table:
     def columns(self) -> Mapping[str, NDArray[Any]]:
         """The values of each column."""
         return {part.name: part.values for part in self.parts}
+
+    @property
+    def unbiased(self) -> str | None:
+        """The column whose sums are unbiased, the more accurate one of two."""
+        return next((name for name in UNBIASED if name in self.columns), None)
 
     @property
     def descriptions(self) -> Mapping[str, str]:

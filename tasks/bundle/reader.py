@@ -29,6 +29,7 @@ from numpy.typing import ArrayLike, NDArray
 from dpcore.arrays import Floats
 from dpcore.errors import BundleError, InputError
 from dpcore.releases.base import Evaluable
+from dpcore.releases.table import UNBIASED
 from dpcore.releases.tables.groups import GROUP
 from dpcore.statistic import Noisy
 from schemas.bundle import Manifest, ReleaseRecord, TableFile
@@ -41,9 +42,6 @@ from tasks.bundle.verify import read_manifest, verify_files
 Columns = dict[str, NDArray[Any]]
 Weights = Callable[[Columns], ArrayLike] | ArrayLike | None
 """A weight for each row of a table, or a function from its columns to weights; None for all rows."""
-
-UNBIASED = ("estimate", "noisy_count")
-"""Columns whose sums are unbiased, the more accurate first."""
 
 MOST_NAMED = 8
 """An error lists at most this many values of a column."""
@@ -74,12 +72,23 @@ class Bundle:
         return names | {file.path.removesuffix(".parquet"): file for file in rest}
 
     def table(self, name: str) -> Columns:
-        """The columns of a table; nulls are masked."""
+        """The columns of a table without its replicates; nulls are masked."""
+        file = self._file(name)
+        return _columns(pq.read_table(self.path / file.path, columns=list(file.columns)))
+
+    def replicates(self, name: str) -> Floats:
+        """(number, rows) replicates of a table's unbiased column; (0, rows) where it has none."""
+        file = self._file(name)
+        names = file.replicates.names if file.replicates else []
+        found = pq.read_table(self.path / file.path, columns=names)
+        return np.array([found[each].to_numpy() for each in names]).reshape(-1, file.rows)
+
+    def _file(self, name: str) -> TableFile:
         if name not in self.tables:
             raise InputError(
                 f"{self.path}: has no table {name!r}; its tables: {sorted(self.tables)}"
             )
-        return _columns(pq.read_table(self.path / self.tables[name].path))
+        return self.tables[name]
 
     def draw(self, release: str) -> Noisy:
         """The noisy statistic of a release."""

@@ -17,6 +17,7 @@ from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpcore.arrays import Floats, Integers
 from dpcore.domain import Domain, Tally
@@ -28,6 +29,7 @@ from dpcore.post.tables.simulation import likely_counts, pooled_means
 from dpcore.releases.base import ErrorStatement, post_processing_generator
 from dpcore.releases.counts.cells import describe_cells
 from dpcore.releases.counts.unit import OF_COUNTS, CountsRelease
+from dpcore.releases.replicates import drawn_again, replicate_generator
 from dpcore.releases.table import ENDS, LEVEL, Published, Table, TableColumn, Uncertainty
 from dpcore.statistic import Exact, Noisy
 
@@ -257,6 +259,16 @@ class Histogram(CountsRelease):
             )
         error = self.unit.scaled(self.mechanism.stddev)
         return float(error**2 * np.sum(weights[self.name] ** 2))
+
+    def replicate_noise(self, noisy: Noisy, number: int) -> Mapping[str, NDArray[np.float32]]:
+        if self.thresholded:  # the noise of what passed has no mean of zero
+            return {}
+        generator, size = replicate_generator(noisy), self.domain.size
+        return {
+            self.name: drawn_again(
+                lambda: self.unit.scaled(self.mechanism.simulate(size, generator)), number
+            )
+        }
 
     def supported_margin(self, noisy: Noisy, names: tuple[str, ...]) -> tuple[Floats, float] | None:
         margin = self.domain.select(names)

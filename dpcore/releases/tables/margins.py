@@ -40,6 +40,7 @@ from dpcore.post.tables.simulation import pooled_means
 from dpcore.releases.base import ErrorStatement, Release, Tree, post_processing_generator
 from dpcore.releases.counts.cells import describe_cells
 from dpcore.releases.counts.unit import OF_COUNTS, CountsRelease
+from dpcore.releases.replicates import drawn_again, replicate_generator
 from dpcore.releases.table import ENDS, ONE_SIDED, TWO_SIDED, Published, Table, Uncertainty
 from dpcore.releases.tables.allocation import Aim, Allocation, allocate, equal_split, measured
 from dpcore.releases.tables.sensitivity import Part
@@ -293,8 +294,28 @@ class Margins(CountsRelease):
             place = next(i for i, attrs in enumerate(self.sets) if set(attributes) <= set(attrs))
             return summed_to(whole[place], self.sets[place], attributes)
 
-        counted = self._counted(table)
+        return self._plus_noise(noisy, self._counted(table), generator)
+
+    def _plus_noise(self, noisy: Noisy, counted: Integers, generator: np.random.Generator) -> Noisy:
+        """A noisy statistic like this one, had this been counted."""
         return Noisy(counted + self.mechanism.simulate(counted.size, generator))
+
+    def replicate_noise(self, noisy: Noisy, number: int) -> Mapping[str, NDArray[np.float32]]:
+        """The noise in all that was measured, sent through the agreement of the tables."""
+        generator = replicate_generator(noisy)
+        nothing = np.zeros(sum(b.size for b in self._blocks(self.allocation)), dtype=np.int64)
+        total = 0.0 if self.adjacency.public_rows else None
+
+        def noise() -> Floats:
+            again = self.measured(self._plus_noise(noisy, nothing, generator))
+            agreement = Agreement(self.domain.shape, again, total)
+            cells = _all_cells([agreement.margin(a).table for a in self.sets])
+            return np.asarray(self.unit.scaled(cells))
+
+        ends = np.cumsum([domain.size for domain in self.domains])[:-1]
+        tables = np.split(drawn_again(noise, number), ends, axis=1)
+        names = [self.table_name(domain) for domain in self.domains]
+        return dict(zip(names, tables, strict=True))
 
     def _table(self, domain: Domain, agreed: Margin, whole: Integers, errors: Floats) -> Table:
         unit, size = self.unit, domain.size
