@@ -35,7 +35,7 @@ from dpcore.statistic import Noisy
 from schemas.bundle import Manifest, ReleaseRecord, TableFile
 from schemas.draws import noisy_of
 from schemas.plan import Plan, published_plan
-from tasks.bundle.estimates import Estimate
+from tasks.bundle.estimates import Estimate, Quotient
 from tasks.bundle.records import synthetic_records
 from tasks.bundle.verify import read_manifest, verify_files
 
@@ -161,8 +161,9 @@ class Bundle:
         ``part`` and ``of``: true or false for each row.  With P the noisy sum over rows in both, W
         that over ``of``, and R = P / W, the variance is that of the sum with weights
         part * of - R * of, divided by W^2 (delta method, first order), which includes the covariance
-        of P and W.  Raises ``InputError`` if W is too near zero for this, and for weights other than
-        true and false.
+        of P and W.  Where W is near zero the share has no standard error, but Fieller's 90% set
+        (``tasks.bundle.estimates.Quotient``).  Raises ``InputError`` for weights other than true and
+        false.
         """
         columns, whole = self.table(table), self.total(table, of)
         factors, chosen = (_factors(table, columns, weights) for weights in (of, part))
@@ -172,7 +173,10 @@ class Bundle:
                 " divide the totals of two releases, or divide by a public number"
             )
         chosen = factors * chosen
-        whole.require_divisor()
+        if whole.near_zero:
+            some, rest = (self._sum(table, columns, each) for each in (chosen, factors - chosen))
+            squares = [each.standard_error**2 for each in (some, whole, rest)]
+            return Quotient.of(some, whole, (squares[0] + squares[1] - squares[2]) / 2)
         value = self.total(table, chosen).value / whole.value
         error = self._sum(table, columns, chosen - value * factors).standard_error
         return Estimate(value, error / abs(whole.value), whole.draws)
