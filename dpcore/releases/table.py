@@ -24,6 +24,9 @@ UNBIASED = ("estimate", "noisy_count")
 ENDS = ("lower_90", "upper_90")
 """The columns with both ends of 90% intervals."""
 
+COUNT_ENDS = ("count_lower_90", "count_upper_90")
+"""Both ends of 90% intervals around ``count``, which is not unbiased."""
+
 
 @dataclass(frozen=True)
 class Uncertainty:
@@ -106,11 +109,13 @@ class Published:
     facts: Mapping[str, Any] = field(default_factory=dict)
 
 
-def interval_columns(lower: NDArray[Any], upper: NDArray[Any], of: str) -> list[TableColumn]:
+def interval_columns(
+    lower: NDArray[Any], upper: NDArray[Any], of: str, names: tuple[str, str] = ENDS
+) -> list[TableColumn]:
     """Both ends of 90% intervals for what ``of`` names."""
     return [
         TableColumn(name, values, f"{side} end of a 90% interval for {of}")
-        for name, values, side in zip(ENDS, (lower, upper), ("Lower", "Upper"), strict=True)
+        for name, values, side in zip(names, (lower, upper), ("Lower", "Upper"), strict=True)
     ]
 
 
