@@ -2,13 +2,14 @@
 
 <dataset>/<release_id>/
   manifest.json        this document
-  tables/*.parquet     histograms and margins
+  tables/*.parquet     histograms and margins, with replicates; also as CSV if the plan asks for it
   densities/*.parquet  grids and coefficients
   classifiers/*.parquet
   microdata/*.parquet  synthetic records
   microdata/*.support.parquet  which margins of the records the release determines, and how well
   draws/*.parquet      the noisy statistics, from which everything else is computed
   report.html          all this for people
+  README.md            how to compute errors with these very tables, in pandas, R, SQL or a spreadsheet
   datapackage.json, registry.yaml, dcat.json, codebook.csv   (schemas.standards)
   SHA256SUMS           digests of all of them
   SHA256SUMS.sig       a signature of SHA256SUMS, if the agency signs
@@ -22,6 +23,7 @@ from pydantic import Field
 
 from dpcore.accounting.concentrated import Composition
 from dpcore.budget import Budget, total
+from dpcore.releases.replicates import replicate_names
 from schemas.document import Section
 from schemas.numbers import Rational
 from schemas.plan import Plan
@@ -29,6 +31,12 @@ from schemas.plan import Plan
 MANIFEST = "manifest.json"
 DIGESTS = "SHA256SUMS"
 SIGNATURE = "SHA256SUMS.sig"
+
+REPLICATES = (
+    "Each replicate holds the published numbers with their noise drawn again, jointly in all tables of"
+    " a release. The standard error of any function of the numbers is the root mean square, over"
+    " replicates, of its distance from its published value."
+)
 
 
 class Guarantee(Section):
@@ -95,6 +103,18 @@ class UncertaintyRecord(Section):
     statement: str
 
 
+class ReplicatesRecord(Section):
+    """The last columns of a file: a column with its noise drawn again, to compute errors with."""
+
+    column: str
+    number: int
+    type: str = Field(description="Arrow type of each.")
+
+    @property
+    def names(self) -> list[str]:
+        return replicate_names(self.number)
+
+
 class TableFile(Section):
     """One Parquet file: where it is and what its columns mean."""
 
@@ -102,12 +122,26 @@ class TableFile(Section):
     rows: int
     bytes: int
     sha256: str
-    columns: dict[str, str] = Field(description="Arrow type of each column, in order.")
+    columns: dict[str, str] = Field(
+        description="Arrow type of each column, in order; replicates follow them."
+    )
     descriptions: dict[str, str]
     about: dict[str, str] = Field(
         description="For each column that is about a column of the survey: that column's name."
     )
     uncertainty: list[UncertaintyRecord]
+    replicates: ReplicatesRecord | None = None
+
+    @property
+    def all_columns(self) -> dict[str, str]:
+        """Every column of the file with its Arrow type, in order."""
+        again = self.replicates
+        return self.columns | (dict.fromkeys(again.names, again.type) if again else {})
+
+    @property
+    def csv(self) -> str:
+        """The path of the same table as CSV, if the plan asks for it."""
+        return self.path.removesuffix("parquet") + "csv"
 
 
 class ReleaseRecord(Section):

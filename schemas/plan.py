@@ -161,7 +161,7 @@ class Plan(Section):
         built = self._build()
         for i, release in enumerate(built):
             try:
-                check_names(release)
+                check_names(release, self.publication.replicates)
             except ValueError as error:
                 raise ValueError(f"releases[{i}].{error}") from None
             try:

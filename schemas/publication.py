@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, StrictBool, StrictInt, field_validator
 
 from schemas.document import Section
 
@@ -20,6 +20,17 @@ class Publication(Section):
     approval: bool = Field(
         default=False,
         description="Whether a disclosure officer must approve before anything is published.",
+    )
+    replicates: StrictInt = Field(
+        default=40,
+        ge=0,
+        le=200,
+        description="How many replicate columns each table of unbiased counts has, from which readers"
+        " get the error of any sum, share or ratio; 0: none.",
+    )
+    csv: StrictBool = Field(
+        default=False,
+        description="Whether each table is also written as CSV, for spreadsheets and other programs.",
     )
     curator_type: Literal["Government", "Industry", "Nonprofit"] | None = Field(
         default=None, description="The publisher's sector, for the registry of deployments."

@@ -9,16 +9,26 @@ of 90% intervals that contain the number without noise; ``doubt``, the standard 
 root mean square of the stated standard errors over that of the actual errors.  Every draw goes through
 the privacy line, and everything is published anew.  ``--bands`` measures densities only, from their
 noise, which is fast enough for thousands of draws.
+
+    python -m benchmarks.coverage --strata --draws 8
+    python -m benchmarks.coverage --strata --draws 2 --table survey.parquet --alpha 1/2
+
+print coverage and mean width of intervals of counts by the exact size of cells.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
+from pathlib import Path
 
 from benchmarks.coverage.measure import band_coverage, measure
 from benchmarks.coverage.populations import POPULATIONS, RELEASES, tally
+from benchmarks.coverage.strata import by_size, of_file
+from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.densities.density import Density
+from dpcore.releases.tables.adaptive_microdata import AdaptiveMicrodata
+from dpcore.releases.tables.margins import Margins
 from tasks.explain.explain import text_table
 
 
@@ -28,7 +38,15 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=200, help="draws of each release")
     parser.add_argument("--release", choices=sorted(RELEASES), help="only this one")
     parser.add_argument("--bands", action="store_true", help="only densities, from their noise")
+    parser.add_argument("--strata", action="store_true", help="counts, by the exact size of cells")
+    parser.add_argument("--table", type=Path, help="with --strata: pairs of a public Parquet table")
+    parser.add_argument("--alpha", default="1", help="of the release of --table")
     options = parser.parse_args()
+    if options.strata:
+        print(
+            text_table(list(strata(options.draws, options.release, options.table, options.alpha)))
+        )
+        return
     if options.bands:
         print(text_table(list(bands(options.draws, options.release))))
         return
@@ -41,6 +59,28 @@ def main() -> None:
                 found = measure(release, records, options.draws, seed=i * options.draws)
                 rows += [{"release": name, "population": population.name, **c.row()} for c in found]
     print(text_table(rows))
+
+
+def strata(
+    draws: int, chosen: str | None, table: Path | None, alpha: str
+) -> Iterator[dict[str, str]]:
+    """A row for each dense release of counts, population, column and size."""
+    if table is not None:
+        yield from by_size(*of_file(table, alpha), draws)
+        return
+    for name, build in RELEASES.items():
+        release = build(POPULATIONS[0].rows)
+        dense = isinstance(release, Margins) or (
+            isinstance(release, Histogram) and not release.thresholded
+        )
+        if not dense or isinstance(release, AdaptiveMicrodata) or chosen not in (None, name):
+            continue
+        for i, population in enumerate(POPULATIONS):
+            release = build(population.rows)
+            if not release.adjacency.weighted:
+                records = tally(population, release.domain)
+                for row in by_size(release, records, draws, seed=i * draws):
+                    yield {"release": name, "population": population.name} | row
 
 
 def bands(draws: int, chosen: str | None) -> Iterator[dict[str, str]]:

@@ -213,6 +213,13 @@ class Release(ABC):
         """
         return None
 
+    def replicate_noise(self, noisy: Noisy, number: int) -> Mapping[str, NDArray[np.float32]]:
+        """Noise of the law in the unbiased column of each table, drawn jointly (number, rows).
+
+        By the name of the table; tables without such a column, or without a simple joint law, have none.
+        """
+        return {}
+
     def supported_margin(self, noisy: Noisy, names: tuple[str, ...]) -> tuple[Floats, float] | None:
         """Noisy counts over some of the columns, which synthetic records follow, and their error.
 

@@ -18,8 +18,14 @@ LEVEL = 0.9
 TWO_SIDED, ONE_SIDED = (NormalDist().inv_cdf(chance) for chance in ((1 + LEVEL) / 2, LEVEL))
 """Standard errors that normal noise exceeds with probability 10%: in size, and in one direction."""
 
+UNBIASED = ("estimate", "noisy_count")
+"""Columns whose sums are unbiased, the more accurate first."""
+
 ENDS = ("lower_90", "upper_90")
 """The columns with both ends of 90% intervals."""
+
+COUNT_ENDS = ("count_lower_90", "count_upper_90")
+"""Both ends of 90% intervals around ``count``, which is not unbiased."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +86,11 @@ class Table:
         return {part.name: part.values for part in self.parts}
 
     @property
+    def unbiased(self) -> str | None:
+        """The column whose sums are unbiased, the more accurate one of two."""
+        return next((name for name in UNBIASED if name in self.columns), None)
+
+    @property
     def descriptions(self) -> Mapping[str, str]:
         """What each column means."""
         return {part.name: part.description for part in self.parts}
@@ -98,11 +109,13 @@ class Published:
     facts: Mapping[str, Any] = field(default_factory=dict)
 
 
-def interval_columns(lower: NDArray[Any], upper: NDArray[Any], of: str) -> list[TableColumn]:
+def interval_columns(
+    lower: NDArray[Any], upper: NDArray[Any], of: str, names: tuple[str, str] = ENDS
+) -> list[TableColumn]:
     """Both ends of 90% intervals for what ``of`` names."""
     return [
         TableColumn(name, values, f"{side} end of a 90% interval for {of}")
-        for name, values, side in zip(ENDS, (lower, upper), ("Lower", "Upper"), strict=True)
+        for name, values, side in zip(names, (lower, upper), ("Lower", "Upper"), strict=True)
     ]
 
 

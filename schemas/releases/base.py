@@ -13,6 +13,7 @@ from dpcore.budget import Budget
 from dpcore.domain import Axis, Domain
 from dpcore.releases.base import Release
 from dpcore.releases.counts.unit import BEST
+from dpcore.releases.replicates import replicate_names
 from schemas.columns import Column
 from schemas.document import Section
 from schemas.numbers import WrittenRational
@@ -171,16 +172,18 @@ def domain_of(axes: list[Axis]) -> Domain:
         raise ValueError(f"columns: {error}") from None
 
 
-def check_names(release: Release) -> None:
+def check_names(release: Release, replicates: int = 0) -> None:
     """Raise ``ValueError`` where two columns or two files that a release publishes have one name.
 
-    Capitals make no difference, as for DuckDB and many file systems.
+    Capitals make no difference, as for DuckDB and many file systems.  ``replicates``: how many columns
+    of them the tables have.
     """
     if not release.statistics:
         return
     files: dict[str, tuple[str, ...]] = {}
     for domain in release.domains:
         taken = dict.fromkeys((*release.statistics, *BEST), "a statistic")
+        taken |= dict.fromkeys(replicate_names(replicates), "a replicate")
         for axis in domain.axes:
             for name in release.published_names(axis):
                 other = taken.setdefault(name.lower(), repr(axis.name))

@@ -4,6 +4,7 @@
     registry.yaml      a record for the OpenDP registry of deployments
     dcat.json          a DCAT-US 3 dataset
     codebook.csv       the survey's columns, categories and labels
+    README.md          how to compute errors with these very tables
 
 What a plan does not state is left out, never made up; so a record may lack what its standard asks
 for until the plan says it (``publication``: publisher, contact, curator_type, region, intended_use).
@@ -14,6 +15,7 @@ from schemas.plan import published_plan
 from schemas.standards.codebook import codebook
 from schemas.standards.datapackage import datapackage
 from schemas.standards.dcat import dcat
+from schemas.standards.readme import readme
 from schemas.standards.registry import registry
 
 DOCUMENTS = {
@@ -21,10 +23,13 @@ DOCUMENTS = {
     "registry.yaml": registry,
     "dcat.json": dcat,
     "codebook.csv": codebook,
+    "README.md": readme,
 }
 
 
 def documents(manifest: Manifest) -> dict[str, str]:
     """The text of every document, by its path in the bundle."""
     plan = published_plan(manifest.plan)
-    return {path: write(manifest, plan) for path, write in DOCUMENTS.items()}
+    # Bundles that were published before there were replicates have no page about them.
+    missing = () if "replicates" in manifest.plan["publication"] else ("README.md",)
+    return {path: write(manifest, plan) for path, write in DOCUMENTS.items() if path not in missing}

@@ -14,7 +14,13 @@ from schemas.bundle import Manifest, TableFile
 from schemas.columns import CategoricalColumn, Column
 from schemas.plan import Plan
 
-TYPES = {"int64": "integer", "double": "number", "string": "string", "bool": "boolean"}
+TYPES = {
+    "int64": "integer",
+    "double": "number",
+    "float": "number",
+    "string": "string",
+    "bool": "boolean",
+}
 NEVER_NEGATIVE = ("count", "cells")
 
 MOST_LISTED = 10_000
@@ -64,11 +70,22 @@ def _resource(table: TableFile, plan: Plan, records: bool) -> dict[str, Any]:
         "format": "parquet",
         "mediatype": "application/vnd.apache.parquet",
         "schema": {
-            "fields": [_field(name, table, plan, records) for name in table.columns],
+            "fields": [
+                *(_field(name, table, plan, records) for name in table.columns),
+                *_replicates(table),
+            ],
             "missingValues": [],
         },
         "uncertainty": [u.model_dump(mode="json") for u in table.uncertainty],
     }
+
+
+def _replicates(table: TableFile) -> list[dict[str, Any]]:
+    again = table.replicates
+    if again is None:
+        return []
+    said = f"{again.column} with its noise drawn again"
+    return [{"name": n, "type": TYPES[again.type], "description": said} for n in again.names]
 
 
 def _field(name: str, table: TableFile, plan: Plan, records: bool) -> dict[str, Any]:

@@ -6,14 +6,16 @@ their difference is one weighted sum, and their quotient a share (``tasks.bundle
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from statistics import NormalDist
 
 from dpcore.errors import InputError
-from dpcore.releases.table import LEVEL
+from dpcore.post.fieller import EVERYTHING, Pieces, fieller
+from dpcore.releases.table import LEVEL, TWO_SIDED
 
 FEWEST_ERRORS = 5
-"""A divisor must exceed this many of its standard errors: below, the quotient is not near normal."""
+"""A quotient is nearly normal where its divisor exceeds this many of its standard errors."""
 
 
 @dataclass(frozen=True)
@@ -60,29 +62,61 @@ class Estimate:
         """The quotient with a public number, such as the rows, or a noisy number of another draw.
 
         The standard error of a quotient of noisy numbers is that of the delta method, as for
-        ``share``.  Raises ``InputError`` for two numbers of one draw.
+        ``share``; by a number near zero it has Fieller's set instead.  Raises ``InputError`` for two
+        numbers of one draw.
         """
         other = _as_estimate(by)
         self._require_independent(other, "the share")
-        other.require_divisor()
+        if other.near_zero:
+            return Quotient.of(self, other, 0.0)
         value = self.value / other.value
         error = (self.standard_error**2 + (value * other.standard_error) ** 2) ** 0.5
         return Estimate(value, error / abs(other.value), self.draws | other.draws)
 
-    def require_divisor(self) -> None:
-        """Raise ``InputError`` if the number is too near zero relative to its error."""
-        if abs(self.value) <= FEWEST_ERRORS * self.standard_error:
-            raise InputError(
-                f"the divisor is {self.value:.4g} with a standard error of"
-                f" {self.standard_error:.4g}: it must be more than {FEWEST_ERRORS} standard errors"
-                " from zero; ask for a larger group"
-            )
+    @property
+    def near_zero(self) -> bool:
+        """Whether a quotient by this number is not nearly normal."""
+        return abs(self.value) <= FEWEST_ERRORS * self.standard_error
 
     def _require_independent(self, other: Estimate, remedy: str) -> None:
         if self.draws & other.draws:
             raise InputError(
                 "both numbers come from one draw, so their errors are correlated: ask for " + remedy
             )
+
+
+@dataclass(frozen=True)
+class Quotient(Estimate):
+    """A quotient by a number near zero: it has no standard error, but Fieller's 90% set."""
+
+    pieces: Pieces = EVERYTHING
+
+    @classmethod
+    def of(cls, number: Estimate, by: Estimate, covariance: float) -> Quotient:
+        """The quotient of two numbers whose errors have this covariance."""
+        if by.value == by.standard_error == 0:
+            raise InputError("the divisor is zero")
+        variances = number.standard_error**2, by.standard_error**2
+        pieces = fieller(number.value, variances[0], by.value, variances[1], covariance, TWO_SIDED)
+        value = number.value / by.value if by.value else math.nan
+        return cls(value, math.nan, number.draws | by.draws, pieces)
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The smallest interval around the set: without ends where the set is unbounded."""
+        return self.pieces[0][0], self.pieces[-1][1]
+
+    @property
+    def words(self) -> str:
+        """What is known of the quotient, in a sentence."""
+        low, high = self.interval
+        if len(self.pieces) == 2:
+            below, above = self.pieces[0][1], self.pieces[1][0]
+            known = f"the 90% set is unbounded: all numbers up to {below:.4g} and from {above:.4g}"
+            return f"The divisor may be zero, and {known}."
+        if math.isinf(low) and math.isinf(high):
+            return "The divisor may be zero, and any quotient is possible (90% set, unbounded)."
+        return f"The 90% interval, which is not symmetric, is {low:.4g} to {high:.4g}."
 
 
 def _as_estimate(number: float | Estimate) -> Estimate:

@@ -8,21 +8,28 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv as csv
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from dpcore.releases.replicates import replicates
 from dpcore.releases.table import Table
-from schemas.bundle import TableFile, UncertaintyRecord
+from schemas.bundle import REPLICATES, ReplicatesRecord, TableFile, UncertaintyRecord
 from schemas.columns import Column, column_description, column_metadata
 
 
 def write_table(
-    root: Path, table: Table, survey: Mapping[str, Column], about: Mapping[str, str]
+    root: Path,
+    table: Table,
+    survey: Mapping[str, Column],
+    about: Mapping[str, str],
+    noise: NDArray[np.float32] | None = None,
 ) -> TableFile:
     """Write one table under ``root``; returns the manifest's record of the file.
 
     ``survey``: the plan's description of the survey's columns.  ``about`` goes into the file's own
-    metadata, so that a file without its bundle still says what it is.
+    metadata, so that a file without its bundle still says what it is.  ``noise``: (number, rows), from
+    which replicates of the unbiased column are made, the last columns of the file.
     """
     path = f"{table.folder}/{table.name}.parquet"
     descriptions = {
@@ -40,20 +47,39 @@ def write_table(
         for name, array in zip(table.columns, arrays, strict=True)
     ]
     written = pa.table(arrays, schema=pa.schema(fields))
-    written = written.replace_schema_metadata(dict(about) | {"pandas": _for_pandas(written)})
+    metadata: dict[str, str | bytes] = {**about, "pandas": _for_pandas(written)}
+    again = None
+    if noise is not None and table.unbiased and len(noise):
+        values = replicates(np.asarray(table.columns[table.unbiased]), noise)
+        again = ReplicatesRecord(
+            column=table.unbiased, number=len(values), type=str(pa.from_numpy_dtype(values.dtype))
+        )
+        metadata |= {"dprelease.replicates": f"of {again.column}. {REPLICATES}"}
+        for name, numbers in zip(again.names, values, strict=True):
+            written = written.append_column(name, pa.array(numbers))
+    written = written.replace_schema_metadata(metadata)
     (root / path).parent.mkdir(parents=True, exist_ok=True)
-    pq.write_table(written, root / path, compression="zstd")
+    stated = list(table.columns)  # replicates repeat no value, and nobody filters by them
+    pq.write_table(
+        written, root / path, compression="zstd", use_dictionary=stated, write_statistics=stated
+    )
     content = (root / path).read_bytes()
     return TableFile(
         path=path,
         rows=written.num_rows,
         bytes=len(content),
         sha256=hashlib.sha256(content).hexdigest(),
-        columns=arrow_types(written.schema),
+        columns=dict(list(arrow_types(written.schema).items())[: len(arrays)]),
         descriptions=descriptions,
         about=dict(table.about),
         uncertainty=[UncertaintyRecord(**asdict(u)) for u in table.uncertainty],
+        replicates=again,
     )
+
+
+def write_csv(root: Path, file: TableFile) -> None:
+    """Write a table of the bundle as CSV beside its Parquet file; nulls are empty."""
+    csv.write_csv(pq.read_table(root / file.path), root / file.csv)
 
 
 def arrow_types(schema: pa.Schema) -> dict[str, str]:

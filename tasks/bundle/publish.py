@@ -10,16 +10,21 @@ import json
 import os
 import platform
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
 
 from dpcore.adjacency import ROW
 from dpcore.audit import AuditResult
 from dpcore.errors import ApprovalError, BundleError, LedgerError
 from dpcore.releases.counts.unit import CountsRelease
+from dpcore.releases.replicates import replicates_within
 from dpcore.releases.tables.series import SeriesRun
 from dpcore.statistic import Noisy
 from schemas.bundle import (
@@ -36,7 +41,7 @@ from schemas.draws import draw_table
 from schemas.plan import Plan
 from schemas.standards import documents
 from tasks.bundle.joined import Part, parts_of, with_best
-from tasks.bundle.parquet import write_table
+from tasks.bundle.parquet import write_csv, write_table
 from tasks.bundle.records import synthetic_records
 from tasks.bundle.series import earlier_runs
 from tasks.bundle.sign import sign, signing_key
@@ -64,15 +69,26 @@ def write_release(plan: Plan, release_id: str, name: str, staging: Path) -> Rele
     charge, noisy = _committed(plan, release_id, name)
     release, section = plan.built[name], plan.section(name)
     facts: dict[str, object] = {}
+    replicate_noise: Callable[[Noisy, int], Mapping[str, NDArray[np.float32]]]
     if isinstance(release, SeriesRun):
         earlier = earlier_runs(plan, release_id, staging.parent)
         published = release.publish(noisy, earlier.draws(name))
         facts["earlier_runs"] = earlier.release_ids
+        replicate_noise = partial(release.replicate_noise, earlier=earlier.draws(name))
     else:
-        published = release.publish(noisy)
+        published, replicate_noise = release.publish(noisy), release.replicate_noise
     if isinstance(release, CountsRelease):
         published = with_best(published, release, _parts(plan, release_id))
+    rows = sum(len(table.parts[0].values) for table in published.tables)
+    number = replicates_within(plan.publication.replicates, rows)
+    noise = replicate_noise(noisy, number) if number else {}
     about = _about(plan, release_id)
+    files = [
+        write_table(staging, table, plan.columns, about, noise.get(table.name))
+        for table in published.tables
+    ]
+    for file in files if plan.publication.csv else ():
+        write_csv(staging, file)
     return ReleaseRecord(
         name=name,
         kind=section.kind,
@@ -83,7 +99,7 @@ def write_release(plan: Plan, release_id: str, name: str, staging: Path) -> Rele
         draw_sha256=noisy.digest(),
         errors={error.quantity: error.value for error in release.expected_error()},
         facts={**published.facts, **facts},
-        files=[write_table(staging, table, plan.columns, about) for table in published.tables],
+        files=files,
         draw=write_table(staging, draw_table(name, noisy), plan.columns, about),
     )
 

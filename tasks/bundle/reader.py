@@ -31,7 +31,7 @@ from dpcore.errors import BundleError, InputError
 from dpcore.releases.base import Evaluable
 from dpcore.releases.counts.cells import cell_names
 from dpcore.releases.counts.unit import CountsRelease
-from dpcore.releases.table import ENDS
+from dpcore.releases.table import ENDS, UNBIASED
 from dpcore.releases.tables.groups import GROUP
 from dpcore.statistic import Noisy
 from schemas.bundle import Manifest, ReleaseRecord, TableFile
@@ -39,7 +39,7 @@ from schemas.draws import noisy_of
 from schemas.plan import Plan, published_plan
 from schemas.releases.margins import MarginsSection
 from schemas.releases.microdata import MicrodataSection
-from tasks.bundle.estimates import Estimate
+from tasks.bundle.estimates import Estimate, Quotient
 from tasks.bundle.joined import Joined, Part, join, parts_of
 from tasks.bundle.records import synthetic_records
 from tasks.bundle.verify import read_manifest, verify_files
@@ -47,9 +47,6 @@ from tasks.bundle.verify import read_manifest, verify_files
 Columns = dict[str, NDArray[Any]]
 Weights = Callable[[Columns], ArrayLike] | ArrayLike | None
 """A weight for each row of a table, or a function from its columns to weights; None for all rows."""
-
-UNBIASED = ("estimate", "noisy_count")
-"""Columns whose sums are unbiased, the more accurate first."""
 
 MOST_NAMED = 8
 """An error lists at most this many values of a column."""
@@ -82,12 +79,23 @@ class Bundle:
         return names | {file.path.removesuffix(".parquet"): file for file in rest}
 
     def table(self, name: str) -> Columns:
-        """The columns of a table; nulls are masked."""
+        """The columns of a table without its replicates; nulls are masked."""
+        file = self._file(name)
+        return _columns(pq.read_table(self.path / file.path, columns=list(file.columns)))
+
+    def replicates(self, name: str) -> Floats:
+        """(number, rows) replicates of a table's unbiased column; (0, rows) where it has none."""
+        file = self._file(name)
+        names = file.replicates.names if file.replicates else []
+        found = pq.read_table(self.path / file.path, columns=names)
+        return np.array([found[each].to_numpy() for each in names]).reshape(-1, file.rows)
+
+    def _file(self, name: str) -> TableFile:
         if name not in self.tables:
             raise InputError(
                 f"{self.path}: has no table {name!r}; its tables: {sorted(self.tables)}"
             )
-        return _columns(pq.read_table(self.path / self.tables[name].path))
+        return self.tables[name]
 
     def draw(self, release: str) -> Noisy:
         """The noisy statistic of a release."""
@@ -181,8 +189,9 @@ class Bundle:
         ``part`` and ``of``: true or false for each row.  With P the noisy sum over rows in both, W
         that over ``of``, and R = P / W, the variance is that of the sum with weights
         part * of - R * of, divided by W^2 (delta method, first order), which includes the covariance
-        of P and W.  Raises ``InputError`` if W is too near zero for this, and for weights other than
-        true and false.
+        of P and W.  Where W is near zero the share has no standard error, but Fieller's 90% set
+        (``tasks.bundle.estimates.Quotient``).  Raises ``InputError`` for weights other than true and
+        false.
         """
         columns, whole = self.table(table), self.total(table, of)
         factors, chosen = (_factors(table, columns, weights) for weights in (of, part))
@@ -192,7 +201,10 @@ class Bundle:
                 " divide the totals of two releases, or divide by a public number"
             )
         chosen = factors * chosen
-        whole.require_divisor()
+        if whole.near_zero:
+            some, rest = (self._sum(table, columns, each) for each in (chosen, factors - chosen))
+            squares = [each.standard_error**2 for each in (some, whole, rest)]
+            return Quotient.of(some, whole, (squares[0] + squares[1] - squares[2]) / 2)
         value = self.total(table, chosen).value / whole.value
         error = self._sum(table, columns, chosen - value * factors).standard_error
         return Estimate(value, error / abs(whole.value), whole.draws)

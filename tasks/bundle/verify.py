@@ -76,6 +76,10 @@ def verify_files(bundle: Path, manifest: Manifest) -> int:
     tables = manifest.tables
     if {table.path for table in tables} != {path for path in digests if path.endswith(".parquet")}:
         raise BundleError(f"{bundle}: the manifest does not list exactly the tables of the bundle")
+    released = [file for record in manifest.releases for file in record.files]
+    expected = {file.csv for file in released if plan.publication.csv}
+    if expected != {path for path in digests if path.endswith(".csv")} - set(documents(manifest)):
+        raise BundleError(f"{bundle}: the CSV files are not exactly those of its tables")
     for table in tables:
         if table.sha256 != digests[table.path] or not _has_form(bundle / table.path, table):
             raise BundleError(f"{bundle}: {table.path} does not have the columns of the manifest")
@@ -88,7 +92,7 @@ def _has_form(path: Path, table: TableFile) -> bool:
     except pa.ArrowException:
         return False
     return (
-        list(arrow_types(parquet.schema_arrow).items()) == list(table.columns.items())
+        list(arrow_types(parquet.schema_arrow).items()) == list(table.all_columns.items())
         and parquet.metadata.num_rows == table.rows
     )
 

@@ -97,8 +97,13 @@ class Source:
 
 
 def read_columns(path: Path) -> Mapping[str, NDArray[Any]]:
-    """The columns of a Parquet file, each as an array; nulls are None, and NaN among numbers."""
-    table = pq.read_table(path)
+    """The columns of a Parquet file without its replicates, each as an array; nulls are None, and NaN
+    among numbers."""
+    schema = pq.read_schema(path)
+    names = schema.names
+    if b"dprelease.replicates" in (schema.metadata or {}):
+        names = [name for name in names if not name.startswith("replicate_")]
+    table = pq.read_table(path, columns=names)
     return {
         name: np.asarray(table[name].to_numpy(zero_copy_only=False)) for name in table.column_names
     }

@@ -1,10 +1,12 @@
 """Published intervals hold what they say, for every kind of release and several populations."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from benchmarks.coverage.measure import Coverage, band_coverage, measure
 from benchmarks.coverage.populations import POPULATIONS, RELEASES, tally
+from benchmarks.coverage.strata import by_size, of_file
 from dpcore.releases.counts.count import MinimaxCount
 from dpcore.releases.densities.bandwidth import Bandwidth, SteadyBandwidth
 from dpcore.releases.densities.density import Density
@@ -63,6 +65,34 @@ def test_counts_err_as_their_tables_say(name: str, population: int):
     assert unbiased.rms == pytest.approx(1, abs=0.06)
     assert columns["count"].rms == pytest.approx(1, abs=0.25)
     assert columns["count"].method == "simulated"
+
+
+@pytest.mark.parametrize("name", ["histogram", "histogram, rows private", *FITTED[:3]])
+def test_intervals_around_counts_hold_for_cells_of_every_size(name: str):
+    """At their rate or more often, and in small cells they are much shorter than the unbiased ones."""
+    population = POPULATIONS[1]
+    release = RELEASES[name](population.rows)
+    rows = list(by_size(release, tally(population, release.domain), 12))
+    counts, others = (
+        [r for r in rows if (r["column"] == "count") is is_it] for is_it in (True, False)
+    )
+    for count, unbiased in zip(counts, others, strict=True):
+        assert count["exact"] == unbiased["exact"]
+        if float(count["cells"]) >= 20:
+            assert float(count["cover"]) >= 0.88
+        if count["exact"] in ("0", "1-9") and "histogram" not in name:
+            assert float(count["width"]) < 0.7 * float(unbiased["width"])
+
+
+def test_pairs_of_a_public_table_are_measured_by_size(tmp_path):
+    generator = np.random.default_rng(1)
+    kind = generator.choice(["a", "b", "c"], 500)
+    frame = pd.DataFrame({"kind": kind, "sex": generator.choice([0, 1], 500)})
+    frame.assign(income=generator.lognormal(size=500)).to_parquet(tmp_path / "t.parquet")
+    release, records = of_file(tmp_path / "t.parquet", "5")
+    assert records.counts.sum() == release.rows == 500
+    assert release.domain.shape[:2] == (3, 2)
+    assert {row["column"] for row in by_size(release, records, 1)} == {"count", "estimate"}
 
 
 @pytest.mark.parametrize("name", ["thresholded histogram", "histogram of occupied cells"])

@@ -164,6 +164,7 @@ def test_the_extremes_of_the_budget_are_explained_or_refused(tmp_path, plan_docu
         (0, "Noisy_Count", "'Noisy_Count' and a statistic"),
         (0, "lower_90", "'lower_90' and a statistic"),
         (2, "estimate", "'estimate' and a statistic"),
+        (0, "Replicate_07", "'Replicate_07' and a replicate"),
         (0, "age_from", "'age_from' and 'age' would both be published as 'age_from'"),
         (0, "AGE_TO", "'AGE_TO' and 'age' would both"),
         (2, "income_to", "'income' would both be published as 'income_to'"),

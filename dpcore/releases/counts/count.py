@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpcore.counting.programs import CountLoss
 from dpcore.counting.remap import best_answer
@@ -25,6 +27,7 @@ from dpcore.mechanisms import DiscreteLaplace, TabulatedMechanism
 from dpcore.post.tables.bounded import bounded_interval
 from dpcore.releases.base import ErrorStatement, Release
 from dpcore.releases.counts.unit import RECORDS
+from dpcore.releases.replicates import drawn_again, replicate_generator
 from dpcore.releases.table import (
     ENDS,
     LEVEL,
@@ -136,6 +139,10 @@ class Count(CountRelease):
             Uncertainty("count", None, ENDS, "exact", f"{AT_LEAST} It is that of noisy_count."),
         )
         return self.published(columns, uncertainty)
+
+    def replicate_noise(self, noisy: Noisy, number: int) -> Mapping[str, NDArray[np.float32]]:
+        generator = replicate_generator(noisy)
+        return {self.name: drawn_again(lambda: self.mechanism.simulate(1, generator), number)}
 
     def expected_error(self) -> tuple[ErrorStatement, ...]:
         rate = 1 / float(self.mechanism.scale)

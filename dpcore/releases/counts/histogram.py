@@ -17,20 +17,31 @@ from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpcore.arrays import Floats, Integers
 from dpcore.domain import Domain, Tally
 from dpcore.mechanisms import DiscreteLaplace, StabilityLaplace, ThresholdedLaplace
 from dpcore.post.tables.bounded import bounded_interval
 from dpcore.post.tables.consistency import Agreement
+from dpcore.post.tables.count_interval import Accepted, count_interval
 from dpcore.post.tables.margins import Margin
 from dpcore.post.tables.passing import passed_error, passed_interval
 from dpcore.post.tables.simplex import project_to_simplex, round_to_total
 from dpcore.post.tables.simulation import likely_counts, pooled_means
 from dpcore.releases.base import ErrorStatement, post_processing_generator
 from dpcore.releases.counts.cells import describe_cells
-from dpcore.releases.counts.unit import OF_COUNTS, CountsRelease
-from dpcore.releases.table import ENDS, LEVEL, Published, Table, TableColumn, Uncertainty
+from dpcore.releases.counts.unit import OF_COUNTS, CountsRelease, around_count
+from dpcore.releases.replicates import drawn_again, replicate_generator
+from dpcore.releases.table import (
+    COUNT_ENDS,
+    ENDS,
+    LEVEL,
+    Published,
+    Table,
+    TableColumn,
+    Uncertainty,
+)
 from dpcore.statistic import Exact, Noisy
 
 LARGEST_DENSE = 2**24
@@ -126,6 +137,7 @@ class Histogram(CountsRelease):
         total = (
             f"the number of {unit.things}" if self.adjacency.public_rows else "that of noisy_count"
         )
+        errors, around = self._count_errors(noisy, counts)
         return [
             *unit.noisy_columns(noisy.values, self.mechanism.stddev, "; may be negative"),
             *unit.interval(*self.interval(noisy)),
@@ -136,10 +148,9 @@ class Histogram(CountsRelease):
                 f" {total}",
             ),
             unit.column(
-                "count_standard_error",
-                self._count_errors(noisy, counts),
-                "Root mean squared error of count, simulated",
+                "count_standard_error", errors, "Root mean squared error of count, simulated"
             ),
+            *unit.count_interval(*around, self.most_rows),
         ]
 
     def _passed_columns(self, noisy: Noisy, counts: Integers) -> list[TableColumn]:
@@ -177,14 +188,21 @@ class Histogram(CountsRelease):
         scale = float(self.mechanism.scale)
         return passed_error(scale, self.mechanism.threshold, noisy.values)
 
-    def _count_errors(self, noisy: Noisy, counts: Integers) -> Floats:
-        """Root mean squared errors of ``count``, by repeating all that made it on itself."""
+    def _count_errors(self, noisy: Noisy, counts: Integers) -> tuple[Floats, tuple[Floats, Floats]]:
+        """Root mean squared errors of ``count`` and both ends of 90% intervals around it, by repeating
+        all that made it on itself."""
         generator = post_processing_generator(noisy)
         likely = likely_counts(noisy.values, counts, self.mechanism.stddev)
         repeats = int(np.clip(SIMULATED // counts.size, 1, MOST_REPEATS))
         noise = self.mechanism.simulate(repeats * counts.size, generator)
         again = self._adjusted(likely + noise.reshape(repeats, -1))
-        return np.sqrt(pooled_means((again - likely) ** 2, again, counts))
+        errors = np.sqrt(pooled_means((again - likely) ** 2, again, counts))
+        stddev = self.mechanism.stddev
+        accepted = Accepted.of(
+            np.tile(likely, repeats) / stddev, again.ravel() / stddev, np.ones_like
+        )
+        ends = self.interval(noisy)
+        return errors, count_interval(counts, errors, noisy.values, stddev, ends, accepted)
 
     def _uncertainty(self) -> tuple[Uncertainty, ...]:
         unit = self.unit
@@ -202,15 +220,16 @@ class Histogram(CountsRelease):
                 Uncertainty("noisy_count", "standard_error", ENDS, "exact", statement),
                 Uncertainty("count", "count_standard_error", ENDS, "exact", statement),
             )
-        simulated = (
-            f"The standard error is that of noise, projection and rounding repeated on the published"
-            f" {unit.numbers}, pooled over cells of about the same size. The interval is that of"
-            " noisy_count, which is all that is known of the cell; where most cells are empty, the"
-            " projection lowers count, at times to below its interval."
-        )
+        said = around_count("noisy_count", unit)
         return (
             Uncertainty("noisy_count", "standard_error", ENDS, "exact", conservative),
-            Uncertainty("count", "count_standard_error", ENDS, "simulated", simulated),
+            Uncertainty(
+                "count",
+                "count_standard_error",
+                COUNT_ENDS,
+                "simulated",
+                said,
+            ),
         )
 
     def expected_error(self) -> tuple[ErrorStatement, ...]:
@@ -267,6 +286,16 @@ class Histogram(CountsRelease):
         margin = Margin(tuple(range(table.ndim)), table, self.mechanism.stddev**2)
         total = float(self.rows) if self.adjacency.public_rows else None
         return Agreement(self.domain.shape, [margin], total)
+
+    def replicate_noise(self, noisy: Noisy, number: int) -> Mapping[str, NDArray[np.float32]]:
+        if self.thresholded:  # the noise of what passed has no mean of zero
+            return {}
+        generator, size = replicate_generator(noisy), self.domain.size
+        return {
+            self.name: drawn_again(
+                lambda: self.unit.scaled(self.mechanism.simulate(size, generator)), number
+            )
+        }
 
     def supported_margin(self, noisy: Noisy, names: tuple[str, ...]) -> tuple[Floats, float] | None:
         margin = self.domain.select(names)

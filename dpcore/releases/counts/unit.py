@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from dpcore.arrays import Floats, Integers
 from dpcore.budget import decimal_text
 from dpcore.releases.base import Release
-from dpcore.releases.table import ENDS, TableColumn, error_column, interval_columns
+from dpcore.releases.table import COUNT_ENDS, ENDS, TableColumn, error_column, interval_columns
 
 
 @dataclass(frozen=True)
@@ -79,14 +79,40 @@ class Unit:
         of = f"the exact {self.number}{note}"
         return interval_columns(self.scaled(lower), self.scaled(upper), of)
 
+    def count_interval(self, lower: Floats, upper: Floats, most: int) -> list[TableColumn]:
+        """Both ends of 90% intervals around ``count``, rounded outwards to possible numbers."""
+        ends = (
+            np.clip(each, 0, most).astype(np.int64) for each in (np.floor(lower), np.ceil(upper))
+        )
+        of = (
+            f"the exact {self.number}, around count: shorter than that of the unbiased one if small"
+        )
+        first, last = (self.scaled(end) for end in ends)
+        return interval_columns(first, last, of, COUNT_ENDS)
+
 
 RECORDS = Unit()
 
 BEST = ("best_estimate", "best_standard_error", "best_lower_90", "best_upper_90")
 """The columns with what all releases of a bundle say of a table together."""
 
-OF_COUNTS = ("noisy_count", "standard_error", *ENDS, "count", "count_standard_error")
+OF_COUNTS = (
+    *("noisy_count", "standard_error", *ENDS),
+    *("count", "count_standard_error", *COUNT_ENDS),
+)
 """The columns of a table of counts."""
+
+
+def around_count(unbiased: str, unit: Unit) -> str:
+    """How the error and the interval of ``count`` are known."""
+    return (
+        "The standard error is that of noise and post-processing, repeated on the published"
+        f" {unit.numbers} and pooled over cells of about the same size. The interval inverts that"
+        f" simulation. It reaches to the end of the interval of {unbiased} where that is far from count,"
+        " or count is not near zero; from two standard errors on it is that interval. It is approximate:"
+        " small cells are covered more often than stated, and others a little less often where the"
+        " noise is so wide that they are taken for empty."
+    )
 
 
 @dataclass(frozen=True)

@@ -100,13 +100,11 @@ class AdaptiveMicrodata(Microdata):
         )
         return (*super().expected_error(), more)
 
-    def _drawn_again(
-        self, noisy: Noisy, whole: list[Integers], generator: np.random.Generator
-    ) -> Noisy:
-        twice, counts = noisy.values[self.cells :], np.concatenate([each.ravel() for each in whole])
+    def _plus_noise(self, noisy: Noisy, counted: Integers, generator: np.random.Generator) -> Noisy:
+        twice = noisy.values[self.cells :]
         noise = [
             round_.simulate(self.cells, generator)
             for round_ in (self.mechanism.first, self.mechanism.again)
         ]
-        again = np.where(twice == ABSENT, ABSENT, counts + noise[1])
-        return Noisy(np.concatenate([counts + noise[0], again]))
+        again = np.where(twice == ABSENT, ABSENT, counted + noise[1])
+        return Noisy(np.concatenate([counted + noise[0], again]))

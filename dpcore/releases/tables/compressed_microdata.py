@@ -18,11 +18,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from itertools import combinations
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpcore.arrays import Floats, Integers
 from dpcore.domain import Axis, Categories, Domain, Tally
@@ -35,6 +36,7 @@ from dpcore.post.records.splitting import split_groups
 from dpcore.releases.base import ErrorStatement, Release, Tree, post_processing_generator
 from dpcore.releases.counts.cells import cell_names
 from dpcore.releases.counts.unit import CountsRelease
+from dpcore.releases.replicates import drawn_again, replicate_generator
 from dpcore.releases.table import Published
 from dpcore.releases.tables.groups import (
     GROUP,
@@ -261,6 +263,16 @@ class CompressedMicrodata(CountsRelease):
         rest = {name: weight for name, weight in weights.items() if name not in alone}
         again = self.after(self._any_groups).sum_variance(rest)
         return first * (self.mechanism.first.stddev * float(self.step)) ** 2 + again
+
+    def replicate_noise(self, noisy: Noisy, number: int) -> Mapping[str, NDArray[np.float32]]:
+        """Both rounds have noise of their own; the groups are those that were drawn."""
+        _, second, drawn = self.settled(noisy)
+        generator, first = replicate_generator(noisy), self.mechanism.first
+        found = dict(second.replicate_noise(drawn, number))
+        for domain in self.domains[: len(self.merged)]:
+            noise = partial(first.simulate, domain.size, generator)
+            found[self.table_name(domain)] = self.unit.scaled(drawn_again(noise, number))
+        return found
 
     def supported_margin(self, noisy: Noisy, names: tuple[str, ...]) -> tuple[Floats, float] | None:
         """Of a wide column only alone: with others its groups were measured, and not its cells."""

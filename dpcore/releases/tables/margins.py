@@ -17,7 +17,7 @@ numbers that are not negative, agree, and are the margins of one table of record
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -35,12 +35,22 @@ from dpcore.post.records.tree import sample_tree, spanning_tree
 from dpcore.post.records.weighted import WeightedRecords, fit_weighted
 from dpcore.post.tables.bounded import bounded_interval
 from dpcore.post.tables.consistency import Agreement
+from dpcore.post.tables.count_interval import Accepted, count_interval
 from dpcore.post.tables.margins import Attributes, Margin, Residual, summed_to
 from dpcore.post.tables.simulation import pooled_means
 from dpcore.releases.base import ErrorStatement, Release, Tree, post_processing_generator
 from dpcore.releases.counts.cells import describe_cells
-from dpcore.releases.counts.unit import OF_COUNTS, CountsRelease
-from dpcore.releases.table import ENDS, ONE_SIDED, TWO_SIDED, Published, Table, Uncertainty
+from dpcore.releases.counts.unit import OF_COUNTS, CountsRelease, around_count
+from dpcore.releases.replicates import drawn_again, replicate_generator
+from dpcore.releases.table import (
+    COUNT_ENDS,
+    ENDS,
+    ONE_SIDED,
+    TWO_SIDED,
+    Published,
+    Table,
+    Uncertainty,
+)
 from dpcore.releases.tables.allocation import Aim, Allocation, allocate, equal_split, measured
 from dpcore.releases.tables.sensitivity import Part
 from dpcore.statistic import Exact, Noisy
@@ -246,7 +256,7 @@ class Margins(CountsRelease):
                 self.domains,
                 agreed,
                 whole,
-                self._count_errors(noisy, agreed, whole),
+                *self._count_errors(noisy, agreed, whole),
                 strict=True,
             )
         ]
@@ -255,8 +265,10 @@ class Margins(CountsRelease):
 
     def _count_errors(
         self, noisy: Noisy, agreed: list[Margin], whole: list[Integers]
-    ) -> list[Floats]:
-        """Root mean squared errors of ``count``: noise and fit, repeated on the fitted tables.
+    ) -> Iterator[list[Floats]]:
+        """Root mean squared errors of ``count``, and both ends of 90% intervals around it.
+
+        Noise and fit are repeated on the fitted tables.
 
         (count - exact)^2 is (count - estimate)^2 plus what the noise in estimate adds.  The first is
         known and only the second, which is small, is simulated; so a fit that leaves something out
@@ -279,10 +291,26 @@ class Margins(CountsRelease):
             added.append(errors[-1] - ((fitted - estimated) / scales) ** 2)
             levels.append(fitted / scales)
         seen, at = ((counts - estimates) / scales) ** 2, counts / scales
-        simulated = pooled_means(np.stack(errors), np.stack(levels), at)
-        squares = pooled_means(seen, at, at) + pooled_means(np.stack(added), np.stack(levels), at)
+        simulated = np.stack(levels)
+
+        def squares(level: Floats) -> tuple[Floats, Floats]:
+            known = pooled_means(seen, at, level) + pooled_means(np.stack(added), simulated, level)
+            return known, pooled_means(np.stack(errors), simulated, level)
+
+        def width(level: Floats) -> Floats:
+            known, repeated = squares(level)
+            return np.asarray(np.sqrt(np.maximum(1.0, known / np.maximum(repeated, 1e-12))))
+
+        error = np.sqrt(np.maximum(*squares(at))) * scales
+        accepted = Accepted.of(np.tile(at, len(levels)), simulated.ravel(), width)
+        unbiased = self._interval(estimates, scales)
+        around = count_interval(counts, error, estimates, scales, unbiased, accepted)
         ends = np.cumsum([table.size for table in whole])[:-1]
-        return np.split(np.sqrt(np.maximum(squares, simulated)) * scales, ends)
+        return (np.split(each, ends) for each in (error, *around))
+
+    def _interval(self, estimate: Floats, error: Floats | float) -> tuple[Floats, Floats]:
+        """Ends of 90% intervals for the exact numbers behind unbiased ones."""
+        return bounded_interval(estimate, TWO_SIDED * error, ONE_SIDED * error, self.most_rows)
 
     def _drawn_again(
         self, noisy: Noisy, whole: list[Integers], generator: np.random.Generator
@@ -293,13 +321,41 @@ class Margins(CountsRelease):
             place = next(i for i, attrs in enumerate(self.sets) if set(attributes) <= set(attrs))
             return summed_to(whole[place], self.sets[place], attributes)
 
-        counted = self._counted(table)
+        return self._plus_noise(noisy, self._counted(table), generator)
+
+    def _plus_noise(self, noisy: Noisy, counted: Integers, generator: np.random.Generator) -> Noisy:
+        """A noisy statistic like this one, had this been counted."""
         return Noisy(counted + self.mechanism.simulate(counted.size, generator))
 
-    def _table(self, domain: Domain, agreed: Margin, whole: Integers, errors: Floats) -> Table:
+    def replicate_noise(self, noisy: Noisy, number: int) -> Mapping[str, NDArray[np.float32]]:
+        """The noise in all that was measured, sent through the agreement of the tables."""
+        generator = replicate_generator(noisy)
+        nothing = np.zeros(sum(b.size for b in self._blocks(self.allocation)), dtype=np.int64)
+        total = 0.0 if self.adjacency.public_rows else None
+
+        def noise() -> Floats:
+            again = self.measured(self._plus_noise(noisy, nothing, generator))
+            agreement = Agreement(self.domain.shape, again, total)
+            cells = _all_cells([agreement.margin(a).table for a in self.sets])
+            return np.asarray(self.unit.scaled(cells))
+
+        ends = np.cumsum([domain.size for domain in self.domains])[:-1]
+        tables = np.split(drawn_again(noise, number), ends, axis=1)
+        names = [self.table_name(domain) for domain in self.domains]
+        return dict(zip(names, tables, strict=True))
+
+    def _table(
+        self,
+        domain: Domain,
+        agreed: Margin,
+        whole: Integers,
+        errors: Floats,
+        lower: Floats,
+        upper: Floats,
+    ) -> Table:
         unit, size = self.unit, domain.size
         estimate, error = agreed.table.ravel(), agreed.variance**0.5
-        ends = bounded_interval(estimate, TWO_SIDED * error, ONE_SIDED * error, self.most_rows)
+        ends = self._interval(estimate, error)
         total = f" and with the number of {unit.things}" if self.adjacency.public_rows else ""
         columns = [
             *describe_cells(domain),
@@ -323,10 +379,15 @@ class Margins(CountsRelease):
             unit.column(
                 "count_standard_error", errors, "Root mean squared error of count, simulated"
             ),
+            *unit.count_interval(lower, upper, self.most_rows),
         ]
         return Table("tables", self.table_name(domain), columns, self._uncertainty())
 
     def _uncertainty(self) -> tuple[Uncertainty, ...]:
+        said = (
+            f"{around_count('estimate', self.unit)} The standard error also knows the distance between"
+            " count and estimate."
+        )
         return (
             Uncertainty(
                 "estimate",
@@ -339,11 +400,9 @@ class Margins(CountsRelease):
             Uncertainty(
                 "count",
                 "count_standard_error",
-                ENDS,
+                COUNT_ENDS,
                 "simulated",
-                "The standard error comes from the distance between count and estimate, and from noise"
-                f" and fit repeated on the published {self.unit.numbers}, pooled over cells of about"
-                " the same size. The interval is that of estimate.",
+                said,
             ),
         )
 

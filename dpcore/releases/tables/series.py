@@ -16,18 +16,21 @@ were published, and revise none of their numbers (``post.series``).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
+from dpcore.arrays import Floats
 from dpcore.domain import Axis, Domain, Tally
 from dpcore.post.combined_noise import Noise, half_width, stddev
 from dpcore.post.series import QUANTITIES, YEAR, Estimate, combination, counted, estimate
 from dpcore.releases.base import ErrorStatement, Release
 from dpcore.releases.counts.cells import describe_cells
 from dpcore.releases.counts.histogram import Histogram
+from dpcore.releases.replicates import drawn_again, replicate_generator
 from dpcore.releases.table import (
     ENDS,
     LEVEL,
@@ -119,21 +122,12 @@ class SeriesRun(Release):
 
         Without the earlier runs, the weighted sum that this run measured is all there is.
         """
-        runs = [*earlier, (self, noisy)]
-        if [each.run for each, _ in runs] == list(range(1, self.run + 1)):
-            factor, quantities = self.factor, QUANTITIES
-        else:
-            # Counted in this run's own units, what it measured is the count of a first period.
-            runs, factor = [(self, noisy)], each_alone(1)
-            quantities = {
-                "measured": "weighted total of all periods to date, as this run measured it"
-            }
+        runs, factor, quantities = self._combined(noisy, earlier)
         noises = [each.mechanism for each, _ in runs]
         values = np.stack([drawn.values for _, drawn in runs])
         found = {}
         for quantity in quantities:
-            of = "period" if quantity == "measured" else quantity
-            estimated = estimate(factor, noises, values, of, self.year, LEVEL)
+            estimated = estimate(factor, noises, values, _sum_of(quantity), self.year, LEVEL)
             if estimated is not None:
                 found[quantity] = estimated
         ends = np.cumsum([each.size for each in self.tables.domains])
@@ -150,6 +144,44 @@ class SeriesRun(Release):
             "revises": NEVER_REVISED,
         }
         return Published(tuple(tables), facts)
+
+    def _combined(
+        self, noisy: Noisy, earlier: Sequence[tuple[SeriesRun, Noisy]]
+    ) -> tuple[list[tuple[SeriesRun, Noisy]], Factor, Sequence[str]]:
+        """The runs that are used, what each of them counts, and the quantities that they determine."""
+        runs = [*earlier, (self, noisy)]
+        if [each.run for each, _ in runs] == list(range(1, self.run + 1)):
+            return runs, self.factor, list(QUANTITIES)
+        # Counted in this run's own units, what it measured is the count of a first period.
+        return [(self, noisy)], each_alone(1), ["measured"]
+
+    def replicate_noise(
+        self, noisy: Noisy, number: int, earlier: Sequence[tuple[SeriesRun, Noisy]] = ()
+    ) -> Mapping[str, NDArray[np.float32]]:
+        """The noise of all runs in every quantity.
+
+        That of an earlier run is drawn as its own bundle drew it: replicates of one number belong
+        together in all bundles of a series.
+        """
+        runs, factor, quantities = self._combined(noisy, earlier)
+        counts = [counted(_sum_of(quantity), len(runs), self.year) for quantity in quantities]
+        weights = np.stack([combination(factor, each) for each in counts if each is not None])
+        generators = [replicate_generator(drawn) for _, drawn in runs]
+        sizes = [each.size for each in self.tables.domains]
+
+        def noise() -> Floats:
+            again = [
+                run.mechanism.simulate(sum(sizes), generator)
+                for (run, _), generator in zip(runs, generators, strict=True)
+            ]
+            several = weights @ np.stack(again) / STEPS
+            parts = np.split(several, np.cumsum(sizes)[:-1], axis=1)
+            return np.concatenate([part.ravel() for part in parts])
+
+        ends = np.cumsum([len(weights) * size for size in sizes])[:-1]
+        tables = np.split(drawn_again(noise, number), ends, axis=1)
+        names = [self.table_name(domain) for domain in self.domains]
+        return dict(zip(names, tables, strict=True))
 
     def _table(self, domain: Domain, found: dict[str, Estimate], part: slice) -> Table:
         """All quantities of the cells in one part of the statistic, one below the other."""
@@ -190,6 +222,11 @@ class SeriesRun(Release):
                     ErrorStatement(f"90% interval of the {words}: plus or minus", width, note),
                 ]
         return tuple(said)
+
+
+def _sum_of(quantity: str) -> str:
+    """The sum over periods that a quantity is."""
+    return "period" if quantity == "measured" else quantity
 
 
 UNCERTAINTY = Uncertainty(

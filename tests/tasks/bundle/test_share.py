@@ -17,7 +17,7 @@ from dpcore.releases.tables.margins import Margins
 from dpcore.sampling.source import SeededSource
 from dpcore.statistic import Noisy
 from schemas.plan import load_plan
-from tasks.bundle.estimates import Estimate
+from tasks.bundle.estimates import Estimate, Quotient
 from tasks.bundle.joined import Part
 from tasks.bundle.reader import Bundle, Columns, open_bundle
 from tests.conftest import write_plan
@@ -108,10 +108,31 @@ def test_the_error_of_a_histogram_s_share_by_hand():
         _ = bundle.total("r", np.arange(6) < 2) / bundle.total("r")
 
 
-def test_a_share_of_next_to_nothing_is_refused():
+def test_a_share_of_next_to_nothing_has_the_set_of_fieller():
     release = Histogram("r", TABLE, 200, Budget.of("1/50"), adjacency=ADDED)
-    with pytest.raises(InputError, match="more than 5 standard errors"):
-        drawn(release, 1).share("r", lambda t: t["answer"] == 0, lambda t: t["place"] == 2)
+    unbounded, held = 0, 0
+    for seed in range(300):
+        share = drawn(release, seed).share(
+            "r", lambda t: t["answer"] == 0, lambda t: t["place"] == 2
+        )
+        if not isinstance(share, Quotient):
+            held += share.interval[0] <= 0.25 <= share.interval[1]
+            continue
+        assert np.isnan(share.standard_error)
+        held += any(low <= 0.25 <= high for low, high in share.pieces)
+        unbounded += bool(np.isinf(share.interval).any())
+        assert ("possible" in share.words) or ("90%" in share.words)
+    assert held / 300 == pytest.approx(0.9, abs=0.05)
+    assert unbounded > 150
+
+
+def test_a_quotient_by_next_to_nothing_says_what_is_known_of_it():
+    some = Estimate(30.0, 3.0, frozenset("a"))
+    assert "is possible" in (Estimate(1.0, 3.0) / Estimate(1.0, 3.0)).words
+    assert "unbounded: all numbers up to" in (some / Estimate(1.0, 1.0, frozenset("b"))).words
+    assert "is not symmetric" in (some / Estimate(4.0, 1.0, frozenset("b"))).words
+    with pytest.raises(InputError, match="the divisor is zero"):
+        _ = some / 0
 
 
 def test_a_quotient_of_independent_numbers_has_the_error_of_both():
@@ -120,8 +141,6 @@ def test_a_quotient_of_independent_numbers_has_the_error_of_both():
     assert quotient.standard_error == pytest.approx((3**2 + 0.25 * 4**2) ** 0.5 / 60)
     assert quotient.draws == {"a", "b"}
     assert (Estimate(30.0, 3.0) / 60).standard_error == pytest.approx(0.05)
-    with pytest.raises(InputError, match="standard errors from zero"):
-        _ = Estimate(1.0, 1.0) / Estimate(1.0, 1.0)
 
 
 def test_a_share_asks_for_true_or_false():

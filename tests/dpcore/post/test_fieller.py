@@ -1,0 +1,39 @@
+"""Fieller's set holds the quotient at its rate, however near zero the divisor is."""
+
+import math
+
+import numpy as np
+import pytest
+
+from dpcore.post.fieller import EVERYTHING, fieller
+
+Z = 1.6448536269514722
+
+
+@pytest.mark.parametrize("divisor", [0.0, 0.5, 1.5, 4.0, 30.0])
+@pytest.mark.parametrize("covariance", [0.0, 0.6])
+def test_the_set_holds_the_quotient_nine_times_in_ten(divisor, covariance):
+    exact = 2.0 / divisor if divisor else math.inf
+    noise = np.random.default_rng(1).multivariate_normal(
+        (0, 0), ((1, covariance), (covariance, 1)), 4000
+    )
+    held = 0
+    for number, by in noise + np.array([2.0, divisor]):
+        pieces = fieller(number, 1.0, by, 1.0, covariance, Z)
+        held += any(low <= exact <= high for low, high in pieces)
+    assert held / 4000 == pytest.approx(0.9, abs=0.015)
+
+
+def test_far_from_zero_it_is_the_interval_of_the_delta_method():
+    ((low, high),) = fieller(50.0, 1.0, 1000.0, 1.0, 0.2, Z)
+    error = math.sqrt(1 - 2 * 0.05 * 0.2 + 0.05**2) / 1000
+    assert (low, high) == pytest.approx((0.05 - Z * error, 0.05 + Z * error), rel=1e-3)
+
+
+def test_the_set_contains_the_published_quotient_and_may_be_all_numbers():
+    for number, by in np.random.default_rng(2).normal(0, 3, (300, 2)):
+        pieces = fieller(number, 1.0, by, 1.0, 0.3, Z)
+        assert any(low <= number / by <= high for low, high in pieces)
+    assert fieller(0.1, 1.0, 0.1, 1.0, 0.0, Z) == EVERYTHING
+    assert fieller(1.0, 0.0, 0.0, 0.0, 0.0, Z) == EVERYTHING
+    assert fieller(5.0, 1.0, Z, 1.0, 0.0, Z)[0][1] == math.inf

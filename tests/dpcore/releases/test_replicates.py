@@ -1,0 +1,216 @@
+"""Replicates: their spread is the error of every sum, share, ratio and median of unbiased counts."""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy.special import stdtrit
+
+from dpcore.arrays import Floats
+from dpcore.budget import Budget
+from dpcore.domain import Categories, Domain, Tally
+from dpcore.privacy_line import perturb
+from dpcore.releases.base import Release
+from dpcore.releases.counts.histogram import Histogram
+from dpcore.releases.replicates import (
+    FEWEST,
+    MOST_NUMBERS,
+    replicate_names,
+    replicates,
+    replicates_within,
+)
+from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
+from dpcore.releases.tables.margins import Margins
+from dpcore.releases.tables.microdata import Microdata
+from dpcore.sampling.source import SeededSource
+from dpcore.statistic import Noisy
+from tests.dpcore.releases.contract import BY_WEIGHT, CASES
+from tests.dpcore.releases.tables import test_series
+
+DOMAIN = Domain(tuple(Categories(f"c{i}", tuple(range(n))) for i, n in enumerate((5, 4, 3))))
+PURE, APPROXIMATE = Budget.of("1"), Budget.of("1", "1e-6")
+PAIRS = ((0, 1), (0, 2), (1, 2))
+GAUSSIAN = Margins("m", DOMAIN, 4000, APPROXIMATE, PAIRS, "discrete-gaussian")
+RELEASES = {
+    "histogram": Histogram("h", DOMAIN, 4000, PURE),
+    "margins": Margins("m", DOMAIN, 4000, PURE, PAIRS),
+    "gaussian margins": GAUSSIAN,
+    "residuals": replace(GAUSSIAN, aim="balanced"),
+    "residuals, laplace": Margins("m", DOMAIN, 4000, PURE, PAIRS, aim="balanced"),
+    "microdata": Microdata("m", DOMAIN, 4000, APPROXIMATE, noise="discrete-gaussian"),
+    "weights": replace(GAUSSIAN, **BY_WEIGHT | {"step": Fraction(5, 2)}),
+}
+COMPRESSED = CompressedMicrodata("m", DOMAIN, 4000, PURE, keep=3)
+
+
+def nothing(release: Release, seed: int = 0) -> Noisy:
+    """A draw over an empty table: replicates need no more."""
+    values = np.random.default_rng(seed).integers(-9, 9, release.mechanism.size)
+    return Noisy(values)
+
+
+def weights_of(sizes: dict[str, int], seed: int) -> dict[str, Floats]:
+    generator = np.random.default_rng(seed)
+    return {name: generator.normal(size=size) for name, size in sizes.items()}
+
+
+def one_sum(noise: dict[str, Floats], weights: dict[str, Floats]) -> Floats:
+    return sum(noise[name].astype(float) @ weight for name, weight in weights.items())
+
+
+@pytest.mark.parametrize("name", RELEASES)
+def test_the_spread_of_any_sum_over_all_tables_is_its_exact_variance(name):
+    release = RELEASES[name]
+    noise = release.replicate_noise(nothing(release), 1500)
+    sizes = {table: each.shape[1] for table, each in noise.items()}
+    assert list(sizes) == [release.table_name(domain) for domain in release.domains]
+    ratios = []
+    for seed in range(20):
+        weights = weights_of(sizes, seed)
+        seen = np.mean(one_sum(noise, weights) ** 2)
+        ratios.append(seen / release.sum_variance(weights))
+    assert np.mean(ratios) == pytest.approx(1, abs=0.05)
+    assert max(ratios) < 1.25
+    assert min(ratios) > 0.8
+
+
+def test_both_rounds_of_compressed_tables_are_drawn():
+    draw = nothing(COMPRESSED)
+    noise = COMPRESSED.replicate_noise(draw, 1500)
+    assert set(noise) == {table.name for table in COMPRESSED.publish(draw).tables}
+    for seed in range(5):
+        weights = weights_of({name: each.shape[1] for name, each in noise.items()}, seed)
+        seen = np.mean(one_sum(noise, weights) ** 2)
+        assert seen == pytest.approx(COMPRESSED.sum_variance(weights), rel=0.2)
+
+
+def test_tables_drawn_twice_have_less_noise_in_their_replicates():
+    release = CASES["adaptive microdata"].release
+    exact = release.statistic(Tally(release.domain, np.array([0]), np.array([release.rows])))
+    noisy = perturb(exact, release.mechanism, release.share, SeededSource(1))
+    noise = release.replicate_noise(noisy, 1000)
+    for table in release.publish(noisy).tables:
+        stated = table.columns["standard_error"]
+        seen = np.sqrt(np.mean(noise[table.name] ** 2, axis=0))
+        assert seen == pytest.approx(stated, rel=0.15)
+
+
+@pytest.mark.parametrize("name", ["margins", "residuals", "microdata"])
+def test_tables_agree_in_every_replicate(name):
+    release = RELEASES[name]
+    noise = [each.astype(float) for each in release.replicate_noise(nothing(release), 5).values()]
+    first, second, third = (
+        each.reshape(5, *domain.shape) for each, domain in zip(noise, release.domains, strict=True)
+    )
+    assert first.sum(axis=2) == pytest.approx(second.sum(axis=2), abs=1e-3)
+    assert second.sum(axis=1) == pytest.approx(third.sum(axis=1), abs=1e-3)
+    assert third.sum(axis=(1, 2)) == pytest.approx(np.zeros(5), abs=1e-3)
+
+
+@pytest.mark.parametrize("tables", [test_series.HISTOGRAM, test_series.MARGINS])
+def test_replicates_of_a_series_are_those_of_all_its_runs(tables):
+    series = test_series.runs(tables)
+    drawn = [(run, nothing(run, i)) for i, run in enumerate(series)]
+    run, noisy = drawn[-1]
+    noise = run.replicate_noise(noisy, 1500, drawn[:-1])
+    for table in run.publish(noisy, drawn[:-1]).tables:
+        seen = np.sqrt(np.mean(noise[table.name] ** 2, axis=0))
+        assert seen == pytest.approx(table.columns["standard_error"], rel=0.12)
+    # A replicate of the change is the difference of those of two bundles.
+    earlier = drawn[-2][0].replicate_noise(drawn[-2][1], 1500, drawn[:-2])
+    cells = tables.domains[0].size
+    name = run.table_name(run.domains[0])
+    quantities = list(dict.fromkeys(run.publish(noisy, drawn[:-1]).tables[0].columns["quantity"]))
+    change = noise[name][:, quantities.index("change") * cells :][:, :cells]
+    assert change == pytest.approx(noise[name][:, :cells] - earlier[name][:, :cells], abs=1e-3)
+
+
+NUMBERS: dict[str, Callable[[Floats], Floats]] = {
+    "total": lambda t: t[..., :2, :].sum(axis=(-1, -2)),
+    "share": lambda t: t[..., 0, :].sum(axis=-1) / t[..., :3, :].sum(axis=(-1, -2)),
+    "ratio": lambda t: t[..., 0].sum(axis=-1) / t[..., 1].sum(axis=-1),
+    "median": lambda t: median(t.sum(axis=-1)),
+}
+
+
+def median(counts: Floats) -> Floats:
+    """Of grouped values: linear inside the cell in which half of all records are passed."""
+    below = np.cumsum(counts, axis=-1)
+    half = below[..., -1:] / 2
+    place = np.argmax(below >= half, axis=-1)[..., None]
+    passed = np.take_along_axis(below, place, -1)
+    inside = np.take_along_axis(counts, place, -1)
+    return (place + 1 - (passed - half) / inside)[..., 0]
+
+
+def covered(release: Release, draws: int) -> dict[str, float]:
+    """How often an interval of 40 replicates holds the exact number."""
+    counts = np.random.default_rng(3).integers(40, 200, DOMAIN.shape)
+    tally = Tally(DOMAIN, np.arange(DOMAIN.size), counts.ravel())
+    release = replace(release, rows=int(counts.sum()))
+    shape = release.domains[0].shape[:2]
+    exactly = counts.sum(axis=2) if len(release.domains) > 1 else counts.reshape(*shape, -1)
+    factor = stdtrit(40, 0.95)
+    held = dict.fromkeys(NUMBERS, 0)
+    for seed in range(draws):
+        noisy = perturb(
+            release.statistic(tally), release.mechanism, release.share, SeededSource(seed)
+        )
+        if isinstance(release, Margins):
+            estimate = release.consistent_margins(noisy)[0].table
+        else:
+            estimate = noisy.values.reshape(DOMAIN.shape)
+        noise = next(iter(release.replicate_noise(noisy, 40).values()))
+        again = replicates(estimate.ravel(), noise).reshape(40, *estimate.shape)
+        if estimate.ndim == 3:
+            estimate, again, exactly = estimate[..., 0], again[..., 0], counts[..., 0]
+        for name, number in NUMBERS.items():
+            error = math.sqrt(np.mean((number(again) - number(estimate)) ** 2))
+            held[name] += abs(number(estimate) - number(exactly)) <= factor * error
+    return {name: times / draws for name, times in held.items()}
+
+
+SLOW = [
+    pytest.param(name, 2000, 0.02, marks=pytest.mark.slow)
+    for name in ("margins", "residuals", "histogram")
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "draws", "off"),
+    [("gaussian margins", 400, 0.035), ("histogram", 600, 0.03), *SLOW],
+)
+def test_intervals_from_replicates_hold_nine_times_in_ten(name, draws, off):
+    found = covered(RELEASES[name], draws)
+    assert found == pytest.approx(dict.fromkeys(NUMBERS, 0.9), abs=off)
+
+
+def test_what_has_no_unbiased_counts_has_no_replicates():
+    for name in ("thresholded histogram", "mean", "classifier"):
+        assert CASES[name].release.replicate_noise(Noisy(np.zeros(2, dtype=np.int64)), 40) == {}
+
+
+def test_large_tables_have_fewer_replicates_and_very_large_ones_none():
+    assert replicates_within(40, 10**6) == 40
+    assert replicates_within(40, 2**22) == 16
+    assert replicates_within(40, MOST_NUMBERS // FEWEST + 1) == 0
+    assert replicates_within(5, 100) == 5
+    assert replicates_within(0, 100) == 0
+    assert replicate_names(200)[0] == "replicate_001"
+
+
+def test_single_precision_is_used_only_where_it_does_no_harm():
+    noise = np.random.default_rng(1).normal(0, 3, (40, 1000)).astype(np.float32)
+    assert replicates(np.full(1000, 50.0), noise).dtype == np.float32
+    assert replicates(np.full(1000, 5e6), noise).dtype == np.float64
+
+
+def test_the_same_draw_has_the_same_replicates():
+    release = RELEASES["margins"]
+    one, other = (release.replicate_noise(nothing(release, seed), 3) for seed in (1, 2))
+    again = release.replicate_noise(nothing(release, 1), 3)
+    assert all(np.array_equal(one[name], again[name]) for name in one)
+    assert not any(np.array_equal(one[name], other[name]) for name in one)

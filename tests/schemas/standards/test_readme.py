@@ -1,0 +1,177 @@
+"""The README of a bundle runs as it is written, and its errors are those that are exact."""
+
+import contextlib
+import io
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpcore.errors import BundleError
+from schemas.plan import Plan
+from schemas.standards.readme import letter
+from tasks.bundle.reader import open_bundle
+from tests.tasks.made_up import publish_made_up
+from tests.tasks.made_up_series import published
+
+DOCUMENT = {
+    "dprelease": 1,
+    "dataset": "people",
+    "source": "people.parquet",
+    "rows": 2000,
+    "privacy_unit": "row",
+    "neighbours": "replace-one",
+    "budget": {"granted": {"alpha": "9"}, "requested": {"alpha": "6"}},
+    "columns": {
+        "sex": {"type": "categorical", "categories": ['"F"', "it's M"], "nullable": True},
+        "old": {"type": "categorical", "categories": [False, True]},
+        "kids": {"type": "integer", "bounds": [0, 3]},
+    },
+    "publication": {"title": "People", "csv": True},
+}
+MARGINS = {"name": "tables", "kind": "margins", "columns": ["sex", "old", "kids"], "ways": [2]}
+CONDITION = {"column": "old", "categories": [True]}
+OTHERS = {
+    "histogram": {"name": "all", "kind": "histogram", "columns": ["old", "kids"]},
+    "bins": {"name": "all", "kind": "histogram", "columns": ["kids"]},
+    "count": {"name": "adults", "kind": "count", "condition": CONDITION},
+}
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("DPRELEASE_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("DPRELEASE_LEDGER", raising=False)
+    return tmp_path
+
+
+def made(folder: Path, *releases: dict, **publication: object) -> Path:
+    stated = DOCUMENT["publication"] | publication
+    plan = Plan.model_validate(DOCUMENT | {"releases": list(releases), "publication": stated})
+    return publish_made_up(plan, "r", folder)
+
+
+def block(bundle: Path, language: str) -> str:
+    (found,) = re.findall(rf"```{language}\n(.*?)\n```", (bundle / "README.md").read_text(), re.S)
+    return found
+
+
+def by_pandas(bundle: Path) -> list[float]:
+    said = io.StringIO()
+    with contextlib.chdir(bundle), contextlib.redirect_stdout(said):
+        exec(block(bundle, "python"), {})
+    return [float(number) for number in said.getvalue().split()]
+
+
+def by_sql(bundle: Path) -> list[float]:
+    with contextlib.chdir(bundle):
+        (row,) = duckdb.connect().sql(block(bundle, "sql")).fetchall()
+    return list(row)
+
+
+def by_r(bundle: Path) -> list[float]:
+    done = subprocess.run(
+        ["Rscript", "-e", block(bundle, "r")],
+        cwd=bundle,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return [float(n) for line in done.stdout.splitlines() for n in line.split()[1:]]
+
+
+def by_sheet(bundle: Path) -> list[float]:
+    """The sum and its error, as a spreadsheet computes the formulas of the page."""
+    text = (bundle / "README.md").read_text()
+    frame = pd.read_csv(bundle / re.search(r"Open `(.*?\.csv)`", text)[1])
+    columns = {letter(i): frame[name] for i, name in enumerate(frame)}
+    at, conditions = re.search(r"\(sum\): `=SUM(?:IFS)?\((\w+)\$2:\w+\$\d+(.*)\)`", text).groups()
+    chosen = np.ones(len(frame), dtype=bool)
+    for column, wanted in re.findall(r',\$(\w+)\$2:\$\w+\$\d+,"((?:[^"]|"")*)"', conditions):
+        wanted = wanted.replace('""', '"')
+        values = columns[column]
+        if wanted.startswith("<="):
+            chosen &= (values <= float(wanted[2:])).to_numpy()
+        else:
+            chosen &= (values.astype(str).str.upper() == wanted.upper()).to_numpy()
+    first, last, number = re.search(
+        rf"\(\((\w+?)\d+:(\w+?)\d+-{at}\d+\)\^2\)/(\d+)\)", text
+    ).groups()
+    letters = list(columns)
+    again = letters[letters.index(first) : letters.index(last) + 1]
+    assert len(again) == int(number)
+    total = columns[at][chosen].sum()
+    spread = [columns[each][chosen].sum() - total for each in again]
+    return [total, float(np.mean(np.square(spread)) ** 0.5)]
+
+
+@pytest.mark.parametrize("kind", ["margins", *OTHERS])
+def test_pandas_sql_and_spreadsheets_give_the_same_errors(home, kind):
+    bundle = made(home, MARGINS if kind == "margins" else OTHERS[kind])
+    pandas = by_pandas(bundle)
+    assert by_sql(bundle) == pytest.approx(pandas, rel=1e-4, abs=1e-4)
+    assert by_sheet(bundle) == pytest.approx(pandas[:2], rel=1e-4, abs=1e-4)
+
+
+def test_a_series_is_read_one_quantity_at_a_time(home):
+    bundle = published(home, 1, 2)[1]
+    assert "quantity" in block(bundle, "sql")
+    assert by_sql(bundle) == pytest.approx(by_pandas(bundle), rel=1e-4, abs=1e-4)
+
+
+def test_the_error_of_the_page_is_the_exact_one_but_for_chance(home):
+    bundle = made(home, MARGINS, replicates=200)
+    opened = open_bundle(bundle)
+    name = re.search(r"tables/(.*?)\.parquet", block(bundle, "python"))[1]
+    exact = opened.total(name, lambda t: t["sex"] == '"F"')
+    value, error = by_pandas(bundle)[:2]
+    assert value == pytest.approx(exact.value)
+    assert error == pytest.approx(exact.standard_error, rel=0.25)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("Rscript") is None, reason="R is not installed")
+def test_r_gives_the_same_errors(home):
+    bundle = made(home, MARGINS)
+    assert by_r(bundle) == pytest.approx(by_pandas(bundle), rel=1e-4, abs=1e-4)
+
+
+def test_a_bundle_without_replicates_says_what_to_use_instead(home):
+    thresholded = OTHERS["histogram"] | {"mechanism": "thresholded-laplace"}
+    bundle = made(home, thresholded, MARGINS, replicates=0, csv=False)
+    text = (bundle / "README.md").read_text()
+    assert "replicate_" not in text
+    assert "their sums say nothing" in text
+    assert "the Python reader for sums" in text
+    assert not list(bundle.glob("tables/*.csv"))
+
+
+def test_a_csv_file_that_is_missing_or_changed_is_noticed(home):
+    bundle = made(home, MARGINS)
+    path = next(bundle.glob("tables/*.csv"))
+    listed = (bundle / "SHA256SUMS").read_text().splitlines(keepends=True)
+    path.unlink()
+    (bundle / "SHA256SUMS").write_text("".join(line for line in listed if path.name not in line))
+    with pytest.raises(BundleError, match="CSV files"):
+        open_bundle(bundle)
+
+
+def test_csv_files_hold_what_parquet_files_hold(home):
+    bundle = made(home, MARGINS)
+    for path in bundle.glob("tables/*.parquet"):
+        frame = pd.read_parquet(path)
+        again = pd.read_csv(path.with_suffix(".csv"))
+        assert list(frame) == list(again)
+        assert np.allclose(frame["estimate"], again["estimate"])
+        assert frame["replicate_40"].dtype == np.float32
+
+
+def test_letters_are_those_of_spreadsheets():
+    assert [letter(i) for i in (0, 25, 26, 51, 52, 701, 702)] == [
+        *("A", "Z", "AA", "AZ", "BA", "ZZ", "AAA")
+    ]
