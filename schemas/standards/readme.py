@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from scipy.special import stdtrit
 
+from dpcore.releases.counts.unit import BEST
 from dpcore.releases.table import LEVEL
 from schemas.bundle import REPLICATES, Manifest, ReleaseRecord, TableFile
 from schemas.columns import CategoricalColumn
@@ -82,6 +83,12 @@ def _how(have: list[TableFile], plan: Plan) -> Iterator[str]:
         f"Tables of counts end with replicates of `{again.column}`. {REPLICATES} A 90% interval is the"
         f" number plus or minus {factor:.2f} errors. The interval of one cell is in its row."
     )
+    if any(BEST[0] in each.columns for each in have):
+        yield (
+            f"`{BEST[0]}` is what all releases of the bundle say of a cell together, and `{BEST[1]}` its"
+            " error. It has no replicates: use it cell by cell, or in Python, where sums of it have exact"
+            " errors (`open_bundle(...).total`)."
+        )
     where = f"`{file.path}`, rows with `{condition.sql()}`" if condition else f"`{file.path}`"
     what = ", its share of all and its ratio to the rest, each" if condition else ""
     yield f"The examples compute a sum (of {where}){what} with its error."
