@@ -32,7 +32,8 @@ from dpcore.post.tables.tree import TreeSquares
 from dpcore.regions import Regions
 from dpcore.releases.base import ErrorStatement, post_processing_generator
 from dpcore.releases.counts.cells import describe_cells
-from dpcore.releases.counts.unit import OF_COUNTS, CountsRelease
+from dpcore.releases.counts.unit import CountsRelease
+from dpcore.releases.replicates import drawn_again, replicate_generator
 from dpcore.releases.table import (
     ENDS,
     ONE_SIDED,
@@ -82,7 +83,7 @@ class Hierarchy(CountsRelease):
     possible: Booleans | None = None
 
     chart = "regions"
-    statistics = tuple(name for name in (*OF_COUNTS, "estimate") if name != "noisy_count")
+    statistics = ("estimate", "standard_error", *ENDS, "count", "count_standard_error")
 
     __eq__ = object.__eq__
     __hash__ = object.__hash__
@@ -251,6 +252,26 @@ class Hierarchy(CountsRelease):
         if self.totals is not None:
             facts["totals"] = self._promise_beside_totals(names[self.totals.level])
         return Published(tables, facts | self.weight_facts)
+
+    def replicate_noise(self, noisy: Noisy, number: int) -> Mapping[str, NDArray[np.float32]]:
+        """The noise of all levels, sent through least squares."""
+        generator, nothing = replicate_generator(noisy), np.zeros(self.mechanism_size)
+        start = self._joined(self.estimates(nothing))
+
+        def noise() -> Floats:
+            again = self.mechanism.simulate(self.mechanism_size, generator)
+            return np.asarray(
+                self.unit.scaled(self._joined(self.estimates(nothing + again)) - start)
+            )
+
+        ends = np.cumsum([self.regions.sizes[level] * self.width for level in self.measured])[:-1]
+        tables = np.split(drawn_again(noise, number), ends, axis=1)
+        names = [self.table_name(domain) for domain in self.domains]
+        return dict(zip(names, tables, strict=True))
+
+    def _joined(self, levels: list[Floats]) -> Floats:
+        """All published numbers, one level after the other."""
+        return np.concatenate([levels[level].ravel() for level in self.measured])
 
     def _promise_beside_totals(self, by: str) -> str:
         removed = self.adjacency.relation == "add-remove"

@@ -41,6 +41,10 @@ RELEASES = {
     "residuals": replace(GAUSSIAN, aim="balanced"),
     "residuals, laplace": Margins("m", DOMAIN, 4000, PURE, PAIRS, aim="balanced"),
     "microdata": Microdata("m", DOMAIN, 4000, APPROXIMATE, noise="discrete-gaussian"),
+    "hierarchy": CASES["gaussian hierarchy"].release,
+    "hierarchy beside totals": CASES[
+        "hierarchy with totals, and a region where some cannot be"
+    ].release,
     "weights": replace(GAUSSIAN, **BY_WEIGHT | {"step": Fraction(5, 2)}),
 }
 COMPRESSED = CompressedMicrodata("m", DOMAIN, 4000, PURE, keep=3)
