@@ -14,6 +14,7 @@ from dpcore.privacy_line import perturb
 from dpcore.releases.tables.allocation import WORST, allocate, equal_split, table_variances
 from dpcore.releases.tables.margins import Margins
 from dpcore.sampling.source import SeededSource
+from dpcore.statistic import Noisy
 
 ADD_REMOVE = Adjacency("add-remove")
 BINARY = (2,) * 16
@@ -117,6 +118,30 @@ def test_blocks_of_differences_with_too_little_noise_are_measured_whole():
         blocks = mechanism.blocks if isinstance(mechanism, BlockGaussian) else ()
         assert isinstance(mechanism, BlockGaussian | DiscreteGaussian)
         assert any(block.axes for block in blocks) == some
+
+
+@pytest.mark.parametrize("alpha", ["2", "10", "40", "200"])
+@pytest.mark.parametrize("aim", ["balanced", "mean", "max", "records"])
+def test_blocks_that_are_measured_whole_and_others_give_all_tables_together(alpha, aim):
+    """Columns of many and of few cells: as alpha rises, those of many are measured whole first."""
+    domain = Domain(tuple(Categories(f"c{n}", tuple(range(n))) for n in (2, 3, 9, 30)))
+    for relation in (REPLACE_ONE, ADD_REMOVE):
+        release = Margins(
+            "m",
+            domain,
+            500,
+            Budget.of(alpha, "1e-9"),
+            sets(4, 2),
+            "discrete-gaussian",
+            aim=aim,
+            adjacency=relation,
+        )
+        zeros = Noisy(np.zeros(release.mechanism.size, dtype=np.int64))
+        agreed = release.consistent_margins(zeros)
+        assert all(0 < margin.variance < np.inf for margin in agreed)
+        weights = {release.table_name(d): np.ones(d.size) for d in release.domains}
+        everything = release.sum_variance(weights)
+        assert everything == pytest.approx(0, abs=1e-6) or relation is ADD_REMOVE
 
 
 def test_tables_of_four_columns_and_single_cells_are_split_equally():
