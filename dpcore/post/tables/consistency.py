@@ -95,9 +95,9 @@ class Agreement:
         useful = [self._useful(margin.attributes) for margin in self.margins]
         known = {(), *residuals, *_shared(useful)}
         # A table may be made up of a residual and of what one margin tells of the tables inside it.
-        inside = {subset for each in residuals for subset in subsets(each)}
-        for each in useful if inside else ():
-            known.update(_within(each, inside))
+        inside = {subset for attributes in residuals for subset in subsets(attributes)}
+        for attributes in useful if inside else ():
+            known.update(_within(attributes, inside))
         members: dict[Attributes, list[Margin]] = {subset: [] for subset in known}
         for margin, attributes in zip(self.margins, useful, strict=True):
             for subset in _within(attributes, known):
