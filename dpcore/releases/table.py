@@ -18,7 +18,7 @@ LEVEL = 0.9
 TWO_SIDED, ONE_SIDED = (NormalDist().inv_cdf(chance) for chance in ((1 + LEVEL) / 2, LEVEL))
 """Standard errors that normal noise exceeds with probability 10%: in size, and in one direction."""
 
-UNBIASED = ("estimate", "noisy_count")
+UNBIASED = ("best_estimate", "estimate", "noisy_count")
 """Columns whose sums are unbiased, the more accurate first."""
 
 ENDS = ("lower_90", "upper_90")

@@ -85,9 +85,8 @@ def _how(have: list[TableFile], plan: Plan) -> Iterator[str]:
     )
     if any(BEST[0] in each.columns for each in have):
         yield (
-            f"`{BEST[0]}` is what all releases of the bundle say of a cell together, and `{BEST[1]}`"
-            " its error. It has no replicates: use it cell by cell, or in Python, where sums of it have"
-            " exact errors (`open_bundle(...).total`)."
+            f"`{BEST[0]}` is what all releases of the bundle say of a cell together: use it where a"
+            " table has it. Its replicates agree between all tables of all releases."
         )
     where = f"`{file.path}`, rows with `{condition.sql()}`" if condition else f"`{file.path}`"
     what = ", its share of all and its ratio to the rest, each" if condition else ""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpcore.arrays import Floats
 from dpcore.domain import Axis, Domain
@@ -17,18 +18,20 @@ from dpcore.post.tables.joined import joined
 from dpcore.post.tables.margins import Margin
 from dpcore.releases.base import Release
 from dpcore.releases.counts.unit import BEST, CountsRelease
+from dpcore.releases.replicates import drawn_again, replicate_generator
 from dpcore.releases.table import ONE_SIDED, TWO_SIDED, Published, Table, TableColumn, Uncertainty
 from dpcore.statistic import Noisy
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """One release of a bundle, what it measured, and the digest of its draw."""
+    """One release of a bundle, its draw and the draw's digest, and what it measured."""
 
     bundle: str
     name: str
     release: CountsRelease
     agreement: Agreement
+    noisy: Noisy
     draw: str
 
 
@@ -81,9 +84,8 @@ def join(place: str, domain: Domain, release: CountsRelease, parts: list[Part]) 
     private = not release.adjacency.public_rows
     telling = [
         part
-        for part in parts
-        if part.release.unit == release.unit
-        and (private or set(part.release.domain.axes) & set(domain.axes))
+        for part in _alike(release, parts)
+        if private or set(part.release.domain.axes) & set(domain.axes)
     ]
     try:
         agreement = joined(
@@ -110,7 +112,8 @@ def parts_of(bundle: str, built: Mapping[str, Release], draws: Mapping[str, Nois
     for name, release in built.items():
         agreement = release.agreement(draws[name])
         if agreement is not None and isinstance(release, CountsRelease):
-            found.append(Part(bundle, name, release, agreement, draws[name].digest()))
+            noisy = draws[name]
+            found.append(Part(bundle, name, release, agreement, noisy, noisy.digest()))
     return found
 
 
@@ -124,6 +127,46 @@ def with_best(published: Published, release: CountsRelease, parts: list[Part]) -
         found = join(f"{table.name}: ", domains[table.name], release, parts)
         tables.append(table if found is None or len(found.sources) == 1 else _beside(table, found))
     return Published(tuple(tables), published.facts)
+
+
+def replicates_of_best(
+    release: CountsRelease, parts: list[Part], number: int
+) -> dict[str, NDArray[np.float32]]:
+    """For each table of a release noise as it is in the best estimates, (number, rows).
+
+    The noise of every part is drawn once for all tables, so they agree in each replicate, also with
+    those of other releases.
+    """
+    telling = _alike(release, parts)
+    generators = [replicate_generator(part.noisy) for part in telling]
+    order = list(dict.fromkeys(axis for part in telling for axis in part.release.domain.axes))
+
+    def noise() -> Floats:
+        again = []
+        for part, generator in zip(telling, generators, strict=True):
+            drawn = part.release.agreement(part.release.noise_alone(part.noisy, generator))
+            assert drawn is not None
+            total = None if drawn.total is None else 0.0
+            again.append((replace(drawn, total=total), part.release.domain.axes))
+        found = joined(again, order)
+        tables = [_table_of(found, [order.index(a) for a in d.axes]) for d in release.domains]
+        return np.asarray(release.unit.scaled(np.concatenate([t.ravel() for t in tables])))
+
+    ends = np.cumsum([domain.size for domain in release.domains])[:-1]
+    names = [release.table_name(domain) for domain in release.domains]
+    return dict(zip(names, np.split(drawn_again(noise, number), ends, axis=1), strict=True))
+
+
+def _alike(release: CountsRelease, parts: list[Part]) -> list[Part]:
+    """The parts that count the same things."""
+    return [part for part in parts if part.release.unit == release.unit]
+
+
+def _table_of(agreement: Agreement, attributes: list[int]) -> Floats:
+    """The table of some attributes, its axes in this order."""
+    ascending = sorted(attributes)
+    table = agreement.margin(ascending).table
+    return np.transpose(table, [ascending.index(a) for a in attributes])
 
 
 def _beside(table: Table, found: Joined) -> Table:

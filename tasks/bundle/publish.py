@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from dpcore.adjacency import ROW
 from dpcore.audit import AuditResult
 from dpcore.errors import ApprovalError, BundleError, LedgerError
-from dpcore.releases.counts.unit import CountsRelease
+from dpcore.releases.counts.unit import BEST, CountsRelease
 from dpcore.releases.replicates import replicates_within
 from dpcore.releases.tables.series import SeriesRun
 from dpcore.statistic import Noisy
@@ -40,7 +40,7 @@ from schemas.bundle import (
 from schemas.draws import draw_table
 from schemas.plan import Plan
 from schemas.standards import documents
-from tasks.bundle.joined import Part, parts_of, with_best
+from tasks.bundle.joined import Part, parts_of, replicates_of_best, with_best
 from tasks.bundle.parquet import write_csv, write_table
 from tasks.bundle.records import synthetic_records
 from tasks.bundle.series import earlier_runs
@@ -78,7 +78,10 @@ def write_release(plan: Plan, release_id: str, name: str, staging: Path) -> Rele
     else:
         published, replicate_noise = release.publish(noisy), release.replicate_noise
     if isinstance(release, CountsRelease):
-        published = with_best(published, release, _parts(plan, release_id))
+        parts = _parts(plan, release_id)
+        published = with_best(published, release, parts)
+        if any(BEST[0] in table.columns for table in published.tables):
+            replicate_noise = partial(_noise_of_best, release, parts)
     rows = sum(len(table.parts[0].values) for table in published.tables)
     number = replicates_within(plan.publication.replicates, rows)
     noise = replicate_noise(noisy, number) if number else {}
@@ -257,6 +260,12 @@ def _committed(plan: Plan, release_id: str, name: str) -> tuple[ChargeRecord, No
             " can remove the noise"
         )
     return charge, noisy
+
+
+def _noise_of_best(
+    release: CountsRelease, parts: list[Part], noisy: Noisy, number: int
+) -> Mapping[str, NDArray[np.float32]]:
+    return replicates_of_best(release, parts, number)
 
 
 def _parts(plan: Plan, release_id: str) -> list[Part]:

@@ -21,6 +21,7 @@ from dpcore.arrays import Floats, Integers
 from dpcore.budget import decimal_text
 from dpcore.releases.base import Release
 from dpcore.releases.table import COUNT_ENDS, ENDS, TableColumn, error_column, interval_columns
+from dpcore.statistic import Noisy
 
 
 @dataclass(frozen=True)
@@ -142,6 +143,10 @@ class CountsRelease(Release):
     def weight_facts(self) -> dict[str, object]:
         """Facts for the manifest where weights are counted."""
         return {"step": str(self.step)} if self.adjacency.weighted else {}
+
+    def noise_alone(self, noisy: Noisy, generator: np.random.Generator) -> Noisy:
+        """The noise of a draw like this one, by an ordinary generator: for replicates."""
+        return Noisy(self.mechanism.simulate(self.mechanism.size, generator))
 
     def weighed(self, step: Fraction) -> Self:
         return replace(self, step=step)

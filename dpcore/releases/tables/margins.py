@@ -327,14 +327,17 @@ class Margins(CountsRelease):
         """A noisy statistic like this one, had this been counted."""
         return Noisy(counted + self.mechanism.simulate(counted.size, generator))
 
+    def noise_alone(self, noisy: Noisy, generator: np.random.Generator) -> Noisy:
+        nothing = np.zeros(sum(b.size for b in self._blocks(self.allocation)), dtype=np.int64)
+        return self._plus_noise(noisy, nothing, generator)
+
     def replicate_noise(self, noisy: Noisy, number: int) -> Mapping[str, NDArray[np.float32]]:
         """The noise in all that was measured, sent through the agreement of the tables."""
         generator = replicate_generator(noisy)
-        nothing = np.zeros(sum(b.size for b in self._blocks(self.allocation)), dtype=np.int64)
         total = 0.0 if self.adjacency.public_rows else None
 
         def noise() -> Floats:
-            again = self.measured(self._plus_noise(noisy, nothing, generator))
+            again = self.measured(self.noise_alone(noisy, generator))
             agreement = Agreement(self.domain.shape, again, total)
             cells = _all_cells([agreement.margin(a).table for a in self.sets])
             return np.asarray(self.unit.scaled(cells))

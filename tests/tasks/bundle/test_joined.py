@@ -14,7 +14,7 @@ from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.tables.margins import Margins
 from dpcore.sampling.source import SeededSource
 from schemas.plan import load_plan
-from tasks.bundle.joined import Part, join
+from tasks.bundle.joined import Part, join, replicates_of_best
 from tasks.bundle.reader import open_bundle
 from tests.conftest import write_plan
 from tests.tasks.made_up import publish_made_up
@@ -54,7 +54,7 @@ def parts(built, seed: int) -> list[Part]:
             tally = Tally(WHOLE, np.arange(WHOLE.size), COUNTS.ravel()).roll_up(names)
         exact = release.statistic(tally)
         noisy = perturb(exact, release.mechanism, release.share, SeededSource(100 * seed + i))
-        found.append(Part("b", release.name, release, release.agreement(noisy), f"{i}"))
+        found.append(Part("b", release.name, release, release.agreement(noisy), noisy, f"{i}"))
     return found
 
 
@@ -74,6 +74,21 @@ def test_the_joint_estimate_has_the_stated_error_and_it_is_the_smallest(adjacenc
     assert np.mean(np.square(sums)) == pytest.approx(variance, rel=0.25)
 
 
+@pytest.mark.parametrize("adjacency", [REPLACE_ONE, Adjacency("add-remove")])
+def test_replicates_have_the_joint_error_and_agree_between_releases(adjacency):
+    built = releases(adjacency)
+    everything = parts(built, 1)
+    number = 1200
+    of_histogram = replicates_of_best(built[0], everything, number)["h"].reshape(-1, 2, 3)
+    of_margins = replicates_of_best(built[1], everything, number)["m.place.sex"].reshape(-1, 3, 2)
+    np.testing.assert_allclose(of_histogram, of_margins.transpose(0, 2, 1), atol=1e-3)
+    found = join("", Domain((PLACE, SEX)), built[1], everything)
+    assert np.mean(np.square(of_margins)) == pytest.approx(found.margin.variance, rel=0.06)
+    for factors in (np.array([1.0, 1, 0, 0, 0, 0]), np.array([1.0, -1, 0, 2, 0, 1])):
+        sums = of_margins.reshape(number, -1) @ factors
+        assert np.mean(np.square(sums)) == pytest.approx(found.sum(factors)[1], rel=0.2)
+
+
 def test_every_table_gives_the_same_answer():
     built = releases(REPLACE_ONE)
     everything = parts(built, 1)
@@ -87,7 +102,8 @@ def test_weights_are_not_combined_with_records_nor_tables_that_passed_a_threshol
     built = releases(REPLACE_ONE)
     weighted = replace(built[0], adjacency=Adjacency(weighted=True), name="w")
     rest = parts(built, 1)
-    rest.append(Part("b", "w", weighted, replace(rest[0].agreement, total=None), "9"))
+    agreement = replace(rest[0].agreement, total=None)
+    rest.append(Part("b", "w", weighted, agreement, rest[0].noisy, "9"))
     assert join("", Domain((PLACE, SEX)), built[1], rest).sources == ("h", "m")
     passed = replace(built[0], thresholded=True)
     assert passed.agreement(None) is None
