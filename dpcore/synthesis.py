@@ -3,7 +3,8 @@
 A code of a categorical axis is its category, and the null cell is null.  A code of an interval
 becomes a value inside it: drawn from a private density of that column, or from private counts in
 finer bins, where the plan releases them; uniform otherwise (which is what a histogram says of the
-inside of its bins).  Whole numbers come out as whole numbers.  Everything here is post-processing
+inside of its bins).  Whole numbers come out as whole numbers, and those of a column with a step as
+multiples of it (``dpcore.cell_values``).  Everything here is post-processing
 of noisy statistics.
 """
 
@@ -17,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Floats, Integers
+from dpcore.cell_values import Inside
 from dpcore.domain import Axis, Bins, Categories, Domain, Grid
 from dpcore.post.tables.simplex import project_to_simplex
 from dpcore.releases.base import Release
@@ -37,7 +39,9 @@ class ColumnDensity:
         axis = next(axis for axis in release.domain.axes if axis.name == column)
         assert isinstance(axis, Bins | Grid)
         said = release.supported_margin(noisy, (column,))
-        counts = np.zeros(axis.cells) if said is None else said[0][: axis.cells]
+        counts = np.zeros(axis.cells) if said is None else np.array(said[0][: axis.cells])
+        if isinstance(axis, Bins):
+            counts[list(axis.points)] = 0  # they are cells of the records too, and no part of a bin
         total = counts.sum()
         shares = project_to_simplex(counts / total, 1.0) if total > 0 else np.zeros(axis.cells)
         return cls(axis.edge(np.arange(axis.cells + 1)), np.r_[0.0, np.cumsum(shares)])
@@ -76,22 +80,12 @@ def _values(
     if isinstance(axis, Categories):
         return masked_categories(axis, codes)
     null = (codes == axis.size - 1) if axis.nullable else np.zeros(len(codes), dtype=bool)
-    values = _inside(axis, np.where(null, 0, codes), density, generator.random(len(codes)))
+    inside = Inside.of(axis, np.where(null, 0, codes))
+    follows = density.draw if density is not None and isinstance(axis, Bins) else None
+    values = inside.at(generator.random(len(codes)), follows)
     if axis.integer:
-        whole = np.clip(np.floor(values), axis.lower, axis.upper - 1).astype(np.int64)
-        return np.ma.masked_array(whole, mask=null) if null.any() else whole
+        values = values.astype(np.int64)
     return np.ma.masked_array(values, mask=null) if null.any() else values
-
-
-def _inside(
-    axis: Bins | Grid, codes: Integers, density: ColumnDensity | None, uniforms: Floats
-) -> Floats:
-    lower, upper = axis.edge(codes), axis.edge(codes + 1)
-    if axis.integer:  # stay clear of the upper edge, which belongs to the next whole number
-        upper = np.nextafter(upper, lower)
-    if density is None or isinstance(axis, Grid):
-        return np.asarray(lower + uniforms * (upper - lower))
-    return density.draw(lower, upper, uniforms)
 
 
 def group_households(sizes: Integers, shared: Integers, generator: np.random.Generator) -> Integers:

@@ -173,6 +173,7 @@ class Plan(Section):
             try:
                 table.sampler(by_name)
                 table.refining(by_name)
+                table.check_values(by_name[table.from_].domain)
                 if table.households:
                     table.households.check(by_name[table.from_].domain, self.columns)
             except ValueError as error:

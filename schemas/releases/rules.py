@@ -1,5 +1,6 @@
 """Rules between columns in a plan: what holds in every synthetic record, whatever the noise."""
 
+import math
 from collections.abc import Sequence
 from typing import Annotated, Self
 
@@ -14,7 +15,7 @@ from pydantic import (
     model_validator,
 )
 
-from dpcore.domain import Axis, Bins, Categories, Domain, Grid
+from dpcore.domain import Axis, Bins, Categories, Category, Domain, Grid
 from dpcore.post.records.rules import Condition, Rule
 from schemas.document import Section
 
@@ -52,7 +53,7 @@ class RuleSection(Section):
         alias="if",
         min_length=1,
         description="For columns: a list of values (null where it is one), or a range such as "
-        "{below: 15} between edges of bins.",
+        "{below: 15} between edges of bins or among levels.",
     )
     then: dict[StrictStr, Stated] = Field(
         min_length=1, description="What then holds of other columns, in the same form."
@@ -92,11 +93,14 @@ def _cell(axis: Axis, place: str, value: Value) -> int:
             raise ValueError(f"{place}: {axis.name} is not nullable")
         return axis.size - 1
     if isinstance(axis, Categories):
-        same = [i for i, c in enumerate(axis.categories) if c == value and type(c) is type(value)]
+        same = [i for i, c in enumerate(axis.categories) if c == value and _alike(c, value)]
         if not same:
             hint = _hint(axis.name, value, axis.categories)
             raise ValueError(f"{place}: {value!r} is not among the categories{hint}")
         return same[0]
+    for point in axis.points if isinstance(axis, Bins) else ():
+        if axis.edges[point] == value and not isinstance(value, bool):
+            return point
     if not axis.integer:
         raise ValueError(f"{place}: a list of values is for categories and whole numbers")
     if isinstance(value, str | bool):
@@ -107,6 +111,11 @@ def _cell(axis: Axis, place: str, value: Value) -> int:
             f"{place}: {value} shares its bin with other values; state a range of bins"
         )
     return first
+
+
+def _alike(category: Category, value: Value) -> bool:
+    """Whether both are of one type; 3 and 3.0 are one number."""
+    return type(category) is type(value) or {type(category), type(value)} == {int, float}
 
 
 def _hint(name: str, value: Value, values: Sequence[str | bool | float]) -> str:
@@ -120,7 +129,11 @@ def _hint(name: str, value: Value, values: Sequence[str | bool | float]) -> str:
 
 def _range(axis: Axis, place: str, given: Range) -> set[int]:
     if isinstance(axis, Categories):
-        raise ValueError(f"{place}: categories have no range; list values")
+        if not axis.ordered:
+            raise ValueError(f"{place}: categories have no range; list values")
+        least = -math.inf if given.from_ is None else given.from_
+        below = math.inf if given.below is None else given.below
+        return {i for i, c in enumerate(axis.categories) if least <= float(c) < below}
     first = 0 if given.from_ is None else _edge(axis, place, given.from_)
     last = axis.size - axis.nullable
     return set(range(first, last if given.below is None else _edge(axis, place, given.below)))

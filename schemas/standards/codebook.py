@@ -1,4 +1,5 @@
-"""``codebook.csv``: one row for every category of the survey's columns, one for any other column."""
+"""``codebook.csv``: one row for every category or level of the survey's columns, one for
+any other column."""
 
 import csv
 import io
@@ -32,5 +33,6 @@ def codebook(manifest: Manifest, plan: Plan) -> str:
                 label = column.labels.get(str(category), "")
                 writer.writerow((*start, "", category, label, "", "", null))
         else:
-            writer.writerow((*start, column.unit, "", "", *column.bounds, null))
+            for level in ("",) if column.levels is None else column.levels:
+                writer.writerow((*start, column.unit, level, "", *column.bounds, null))
     return text.getvalue()

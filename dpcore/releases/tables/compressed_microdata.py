@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Floats, Integers
-from dpcore.domain import Axis, Categories, Domain, Tally
+from dpcore.domain import Axis, Bins, Categories, Domain, Tally, in_order
 from dpcore.mechanisms import CompressedMargins
 from dpcore.mechanisms.adaptive_margins import two_rounds
 from dpcore.mechanisms.compressed_margins import Merged, suggested_groups
@@ -99,13 +99,16 @@ class CompressedMicrodata(CountsRelease):
     def merged(self) -> tuple[Merged, ...]:
         """The wide columns."""
         return tuple(
-            Merged(i, tuple(self._kinds(i, axis).tolist()), not isinstance(axis, Categories))
+            Merged(i, tuple(self._kinds(i, axis).tolist()), in_order(axis))
             for i, axis in enumerate(self.domain.axes)
             if axis.size > self.keep
         )
 
     def _kinds(self, position: int, axis: Axis) -> Integers:
-        conditions = [
+        # A point mass stays alone: a wider bin would not hold it where another one begins with it.
+        points = axis.points if isinstance(axis, Bins) else ()
+        conditions: list[tuple[int, ...]] = [(point,) for point in points]
+        conditions += [
             cells
             for rule in self.rules
             for attribute, cells in rule.when + rule.then

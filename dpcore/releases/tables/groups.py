@@ -34,7 +34,7 @@ def grouped_axis(axis: Axis, groups: Integers) -> Axis:
     _, first = np.unique(groups, return_index=True)
     inside = len(first) - axis.nullable
     if isinstance(axis, Categories):
-        return Categories(axis.name, tuple(range(1, inside + 1)), axis.nullable)
+        return Categories(axis.name, tuple(range(1, inside + 1)), axis.nullable, axis.ordered)
     edges = axis.edge(np.append(first[:inside], axis.size - axis.nullable))
     return Bins(axis.name, tuple(edges.tolist()), axis.nullable, axis.integer)
 
