@@ -6,6 +6,7 @@ every release and the columns of synthetic tables: nothing is derived from the v
 """
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar
@@ -40,6 +41,9 @@ record, or in those of one unit, still do so afterwards, and where a record is r
 place stays, except with ``drop``.
 """
 
+NAMEABLE = re.compile(r"[^\W\d_][\w .-]{0,99}")
+"""Valid column names."""
+
 NULLABLE = "Whether null is a value; it gets a cell."
 DESCRIPTION = "What the column means, for readers."
 
@@ -64,6 +68,11 @@ def _two_numbers(value: Any) -> Any:
     return value
 
 
+def _as_text(mapping: Any) -> Any:
+    """Categories as they are written; YAML reads some of them as numbers."""
+    return {str(k): str(v) for k, v in mapping.items()} if isinstance(mapping, dict) else mapping
+
+
 _Categories = _Listed[StrictStr] | _Listed[StrictBool] | _Listed[StrictInt] | _Listed[StrictFloat]
 
 
@@ -80,6 +89,12 @@ class CategoricalColumn(Section):
     )
     labels: dict[str, str] = Field(
         default_factory=dict, description="What a category means, for the codebook."
+    )
+    refines: dict[str, Annotated[dict[str, str], BeforeValidator(_as_text)]] = Field(
+        default_factory=dict,
+        description="By coarser categorical column, the group of every category: the column then follows"
+        " from this one in synthetic records, and is not measured. A mapping, or a public CSV file with"
+        " both columns in the plan's folder.",
     )
     nullable: bool = Field(default=False, description=NULLABLE)
     description: str = Field(default="", description=DESCRIPTION)

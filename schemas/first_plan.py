@@ -12,7 +12,7 @@ from dpcore.domain import Categories, Domain
 from dpcore.errors import InputError
 from dpcore.releases.tables.margins import Margins
 from schemas.blanks import BLANK
-from schemas.plan import NAMEABLE
+from schemas.columns import NAMEABLE
 
 
 class Kind(StrEnum):

@@ -9,7 +9,8 @@ from pydantic import Field, StrictInt, StrictStr
 from dpcore.cell_values import Inside
 from dpcore.domain import Bins, Domain, Grid
 from dpcore.releases.base import Release, Samplable
-from schemas.columns import CategoricalColumn, Column, IntegerColumn
+from schemas.columns import NAMEABLE, CategoricalColumn, Column, IntegerColumn
+from schemas.derived import Derived, derived_columns
 from schemas.document import Section
 from schemas.numbers import plain
 from schemas.releases import Name
@@ -75,6 +76,12 @@ class Synthesis(Section):
         "uniform.",
     )
 
+    derived: dict[StrictStr, StrictStr] = Field(
+        default_factory=dict,
+        description="Columns that are computed from those of each record, by formula; never drawn or"
+        " measured. Numbers, columns, + - * / **, comparisons, `A if C else B`, min, max, abs, round.",
+    )
+
     households: Households | None = Field(
         default=None, description="Households into which the records are put, by their size."
     )
@@ -90,6 +97,15 @@ class Synthesis(Section):
         if not isinstance(release, Samplable):
             raise ValueError(f"from: records cannot be drawn from {release.name!r}")
         return release
+
+    def deriving(self, domain: Domain, columns: Mapping[str, Column]) -> list[Derived]:
+        """The columns that follow from those of the domain; raises ``ValueError``."""
+        for name in self.derived:
+            if not NAMEABLE.fullmatch(name):
+                raise ValueError(f"derived.{name}: is not a valid column name")
+            if self.households and self.households.name.lower() == name.lower():
+                raise ValueError(f"derived.{name}: is the column of household numbers")
+        return derived_columns(domain.names, columns, self.derived)
 
     def check_values(self, domain: Domain) -> None:
         """Raise ``ValueError`` where no multiple of a column's step lies in one of its cells."""

@@ -20,6 +20,9 @@ HEADER = (
     "nullable",
 )
 
+TYPES = {"whole": "integer", "number": "continuous", "truth": "categorical", "text": "categorical"}
+"""The type of a column that a formula gives, as a plan calls it."""
+
 
 def codebook(manifest: Manifest, plan: Plan) -> str:
     """The codebook as CSV, its columns as in ``HEADER``; empty where they do not apply."""
@@ -35,4 +38,9 @@ def codebook(manifest: Manifest, plan: Plan) -> str:
         else:
             for level in ("",) if column.levels is None else column.levels:
                 writer.writerow((*start, column.unit, level, "", *column.bounds, null))
+    for table in plan.synthesis:
+        for derived in table.deriving(plan.built[table.from_].domain, plan.columns):
+            if derived.formula is not None and derived.name not in plan.columns:
+                kind = TYPES[derived.formula.kind]
+                writer.writerow((derived.name, kind, derived.words, *[""] * 5, "true"))
     return text.getvalue()

@@ -54,7 +54,7 @@ def support_table(supported: Supported, path: str) -> DataTable:
     rows = [
         (
             str(supported["columns"][i]),
-            "yes" if supported["supported"][i] else "no: assumed",
+            _whether(supported, i),
             *(_known(float(supported[name][i])) for name in numbers),
         )
         for i in np.lexsort((-ratio, supported["supported"]))
@@ -69,6 +69,13 @@ def support_table(supported: Supported, path: str) -> DataTable:
     return DataTable(
         "Which columns and pairs the release supports, and how well", header, rows, path
     )
+
+
+def _whether(supported: Supported, row: int) -> str:
+    derived = supported.get("derived_from")
+    if derived is not None and derived[row]:
+        return f"derived from {derived[row]}"
+    return "yes" if supported["supported"][row] else "no: assumed"
 
 
 def _known(value: float) -> str:
