@@ -98,31 +98,50 @@ def _plain(values: Values) -> Values:
     return np.ma.masked_array(values)
 
 
-class _Reader:
-    """Turns Python's syntax tree into functions, and refuses what is not part of a formula."""
+@dataclass(frozen=True)
+class Syntax:
+    """The text of a formula as a tree; ``source``: its characters, where each node has its place."""
 
-    def __init__(self, text: str, kinds: Mapping[str, Kind]) -> None:
+    source: bytes
+    tree: ast.expr
+
+    @classmethod
+    def of(cls, text: str) -> Syntax:
+        """The tree of a text; raises ``ValueError``."""
         if len(text) > LONGEST:
             raise ValueError(f"at character {LONGEST}: a formula has at most {LONGEST} characters")
-        self.source = re.sub(r"\s", " ", text).strip().encode()
-        self.kinds = kinds
-        self.names: list[str] = []
-
-    def read(self) -> tuple[Kind, Evaluate]:
+        source = re.sub(r"\s", " ", text).strip().encode()
         # Names of several words become words of the same length, so that every place stays what it was.
-        words = re.sub(rb"`[^`]*`", lambda found: b"_" * len(found[0]), self.source)
+        words = re.sub(rb"`[^`]*`", lambda found: b"_" * len(found[0]), source)
         try:
-            tree = ast.parse(words, mode="eval")
+            return cls(source, ast.parse(words, mode="eval").body)
         except SyntaxError as error:
             place = error.offset or 1
             raise ValueError(f"at character {place}: is no formula ({error.msg})") from None
         except (RecursionError, MemoryError, ValueError):
             raise ValueError("at character 1: cannot be read as a formula") from None
-        return self._of(tree.body)
 
-    def _fault(self, node: ast.AST, what: str) -> ValueError:
+    def name(self, node: ast.Name) -> str:
+        """A name as it was written."""
+        return self.source[node.col_offset : node.end_col_offset].decode().strip("`")
+
+    def fault(self, node: ast.AST, what: str) -> ValueError:
+        """An error that names the place of a node."""
         before = self.source[: getattr(node, "col_offset", 0)]
         return ValueError(f"at character {len(before.decode()) + 1}: {what}")
+
+
+class _Reader:
+    """Turns Python's syntax tree into functions, and refuses what is not part of a formula."""
+
+    def __init__(self, text: str, kinds: Mapping[str, Kind]) -> None:
+        self.syntax = Syntax.of(text)
+        self.kinds = kinds
+        self.names: list[str] = []
+        self._fault = self.syntax.fault
+
+    def read(self) -> tuple[Kind, Evaluate]:
+        return self._of(self.syntax.tree)
 
     def _of(self, node: ast.expr) -> tuple[Kind, Evaluate]:
         match node:
@@ -169,7 +188,7 @@ class _Reader:
         return _number_kind(isinstance(value, int)), lambda _: np.ma.masked_array(float(value))
 
     def _name(self, node: ast.Name) -> tuple[Kind, Evaluate]:
-        name = self.source[node.col_offset : node.end_col_offset].decode().strip("`")
+        name = self.syntax.name(node)
         if name not in self.kinds:
             if name == "null":
                 return "null", lambda _: np.ma.masked_array(0.0, mask=True)

@@ -10,20 +10,28 @@ of noisy statistics.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcore.arrays import Floats, Integers
+from dpcore.arrays import Booleans, Floats, Integers
 from dpcore.cell_values import Inside
-from dpcore.domain import Axis, Bins, Categories, Domain, Grid
+from dpcore.domain import Axis, Bins, Categories, Domain, Grid, in_order
+from dpcore.post.records.differences import Difference, drawn_in_turn
+from dpcore.post.records.rules import Rule
 from dpcore.post.tables.simplex import project_to_simplex
 from dpcore.releases.base import Release
 from dpcore.releases.counts.cells import masked_categories
 from dpcore.statistic import Noisy
+
+TRIES = 8
+"""Numbers of a record that break an inequality are drawn again this often, all together."""
+
+Applying = tuple[Difference, Booleans]
+"""An inequality, and to which records (rows,) it applies."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,29 +71,85 @@ def decode_records(
     codes: Integers,
     densities: Mapping[str, ColumnDensity],
     generator: np.random.Generator,
+    rules: Sequence[Rule] = (),
 ) -> dict[str, NDArray[Any]]:
-    """Columns of records (rows,) from codes (rows, axes); nulls are masked."""
+    """Columns of records (rows,) from codes (rows, axes); nulls are masked.
+
+    The numbers of records that obey the rules obey their differences too.  Those of a record that break
+    one are drawn again together, and after ``TRIES`` one after another from the room that is left.
+    """
+    cells = {
+        i: _Cells.of(axis, codes[:, i], densities.get(axis.name))
+        for i, axis in enumerate(domain.axes)
+        if in_order(axis)
+    }
+    numbers = {i: of.draw(generator) for i, of in cells.items()}
+    applying = [
+        (difference, rule.applies(codes.T)) for rule in rules for difference in rule.differences
+    ]
+    columns = sorted({c for difference, _ in applying for c in difference.columns})
+    for _ in range(TRIES if applying else 0):
+        wrong = np.flatnonzero(_broken(numbers, applying))
+        for c in columns:
+            numbers[c][wrong] = cells[c].select(wrong).draw(generator)
+    wrong = np.flatnonzero(_broken(numbers, applying)) if applying else np.zeros(0, dtype=np.int64)
+    if len(wrong):
+        rest = {c: cells[c].select(wrong) for c in columns}
+        some = [
+            # A number that is null leaves room for any other.
+            (d, applies[wrong] & ~np.any([rest[c].null for c in d.columns], axis=0))
+            for d, applies in applying
+        ]
+        drawn = drawn_in_turn(
+            {c: of.inside for c, of in rest.items()},
+            some,
+            lambda c, inside: replace(rest[c], inside=inside).draw(generator, null=False),
+        )
+        for c, values in drawn.items():
+            numbers[c][wrong] = np.where(rest[c].null, np.nan, values)
     return {
-        axis.name: _values(axis, codes[:, i], densities.get(axis.name), generator)
+        axis.name: masked_categories(axis, codes[:, i])
+        if isinstance(axis, Categories)
+        else cells[i].written(axis, numbers[i])
         for i, axis in enumerate(domain.axes)
     }
 
 
-def _values(
-    axis: Axis,
-    codes: Integers,
-    density: ColumnDensity | None,
-    generator: np.random.Generator,
-) -> NDArray[Any]:
-    if isinstance(axis, Categories):
-        return masked_categories(axis, codes)
-    null = (codes == axis.size - 1) if axis.nullable else np.zeros(len(codes), dtype=bool)
-    inside = Inside.of(axis, np.where(null, 0, codes))
-    follows = density.draw if density is not None and isinstance(axis, Bins) else None
-    values = inside.at(generator.random(len(codes)), follows)
-    if axis.integer:
-        values = values.astype(np.int64)
-    return np.ma.masked_array(values, mask=null) if null.any() else values
+def _broken(numbers: Mapping[int, Floats], applying: Sequence[Applying]) -> Booleans:
+    """(rows,) whether numbers of each record break a difference that applies to it."""
+    broken = [applies & difference.broken(numbers) for difference, applies in applying]
+    return np.asarray(np.any(broken, axis=0))
+
+
+@dataclass(frozen=True, eq=False)
+class _Cells:
+    """The cells of one column of numbers: what they hold and follow, and which are null (rows,)."""
+
+    inside: Inside
+    null: Booleans
+    density: ColumnDensity | None
+
+    @classmethod
+    def of(cls, axis: Axis, codes: Integers, density: ColumnDensity | None) -> _Cells:
+        null = (codes == axis.size - 1) if axis.nullable else np.zeros(len(codes), dtype=bool)
+        inside = Inside.of(axis, np.where(null, 0, codes))
+        return cls(inside, null, density if isinstance(axis, Bins) else None)
+
+    def select(self, rows: Integers) -> _Cells:
+        return replace(self, inside=self.inside.select(rows), null=self.null[rows])
+
+    def draw(self, generator: np.random.Generator, null: bool = True) -> Floats:
+        """Numbers (rows,), NaN for null unless they are wanted there too."""
+        follows = None if self.density is None else self.density.draw
+        values = self.inside.at(generator.random(len(self.null)), follows)
+        return np.where(self.null, np.nan, values) if null else values
+
+    def written(self, axis: Axis, numbers: Floats) -> NDArray[Any]:
+        """The numbers in their column's type, nulls masked."""
+        values = np.where(self.null, 0, numbers)
+        if isinstance(axis, Bins | Grid) and axis.integer:
+            values = values.astype(np.int64)
+        return np.ma.masked_array(values, mask=self.null) if self.null.any() else values
 
 
 def group_households(sizes: Integers, shared: Integers, generator: np.random.Generator) -> Integers:

@@ -19,7 +19,7 @@ from schemas.releases.base import Columns, CountsSection, SurveyFacts, listed
 from schemas.releases.binning import Bins, binned_domain
 from schemas.releases.margins import sets_of
 from schemas.releases.optimise import Optimise, aim_of
-from schemas.releases.rules import RuleSection
+from schemas.releases.rules import RuleSection, build_rules
 
 USUALLY_CHOSEN = 20
 
@@ -122,7 +122,7 @@ class MicrodataSection(CountsSection):
             sets=sets,
             noise=self.mechanism,
             memory=_bytes(self.memory),
-            rules=tuple(r.build(domain, f"rules[{i}]") for i, r in enumerate(self.rules)),
+            rules=build_rules(self.rules, domain),
             adjacency=survey.adjacency,
             **more,
         )

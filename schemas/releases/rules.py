@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
 from pydantic import (
     Discriminator,
@@ -18,6 +18,7 @@ from pydantic import (
 from dpcore.domain import Axis, Bins, Categories, Category, Domain, Grid
 from dpcore.post.records.rules import Condition, Rule
 from schemas.document import Section
+from schemas.releases.inequalities import read_inequality, rules_of
 
 Value = StrictStr | StrictBool | StrictInt | StrictFloat | None
 KINDS = {str: "text", bool: "truth values", int: "whole numbers", float: "numbers"}
@@ -51,23 +52,60 @@ class RuleSection(Section):
 
     if_: dict[StrictStr, Stated] = Field(
         alias="if",
-        min_length=1,
+        default_factory=dict,
         description="For columns: a list of values (null where it is one), or a range such as "
         "{below: 15} between edges of bins or among levels.",
     )
-    then: dict[StrictStr, Stated] = Field(
-        min_length=1, description="What then holds of other columns, in the same form."
+    then: dict[StrictStr, Stated] | StrictStr = Field(
+        description="What then holds of other columns, in the same form; or an inequality of numbers,"
+        " such as `end >= start + 5` or `weight < 30`, which holds where none of them is null. A rule"
+        " that is an inequality alone may be written without if and then."
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _alone(cls, given: Any) -> Any:
+        return {"then": given} if isinstance(given, str) else given
+
+    @model_validator(mode="after")
+    def _stated(self) -> Self:
+        if not self.then or (not self.if_ and not isinstance(self.then, str)):
+            raise ValueError("state conditions under if, and what then holds")
+        return self
+
+    def when(self, domain: Domain, place: str) -> tuple[Condition, ...]:
+        """The conditions of ``if`` over the domain's cells."""
+        return tuple(condition(domain, f"{place}.if.{n}", n, c) for n, c in self.if_.items())
 
     def build(self, domain: Domain, place: str) -> Rule:
         """The rule over the domain's cells; raises ``ValueError`` where they cannot express it."""
+        assert isinstance(self.then, dict)
         both = sorted(set(self.if_) & set(self.then))
         if both:
             raise ValueError(f"{place}: {both} are both under if and under then")
         return Rule(
-            tuple(condition(domain, f"{place}.if.{n}", n, c) for n, c in self.if_.items()),
+            self.when(domain, place),
             tuple(condition(domain, f"{place}.then.{n}", n, c) for n, c in self.then.items()),
         )
+
+
+def build_rules(sections: Sequence[RuleSection], domain: Domain) -> tuple[Rule, ...]:
+    """The rules over the domain's cells; raises ``ValueError`` where they cannot express them."""
+    found, inequalities = [], []
+    for i, section in enumerate(sections):
+        place = f"rules[{i}]"
+        if isinstance(section.then, dict):
+            found.append(section.build(domain, place))
+            continue
+        try:
+            difference = read_inequality(domain, section.then)
+        except ValueError as error:
+            raise ValueError(f"{place}.then: {error}") from None
+        inequalities.append((section.when(domain, place), difference))
+    try:
+        return (*found, *rules_of(domain, inequalities))
+    except ValueError as error:
+        raise ValueError(f"rules: {error}") from None
 
 
 def condition(domain: Domain, place: str, name: str, given: list[Value] | Range) -> Condition:

@@ -15,6 +15,8 @@ from dpcore.arrays import Integers
 from dpcore.domain import Domain
 from dpcore.releases.base import Release, post_processing_generator
 from dpcore.releases.table import Table, TableColumn
+from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
+from dpcore.releases.tables.microdata import Microdata
 from dpcore.statistic import Noisy
 from dpcore.synthesis import ColumnDensity, decode_records, group_households
 from schemas.columns import Column
@@ -148,9 +150,10 @@ def synthetic_records(
         column: ColumnDensity.of(finer, draws(finer.name), column)
         for column, finer in refining.items()
     }
+    rules = sampler.rules if isinstance(sampler, Microdata | CompressedMicrodata) else ()
     # Separate streams: with the numbers that chose the codes, values would depend on codes.
     within, of_households = post_processing_generator(noisy).spawn(2)
-    columns = decode_records(domain, codes, densities, within)
+    columns = decode_records(domain, codes, densities, within, rules)
     derived = synthesis.deriving(domain, plan.columns)
     for column in derived:
         columns[column.name] = column.values(columns)

@@ -110,6 +110,8 @@ class CompressedMicrodata(CountsRelease):
         points = axis.points if isinstance(axis, Bins) else ()
         conditions: list[tuple[int, ...]] = [(point,) for point in points]
         stated = [condition for rule in self.rules for condition in rule.when + rule.then]
+        if any(position in (order.low, order.high) for r in self.rules for order in r.orders):
+            conditions += [(cell,) for cell in range(axis.size)]
         conditions += [cells for at, cells in (*stated, *self.apart) if at == position]
         return kinds_of(axis.size, axis.nullable, conditions)
 

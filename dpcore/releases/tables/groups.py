@@ -40,12 +40,12 @@ def grouped_axis(axis: Axis, groups: Integers) -> Axis:
 
 
 def rule_of_groups(rule: Rule, groups: Sequence[Integers]) -> Rule:
-    """The rule about groups; ``groups``: of each column, none across a condition."""
+    """The rule about groups; ``groups``: of each column, none across a condition or in an order."""
     when, then = (
         tuple((a, tuple(np.unique(groups[a][list(cells)]).tolist())) for a, cells in part)
-        for part in rule
+        for part in (rule.when, rule.then)
     )
-    return Rule(when, then)
+    return Rule(when, then, rule.orders)
 
 
 def table_of_groups(
