@@ -21,6 +21,7 @@ from dpcore.arrays import Booleans, Floats, Integers
 from dpcore.cell_values import Inside
 from dpcore.domain import Axis, Bins, Categories, Domain, Grid, in_order
 from dpcore.post.records.differences import Difference, drawn_in_turn
+from dpcore.post.records.ranks import positions_in_bins
 from dpcore.post.records.rules import Rule
 from dpcore.post.tables.simplex import project_to_simplex
 from dpcore.releases.base import Release
@@ -29,6 +30,9 @@ from dpcore.statistic import Noisy
 
 TRIES = 8
 """Numbers of a record that break an inequality are drawn again this often, all together."""
+
+LARGEST_RELATED = 2**16
+"""The most cells of a column whose ranks inside bins are related to those of others."""
 
 Applying = tuple[Difference, Booleans]
 """An inequality, and to which records (rows,) it applies."""
@@ -84,6 +88,11 @@ def decode_records(
         if in_order(axis)
     }
     numbers = {i: of.draw(generator) for i, of in cells.items()}
+    few = [i for i in cells if domain.axes[i].size <= LARGEST_RELATED]
+    wide = [cells[i].wide(domain.axes[i]) for i in few]
+    if len(few) > 1 and any(of.any() for of in wide):
+        related = positions_in_bins(codes[:, few], wide, generator)
+        numbers |= {i: cells[i].at(related[:, c]) for c, i in enumerate(few)}
     applying = [
         (difference, rule.applies(codes.T)) for rule in rules for difference in rule.differences
     ]
@@ -135,13 +144,26 @@ class _Cells:
         inside = Inside.of(axis, np.where(null, 0, codes))
         return cls(inside, null, density if isinstance(axis, Bins) else None)
 
+    @staticmethod
+    def wide(axis: Axis) -> Booleans:
+        """(cells,) which cells of a plan's bins hold more than one number; those of other axes are
+        fine."""
+        if not isinstance(axis, Bins):
+            return np.zeros(axis.size - axis.nullable, dtype=bool)
+        inside = Inside.of(axis, np.arange(axis.cells))
+        return inside.first < inside.last
+
     def select(self, rows: Integers) -> _Cells:
         return replace(self, inside=self.inside.select(rows), null=self.null[rows])
 
     def draw(self, generator: np.random.Generator, null: bool = True) -> Floats:
         """Numbers (rows,), NaN for null unless they are wanted there too."""
+        return self.at(generator.random(len(self.null)), null)
+
+    def at(self, positions: Floats, null: bool = True) -> Floats:
+        """The numbers at positions (rows,) in their cells."""
         follows = None if self.density is None else self.density.draw
-        values = self.inside.at(generator.random(len(self.null)), follows)
+        values = self.inside.at(positions, follows)
         return np.where(self.null, np.nan, values) if null else values
 
     def written(self, axis: Axis, numbers: Floats) -> NDArray[Any]:
