@@ -50,9 +50,10 @@ def _of_one_type(value: Any) -> Any:
     """Refuse mixed types in one message; pydantic would give one for every type that it tried."""
     kinds = {type(item) for item in value} if isinstance(value, list) else set()
     if len(kinds) > 1 and kinds != {int, float}:
+        other = next((item for item in value if not isinstance(item, str)), None)
+        quoted = f"; quote {json.dumps(str(other))} if it is text" if str in kinds else ""
         raise ValueError(
-            "must all be of one type: text, whole numbers, numbers or truth values; quote text"
-            " that YAML would read as a number or as yes/no"
+            f"must all be of one type: text, whole numbers, numbers or truth values{quoted}"
         )
     return value
 
