@@ -20,6 +20,7 @@ from pydantic import (
 )
 
 from dpcore.domain import Axis, Bins, Categories, Grid
+from schemas.dates import PartOfDate
 from schemas.document import Section
 
 Outside = Literal["refuse", "clamp"]
@@ -112,6 +113,12 @@ class IntegerColumn(Section):
         description="What happens to values outside the bounds: stop the release, or move them to "
         "the nearest bound.",
     )
+    from_: PartOfDate | None = Field(
+        default=None,
+        alias="from",
+        description="The part of a date from which the numbers are computed, where the survey has no "
+        "column of this name.",
+    )
     nullable: bool = Field(default=False, description=NULLABLE)
     unit: str = Field(default="", description="What the numbers count, such as years or EUR.")
     description: str = Field(default="", description=DESCRIPTION)
@@ -119,6 +126,8 @@ class IntegerColumn(Section):
     @model_validator(mode="after")
     def _ordered(self) -> Self:
         _check_bounds(*self.bounds)
+        if self.from_:
+            self.from_.check(self.bounds)
         if max(abs(bound) for bound in self.bounds) > 2**53:
             raise ValueError("bounds: larger than 2**53")
         return self
@@ -195,6 +204,17 @@ class IdentifierColumn(Section):
 
 ReadColumn = CategoricalColumn | IntegerColumn | ContinuousColumn | IdentifierColumn
 """A column that the private steps read: one of the plan's, or the privacy unit's."""
+
+
+def part_of_date(column: ReadColumn) -> PartOfDate | None:
+    """The part of a date that a column is, if it is one."""
+    return column.from_ if isinstance(column, IntegerColumn) else None
+
+
+def sources(columns: Mapping[str, ReadColumn]) -> dict[str, str]:
+    """By column, the survey's column from which it is read: of its own name, or the one of a date."""
+    parts = {name: part_of_date(column) for name, column in columns.items()}
+    return {name: part.column if part else name for name, part in parts.items()}
 
 
 def column_description(text: str, column: Column | None) -> str:
