@@ -12,10 +12,12 @@ from typing import Annotated, Any, Literal, Self, TypeVar
 from pydantic import (
     BeforeValidator,
     Field,
+    SerializerFunctionWrapHandler,
     StrictBool,
     StrictFloat,
     StrictInt,
     StrictStr,
+    model_serializer,
     model_validator,
 )
 
@@ -131,6 +133,11 @@ class IntegerColumn(Section):
         if max(abs(bound) for bound in self.bounds) > 2**53:
             raise ValueError("bounds: larger than 2**53")
         return self
+
+    @model_serializer(mode="wrap")
+    def _brief(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Without ``from`` where there is none: the digests of such plans know nothing of it."""
+        return {k: v for k, v in dump(self).items() if v is not None}
 
     def axis(self, name: str) -> Axis:
         """One cell per whole number."""

@@ -11,7 +11,7 @@ from dpcore.domain import Domain
 from dpcore.errors import DataError, InputError
 from schemas.columns import Column
 from schemas.dates import RANGES
-from schemas.plan import Plan
+from schemas.plan import Plan, published_plan
 from schemas.source import TableSource
 from tasks.audit.rehearsal import rehearse_shortly
 from tasks.survey.ingest import ingest
@@ -170,6 +170,8 @@ def test_the_bounds_are_those_of_the_part(plan_document):
 
     plan = Plan.model_validate(months())
     assert plan.public()["columns"]["month"]["from"] == {"column": "on", "part": "month"}
+    assert "from" not in plan.public()["columns"]["age"]
+    assert published_plan(plan.public()).digest == plan.digest
     rehearse_shortly(plan)
     assert "a month lies between 1 and 12" in refusal(months(bounds=[0, 12]))
     assert "'year', 'month', 'weekday' or 'hour'" in refusal(
