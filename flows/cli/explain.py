@@ -12,7 +12,7 @@ from flows.cli.arguments import (
     add_plan_arguments,
     read_overrides,
     require_svg,
-    write_svg,
+    write_file,
 )
 
 
@@ -76,7 +76,7 @@ def _draw(plan: Any, file: Path) -> None:
     from tasks.explain.trade_off import trade_off_picture
 
     require_svg(file)
-    write_svg(file, trade_off_picture(plan))
+    write_file("--plot", file, trade_off_picture(plan))
 
 
 def _read_target(text: str) -> tuple[str, float, str]:
