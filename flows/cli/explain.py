@@ -39,7 +39,7 @@ def _explain(options: argparse.Namespace) -> None:
     from schemas.plan import load_plan
     from tasks.explain.explain import explain, explain_refusal
     from tasks.explain.target import find_target, target_text
-    from tasks.ledger.plans import at_its_run
+    from tasks.ledger.runs_and_grant import at_its_run
     from tasks.workplace.home import ledger_exists, ledger_url
 
     plan = load_plan(options.plan, read_overrides(options))

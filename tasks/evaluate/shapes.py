@@ -21,7 +21,7 @@ MANY = 30
 ATOM = 0.01
 """The least share of real records that have the value of an atom."""
 
-TOWER = 0.08
+TOWER = 0.1
 """The least share of real records of an atom that the bars leave out."""
 
 HEAPED = 0.1
