@@ -35,8 +35,8 @@ from dpcore.post.records.tree import sample_tree, spanning_tree
 from dpcore.post.records.weighted import WeightedRecords, fit_weighted
 from dpcore.post.tables.bounded import bounded_interval
 from dpcore.post.tables.consistency import Agreement
+from dpcore.post.tables.count_errors import count_errors
 from dpcore.post.tables.margins import Attributes, Margin, Residual, summed_to
-from dpcore.post.tables.refitted import refitted_errors
 from dpcore.releases.base import ErrorStatement, Release, Tree, post_processing_generator
 from dpcore.releases.counts.cells import describe_cells
 from dpcore.releases.counts.unit import OF_COUNTS, CountsRelease, around_count
@@ -275,7 +275,7 @@ class Margins(CountsRelease):
             return _all_cells(fitted), _all_cells(estimated)
 
         unbiased = self._interval(estimates, scales)
-        found = refitted_errors(counts, estimates, scales, unbiased, again)
+        found = count_errors(counts, estimates, scales, unbiased, again)
         ends = np.cumsum([table.size for table in whole])[:-1]
         return (np.split(each, ends) for each in found)
 

@@ -21,7 +21,7 @@ SIMULATED = 1000
 MOST_REPEATS = 20
 
 
-def refitted_errors(
+def count_errors(
     counts: Integers,
     estimates: Floats,
     scales: Floats,
