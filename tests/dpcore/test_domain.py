@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dpcore.domain import LARGEST_DOMAIN, Bins, Categories, Domain, Grid, Tally
+from dpcore.domain import LARGEST_WORD, Bins, Categories, Domain, Grid, Tally
 from tests.dpcore.releases.contract import tally_of
 
 DOMAIN = Domain(
@@ -37,11 +37,14 @@ def test_cells_of_a_domain_far_larger_than_memory_are_numbered_without_loss():
     np.testing.assert_array_equal(domain.pack(codes), cells)
 
 
-def test_more_cells_than_64_bits_can_number_are_refused():
-    whole = Domain((Grid("x", 0.0, 1.0, LARGEST_DOMAIN),))
-    assert whole.unpack(np.array([LARGEST_DOMAIN - 1])).tolist() == [[LARGEST_DOMAIN - 1]]
-    with pytest.raises(ValueError, match="more than"):
-        Domain((Grid("x", 0.0, 1.0, LARGEST_DOMAIN), Categories("a", ("b",), nullable=True)))
+def test_more_cells_than_64_bits_can_number_take_several_words():
+    whole = Domain((Grid("x", 0.0, 1.0, LARGEST_WORD),))
+    assert whole.unpack(np.array([LARGEST_WORD - 1])).tolist() == [[LARGEST_WORD - 1]]
+    wide = Domain((*whole.axes, Categories("a", ("b",), nullable=True)))
+    assert wide.words == (LARGEST_WORD, 2)
+    assert wide.unpack(np.array([[LARGEST_WORD - 1, 1]])).tolist() == [[LARGEST_WORD - 1, 1]]
+    with pytest.raises(ValueError, match="more cells than the 2\\^62 that can be numbered"):
+        Domain((Grid("x", 0.0, 1.0, LARGEST_WORD + 1),))
 
 
 def test_a_column_cannot_appear_twice():

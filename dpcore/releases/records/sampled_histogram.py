@@ -51,7 +51,7 @@ class SampledHistogram(Release):
     def mechanism(self) -> Sampled:
         if self.domain.size > LARGEST:
             raise ValueError(
-                f"{self.domain.size:.3g} cells are too many to sample from; use fewer columns or bins"
+                f"{self.domain.size_text} cells are too many to sample from; use fewer columns or bins"
             )
         return Sampled.within(self.share, self.domain.size, self.rows, self.draws, self.urn)
 

@@ -177,7 +177,7 @@ class Margins(CountsRelease):
         names = self.domain.names
 
         def table(attributes: Attributes) -> Integers:
-            counts = tally.roll_up(tuple(names[a] for a in attributes)).dense()
+            counts = tally.margin(tuple(names[a] for a in attributes))
             return counts.reshape([self.domain.shape[a] for a in attributes])
 
         return Exact(self._counted(table))

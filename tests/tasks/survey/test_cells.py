@@ -38,7 +38,7 @@ def typed(tmp_path_factory) -> pa.Table:
 
 def tallied(table: Any, axes: tuple[Axis, ...]) -> list[tuple[int | None, int]]:
     found = count_cells(table, axes).to_pyarrow()
-    return list(zip(found["cell"].to_pylist(), found["records"].to_pylist(), strict=True))
+    return list(zip(found["cell_0"].to_pylist(), found["records"].to_pylist(), strict=True))
 
 
 def assert_agrees(table: Any, typed: pa.Table) -> None:
