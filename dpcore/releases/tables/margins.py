@@ -135,10 +135,11 @@ class Margins(CountsRelease):
             if not any(block.axes for block in blocks):
                 return found
             variance = block_variance(self.share, blocks, self._sensitivity(found))
+            among = coordinates(blocks)
             badly = {
                 part.attributes
                 for part, block in zip(found.parts, blocks, strict=True)
-                if seen_badly(block, variance, coordinates(blocks))
+                if seen_badly(block, variance, among)
             }
             if not badly:
                 return found
