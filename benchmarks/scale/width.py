@@ -26,7 +26,6 @@ import json
 import math
 import os
 import re
-import resource
 import subprocess
 import sys
 import tempfile
@@ -42,7 +41,16 @@ from benchmarks.synthesis.tables import ACS_CATEGORIES, ACS_EDGES, ACS_NULLABLE
 
 Plan = dict[str, Any]
 LABORATORY = ("pulse", "systolic", "diastolic", "cholesterol", "hdl", "glucose", "iron", "lead")
-QUESTIONS = ("smoker", "drinker", "diabetic", "asthmatic", "insured", "veteran", "pregnant", "employed")
+QUESTIONS = (
+    "smoker",
+    "drinker",
+    "diabetic",
+    "asthmatic",
+    "insured",
+    "veteran",
+    "pregnant",
+    "employed",
+)
 
 
 def main() -> None:
@@ -158,7 +166,13 @@ def nhanes() -> tuple[pd.DataFrame, Plan]:
         frame[name] = values.mask(age < 20) if name in QUESTIONS else values
         columns[name] = {"type": "categorical", "categories": list(range(size))}
         columns[name]["nullable"] = name in QUESTIONS
-    body = {"income": (0, 5), "height": (80, 200), "weight": (10, 180), "waist": (40, 160), "bmi": (10, 60)}
+    body = {
+        "income": (0, 5),
+        "height": (80, 200),
+        "weight": (10, 180),
+        "waist": (40, 160),
+        "bmi": (10, 60),
+    }
     for i, name in enumerate(("sleep", *LABORATORY, *body)):
         low, high = body.get(name, (0, 400))
         values = low + (high - low) * generator.beta(2 + age / 40, 3 + i % 3, rows)
@@ -181,7 +195,9 @@ def measure(name: str, folder: Path, alpha: str) -> dict[str, object]:
     files = [path for path in bundle.rglob("*") if path.is_file()]
     manifest = json.loads((bundle / "manifest.json").read_text())
     expected = expected_of(text)
-    sizes = [len(c.get("categories", [0] * 10)) for c in json.loads(plan.read_text())["columns"].values()]
+    sizes = [
+        len(c.get("categories", [0] * 10)) for c in json.loads(plan.read_text())["columns"].values()
+    ]
     steps = sorted(steps_of(text_of_run).items(), key=lambda step: -step[1])
     return {
         "survey": name,

@@ -41,9 +41,7 @@ def fuzzed_pairs(
                 sides = [side[: generator.integers(len(side) + 1)] for side in sides]
             if adjacency.relation == "add-remove":
                 sides[0] = sides[0][:0]
-            near, far = (
-                table(domain, [*others, *((cell, 1) for cell in side)]) for side in sides
-            )
+            near, far = (table(domain, [*others, *((cell, 1) for cell in side)]) for side in sides)
             yield Pair(f"at random; others {label}", near, far)
 
 

@@ -232,8 +232,7 @@ class _Search:
         cells = [target.table.size for target in targets]
         counts = margins_of(codes, sizes, [target.attributes for target in targets])
         self.residuals = np.concatenate(
-            [np.empty(0)]
-            + [(c - t.table).ravel() for c, t in zip(counts, targets, strict=True)]
+            [np.empty(0)] + [(c - t.table).ravel() for c, t in zip(counts, targets, strict=True)]
         )
         self.weights = np.repeat([1.0 / target.variance for target in targets], cells)
         starts = np.cumsum([0, *cells])
