@@ -165,19 +165,13 @@ class Domain:
         """The size of each word: one, unless there are more than ``LARGEST_WORD`` cells."""
         return tuple(math.prod(self.shape[i] for i in block) for block in self.blocks)
 
-    @property
-    def size_text(self) -> str:
-        """The number of cells in three digits, however many there are."""
-        digits = sum(map(math.log10, self.shape))
-        # A float holds no more than 1e308.
-        return f"{self.size:.3g}" if digits < 300 else f"1e+{digits:.0f}"
-
     def require_one_word(self, what: str) -> None:
         """Raise ``ValueError`` where there are more cells than ``what`` can number."""
         if len(self.words) > 1:
             raise ValueError(
-                f"columns: {self.size_text} cells are more than the 2^62 (4.61e+18) that {what} can number;"
-                " use fewer columns or wider bins, or margins or microdata-margins, which take any number"
+                f"columns: {size_text(self.size)} cells are more than the 2^62 (4.61e+18) that {what} can"
+                " number; use fewer columns or wider bins, or margins or microdata-margins, which take any"
+                " number"
             )
 
     def unpack(self, cells: Integers) -> Integers:
@@ -200,10 +194,10 @@ class Domain:
 
     def numbers(self, cells: Integers) -> list[int]:
         """The row-major numbers, of any size, of cells (k,), or (k, words)."""
-        first, *others = (word.tolist() for word in by_word(cells))
-        for size, word in zip(self.words[1:], others, strict=True):
-            first = [number * size + part for number, part in zip(first, word, strict=True)]
-        return first
+        numbers = [0] * len(cells)
+        for size, word in zip(self.words, by_word(cells), strict=True):
+            numbers = [n * size + part for n, part in zip(numbers, word.tolist(), strict=True)]
+        return numbers
 
     def at(self, numbers: Sequence[int]) -> Integers:
         """Cells (k,), or (k, words), by their row-major numbers."""
@@ -315,6 +309,11 @@ def blocks(shape: Sequence[int]) -> tuple[range, ...]:
             starts.append(i)
             size = cells
     return tuple(range(*both) for both in pairwise([*starts, len(shape)]))
+
+
+def size_text(size: int) -> str:
+    """A number of cells in three digits, however large: a float holds no more than 1e308."""
+    return f"{size:.3g}" if size < 10**300 else f"1e+{math.log10(size):.0f}"
 
 
 def by_word(cells: Integers) -> Sequence[Integers]:

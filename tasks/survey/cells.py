@@ -32,7 +32,7 @@ def count_cells(
     """
     import ibis  # slow to import, and only the private steps need it
 
-    table, words = _join_lists(table, axes), {}
+    table, words = _join_lists(table, axes), dict[str, Any]()
     for block in blocks([axis.size for axis in axes]):
         cell = ibis.literal(0, "int64")
         for i in block:

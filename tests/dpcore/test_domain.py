@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpcore.domain import LARGEST_WORD, Bins, Categories, Domain, Grid, Tally, ascending
+from dpcore.domain import LARGEST_WORD, Bins, Categories, Domain, Grid, Tally, ascending, size_text
 from tests.dpcore.releases.contract import tally_of
 
 DOMAIN = Domain(
@@ -67,7 +67,9 @@ def test_cells_of_a_domain_of_any_width_are_numbered_row_major_and_without_loss(
     np.testing.assert_array_equal(domain.unpack(cells), codes)
     numbers = [0] * 7
     for i, size in enumerate(shape):
-        numbers = [number * size + int(code) for number, code in zip(numbers, codes[:, i])]
+        numbers = [
+            number * size + int(code) for number, code in zip(numbers, codes[:, i], strict=True)
+        ]
     assert domain.numbers(cells) == numbers
     np.testing.assert_array_equal(domain.at(numbers), cells)
     order = sorted(set(numbers))
@@ -103,10 +105,9 @@ def test_a_wide_tally_is_rolled_up_as_a_loop_over_records_counts(names: tuple[st
 
 
 def test_the_number_of_cells_is_stated_however_many_there_are():
-    assert WIDE.size_text == "9.88e+31"
-    assert Domain((Categories("a", ("x",)),)).size_text == "1"
+    assert size_text(WIDE.size) == "9.88e+31"
     columns = tuple(Categories(f"q{i}", tuple(range(10))) for i in range(400))
-    assert Domain(columns).size_text == "1e+400"
+    assert size_text(Domain(columns).size) == "1e+400"
     with pytest.raises(
         ValueError, match=r"1e\+400 cells are more than the 2\^62 .* that a sword can"
     ):

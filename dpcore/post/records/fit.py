@@ -299,7 +299,9 @@ class _Step:
         self.smallest = 1e-9 * weight  # a smaller improvement may be a rounding error
         current = codes[:, attribute]
         if search.rules:
-            slopes[forbidden_values(codes.T, attribute, self.size, search.rules)] = np.inf
+            slopes[
+                forbidden_values(codes.T.astype(np.int64), attribute, self.size, search.rules)
+            ] = np.inf
         best = slopes.argmin(axis=1)
         everyone = np.arange(len(block))
         gains = 2.0 * (slopes[everyone, current] - slopes[everyone, best] - weight)

@@ -154,9 +154,10 @@ def _cell_variance(
     """V_S, by the precision 1/s_T of each residual."""
     useful = _useful(attributes, sizes)
     every = cells(useful, sizes)
-    return sum(
+    parts = (
         _centring(t, sizes) * (cells(t, sizes) / every) ** 2 / precision[t] for t in subsets(useful)
     )
+    return math.fsum(parts)
 
 
 def _useful(attributes: Attributes, sizes: Sequence[int]) -> Attributes:
