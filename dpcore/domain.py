@@ -169,9 +169,9 @@ class Domain:
         """Raise ``ValueError`` where there are more cells than ``what`` can number."""
         if len(self.words) > 1:
             raise ValueError(
-                f"columns: {size_text(self.size)} cells are more than the 2^62 (4.61e+18) that {what} can"
-                " number; use fewer columns or wider bins, or margins or microdata-margins, which take any"
-                " number"
+                f"columns: {size_text(self.size)} cells are more than the 2^62 (4.61e+18) that {what}"
+                " can number; use fewer columns or wider bins, or margins or microdata-margins, which take"
+                " any number"
             )
 
     def unpack(self, cells: Integers) -> Integers:

@@ -2,8 +2,8 @@
 
     python -m benchmarks.scale.width acs nhanes 30x8x20000 100x8x50000
 
-runs ``dprelease explain`` and ``dprelease run`` on each survey, in processes of their own with a home and
-a ledger of their own, and prints one JSON line for each:
+runs ``dprelease explain`` and ``dprelease run`` on each survey, in processes of their own with a home
+and a ledger of their own, and prints one JSON line for each:
 
     columns, cells  columns of the records, and the product of their cells as a power of ten
     tables          pair tables of the release

@@ -1,6 +1,7 @@
 """Tallies the survey: a GROUP BY counts the records in every occupied cell.
 
-Releases share a reading: the axes of all of them are packed into one cell, the survey is read once, and the tally of each release is rolled up from the occupied cells:
+Releases share a reading: the axes of all of them are packed into one cell, the survey is read once,
+and the tally of each release is rolled up from the occupied cells:
 
     sex x age, sex x region, age    --packed-->  sex x age x region  --roll_up-->  one tally each
 

@@ -36,8 +36,8 @@ from dpcore.post.tables.margins import Attributes
 MOST_LISTED = 20
 
 ROUNDED = 2.0**-48
-"""Each sum of k numbers below is rounded by less than k times this, relative to the sum of their sizes: a
-term is a product of few numbers, and adding it rounds by 2^-53 of what is there."""
+"""Each sum of k numbers below is rounded by less than k times this, relative to the sum of their sizes:
+a term is a product of few numbers, and adding it rounds by 2^-53 of what is there."""
 
 Norm = Literal["l1", "l2"]
 
