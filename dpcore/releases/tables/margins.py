@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Floats, Integers
-from dpcore.domain import Domain, Tally
+from dpcore.domain import Domain, Tally, size_text
 from dpcore.mechanisms import BlockGaussian, BlockLaplace, DiscreteGaussian, DiscreteLaplace
 from dpcore.mechanisms.block_gaussian import block_variance, coordinates, seen_badly
 from dpcore.mechanisms.blocks import Block, centred, differences
@@ -80,7 +80,7 @@ class Margins(CountsRelease):
         super().__post_init__()
         if self.cells > LARGEST_TOTAL:
             raise ValueError(
-                f"{self.cells:.3g} cells in {len(self.sets)} tables are too many; use fewer ways,"
+                f"{size_text(self.cells)} cells in {len(self.sets)} tables are too many; use fewer ways,"
                 " fewer columns or wider bins"
             )
         names = self.domain.names
@@ -129,10 +129,11 @@ class Margins(CountsRelease):
             if not any(block.axes for block in blocks):
                 return found
             variance = block_variance(self.share, blocks, self._sensitivity(found))
+            among = coordinates(blocks)
             badly = {
                 part.attributes
                 for part, block in zip(found.parts, blocks, strict=True)
-                if seen_badly(block, variance, coordinates(blocks))
+                if seen_badly(block, variance, among)
             }
             if not badly:
                 return found
@@ -171,7 +172,7 @@ class Margins(CountsRelease):
         names = self.domain.names
 
         def table(attributes: Attributes) -> Integers:
-            counts = tally.roll_up(tuple(names[a] for a in attributes)).dense()
+            counts = tally.margin(tuple(names[a] for a in attributes))
             return counts.reshape([self.domain.shape[a] for a in attributes])
 
         return Exact(self._counted(table))
@@ -209,7 +210,7 @@ class Margins(CountsRelease):
         return Agreement(self.domain.shape, self.measured(noisy), total)
 
     @cached_property
-    def _errors(self) -> Agreement:
+    def of_nothing(self) -> Agreement:
         """The agreement of nothing: variances do not depend on the draw."""
         return self.agreement(Noisy(np.zeros(self.mechanism.size, dtype=np.int64)))
 
@@ -381,7 +382,7 @@ class Margins(CountsRelease):
         )
 
     def expected_error(self) -> tuple[ErrorStatement, ...]:
-        errors = [self._errors.margin(attrs).variance ** 0.5 for attrs in self.sets]
+        errors = [self.of_nothing.margin(attrs).variance ** 0.5 for attrs in self.sets]
         mean_absolute = sum(
             error * domain.size * (2 / np.pi) ** 0.5
             for error, domain in zip(errors, self.domains, strict=True)
@@ -409,7 +410,7 @@ class Margins(CountsRelease):
         places = {
             self.table_name(d): attrs for d, attrs in zip(self.domains, self.sets, strict=True)
         }
-        variance = self._errors.combination_variance(
+        variance = self.of_nothing.combination_variance(
             {
                 places[name]: weight.reshape([self.domain.shape[a] for a in places[name]])
                 for name, weight in weights.items()
