@@ -39,9 +39,9 @@ from dpcore.privacy_line import perturb
 from dpcore.releases.tables.microdata import Microdata
 from dpcore.sampling.source import SeededSource
 from schemas.plan import load_plan
-from tasks.bundle.designs import design_of, middles
-from tasks.bundle.evidence import Evidence
-from tasks.bundle.fit import fit
+from tasks.inference.designs import design_of, middles
+from tasks.inference.evidence import Evidence
+from tasks.inference.fit import fit
 
 NORMAL_95 = 1.959963984540054
 

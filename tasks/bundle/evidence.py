@@ -1,38 +1,19 @@
-"""What a bundle knows of several columns together: agreeing tables, and records that follow them."""
+"""The evidence of a bundle: what its releases say together of one release's columns."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
 
-from dpcore.arrays import Integers
-from dpcore.domain import Domain
 from dpcore.errors import InputError
-from dpcore.post.tables.consistency import Agreement
 from dpcore.post.tables.joined import joined
 from schemas.plan import Plan
 from schemas.synthesis import Synthesis
 from tasks.bundle.joined import Part
 from tasks.bundle.records import Draws, synthetic_records
+from tasks.inference.evidence import Evidence
 
 MOST_RECORDS = 2**16
 """More synthetic records say hardly more."""
-
-
-@dataclass(frozen=True, eq=False)
-class Evidence:
-    """All public.
-
-    ``agreement``: of all tables, its first attributes as in ``domain``; ``rows``: of the survey, public
-    or estimated; ``codes``, ``columns``: of synthetic records.
-    """
-
-    domain: Domain
-    agreement: Agreement
-    rows: float
-    codes: Integers
-    columns: dict[str, Any]
 
 
 def evidence_of(plan: Plan, parts: Sequence[Part], draws: Draws) -> Evidence:

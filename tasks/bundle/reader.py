@@ -40,11 +40,12 @@ from schemas.plan import Plan, published_plan
 from schemas.releases.margins import MarginsSection
 from schemas.releases.microdata import MicrodataSection
 from tasks.bundle.estimates import Estimate, Quotient
-from tasks.bundle.evidence import Evidence, evidence_of
-from tasks.bundle.fit import Fit, fit
+from tasks.bundle.evidence import evidence_of
 from tasks.bundle.joined import Joined, Part, join, parts_of
 from tasks.bundle.records import synthetic_records
 from tasks.bundle.verify import read_manifest, verify_files
+from tasks.inference.evidence import Evidence
+from tasks.inference.fit import Fit, fit
 
 Columns = dict[str, NDArray[Any]]
 Weights = Callable[[Columns], ArrayLike] | ArrayLike | None

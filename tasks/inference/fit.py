@@ -22,8 +22,9 @@ from dpcore.errors import InputError
 from dpcore.post.inference.calibrated import fit_calibrated
 from dpcore.post.inference.families import FAMILIES
 from dpcore.post.tables.consistency import Agreement
-from tasks.bundle.designs import Attributes, Design, Variable, design_of
-from tasks.bundle.evidence import Evidence
+from dpcore.post.tables.margins import Attributes
+from tasks.inference.designs import Design, Variable, design_of
+from tasks.inference.evidence import Evidence
 
 NORMAL_95 = 1.959963984540054
 
@@ -129,7 +130,7 @@ def fit(evidence: Evidence, formula: str, family: str = "gaussian") -> Fit:
         if not np.any(product.cells):
             continue
         if product.attributes not in tables:
-            tables[product.attributes] = agreement.margin(product.attributes).table
+            tables[product.attributes] = evidence.table(product.attributes)
         features.append(product)
         values.append(product.values)
         totals.append(float(np.sum(product.cells * tables[product.attributes])) / evidence.rows)

@@ -13,8 +13,7 @@ import numpy as np
 from dpcore.arrays import Booleans, Floats, Integers
 from dpcore.domain import Axis, Categories, Domain
 from dpcore.errors import InputError
-
-Attributes = tuple[int, ...]
+from dpcore.post.tables.margins import Attributes
 
 MOST_TERMS = 60
 """Columns of a design: the features are nearly half their square."""
@@ -202,6 +201,11 @@ def _response(formula: str, found: Any, binary: bool) -> Floats:
         raise InputError(
             f"{formula}: a binomial response is true or false; write a condition in braces, such as"
             " {hours > 40} ~ ..."
+        )
+    if np.all(values == values[0]):
+        raise InputError(
+            f"{formula}: the response is the same in all records; conditions should follow the edges of"
+            " the column's bins"
         )
     return np.asarray(values[:, 0])
 

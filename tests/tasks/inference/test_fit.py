@@ -11,10 +11,10 @@ from dpcore.privacy_line import perturb
 from dpcore.releases.tables.microdata import Microdata
 from dpcore.sampling.source import SeededSource
 from schemas.plan import load_plan
-from tasks.bundle.designs import middles
-from tasks.bundle.evidence import Evidence
-from tasks.bundle.fit import fit
 from tasks.bundle.reader import open_bundle
+from tasks.inference.designs import middles
+from tasks.inference.evidence import Evidence
+from tasks.inference.fit import fit
 from tests.conftest import write_plan
 from tests.tasks.made_up import publish_made_up
 
