@@ -68,12 +68,12 @@ QUESTIONS: dict[str, dict[str, list[str]]] = {
     },
     "acs_nist_ma2019": {
         "linear": ["AGEP ~ C(SEX) + DENSITY", "WGTP ~ PWGTP + DENSITY"],
-        "logistic": ["C(SEX) ~ AGEP + C(OWN_RENT)", "C(DPHY) ~ AGEP + C(SEX)"],
-        "means": ["AGEP ~ 0 + C(HOUSING_TYPE)", "DENSITY ~ 0 + C(PUMA)"],
+        "logistic": ["C(SEX) ~ AGEP + C(OWN_RENT)", "{DPHY == '1'} ~ AGEP + C(SEX)"],
+        "means": ["AGEP ~ 0 + C(HOUSING_TYPE)", "AGEP ~ 0 + C(EDU)"],
     },
     "fair": {
         "linear": ["rate_marriage ~ age + religious + educ", "yrs_married ~ age + children"],
-        "logistic": ["{affairs > 0} ~ rate_marriage + religious + yrs_married"],
+        "logistic": ["{affairs > 0.02} ~ rate_marriage + religious + yrs_married"],
         "means": ["rate_marriage ~ 0 + C(religious)", "children ~ 0 + C(occupation)"],
     },
 }
