@@ -32,6 +32,17 @@ def add(commands: Any) -> None:
         metavar="FILE",
         help="draw the expected error of each release against its alpha, as SVG (FILE ends in .svg)",
     )
+    parser.add_argument(
+        "--analysis",
+        metavar="FORMULA",
+        help='say whether the plan supports a model, such as "y ~ a + b", and with what standard errors',
+    )
+    parser.add_argument(
+        "--family",
+        default="gaussian",
+        choices=("gaussian", "binomial", "poisson"),
+        help="of the model of --analysis: linear (the default), logistic or Poisson",
+    )
     add_ledger_argument(parser)
 
 
@@ -48,6 +59,11 @@ def _explain(options: argparse.Namespace) -> None:
             "--target, --plot: the price of a run of a series depends on the runs before; compare plans"
             " with `dprelease explain` instead"
         )
+    if options.analysis is not None:
+        from tasks.explain.analysis import analysis_text
+
+        print(analysis_text(plan, options.analysis, options.family))
+        return
     if options.plot is not None:
         _draw(plan, options.plot)
     granted, spent, refusal = None, Budget(), ""
