@@ -14,8 +14,10 @@ from tests.conftest import ROWS, write_plan
 pytestmark = pytest.mark.usefixtures("prefect")
 
 
-@pytest.mark.parametrize("choose", ["fixed", "adaptive"])
-def test_microdata_is_published_in_the_surveys_own_columns(plan_path, plan_document, choose):
+@pytest.mark.parametrize(
+    "choice", [{"choose": "fixed", "also": [["sex", "children", "age"]]}, {"choose": "adaptive"}]
+)
+def test_microdata_is_published_in_the_surveys_own_columns(plan_path, plan_document, choice):
     from flows.release import release
 
     plan_document["releases"] = [
@@ -24,7 +26,7 @@ def test_microdata_is_published_in_the_surveys_own_columns(plan_path, plan_docum
             "kind": "microdata-margins",
             "columns": ["sex", "region", "age", "children", "income"],
             "bins": {"income": 10, "age": 6},
-            "choose": choose,
+            **choice,
         }
     ]
     plan_document["synthesis"] = [{"name": "records", "from": "everyone", "rows": ROWS}]
