@@ -37,6 +37,7 @@ from schemas.columns import (
     Invalid,
     ReadColumn,
     made_total,
+    sources,
 )
 from schemas.derived import check_groups
 from schemas.document import Section, explain_errors, read_yaml
@@ -188,7 +189,7 @@ class Plan(Section):
 
     def _check_unpublished(self) -> None:
         """Columns that are read but not published must not be used otherwise."""
-        taken = {name.lower() for name in self.columns}
+        taken = {name.lower() for name in (*self.columns, *sources(self.columns).values())}
         for place, name in self.unpublished.items():
             if not NAMEABLE.fullmatch(name):
                 raise ValueError(f"{place}: is not a valid column name")

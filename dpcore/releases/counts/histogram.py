@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Floats, Integers
-from dpcore.domain import Domain, Tally
+from dpcore.domain import Domain, Tally, size_text
 from dpcore.mechanisms import DiscreteLaplace, StabilityLaplace, ThresholdedLaplace
 from dpcore.post.tables.bounded import bounded_interval
 from dpcore.post.tables.consistency import Agreement
@@ -64,6 +64,8 @@ class Histogram(CountsRelease):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.thresholded:
+            self.domain.require_one_word("a thresholded histogram")
         if self.thresholded and self.share.beta and self.adjacency.most > 1:
             raise ValueError(
                 "mechanism: stability-laplace protects units of one record, and here a unit may have"
@@ -82,7 +84,7 @@ class Histogram(CountsRelease):
             return ThresholdedLaplace.within(self.share, self.domain.size, self.l1_sensitivity)
         if self.domain.size > LARGEST_DENSE:
             raise ValueError(
-                f"{self.domain.size:.3g} cells are too many to publish one by one; use the"
+                f"{size_text(self.domain.size)} cells are too many to publish one by one; use the"
                 " mechanism thresholded-laplace, or fewer columns or bins"
             )
         return DiscreteLaplace.within(self.share, self.domain.size, self.l1_sensitivity)
@@ -301,14 +303,18 @@ class Histogram(CountsRelease):
         margin = self.domain.select(names)
         if margin.size > LARGEST_DENSE:
             return None
-        cells = np.arange(self.domain.size) if noisy.cells is None else noisy.cells
         positions = [self.domain.names.index(name) for name in names]
-        packed = margin.pack(self.domain.unpack(cells)[:, positions])
-        counts = np.bincount(packed, noisy.values, minlength=margin.size).astype(np.float64)
+        if noisy.cells is None:
+            gone = tuple(i for i in range(len(self.domain.axes)) if i not in positions)
+            summed = noisy.values.reshape(self.domain.shape).sum(axis=gone)
+            counts = summed.transpose(np.argsort(np.argsort(positions))).ravel().astype(np.float64)
+        else:
+            packed = margin.pack(self.domain.unpack(noisy.cells)[:, positions])
+            counts = np.bincount(packed, noisy.values, minlength=margin.size).astype(np.float64)
         if self.thresholded:  # what did not pass is missing
             return self.scaled_margin(counts, math.nan)
-        summed = math.sqrt(self.domain.size / margin.size)
-        return self.scaled_margin(counts, self.mechanism.stddev * summed)
+        added = math.sqrt(self.domain.size / margin.size)
+        return self.scaled_margin(counts, self.mechanism.stddev * added)
 
     def sample(self, noisy: Noisy, rows: int) -> tuple[Domain, Integers]:
         """Synthetic records whose histogram is the published one, scaled to ``rows``."""
