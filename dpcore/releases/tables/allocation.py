@@ -181,7 +181,7 @@ def measured_variance(part: Part, sizes: Sequence[int], variance: float) -> floa
     The difference of two cells is twice what centring leaves in either, and so for each such column.
     """
     two = sum(sizes[a] == 2 for a in part.attributes) if part.centred else 0
-    return variance / 2**two
+    return variance / 2.0**two
 
 
 def _variances(allocation: Allocation, adjacency: Adjacency, norm: Norm) -> list[float]:

@@ -213,7 +213,7 @@ class Margins(CountsRelease):
         return self._errors
 
     @cached_property
-    def of_nothing(self) -> Agreement:
+    def _errors(self) -> Agreement:
         """The agreement of nothing: variances do not depend on the draw."""
         return self.agreement(Noisy(np.zeros(self.mechanism.size, dtype=np.int64)))
 
@@ -385,7 +385,7 @@ class Margins(CountsRelease):
         )
 
     def expected_error(self) -> tuple[ErrorStatement, ...]:
-        errors = [self.of_nothing.margin(attrs).variance ** 0.5 for attrs in self.sets]
+        errors = [self._errors.margin(attrs).variance ** 0.5 for attrs in self.sets]
         mean_absolute = sum(
             error * domain.size * (2 / np.pi) ** 0.5
             for error, domain in zip(errors, self.domains, strict=True)
@@ -413,7 +413,7 @@ class Margins(CountsRelease):
         places = {
             self.table_name(d): attrs for d, attrs in zip(self.domains, self.sets, strict=True)
         }
-        variance = self.of_nothing.combination_variance(
+        variance = self._errors.combination_variance(
             {
                 places[name]: weight.reshape([self.domain.shape[a] for a in places[name]])
                 for name, weight in weights.items()
