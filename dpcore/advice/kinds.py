@@ -234,7 +234,7 @@ def cell_variances(release: Dense) -> Callable[[Attributes], float]:
     if isinstance(release, Margins) and not (
         release.sets == (tuple(range(len(shape))),) and isinstance(mechanism, DiscreteGaussian)
     ):
-        agreement = release.errors()
+        agreement = release.of_nothing
         return lambda attrs: agreement.margin(attrs).variance * step**2
     assert isinstance(mechanism, DiscreteGaussian | LaplaceNoise)
     drawn, known = (mechanism.stddev * step) ** 2, release.adjacency.public_rows

@@ -209,11 +209,8 @@ class Margins(CountsRelease):
         total = float(self.rows) if self.adjacency.public_rows else None
         return Agreement(self.domain.shape, self.measured(noisy), total)
 
-    def errors(self) -> Agreement:
-        return self._errors
-
     @cached_property
-    def _errors(self) -> Agreement:
+    def of_nothing(self) -> Agreement:
         """The agreement of nothing: variances do not depend on the draw."""
         return self.agreement(Noisy(np.zeros(self.mechanism.size, dtype=np.int64)))
 
@@ -385,7 +382,7 @@ class Margins(CountsRelease):
         )
 
     def expected_error(self) -> tuple[ErrorStatement, ...]:
-        errors = [self._errors.margin(attrs).variance ** 0.5 for attrs in self.sets]
+        errors = [self.of_nothing.margin(attrs).variance ** 0.5 for attrs in self.sets]
         mean_absolute = sum(
             error * domain.size * (2 / np.pi) ** 0.5
             for error, domain in zip(errors, self.domains, strict=True)
@@ -413,7 +410,7 @@ class Margins(CountsRelease):
         places = {
             self.table_name(d): attrs for d, attrs in zip(self.domains, self.sets, strict=True)
         }
-        variance = self._errors.combination_variance(
+        variance = self.of_nothing.combination_variance(
             {
                 places[name]: weight.reshape([self.domain.shape[a] for a in places[name]])
                 for name, weight in weights.items()
