@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -228,8 +229,7 @@ class Bundle:
             release = self.plan.built[record.name]
             if isinstance(release, CountsRelease):
                 domain = next(d for d in release.domains if release.table_name(d) == table)
-                parts = [part for bundle in (self, *self.earlier) for part in bundle._parts]
-                self._joins[table] = join(f"{table}: ", domain, release, parts)
+                self._joins[table] = join(f"{table}: ", domain, release, self._all_parts)
             else:
                 self._joins[table] = None
         return self._joins[table]
@@ -243,6 +243,14 @@ class Bundle:
         """Everything that counts, as it was measured."""
         draws = {name: self.draw(name) for name in self.plan.built}
         return parts_of(self.manifest.release_id, self.plan.built, draws)
+
+    @cached_property
+    def _all_parts(self) -> list[Part]:
+        """Those of this bundle, of the earlier ones and of theirs, each draw once."""
+        found: dict[tuple[str, str, str], Part] = {}
+        for part in chain(self._parts, *(bundle._all_parts for bundle in self.earlier)):
+            found.setdefault((part.bundle, part.name, part.draw), part)
+        return list(found.values())
 
     def _explain_absence(self, table: str) -> str:
         """Why cells are missing from a table, in the release's own words."""
@@ -275,13 +283,14 @@ def open_bundle(path: str | Path, earlier: Sequence[Bundle] = ()) -> Bundle:
 
     Args:
         path: The bundle's folder, DATASET/RELEASE_ID.
-        earlier: Opened bundles of the same private table, whose counts improve those of this one.
+        earlier: Opened bundles of the same private table, whose counts improve those of this one, with
+            their own earlier ones; each draw counts once.
 
     Returns:
         The bundle, with methods for its tables, functions, synthetic records and sums.
 
     Raises:
-        InputError: The folder has no manifest, or an earlier bundle is of another dataset.
+        InputError: The folder has no manifest, or an earlier bundle is not opened or of another dataset.
         BundleError: The manifest cannot be read, or a file was changed, added or removed after
             publication.
 
@@ -292,6 +301,8 @@ def open_bundle(path: str | Path, earlier: Sequence[Bundle] = ()) -> Bundle:
     folder = Path(path)
     manifest = read_manifest(folder)
     verify_files(folder, manifest)
+    if not (isinstance(earlier, Sequence) and all(isinstance(each, Bundle) for each in earlier)):
+        raise InputError(f"{folder}: earlier must be a list of opened bundles, [open_bundle(...)]")
     for bundle in earlier:
         if bundle.manifest.dataset != manifest.dataset:
             raise InputError(

@@ -163,6 +163,12 @@ def test_an_earlier_bundle_of_the_same_table_makes_errors_smaller(plan_document,
     mean = (alone + first.total(table, lambda t: t["sex"] == "F")) * 0.5
     assert found.value == pytest.approx(mean.value)
     assert found.draws == mean.draws
+    for earlier in ([both], [first, first], [both, first, open_bundle(folders[1])]):
+        again = open_bundle(folders[1], earlier=earlier).total(table, lambda t: t["sex"] == "F")
+        assert again == found, "each draw counts once, also that of a bundle's own earlier ones"
+    for wrong in ([str(folders[0])], str(folders[0]), first):
+        with pytest.raises(InputError, match="earlier must be a list of opened bundles"):
+            open_bundle(folders[1], earlier=wrong)
 
 
 def test_bundles_of_other_tables_are_not_joined(plan_document, tmp_path):
