@@ -35,9 +35,8 @@ from dpcore.post.records.tree import sample_tree, spanning_tree
 from dpcore.post.records.weighted import WeightedRecords, fit_weighted
 from dpcore.post.tables.bounded import bounded_interval
 from dpcore.post.tables.consistency import Agreement
-from dpcore.post.tables.count_interval import Accepted, count_interval
+from dpcore.post.tables.count_errors import count_errors
 from dpcore.post.tables.margins import Attributes, Margin, Residual, summed_to
-from dpcore.post.tables.simulation import pooled_means
 from dpcore.releases.base import ErrorStatement, Release, Tree, post_processing_generator
 from dpcore.releases.counts.cells import describe_cells
 from dpcore.releases.counts.unit import OF_COUNTS, CountsRelease, around_count
@@ -269,44 +268,24 @@ class Margins(CountsRelease):
         """Root mean squared errors of ``count``, and both ends of 90% intervals around it.
 
         Noise and fit are repeated on the fitted tables.
-
-        (count - exact)^2 is (count - estimate)^2 plus what the noise in estimate adds.  The first is
-        known and only the second, which is small, is simulated; so a fit that leaves something out
-        is noticed (covariance penalties, Efron 2004).  No stated error is below that of the
-        simulation.
         """
-        scales = np.repeat(
-            [max(margin.variance, 1e-12) ** 0.5 for margin in agreed],
-            [margin.table.size for margin in agreed],
+        stddevs = np.repeat(
+            [margin.variance**0.5 for margin in agreed], [margin.table.size for margin in agreed]
         )
         counts, estimates = _all_cells(whole), _all_cells([margin.table for margin in agreed])
         generator = post_processing_generator(noisy)
-        added, errors, levels = [], [], []
-        for _ in range(int(np.clip(SIMULATED // self.cells, 1, MOST_REPEATS))):
-            again = self._drawn_again(noisy, whole, generator)
-            records = self.fit(again, self.total(again))
-            fitted = _all_cells(records.margins(self.domain.shape, self.sets))
-            estimated = _all_cells([margin.table for margin in self.consistent_margins(again)])
-            errors.append(((fitted - counts) / scales) ** 2)
-            added.append(errors[-1] - ((fitted - estimated) / scales) ** 2)
-            levels.append(fitted / scales)
-        seen, at = ((counts - estimates) / scales) ** 2, counts / scales
-        simulated = np.stack(levels)
 
-        def squares(level: Floats) -> tuple[Floats, Floats]:
-            known = pooled_means(seen, at, level) + pooled_means(np.stack(added), simulated, level)
-            return known, pooled_means(np.stack(errors), simulated, level)
+        def again() -> Iterator[tuple[Integers, Floats]]:
+            for _ in range(int(np.clip(SIMULATED // self.cells, 1, MOST_REPEATS))):
+                drawn = self._drawn_again(noisy, whole, generator)
+                fitted = self.fit(drawn, self.total(drawn)).margins(self.domain.shape, self.sets)
+                estimated = [margin.table for margin in self.consistent_margins(drawn)]
+                yield _all_cells(fitted), _all_cells(estimated)
 
-        def width(level: Floats) -> Floats:
-            known, repeated = squares(level)
-            return np.asarray(np.sqrt(np.maximum(1.0, known / np.maximum(repeated, 1e-12))))
-
-        error = np.sqrt(np.maximum(*squares(at))) * scales
-        accepted = Accepted.of(np.tile(at, len(levels)), simulated.ravel(), width)
-        unbiased = self._interval(estimates, scales)
-        around = count_interval(counts, error, estimates, scales, unbiased, accepted)
-        ends = np.cumsum([table.size for table in whole])[:-1]
-        return (np.split(each, ends) for each in (error, *around))
+        ends = self._interval(estimates, stddevs)
+        found = count_errors(counts, estimates, stddevs, ends, counts, again())
+        places = np.cumsum([table.size for table in whole])[:-1]
+        return (np.split(each, places) for each in found)
 
     def _interval(self, estimate: Floats, error: Floats | float) -> tuple[Floats, Floats]:
         """Ends of 90% intervals for the exact numbers behind unbiased ones."""
