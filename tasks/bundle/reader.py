@@ -190,8 +190,8 @@ class Bundle:
         ``part`` and ``of``: true or false for each row.  With P the noisy sum over rows in both, W
         that over ``of``, and R = P / W, the variance is that of the sum with weights
         part * of - R * of, divided by W^2 (delta method, first order), which includes the covariance
-        of P and W.  Where W is near zero the share has no standard error, but Fieller's 90% set
-        (``tasks.bundle.estimates.Quotient``).  Raises ``InputError`` for weights other than true and
+        of P and W.  Where W is near zero the share has no standard error, but Fieller's 90% set, cut to
+        [0, 1] (``tasks.bundle.estimates.Quotient``).  Raises ``InputError`` for weights other than true and
         false.
         """
         columns, whole = self.table(table), self.total(table, of)
@@ -202,10 +202,13 @@ class Bundle:
                 " divide the totals of two releases, or divide by a public number"
             )
         chosen = factors * chosen
+        if np.array_equal(chosen, factors):
+            return Estimate(1.0, 0.0, whole.draws)
         if whole.near_zero:
             some, rest = (self._sum(table, columns, each) for each in (chosen, factors - chosen))
             squares = [each.standard_error**2 for each in (some, whole, rest)]
-            return Quotient.of(some, whole, (squares[0] + squares[1] - squares[2]) / 2)
+            quotient = Quotient.of(some, whole, (squares[0] + squares[1] - squares[2]) / 2)
+            return quotient.within(0.0, 1.0)
         value = self.total(table, chosen).value / whole.value
         error = self._sum(table, columns, chosen - value * factors).standard_error
         return Estimate(value, error / abs(whole.value), whole.draws)

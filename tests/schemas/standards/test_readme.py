@@ -1,6 +1,7 @@
 """The README of a bundle runs as it is written, and its errors are those that are exact."""
 
 import contextlib
+import hashlib
 import io
 import re
 import shutil
@@ -202,6 +203,24 @@ def test_a_csv_file_that_is_missing_or_changed_is_noticed(home):
     path.unlink()
     (bundle / "SHA256SUMS").write_text("".join(line for line in listed if path.name not in line))
     with pytest.raises(BundleError, match="CSV files"):
+        open_bundle(bundle)
+
+
+def test_a_csv_file_with_other_numbers_is_noticed_though_its_digest_was_changed_too(home):
+    bundle = made(home, MARGINS)
+    path, sums = next(bundle.glob("tables/*.csv")), bundle / "SHA256SUMS"
+    before = hashlib.sha256(path.read_bytes()).hexdigest()
+    path.write_text(path.read_text().replace("1", "2"))
+    after = hashlib.sha256(path.read_bytes()).hexdigest()
+    sums.write_text(sums.read_text().replace(before, after))
+    with pytest.raises(BundleError, match="CSV files"):
+        open_bundle(bundle)
+
+
+def test_an_empty_folder_that_was_added_is_noticed(home):
+    bundle = made(home, MARGINS)
+    (bundle / "tables" / "more").mkdir()
+    with pytest.raises(BundleError, match="tables/more is a folder without its files"):
         open_bundle(bundle)
 
 
