@@ -191,8 +191,8 @@ class Bundle:
         that over ``of``, and R = P / W, the variance is that of the sum with weights
         part * of - R * of, divided by W^2 (delta method, first order), which includes the covariance
         of P and W.  Where W is near zero the share has no standard error, but Fieller's 90% set, cut to
-        [0, 1] (``tasks.bundle.estimates.Quotient``).  Raises ``InputError`` for weights other than true and
-        false.
+        [0, 1] (``tasks.bundle.estimates.Quotient``).  Raises ``InputError`` for weights other than true
+        and false.
         """
         columns, whole = self.table(table), self.total(table, of)
         factors, chosen = (_factors(table, columns, weights) for weights in (of, part))

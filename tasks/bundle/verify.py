@@ -53,7 +53,9 @@ def verify_files(bundle: Path, manifest: Manifest) -> int:
     folders = {(bundle / path).parent for path in digests}
     for folder in bundle.rglob("*"):
         if folder.is_dir() and not any(folder in (each, *each.parents) for each in folders):
-            raise BundleError(f"{bundle}: {folder.relative_to(bundle)} is a folder without its files")
+            raise BundleError(
+                f"{bundle}: {folder.relative_to(bundle)} is a folder without its files"
+            )
     present = {
         path.relative_to(bundle).as_posix()
         for path in bundle.rglob("*")

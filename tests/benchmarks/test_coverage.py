@@ -86,7 +86,9 @@ def test_intervals_around_counts_hold_where_the_noise_is_larger_than_the_cells(c
                 size = float(row["cells"])
                 found.setdefault(row["exact"], []).append((float(row["cover"]) * size, size))
     covered = {exact: np.sum(each, axis=0) for exact, each in found.items()}
-    assert {exact: held / size for exact, (held, size) in covered.items() if held / size < 0.87} == {}
+    assert {
+        exact: held / size for exact, (held, size) in covered.items() if held / size < 0.87
+    } == {}
 
 
 @pytest.mark.parametrize(

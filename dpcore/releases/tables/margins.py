@@ -396,8 +396,12 @@ class Margins(CountsRelease):
         )
         unit, width = self.unit, TWO_SIDED * max(errors)
         one = f"standard error of a {unit.number}"
+        wished = self.aim in ("mean", "max") or isinstance(self.aim, tuple)
+        alike = "; no precisions serve optimise better than equal ones" * (
+            wished and self.allocation.equal
+        )
         return (
-            ErrorStatement(f"{one}, at most", unit.scaled(max(errors)), "in agreement"),
+            ErrorStatement(f"{one}, at most", unit.scaled(max(errors)), "in agreement" + alike),
             ErrorStatement(
                 f"90% interval of a {unit.number}: plus or minus, at most", unit.scaled(width)
             ),

@@ -86,7 +86,8 @@ def _typed(table: Any, columns: Mapping[str, ReadColumn], counts: str | None) ->
         }
     )
     if counts:
-        return typed, total_of_counts(typed, counts)
+        found = total_of_counts(typed, counts)
+        return typed.filter(typed[counts] > 0), found  # 0 stands for no record
     return typed, int(typed.count().to_pyarrow().as_py())
 
 
