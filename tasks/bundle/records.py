@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import chain, combinations
+from itertools import chain, combinations, islice
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Integers
-from dpcore.domain import Domain
+from dpcore.domain import Categories, Domain
+from dpcore.post.inference.understated import understated
 from dpcore.releases.base import Release, post_processing_generator
+from dpcore.releases.counts.unit import CountsRelease
 from dpcore.releases.table import Table, TableColumn
 from dpcore.statistic import Noisy
 from dpcore.synthesis import ColumnDensity, decode_records, group_households
+from schemas.bundle import Understated
 from schemas.columns import Column
 from schemas.plan import Plan
 from schemas.synthesis import Synthesis
+from tasks.report.support import NOT_MEASURED, WITHIN, grade
 
 HOUSEHOLD = (
     "Number of a synthetic household; its members are assumed from its size and shared values"
@@ -31,11 +35,18 @@ Draws = Callable[[str], Noisy]
 MEAN_ABSOLUTE = math.sqrt(2 / math.pi)
 """The mean absolute value of a standard normal variable."""
 
+MOST_SETS = 1000
+"""Sets of three columns or more are listed up to this number: all triples of 18 columns."""
+
 SUPPORT = {
-    "columns": "One or two columns of the records",
+    "columns": "Columns of the records: each, each pair, every three inside a table of the release, and"
+    f" its larger tables; of three columns or more the first {MOST_SETS}, and only what was measured",
+    "ways": "How many columns they are",
     "cells": "Cells of their joint table",
-    "supported": "Whether the release determines the joint distribution of these columns; if not, the"
-    " model assumes it, as it does for any three or more columns without a table in the release",
+    "grade": "not measured: the model assumes their joint distribution, as that of any three or more"
+    " columns without a table in the release; accurate: distance and expected_distance together are at"
+    f" most {WITHIN}, so about as many of the records are in a wrong cell at most; weak: they are more;"
+    " unknown: measured, and one of both is not known",
     "standard_error": "Standard error of a cell of that table, from privacy noise",
     "distance": "Total variation between the shares of the records and those of the noisy table",
     "expected_distance": "Average total variation that noise alone causes",
@@ -72,12 +83,14 @@ class Records:
         return Table("microdata", name, columns)
 
     def support(self, name: str, noisy: Noisy) -> Table:
-        """The one- and two-way margins that the release determines, and the records' distance."""
+        """Which margins the release determines, how well, and the records' distance."""
         names = self.domain.names
         rows = [
             self._support(noisy, chosen)
             for chosen in chain(combinations(names, 1), combinations(names, 2))
         ]
+        larger = (self._support(noisy, chosen) for chosen in islice(self._larger(), MOST_SETS))
+        rows += [row for row in larger if row["grade"] != NOT_MEASURED]
         columns = []
         for key, text in SUPPORT.items():
             values = np.array([row[key] for row in rows])
@@ -86,17 +99,23 @@ class Records:
             columns.append(TableColumn(key, masked, text))
         return Table("microdata", f"{name}.support", columns)
 
+    def _larger(self) -> Iterator[tuple[str, ...]]:
+        """Every three columns inside a table of the release, and its larger tables, each once."""
+        tables = [domain.names for domain in self.release.domains if len(domain.axes) > 2]
+        triples = chain.from_iterable(combinations(names, 3) for names in tables)
+        wider = (names for names in tables if len(names) > 3)
+        yield from dict.fromkeys(islice(chain(triples, wider), 2 * MOST_SETS))
+
     def _support(self, noisy: Noisy, names: tuple[str, ...]) -> dict[str, Any]:
         margin = self.domain.select(names)
         found = self.release.supported_margin(noisy, names)
-        row = {"columns": " x ".join(names), "cells": margin.size, "supported": found is not None}
+        row = {"columns": " x ".join(names), "ways": len(names), "cells": margin.size}
         counts, error = found or (np.zeros(0), math.nan)
         public = self.release.adjacency.public_rows
         total = self.release.rows if public else counts.sum()
         if not len(self.codes) or not counts.any() or total <= 0:
-            return row | dict.fromkeys(
-                ("standard_error", "distance", "expected_distance"), math.nan
-            )
+            unknown = dict.fromkeys(("standard_error", "distance", "expected_distance"), math.nan)
+            return row | unknown | {"grade": grade(found is not None, math.nan)}
         positions = [self.domain.names.index(name) for name in names]
         cells = np.bincount(margin.pack(self.codes[:, positions]), minlength=margin.size)
         distance = np.abs(cells / len(self.codes) - counts / total).sum() / 2
@@ -105,6 +124,7 @@ class Records:
             "standard_error": error,
             "distance": float(distance),
             "expected_distance": expected,
+            "grade": grade(True, float(distance) + expected),
         }
 
 
@@ -129,6 +149,30 @@ def synthetic_records(
     refined_by = {column: finer.name for column, finer in refining.items()}
     households = _households(synthesis, domain, codes, columns, of_households)
     return Records(sampler, domain, codes, columns, refined_by, households)
+
+
+def understated_by(records: Records, noisy: Noisy) -> Understated | None:
+    """How much too small standard errors from the records are; None where the release cannot tell."""
+    release = records.release
+    agreement = release.agreement(noisy)
+    if agreement is None or not isinstance(release, CountsRelease) or release.adjacency.weighted:
+        return None
+    shares = [agreement.margin((a,)).table for a in range(len(agreement.sizes))]
+    scores = [
+        (np.arange(len(share)) == share.argmax())
+        if isinstance(axis, Categories)
+        else np.arange(axis.size)
+        for axis, share in zip(release.domain.axes, shares, strict=True)
+    ]
+    found = understated(
+        agreement,
+        [np.asarray(score, dtype=np.float64) for score in scores],
+        max(float(agreement.margin(()).table), 1.0),
+    )
+    if not len(found):
+        return None
+    middle, high = np.quantile(found, [0.5, 0.9])
+    return Understated(median=float(middle), one_in_ten=float(high))
 
 
 def _households(

@@ -14,8 +14,10 @@ from tests.conftest import ROWS, write_plan
 pytestmark = pytest.mark.usefixtures("prefect")
 
 
-@pytest.mark.parametrize("choose", ["fixed", "adaptive"])
-def test_microdata_is_published_in_the_surveys_own_columns(plan_path, plan_document, choose):
+@pytest.mark.parametrize(
+    "choice", [{"choose": "fixed", "also": [["sex", "children", "age"]]}, {"choose": "adaptive"}]
+)
+def test_microdata_is_published_in_the_surveys_own_columns(plan_path, plan_document, choice):
     from flows.release import release
 
     plan_document["releases"] = [
@@ -24,7 +26,7 @@ def test_microdata_is_published_in_the_surveys_own_columns(plan_path, plan_docum
             "kind": "microdata-margins",
             "columns": ["sex", "region", "age", "children", "income"],
             "bins": {"income": 10, "age": 6},
-            "choose": choose,
+            **choice,
         }
     ]
     plan_document["synthesis"] = [{"name": "records", "from": "everyone", "rows": ROWS}]
@@ -44,6 +46,12 @@ def test_microdata_is_published_in_the_surveys_own_columns(plan_path, plan_docum
     found = counted.set_index(["sex", "children"])["count"]
     assert found[found > 0].equals(expected.reindex(found[found > 0].index))
     assert found.sum() == ROWS
+    support = pd.read_parquet(bundle / "microdata" / "records.support.parquet").set_index("columns")
+    assert set(support["grade"]) <= {"accurate", "weak"}
+    together = (support["distance"] + support["expected_distance"]) <= 0.1
+    assert ((support["grade"] == "accurate") == together).all()
+    assert len(support) == 5 + 10 + ("also" in choice)
+    assert ("sex x age x children" in support.index) == ("also" in choice)
 
 
 @pytest.mark.slow
@@ -80,13 +88,63 @@ def test_wide_columns_are_published_by_groups_and_records_in_their_own_categorie
     sums = bundle.total("everyone.sex.region", lambda t: t["region_group"] == 1)
     assert sums.standard_error > 0
     supported = bundle.table("microdata/records.support")
-    assert dict(zip(supported["columns"], supported["supported"], strict=True)) == {
-        "sex": True,
-        "region": True,
-        "children": True,
-        "sex x region": False,
-        "sex x children": False,
-        "region x children": False,
+    grades = dict(zip(supported["columns"], supported["grade"], strict=True))
+    assert {name: grade == "not measured" for name, grade in grades.items()} == {
+        "sex": False,
+        "region": False,
+        "children": False,
+        "sex x region": True,
+        "sex x children": True,
+        "region x children": True,
     }
     report = (bundle.path / "report.html").read_text()
     assert "group 1" in report
+
+
+def test_a_survey_of_seventy_columns_goes_from_its_file_to_records(tmp_path):
+    """More cells than a number holds: the engine counts them by several."""
+    from flows.release import release
+
+    rows = 300
+    kinds = np.random.default_rng(1).random((rows, 1))
+    answers = np.random.default_rng(2).random((rows, 70)) < np.where(kinds < 0.5, 0.9, 0.2)
+    frame = pd.DataFrame({f"q{i}": np.where(answers[:, i], "yes", "no") for i in range(70)})
+    frame.to_parquet(tmp_path / "survey.parquet")
+    budget = {"alpha": "1000", "beta": "0", "gamma": "0"}
+    document = {
+        "dprelease": 1,
+        "dataset": "seventy",
+        "source": "survey.parquet",
+        "rows": rows,
+        "privacy_unit": "row",
+        "neighbours": "replace-one",
+        "budget": {"granted": budget, "requested": budget},
+        "columns": {name: {"type": "categorical", "categories": ["no", "yes"]} for name in frame},
+        "releases": [
+            {
+                "name": "everyone",
+                "kind": "microdata-margins",
+                "columns": list(frame),
+                "pairs": [[f"q{i}", f"q{i + 1}"] for i in range(69)],
+                "mechanism": "discrete-laplace",
+            }
+        ],
+        "synthesis": [{"name": "records", "from": "everyone", "rows": rows}],
+        "publication": {"title": "Seventy questions"},
+    }
+    path = write_plan(tmp_path, document)
+    bundle = Path(release(str(path), "r1", str(tmp_path / "out")))
+    verify_files(bundle, read_manifest(bundle))
+    records = pd.read_parquet(bundle / "microdata" / "records.parquet")
+    assert list(records) == list(frame)
+    found, exact = ((table == "yes").mean() for table in (records, frame))
+    assert (found - exact).abs().max() < 0.05
+    for i in (0, 40, 68):  # the words of a cell end between them
+        both = [f"q{i}", f"q{i + 1}"]
+        counted = pd.read_parquet(bundle / "tables" / f"everyone.{both[0]}.{both[1]}.parquet")
+        known = (
+            frame.groupby(both)
+            .size()
+            .reindex(pd.MultiIndex.from_frame(counted[both]), fill_value=0)
+        )
+        assert (counted["estimate"] - known.to_numpy()).abs().max() < 8

@@ -23,8 +23,15 @@ from dpcore.arrays import Floats, Integers
 from dpcore.post.tables.count_interval import Accepted, count_interval
 from dpcore.post.tables.simulation import pooled_means
 
+MOST_REPEATS = 20
+
 LEAST_STDDEV = 1e-6
 """A number with less noise is known, and so is its count."""
+
+
+def repeats(cells: int, simulated: int) -> int:
+    """How often so many cells are drawn again, for errors of about so many."""
+    return int(np.clip(simulated // cells, 1, MOST_REPEATS))
 
 
 def count_errors(

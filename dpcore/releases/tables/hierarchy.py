@@ -27,7 +27,7 @@ from dpcore.mechanism import WorstTable
 from dpcore.mechanisms import DiscreteGaussian, DiscreteLaplace
 from dpcore.post.tables.apportion import whole_counts
 from dpcore.post.tables.bounded import bounded_interval
-from dpcore.post.tables.count_errors import count_errors
+from dpcore.post.tables.count_errors import count_errors, repeats
 from dpcore.post.tables.tree import TreeSquares
 from dpcore.regions import Regions
 from dpcore.releases.base import ErrorStatement, post_processing_generator
@@ -55,8 +55,6 @@ LARGEST_CROWN = 2**24
 
 SIMULATED = 2**16
 """Errors of counts are simulated for at least this many cells."""
-
-MOST_REPEATS = 20
 
 LEAST_VARIANCE = 1e-12
 """Where there is next to no noise: the weights of least squares are ratios of variances."""
@@ -300,7 +298,7 @@ class Hierarchy(CountsRelease):
         stddevs = self._joined(errors)
 
         def again() -> Iterator[tuple[Integers, Floats]]:
-            for _ in range(int(np.clip(SIMULATED // self.mechanism_size, 1, MOST_REPEATS))):
+            for _ in range(repeats(self.mechanism_size, SIMULATED)):
                 noise = self.mechanism.simulate(self.mechanism_size, generator)
                 estimated = self.estimates(start + noise)
                 yield self._joined(self.counts(estimated)), self._joined(estimated)

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Floats, Integers
-from dpcore.domain import Domain, Tally
+from dpcore.domain import Domain, Tally, size_text
 from dpcore.mechanisms import BlockGaussian, BlockLaplace, DiscreteGaussian, DiscreteLaplace
 from dpcore.mechanisms.block_gaussian import block_variance, coordinates, seen_badly
 from dpcore.mechanisms.blocks import Block, centred, differences
@@ -35,7 +35,7 @@ from dpcore.post.records.tree import sample_tree, spanning_tree
 from dpcore.post.records.weighted import WeightedRecords, fit_weighted
 from dpcore.post.tables.bounded import bounded_interval
 from dpcore.post.tables.consistency import Agreement
-from dpcore.post.tables.count_errors import count_errors
+from dpcore.post.tables.count_errors import count_errors, repeats
 from dpcore.post.tables.margins import Attributes, Margin, Residual, summed_to
 from dpcore.releases.base import ErrorStatement, Release, Tree, post_processing_generator
 from dpcore.releases.counts.cells import describe_cells
@@ -60,8 +60,6 @@ LARGEST_TOTAL = 2**24
 SIMULATED = 1000
 """Errors of counts are simulated for at least this many cells: fitting records takes its time."""
 
-MOST_REPEATS = 20
-
 
 @dataclass(frozen=True)
 class Margins(CountsRelease):
@@ -85,7 +83,7 @@ class Margins(CountsRelease):
         super().__post_init__()
         if self.cells > LARGEST_TOTAL:
             raise ValueError(
-                f"{self.cells:.3g} cells in {len(self.sets)} tables are too many; use fewer ways,"
+                f"{size_text(self.cells)} cells in {len(self.sets)} tables are too many; use fewer ways,"
                 " fewer columns or wider bins"
             )
         names = self.domain.names
@@ -134,10 +132,11 @@ class Margins(CountsRelease):
             if not any(block.axes for block in blocks):
                 return found
             variance = block_variance(self.share, blocks, self._sensitivity(found))
+            among = coordinates(blocks)
             badly = {
                 part.attributes
                 for part, block in zip(found.parts, blocks, strict=True)
-                if seen_badly(block, variance, coordinates(blocks))
+                if seen_badly(block, variance, among)
             }
             if not badly:
                 return found
@@ -176,7 +175,7 @@ class Margins(CountsRelease):
         names = self.domain.names
 
         def table(attributes: Attributes) -> Integers:
-            counts = tally.roll_up(tuple(names[a] for a in attributes)).dense()
+            counts = tally.margin(tuple(names[a] for a in attributes))
             return counts.reshape([self.domain.shape[a] for a in attributes])
 
         return Exact(self._counted(table))
@@ -214,7 +213,7 @@ class Margins(CountsRelease):
         return Agreement(self.domain.shape, self.measured(noisy), total)
 
     @cached_property
-    def _errors(self) -> Agreement:
+    def of_nothing(self) -> Agreement:
         """The agreement of nothing: variances do not depend on the draw."""
         return self.agreement(Noisy(np.zeros(self.mechanism.size, dtype=np.int64)))
 
@@ -270,13 +269,14 @@ class Margins(CountsRelease):
         Noise and fit are repeated on the fitted tables.
         """
         stddevs = np.repeat(
-            [margin.variance**0.5 for margin in agreed], [margin.table.size for margin in agreed]
+            [max(margin.variance, 0.0) ** 0.5 for margin in agreed],
+            [margin.table.size for margin in agreed],
         )
         counts, estimates = _all_cells(whole), _all_cells([margin.table for margin in agreed])
         generator = post_processing_generator(noisy)
 
         def again() -> Iterator[tuple[Integers, Floats]]:
-            for _ in range(int(np.clip(SIMULATED // self.cells, 1, MOST_REPEATS))):
+            for _ in range(repeats(self.cells, SIMULATED)):
                 drawn = self._drawn_again(noisy, whole, generator)
                 fitted = self.fit(drawn, self.total(drawn)).margins(self.domain.shape, self.sets)
                 estimated = [margin.table for margin in self.consistent_margins(drawn)]
@@ -389,7 +389,7 @@ class Margins(CountsRelease):
         )
 
     def expected_error(self) -> tuple[ErrorStatement, ...]:
-        errors = [self._errors.margin(attrs).variance ** 0.5 for attrs in self.sets]
+        errors = [self.of_nothing.margin(attrs).variance ** 0.5 for attrs in self.sets]
         mean_absolute = sum(
             error * domain.size * (2 / np.pi) ** 0.5
             for error, domain in zip(errors, self.domains, strict=True)
@@ -421,7 +421,7 @@ class Margins(CountsRelease):
         places = {
             self.table_name(d): attrs for d, attrs in zip(self.domains, self.sets, strict=True)
         }
-        variance = self._errors.combination_variance(
+        variance = self.of_nothing.combination_variance(
             {
                 places[name]: weight.reshape([self.domain.shape[a] for a in places[name]])
                 for name, weight in weights.items()
