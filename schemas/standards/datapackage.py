@@ -43,7 +43,7 @@ def datapackage(manifest: Manifest, plan: Plan) -> str:
         package["contributors"] = [{"title": publication.publisher, "role": "publisher"}]
     if publication.licence:
         package["licenses"] = [_licence(publication.licence)]
-    microdata = {record.file.path for record in manifest.synthesis}
+    microdata = {file.path for record in manifest.synthesis for file in record.microdata}
     package["resources"] = [
         _resource(table, plan, table.path in microdata) for table in manifest.tables
     ]
@@ -99,7 +99,7 @@ def _field(name: str, table: TableFile, plan: Plan, records: bool) -> dict[str, 
         if name in NEVER_NEGATIVE:
             field["constraints"] = {"minimum": 0}
         return field
-    column = plan.columns[about]
+    column = plan.described_columns[about]
     field["survey_column"] = about
     if isinstance(column, CategoricalColumn):
         listed = len(column.categories) <= MOST_LISTED

@@ -87,7 +87,7 @@ def write_release(plan: Plan, release_id: str, name: str, staging: Path) -> Rele
     noise = replicate_noise(noisy, number) if number else {}
     about = _about(plan, release_id)
     files = [
-        write_table(staging, table, plan.columns, about, noise.get(table.name))
+        write_table(staging, table, plan.described_columns, about, noise.get(table.name))
         for table in published.tables
     ]
     for file in files if plan.publication.csv else ():
@@ -103,7 +103,7 @@ def write_release(plan: Plan, release_id: str, name: str, staging: Path) -> Rele
         errors={error.quantity: error.value for error in release.expected_error()},
         facts={**published.facts, **facts},
         files=files,
-        draw=write_table(staging, draw_table(name, noisy), plan.columns, about),
+        draw=write_table(staging, draw_table(name, noisy), plan.described_columns, about),
     )
 
 
@@ -114,14 +114,15 @@ def write_microdata(plan: Plan, release_id: str, name: str, staging: Path) -> Sy
     _, noisy = _committed(plan, release_id, synthesis.from_)
     records = synthetic_records(plan, synthesis, lambda of: _committed(plan, release_id, of)[1])
     about = _about(plan, release_id)
-    file = write_table(staging, records.table(name, plan.columns), plan.columns, about)
-    support = write_table(staging, records.support(name, noisy), plan.columns, about)
+    file = write_table(staging, records.table(name, plan.described_columns), plan.columns, about)
+    support = write_table(staging, records.support(name, noisy), plan.described_columns, about)
     return SynthesisRecord(
         name=name,
         source=synthesis.from_,
         refined_by=records.refined_by,
         file=file,
-        support=support,
+        members=members[0] if members else None,
+        support=support_file,
     )
 
 
