@@ -59,7 +59,7 @@ class Linked(Section):
     )
 
     @property
-    def keys(self) -> list[tuple[str, bool]]:
+    def sorted_by(self) -> list[tuple[str, bool]]:
         """The columns of the order, and whether the largest comes first."""
         return [(name.removeprefix("-"), name.startswith("-")) for name in self.order]
 
@@ -76,7 +76,7 @@ class Linked(Section):
                 "invalid: with linked, clamp would put invalid values among absent members; write"
                 " own-cell or drop"
             )
-        for place, names in (("order", [n for n, _ in self.keys]), ("shared", self.shared)):
+        for place, names in (("order", [n for n, _ in self.sorted_by]), ("shared", self.shared)):
             unknown = [name for name in names if name not in columns]
             if unknown:
                 raise ValueError(f"linked.{place}: the plan declares no column {unknown[0]!r}")
@@ -156,7 +156,7 @@ class Linked(Section):
         """
         chosen = [name for name in section.columns if name not in self.shared and name in columns]
         always = [name for name in chosen if not columns[name].nullable]
-        first, largest = self.keys[0]
+        first, largest = self.sorted_by[0]
         edges = _edges(section, columns, first) if first in always else ()
         for i in range(2, most + 1):
             for name in chosen:

@@ -162,7 +162,7 @@ def _last(name: str, column: Column) -> str:
 
 def _left_out(plan: Plan, value: Value, name: str, column: Column) -> str:
     """The value of the record beyond those that are kept: with ``linked``, last in the order."""
-    key, largest = plan.linked.keys[0] if plan.linked else ("", False)
+    key, largest = plan.linked.sorted_by[0] if plan.linked else ("", False)
     if name != key:
         return value(name, column)
     ends = sorted(_ends(column), reverse=largest)

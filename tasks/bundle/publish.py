@@ -114,15 +114,20 @@ def write_microdata(plan: Plan, release_id: str, name: str, staging: Path) -> Sy
     _, noisy = _committed(plan, release_id, synthesis.from_)
     records = synthetic_records(plan, synthesis, lambda of: _committed(plan, release_id, of)[1])
     about = _about(plan, release_id)
-    file = write_table(staging, records.table(name, plan.described_columns), plan.columns, about)
-    support = write_table(staging, records.support(name, noisy), plan.described_columns, about)
+    tables = (
+        records.linked_tables(name, plan) if plan.linked else [records.table(name, plan.columns)]
+    )
+    files = [
+        write_table(staging, table, plan.described_columns, about)
+        for table in (*tables, records.support(name, noisy))
+    ]
     return SynthesisRecord(
         name=name,
         source=synthesis.from_,
         refined_by=records.refined_by,
-        file=file,
-        members=members[0] if members else None,
-        support=support_file,
+        file=files[0],
+        members=files[1] if plan.linked else None,
+        support=files[-1],
     )
 
 

@@ -28,10 +28,10 @@ def wide_records(table: Any, unit: UnitColumn, linked: Linked) -> Any:
 
     identifier = ibis.coalesce(table[unit.column], "")
     names = [name for name in table.columns if name != unit.column]
-    rest = [(name, False) for name in names if name not in dict(linked.keys)]
+    rest = [(name, False) for name in names if name not in dict(linked.sorted_by)]
     order = [
         table[name].desc(nulls_first=False) if largest else table[name].asc(nulls_first=True)
-        for name, largest in [*linked.keys, *rest]
+        for name, largest in [*linked.sorted_by, *rest]
     ]
     place = ibis.row_number().over(ibis.window(group_by=identifier, order_by=order))
     members = table.mutate(_unit=identifier, _place=place)
