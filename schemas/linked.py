@@ -13,8 +13,8 @@ that counts wide records pays for one record.  A member's column is null in the 
 member; ``size`` says how many there are.
 
 Tables of all pairs of the many wide columns would be mostly noise.  So a release of synthetic records
-(``Linked.widened``) measures those that make a unit what it is, each place with half the weight of the one
-before; and its records obey what follows from the form alone.
+(``Linked.widened``) measures those within members and between near ones, and its records obey what follows
+from the form alone: who is there, and in which order.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ SIZE, NUMBER, PLACE = "size", "number", "place"
 MOST_MEMBERS, MOST_BINS = 50, 32
 
 JOINT = 3
-"""Each pair of the first so many members is measured, of later ones those next to each other."""
+"""All pairs of the first so many members are measured, of later ones those next to each other."""
 
 
 class Linked(Section):
@@ -84,11 +84,9 @@ class Linked(Section):
                 raise ValueError(f"linked.{place}: a column is named twice")
         if set(columns) <= set(self.shared):
             raise ValueError("linked.shared: no column is left that describes members")
-        made = [*self.shared, SIZE, NUMBER, PLACE]
-        made += [name for of in self.places(columns, unit).values() for name in of]
-        lowered = [name.lower() for name in made]
-        twice = next((n for n in made if lowered.count(n.lower()) > 1), None)
-        taken = twice or next((n for n in columns if n.lower() in (SIZE, NUMBER, PLACE)), None)
+        made = {SIZE, NUMBER, PLACE}
+        made |= {name.lower() for of in self.places(columns, unit).values() for name in of}
+        taken = next((name for name in columns if name.lower() in made), None)
         if taken:
             raise ValueError(f"columns: with linked, {taken!r} is a column that is made; rename it")
 
@@ -122,11 +120,13 @@ class Linked(Section):
         """A section of synthetic records in terms of wide columns.
 
         A member's column stands for all places, also in bins and rules.  If the section does not say
-        otherwise, these pairs are measured, with weights that halve from the third place on: two
-        columns of one member; one column of two members, of the first three or next to each other;
-        and ``size`` with what is shared and the first member.
+        otherwise, these pairs are measured: two columns of one member; one column of two members, both
+        among the first three or next to each other; and ``size`` with what is shared and with the first
+        member.  They weigh alike up to the third member, and half as much for each one after.
         """
         places = self.places(columns, unit)
+        if section.compress:
+            raise ValueError("compress: not with linked, whose rules keep all categories apart")
         listed = [name for name in section.columns if name in places]
         if not listed:
             raise ValueError("columns: name one at least that describes members")
@@ -143,7 +143,7 @@ class Linked(Section):
         if section.pairs is None and section.ways == 2:
             weights = dict(_pairs([n for n in shared if n in columns], chosen, unit.max_rows))
             changed["pairs"] = list(weights)
-            if section.optimise is None and section.choose == "fixed" and not section.compress:
+            if section.optimise is None and section.choose == "fixed":
                 changed["optimise"] = {".".join(pair): w for pair, w in weights.items()}
         return section.model_copy(update=changed)
 
@@ -196,7 +196,7 @@ def _pairs(
     yield from (((name, SIZE), Fraction(1)) for name in shared)
     yield from (((SIZE, names[0]), Fraction(1)) for names in places.values())
     for i in range(most):
-        weight = Fraction(1, 2 ** max(i - 1, 0))
+        weight = Fraction(1, 2 ** max(i + 1 - JOINT, 0))
         for one, other in combinations(places.values(), 2):
             yield (one[i], other[i]), weight
         for j in range(i):

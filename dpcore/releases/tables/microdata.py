@@ -109,7 +109,7 @@ class Microdata(Margins):
 
     def denoised_margins(self, noisy: Noisy) -> list[Margin]:
         """Pairs with less noise and some bias; other tables as drawn."""
-        drawn = self.noisy_margins(noisy)
+        drawn = [clear_forbidden_cells(margin, self.rules) for margin in self.noisy_margins(noisy)]
         if not self._pairs:
             return drawn
         axes = self.domain.axes
