@@ -13,8 +13,8 @@ that counts wide records pays for one record.  A member's column is null in the 
 member; ``size`` says how many there are.
 
 Tables of all pairs of the many wide columns would be mostly noise.  So a release of synthetic records
-(``Linked.widened``) measures those within members and between near ones, and its records obey what follows
-from the form alone: who is there, and in which order.
+(``Linked.widened``) measures those within members and between near ones, and its records obey what
+follows from the form alone: who is there, and in which order.
 """
 
 from __future__ import annotations
@@ -186,7 +186,9 @@ def _edges(
     """The edges of a numeric column's bins; none of categories, or of very many bins."""
     if isinstance(columns[name], CategoricalColumn):
         return ()
-    axis = binned_domain(columns, [name], {n: b for n, b in section.bins.items() if n == name}).axes[0]
+    axis = binned_domain(
+        columns, [name], {n: b for n, b in section.bins.items() if n == name}
+    ).axes[0]
     return axis.edges if isinstance(axis, Bins | Grid) and axis.cells <= MOST_BINS else ()
 
 

@@ -253,7 +253,9 @@ class Bundle:
     def _describe(self, columns: Columns) -> str:
         """The type and some values of each of the survey's columns in a table."""
         sides = {
-            f"{name}{end}" for name in self.plan.described_columns for end in ("", "_from", "_to", GROUP)
+            f"{name}{end}"
+            for name in self.plan.described_columns
+            for end in ("", "_from", "_to", GROUP)
         }
         described = []
         for name in (name for name in columns if name in sides):

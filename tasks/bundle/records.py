@@ -75,7 +75,8 @@ class Records:
 
     def linked_tables(self, name: str, plan: Plan) -> tuple[Table, Table]:
         """Wide records as one table of units and one of their members, joined by a made-up number."""
-        assert plan.linked and plan.unit
+        assert plan.linked
+        assert plan.unit
         unit = plan.unit.name
         places = plan.linked.places(plan.columns, plan.unit)
         chosen = [column for column, names in places.items() if names[0] in self.columns]

@@ -62,7 +62,10 @@ class Machine:
         side = f"Positive above {across:g}; " if across is not None else ""
         says = f"{side}90% interval ±{half:.3g}; other features in the middle"
         if isinstance(axis, Categories) and not ordered(axis):
-            column, categories = self.source.plan.described_columns[axis.name], (*axis.categories, "null")
+            column, categories = (
+                self.source.plan.described_columns[axis.name],
+                (*axis.categories, "null"),
+            )
             names = [category_text(categories[code], column) for code in codes.tolist()]
             ends = zip(names, f, f - half, f + half, strict=True)
             rows = [Bar(name, *map(float, numbers)) for name, *numbers in ends]

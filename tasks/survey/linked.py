@@ -5,10 +5,10 @@
     7    34   ---->  7    31   1     ---->  1     80     null
     9    80          9    80   0
 
-A unit's record is a function of its own records alone: their order is by their values, and members that
-still tie are equal in every column that is read, so it does not matter which of them comes first.  Tables
-that differ in one unit therefore differ in one wide record, however many members it has, and every engine
-makes the same records every time.
+A unit's record is a function of its own records alone: their order is by their values, and members
+that still tie are equal in every column that is read, so it does not matter which of them comes first.
+Tables that differ in one unit therefore differ in one wide record, however many members it has, and
+every engine makes the same records every time.
 """
 
 from __future__ import annotations

@@ -56,9 +56,16 @@ def test_a_members_column_stands_for_all_places(document):
 
 
 def test_members_and_those_near_them_are_measured_and_a_list_overrides(document):
-    release = Plan.model_validate(document | {"privacy_unit": UNIT | {"max_rows": 5}}).built["homes"]
+    release = Plan.model_validate(document | {"privacy_unit": UNIT | {"max_rows": 5}}).built[
+        "homes"
+    ]
     measured = {tuple(release.domain.names[a] for a in attributes) for attributes in release.sets}
-    assert {("age.5", "sex.5"), ("age.1", "age.3"), ("sex.4", "sex.5"), ("region", "size")} < measured
+    assert {
+        ("age.5", "sex.5"),
+        ("age.1", "age.3"),
+        ("sex.4", "sex.5"),
+        ("region", "size"),
+    } < measured
     assert not {("age.1", "age.4"), ("age.1", "sex.2"), ("region", "age.1")} & measured
     document["releases"] = [HOMES | {"pairs": [["age.1", "sex.2"], ["size", "region"]]}]
     assert "no set holds" in refusal(document)
@@ -116,7 +123,11 @@ def test_a_rule_about_members_holds_of_those_who_are_there(document):
             "no release is `weighted`",
         ),
         (
-            {"synthesis": [{"name": "a", "from": "homes", "rows": 9, "households": {"size": "size"}}]},
+            {
+                "synthesis": [
+                    {"name": "a", "from": "homes", "rows": 9, "households": {"size": "size"}}
+                ]
+            },
             "synthesis[0].households: linked records have members already",
         ),
         ({"releases": [HOMES | {"columns": ["region"]}]}, "columns: name one at least"),

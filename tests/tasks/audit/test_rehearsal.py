@@ -157,7 +157,7 @@ def in_reverse(table, unit, linked):
 )
 def test_a_fault_of_wide_records_stops_the_short_audit(fault, monkeypatch):
     monkeypatch.setattr(tally, "wide_records", fault)
-    with pytest.raises((AuditError, DataError), match="as the audit assumes|cannot|no cell|could not"):
+    with pytest.raises((AuditError, DataError), match=r"as the audit assumes|no cell|could not"):
         audit_shortly.fn(linked_plan("add-remove", ["-age"]))
 
 
