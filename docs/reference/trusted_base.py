@@ -110,6 +110,7 @@ PARTS = (
             "schemas/numbers.py",
             "schemas/columns.py",
             "schemas/series.py",
+            "schemas/linked.py",
             "schemas/unit.py",
             "schemas/source.py",
             "schemas/survey.py",

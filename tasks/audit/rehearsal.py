@@ -14,7 +14,7 @@ comes last in the order, where it can, and all other units have one member.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import partial, reduce
 from pathlib import Path
 from typing import Any
 
@@ -108,10 +108,17 @@ def _linked_tally(plan: Plan, domain: Domain, far: bool) -> Tally:
         last = axis.size - 1
         alone.append(last if absent else 0)
         unit.append(last - axis.nullable if far or axis.name == SIZE else 0)
-    cells = [(int(domain.pack(np.array([alone]))[0]), _others(plan))]
+    counted = [(_number(domain, alone), _others(plan))]
     if far or plan.neighbours == "replace-one":
-        cells.append((int(domain.pack(np.array([unit]))[0]), 1))
-    return table(domain, cells)
+        counted.append((_number(domain, unit), 1))
+    return table(domain, counted)
+
+
+def _number(domain: Domain, codes: Sequence[int]) -> int:
+    """The row-major number of a cell."""
+    return reduce(
+        lambda number, each: number * each[0] + each[1], zip(domain.shape, codes, strict=True), 0
+    )
 
 
 def _write_survey(plan: Plan, path: Path, far: bool) -> None:
