@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +14,7 @@ from dpcore.errors import InputError
 from dpcore.post.tables.bounded import bounded_interval
 from dpcore.post.tables.consistency import Agreement
 from dpcore.post.tables.joined import joined
-from dpcore.post.tables.margins import Margin
+from dpcore.post.tables.refined import MOST_REFINED, Refined, differ, places, refinement
 from dpcore.releases.base import Release
 from dpcore.releases.counts.unit import BEST, CountsRelease
 from dpcore.releases.replicates import drawn_again, replicate_generator
@@ -37,73 +36,81 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Joined:
-    """What several releases say of a table over ``axes``, which come first in the agreement.
+    """What several releases say together of a table over ``axes``.
 
-    ``release``: whose table it is; ``sources``: all releases that tell of it, ``draws``: their digests.
+    ``estimate``, ``variances``: (cells,), before scaling to the unit; ``variance_of``: that of a sum of
+    cells with weights (cells,).  ``release``: whose table it is; ``sources``: all releases that tell of
+    it, ``draws``: their digests.
     """
 
     axes: tuple[Axis, ...]
-    agreement: Agreement
+    estimate: Floats
+    variances: Floats
+    variance_of: Callable[[Floats], float]
     release: CountsRelease
     sources: tuple[str, ...]
     draws: frozenset[str]
 
-    @cached_property
-    def margin(self) -> Margin:
-        """The table's best estimate, and the variance of each cell."""
-        return self.agreement.margin(range(len(self.axes)))
-
     @property
     def columns(self) -> tuple[Floats, Floats, Floats, Floats]:
         """(cells,) each: estimates, standard errors and both ends of 90% intervals."""
-        unit, estimate = self.release.unit, self.margin.table.ravel()
-        error = self.margin.variance**0.5
-        ends = bounded_interval(
-            estimate, TWO_SIDED * error, ONE_SIDED * error, self.release.most_rows
-        )
-        errors = np.full(estimate.shape, error)
-        estimate, errors, lower, upper = map(unit.scaled, (estimate, errors, *ends))
+        unit, errors, most = self.release.unit, self.variances**0.5, self.release.most_rows
+        ends = bounded_interval(self.estimate, TWO_SIDED * errors, ONE_SIDED * errors, most)
+        estimate, errors, lower, upper = map(unit.scaled, (self.estimate, errors, *ends))
         return estimate, errors, lower, upper
 
     def sum(self, factors: Floats) -> tuple[float, float]:
         """A weighted sum of cells (cells,), and its exact variance."""
-        table, attributes = self.margin.table, self.margin.attributes
-        weights, step = {attributes: factors.reshape(table.shape)}, float(self.release.step)
-        variance = self.agreement.combination_variance(weights) * step**2
-        return float(factors @ table.ravel()) * step, variance
+        step = float(self.release.step)
+        return float(factors @ self.estimate) * step, self.variance_of(factors) * step**2
 
 
 def join(place: str, domain: Domain, release: CountsRelease, parts: list[Part]) -> Joined | None:
     """All parts that tell of a table over ``domain``; None where its own release is not among them.
 
     Others tell of it where they count the same things, records or weights in the same steps, and have a
-    column of it in the same cells.
+    column of it; where their bins are not the table's, by way of the cells between the edges of both.
     """
     if not any(part.release is release for part in parts):
         return None
-    private = not release.adjacency.public_rows
-    telling = [
-        part
-        for part in _alike(release, parts)
-        if private or set(part.release.domain.axes) & set(domain.axes)
-    ]
+    telling, refined = _telling(domain, release, parts)
+    agreements = [(part.agreement, part.release.domain.axes) for part in telling]
     try:
-        agreement = joined(
-            [(part.agreement, part.release.domain.axes) for part in telling], domain.axes
-        )
+        if refined:
+            both = Refined(domain.axes, agreements)
+            variance_of = both.variance_of
+            found = both.estimate([part.agreement for part in telling]), both.variances
+        else:
+            together = joined(agreements, domain.axes)
+            margin = together.margin(range(len(domain.axes)))
+            table = margin.table
+            found = table.ravel(), np.full(table.size, margin.variance)
+
+            def variance_of(factors: Floats) -> float:
+                weights = {margin.attributes: factors.reshape(table.shape)}
+                return together.combination_variance(weights)
+
     except ValueError as error:
         raise InputError(f"{place}{error}; bundles of another table cannot be joined") from None
     names = [
         part.name if part.bundle == telling[0].bundle else f"{part.bundle}/{part.name}"
         for part in telling
     ]
-    return Joined(
-        domain.axes,
-        agreement,
-        release,
-        tuple(names),
-        frozenset(part.draw for part in telling),
+    draws = frozenset(part.draw for part in telling)
+    return Joined(domain.axes, *found, variance_of, release, tuple(names), draws)
+
+
+def _telling(domain: Domain, release: CountsRelease, parts: list[Part]) -> tuple[list[Part], bool]:
+    """The parts that tell of a table, and whether they are combined by way of refined cells."""
+    alike, axes = _alike(release, parts), domain.axes
+    others = [part.release.domain.axes for part in alike]
+    refined = any(differ(axes, its) for its in others) and (
+        refinement(axes, others).size <= MOST_REFINED
     )
+    if release.adjacency.public_rows:  # otherwise all tell of the number of records
+        tells = places if refined else lambda axes, its: set(axes) & set(its)
+        alike = [part for part, its in zip(alike, others, strict=True) if tells(axes, its)]
+    return alike, refined
 
 
 def parts_of(bundle: str, built: Mapping[str, Release], draws: Mapping[str, Noisy]) -> list[Part]:
@@ -137,19 +144,29 @@ def replicates_of_best(
     The noise of every part is drawn once for all tables, so they agree in each replicate, also with
     those of other releases.
     """
-    telling = _alike(release, parts)
-    generators = [replicate_generator(part.noisy) for part in telling]
-    order = list(dict.fromkeys(axis for part in telling for axis in part.release.domain.axes))
+    alike = _alike(release, parts)
+    generators = [replicate_generator(part.noisy) for part in alike]
+    order = list(dict.fromkeys(axis for part in alike for axis in part.release.domain.axes))
+    by_table: list[tuple[Domain, list[Part], Refined | None]] = []
+    for domain in release.domains:
+        telling, refined = _telling(domain, release, parts)
+        pairs = [(part.agreement, part.release.domain.axes) for part in telling]
+        by_table.append((domain, telling, Refined(domain.axes, pairs) if refined else None))
 
     def noise() -> Floats:
         again = []
-        for part, generator in zip(telling, generators, strict=True):
+        for part, generator in zip(alike, generators, strict=True):
             drawn = part.release.agreement(part.release.noise_alone(part.noisy, generator))
             assert drawn is not None
-            total = None if drawn.total is None else 0.0
-            again.append((replace(drawn, total=total), part.release.domain.axes))
-        found = joined(again, order)
-        tables = [_table_of(found, [order.index(a) for a in d.axes]) for d in release.domains]
+            again.append(replace(drawn, total=None if drawn.total is None else 0.0))
+        axes = [part.release.domain.axes for part in alike]
+        found = joined(list(zip(again, axes, strict=True)), order)
+        tables = [
+            _table_of(found, [order.index(a) for a in domain.axes])
+            if refined is None
+            else refined.estimate([again[alike.index(part)] for part in telling])
+            for domain, telling, refined in by_table
+        ]
         return np.asarray(release.unit.scaled(np.concatenate([t.ravel() for t in tables])))
 
     ends = np.cumsum([domain.size for domain in release.domains])[:-1]
@@ -187,6 +204,6 @@ def _beside(table: Table, found: Joined) -> Table:
         (BEST[2], BEST[3]),
         "normal",
         "The variance is exact: it follows from the noise of all releases that count some of the table's"
-        f" columns in the same cells ({sources}). Tables of all releases agree in it.",
+        f" columns ({sources}).",
     )
     return Table(table.folder, table.name, [*table.parts, *columns], (*table.uncertainty, stated))

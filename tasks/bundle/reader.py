@@ -148,7 +148,7 @@ class Bundle:
     def best(self, table: str) -> Columns:
         """The cells of a table of counts, with the best estimates that all releases give together.
 
-        Every release that counts some of its columns in the same cells, or bins, tells of them, at no
+        Every release that counts some of its columns tells of them, in the same bins or others, at no
         cost in privacy; ``sources`` names these releases.  Columns ``estimate``, ``standard_error``,
         ``lower_90`` and ``upper_90`` (normal).
         """

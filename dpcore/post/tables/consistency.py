@@ -126,6 +126,15 @@ class Agreement:
         mean = sum((table / variance for table, variance in found), np.zeros(shape)) / precision
         return Component(mean, 1.0 / precision)
 
+    def component(self, attributes: Sequence[int]) -> Component | None:
+        """The component of some attributes of more than one cell; None where nothing tells of it."""
+        asked = tuple(attributes)
+        covering = self._covering(asked)
+        if asked in self.components or covering is None:
+            return self.components.get(asked)
+        table = _component(covering.table, covering.attributes, asked)
+        return Component(table, self._variance_in(covering, asked))
+
     def margin(self, attributes: Sequence[int]) -> Margin:
         """The table of some attributes, and the exact variance of each of its cells.
 

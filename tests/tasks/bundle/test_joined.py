@@ -63,12 +63,12 @@ def test_the_joint_estimate_has_the_stated_error_and_it_is_the_smallest(adjacenc
     built, truth, errors = releases(adjacency), COUNTS.sum(axis=2), []
     for seed in range(300):
         found = join("", Domain((PLACE, SEX)), built[1], parts(built, seed))
-        errors.append(found.margin.table - truth)
+        errors.append(found.estimate.reshape(3, 2) - truth)
     assert found.sources == ("h", "m") if adjacency.public_rows else ("h", "m", "other bins")
     assert found.draws == ({"0", "1"} if adjacency.public_rows else {"0", "1", "2"})
-    assert np.mean(np.square(errors)) == pytest.approx(found.margin.variance, rel=0.08)
+    assert np.mean(np.square(errors)) == pytest.approx(found.variances[0], rel=0.08)
     alone = [built[0].mechanism.stddev ** 2, built[1]._errors.margin((0, 1)).variance]
-    assert found.margin.variance < 1 / sum(1 / each for each in alone) * 1.001
+    assert found.variances[0] < 1 / sum(1 / each for each in alone) * 1.001
     sums = [error[0].sum() for error in errors]
     _, variance = found.sum(np.array([1.0, 1, 0, 0, 0, 0]))
     assert np.mean(np.square(sums)) == pytest.approx(variance, rel=0.25)
@@ -83,7 +83,7 @@ def test_replicates_have_the_joint_error_and_agree_between_releases(adjacency):
     of_margins = replicates_of_best(built[1], everything, number)["m.place.sex"].reshape(-1, 3, 2)
     np.testing.assert_allclose(of_histogram, of_margins.transpose(0, 2, 1), atol=1e-3)
     found = join("", Domain((PLACE, SEX)), built[1], everything)
-    assert np.mean(np.square(of_margins)) == pytest.approx(found.margin.variance, rel=0.06)
+    assert np.mean(np.square(of_margins)) == pytest.approx(found.variances[0], rel=0.06)
     for factors in (np.array([1.0, 1, 0, 0, 0, 0]), np.array([1.0, -1, 0, 2, 0, 1])):
         sums = of_margins.reshape(number, -1) @ factors
         assert np.mean(np.square(sums)) == pytest.approx(found.sum(factors)[1], rel=0.2)
@@ -92,10 +92,48 @@ def test_replicates_have_the_joint_error_and_agree_between_releases(adjacency):
 def test_every_table_gives_the_same_answer():
     built = releases(REPLACE_ONE)
     everything = parts(built, 1)
-    one = join("", Domain((SEX, PLACE)), built[0], everything).margin
-    other = join("", Domain((PLACE, SEX)), built[1], everything).margin
-    np.testing.assert_allclose(one.table, other.table.T)
-    assert one.variance == pytest.approx(other.variance)
+    one = join("", Domain((SEX, PLACE)), built[0], everything)
+    other = join("", Domain((PLACE, SEX)), built[1], everything)
+    np.testing.assert_allclose(one.estimate.reshape(2, 3), other.estimate.reshape(3, 2).T)
+    assert one.variances == pytest.approx(other.variances)
+
+
+@pytest.mark.parametrize("adjacency", [REPLACE_ONE, Adjacency("add-remove")])
+def test_tables_in_other_bins_are_combined_too(adjacency):
+    built, truth, errors = releases(adjacency), COUNTS.sum(axis=0), []
+    for seed in range(300):
+        found = join("", Domain((SEX, AGE)), built[1], parts(built, seed))
+        errors.append(found.estimate.reshape(2, 3) - truth)
+    assert found.sources == ("h", "m", "other bins")
+    alone = built[1]._errors.margin((1, 2)).variance
+    assert found.variances.max() < alone * 0.99
+    errors = np.reshape(errors, (300, 6))
+    np.testing.assert_allclose(np.mean(errors**2, axis=0), found.variances, rtol=0.3)
+    young = np.array([1.0, 1, 0, 1, 1, 0])
+    assert np.mean((errors @ young) ** 2) == pytest.approx(found.sum(young)[1], rel=0.3)
+
+
+@pytest.mark.parametrize("adjacency", [REPLACE_ONE, Adjacency("add-remove")])
+def test_tables_in_other_bins_give_one_answer_also_in_replicates(adjacency):
+    built = releases(adjacency)
+    everything = parts(built, 1)
+    of_sexes = join("", Domain((SEX, AGE)), built[1], everything)
+    of_coarse = join("", Domain((COARSE,)), built[2], everything)
+    young, ends = np.array([1.0, 1, 0, 1, 1, 0]), np.array([1.0, 0])
+    assert of_sexes.sum(young) == pytest.approx(of_coarse.sum(ends))
+    number = 1200
+    fine = replicates_of_best(built[1], everything, number)["m.sex.age"].reshape(number, 6)
+    coarse = replicates_of_best(built[2], everything, number)["other bins"].reshape(number, 2)
+    np.testing.assert_allclose(fine @ young, coarse @ ends, atol=2e-3)
+    assert np.mean((fine @ young) ** 2) == pytest.approx(of_coarse.sum(ends)[1], rel=0.15)
+    np.testing.assert_allclose(np.mean(fine**2, axis=0), of_sexes.variances, rtol=0.15)
+
+
+def test_refinements_of_too_many_cells_leave_out_other_bins(monkeypatch):
+    built = releases(REPLACE_ONE)
+    monkeypatch.setattr("tasks.bundle.joined.MOST_REFINED", 5)
+    found = join("", Domain((SEX, AGE)), built[1], parts(built, 1))
+    assert found.sources == ("h", "m")
 
 
 def test_weights_are_not_combined_with_records_nor_tables_that_passed_a_threshold():
