@@ -156,6 +156,8 @@ class Linked(Section):
         """
         chosen = [name for name in section.columns if name not in self.shared and name in columns]
         always = [name for name in chosen if not columns[name].nullable]
+        if always:
+            yield from _sizes(always[0], columns, most)
         first, largest = self.sorted_by[0]
         edges = _edges(section, columns, first) if first in always else ()
         for i in range(2, most + 1):
@@ -178,6 +180,14 @@ class Linked(Section):
                 for edge in edges[1:-1]:
                     beyond = {"from": edge} if largest else {"below": edge}
                     yield _rule({f"{first}.{i}": beyond}, {f"{first}.{j}": beyond})
+
+
+def _sizes(name: str, columns: Mapping[str, Column], most: int) -> Iterator[RuleSection]:
+    """The size is the place of the last member, by a column that is never null for who is there."""
+    for i in range(1, most + 1):
+        here = {f"{name}.{i}": _any(columns[name])} if i > 1 else {}
+        last = {f"{name}.{i + 1}": [None]} if i < most else {}
+        yield _rule(here | last, {SIZE: {"from": i, "below": i + 1}})
 
 
 def _edges(
@@ -219,13 +229,19 @@ def _in_all_places(
             f"{place}: with {SIZE!r} name columns of one member, such as"
             f" {places[min(named & set(places))][0]!r}"
         )
+    # A condition that null does not meet is met by no absent member.
+    there = any(
+        name in places and (isinstance(given, Range) or None not in given)
+        for name, given in rule.if_.items()
+    )
     for i in range(len(next(iter(places.values())))):
         when, then = (
             {places[name][i] if name in places else name: given for name, given in part.items()}
             for part in (rule.if_, rule.then)
         )
-        there = {SIZE: Range.model_validate({"from": i + 1})} if i else {}
-        yield rule.model_copy(update={"if_": there | when, "then": then})
+        if i and not there:
+            when[SIZE] = Range.model_validate({"from": i + 1})
+        yield rule.model_copy(update={"if_": when, "then": then})
 
 
 def _any(column: Column) -> Any:

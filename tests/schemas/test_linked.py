@@ -105,7 +105,16 @@ def test_a_rule_about_members_holds_of_those_who_are_there(document):
     release = Plan.model_validate(document).built["homes"]
     alone, young = [0, 1, 1, 3, 2, 3, 2], [1, 1, 1, 0, 1, 3, 2]
     assert breaks_rules(np.array([alone, young]), release.rules).tolist() == [False, True]
-    rule["if"]["size"] = {"from": 2}
+    rule["if"] = {"region": ["north"]}
+    release = Plan.model_validate(document | {"releases": [HOMES | {"rules": [rule]}]}).built[
+        "homes"
+    ]
+    two_men = [0, 1, 1, 1, 0, 1, 1, 0, 3, 2, 7]
+    assert breaks_rules(np.array([two_men, [1, *two_men[1:]]]), release.rules).tolist() == [
+        True,
+        False,
+    ]
+    rule["if"] = {"age": {"below": 30}, "size": {"from": 2}}
     assert "rules[0]: with 'size' name columns of one member, such as 'age.1'" in refusal(document)
 
 
