@@ -98,8 +98,14 @@ def group_households(sizes: Integers, shared: Integers, generator: np.random.Gen
     """Household numbers (rows,), from 1: records of one size that agree in what is shared.
 
     ``sizes``: (rows,) positive; ``shared``: (rows, k) codes.  Among the records of a size k that agree,
-    any k live together, at random; those left over make one household of fewer.
+    any k live together, at random; those left over make one household of fewer.  Records of a masked
+    size are in none: their number is masked.
     """
+    if np.ma.is_masked(sizes):
+        known = ~np.ma.getmaskarray(sizes)
+        numbers = np.zeros(len(sizes), dtype=np.int64)
+        numbers[known] = group_households(np.asarray(sizes)[known], shared[known], generator)
+        return np.ma.masked_array(numbers, mask=~known)
     order = generator.permutation(len(sizes))
     _, kinds = np.unique(np.column_stack([sizes, shared])[order], axis=0, return_inverse=True)
     kinds = kinds.reshape(-1)

@@ -12,14 +12,17 @@ from typing import Annotated, Any, Literal, Self, TypeVar
 from pydantic import (
     BeforeValidator,
     Field,
+    SerializerFunctionWrapHandler,
     StrictBool,
     StrictFloat,
     StrictInt,
     StrictStr,
+    model_serializer,
     model_validator,
 )
 
 from dpcore.domain import Axis, Bins, Categories, Grid
+from schemas.dates import PartOfDate
 from schemas.document import Section
 
 Outside = Literal["refuse", "clamp"]
@@ -50,9 +53,10 @@ def _of_one_type(value: Any) -> Any:
     """Refuse mixed types in one message; pydantic would give one for every type that it tried."""
     kinds = {type(item) for item in value} if isinstance(value, list) else set()
     if len(kinds) > 1 and kinds != {int, float}:
+        other = next((item for item in value if not isinstance(item, str)), None)
+        quoted = f"; quote {json.dumps(str(other))} if it is text" if str in kinds else ""
         raise ValueError(
-            "must all be of one type: text, whole numbers, numbers or truth values; quote text"
-            " that YAML would read as a number or as yes/no"
+            f"must all be of one type: text, whole numbers, numbers or truth values{quoted}"
         )
     return value
 
@@ -111,6 +115,12 @@ class IntegerColumn(Section):
         description="What happens to values outside the bounds: stop the release, or move them to "
         "the nearest bound.",
     )
+    from_: PartOfDate | None = Field(
+        default=None,
+        alias="from",
+        description="The part of a date from which the numbers are computed, where the survey has no "
+        "column of this name.",
+    )
     nullable: bool = Field(default=False, description=NULLABLE)
     unit: str = Field(default="", description="What the numbers count, such as years or EUR.")
     description: str = Field(default="", description=DESCRIPTION)
@@ -118,9 +128,16 @@ class IntegerColumn(Section):
     @model_validator(mode="after")
     def _ordered(self) -> Self:
         _check_bounds(*self.bounds)
+        if self.from_:
+            self.from_.check(self.bounds)
         if max(abs(bound) for bound in self.bounds) > 2**53:
             raise ValueError("bounds: larger than 2**53")
         return self
+
+    @model_serializer(mode="wrap")
+    def _brief(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Without ``from`` where there is none: the digests of such plans know nothing of it."""
+        return {k: v for k, v in dump(self).items() if v is not None}
 
     def axis(self, name: str) -> Axis:
         """One cell per whole number."""
@@ -194,6 +211,17 @@ class IdentifierColumn(Section):
 
 ReadColumn = CategoricalColumn | IntegerColumn | ContinuousColumn | IdentifierColumn
 """A column that the private steps read: one of the plan's, or the privacy unit's."""
+
+
+def part_of_date(column: ReadColumn) -> PartOfDate | None:
+    """The part of a date that a column is, if it is one."""
+    return column.from_ if isinstance(column, IntegerColumn) else None
+
+
+def sources(columns: Mapping[str, ReadColumn]) -> dict[str, str]:
+    """By column, the survey's column from which it is read: of its own name, or the one of a date."""
+    parts = {name: part_of_date(column) for name, column in columns.items()}
+    return {name: part.column if part else name for name, part in parts.items()}
 
 
 def column_description(text: str, column: Column | None) -> str:

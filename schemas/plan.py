@@ -30,7 +30,7 @@ from dpcore.mechanism import promise_together
 from dpcore.releases.base import Release
 from schemas.blanks import refuse_blanks
 from schemas.budget import BudgetSection
-from schemas.columns import Column, IdentifierColumn, Invalid, ReadColumn, made_total
+from schemas.columns import Column, IdentifierColumn, Invalid, ReadColumn, made_total, sources
 from schemas.document import Section, explain_errors, read_yaml
 from schemas.linked import SIZE, Linked
 from schemas.operation import Operation
@@ -190,7 +190,7 @@ class Plan(Section):
 
     def _check_unpublished(self) -> None:
         """Columns that are read but not published must not be used otherwise."""
-        taken = {name.lower() for name in self.columns}
+        taken = {name.lower() for name in (*self.columns, *sources(self.columns).values())}
         for place, name in self.unpublished.items():
             if not NAMEABLE.fullmatch(name):
                 raise ValueError(f"{place}: is not a valid column name")

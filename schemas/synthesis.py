@@ -22,7 +22,8 @@ class Households(Section):
     """
 
     size: StrictStr = Field(
-        description="A whole-number column of the records: how many people live in the household."
+        description="A whole-number column of the records, from 1: how many people live in the "
+        "household. A record whose size is null is in no household."
     )
     same: list[StrictStr] = Field(
         default_factory=list,
@@ -41,8 +42,8 @@ class Households(Section):
             raise ValueError(
                 f"households.size: {self.size!r} is not a whole-number column of the records"
             )
-        if size.nullable or size.bounds[0] < 1:
-            raise ValueError(f"households.size: {self.size!r} may be null or less than one")
+        if size.bounds[0] < 1:
+            raise ValueError(f"households.size: {self.size!r} may be less than one")
         for name in self.same:
             if name not in domain.names or not isinstance(columns[name], CategoricalColumn):
                 raise ValueError(

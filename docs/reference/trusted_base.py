@@ -109,6 +109,7 @@ PARTS = (
             "schemas/public_files.py",
             "schemas/numbers.py",
             "schemas/columns.py",
+            "schemas/dates.py",
             "schemas/series.py",
             "schemas/linked.py",
             "schemas/unit.py",

@@ -43,9 +43,11 @@ def datapackage(manifest: Manifest, plan: Plan) -> str:
         package["contributors"] = [{"title": publication.publisher, "role": "publisher"}]
     if publication.licence:
         package["licenses"] = [_licence(publication.licence)]
-    microdata = {file.path for record in manifest.synthesis for file in record.microdata}
+    warnings = {
+        file.path: record.warning for record in manifest.synthesis for file in record.microdata
+    }
     package["resources"] = [
-        _resource(table, plan, table.path in microdata) for table in manifest.tables
+        _resource(table, plan, warnings.get(table.path, "")) for table in manifest.tables
     ]
     return json.dumps(package, indent=2, ensure_ascii=False) + "\n"
 
@@ -63,9 +65,12 @@ def _licence(text: str) -> dict[str, str]:
     return {"path": address[0] if address else "report.html", "title": text}
 
 
-def _resource(table: TableFile, plan: Plan, records: bool) -> dict[str, Any]:
+def _resource(table: TableFile, plan: Plan, warning: str) -> dict[str, Any]:
+    """``warning``: of synthetic records, which have one."""
+    records = bool(warning)
     return {
         "name": resource_name(table.path),
+        **({"description": warning} if records else {}),
         "path": table.path,
         "format": "parquet",
         "mediatype": "application/vnd.apache.parquet",

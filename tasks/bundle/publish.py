@@ -42,7 +42,7 @@ from schemas.plan import Plan
 from schemas.standards import documents
 from tasks.bundle.joined import Part, parts_of, replicates_of_best, with_best
 from tasks.bundle.parquet import write_csv, write_table
-from tasks.bundle.records import synthetic_records
+from tasks.bundle.records import synthetic_records, understated_by
 from tasks.bundle.series import earlier_runs
 from tasks.bundle.sign import sign, signing_key
 from tasks.bundle.verify import (
@@ -114,21 +114,23 @@ def write_microdata(plan: Plan, release_id: str, name: str, staging: Path) -> Sy
     _, noisy = _committed(plan, release_id, synthesis.from_)
     records = synthetic_records(plan, synthesis, lambda of: _committed(plan, release_id, of)[1])
     about = _about(plan, release_id)
-    tables = (
-        records.linked_tables(name, plan) if plan.linked else [records.table(name, plan.columns)]
-    )
-    files = [
-        write_table(staging, table, plan.described_columns, about)
-        for table in (*tables, records.support(name, noisy))
-    ]
-    return SynthesisRecord(
+    columns = plan.described_columns
+    support = write_table(staging, records.support(name, noisy), columns, about)
+    record = SynthesisRecord(
         name=name,
         source=synthesis.from_,
         refined_by=records.refined_by,
-        file=files[0],
-        members=files[1] if plan.linked else None,
-        support=files[-1],
+        file=support,
+        support=support,
+        understated=understated_by(records, noisy),
     )
+    about = about | {"dprelease.warning": record.warning}
+    if plan.linked:
+        made = dict(zip(("file", "members"), records.linked_tables(name, plan), strict=True))
+    else:
+        made = {"file": records.table(name, plan.columns)}
+    files = {key: write_table(staging, table, columns, about) for key, table in made.items()}
+    return record.model_copy(update=files)
 
 
 @step("publish")
@@ -296,7 +298,7 @@ def _guarantee(plan: Plan) -> Guarantee:
     )
 
 
-def _about(plan: Plan, release_id: str) -> Mapping[str, str]:
+def _about(plan: Plan, release_id: str) -> dict[str, str]:
     return {
         "dprelease.dataset": plan.dataset,
         "dprelease.release_id": release_id,

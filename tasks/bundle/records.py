@@ -12,12 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Integers
-from dpcore.domain import Domain
+from dpcore.domain import Categories, Domain
+from dpcore.post.inference.understated import understated
 from dpcore.post.members import members_of
 from dpcore.releases.base import Release, post_processing_generator
+from dpcore.releases.counts.unit import CountsRelease
 from dpcore.releases.table import Table, TableColumn
 from dpcore.statistic import Noisy
 from dpcore.synthesis import ColumnDensity, decode_records, group_households
+from schemas.bundle import Understated
 from schemas.columns import Column
 from schemas.linked import NUMBER, PLACE, SIZE
 from schemas.plan import Plan
@@ -156,6 +159,30 @@ def synthetic_records(
     refined_by = {column: finer.name for column, finer in refining.items()}
     households = _households(synthesis, domain, codes, columns, of_households)
     return Records(sampler, domain, codes, columns, refined_by, households)
+
+
+def understated_by(records: Records, noisy: Noisy) -> Understated | None:
+    """How much too small standard errors from the records are; None where the release cannot tell."""
+    release = records.release
+    agreement = release.agreement(noisy)
+    if agreement is None or not isinstance(release, CountsRelease) or release.adjacency.weighted:
+        return None
+    shares = [agreement.margin((a,)).table for a in range(len(agreement.sizes))]
+    scores = [
+        (np.arange(len(share)) == share.argmax())
+        if isinstance(axis, Categories)
+        else np.arange(axis.size)
+        for axis, share in zip(release.domain.axes, shares, strict=True)
+    ]
+    found = understated(
+        agreement,
+        [np.asarray(score, dtype=np.float64) for score in scores],
+        max(float(agreement.margin(()).table), 1.0),
+    )
+    if not len(found):
+        return None
+    middle, high = np.quantile(found, [0.5, 0.9])
+    return Understated(median=float(middle), one_in_ten=float(high))
 
 
 def _households(

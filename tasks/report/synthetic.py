@@ -33,7 +33,11 @@ def draw_synthetic(record: SynthesisRecord, source: Source) -> Drawn:
     wanted = next(table for table in source.plan.synthesis if table.name == record.name)
     supported = read_columns(source.bundle / record.support.path)
     listing = support_table(supported, record.support.path)
-    notes = [support(source, wanted.tree), how_supported(supported, records)]
+    notes = [
+        record.warning,
+        support(source, wanted.tree),
+        how_supported(supported, records),
+    ]
     if not public:
         notes.append(
             f"Synthetic counts are multiplied so that they add up to the noisy {source.unit.numbers}"
