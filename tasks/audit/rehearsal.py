@@ -82,10 +82,10 @@ def _rehearse(plan: Plan, sides: Sequence[str]) -> None:
             validate(database, plan.read_columns)
             found = tally_releases(plan, list(plan.built), database)
             for release, pair in zip(built, expected, strict=True):
-                whole = pair.near if side == "near" else pair.far
+                counted = pair.near if side == "near" else pair.far
                 if plan.linked:
-                    whole = _linked_tally(plan, release.domain, far=side == "far")
-                if not _same(found[release.name], whole):
+                    counted = _linked_tally(plan, release.domain, far=side == "far")
+                if not _same(found[release.name], counted):
                     raise AuditError(
                         f"{release.name}: a made-up survey is not tallied as the audit assumes, so"
                         " an audit would prove nothing; this is a fault of dprelease: report it"
