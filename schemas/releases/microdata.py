@@ -1,5 +1,6 @@
 """Synthetic microdata from margins in a plan."""
 
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -8,6 +9,7 @@ from pydantic import Field, StrictInt, StrictStr, StringConstraints, model_valid
 from dpcore.budget import Budget
 from dpcore.releases.base import Release
 from dpcore.releases.tables.adaptive_microdata import AdaptiveMicrodata
+from dpcore.releases.tables.allocation import MOST_WAYS
 from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
 from dpcore.releases.tables.microdata import Microdata
 from schemas.document import Section
@@ -43,7 +45,7 @@ class CompressSection(Section):
 
 
 class MicrodataSection(CountsSection):
-    """Synthetic records that follow private tables of pairs, or triples, of columns."""
+    """Synthetic records that follow private tables of pairs, triples or larger sets of columns."""
 
     words: ClassVar[str] = "Tables for synthetic microdata"
     kind: Literal["microdata-margins"]
@@ -60,6 +62,12 @@ class MicrodataSection(CountsSection):
         description="All pairs of the columns, or all triples, for many columns of few categories each."
         " A list adds them up. Where all columns together have few cells, a histogram is better than "
         "both; `dprelease explain` compares them.",
+    )
+    also: list[list[StrictStr]] = Field(
+        default_factory=list,
+        description="More sets of columns, of up to six each, measured beside the pairs: what must hold "
+        "of three columns or more together, such as income by sex and marital status. Records follow "
+        "them and all tables inside them.",
     )
     optimise: Optimise = None
     choose: Literal["fixed", "adaptive"] = Field(
@@ -127,6 +135,8 @@ class MicrodataSection(CountsSection):
     def _go_together(self) -> Self:
         if self.ways != 2 and (self.pairs is not None or self.choose == "adaptive"):
             raise ValueError("ways: pairs and choose are for pairs")
+        if self.also and self.choose == "adaptive":
+            raise ValueError("also: only where choose is fixed")
         if self.chosen is not None and self.choose == "fixed":
             raise ValueError("chosen: only where choose is adaptive")
         if self.optimise is not None and (self.compress or self.choose == "adaptive"):
@@ -140,15 +150,32 @@ class MicrodataSection(CountsSection):
     def _positions(self) -> tuple[tuple[int, ...], ...]:
         if self.pairs is None:
             # A single column has one table, its own.
-            return sets_of(1 if len(self.columns) == 1 else self.ways, len(self.columns))
-        positions = []
-        for i, pair in enumerate(self.pairs):
-            if not set(pair) <= set(self.columns) or pair[0] == pair[1]:
-                raise ValueError(f"pairs[{i}]: {list(pair)} must be two names from columns")
-            positions.append(tuple(sorted(self.columns.index(name) for name in pair)))
-        if len(set(positions)) != len(positions) or not positions:
-            raise ValueError("pairs: one at least, and none twice")
-        return tuple(positions)
+            usual = sets_of(1 if len(self.columns) == 1 else self.ways, len(self.columns))
+        else:
+            usual = tuple(
+                self._places(pair, f"pairs[{i}]", "two names") for i, pair in enumerate(self.pairs)
+            )
+            if len(set(usual)) != len(usual) or not usual:
+                raise ValueError("pairs: one at least, and none twice")
+        return usual + self._more(usual)
+
+    def _more(self, usual: tuple[tuple[int, ...], ...]) -> tuple[tuple[int, ...], ...]:
+        """The sets of ``also``."""
+        found: list[tuple[int, ...]] = []
+        for i, names in enumerate(self.also):
+            key = f"also[{i}]"
+            if not 2 <= len(names) <= MOST_WAYS:
+                raise ValueError(f"{key}: {names} must be two to {MOST_WAYS} columns")
+            places = self._places(names, key, "different names")
+            if places in usual or places in found:
+                raise ValueError(f"{key}: {names} are measured together already; leave the set out")
+            found.append(places)
+        return tuple(found)
+
+    def _places(self, names: Sequence[str], key: str, what: str) -> tuple[int, ...]:
+        if not set(names) <= set(self.columns) or len(set(names)) != len(names):
+            raise ValueError(f"{key}: {list(names)} must be {what} from columns")
+        return tuple(sorted(self.columns.index(name) for name in names))
 
     @property
     def title(self) -> str:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import chain, combinations
+from itertools import chain, combinations, islice
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from schemas.columns import Column
 from schemas.linked import NUMBER, PLACE, SIZE
 from schemas.plan import Plan
 from schemas.synthesis import Synthesis
+from tasks.report.support import NOT_MEASURED, WITHIN, grade
 
 HOUSEHOLD = (
     "Number of a synthetic household; its members are assumed from its size and shared values"
@@ -36,11 +37,18 @@ Draws = Callable[[str], Noisy]
 MEAN_ABSOLUTE = math.sqrt(2 / math.pi)
 """The mean absolute value of a standard normal variable."""
 
+MOST_SETS = 1000
+"""Sets of three columns or more are listed up to this number: all triples of 18 columns."""
+
 SUPPORT = {
-    "columns": "One or two columns of the records",
+    "columns": "Columns of the records: each, each pair, every three inside a table of the release, and"
+    f" its larger tables; of three columns or more the first {MOST_SETS}, and only what was measured",
+    "ways": "How many columns they are",
     "cells": "Cells of their joint table",
-    "supported": "Whether the release determines the joint distribution of these columns; if not, the"
-    " model assumes it, as it does for any three or more columns without a table in the release",
+    "grade": "not measured: the model assumes their joint distribution, as that of any three or more"
+    " columns without a table in the release; accurate: distance and expected_distance together are at"
+    f" most {WITHIN}, so about as many of the records are in a wrong cell at most; weak: they are more;"
+    " unknown: measured, and one of both is not known",
     "standard_error": "Standard error of a cell of that table, from privacy noise",
     "distance": "Total variation between the shares of the records and those of the noisy table",
     "expected_distance": "Average total variation that noise alone causes",
@@ -102,12 +110,14 @@ class Records:
         )
 
     def support(self, name: str, noisy: Noisy) -> Table:
-        """The one- and two-way margins that the release determines, and the records' distance."""
+        """Which margins the release determines, how well, and the records' distance."""
         names = self.domain.names
         rows = [
             self._support(noisy, chosen)
             for chosen in chain(combinations(names, 1), combinations(names, 2))
         ]
+        larger = (self._support(noisy, chosen) for chosen in islice(self._larger(), MOST_SETS))
+        rows += [row for row in larger if row["grade"] != NOT_MEASURED]
         columns = []
         for key, text in SUPPORT.items():
             values = np.array([row[key] for row in rows])
@@ -116,17 +126,23 @@ class Records:
             columns.append(TableColumn(key, masked, text))
         return Table("microdata", f"{name}.support", columns)
 
+    def _larger(self) -> Iterator[tuple[str, ...]]:
+        """Every three columns inside a table of the release, and its larger tables, each once."""
+        tables = [domain.names for domain in self.release.domains if len(domain.axes) > 2]
+        triples = chain.from_iterable(combinations(names, 3) for names in tables)
+        wider = (names for names in tables if len(names) > 3)
+        yield from dict.fromkeys(islice(chain(triples, wider), 2 * MOST_SETS))
+
     def _support(self, noisy: Noisy, names: tuple[str, ...]) -> dict[str, Any]:
         margin = self.domain.select(names)
         found = self.release.supported_margin(noisy, names)
-        row = {"columns": " x ".join(names), "cells": margin.size, "supported": found is not None}
+        row = {"columns": " x ".join(names), "ways": len(names), "cells": margin.size}
         counts, error = found or (np.zeros(0), math.nan)
         public = self.release.adjacency.public_rows
         total = self.release.rows if public else counts.sum()
         if not len(self.codes) or not counts.any() or total <= 0:
-            return row | dict.fromkeys(
-                ("standard_error", "distance", "expected_distance"), math.nan
-            )
+            unknown = dict.fromkeys(("standard_error", "distance", "expected_distance"), math.nan)
+            return row | unknown | {"grade": grade(found is not None, math.nan)}
         positions = [self.domain.names.index(name) for name in names]
         cells = np.bincount(margin.pack(self.codes[:, positions]), minlength=margin.size)
         distance = np.abs(cells / len(self.codes) - counts / total).sum() / 2
@@ -135,6 +151,7 @@ class Records:
             "standard_error": error,
             "distance": float(distance),
             "expected_distance": expected,
+            "grade": grade(True, float(distance) + expected),
         }
 
 

@@ -25,7 +25,7 @@ def expected_fit(plan: Plan, formula: str, family: str) -> tuple[str, Fit]:
     does not support the model, naming what it would have to measure.
     """
     found = {
-        name: (release, release.errors())
+        name: (release, release.of_nothing)
         for name, release in plan.built.items()
         if isinstance(release, CountsRelease) and not release.adjacency.weighted
     }

@@ -1,74 +1,103 @@
 """Which relations among synthetic columns a release supports, and how well: the support table."""
 
 from collections.abc import Collection, Mapping
+from math import comb, isnan
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpcore.arrays import Booleans
+from schemas.releases.base import listed
 from tasks.report.parts import DataTable
 from tasks.report.svg import figure
 
 Supported = Mapping[str, NDArray[Any]]
 
+WITHIN = 0.1
+"""Of the records: how many may be in a wrong cell of a table that is called accurate."""
+
+NOT_MEASURED, WEAK, UNKNOWN, ACCURATE = GRADES = "not measured", "weak", "unknown", "accurate"
+
 MISSED = 1.5
 """Records that are this many times farther from a noisy table than noise explains have missed it."""
 
 
+def grade(measured: bool, distance: float) -> str:
+    """How well a table is known that the records follow.
+
+    ``distance``: from the records to the noisy table, and by noise from there to the exact one, in total
+    variation; NaN where either is not known.  The records' own error is at most their sum (triangle
+    inequality), where noise is what is expected.
+    """
+    if not measured:
+        return NOT_MEASURED
+    if isnan(distance):
+        return UNKNOWN
+    return ACCURATE if distance <= WITHIN else WEAK
+
+
 def how_supported(supported: Supported, columns: Collection[str]) -> str:
-    """How many pairs of the records' columns a release shows, and how near the records come to it."""
-    shown = supported["supported"][[name not in columns for name in supported["columns"]]]
-    beyond = "relations of more columns that no released table shows"
+    """How well the release shows pairs and triples of the columns, and how near the records come."""
+    ways = supported["ways"]
     text = "The one column is supported by the release."
-    if len(shown) and shown.all():
+    if np.any(ways == 2):
         text = (
-            f"All {len(shown)} pairs of columns are supported: the release shows them together, and"
-            f" the records follow. What the model assumes are {beyond}."
+            f"Of {_counted(supported, ways == 2, comb(len(columns), 2), 'pairs of columns')}."
+            " An accurate table of the records has about a tenth of them at most in a wrong cell, by"
+            " noise and by the fit; of a weak one more may be."
         )
-    elif len(shown):
-        text = (
-            f"Of {len(shown)} pairs of columns {int(shown.sum())} are supported: the release shows"
-            " them together, and the records follow. How the others are related is what the model"
-            f" assumes, as are {beyond}."
-        )
+        if len(columns) > 2:
+            text += (
+                f" Of {_counted(supported, ways == 3, comb(len(columns), 3), 'sets of three columns')}."
+                " What was not measured is what the model assumes, as are relations of more columns that"
+                " no released table shows."
+            )
     distance, expected = supported["distance"], supported["expected_distance"]
     measured = np.isfinite(distance + expected)
     if not measured.any():
         return text
     missed = int((distance[measured] > MISSED * expected[measured]).sum())
     return (
-        f"{text} {missed} of {int(measured.sum())} tables of one or two columns are missed by the"
-        f" records: they lie more than {MISSED} times as far from the noisy table as noise alone"
-        f" would make. The farthest lies {distance[measured].max():.3f} away (total variation: the"
-        " share of records that would have to be changed)."
+        f"{text} {missed} of {int(measured.sum())} tables are missed by the records: they lie more than"
+        f" {MISSED} times as far from the noisy table as noise alone would make. The farthest lies"
+        f" {distance[measured].max():.3f} away (total variation: the share of records that would have to"
+        " be changed)."
     )
 
 
+def _counted(supported: Supported, rows: Booleans, every: int, what: str) -> str:
+    """Such as: 10 pairs of columns 7 are accurate, 2 weak and 1 not measured."""
+    grades = supported["grade"][rows].tolist()
+    grades += [NOT_MEASURED] * (every - len(grades))
+    found = [f"{n} {'is' if n == 1 else 'are'} {g}" for g in GRADES[::-1] if (n := grades.count(g))]
+    return f"{every:,} {what} {listed(found, ' and ')}"
+
+
 def support_table(supported: Supported, path: str) -> DataTable:
-    """Every margin of one or two columns: those that no release supports first, then the worst.
+    """Every margin of the listing: those that no release supports first, then the worst.
 
     ``path``: of the file that was read.
     """
     ratio = np.nan_to_num(supported["distance"] / supported["expected_distance"])
     numbers = ("standard_error", "distance", "expected_distance")
+    places = np.array([GRADES.index(str(given)) for given in supported["grade"]])
     rows = [
         (
             str(supported["columns"][i]),
-            "yes" if supported["supported"][i] else "no: assumed",
+            str(supported["grade"][i]).replace(NOT_MEASURED, f"{NOT_MEASURED}: assumed"),
             *(_known(float(supported[name][i])) for name in numbers),
         )
-        for i in np.lexsort((-ratio, supported["supported"]))
+        for i in np.lexsort((-ratio, places)).tolist()
     ]
     header = (
         "Columns",
-        "Supported",
+        "Grade",
         "Standard error of a cell",
         "Distance",
         "Distance by noise alone",
     )
-    return DataTable(
-        "Which columns and pairs the release supports, and how well", header, rows, path
-    )
+    return DataTable("Which sets of columns the release supports, and how well", header, rows, path)
 
 
 def _known(value: float) -> str:

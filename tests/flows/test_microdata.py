@@ -14,8 +14,10 @@ from tests.conftest import ROWS, write_plan
 pytestmark = pytest.mark.usefixtures("prefect")
 
 
-@pytest.mark.parametrize("choose", ["fixed", "adaptive"])
-def test_microdata_is_published_in_the_surveys_own_columns(plan_path, plan_document, choose):
+@pytest.mark.parametrize(
+    "choice", [{"choose": "fixed", "also": [["sex", "children", "age"]]}, {"choose": "adaptive"}]
+)
+def test_microdata_is_published_in_the_surveys_own_columns(plan_path, plan_document, choice):
     from flows.release import release
 
     plan_document["releases"] = [
@@ -24,7 +26,7 @@ def test_microdata_is_published_in_the_surveys_own_columns(plan_path, plan_docum
             "kind": "microdata-margins",
             "columns": ["sex", "region", "age", "children", "income"],
             "bins": {"income": 10, "age": 6},
-            "choose": choose,
+            **choice,
         }
     ]
     plan_document["synthesis"] = [{"name": "records", "from": "everyone", "rows": ROWS}]
@@ -44,6 +46,12 @@ def test_microdata_is_published_in_the_surveys_own_columns(plan_path, plan_docum
     found = counted.set_index(["sex", "children"])["count"]
     assert found[found > 0].equals(expected.reindex(found[found > 0].index))
     assert found.sum() == ROWS
+    support = pd.read_parquet(bundle / "microdata" / "records.support.parquet").set_index("columns")
+    assert set(support["grade"]) <= {"accurate", "weak"}
+    together = (support["distance"] + support["expected_distance"]) <= 0.1
+    assert ((support["grade"] == "accurate") == together).all()
+    assert len(support) == 5 + 10 + ("also" in choice)
+    assert ("sex x age x children" in support.index) == ("also" in choice)
 
 
 @pytest.mark.slow
@@ -80,13 +88,14 @@ def test_wide_columns_are_published_by_groups_and_records_in_their_own_categorie
     sums = bundle.total("everyone.sex.region", lambda t: t["region_group"] == 1)
     assert sums.standard_error > 0
     supported = bundle.table("microdata/records.support")
-    assert dict(zip(supported["columns"], supported["supported"], strict=True)) == {
-        "sex": True,
-        "region": True,
-        "children": True,
-        "sex x region": False,
-        "sex x children": False,
-        "region x children": False,
+    grades = dict(zip(supported["columns"], supported["grade"], strict=True))
+    assert {name: grade == "not measured" for name, grade in grades.items()} == {
+        "sex": False,
+        "region": False,
+        "children": False,
+        "sex x region": True,
+        "sex x children": True,
+        "region x children": True,
     }
     report = (bundle.path / "report.html").read_text()
     assert "group 1" in report

@@ -1,4 +1,4 @@
-"""Noisy two-way margins with most of their noise removed, by shrinkage towards a model of all pairs.
+"""Noisy margins with most of their noise removed, by shrinkage towards a model of all of them.
 
 A mixture fitted to all margins (``mixture``) has little noise but may be wrong; a noisy table is
 unbiased but mostly noise.  A better table lies between them, cell by cell:
@@ -50,8 +50,8 @@ def denoise(
 ) -> list[Margin]:
     """The margins with less noise and some bias; their stated variance is still that of the noise.
 
-    ``margins``: noisy, of two attributes each; ``total``, ``ordered``, ``linked``, ``progress``: as
-    for ``fit_mixture``.  Tables may be slightly negative and need not agree.
+    ``margins``: noisy, of one attribute or more each; ``total``, ``ordered``, ``linked``,
+    ``progress``: as for ``fit_mixture``.  Tables may be slightly negative and need not agree.
     """
     sizes = checked_sizes(sizes)
     noisy = checked_margins(sizes, margins)

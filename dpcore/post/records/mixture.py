@@ -1,14 +1,15 @@
-"""A mixture of product distributions, fitted to noisy two-way margins: one model of all pairs.
+"""A mixture of product distributions, fitted to noisy margins: one model of all tables.
 
-In a table of many cells the noise exceeds the signal.  But all pairs of a survey describe one
+In a table of many cells the noise exceeds the signal.  But all tables of a survey describe one
 population, so a model of that population estimates each table from the information in all of them:
 
     weight w_c, and for each attribute a distribution p_ca, of components c = 1..K
     share of records in cell (i, j) of attributes (a, b)  =  sum_c w_c p_ca(i) p_cb(j)
 
-Such a model is never negative, and its tables agree.  Its weights and distributions minimise
+and so for tables of any number of attributes.  Such a model is never negative, and its tables agree.
+Its weights and distributions minimise
 
-    sum over pairs, sum over cells of (noisy - n share)^2 / (2 variance)
+    sum over tables, sum over cells of (noisy - n share)^2 / (2 variance)
       + DIVERGENCE  sum_c w_c sum_a sqrt(size_a) KL(p_ca || q_a)
       + ROUGHNESS   sum_c w_c sum_a size_a sum of ordered cells (step of log(p_ca / q_a))^2 / 2
 
@@ -18,11 +19,12 @@ a numeric column (age 31, age 32) differ from the average in nearly the same way
 log likelihood, so the same constants serve for all budgets.  They were chosen on the public tables of
 ``benchmarks/synthesis``, where results change little between half and three times these values.
 
-All tables are one matrix product: with P the (K, D) matrix of all p_ca side by side, D the sum of
-the sizes, they are the blocks of P' diag(w) P.  The gradient is another product, and the descent
-is Adam (Kingma & Ba 2015) in single precision, on logarithms, with a falling step.  Fitting
-mixtures of products to noisy margins is an idea of Aydore et al. 2021 (relaxed tabular data) and
-Liu, Vietri & Wu 2021 (GEM).
+All pairs are one matrix product: with P the (K, D) matrix of all p_ca side by side, D the sum of
+the sizes, they are the blocks of P' diag(w) P.  Of other tables those that differ in their last
+attribute alone are one product: (products of the others' p)' diag(w) P.  The gradient is another
+product, and the descent is Adam (Kingma & Ba 2015) in single precision, on logarithms, with a falling
+step.  Fitting mixtures of products to noisy margins is an idea of Aydore et al. 2021 (relaxed tabular
+data) and Liu, Vietri & Wu 2021 (GEM).
 
 >>> import numpy as np
 >>> noisy = [((0, 1), np.array([[51.0, 2.0], [-3.0, 48.0]]), 9.0)]
@@ -36,11 +38,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcore.arrays import Floats
+from dpcore.arrays import Floats, Integers
 from dpcore.post.tables.consistency import make_consistent
 from dpcore.post.tables.margins import (
     Margin,
@@ -68,10 +71,10 @@ class Mixture:
     distributions: tuple[Floats, ...]
 
     def shares(self, attributes: Sequence[int]) -> Floats:
-        """The share of records in each cell of the table of two attributes."""
-        one, other = attributes
-        weighted = self.distributions[one] * self.weights[:, None]
-        return np.asarray(weighted.T @ self.distributions[other])
+        """The share of records in each cell of the table of some attributes, one at least."""
+        *others, last = (self.distributions[a] for a in attributes)
+        weighted = _products(others, len(self.weights)) * self.weights[:, None]
+        return (weighted.T @ last).reshape([d.shape[1] for d in (*others, last)])
 
 
 def fit_mixture(
@@ -86,14 +89,15 @@ def fit_mixture(
     steps: int = 500,
     progress: Callable[[int, int], None] | None = None,
 ) -> Mixture:
-    """The mixture that explains noisy two-way margins of ``total`` records.
+    """The mixture that explains noisy margins of ``total`` records.
 
-    ``margins``: noisy, of two attributes each; every attribute must be in one.  ``ordered``: the
+    ``margins``: noisy, of one attribute or more each; every attribute must be in one.  ``ordered``: the
     attributes whose cells are ordered; ``linked``: for each attribute, how many of its first cells
     are (by default all; a null cell at the end has no neighbour).  ``progress(done, steps)`` is
     called after every step.
 
-    Time per step grows as components * (sum of sizes)^2, memory as (sum of sizes)^2.
+    Time per step grows as components * ((sum of sizes)^2 + cells of tables of more attributes than
+    two), memory as (sum of sizes)^2 + components * cells of the largest of those.
     Deterministic given the generator, up to the rounding of the matrix product.
     """
     sizes = checked_sizes(sizes)
@@ -101,8 +105,8 @@ def fit_mixture(
     total = checked_total(total)
     if total == 0:
         raise ValueError("total must be positive: no records, no shares")
-    if any(len(margin.attributes) != 2 for margin in noisy):
-        raise ValueError("margins must have two attributes each")
+    if any(not margin.attributes for margin in noisy):
+        raise ValueError("margins must have one attribute each at least")
     if components < 1 or steps < 0:
         raise ValueError("components must be positive and steps not negative")
     descent = _Descent(sizes, noisy, total, _links(sizes, ordered, linked), components, generator)
@@ -134,11 +138,24 @@ def _links(sizes: Sequence[int], ordered: Collection[int], linked: Sequence[int]
     return np.concatenate(result)[:-1]
 
 
+class _Several(NamedTuple):
+    """Tables of the same ``others`` and one attribute more, side by side: not of pairs.
+
+    ``columns`` (R,): the cells of the last attributes among all cells; ``target``, ``precision``:
+    (cells of the others, R).
+    """
+
+    others: tuple[int, ...]
+    columns: Integers
+    target: Singles
+    precision: Singles
+
+
 class _Descent:
     """The logarithms of the mixture, and Adam's moments of its gradients.
 
     ``logs``: (K, D), ``log_weights``: (K,), neither normalised; ``target``, ``precision``: (D, D),
-    symmetric, with zero precision where no margin was drawn.
+    symmetric, with zero precision where no pair was drawn; ``several``: all other tables.
     """
 
     def __init__(
@@ -157,11 +174,15 @@ class _Descent:
         width = int(self.ends[-1])
         self.target: Singles = np.zeros((width, width), dtype=np.float32)
         self.precision: Singles = np.zeros((width, width), dtype=np.float32)
-        for (one, other), table, variance in noisy:
+        for attributes, table, variance in noisy:
+            if len(attributes) != 2:
+                continue
+            one, other = attributes
             here = slice(self.starts[one], self.ends[one])
             there = slice(self.starts[other], self.ends[other])
             self.target[here, there], self.target[there, here] = table / total, table.T / total
             self.precision[here, there] = self.precision[there, here] = total**2 / variance
+        self.several = self._side_by_side([m for m in noisy if len(m.attributes) != 2], total)
         # An empty cell gets a small share, or it could never be filled.
         singles = one_way(sizes, make_consistent(sizes, noisy, total))
         shares = np.concatenate([project_to_simplex(m.table / total, 1.0) for m in singles])
@@ -177,6 +198,25 @@ class _Descent:
             [np.zeros_like(values), np.zeros_like(values)]
             for values in (self.logs, self.log_weights)
         ]
+
+    def _side_by_side(self, noisy: Sequence[Margin], total: float) -> list[_Several]:
+        alike: dict[tuple[int, ...], list[Margin]] = {}
+        for margin in noisy:
+            alike.setdefault(margin.attributes[:-1], []).append(margin)
+        found = []
+        for others, margins in alike.items():
+            lasts = [margin.attributes[-1] for margin in margins]
+            tables = [m.table.reshape(-1, m.table.shape[-1]) / total for m in margins]
+            precise = [
+                np.full(table.shape, total**2 / margin.variance)
+                for table, margin in zip(tables, margins, strict=True)
+            ]
+            columns = np.concatenate([np.arange(self.starts[a], self.ends[a]) for a in lasts])
+            target, precision = (
+                np.concatenate(parts, axis=1).astype(np.float32) for parts in (tables, precise)
+            )
+            found.append(_Several(others, columns, target, precision))
+        return found
 
     def probabilities(self) -> tuple[Singles, Singles]:
         """The weights (K,) and all distributions side by side (K, D)."""
@@ -210,6 +250,8 @@ class _Descent:
         slope = parts @ residual  # of the misfit by w_c p_ca(i)
         # Each pair occurs in the matrix twice, hence the half.
         by_weight = (parts * (slope / 2 + penalty)).sum(axis=1) + (rises * steps).sum(axis=1) / 2
+        for tables in self.several:
+            by_weight += self._add_slopes(tables, weights, parts, slope)
         slope += penalty
         slope *= parts
         # Adding a constant to all logs of a distribution changes nothing.
@@ -218,6 +260,37 @@ class _Descent:
         slope[:, 1:] += rises
         slope *= weights[:, None]
         return slope, weights * (by_weight - weights @ by_weight)
+
+    def _add_slopes(
+        self, tables: _Several, weights: Singles, parts: Singles, slope: Singles
+    ) -> Singles:
+        """Adds the slopes of the misfit of some tables; returns (K,) those by the weights."""
+        others = [parts[:, self.starts[a] : self.ends[a]] for a in tables.others]
+        left, right = _products(others, len(parts)), parts[:, tables.columns]
+        residual = (weights[:, None] * left).T @ right
+        residual -= tables.target
+        residual *= tables.precision
+        slope[:, tables.columns] += left @ residual
+        back = right @ residual.T
+        by_weight = np.asarray((left * back).sum(axis=1))
+        back = back.reshape(len(parts), *(part.shape[1] for part in others))
+        for i, a in enumerate(tables.others):
+            own = back
+            # From the last axis on, so that those before keep their places.
+            for j in reversed(range(len(others))):
+                if j != i:
+                    shape = [-1, *(n if k == j else 1 for k, n in enumerate(own.shape[1:]))]
+                    own = (own * others[j].reshape(shape)).sum(axis=j + 1)
+            slope[:, self.starts[a] : self.ends[a]] += own
+        return by_weight
+
+
+def _products(parts: Sequence[NDArray[Any]], components: int) -> NDArray[Any]:
+    """(K, cells) the products of distributions (K, size), in the order of a table's cells."""
+    result = np.ones((components, 1), dtype=parts[0].dtype if parts else np.float32)
+    for part in parts:
+        result = (result[:, :, None] * part[:, None, :]).reshape(components, -1)
+    return result
 
 
 def _adam(

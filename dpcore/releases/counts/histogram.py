@@ -303,14 +303,18 @@ class Histogram(CountsRelease):
         margin = self.domain.select(names)
         if margin.size > LARGEST_DENSE:
             return None
-        cells = np.arange(self.domain.size) if noisy.cells is None else noisy.cells
         positions = [self.domain.names.index(name) for name in names]
-        packed = margin.pack(self.domain.unpack(cells)[:, positions])
-        counts = np.bincount(packed, noisy.values, minlength=margin.size).astype(np.float64)
+        if noisy.cells is None:
+            gone = tuple(i for i in range(len(self.domain.axes)) if i not in positions)
+            summed = noisy.values.reshape(self.domain.shape).sum(axis=gone)
+            counts = summed.transpose(np.argsort(np.argsort(positions))).ravel().astype(np.float64)
+        else:
+            packed = margin.pack(self.domain.unpack(noisy.cells)[:, positions])
+            counts = np.bincount(packed, noisy.values, minlength=margin.size).astype(np.float64)
         if self.thresholded:  # what did not pass is missing
             return self.scaled_margin(counts, math.nan)
-        summed = math.sqrt(self.domain.size / margin.size)
-        return self.scaled_margin(counts, self.mechanism.stddev * summed)
+        added = math.sqrt(self.domain.size / margin.size)
+        return self.scaled_margin(counts, self.mechanism.stddev * added)
 
     def sample(self, noisy: Noisy, rows: int) -> tuple[Domain, Integers]:
         """Synthetic records whose histogram is the published one, scaled to ``rows``."""

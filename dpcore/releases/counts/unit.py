@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -149,7 +150,8 @@ class CountsRelease(Release):
         """The noise of a draw like this one, by an ordinary generator: for replicates."""
         return Noisy(self.mechanism.simulate(self.mechanism.size, generator))
 
-    def errors(self) -> Agreement | None:
+    @cached_property
+    def of_nothing(self) -> Agreement | None:
         """The agreement of a draw of nothing: its variances are those of any draw; None as there."""
         return self.agreement(Noisy(np.zeros(self.mechanism.size, dtype=np.int64)))
 

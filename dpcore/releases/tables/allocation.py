@@ -18,6 +18,7 @@ Laplace noise has the cost |T|_1/b_T: columns of two cells are measured by diffe
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -29,6 +30,7 @@ import numpy as np
 
 from dpcore.adjacency import Adjacency
 from dpcore.arrays import Floats
+from dpcore.mechanisms.blocks import MOST_AXES
 from dpcore.post.tables.consistency import subsets
 from dpcore.post.tables.margins import Attributes, Margin, Residual, cells
 from dpcore.releases.tables.sensitivity import Norm, Part, joint_sensitivity
@@ -39,11 +41,12 @@ the mean variance of a cell per table; the largest; what serves records (``INSID
 variances with these weights of tables."""
 
 INSIDE = 10
-"""With the aim "records" tables of one column fewer than the largest weigh so many times as much: a
-model that is fitted to the tables, and shrinks their noise, leaves theirs as it is."""
+"""With the aim "records" tables of one column fewer than the usual ones (the most columns of which all
+sets are asked for) weigh so many times as much: a model that is fitted to the tables, and shrinks their
+noise, leaves theirs as it is."""
 
-MOST_WAYS = 3
-"""Tables of more columns are split equally."""
+MOST_WAYS = MOST_AXES
+"""With tables of more columns the split is equal."""
 
 WORST = 1.05
 """With the aim "balanced" no table's error is more than so many times that of the equal split."""
@@ -117,10 +120,17 @@ def allocate(
 def _for_records(
     sets: tuple[Attributes, ...],
 ) -> tuple[tuple[Attributes, ...], tuple[Fraction, ...]]:
-    """All tables that count for records, and their weights."""
-    largest = max(map(len, sets))
-    inside = {t for s in sets if len(s) == largest for t in combinations(s, largest - 1) if t}
-    tables = (*sets, *sorted(inside - set(sets)))
+    """All tables that count for records, and their weights.
+
+    Larger tables beside all pairs, or all triples, weigh as much as one of those, and so do the tables
+    between both: noise on a table of five columns hides what the triples inside it say.
+    """
+    columns, listed = len({a for s in sets for a in s}), Counter(map(len, sets))
+    every = [w for w, number in listed.items() if 1 < number == math.comb(columns, w)]
+    usual = max(every, default=min(listed))
+    inside = {t for s in sets if len(s) == usual for t in combinations(s, usual - 1) if t}
+    between = {t for s in sets for ways in range(usual + 1, len(s)) for t in combinations(s, ways)}
+    tables = (*sets, *sorted((inside | between) - set(sets)))
     return tables, tuple(Fraction(INSIDE if t in inside else 1) for t in tables)
 
 
@@ -181,7 +191,7 @@ def measured_variance(part: Part, sizes: Sequence[int], variance: float) -> floa
     The difference of two cells is twice what centring leaves in either, and so for each such column.
     """
     two = sum(sizes[a] == 2 for a in part.attributes) if part.centred else 0
-    return variance / 2**two
+    return float(variance / 2**two)
 
 
 def _variances(allocation: Allocation, adjacency: Adjacency, norm: Norm) -> list[float]:

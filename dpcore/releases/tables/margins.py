@@ -209,9 +209,6 @@ class Margins(CountsRelease):
         total = float(self.rows) if self.adjacency.public_rows else None
         return Agreement(self.domain.shape, self.measured(noisy), total)
 
-    def errors(self) -> Agreement:
-        return self._errors
-
     @cached_property
     def of_nothing(self) -> Agreement:
         """The agreement of nothing: variances do not depend on the draw."""

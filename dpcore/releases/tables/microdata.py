@@ -1,22 +1,21 @@
 """Synthetic microdata from private margins of pairs: what most users want of a private survey.
 
 The privacy is that of ``Margins``: one draw of count tables over pairs of columns, all pairs unless
-the plan names fewer, with the same noise in each cell.  Which pairs, and how the budget is spread
+the plan names fewer, and over larger sets that it names.  Which tables, and how the budget is spread
 over them, is public: nothing is selected from the data, so only the tables cost budget.
-(Spreading by table size was tried: giving large tables more or less than their equal share makes
-the records worse.)
 
 The rest is post-processing and costs nothing more:
 
-    noisy pairs --mixture--> model of all pairs --shrink--> denoised pairs --fit--> records
+    noisy tables --mixture--> model of all tables --shrink--> denoised tables --fit--> records
 
 A table of a hundred by a hundred cells is mostly noise, and the records of ``Margins`` follow some of
-it.  Here a model of all pairs together first removes what no other pair supports
+it.  Here a model of all tables together first removes what no other table supports
 (``post.records.denoise``).  Adaptive methods achieve this by merging cells and choosing pairs, which
 costs budget.
 
-Where columns have few categories, triples have little more noise than pairs: sums over the third
-column, of which there are many, give the pairs back.  Tables of triples are fitted as drawn.
+What three columns say together, no pair holds: it is in the records only where a table of these columns
+was measured.  Noise on a table of four columns or more would hide what the triples inside it say, so
+records are fitted to those as well.
 """
 
 from __future__ import annotations
@@ -31,9 +30,10 @@ from dpcore.mechanisms import BlockGaussian, BlockLaplace, DiscreteGaussian, Dis
 from dpcore.post.records.denoise import denoise
 from dpcore.post.records.rules import Rule, clear_forbidden_cells, require_satisfiable
 from dpcore.post.records.weighted import LARGEST_FIT, WeightedRecords, fit_weighted
-from dpcore.post.tables.margins import Margin
+from dpcore.post.tables.margins import Margin, cells
 from dpcore.progress import report
 from dpcore.releases.base import Release, Tree, post_processing_generator
+from dpcore.releases.tables.allocation import MOST_WAYS
 from dpcore.releases.tables.margins import Margins
 from dpcore.statistic import Noisy
 
@@ -46,7 +46,7 @@ TOLERANCE = 0.01
 
 @dataclass(frozen=True)
 class Microdata(Margins):
-    """Count tables over pairs or triples of columns, and records that follow them.
+    """Count tables over pairs, triples or larger sets of columns, and records that follow them.
 
     ``sets``: positions in the domain, each ascending; by default all pairs.  A single column has
     one set, itself.
@@ -66,8 +66,8 @@ class Microdata(Margins):
         if not self.sets:
             pairs = tuple(combinations(columns, 2))
             object.__setattr__(self, "sets", pairs or ((0,),))
-        if not {len(attrs) for attrs in self.sets} <= {1, 2, 3}:
-            raise ValueError("sets: must be of one, two or three columns")
+        if not all(1 <= len(attrs) <= MOST_WAYS for attrs in self.sets):
+            raise ValueError("sets: must be of one to six columns")
         if self.tree is not None:
             raise ValueError("tree: records from microdata-margins follow all pairs at once")
         self.require_memory(0)
@@ -79,20 +79,35 @@ class Microdata(Margins):
         return self.bought or super().mechanism
 
     @property
-    def _pairs(self) -> bool:
-        return all(len(attrs) == 2 for attrs in self.sets)
+    def _joint(self) -> bool:
+        """Whether any table says how columns go together: else there is nothing to model."""
+        return any(len(attrs) > 1 for attrs in self.sets)
+
+    @cached_property
+    def _inside(self) -> tuple[tuple[int, ...], ...]:
+        """Tables inside larger ones, whose noise would hide what these say."""
+        found = {
+            part
+            for attrs in self.sets
+            for ways in range(3, len(attrs))
+            for part in combinations(attrs, ways)
+        }
+        return tuple(sorted(found - set(self.sets)))
 
     def memory_needed(self, rows: int) -> int:
         """Bytes that publishing and ``rows`` records take at most, beside the program itself.
 
         For each cell of the tables their versions and errors; for the columns' cells together (the
         model) their pairs, and the probabilities of all components with what the descent remembers
-        of them; for each value the fitted records, of which there are never many, and those drawn.
+        of them; for the largest table without its last column the products of these probabilities;
+        for each value the fitted records, of which there are never many, and those drawn.
         """
-        width, columns = sum(self.domain.shape), len(self.domain.axes)
-        model = 24 * width**2 + 16_000 * width if self._pairs else 0
+        shape, columns = self.domain.shape, len(self.domain.axes)
+        width, inside = sum(shape), sum(cells(attrs, shape) for attrs in self._inside)
+        products = max((cells(s[:-1], shape) for s in self.sets if len(s) > 2), default=0)
+        model = 24 * width**2 + 16_000 * (width + products) if self._joint else 0
         fitted = 96 * min(max(rows, self.rows), LARGEST_FIT) * columns
-        return 2**24 + 256 * self.cells + model + fitted + 32 * rows * columns
+        return 2**24 + 256 * (self.cells + inside) + model + fitted + 32 * rows * columns
 
     def require_memory(self, rows: int) -> None:
         """Raise ``ValueError`` where ``rows`` records need more than the plan allows."""
@@ -108,10 +123,14 @@ class Microdata(Margins):
         return super().sample(noisy, rows)
 
     def denoised_margins(self, noisy: Noisy) -> list[Margin]:
-        """Pairs with less noise and some bias; other tables as drawn."""
-        drawn = [clear_forbidden_cells(margin, self.rules) for margin in self.noisy_margins(noisy)]
-        if not self._pairs:
+        """The tables with less noise and some bias, and those of three columns or more inside them."""
+        drawn = self.noisy_margins(noisy)
+        if not self._joint:
             return drawn
+        if self._inside:
+            agreement = self.agreement(noisy)
+            drawn += [agreement.margin(attributes) for attributes in self._inside]
+        drawn = [clear_forbidden_cells(margin, self.rules) for margin in drawn]
         axes = self.domain.axes
         return denoise(
             self.domain.shape,
@@ -132,7 +151,7 @@ class Microdata(Margins):
             rows,
             post_processing_generator(noisy),
             total=self.total(noisy),
-            tolerance=TOLERANCE if self._pairs else 0.03,
+            tolerance=TOLERANCE if self._joint else 0.03,
             rules=self.rules,
         )
 

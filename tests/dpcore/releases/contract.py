@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
 from importlib import import_module
-from itertools import combinations_with_replacement
+from itertools import combinations, combinations_with_replacement
 from typing import Any
 
 import numpy as np
@@ -102,6 +102,7 @@ TABLE = Domain((PLACE, AGE))
 CUBE = Domain((Categories("place", ("a", "b")), YES, Categories("size", (1, 2, 3))))
 SWITCHES = Domain(tuple(Categories(name, (False, True)) for name in ("on", "hot", "dry")))
 TRIO = Domain((Categories("size", (1, 2, 3)), Categories("kind", (1, 2, 3)), YES))
+QUARTET = Domain((*TRIO.axes, Categories("old", (False, True))))
 MONTHLY = Domain((Categories("month", (1, 2, 3)), YES))
 PAIRS = ((0, 1), (0, 2), (1, 2))
 GAUSSIAN_PAIR = Margins(
@@ -170,6 +171,20 @@ CASES: dict[str, Case] = {
         Microdata("o", TRIO, 2, CAREFUL, PAIRS, "discrete-gaussian", aim="records"),
         (0, 0),
         (0, 9),
+        1.0,
+    ),
+    "optimised microdata of pairs and a set of four": Case(
+        Microdata(
+            "o",
+            QUARTET,
+            2,
+            CAREFUL,
+            (*combinations(range(4), 2), (0, 1, 2, 3)),
+            "discrete-gaussian",
+            aim="records",
+        ),
+        (0, 0),
+        (0, 35),
         1.0,
     ),
     "weighted histogram": Case(

@@ -57,6 +57,38 @@ def test_pairs_may_be_named_in_any_order(tmp_path, document):
     assert built(tmp_path, document).sets == ((2, 3), (0, 2), (1, 2))
 
 
+def test_more_sets_of_columns_are_measured_beside_the_pairs(tmp_path, document):
+    document["releases"][0]["also"] = [["income", "sex", "age"], ["income", "age", "sex", "region"]]
+    release = built(tmp_path, document)
+    assert release.sets[6:] == ((0, 2, 3), (0, 1, 2, 3))
+    document["releases"][0]["pairs"] = [["income", "region"]]
+    assert built(tmp_path, document).sets == ((1, 3), (0, 2, 3), (0, 1, 2, 3))
+
+
+@pytest.mark.parametrize(
+    ("also", "says"),
+    [
+        (
+            [["sex", "age", "children"]],
+            "also[0]: ['sex', 'age', 'children'] must be different names",
+        ),
+        ([["sex", "age", "sex"]], "also[0]: ['sex', 'age', 'sex'] must be different names"),
+        ([["sex", "age", "region"], ["sex"]], "also[1]: ['sex'] must be two to 6 columns"),
+        ([["sex"] * 7], "must be two to 6 columns"),
+        (
+            [["sex", "age", "region"], ["age", "sex", "region"]],
+            "also[1]: ['age', 'sex', 'region'] are",
+        ),
+        ([["sex", "age"]], "measured together already; leave the set out"),
+    ],
+)
+def test_bad_sets_are_refused_at_their_place(tmp_path, document, also, says):
+    document["releases"][0]["also"] = also
+    with pytest.raises(PlanError) as caught:
+        load_plan(write_plan(tmp_path, document))
+    assert says in str(caught.value)
+
+
 def test_all_triples_where_the_plan_says_so(tmp_path, document):
     document["releases"][0]["ways"] = 3
     assert built(tmp_path, document).sets == ((0, 1, 2), (0, 1, 3), (0, 2, 3), (1, 2, 3))
@@ -129,6 +161,7 @@ def test_memory_in_other_words_is_refused(tmp_path, document, memory):
         ({"ways": 3, "pairs": [["sex", "age"]]}, "ways: pairs and choose are for pairs"),
         ({"ways": 3, "columns": ["sex", "age"], "bins": {}}, "must lie between 1 and 2"),
         ({"chosen": 2}, "only where choose is adaptive"),
+        ({"also": [["sex", "age", "region"]], "choose": "adaptive"}, "also: only where choose"),
         ({"choose": "adaptive", "chosen": 7}, "between 1 and the 6 pairs"),
         ({"choose": "adaptive", "compress": {"keep": 3}}, "compress: only where choose is fixed"),
         ({"compress": {"keep": 50}}, "no column has more than keep = 50 cells"),

@@ -202,3 +202,40 @@ def test_a_part_of_the_plan_forgets_what_it_does_not_have():
         "pay": "uniform",
         "rent": "rents",
     }
+
+
+def test_what_the_records_follow_is_graded_up_to_triples_and_the_whole_table(draws: Draws):
+    """Two numbers grade a table, and each is what the noisy counts and the records say."""
+    records = made(draws)
+    table = records.support("people", draws["everybody"]).columns
+    ways, grades = table["ways"], np.asarray(table["grade"])
+    assert [int((ways == w).sum()) for w in range(1, 8)] == [7, 21, 35, 0, 0, 0, 1]
+    both = np.ma.getdata(table["distance"] + table["expected_distance"])
+    assert np.array_equal(grades == "accurate", both <= 0.1)
+    assert set(grades) <= {"accurate", "weak"}
+    names = table["columns"].tolist()
+    (at,) = (i for i, name in enumerate(names) if name == "place x code x rent")
+    domain = records.domain
+    whole = draws["everybody"].values.reshape(domain.shape)
+    noisy = np.einsum("abcdefg->acg", whole) / ROWS
+    found = np.zeros(noisy.shape)
+    np.add.at(found, tuple(records.codes[:, [0, 2, 6]].T), 1 / len(records.codes))
+    assert table["distance"][at] == pytest.approx(np.abs(found - noisy).sum() / 2)
+    assert both[names.index("place")] < both[-1]
+
+
+def test_sets_of_three_columns_are_listed_up_to_a_public_number(
+    draws: Draws, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("tasks.bundle.records.MOST_SETS", 4)
+    records = made(draws)
+    assert len(records.support("people", draws["everybody"]).columns["ways"]) == 7 + 21 + 4
+
+
+def test_tables_whose_error_is_not_stated_are_graded_unknown(draws: Draws):
+    plan = planned()
+    density = synthetic_records(
+        plan, plan.synthesis[0].model_copy(update={"from_": "both"}), draws.__getitem__
+    )
+    table = density.support("people", draws["both"]).columns
+    assert set(table["grade"]) == {"unknown"}

@@ -1,7 +1,9 @@
 """The report of a bundle: sound, self-contained, and the same every time."""
 
+import math
 import re
 import shutil
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +23,7 @@ from tasks.ledger import Ledger
 from tasks.report.audit import draw_audit
 from tasks.report.page import ENVIRONMENT, REPORT, report_page
 from tasks.report.parts import DataTable
-from tasks.report.support import how_supported, support_table
+from tasks.report.support import grade, how_supported, support_table
 from tasks.report.svg import figure
 from tasks.report.synthetic import spread_evenly
 from tasks.workplace.home import ledger_url
@@ -440,34 +442,57 @@ def test_the_columns_are_explained_before_the_numbers(bundle):
 def test_it_says_which_pairs_of_columns_the_release_behind_records_supports(bundle):
     support = next(s for s in read_manifest(bundle).synthesis if s.name == "everybody").support
     rows = pd.read_parquet(bundle / support.path)
-    pairs = rows[rows["columns"].str.contains(" x ")]
+    pairs = rows[rows["ways"] == 2]
     section = next(
         s
         for s in page_of(bundle).all("section")
         if s.attributes.get("aria-labelledby") == "synthetic-everybody"
     )
-    assert pairs["supported"].all()
-    assert f"All {len(pairs)} pairs of columns are supported" in section.words
-    (table,) = [t for t in section.all("table") if "Which columns and pairs" in t.words]
+    assert not (pairs["grade"] == "not measured").any()
+    for given, number in Counter(pairs["grade"]).items():
+        assert f"{number} {'is' if number == 1 else 'are'} {given}" in section.words
+    (table,) = [t for t in section.all("table") if "Which sets of columns" in t.words]
     assert len(list(table.all("tr"))) == 1 + len(rows)
     assert support.path in section.words
 
 
 def test_records_that_miss_a_table_are_counted():
     supported = {
-        "columns": np.array(["a", "b", "a x b"]),
-        "supported": np.array([True, True, False]),
-        "standard_error": np.array([3.0, np.nan, np.nan]),
-        "distance": np.array([0.2, 0.1, np.nan]),
-        "expected_distance": np.array([0.1, np.nan, np.nan]),
+        "columns": np.array(["a", "b", "a x b", "a x b x c", "a x c"]),
+        "ways": np.array([1, 1, 2, 3, 2]),
+        "grade": np.array(["weak", "unknown", "accurate", "accurate", "not measured"]),
+        "standard_error": np.array([3.0, np.nan, 1.0, 1.0, np.nan]),
+        "distance": np.array([0.2, 0.1, 0.01, 0.01, np.nan]),
+        "expected_distance": np.array([0.1, np.nan, 0.01, 0.01, np.nan]),
     }
-    words = how_supported(supported, ["a", "b"])
-    assert "Of 1 pairs of columns 0 are supported" in words
-    assert "1 of 1 tables" in words
+    words = how_supported(supported, ["a", "b", "c", "d"])
+    assert "Of 6 pairs of columns 1 is accurate and 5 are not measured." in words
+    assert "Of 4 sets of three columns 1 is accurate and 3 are not measured." in words
+    assert "1 of 3 tables" in words
     assert "0.200" in words
+    assert "sets of three" not in how_supported(supported, ["a", "b"])
     table = support_table(supported, "x.parquet")
-    assert [row[:2] for row in table.rows] == [("a x b", "no: assumed"), ("a", "yes"), ("b", "yes")]
+    assert [row[:2] for row in table.rows][:3] == [
+        ("a x c", "not measured: assumed"),
+        ("a", "weak"),
+        ("b", "unknown"),
+    ]
     assert table.rows[0][2:] == ("not known",) * 3
+
+
+@pytest.mark.parametrize(
+    ("measured", "distance", "expected"),
+    [
+        (False, 0.0, "not measured"),
+        (False, math.nan, "not measured"),
+        (True, math.nan, "unknown"),
+        (True, 0.1, "accurate"),
+        (True, 0.1001, "weak"),
+        (True, math.inf, "weak"),
+    ],
+)
+def test_a_grade_says_how_many_records_may_be_in_a_wrong_cell(measured, distance, expected):
+    assert grade(measured, distance) == expected
 
 
 def test_columns_that_are_spread_evenly_inside_their_bins_are_named(plan):

@@ -1,4 +1,4 @@
-"""A model of all pairs removes noise from noisy pairs and keeps their signal."""
+"""A model of all tables removes noise from noisy tables and keeps their signal."""
 
 from itertools import combinations
 
@@ -7,7 +7,7 @@ import pytest
 
 from dpcore.post.records.denoise import denoise, shrink
 from dpcore.post.records.fit import fit_records
-from dpcore.post.records.mixture import STEP, _Descent, _links, fit_mixture
+from dpcore.post.records.mixture import STEP, Mixture, _Descent, _links, fit_mixture
 from dpcore.post.tables.margins import Margin, margins_of
 
 SIZES = (3, 12, 9, 2)
@@ -26,11 +26,13 @@ def population(seed: int) -> np.ndarray:
     return np.stack(columns, axis=1)
 
 
-def noisy_pairs(codes: np.ndarray, variance: float, seed: int) -> list[Margin]:
+def noisy_tables(
+    codes: np.ndarray, variance: float, seed: int, sets: list[tuple[int, ...]] = PAIRS
+) -> list[Margin]:
     generator = np.random.default_rng(seed)
     return [
-        Margin(pair, table + generator.normal(0, variance**0.5, table.shape), variance)
-        for pair, table in zip(PAIRS, margins_of(codes, SIZES, PAIRS), strict=True)
+        Margin(attrs, table + generator.normal(0, variance**0.5, table.shape), variance)
+        for attrs, table in zip(sets, margins_of(codes, SIZES, sets), strict=True)
     ]
 
 
@@ -41,14 +43,14 @@ def distance(tables: list[Margin], codes: np.ndarray) -> float:
 
 def test_denoised_tables_are_closer_to_the_truth_than_noisy_ones():
     codes = population(1)
-    noisy = noisy_pairs(codes, 40.0**2, 2)
+    noisy = noisy_tables(codes, 40.0**2, 2)
     found = denoise(SIZES, noisy, np.random.default_rng(3), total=ROWS, ordered=[1, 2])
     assert distance(found, codes) < 0.7 * distance(noisy, codes)
 
 
 def test_records_that_follow_denoised_tables_are_better_than_records_that_follow_noisy_ones():
     codes = population(1)
-    noisy = noisy_pairs(codes, 20.0**2, 2)
+    noisy = noisy_tables(codes, 20.0**2, 2)
     found = denoise(SIZES, noisy, np.random.default_rng(3), total=ROWS)
 
     def error(margins: list[Margin]) -> float:
@@ -61,23 +63,26 @@ def test_records_that_follow_denoised_tables_are_better_than_records_that_follow
 
 def test_with_hardly_any_noise_the_tables_stay_as_they_are():
     codes = population(1)
-    noisy = noisy_pairs(codes, 1e-4, 2)
+    noisy = noisy_tables(codes, 1e-4, 2)
     found = denoise(SIZES, noisy, np.random.default_rng(3), total=ROWS)
     assert distance(found, codes) < 0.01 * ROWS
 
 
 def test_the_result_depends_on_the_noise_and_the_generator_alone():
-    noisy = noisy_pairs(population(1), 400.0, 2)
+    noisy = noisy_tables(population(1), 400.0, 2)
     one, other = (denoise(SIZES, noisy, np.random.default_rng(3), total=ROWS) for _ in range(2))
     for a, b in zip(one, other, strict=True):
         np.testing.assert_array_equal(a.table, b.table)
 
 
-def objective(descent: _Descent) -> float:
+def objective(descent: _Descent, noisy: list[Margin]) -> float:
     """What the mixture minimises, in double precision and by its formula."""
     weights, parts = (values.astype(np.float64) for values in descent.probabilities())
-    tables = (parts * weights[:, None]).T @ parts
-    misfit = np.sum(descent.precision * (tables - descent.target) ** 2) / 4
+    mixture = Mixture(weights, tuple(np.split(parts, descent.starts[1:], axis=1)))
+    misfit = sum(
+        np.sum((ROWS * mixture.shares(m.attributes) - m.table) ** 2) / (2 * m.variance)
+        for m in noisy
+    )
     ratio = np.log(parts) - descent.reference
     return float(
         misfit
@@ -86,20 +91,26 @@ def objective(descent: _Descent) -> float:
     )
 
 
-def test_the_descent_lowers_the_stated_objective():
-    noisy = noisy_pairs(population(1), 400.0, 2)
+@pytest.fixture(
+    params=[PAIRS, [*PAIRS, (0, 1, 3), (0, 2, 3), (0, 1, 2, 3), (2,)], [(0, 1), (1, 2, 3)]]
+)
+def noisy(request: pytest.FixtureRequest) -> list[Margin]:
+    """Noisy pairs; with more sets of any size; and some that overlap."""
+    return noisy_tables(population(1), 400.0, 2, request.param)
+
+
+def test_the_descent_lowers_the_stated_objective(noisy: list[Margin]):
     links = _links(SIZES, [1, 2], None)
     descent = _Descent(SIZES, noisy, ROWS, links, 20, np.random.default_rng(3))
     values = []
     for _ in range(60):
-        values.append(objective(descent))
+        values.append(objective(descent, noisy))
         descent.step(STEP)
     assert values[-1] < values[20] < values[0]
     assert values[-1] < 0.5 * values[0]
 
 
-def test_its_gradients_are_those_of_the_stated_objective():
-    noisy = noisy_pairs(population(1), 400.0, 2)
+def test_its_gradients_are_those_of_the_stated_objective(noisy: list[Margin]):
     links = _links(SIZES, [1, 2], None)
 
     def at(logs: np.ndarray, log_weights: np.ndarray) -> _Descent:
@@ -115,7 +126,7 @@ def test_its_gradients_are_those_of_the_stated_objective():
             direction = 0.02 * generator.standard_normal(shape)
             moves = (direction, 0) if len(shape) == 2 else (0, direction)
             up, down = (
-                objective(at(logs + sign * moves[0], log_weights + sign * moves[1]))
+                objective(at(logs + sign * moves[0], log_weights + sign * moves[1]), noisy)
                 for sign in (1, -1)
             )
             expected = float(np.sum(stated * direction))
@@ -123,7 +134,7 @@ def test_its_gradients_are_those_of_the_stated_objective():
 
 
 def test_a_mixture_is_a_distribution_whose_tables_agree():
-    noisy = noisy_pairs(population(1), 400.0, 2)
+    noisy = noisy_tables(population(1), 400.0, 2)
     seen: list[int] = []
     mixture = fit_mixture(
         SIZES, noisy, np.random.default_rng(3), total=ROWS, steps=30,
@@ -158,8 +169,8 @@ def test_no_records_and_bad_margins():
     table = np.array([[1.0, -2.0], [0.0, 1.0]])
     untouched = denoise((2, 2), [((0, 1), table, 1.0)], np.random.default_rng(3), total=0)
     np.testing.assert_array_equal(untouched[0].table, table)
-    with pytest.raises(ValueError, match="two attributes"):
-        fit_mixture((2, 2), [((0,), [1.0, 2.0], 1.0)], np.random.default_rng(3), total=3)
+    with pytest.raises(ValueError, match="one attribute each at least"):
+        fit_mixture((2, 2), [((), 3.0, 1.0)], np.random.default_rng(3), total=3)
     with pytest.raises(ValueError, match="attribute 2 is in no margin"):
         fit_mixture((2, 2, 2), [((0, 1), table, 1.0)], np.random.default_rng(3), total=3)
     with pytest.raises(ValueError, match="total must be positive"):

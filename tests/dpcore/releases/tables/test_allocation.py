@@ -78,13 +78,14 @@ def test_the_aims_differ_as_they_say():
     assert first[0] < 0.5 * mean[0]
 
 
+@pytest.mark.parametrize("more", [(), ((0, 1, 2, 3),)])
 @pytest.mark.parametrize("noise", ["discrete-gaussian", "discrete-laplace"])
 @pytest.mark.parametrize("adjacency", [REPLACE_ONE, ADD_REMOVE])
-def test_stated_errors_hold_in_simulation(noise, adjacency):
+def test_stated_errors_hold_in_simulation(noise, adjacency, more):
     sizes = (2, 2, 2, 3) if noise == "discrete-gaussian" else (2, 2, 2, 2)
     domain = Domain(tuple(Categories(f"c{i}", tuple(range(n))) for i, n in enumerate(sizes)))
     share = Budget.of("0.5", "1e-4") if noise == "discrete-gaussian" else Budget.of("0.5")
-    tables = sets(4, 1, 2)
+    tables = (*sets(4, 1, 2), *more)
     release = Margins("m", domain, 200, share, tables, noise, aim="mean", adjacency=adjacency)
     assert not release.allocation.equal
     cells, counts = np.unique(
@@ -101,7 +102,7 @@ def test_stated_errors_hold_in_simulation(noise, adjacency):
             errors[margin.attributes].append(margin.table - whole.sum(axis=gone))
     times = []
     for attributes, found in errors.items():
-        variance = release._errors.margin(attributes).variance
+        variance = release.of_nothing.margin(attributes).variance
         times.append(np.mean(np.square(found)) / variance)
         assert np.abs(np.mean(found, axis=0)).max() < 5 * (variance / 500) ** 0.5
     assert np.mean(times) == pytest.approx(1, abs=0.06)
@@ -144,9 +145,23 @@ def test_blocks_that_are_measured_whole_and_others_give_all_tables_together(alph
         assert everything == pytest.approx(0, abs=1e-6) or relation is ADD_REMOVE
 
 
-def test_tables_of_four_columns_and_single_cells_are_split_equally():
-    for sizes, tables in (((2,) * 5, sets(5, 2, 4)), ((1, 1), ((0, 1),))):
+def test_tables_of_seven_columns_and_single_cells_are_split_equally():
+    for sizes, tables in (((2,) * 7, sets(7, 2, 7)), ((1, 1), ((0, 1),))):
         assert allocate(sizes, tables, "mean", REPLACE_ONE, "l2").equal
+
+
+@pytest.mark.parametrize("adjacency", [REPLACE_ONE, ADD_REMOVE])
+def test_a_set_of_five_columns_beside_all_pairs_is_measured_with_what_lies_inside(adjacency):
+    """The table of a triple inside it is about as precise as a pair of as many cells would be."""
+    sizes, pairs, five = (3,) * 8, sets(8, 2), (0, 1, 2, 3, 4)
+    tables = (*pairs, five)
+    found = allocate(sizes, tables, "records", adjacency, "l2")
+    asked = (*tables, (0, 1, 2), (0, 1, 2, 3))
+    split = table_variances(sizes, asked, equal_split(sizes, tables), adjacency, "l2")
+    *_, four = after = table_variances(sizes, asked, found, adjacency, "l2")
+    assert after[len(tables)] < 0.6 * split[len(tables)]
+    assert four < split[-1]
+    assert after[: len(pairs)].mean() < 1.3 * split[: len(pairs)].mean()
 
 
 @pytest.mark.parametrize("aim", ["balanced", "mean", "max", "records", (Fraction(1), Fraction(2))])

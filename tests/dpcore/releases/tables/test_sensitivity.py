@@ -36,7 +36,7 @@ def by_brute_force(sizes: tuple[int, ...], parts: list[Part], norm: str) -> tupl
 
 
 @st.composite
-def workloads(draw: st.DrawFn, smallest: int = 1, ways: int = 3):
+def workloads(draw: st.DrawFn, smallest: int = 1, ways: int = 4):
     sizes = tuple(draw(st.lists(st.integers(smallest, 4), min_size=2, max_size=4)))
     every = [s for r in range(1, ways + 1) for s in combinations(range(len(sizes)), r)]
     chosen = draw(st.lists(st.sampled_from(every), min_size=1, max_size=6, unique=True))
