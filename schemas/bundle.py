@@ -6,6 +6,7 @@
   densities/*.parquet  grids and coefficients
   classifiers/*.parquet
   microdata/*.parquet  synthetic records
+  microdata/*.members.parquet  with `linked`, the members of the synthetic units
   microdata/*.support.parquet  which margins of the records the release determines, and how well
   draws/*.parquet      the noisy statistics, from which everything else is computed
   report.html          all this for people
@@ -192,6 +193,9 @@ class SynthesisRecord(Section):
         description="For each column whose values inside bins follow a release: that release's name."
     )
     file: TableFile
+    members: TableFile | None = Field(
+        default=None, description="With `linked`, the members of the units in `file`."
+    )
     support: TableFile = Field(
         description="Which margins of the records the release determines, and how well."
     )
@@ -215,6 +219,11 @@ class SynthesisRecord(Section):
             " are related as the model assumes, and no error is known. `fit` of the Python reader"
             " computes models from the noisy tables, with errors that hold."
         )
+
+    @property
+    def microdata(self) -> list[TableFile]:
+        """The tables of synthetic records."""
+        return [self.file, self.members] if self.members else [self.file]
 
 
 class Approval(Section):
@@ -259,4 +268,4 @@ class Manifest(Section):
     def tables(self) -> list[TableFile]:
         """Every table of the bundle, in order."""
         files = [file for record in self.releases for file in (*record.files, record.draw)]
-        return files + [file for record in self.synthesis for file in (record.file, record.support)]
+        return files + [f for record in self.synthesis for f in (*record.microdata, record.support)]

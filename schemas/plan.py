@@ -32,6 +32,7 @@ from schemas.blanks import refuse_blanks
 from schemas.budget import BudgetSection
 from schemas.columns import (
     NAMEABLE,
+    CategoricalColumn,
     Column,
     IdentifierColumn,
     Invalid,
@@ -41,11 +42,13 @@ from schemas.columns import (
 )
 from schemas.derived import check_groups
 from schemas.document import Section, explain_errors, read_yaml
+from schemas.linked import SIZE, Linked
 from schemas.operation import Operation
 from schemas.protection import Protection
 from schemas.public_files import read_public_files
 from schemas.publication import Publication
 from schemas.releases import AnyRelease, Name, SurveyFacts, check_names
+from schemas.releases.microdata import MicrodataSection
 from schemas.series import Series, of_any_run
 from schemas.source import Source, resolve_source
 from schemas.synthesis import Synthesis
@@ -69,7 +72,8 @@ class Plan(Section):
         ge=1,
         le=2**40,
         description="The public number of records, n. With add-remove, or a privacy unit of several "
-        "records, a public guess, used only as a scale for noise and errors.",
+        "records, a public guess, used only as a scale for noise and errors. With `linked`, a guess of "
+        "the number of units.",
     )
     counts: StrictStr | None = Field(
         default=None,
@@ -88,6 +92,11 @@ class Plan(Section):
     )
     weights: Weights | None = Field(
         default=None, description="Survey weights, for releases that say `weighted`."
+    )
+    linked: Linked | None = Field(
+        default=None,
+        description="Makes each privacy unit one record of all its members, for linked synthetic "
+        "tables of units and members.",
     )
     series: Series | None = Field(
         default=None, description="The series of releases of which this is one, if it is."
@@ -150,6 +159,7 @@ class Plan(Section):
                 )
         self._check_unpublished()
         check_groups(self.columns)
+        self._check_linked()
         if self.series:
             self.series.check(self.columns, self.adjacency, self.weights is not None)
             if self.synthesis:
@@ -208,6 +218,33 @@ class Plan(Section):
         if self.weights and not any(section.counts_weights for section in self.releases):
             raise ValueError("weights: no release is `weighted`; remove the weights")
 
+    def _check_linked(self) -> None:
+        """Refuse what does not go with wide records."""
+        if self.linked is None:
+            return
+        for place in ("weights", "series"):
+            if getattr(self, place):
+                raise ValueError(
+                    f"linked: wide records have no {place}; write another plan, without `linked`"
+                )
+        for i, table in enumerate(self.synthesis):
+            if table.households:
+                raise ValueError(f"synthesis[{i}].households: linked records have members already")
+            if table.derived:
+                raise ValueError(
+                    f"synthesis[{i}].derived: not of linked records; compute it from the two tables"
+                )
+            kinds = {section.name: section.kind for section in self.releases}
+            if kinds.get(table.from_, "microdata-margins") != "microdata-margins":
+                raise ValueError(
+                    f"synthesis[{i}].from: linked tables are drawn from microdata-margins, whose records"
+                    " obey rules"
+                )
+        for name, column in self.columns.items():
+            if isinstance(column, CategoricalColumn) and column.refines:
+                raise ValueError(f"columns.{name}.refines: not with linked; leave the group out")
+        self.linked.check(self.columns, self.unit, self.invalid)
+
     def _check_spending(self) -> None:
         """Refuse a request beyond the grant, and a beta or gamma that is missing or cannot be spent."""
         requested, composition = self.requested, self.budget.composition
@@ -245,6 +282,8 @@ class Plan(Section):
         """A release with this share; a ``ValueError`` begins with the place in the section."""
         if self.series:
             return self.series.release(section, self.facts, share)
+        if self.linked and self.unit and isinstance(section, MicrodataSection):
+            section = self.linked.widened(section, self.columns, self.unit)
         return section.release(self.facts, share)
 
     @property
@@ -269,6 +308,8 @@ class Plan(Section):
         """Which tables are neighbours."""
         if self.unit is None:
             return Adjacency(self.neighbours)
+        if self.linked:
+            return Adjacency(self.neighbours, unit=self.unit.column)  # one wide record each
         one = Adjacency(self.neighbours, self.unit.max_rows, unit=self.unit.column)
         return self.series.adjacency(one) if self.series else one
 
@@ -292,9 +333,22 @@ class Plan(Section):
         return columns
 
     @property
+    def record_columns(self) -> Mapping[str, Column]:
+        """The columns of the records that are counted: the plan's, or those of wide records."""
+        if self.linked and self.unit:
+            return self.linked.wide(self.columns, self.unit)
+        return self.columns
+
+    @property
+    def described_columns(self) -> Mapping[str, Column]:
+        """Every column that published tables may be about."""
+        return {**self.columns, **self.record_columns}
+
+    @property
     def facts(self) -> SurveyFacts:
         """The public facts from which releases are built."""
-        return SurveyFacts(self.columns, self.rows, self.adjacency, self.weights)
+        size = SIZE if self.linked else ""
+        return SurveyFacts(self.record_columns, self.rows, self.adjacency, self.weights, size)
 
     @property
     def requested(self) -> Budget:
@@ -361,7 +415,7 @@ class Plan(Section):
 
     def public(self) -> dict[str, Any]:
         """The plan as JSON values, without the table's location and the operation."""
-        absent = {key for key in ("series", "counts") if getattr(self, key) is None}
+        absent = {key for key in ("series", "counts", "linked") if getattr(self, key) is None}
         hidden = {"source", "operation"} | absent
         return self.model_dump(mode="json", by_alias=True, exclude=hidden)
 

@@ -62,6 +62,7 @@ def tally_releases(plan: Plan, names: Iterable[str], survey: Survey) -> dict[str
                 plan.invalid,
                 plan.series.bound(plan.columns) if plan.series else None,
                 plan.counts,
+                plan.linked,
             )
             found |= dict(zip(chosen, counted, strict=True))
     return found

@@ -111,6 +111,7 @@ PARTS = (
             "schemas/columns.py",
             "schemas/dates.py",
             "schemas/series.py",
+            "schemas/linked.py",
             "schemas/unit.py",
             "schemas/source.py",
             "schemas/survey.py",

@@ -32,12 +32,14 @@ class SurveyFacts:
     """What the releases of a plan are built from: facts of the survey as a whole, all public.
 
     ``rows``: the number of records, or where neighbours differ in it a guess, which is a scale only.
+    ``size``: where records are of several members, the column that says how many.
     """
 
     columns: Columns
     rows: int
     adjacency: Adjacency
     weights: Weights | None = None
+    size: str = ""
 
     @property
     def weighted(self) -> "SurveyFacts":

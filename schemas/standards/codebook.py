@@ -29,7 +29,7 @@ def codebook(manifest: Manifest, plan: Plan) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(HEADER)
-    for name, column in plan.columns.items():
+    for name, column in plan.described_columns.items():
         start, null = (name, column.type, column.description), str(column.nullable).lower()
         if isinstance(column, CategoricalColumn):
             for category in column.categories:

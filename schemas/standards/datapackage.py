@@ -43,7 +43,9 @@ def datapackage(manifest: Manifest, plan: Plan) -> str:
         package["contributors"] = [{"title": publication.publisher, "role": "publisher"}]
     if publication.licence:
         package["licenses"] = [_licence(publication.licence)]
-    warnings = {record.file.path: record.warning for record in manifest.synthesis}
+    warnings = {
+        file.path: record.warning for record in manifest.synthesis for file in record.microdata
+    }
     package["resources"] = [
         _resource(table, plan, warnings.get(table.path, "")) for table in manifest.tables
     ]
@@ -102,7 +104,7 @@ def _field(name: str, table: TableFile, plan: Plan, records: bool) -> dict[str, 
         if name in NEVER_NEGATIVE:
             field["constraints"] = {"minimum": 0}
         return field
-    column = plan.columns[about]
+    column = plan.described_columns[about]
     field["survey_column"] = about
     if column.listed is not None and not isinstance(column, CategoricalColumn) and name == about:
         field["constraints"] = {"enum": list(column.listed)}

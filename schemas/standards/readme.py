@@ -113,7 +113,7 @@ def _example(have: list[TableFile], plan: Plan) -> tuple[TableFile, Condition | 
 
 def _conditions(file: TableFile, plan: Plan) -> Iterator[Condition]:
     for name, about in file.about.items():
-        column = plan.columns[about]
+        column = plan.described_columns[about]
         period = plan.series is not None and about == plan.series.column
         if period:
             continue

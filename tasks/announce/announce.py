@@ -55,7 +55,7 @@ def announce(plan: Plan, release_id: str, bundle: Path) -> None:
 
 def _summary(plan: Plan, manifest: Manifest) -> str:
     files = [f for record in manifest.releases for f in record.files]
-    files += [record.file for record in manifest.synthesis]
+    files += [file for record in manifest.synthesis for file in record.microdata]
     return "\n\n".join(
         [
             f"# {escape(plan.publication.title)}",

@@ -8,21 +8,26 @@ the real one, and every release must get exactly the tallies of the audit.
     rehearse_shortly    the one with the unit at its far end, with few: in the short audit
 
 That unit has one record more than is kept, each of twice the largest weight, so tallies are others
-where records are kept or weights are cut otherwise than the sensitivities say.
+where records are kept or weights are cut otherwise than the sensitivities say.  With ``linked`` that one
+comes last in the order, where it can, and all other units have one member.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial, reduce
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import numpy as np
 
 from dpcore.adjacency import Adjacency
 from dpcore.audit import survey_pairs
-from dpcore.domain import Tally
+from dpcore.audit.neighbours import table
+from dpcore.domain import Domain, Tally
 from dpcore.errors import AuditError
 from schemas.columns import CategoricalColumn, Column, part_of_date
+from schemas.linked import SIZE
 from schemas.plan import Plan
 from tasks.draw import tally_releases
 from tasks.survey.ingest import ingest
@@ -30,6 +35,9 @@ from tasks.survey.sql import quote, real, text
 from tasks.survey.validate import validate
 from tasks.workplace.home import private_workspace
 from tasks.workplace.step import step
+
+Value = Callable[[str, Column], str]
+"""From a column's name and the column to a value as SQL."""
 
 FEW = 8
 """Records of other units in a short rehearsal."""
@@ -74,7 +82,10 @@ def _rehearse(plan: Plan, sides: Sequence[str]) -> None:
             validate(database, plan.read_columns)
             found = tally_releases(plan, list(plan.built), database)
             for release, pair in zip(built, expected, strict=True):
-                if not _same(found[release.name], pair.near if side == "near" else pair.far):
+                counted = pair.near if side == "near" else pair.far
+                if plan.linked:
+                    counted = _linked_tally(plan, release.domain, far=side == "far")
+                if not _same(found[release.name], counted):
                     raise AuditError(
                         f"{release.name}: a made-up survey is not tallied as the audit assumes, so"
                         " an audit would prove nothing; this is a fault of dprelease: report it"
@@ -93,6 +104,29 @@ def _others(plan: Plan) -> int:
     return max(plan.rows - _of_one_period(plan, plan.adjacency).most, 0)
 
 
+def _linked_tally(plan: Plan, domain: Domain, far: bool) -> Tally:
+    """The wide records of ``_write_survey``: one member each but in the one unit, if that is there."""
+    assert plan.unit
+    later = {f".{i + 1}" for i in range(1, plan.unit.max_rows)}
+    alone, unit = [], []
+    for axis in domain.axes:
+        absent = axis.name not in plan.columns and axis.name[axis.name.rfind(".") :] in later
+        last = axis.size - 1
+        alone.append(last if absent else 0)
+        unit.append(last - axis.nullable if far or axis.name == SIZE else 0)
+    counted = [(_number(domain, alone), _others(plan))]
+    if far or plan.neighbours == "replace-one":
+        counted.append((_number(domain, unit), 1))
+    return table(domain, counted)
+
+
+def _number(domain: Domain, codes: Sequence[int]) -> int:
+    """The row-major number of a cell."""
+    return reduce(
+        lambda number, each: number * each[0] + each[1], zip(domain.shape, codes, strict=True), 0
+    )
+
+
 def _write_survey(plan: Plan, path: Path, far: bool) -> None:
     """Write a survey in which all records but one unit's have the first value of every column.
 
@@ -102,42 +136,58 @@ def _write_survey(plan: Plan, path: Path, far: bool) -> None:
     records, there are two rows.
     """
     there = far or plan.neighbours == "replace-one"
-    own = _of_one_period(plan, plan.adjacency).most + (plan.unit is not None) if there else 0
+    kept = plan.unit.max_rows if plan.unit else _of_one_period(plan, plan.adjacency).most
     heaviest = plan.weights.most_steps if plan.weights else 1
+    value = _last if far else _first
     others = _record(plan, _first, "'other ' || range", 1)
-    unit = _record(plan, _last if far else _first, "'one'", 2 * heaviest)
+    unit = _record(plan, value, "'one'", 2 * heaviest)
+    left_out = _record(plan, partial(_left_out, plan, value), "'one'", 2 * heaviest)
+    counted = [(others, _others(plan)), (unit, kept * there)]
+    counted += [(left_out, 1)] * (plan.unit is not None and there)
     parts = [
         f"SELECT {', '.join(record)} FROM range({count})"
         if plan.counts is None
         else f"SELECT {', '.join(record)}, {count} AS {quote(plan.counts)}"
-        for record, count in ((others, _others(plan)), (unit, own))
+        for record, count in counted
     ]
     with duckdb.connect(config={"autoinstall_known_extensions": "false"}) as connection:
         connection.execute("SET enable_progress_bar = false")
         connection.execute(f"COPY ({' UNION ALL '.join(parts)}) TO {text(str(path))}")
 
 
-def _record(plan: Plan, value: Callable[[Column], str], unit: str, steps: int) -> Iterator[str]:
+def _record(plan: Plan, value: Value, unit: str, steps: int) -> Iterator[str]:
     """The columns of a record as SQL."""
     for name, column in plan.columns.items():
-        yield f"{value(column)} AS {quote(name)}"
+        yield f"{value(name, column)} AS {quote(name)}"
     if plan.unit:
         yield f"{unit} AS {quote(plan.unit.column)}"
     if plan.weights:
         yield f"{real(float(steps * plan.weights.step))} AS {quote(plan.weights.column)}"
 
 
-def _first(column: Column) -> str:
-    return _literal(column, 0)
+def _first(name: str, column: Column) -> str:
+    return _literal(_ends(column)[0])
 
 
-def _last(column: Column) -> str:
-    return _literal(column, -1)
+def _last(name: str, column: Column) -> str:
+    return _literal(_ends(column)[1])
 
 
-def _literal(column: Column, position: int) -> str:
+def _left_out(plan: Plan, value: Value, name: str, column: Column) -> str:
+    """The value of the record beyond those that are kept: with ``linked``, last in the order."""
+    key, largest = plan.linked.sorted_by[0] if plan.linked else ("", False)
+    if name != key:
+        return value(name, column)
+    ends = sorted(_ends(column), reverse=largest)
+    return _literal(ends[1])
+
+
+def _ends(column: Column) -> tuple[Any, Any]:
     values = column.categories if isinstance(column, CategoricalColumn) else column.bounds
-    value = values[position]
+    return values[0], values[-1]
+
+
+def _literal(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).upper()
     if isinstance(value, str):

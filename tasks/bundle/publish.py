@@ -87,7 +87,7 @@ def write_release(plan: Plan, release_id: str, name: str, staging: Path) -> Rele
     noise = replicate_noise(noisy, number) if number else {}
     about = _about(plan, release_id)
     files = [
-        write_table(staging, table, plan.columns, about, noise.get(table.name))
+        write_table(staging, table, plan.described_columns, about, noise.get(table.name))
         for table in published.tables
     ]
     if plan.publication.csv:
@@ -103,7 +103,7 @@ def write_release(plan: Plan, release_id: str, name: str, staging: Path) -> Rele
         errors={error.quantity: error.value for error in release.expected_error()},
         facts={**published.facts, **facts},
         files=files,
-        draw=write_table(staging, draw_table(name, noisy), plan.columns, about),
+        draw=write_table(staging, draw_table(name, noisy), plan.described_columns, about),
     )
 
 
@@ -114,7 +114,8 @@ def write_microdata(plan: Plan, release_id: str, name: str, staging: Path) -> Sy
     _, noisy = _committed(plan, release_id, synthesis.from_)
     records = synthetic_records(plan, synthesis, lambda of: _committed(plan, release_id, of)[1])
     about = _about(plan, release_id)
-    support = write_table(staging, records.support(name, noisy), plan.columns, about)
+    columns = plan.described_columns
+    support = write_table(staging, records.support(name, noisy), columns, about)
     record = SynthesisRecord(
         name=name,
         source=synthesis.from_,
@@ -124,8 +125,12 @@ def write_microdata(plan: Plan, release_id: str, name: str, staging: Path) -> Sy
         understated=understated_by(records, noisy),
     )
     about = about | {"dprelease.warning": record.warning}
-    file = write_table(staging, records.table(name, plan.columns), plan.columns, about)
-    return record.model_copy(update={"file": file})
+    if plan.linked:
+        made = dict(zip(("file", "members"), records.linked_tables(name, plan), strict=True))
+    else:
+        made = {"file": records.table(name, plan.columns)}
+    files = {key: write_table(staging, table, columns, about) for key, table in made.items()}
+    return record.model_copy(update=files)
 
 
 @step("publish")

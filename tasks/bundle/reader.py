@@ -136,7 +136,7 @@ class Bundle:
         """Draw any number of synthetic records, as for a synthetic table of the bundle.
 
         They cost no privacy, and hold no more information than the published ones.  The same number
-        always gives the same records.
+        always gives the same records.  Those of a plan with ``linked`` are wide: one for each unit.
         """
         found = next((s for s in self.plan.synthesis if s.name == table), None)
         if found is None:
@@ -147,7 +147,7 @@ class Bundle:
         if not isinstance(rows, int | np.integer) or isinstance(rows, bool) or rows < 1:
             raise InputError(f"{table}: rows must be a positive whole number, not {rows!r}")
         records = synthetic_records(self.plan, found, self.draw, rows)
-        return dict(records.table(table, self.plan.columns).columns)
+        return dict(records.table(table, self.plan.record_columns).columns)
 
     def best(self, table: str) -> Columns:
         """The cells of a table of counts, with the best estimates that all releases give together.
@@ -282,7 +282,9 @@ class Bundle:
     def _describe(self, columns: Columns) -> str:
         """The type and some values of each of the survey's columns in a table."""
         sides = {
-            f"{name}{end}" for name in self.plan.columns for end in ("", "_from", "_to", GROUP)
+            f"{name}{end}"
+            for name in self.plan.described_columns
+            for end in ("", "_from", "_to", GROUP)
         }
         described = []
         for name in (name for name in columns if name in sides):

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from dpcore.arrays import Integers
 from dpcore.domain import Categories, Domain
 from dpcore.post.inference.understated import understated
+from dpcore.post.members import members_of
 from dpcore.releases.base import Release, post_processing_generator
 from dpcore.releases.counts.unit import CountsRelease
 from dpcore.releases.table import Table, TableColumn
@@ -24,6 +25,7 @@ from dpcore.synthesis import ColumnDensity, decode_records, group_households
 from schemas.bundle import Understated
 from schemas.columns import Column
 from schemas.derived import Derived
+from schemas.linked import NUMBER, PLACE, SIZE
 from schemas.plan import Plan
 from schemas.synthesis import Synthesis
 from tasks.report.support import NOT_MEASURED, WITHIN, grade
@@ -97,6 +99,31 @@ class Records:
             for derived in self.derived
         ]
         return Table("microdata", name, columns)
+
+    def linked_tables(self, name: str, plan: Plan) -> tuple[Table, Table]:
+        """Wide records as one table of units and one of their members, joined by a made-up number."""
+        assert plan.linked
+        assert plan.unit
+        unit = plan.unit.name
+        places = plan.linked.places(plan.columns, plan.unit)
+        chosen = [column for column, names in places.items() if names[0] in self.columns]
+        columns = [[self.columns[of] for of in places[column]] for column in chosen]
+        number, place, found = members_of(self.columns[SIZE], columns)
+        key = f"Number of the synthetic {unit}; made up, it is in the other table too"
+        shared = self.table(name, {n: plan.record_columns[n] for n in (*plan.linked.shared, SIZE)})
+        units = TableColumn(NUMBER, np.arange(1, len(self.codes) + 1), key)
+        members = [
+            TableColumn(NUMBER, number, key),
+            TableColumn(PLACE, place, f"Place of the member in the {unit}, in the plan's order"),
+            *(
+                TableColumn(c, values, "" if plan.columns[c].description else "Synthetic", c)
+                for c, values in zip(chosen, found, strict=True)
+            ),
+        ]
+        return (
+            Table("microdata", name, [units, *shared.parts]),
+            Table("microdata", f"{name}.members", members),
+        )
 
     def support(self, name: str, noisy: Noisy) -> Table:
         """Which margins the release determines, how well, and the records' distance."""

@@ -72,12 +72,12 @@ def choose(files: list[TableFile], names: list[list[str]]) -> list[TableFile]:
 
 
 def _names(source: Source, file: TableFile) -> list[str]:
-    return sides_of(file.columns, source.plan.columns)
+    return sides_of(file.columns, source.plan.described_columns)
 
 
 def figures_of(source: Source, file: TableFile) -> list[Figure]:
     """The charts of one table."""
-    table, columns = source.read(file.path), source.plan.columns
+    table, columns = source.read(file.path), source.plan.described_columns
     if not file.rows:
         return []
     if file.rows > LARGEST_SIDE**2:
@@ -148,7 +148,7 @@ def noisy_columns(source: Source) -> list[Counts]:
         if axis.size <= LARGEST_SIDE:
             value, error = source.release.supported_margin(noisy, (axis.name,)) or (None, math.nan)
             if value is not None and math.isfinite(error):
-                columns = source.plan.columns
+                columns = source.plan.described_columns
                 found.append(Counts.of_axis(axis, value, error, columns, source.unit))
     return found
 

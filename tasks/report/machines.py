@@ -62,7 +62,10 @@ class Machine:
         side = f"Positive above {across:g}; " if across is not None else ""
         says = f"{side}90% interval ±{half:.3g}; other features in the middle"
         if isinstance(axis, Categories) and not ordered(axis):
-            column, categories = self.source.plan.columns[axis.name], (*axis.categories, "null")
+            column, categories = (
+                self.source.plan.described_columns[axis.name],
+                (*axis.categories, "null"),
+            )
             names = [category_text(categories[code], column) for code in codes.tolist()]
             ends = zip(names, f, f - half, f + half, strict=True)
             rows = [Bar(name, *map(float, numbers)) for name, *numbers in ends]
@@ -112,7 +115,7 @@ def positive_text(source: Source) -> str:
     """What a decision value above the boundary means."""
     facts = source.record.facts
     name, positive = str(facts["label"]), facts["positive"]
-    column = source.plan.columns[name]
+    column = source.plan.described_columns[name]
     if isinstance(column, CategoricalColumn):
         return f"{name} = {' or '.join(category_text(c, column) for c in positive)}"
     return f"{name} of {plain(positive[0][0])} or more"

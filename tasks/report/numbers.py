@@ -24,7 +24,7 @@ def draw_number(source: Source) -> Drawn:
 def draw_levels(source: Source) -> Drawn:
     """One bar for each quantile, as long as its level, with the error of its rank."""
     table, name = source.read(source.record.files[0].path), source.record.title
-    labels = read_labels(table, name, source.plan.columns)
+    labels = read_labels(table, name, source.plan.described_columns)
     public = source.plan.adjacency.public_rows
     error = float(table["rank_error_90" if public else "rank_error_records_90"][0])
     half = error if public else error / source.plan.rows
@@ -46,7 +46,7 @@ def draw_levels(source: Source) -> Drawn:
 def draw_cumulative(source: Source) -> Drawn:
     """One bar for each cell, as long as the share of the drawn records up to its end."""
     table, name = source.read(source.record.files[0].path), source.release.domain.names[0]
-    labels = read_labels(table, name, source.plan.columns)
+    labels = read_labels(table, name, source.plan.described_columns)
     shares = np.cumsum(table["drawn"]) / max(int(table["drawn"].sum()), 1)
     error = float(source.record.facts.get("distance_90", 0.0))
     rows = [

@@ -30,7 +30,7 @@ def draw_regions(source: Source) -> Drawn:
 def _totals(source: Source, release: Hierarchy, level: int, file: TableFile) -> Figure:
     """The total of each region of a level, with its exact error."""
     table, size = source.read(file.path), release.regions.sizes[level]
-    names, columns = release.regions.domain.names[:level], source.plan.columns
+    names, columns = release.regions.domain.names[:level], source.plan.described_columns
     paths = zip(
         *(read_labels(table, name, columns)[:: release.width] for name in names), strict=True
     )

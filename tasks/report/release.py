@@ -7,7 +7,7 @@ from pathlib import Path
 
 from dpcore.budget import decimal_text
 from dpcore.releases.base import Chart
-from schemas.bundle import Manifest, ReleaseRecord, TableFile
+from schemas.bundle import Manifest, ReleaseRecord, SynthesisRecord, TableFile
 from schemas.plan import Plan
 from tasks.report.counts import draw_counts
 from tasks.report.density import draw_curve
@@ -88,15 +88,19 @@ def synthetic_parts(plan: Plan, manifest: Manifest, bundle: Path) -> list[Part]:
         Part(
             f"synthetic-{record.name}",
             record.name,
-            f"{record.file.rows:,} synthetic records of {len(record.file.columns)} columns, drawn"
-            f" from the release {record.source}. They cost nothing more.",
+            f"{record.file.rows:,} synthetic records of {len(record.file.columns)} columns"
+            f"{_and_members(record)}, drawn from the release {record.source}. They cost nothing more.",
             draw_synthetic(record, Source(plan, releases[record.source], bundle)),
             None,
-            [record.file, record.support],
+            [*record.microdata, record.support],
             0,
         )
         for record in manifest.synthesis
     ]
+
+
+def _and_members(record: SynthesisRecord) -> str:
+    return f", and {record.members.rows:,} of their members" if record.members else ""
 
 
 def _about(amount: Fraction) -> str:

@@ -1,6 +1,6 @@
 """Synthetic tables on the page: their columns beside the noisy counts they are drawn from."""
 
-from collections.abc import Collection, Hashable
+from collections.abc import Collection, Hashable, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ from dpcore.arrays import Booleans, Floats
 from dpcore.domain import Bins
 from dpcore.releases.base import Release
 from schemas.bundle import SynthesisRecord
+from schemas.linked import NUMBER, PLACE
 from schemas.releases.base import listed
 from tasks.report.bars import Bar, bars
 from tasks.report.cells import Counts
@@ -23,7 +24,7 @@ MOST_FIGURES = 4
 
 def draw_synthetic(record: SynthesisRecord, source: Source) -> Drawn:
     """Synthetic counts of each column beside the noisy ones of the release they are drawn from."""
-    records = read_columns(source.bundle / record.file.path)
+    records = _records(record, source)
     public, drawn = source.release.adjacency.public_rows, max(record.file.rows, 1)
     compared = []
     for noisy in noisy_columns(source):
@@ -35,7 +36,7 @@ def draw_synthetic(record: SynthesisRecord, source: Source) -> Drawn:
     notes = [
         record.warning,
         support(source, wanted.tree),
-        how_supported(supported, record.file.columns),
+        how_supported(supported, records),
     ]
     if not public:
         notes.append(
@@ -70,6 +71,22 @@ def draw_synthetic(record: SynthesisRecord, source: Source) -> Drawn:
     )
     tables = [differences, listing]
     return Drawn([_comparison(*pair) for pair in compared[:MOST_FIGURES]], notes, tables)
+
+
+def _records(record: SynthesisRecord, source: Source) -> Mapping[str, NDArray[Any]]:
+    """The synthetic records as they are counted: of linked tables, one for each unit."""
+    units = read_columns(source.bundle / record.file.path)
+    if record.members is None:
+        return units
+    members = read_columns(source.bundle / record.members.path)
+    wide = dict(units)
+    for i in range(int(members[PLACE].max(initial=1))):
+        here = members[PLACE] == i + 1
+        for name in members:
+            values = np.full(len(units[NUMBER]), None, dtype=object)
+            values[members[NUMBER][here] - 1] = members[name][here]
+            wide[f"{name}.{i + 1}"] = values
+    return wide
 
 
 def spread_evenly(release: Release, refined: Collection[str]) -> str:

@@ -26,11 +26,13 @@ from dpcore.arrays import Integers
 from dpcore.domain import Axis, Domain, Tally, in_words
 from dpcore.errors import DataError
 from schemas.columns import Invalid, ReadColumn
+from schemas.linked import Linked
 from schemas.series import Periods
 from schemas.unit import UnitColumn, Weights
 from tasks.survey.bounding import STEPS, add_weight_steps, keep_periods, keep_records
 from tasks.survey.cells import count_cells, keep_valid
 from tasks.survey.ingest import call_guarded
+from tasks.survey.linked import wide_records
 from tasks.survey.reading import Survey, open_survey
 
 LARGEST_PACK = 2**20
@@ -39,6 +41,8 @@ LARGEST_PACK = 2**20
 LARGEST_TOTAL = 2.0**61
 """Records, or steps of weight, of a survey: sums of as many are exact in 64 bits.  A trillion records of
 ``MOST_STEPS`` each are fewer."""
+
+UNREAD = "values of the wrong type were found: validate the survey table first"
 
 Axes = tuple[Axis, ...]
 
@@ -54,12 +58,14 @@ def tallies(
     invalid: Invalid = "refuse",
     periods: Periods | None = None,
     counts: str | None = None,
+    linked: Linked | None = None,
 ) -> list[Tally]:
     """The private tally of every domain, in their order, from few readings.
 
     ``survey`` is private, all other arguments are public.  With ``unit``, only the kept records of
     each unit count, with ``periods`` those in its first periods; with ``weights``, the steps of weight
-    are counted instead of records; with ``counts``, each row is as many records as that column says.
+    are counted instead of records; with ``counts``, each row is as many records as that column says;
+    with ``linked``, the wide records of units are counted, over domains of their columns.
     ``invalid``: the rule for values that are not valid, in any of
     ``columns`` where records are dropped.  Raises ``DataError``, without any value, if the rule is
     ``refuse`` and a record has no cell, if ``rows`` is public and the counts do not add up to it, or if
@@ -74,6 +80,9 @@ def tallies(
         if invalid == "drop":
             valid = partial(keep_valid, table, columns or {})
             table = call_guarded(valid, DataError, "the survey table could not be checked")
+        if linked and unit:
+            table, unread = _linked(table, unread, unit, linked, invalid)
+            unit = None
         for axes in pack(domains, rows):
             cells, found_counts = call_guarded(
                 partial(_count, table, unread, axes, unit, weights, invalid, periods, counts),
@@ -90,6 +99,17 @@ def tallies(
     most = adjacency.most_rows(rows)
     cut = {domain: replace(t, counts=np.minimum(t.counts, most)) for domain, t in found.items()}
     return [cut[domain] for domain in domains]
+
+
+def _linked(
+    table: Any, unread: Mapping[str, int], unit: UnitColumn, linked: Linked, invalid: Invalid
+) -> tuple[Any, Mapping[str, int]]:
+    """The wide records; no value of them has the wrong type."""
+    if invalid == "refuse" and any(unread.values()):
+        raise DataError(UNREAD)
+    wide = partial(wide_records, table, unit, linked)
+    table = call_guarded(wide, DataError, "the survey table could not be linked")
+    return table, dict.fromkeys(table.columns, 0)
 
 
 def pack(domains: Sequence[Domain], rows: int | None) -> list[Axes]:
@@ -126,7 +146,7 @@ def _count(
     names = list(dict.fromkeys(axis.name for axis in axes))
     read = [*names, *(extra.column for extra in (unit, weights) if extra), *filter(None, [counts])]
     if invalid == "refuse" and any(unread[name] for name in read):
-        raise DataError("values of the wrong type were found: validate the survey table first")
+        raise DataError(UNREAD)
     if unit and periods:
         table = keep_periods(table, unit, periods, invalid)
     if unit:

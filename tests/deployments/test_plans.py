@@ -22,6 +22,7 @@ TABLES = {
     "acs_ma": "acs_nist_ma2019/ma2019.parquet",
     "adult": "adult_raw/adult_raw.parquet",
     "eusilc": "eusilc_households/eusilc.parquet",
+    "eusilc_linked": "eusilc_households/eusilc.parquet",
     "fair": "fair_affairs/fair.parquet",
     "nltcs": "nltcs/nltcs.parquet",
 }

@@ -120,7 +120,7 @@ def fit_records(
     if not 0 <= tolerance < 1:
         raise ValueError(f"tolerance must be at least 0 and below 1, not {tolerance}")
     # Raises where an attribute is in no margin, even if ``start`` replaces its records.
-    codes = initial_records(sizes, noisy, rows, generator, total)
+    codes = initial_records(sizes, noisy, rows, generator, total, rules)
     if start is not None:
         margins_of(start, sizes, [])
         codes = np.array(start, dtype=np.int64)

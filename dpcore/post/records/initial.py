@@ -7,6 +7,9 @@ of a margin of three or more are drawn from that table, given those already draw
 
     margins (0,1,2), (1,2,3), (4,5)      0,1,2 jointly; 3 given 1 and 2; 4; 5
 
+Nor can it pass through records that break a rule.  So the attributes of a pair that a rule ties together
+are drawn jointly too, or given the one that is drawn, the most informative pairs first.
+
 >>> import numpy as np
 >>> table = np.zeros((3, 3, 3))
 >>> table[0, 0, 0], table[2, 2, 2] = 30.0, 20.0
@@ -17,12 +20,15 @@ of a margin of three or more are drawn from that table, given those already draw
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 
 import numpy as np
 
 from dpcore.arrays import Integers
+from dpcore.post.records.rules import Rule, clear_forbidden_cells
 from dpcore.post.records.systematic import draw_systematically
+from dpcore.post.records.tree import dependence
 from dpcore.post.tables.consistency import make_consistent
 from dpcore.post.tables.margins import (
     Margin,
@@ -43,23 +49,29 @@ def initial_records(
     rows: int,
     generator: np.random.Generator,
     total: float,
+    rules: Sequence[Rule] = (),
 ) -> Integers:
     """Records near the one-way margins and the widest margins: (rows, k) codes.
 
     ``margins``: noisy or consistent; ``total``: their sum.  Every attribute must be in a margin.  All
-    draws are systematic.  A margin of all the attributes is met within one record per cell.
+    draws are systematic.  A margin of all the attributes is met within one record per cell.  Records
+    may break ``rules``, but few break one about a pair that is among the margins.
     """
     sizes = checked_sizes(sizes)
     noisy = checked_margins(sizes, margins)
     columns = np.zeros((len(sizes), checked_rows(rows)), dtype=np.int64)
     consistent = make_consistent(sizes, noisy, total)
     drawn: set[int] = set()
-    for margin in _wide(sizes, consistent) + one_way(sizes, consistent):
+    ruled = _ruled(consistent, rules)
+    joint = chain(_wide(sizes, consistent), _connected(ruled, drawn))
+    for margin in chain(joint, one_way(sizes, consistent)):
         given = tuple(a for a in margin.attributes if a in drawn)
         fresh = tuple(a for a in margin.attributes if a not in drawn)
         if not fresh:
             continue
         table = project_to_simplex(margin.table.ravel(), total).reshape(margin.table.shape)
+        if rules:
+            table = clear_forbidden_cells(margin._replace(table=table), rules).table
         order = [margin.attributes.index(a) for a in given + fresh]
         conditional = table.transpose(order).reshape(cells(given, sizes), cells(fresh, sizes))
         values = draw_systematically(packed(columns, given, sizes), conditional, generator)
@@ -68,6 +80,24 @@ def initial_records(
             columns[attribute] = column
         drawn.update(fresh)
     return np.ascontiguousarray(columns.T)
+
+
+def _ruled(margins: Sequence[Margin], rules: Sequence[Rule]) -> list[Margin]:
+    """The pairs that a rule is about, without the cells that it excludes, the most informative first."""
+    tied = {frozenset(rule.attributes) for rule in rules}
+    found = [
+        clear_forbidden_cells(margin, rules)
+        for margin in margins
+        if len(margin.attributes) == 2 and frozenset(margin.attributes) in tied
+    ]
+    return sorted(found, key=lambda m: -dependence(np.maximum(m.table, 0.0), 0.0))
+
+
+def _connected(margins: list[Margin], drawn: set[int]) -> Iterator[Margin]:
+    """The margins in their order, but first those with an attribute in ``drawn``, which grows."""
+    waiting = list(margins)
+    while waiting := [m for m in waiting if not drawn.issuperset(m.attributes)]:
+        yield next((m for m in waiting if drawn & set(m.attributes)), waiting[0])
 
 
 def _wide(sizes: Sequence[int], margins: Sequence[Margin]) -> list[Margin]:

@@ -64,7 +64,7 @@ def spanning_tree(
     informations = []
     for pair in pairs:
         table = _projected(consistent, pair, total)
-        informations.append(_information(table, agreement.margin(pair).variance))
+        informations.append(dependence(table, agreement.margin(pair).variance))
     component = list(range(len(sizes)))
     edges = []
     for information, (one, other) in sorted(
@@ -124,7 +124,7 @@ def _projected(consistent: Sequence[Margin], attributes: Attributes, total: floa
     return project_to_simplex(table.ravel(), total).reshape(table.shape)
 
 
-def _information(table: Floats, variance: float) -> float:
+def dependence(table: Floats, variance: float) -> float:
     """Mutual information (nats) of a pair table, less the expected contribution of its noise.
 
     To second order the information is sum (p_ab - p_a p_b)^2 / (2 p_a p_b), so noise of variance v
@@ -139,10 +139,12 @@ def _information(table: Floats, variance: float) -> float:
     independent = np.outer(joint.sum(axis=1), joint.sum(axis=0))
     occupied = joint > 0
     information = float(np.sum(joint[occupied] * np.log(joint[occupied] / independent[occupied])))
+    if variance == 0:
+        return information
     contrasts = (1.0 - 1.0 / table.shape[0]) * (1.0 - 1.0 / table.shape[1])
     floor = np.sqrt(variance) / total
     noise = contrasts * variance / total**2 / (2.0 * np.maximum(independent, floor))
-    return information - (float(noise.sum()) if variance > 0 else 0.0)
+    return information - float(noise.sum())
 
 
 def _parents_first(

@@ -130,6 +130,7 @@ class Microdata(Margins):
         if self._inside:
             agreement = self.agreement(noisy)
             drawn += [agreement.margin(attributes) for attributes in self._inside]
+        drawn = [clear_forbidden_cells(margin, self.rules) for margin in drawn]
         axes = self.domain.axes
         return denoise(
             self.domain.shape,

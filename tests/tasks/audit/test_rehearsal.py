@@ -5,13 +5,14 @@ from dataclasses import replace
 import pytest
 
 from dpcore.adjacency import Adjacency
-from dpcore.errors import AuditError
+from dpcore.errors import AuditError, DataError
 from schemas.plan import Plan
 from schemas.releases.base import SurveyFacts
 from tasks.audit.audit import audit_shortly
-from tasks.audit.rehearsal import rehearse_shortly
+from tasks.audit.rehearsal import rehearse, rehearse_shortly
 from tasks.survey import tally
 from tasks.survey.bounding import STEPS
+from tasks.survey.linked import wide_records
 from tests.conftest import plan_of_every_kind
 
 pytestmark = pytest.mark.usefixtures("own_home")
@@ -95,6 +96,77 @@ def test_a_fault_of_bounding_or_tally_stops_the_short_audit(name, fault, monkeyp
     monkeypatch.setattr(tally, name, fault)
     with pytest.raises(AuditError, match="not tallied as the audit assumes"):
         audit_shortly.fn(plan_with())
+
+
+def linked_plan(neighbours: str, order: list[str]) -> Plan:
+    """Synthetic records and counts of households of up to three members."""
+    every = plan_of_every_kind()
+    every["budget"]["requested"]["beta"] = "0"
+    couples = {"name": "couples", "kind": "histogram", "columns": ["size", "age.1", "sex.3"]}
+    couples["bins"] = {"age.1": 6}
+    homes = {
+        "name": "homes",
+        "kind": "microdata-margins",
+        "columns": ["region", "sex", "age"],
+        "bins": {"age": 6},
+        "mechanism": "discrete-laplace",
+    }
+    changes = {
+        "privacy_unit": HOUSEHOLDS,
+        "neighbours": neighbours,
+        "linked": {"order": order, "shared": ["region"]},
+        "releases": [homes, couples],
+        "synthesis": [],
+    }
+    return Plan.model_validate(every | changes)
+
+
+@pytest.mark.parametrize("order", ["-age", "age", "region", "-sex"])
+@pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
+def test_the_right_path_of_wide_records_passes(neighbours, order):
+    plan = linked_plan(neighbours, [order])
+    rehearse_shortly(plan)
+    rehearse.fn(plan)
+
+
+def of_all_units(table, unit, linked):
+    """A member's place depends on the members of other households."""
+    import ibis
+
+    place = ibis.row_number().over(ibis.window(order_by=table["age"].desc()))
+    shuffled = table.mutate(age=ibis.ifelse(place % 2 == 0, table["age"], 18))
+    return wide_records(shuffled, unit, linked)
+
+
+def of_wide_units(change: int):
+    return lambda table, unit, linked: wide_records(
+        table, unit.model_copy(update={"max_rows": unit.max_rows + change}), linked
+    )
+
+
+def in_reverse(table, unit, linked):
+    return wide_records(table, unit, linked.model_copy(update={"order": ["age"]}))
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param(of_wide_units(1), id="max_rows is one too large"),
+        pytest.param(of_wide_units(-1), id="max_rows is one too small"),
+        pytest.param(of_all_units, id="values depend on other households"),
+        pytest.param(in_reverse, id="the order is another one"),
+        pytest.param(
+            lambda table, unit, linked: wide_records(
+                table.mutate(home=table["home"].substr(0, 3)), unit, linked
+            ),
+            id="several households are one",
+        ),
+    ],
+)
+def test_a_fault_of_wide_records_stops_the_short_audit(fault, monkeypatch):
+    monkeypatch.setattr(tally, "wide_records", fault)
+    with pytest.raises((AuditError, DataError), match=r"as the audit assumes|no cell|could not"):
+        audit_shortly.fn(linked_plan("add-remove", ["-age"]))
 
 
 def test_a_sensitivity_that_forgets_units_stops_the_short_audit(monkeypatch):

@@ -226,7 +226,7 @@ def test_counts_of_pairs_are_those_of_the_records_of_groups():
 
 
 RULES = (
-    Rule(when=((1, tuple(range(7))),), then=((0, (3, 9, 21)),)),
+    Rule(when=((1, tuple(range(17))),), then=((0, (3, 9, 21)),)),
     Rule(when=((1, (50,)),), then=((2, (0,)),)),
 )
 
@@ -237,10 +237,10 @@ def test_rules_about_cells_hold_in_every_record_whatever_was_merged():
         noisy = drawn(made, seed)
         records = made.sample(noisy, 3000)[1]
         assert not breaks_rules(records, RULES).any()
-        assert (records[:, 1] < 7).any()
+        assert (records[:, 1] < 17).any()
         assert (records[:, 1] == 50).any()
         groups = made.groups(made.settled(noisy)[0])
-        assert not set(groups[1][:7]) & set(groups[1][7:])
+        assert not set(groups[1][:17]) & set(groups[1][17:])
 
 
 @pytest.mark.usefixtures("short_fits")

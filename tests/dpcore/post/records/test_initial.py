@@ -1,0 +1,30 @@
+"""Records from which a fit starts."""
+
+import numpy as np
+
+from dpcore.post.records.initial import initial_records
+from dpcore.post.records.rules import Rule, breaks_rules
+
+
+def test_pairs_that_a_rule_ties_together_are_drawn_jointly():
+    """Nobody is 0 in one and not in the other: independent draws would break that in many records."""
+    tables = [
+        ((0, 1), np.diag([40.0, 30.0, 30.0]), 1.0),
+        ((1, 2), np.diag([40.0, 30.0, 30.0]), 1.0),
+    ]
+    tied = [Rule(when=((a, (0,)),), then=((b, (0,)),)) for a, b in ((0, 1), (1, 0), (1, 2), (2, 1))]
+    free = initial_records((3, 3, 3), tables, 100, np.random.default_rng(1), 100)
+    codes = initial_records((3, 3, 3), tables, 100, np.random.default_rng(1), 100, tied)
+    assert breaks_rules(free, tied).sum() > 20
+    assert (codes == codes[:, :1]).all()
+    assert np.bincount(codes[:, 0]).tolist() == [40, 30, 30]
+
+
+def test_pairs_are_drawn_along_the_most_informative_ones():
+    """Attribute 2 depends on 1 and hardly on 0; all three are tied by rules about an absent value."""
+    strong, weak = np.diag([0.0, 50.0, 50.0]), np.full((3, 3), 11.0)
+    tables = [((0, 1), strong, 1.0), ((0, 2), weak, 1.0), ((1, 2), strong, 1.0)]
+    tied = [Rule(when=((0, (0,)),), then=((b, (0,)),)) for b in (1, 2)]
+    tied.append(Rule(when=((1, (0,)),), then=((2, (0,)),)))
+    codes = initial_records((3, 3, 3), tables, 200, np.random.default_rng(2), 100, tied)
+    assert np.mean(codes[:, 1] == codes[:, 2]) > 0.9
