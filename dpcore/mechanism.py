@@ -185,6 +185,11 @@ class Mechanism(ABC):
     def event(self) -> Event:
         """What the ledger records."""
 
+    @property
+    def words(self) -> tuple[int, ...]:
+        """How many values each word of a cell of a sparse statistic may have (``dpcore.domain``)."""
+        return (self.size,)
+
     @abstractmethod
     def draw(self, values: Integers, cells: Integers | None, source: RandomSource) -> Noisy:
         """The noisy statistic.  Called by the privacy line alone."""

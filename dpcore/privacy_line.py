@@ -12,6 +12,7 @@ import numpy as np
 
 from dpcore.arrays import Integers
 from dpcore.budget import Budget
+from dpcore.domain import ascending
 from dpcore.errors import PrivacyLineError
 from dpcore.mechanism import Mechanism, affordable
 from dpcore.sampling.source import RandomSource
@@ -45,12 +46,13 @@ def _require_public_form(values: Integers, cells: Integers | None, mechanism: Me
     if len(values) and (values.max() >= LARGEST_VALUE or values.min() <= -LARGEST_VALUE):
         raise PrivacyLineError("the statistic holds a number too large to be perturbed")
     if mechanism.sparse:
+        words, shape = mechanism.words, values.shape
         if (
             cells is None
-            or cells.shape != values.shape
-            or np.any(np.diff(cells) <= 0)
+            or cells.shape != (shape if len(words) == 1 else (*shape, len(words)))
+            or not ascending(cells)
             or np.any(cells < 0)
-            or np.any(cells >= mechanism.size)
+            or np.any(cells >= np.array(words))
         ):
             raise PrivacyLineError("the statistic is not a list of ascending public cells")
     elif cells is not None or values.shape != (mechanism.size,):

@@ -35,7 +35,7 @@ from tasks.bundle.series import earlier_runs
 from tasks.bundle.sign import signing_key
 from tasks.draw import draw, tally_survey
 from tasks.ledger import Ledger
-from tasks.ledger.plans import at_its_run
+from tasks.ledger.runs_and_grant import at_its_run
 from tasks.survey.reading import closing_survey
 from tasks.survey.steps import ingest_survey, validate_survey
 from tasks.workplace.home import ledger_url, one_at_a_time, private_workspace, remove_abandoned

@@ -21,6 +21,8 @@ MISSING = {
     "bounds": "state the smallest and the largest value that may occur, by the questionnaire or the"
     " law; not those of the table, which are values of single people",
     "bins": "state a number of equal bins or their edges, chosen without looking at the table",
+    "bandwidth": "state the width of the kernel as a part of the column's range, such as 0.05, or how it"
+    " is to be chosen privately",
     "granted": "state what the agency grants the dataset over its whole life; a decision",
     "requested": "state what this release may spend of the grant; a decision",
     "title": "state a title for readers",

@@ -170,6 +170,16 @@ class ReleaseRecord(Section):
         return Budget(self.alpha, self.beta, self.gamma, self.rho)
 
 
+class Understated(Section):
+    """How many times too small standard errors are that are computed from records as from a survey.
+
+    Of the slopes of one column on another that was measured with it, over all such pairs.
+    """
+
+    median: float
+    one_in_ten: float = Field(description="Exceeded by one pair in ten.")
+
+
 class SynthesisRecord(Section):
     """One synthetic table."""
 
@@ -182,6 +192,26 @@ class SynthesisRecord(Section):
     support: TableFile = Field(
         description="Which margins of the records the release determines, and how well."
     )
+    understated: Understated | None = Field(
+        default=None, description="Of standard errors; null where it is not known."
+    )
+
+    @property
+    def warning(self) -> str:
+        """What everybody who computes with the records must know."""
+        start = (
+            "These records are not a survey: standard errors, intervals and tests that are computed from"
+            " them as if they were leave out the noise, and are too small"
+        )
+        if self.understated is None:
+            return f"{start}, by a factor that is not known."
+        return (
+            f"{start}: for the slope of one column on another about {self.understated.median:.2g} times,"
+            f" and for one pair of columns in ten {self.understated.one_in_ten:.2g} times or more (less"
+            " where smoothing removed noise from large tables). Columns that were not measured together"
+            " are related as the model assumes, and no error is known. `fit` of the Python reader"
+            " computes models from the noisy tables, with errors that hold."
+        )
 
 
 class Approval(Section):

@@ -1,9 +1,13 @@
 """Reads YAML documents into strict sections; errors name the place of the fault.
 
 A section forbids unknown keys and cannot be changed once read.  ``read_yaml`` refuses a repeated
-key, which plain YAML would silently drop.
+key, which plain YAML would silently drop, and categories that YAML reads as something else than was
+written: yes is a truth value to it, 01 is 1, and 1:30 is 90.
 """
 
+import json
+import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +24,24 @@ class Section(BaseModel):
     """A part of a document: unknown keys are errors, and its values cannot be changed."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+AS_WRITTEN = {
+    "bool": "true|false",
+    "int": "-?(0|[1-9][0-9]*)",
+    "float": r"-?[0-9]+\.[0-9]*([eE][-+]?[0-9]+)?",
+    "null": "(?!)",
+    "timestamp": "(?!)",
+}
+"""By YAML's type, how a category is written that needs no quotes to say what is meant."""
+
+READ_AS = {
+    "bool": "a truth value",
+    "int": "a whole number",
+    "float": "a number",
+    "null": "a missing value",
+    "timestamp": "a date",
+}
 
 
 class _StrictLoader(yaml.SafeLoader):
@@ -39,15 +61,34 @@ class _StrictLoader(yaml.SafeLoader):
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen = set()
-        for key_node, _ in node.value:
+        for key_node, value_node in node.value:
             if key_node.tag == "tag:yaml.org,2002:merge":
                 continue
+            if key_node.value == "categories" and isinstance(value_node, yaml.SequenceNode):
+                for item in value_node.value:
+                    self._refuse_misread(item)
             key = self.construct_object(key_node, deep=True)
             if key in seen:
                 line = key_node.start_mark.line + 1
                 raise PlanError(f"line {line}: the key {key!r} is repeated")
             seen.add(key)
         return super().construct_mapping(node, deep)
+
+    def _refuse_misread(self, category: yaml.Node) -> None:
+        kind, text = category.tag.rpartition(":")[2], category.value
+        quoted = not isinstance(category, yaml.ScalarNode) or category.style is not None
+        if quoted or kind not in AS_WRITTEN or re.fullmatch(AS_WRITTEN[kind], text, re.IGNORECASE):
+            return
+        value = self.construct_object(category)
+        meant = f"{json.dumps(text, ensure_ascii=False)}, in quotes"
+        if value is None:
+            meant += " if it is text, or `nullable: true` beside the categories"
+        elif isinstance(value, int | float) and math.isfinite(value):
+            meant += f" if it is text, or {json.dumps(value)}"
+        raise PlanError(
+            f"line {category.start_mark.line + 1}: categories: YAML reads {text or 'an empty item'}"
+            f" as {READ_AS[kind]}; write {meant}"
+        )
 
 
 def read_yaml(path: Path) -> dict[str, Any]:

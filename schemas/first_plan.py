@@ -1,8 +1,14 @@
-"""Writes a first plan for a table, from the names and types of its columns alone."""
+"""Writes a first plan for a table, from the names and types of its columns alone.
 
+A column of dates becomes a column for each of its parts.  What is released depends on what readers are
+to get: tables of counts, synthetic records, or functions.
+"""
+
+import re
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from itertools import combinations
+from typing import Literal
 
 import yaml
 
@@ -12,7 +18,8 @@ from dpcore.domain import Categories, Domain
 from dpcore.errors import InputError
 from dpcore.releases.tables.margins import Margins
 from schemas.blanks import BLANK
-from schemas.plan import NAMEABLE
+from schemas.columns import NAMEABLE
+from schemas.dates import RANGES, Part
 
 
 class Kind(StrEnum):
@@ -22,11 +29,25 @@ class Kind(StrEnum):
     TEXT = "text"
     WHOLE = "whole"
     REAL = "real"
+    DAY = "day"
+    TIME = "time"
+    """A day and a time of day."""
+    PART = "part"
+    """A part of a date."""
     OPEN = "open"
     """Unknown, because CSV has no types."""
     OTHER = "other"
     """A type that a plan cannot describe."""
 
+
+Purpose = Literal["tables", "records", "functions"]
+
+PARTS: Mapping[Kind, tuple[Part, ...]] = {
+    Kind.DAY: ("year", "month", "weekday"),
+    Kind.TIME: ("year", "month", "weekday", "hour"),
+}
+
+NUMERIC = (Kind.WHOLE, Kind.REAL, Kind.OPEN)
 
 MOST_KNOWN = 24
 """Of more yes-and-no columns, a histogram has too many cells."""
@@ -67,8 +88,8 @@ neighbours: replace-one
 # alpha is epsilon, beta is delta. `dprelease explain PLAN --target RELEASE=ERROR` finds the alpha
 # for a wanted accuracy. beta is for mechanisms that spend it, such as discrete-gaussian.
 budget:
-  granted: {{alpha: {blank}, beta: "0", gamma: "0"}}    # over the whole life of the dataset
-  requested: {{alpha: {blank}, beta: "0", gamma: "0"}}    # by this release
+  granted: {{alpha: {blank}, beta: {beta}, gamma: "0"}}    # over the whole life of the dataset
+  requested: {{alpha: {blank}, beta: {beta}, gamma: "0"}}    # by this release
 
 columns:
 """
@@ -79,10 +100,16 @@ publication:
 """
 
 
-def first_plan(dataset: str, source: str | Mapping[str, str], columns: Mapping[str, Kind]) -> str:
+def first_plan(
+    dataset: str,
+    source: str | Mapping[str, str],
+    columns: Mapping[str, Kind],
+    purpose: Purpose = "tables",
+) -> str:
     """The plan as YAML, with blanks.  ``columns``: names and kinds in the table's order.
 
-    Raises ``InputError`` if a plan can describe none of them.
+    Raises ``InputError`` if a plan can describe none of them, or none is numeric where functions are to
+    be released.
     """
     kept = {
         name: kind
@@ -92,17 +119,37 @@ def first_plan(dataset: str, source: str | Mapping[str, str], columns: Mapping[s
     if not kept:
         raise InputError(
             "the table has no column that a plan can describe: names must begin with a letter, and"
-            " types must be text, numbers or truth values"
+            " types must be text, numbers, truth values or dates"
         )
-    head = HEAD.format(blank=BLANK, dataset=_flow(dataset), source=_flow(source))
-    lines = [*_columns(kept), *_left_out([name for name in columns if name not in kept]), ""]
-    return head + "\n".join([*lines, *_releases(kept)]) + "\n" + TAIL.format(blank=BLANK)
+    described = dict(_described(kept))
+    kinds = {name: kind for name, (kind, _) in described.items()}
+    released = list(_functions(kinds) if purpose == "functions" else _counts(kinds, purpose))
+    beta = BLANK if any("discrete-gaussian" in line for line in released) else '"0"'
+    head = HEAD.format(blank=BLANK, beta=beta, dataset=_flow(dataset), source=_flow(source))
+    lines = [f"  {line}" for _, written in described.values() for line in written]
+    lines += [*_left_out([name for name in columns if name not in kept]), "", *released]
+    return head + "\n".join(lines) + "\n" + TAIL.format(blank=BLANK)
 
 
-def _columns(columns: Mapping[str, Kind]) -> Iterator[str]:
+def _described(columns: Mapping[str, Kind]) -> Iterator[tuple[str, tuple[Kind, list[str]]]]:
+    """By name, each column of the plan: its kind, and its lines."""
+    taken = {name.lower() for name in columns}
     for name, kind in columns.items():
-        yield f"  {_flow(name)}:"
-        yield from (f"    {line}" for line in WORDS[kind])
+        if kind not in PARTS:
+            yield name, (kind, [f"{_flow(name)}:", *(f"  {line}" for line in WORDS[kind])])
+            continue
+        lines = [f"# Parts of {_flow(name)}; remove those that are not needed."]
+        for part in PARTS[kind]:
+            own = f"{name[:80]}_{part}"
+            while own.lower() in taken:
+                own += "_"
+            taken.add(own.lower())
+            lower, upper = RANGES[part]
+            bounds = BLANK if part == "year" else f"[{lower}, {upper}]"
+            lines += [f"{_flow(own)}:", "  type: integer", f"  bounds: {bounds}"]
+            lines.append(f"  from: {_flow({'column': name, 'part': part})}")
+            yield own, (Kind.PART, lines)
+            lines = []
 
 
 def _left_out(names: list[str]) -> Iterator[str]:
@@ -112,30 +159,67 @@ def _left_out(names: list[str]) -> Iterator[str]:
         yield from (f"  #   {name!r}" for name in names)
 
 
-def _releases(columns: Mapping[str, Kind]) -> Iterator[str]:
+COUNTED = {
+    "tables": "# The first release: counts {of}. Other kinds suit other questions.",
+    "records": "# The first release: counts {of}, and synthetic records that follow them.",
+}
+
+
+def _counts(columns: Mapping[str, Kind], purpose: Purpose) -> Iterator[str]:
     """All pairs of columns, or all columns together where that is known to be more accurate."""
-    if _full_table_is_better(columns):
-        yield "# The first release: counts of all columns together, which have fewer cells than their"
-        yield "# pairs have tables. Other kinds suit other questions."
-        yield "releases:"
-        yield "  - name: all-columns"
+    together = _full_table_is_better(columns)
+    name = "all-columns" if together else "all-pairs"
+    yield COUNTED[purpose].format(of=f"of all {'columns' if together else 'pairs of columns'}")
+    if together:
+        yield "# All columns together have fewer cells than their pairs have tables."
+    else:
+        yield "# `dprelease explain PLAN` says whether a histogram of all columns is more accurate, as"
+        yield "# it is where they have few cells together."
+    yield "releases:"
+    yield f"  - name: {name}"
+    if together:
         yield "    kind: histogram"
         yield f"    columns: {_flow(list(columns))}"
-        return
-    yield "# The first release: counts over all pairs of columns. Other kinds suit other questions."
-    yield "# `dprelease explain PLAN` says whether a histogram of all columns is more accurate, as it is"
-    yield "# where they have few cells together."
-    yield "releases:"
-    yield "  - name: all-pairs"
-    yield "    kind: margins"
+    else:
+        yield from _pairs(columns, purpose)
+    if purpose == "records":
+        yield "synthesis:"
+        yield "  - name: records"
+        yield f"    from: {name}"
+        yield "    rows: 10000    # a public choice; any number costs the same"
+
+
+def _pairs(columns: Mapping[str, Kind], purpose: Purpose) -> Iterator[str]:
+    yield f"    kind: {'microdata-margins' if purpose == 'records' else 'margins'}"
     yield f"    columns: {_flow(list(columns))}"
-    yield f"    ways: {min(2, len(columns))}"
+    if purpose == "tables":
+        yield f"    ways: {min(2, len(columns))}"
     real = {name: BLANK for name, kind in columns.items() if kind is Kind.REAL}
     if real:
         yield f"    bins: {_flow(real)}"
     if set(columns.values()) & {Kind.WHOLE, Kind.OPEN}:
         yield "    # numeric columns with many values need bins too: a number of bins, or their edges"
-    yield "    mechanism: discrete-laplace"
+    # The noise of all pairs of many columns is far smaller where a beta may be spent.
+    yield f"    mechanism: discrete-{'gaussian' if purpose == 'records' else 'laplace'}"
+
+
+def _functions(columns: Mapping[str, Kind]) -> Iterator[str]:
+    """A density of every numeric column."""
+    numeric = [name for name, kind in columns.items() if kind in NUMERIC]
+    if not numeric:
+        raise InputError("--for functions: the table has no numeric column")
+    yield "# The first releases: a density of every numeric column, none of which may be nullable."
+    yield "# Other functions are of the kinds `function`, `classifier` and `regression`."
+    if Kind.OPEN in columns.values():
+        yield "# Remove those of columns that are not numeric: a CSV file does not say which these are."
+    yield "releases:"
+    for i, name in enumerate(numeric, 1):
+        words = "-".join(re.findall("[a-z0-9]+", name.lower()))
+        yield f"  - name: density-{i}{'-' * bool(words)}{words[:60].rstrip('-')}"
+        yield "    kind: density"
+        yield f"    columns: {_flow([name])}"
+        yield f"    bandwidth: {BLANK}"
+        yield "    mechanism: binned-laplace"
 
 
 def _full_table_is_better(columns: Mapping[str, Kind]) -> bool:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dpcore.domain import Domain, Tally
+from dpcore.domain import Domain, Tally, in_words
 from dpcore.errors import LedgerError
 from dpcore.privacy_line import perturb
 from dpcore.sampling.source import RandomSource, SystemSource
@@ -35,7 +35,7 @@ def tally_survey(
         _require_reserved(plan, release_id, name)
     folder = private_folder(workspace / "tallies")
     for name, tally in tally_releases(plan, names, survey).items():
-        np.save(folder / f"{name}.npy", np.stack([tally.cells, tally.counts]))
+        np.save(folder / f"{name}.npy", np.vstack([tally.cells.T, tally.counts]))
     return folder
 
 
@@ -102,5 +102,5 @@ def _require_reserved(plan: Plan, release_id: str, name: str) -> ChargeRecord:
 
 
 def _read_tally(path: Path, domain: Domain) -> Tally:
-    cells, counts = np.load(path, allow_pickle=False)
-    return Tally(domain, cells, counts)
+    *words, counts = np.load(path, allow_pickle=False)
+    return Tally(domain, in_words(np.stack(words)), counts)

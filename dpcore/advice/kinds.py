@@ -37,7 +37,6 @@ from dpcore.mechanisms.laplace import LaplaceNoise
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.tables.margins import Margins
 from dpcore.releases.tables.microdata import Microdata
-from dpcore.statistic import Noisy
 
 WAYS = (1, 2, 3)
 
@@ -195,10 +194,10 @@ def _distances(release: Dense, sets: tuple[Attributes, ...]) -> dict[int, Distan
 
     found, columns = {}, range(len(release.domain.axes))
     for ways in sorted({*WAYS, len(columns)}):
-        tables = list(combinations(columns, ways))
-        covered = [a for a in tables if any(set(a) <= set(each) for each in sets)]
+        covered = sorted({table for each in sets for table in combinations(each, ways)})
         if covered:
-            found[ways] = Distance(_mean(release, covered, distance), len(covered), len(tables))
+            tables = math.comb(len(columns), ways)
+            found[ways] = Distance(_mean(release, covered, distance), len(covered), tables)
     return found
 
 
@@ -235,7 +234,7 @@ def cell_variances(release: Dense) -> Callable[[Attributes], float]:
     if isinstance(release, Margins) and not (
         release.sets == (tuple(range(len(shape))),) and isinstance(mechanism, DiscreteGaussian)
     ):
-        agreement = release.agreement(Noisy(np.zeros(mechanism.size, dtype=np.int64)))
+        agreement = release.of_nothing
         return lambda attrs: agreement.margin(attrs).variance * step**2
     assert isinstance(mechanism, DiscreteGaussian | LaplaceNoise)
     drawn, known = (mechanism.stddev * step) ** 2, release.adjacency.public_rows

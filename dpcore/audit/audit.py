@@ -85,7 +85,7 @@ def audit_mechanism(
     if draws < 1 or not 0 < level < 1:
         raise ValueError(f"draws must be positive and level in (0, 1), not {draws} and {level}")
     width = pairs[0].draw(0, 1, source).shape[1]
-    usual = max(LEAST_SEARCH, min(draws // 2, ENOUGH, USUAL_SEARCH // width))
+    usual = max(min(LEAST_SEARCH, draws), min(draws // 2, ENOUGH, USUAL_SEARCH // width))
     beta, search = float(claim.beta), search_draws or usual
     labels = descriptions or [f"pair {i + 1} of {len(pairs)}" for i in range(len(pairs))]
 
@@ -163,7 +163,7 @@ def _search(
 ) -> _Search:
     """The most telling outcomes of one pair, on a search sample."""
     width = pair.draw(0, 1, source).shape[1]
-    size = max(LEAST_SEARCH, min(size, LARGEST_SEARCH // width))
+    size = max(min(LEAST_SEARCH, size), min(size, LARGEST_SEARCH // width))
     near, far = (pair.draw(side, size, source) for side in (0, 1))
     choice = choose(near, far, stated=pair.scores())
     score = choice.outcomes[0].score

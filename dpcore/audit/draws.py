@@ -33,9 +33,9 @@ from dpcore.arrays import Booleans, Floats, Integers
 from dpcore.audit.rehearsal import FixedWords, Rehearsal, fast_generator
 from dpcore.audit.scores import Outputs, Score, Slice, StatedRatio, Sum
 from dpcore.budget import Budget
-from dpcore.domain import LARGEST_DOMAIN, Tally
+from dpcore.domain import LARGEST_WORD, Tally
 from dpcore.mechanism import Mechanism
-from dpcore.mechanisms import DiscreteLaplace, ThresholdedLaplace
+from dpcore.mechanisms import DiscreteLaplace
 from dpcore.mechanisms.repeated import Repeated
 from dpcore.privacy_line import perturb
 from dpcore.releases.base import Release
@@ -154,7 +154,7 @@ class ReleaseDraws:
         """
         readings = [self._reading(exact) for exact in self._exact]
         if self.release.mechanism.sparse:
-            cells = np.union1d(self.near.cells, self.far.cells)
+            cells = np.unique(np.concatenate([self.near.cells, self.far.cells]), axis=0)
             values = [_at(noisy, cells) for noisy in readings]
         else:
             values = [noisy.values for noisy in readings]
@@ -179,10 +179,8 @@ class ReleaseDraws:
         return np.union1d(cells[differ], cells[:: -(-len(cells) // (self.wide // 2))])
 
     def _reading(self, exact: Exact) -> Noisy:
-        size, scale = self.release.mechanism.size, 1 / READING.alpha
-        reading: Mechanism = DiscreteLaplace(size, Fraction(1), scale)
-        if self.release.mechanism.sparse:
-            reading = ThresholdedLaplace(size, Fraction(1), scale, threshold=0)
+        mechanism = self.release.mechanism
+        reading = _Reading(mechanism.size, Fraction(1), 1 / READING.alpha, mechanism)
         return perturb(exact, reading, READING, Rehearsal(FixedWords(1)))
 
     def draw(self, side: int, size: int, source: RandomSource) -> Outputs:
@@ -206,8 +204,8 @@ class ReleaseDraws:
         """How often the statistic is laid out, batch by batch."""
         mechanism = self.release.mechanism
         most = max(1, LARGEST_BATCH // self.width)
-        if mechanism.sparse:
-            most = max(1, min(most, LARGEST_DOMAIN // mechanism.size))
+        if mechanism.sparse and len(mechanism.words) == 1:
+            most = max(1, min(most, LARGEST_WORD // mechanism.size))
         while size > 0:
             yield min(size, most)
             size -= most
@@ -248,6 +246,25 @@ class LoopedDraws(ReleaseDraws):
         return np.concatenate(rows)
 
 
+@dataclass(frozen=True)
+class _Reading(DiscreteLaplace):
+    """Noise on a statistic of the form that ``of`` takes; of a sparse one on its occupied cells."""
+
+    of: Mechanism
+
+    @property
+    def sparse(self) -> bool:  # type: ignore[override]
+        return self.of.sparse
+
+    @property
+    def words(self) -> tuple[int, ...]:
+        return self.of.words
+
+    def draw(self, values: Integers, cells: Integers | None, source: RandomSource) -> Noisy:
+        noise = DiscreteLaplace(len(values), self.l1_sensitivity, self.scale)
+        return replace(noise.draw(values, None, source), cells=cells)
+
+
 def _with_gaps(values: Integers) -> Outputs:
     """Numbers that were not measured as NaN."""
     absent = values == ABSENT
@@ -257,8 +274,10 @@ def _with_gaps(values: Integers) -> Outputs:
 def _at(noisy: Noisy, cells: Integers) -> Integers:
     """The values of a sparse noisy statistic at some cells that hold all of its own."""
     assert noisy.cells is not None
+    both = np.concatenate([cells, noisy.cells])
+    places = np.unique(both, axis=0, return_inverse=True)[1].reshape(-1)
     values = np.zeros(len(cells), dtype=np.int64)
-    values[np.searchsorted(cells, noisy.cells)] = noisy.values
+    values[places[len(cells) :]] = noisy.values
     return values
 
 

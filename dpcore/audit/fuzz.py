@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from dpcore.adjacency import Adjacency
-from dpcore.arrays import Integers
 from dpcore.audit.neighbours import Pair, table
 from dpcore.domain import Domain
 
@@ -42,47 +41,48 @@ def fuzzed_pairs(
                 sides = [side[: generator.integers(len(side) + 1)] for side in sides]
             if adjacency.relation == "add-remove":
                 sides[0] = sides[0][:0]
-            near, far = (
-                table(domain, [*others, *((int(cell), 1) for cell in side)]) for side in sides
-            )
+            near, far = (table(domain, [*others, *((cell, 1) for cell in side)]) for side in sides)
             yield Pair(f"at random; others {label}", near, far)
 
 
-def _unit(domain: Domain, most: int, generator: np.random.Generator) -> Integers:
+def _unit(domain: Domain, most: int, generator: np.random.Generator) -> list[int]:
     """Cells of the records of a unit: all in one, or each where it may; corners among them."""
     size = min(most, MOST_CELLS)
     if generator.random() < 0.5:
-        return np.repeat(_cells(domain, 1, generator), most)
-    return np.resize(_cells(domain, size, generator), most)
+        return _cells(domain, 1, generator) * most
+    cells = _cells(domain, size, generator)
+    return [cells[i % size] for i in range(most)]
 
 
-def _cells(domain: Domain, size: int, generator: np.random.Generator) -> Integers:
-    """Cells anywhere, or with each column at an end of its values."""
+def _cells(domain: Domain, size: int, generator: np.random.Generator) -> list[int]:
+    """Numbers of cells anywhere, or with each column at an end of its values."""
     shape = np.array(domain.shape)
     if generator.random() < 0.5:
-        return domain.pack(generator.integers(0, 2, (size, len(shape))) * (shape - 1))
-    return domain.pack(generator.integers(0, shape, (size, len(shape))))
+        codes = generator.integers(0, 2, (size, len(shape))) * (shape - 1)
+    else:
+        codes = generator.integers(0, shape, (size, len(shape)))
+    return domain.numbers(domain.pack(codes))
 
 
 def _heaped(domain: Domain, count: int, generator: np.random.Generator) -> list[tuple[int, int]]:
     """Few cells, of which each next one has about a third of the records that are left."""
     found, cells = [], _cells(domain, 8, generator)
-    for cell in cells.tolist():
+    for cell in cells:
         here = count // 3
         found.append((cell, here))
         count -= here
-    return [*found, (int(cells[0]), count)]
+    return [*found, (cells[0], count)]
 
 
 def _spread(domain: Domain, count: int, generator: np.random.Generator) -> list[tuple[int, int]]:
-    cells = _cells(domain, min(max(count, 1), MOST_CELLS), generator).tolist()
+    cells = _cells(domain, min(max(count, 1), MOST_CELLS), generator)
     shares = np.bincount(generator.integers(0, len(cells), min(count, 4096)), minlength=len(cells))
     shares[0] += count - shares.sum()
     return list(zip(cells, shares.tolist(), strict=True))
 
 
 def _alike(domain: Domain, count: int, generator: np.random.Generator) -> list[tuple[int, int]]:
-    return [(int(_cells(domain, 1, generator)[0]), count)]
+    return [(_cells(domain, 1, generator)[0], count)]
 
 
 _LAYOUTS: dict[str, Callable[..., list[tuple[int, int]]]] = {

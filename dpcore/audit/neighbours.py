@@ -89,7 +89,7 @@ def neighbouring_pairs(
                 tables = tuple(
                     table(domain, [*others, *((cell, unit) for cell in side)]) for side in sides
                 )
-                key = tuple(np.concatenate([t.cells, t.counts]).tobytes() for t in tables)
+                key = tuple(t.cells.tobytes() + t.counts.tobytes() for t in tables)
                 if key not in seen:
                     seen.add(key)
                     pairs.append(Pair(f"{move}{change}{label}", *tables))
@@ -190,14 +190,14 @@ def _others(
 
 
 def _cell(domain: Domain, codes: Sequence[int]) -> int:
-    return int(domain.pack(np.array([codes], dtype=np.int64))[0])
+    return domain.numbers(domain.pack(np.array([codes], dtype=np.int64)))[0]
 
 
 def table(domain: Domain, counted: Iterable[tuple[int, int]]) -> Tally:
-    """The tally of (cell, count) pairs, in which a cell may occur twice."""
+    """The tally of (cell, count) pairs, in which a cell, by its number, may occur twice."""
     totals: dict[int, int] = {}
     for cell, count in counted:
         if count:
             totals[cell] = totals.get(cell, 0) + count
-    cells = np.array(sorted(totals), dtype=np.int64)
-    return Tally(domain, cells, np.array([totals[int(c)] for c in cells], dtype=np.int64))
+    counts = np.array([totals[cell] for cell in sorted(totals)], dtype=np.int64)
+    return Tally(domain, domain.at(sorted(totals)), counts)

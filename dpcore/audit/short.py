@@ -17,6 +17,8 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from dpcore.audit.audit import audit_mechanism
 from dpcore.audit.draws import Audited, Joint, ReleaseDraws
 from dpcore.audit.fuzz import fuzzed_pairs
@@ -34,6 +36,9 @@ SECONDS = 3.0
 """CPU time of a short audit, beside the statistics of one pair of tables of each release."""
 
 LEAST_DRAWS, MOST_DRAWS, TOGETHER_DRAWS = 40, 4_000, 1_000
+
+FEWEST_DRAWS, LEAST_NUMBERS = 4, 2**20
+"""Where a draw has so many numbers that the least draws would have more."""
 
 NUMBERS = 2**18
 """Numbers drawn of one release on each side, at most."""
@@ -62,7 +67,9 @@ def short_audit(
     timed = [_timed(release, pair) for release, pair in zip(releases, survey, strict=True)]
     sides = [each for each, _ in timed]
     joint = Joint(tuple(sides))
-    draws = _affordable(joint, seconds / 3, min(TOGETHER_DRAWS, _fitting(joint, source)), source)
+    width = joint.draw(0, 1, source).shape[1]
+    most = min(TOGETHER_DRAWS, max(_least(width), NUMBERS // width))
+    draws = _affordable(joint, seconds / 3, most, source, width)
     together = audit_mechanism(
         [joint],
         claim_of(releases),
@@ -103,8 +110,8 @@ def _alone(
         generator = fast_generator(source)
         at_random = fuzzed_pairs(release.domain, release.rows, release.adjacency, generator)
     replayed = replay(release, at_random, seconds, [(label, sides)])
-    most = max(LEAST_DRAWS, NUMBERS // narrow.width)
-    draws = _affordable(narrow, seconds / 3, min(most, MOST_DRAWS), source)
+    most = max(_least(narrow.width), NUMBERS // narrow.width)
+    draws = _affordable(narrow, seconds / 3, min(most, MOST_DRAWS), source, narrow.width)
     error = (1 - level) / 2
     result = audit_mechanism(
         [narrow],
@@ -133,8 +140,12 @@ def _timed(release: Release, pair: Pair) -> tuple[ReleaseDraws, float]:
     return ReleaseDraws(release, pair.near, pair.far, known=(near, far)), seconds
 
 
-def _affordable(audited: Audited, seconds: float, most: int, source: RandomSource) -> int:
-    """How many draws of either side, searched and fresh, fit into ``seconds``."""
+def _affordable(
+    audited: Audited, seconds: float, most: int, source: RandomSource, width: int
+) -> int:
+    """How many draws of either side, of ``width`` numbers, searched and fresh, fit into ``seconds``."""
+    if most <= _least(width):
+        return most
     each = 0.0
     for size in HANDFULS:
         start = time.process_time()
@@ -143,9 +154,9 @@ def _affordable(audited: Audited, seconds: float, most: int, source: RandomSourc
         each = max(spent / size, 1e-9)
         if HANDFULS[-1] / HANDFULS[0] * spent > seconds / 4:  # too long for the larger handful
             break
-    return max(LEAST_DRAWS, min(most, int(seconds / (4 * each))))
+    return max(_least(width), min(most, int(seconds / (4 * each))))
 
 
-def _fitting(joint: Joint, source: RandomSource) -> int:
-    width: int = joint.draw(0, 1, source).shape[1]
-    return max(LEAST_DRAWS, NUMBERS // width)
+def _least(width: int) -> int:
+    """The fewest draws of so many numbers: of very many, few show the width of the noise."""
+    return int(np.clip(LEAST_NUMBERS // width, FEWEST_DRAWS, LEAST_DRAWS))

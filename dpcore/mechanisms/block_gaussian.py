@@ -126,7 +126,8 @@ class BlockGaussian(Mechanism):
     additive = True
 
     def __post_init__(self) -> None:
-        wide = [i for i, block in enumerate(self.blocks) if self.too_narrow(block)]
+        among = coordinates(self.blocks)
+        wide = [i for i, b in enumerate(self.blocks) if seen_badly(b, self.variance, among)]
         if wide:
             raise ValueError(f"there is too little noise to see blocks {wide} by differences alone")
 
@@ -140,10 +141,6 @@ class BlockGaussian(Mechanism):
         """
         variance = block_variance(share, blocks, l2_sensitivity_squared)
         return cls(sum(block.size for block in blocks), blocks, l2_sensitivity_squared, variance)
-
-    def too_narrow(self, block: Block) -> bool:
-        """Whether the noise on a block of differences is too small for the proof."""
-        return seen_badly(block, self.variance, coordinates(self.blocks))
 
     @property
     def event(self) -> BlockGaussianEvent:

@@ -77,6 +77,10 @@ class CompressedMargins(Mechanism):
     sparse = True
 
     @property
+    def words(self) -> tuple[int, ...]:
+        return self.domain.words
+
+    @property
     def numbers(self) -> int:
         """The length of the result."""
         return self.first.size + self.again.size
@@ -154,8 +158,7 @@ class CompressedMargins(Mechanism):
     def alone(self, tally: Tally) -> Integers:
         """The exact tables of the first round, one after the other: private."""
         names = self.domain.names
-        tables = [tally.roll_up((names[merged.position],)).dense() for merged in self.merged]
-        return np.concatenate(tables)
+        return np.concatenate([tally.margin((names[merged.position],)) for merged in self.merged])
 
     def together(self, tally: Tally, groups: Sequence[Integers]) -> Integers:
         """The exact tables of the second round, one after the other: private."""

@@ -33,6 +33,10 @@ class Repeated(Mechanism):
         return self.once.sparse
 
     @property
+    def words(self) -> tuple[int, ...]:
+        return self.once.words
+
+    @property
     def event(self) -> Event:
         return self.once.event
 

@@ -70,12 +70,12 @@ def show_progress() -> None:
     LOGGER.propagate = False
 
 
-def write_svg(plot: Path, svg: str) -> None:
-    """Write a plot; raises ``InputError`` if that fails."""
+def write_file(option: str, path: Path, text: str) -> None:
+    """Write the file that an option names; raises ``InputError`` if that fails."""
     try:
-        plot.write_text(svg, encoding="utf-8")
+        path.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise InputError(f"--plot {plot}: cannot be written ({error.strerror})") from None
+        raise InputError(f"{option} {path}: cannot be written ({error.strerror})") from None
 
 
 def require_svg(plot: Path | None) -> None:

@@ -13,7 +13,7 @@ from flows.cli.arguments import (
     read_overrides,
     require_svg,
     show_progress,
-    write_svg,
+    write_file,
 )
 
 
@@ -65,7 +65,7 @@ def _audit(options: argparse.Namespace) -> None:
         print(text_table(result_rows(plan, results)))
     try:
         if options.plot is not None and results:
-            write_svg(options.plot, picture_of(plan, results))
+            write_file("--plot", options.plot, picture_of(plan, results))
     finally:
         if failure:  # a plot that cannot be written must not hide it
             raise failure

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from dpcore.errors import InputError
-from flows.cli.arguments import add_command, add_ledger_argument, require_svg, write_svg
+from flows.cli.arguments import add_command, add_ledger_argument, write_file
 
 
 def add(commands: Any) -> None:
@@ -51,7 +51,27 @@ def add(commands: Any) -> None:
         help="for margins, cut numeric columns with more values into this many cells; default: 20",
     )
     parser.add_argument(
-        "--plot", type=Path, metavar="FILE", help="also draw the results as SVG (FILE ends in .svg)"
+        "--page", type=Path, metavar="FILE", help="also write the results as a page, with charts"
+    )
+    parser.add_argument(
+        "--formula",
+        action="append",
+        default=[],
+        metavar="Y=EXPRESSION",
+        help="a formula of numeric columns that should hold of every record, such as"
+        " 'BMI = Weight / (Height / 100) ** 2'; may be repeated",
+    )
+    parser.add_argument(
+        "--regression",
+        action="append",
+        default=[],
+        metavar="'Y ~ A + B'",
+        help="a linear regression to compare, instead of a few that are chosen; may be repeated",
+    )
+    parser.add_argument(
+        "--key",
+        metavar="COLUMN",
+        help="the column of both tables that says which records belong together, such as a household",
     )
     parser.add_argument("--json", action="store_true", help="print the results as JSON")
     parser.add_argument(
@@ -73,7 +93,7 @@ def _evaluate(options: argparse.Namespace) -> None:
     from tasks.evaluate import (
         NOT_FOR_RELEASE,
         evaluate,
-        evaluation_picture,
+        evaluation_page,
         evaluation_text,
         read_pair,
         write_sdnist,
@@ -81,22 +101,24 @@ def _evaluate(options: argparse.Namespace) -> None:
 
     if options.cells < 2:
         raise InputError("--cells: write a whole number of at least 2")
-    require_svg(options.plot)
+    if options.page is not None and not options.page.parent.is_dir():
+        raise InputError(f"--page: there is no folder {options.page.parent}")
     if (options.sdnist is None) != (options.dictionary is None):
         raise InputError("--sdnist and --dictionary: give both or neither")
     if not options.not_for_release:
         _require_public(options)
-    evaluation = evaluate(read_pair(options.real, options.synthetic, options.cells), options.label)
+    pair = read_pair(options.real, options.synthetic, options.cells, options.key)
+    evaluation = evaluate(pair, options.label, options.formula, options.regression)
     if options.json:
         marked = {"not_for_release": options.not_for_release}
         print(json.dumps(marked | evaluation.to_dict(), indent=2, allow_nan=False))
     else:
         print(NOT_FOR_RELEASE + "\n" if options.not_for_release else "", end="")
         print(evaluation_text(evaluation))
-    if options.plot is not None:
+    if options.page is not None:
         title = f"{options.synthetic.name} against {options.real.name}"
         warning = NOT_FOR_RELEASE if options.not_for_release else None
-        write_svg(options.plot, evaluation_picture(evaluation, title, warning))
+        write_file("--page", options.page, evaluation_page(evaluation, title, warning))
     if options.sdnist is not None:
         write_sdnist(options.synthetic, options.dictionary, options.sdnist)
 

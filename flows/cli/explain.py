@@ -12,7 +12,7 @@ from flows.cli.arguments import (
     add_plan_arguments,
     read_overrides,
     require_svg,
-    write_svg,
+    write_file,
 )
 
 
@@ -32,6 +32,17 @@ def add(commands: Any) -> None:
         metavar="FILE",
         help="draw the expected error of each release against its alpha, as SVG (FILE ends in .svg)",
     )
+    parser.add_argument(
+        "--analysis",
+        metavar="FORMULA",
+        help='say whether the plan supports a model, such as "y ~ a + b", and with what standard errors',
+    )
+    parser.add_argument(
+        "--family",
+        default="gaussian",
+        choices=("gaussian", "binomial", "poisson"),
+        help="of the model of --analysis: linear (the default), logistic or Poisson",
+    )
     add_ledger_argument(parser)
 
 
@@ -39,7 +50,7 @@ def _explain(options: argparse.Namespace) -> None:
     from schemas.plan import load_plan
     from tasks.explain.explain import explain, explain_refusal
     from tasks.explain.target import find_target, target_text
-    from tasks.ledger.plans import at_its_run
+    from tasks.ledger.runs_and_grant import at_its_run
     from tasks.workplace.home import ledger_exists, ledger_url
 
     plan = load_plan(options.plan, read_overrides(options))
@@ -48,6 +59,11 @@ def _explain(options: argparse.Namespace) -> None:
             "--target, --plot: the price of a run of a series depends on the runs before; compare plans"
             " with `dprelease explain` instead"
         )
+    if options.analysis is not None:
+        from tasks.explain.analysis import analysis_text
+
+        print(analysis_text(plan, options.analysis, options.family))
+        return
     if options.plot is not None:
         _draw(plan, options.plot)
     granted, spent, refusal = None, Budget(), ""
@@ -76,7 +92,7 @@ def _draw(plan: Any, file: Path) -> None:
     from tasks.explain.trade_off import trade_off_picture
 
     require_svg(file)
-    write_svg(file, trade_off_picture(plan))
+    write_file("--plot", file, trade_off_picture(plan))
 
 
 def _read_target(text: str) -> tuple[str, float, str]:

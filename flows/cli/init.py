@@ -25,6 +25,14 @@ def add(commands: Any) -> None:
     )
     parser.add_argument("--table", metavar="NAME", help="the table of a DuckDB file")
     parser.add_argument(
+        "--for",
+        choices=("tables", "records", "functions"),
+        default="tables",
+        dest="purpose",
+        help="what readers are to get: tables of counts, synthetic records as well, or densities;"
+        " default: tables",
+    )
+    parser.add_argument(
         "--out", type=Path, metavar="PLAN", help="the file to write; default: standard output"
     )
 
@@ -41,7 +49,7 @@ def _init(options: argparse.Namespace) -> None:
     place = _relative_to(out.parent if out else Path(), options.file)
     source = {"database": place, "table": table} if table else place
     words = re.findall("[a-z0-9]+", (table or Path(options.file).name.partition(".")[0]).lower())
-    text = first_plan("-".join(words) or "survey", source, columns)
+    text = first_plan("-".join(words) or "survey", source, columns, options.purpose)
     if out is None:
         print(text, end="")
         return

@@ -74,7 +74,9 @@ class RegionsSection(Section):
             if not isinstance(column, CategoricalColumn):
                 raise ValueError(f"hierarchy.columns: {name} must be categorical")
             axes.append(column.axis(name))
-        return _regions(domain_of(axes), self.members)
+        domain = domain_of(axes)
+        domain.require_one_word("a hierarchy")
+        return _regions(domain, self.members)
 
 
 @lru_cache(maxsize=4)
@@ -180,6 +182,7 @@ class HierarchySection(CountsSection):
         regions = self.hierarchy.build(survey.columns)
         cells = binned_domain(survey.columns, self.columns, self.bins)
         domain = domain_of([*regions.domain.axes, *cells.axes])
+        domain.require_one_word("a hierarchy")
         return Hierarchy(
             self.name,
             domain,

@@ -43,9 +43,9 @@ def datapackage(manifest: Manifest, plan: Plan) -> str:
         package["contributors"] = [{"title": publication.publisher, "role": "publisher"}]
     if publication.licence:
         package["licenses"] = [_licence(publication.licence)]
-    microdata = {record.file.path for record in manifest.synthesis}
+    warnings = {record.file.path: record.warning for record in manifest.synthesis}
     package["resources"] = [
-        _resource(table, plan, table.path in microdata) for table in manifest.tables
+        _resource(table, plan, warnings.get(table.path, "")) for table in manifest.tables
     ]
     return json.dumps(package, indent=2, ensure_ascii=False) + "\n"
 
@@ -63,9 +63,12 @@ def _licence(text: str) -> dict[str, str]:
     return {"path": address[0] if address else "report.html", "title": text}
 
 
-def _resource(table: TableFile, plan: Plan, records: bool) -> dict[str, Any]:
+def _resource(table: TableFile, plan: Plan, warning: str) -> dict[str, Any]:
+    """``warning``: of synthetic records, which have one."""
+    records = bool(warning)
     return {
         "name": resource_name(table.path),
+        **({"description": warning} if records else {}),
         "path": table.path,
         "format": "parquet",
         "mediatype": "application/vnd.apache.parquet",
@@ -101,6 +104,8 @@ def _field(name: str, table: TableFile, plan: Plan, records: bool) -> dict[str, 
         return field
     column = plan.columns[about]
     field["survey_column"] = about
+    if column.listed is not None and not isinstance(column, CategoricalColumn) and name == about:
+        field["constraints"] = {"enum": list(column.listed)}
     if isinstance(column, CategoricalColumn):
         listed = len(column.categories) <= MOST_LISTED
         if listed and name == about and table.columns[name] == _arrow_type(column):
@@ -109,7 +114,9 @@ def _field(name: str, table: TableFile, plan: Plan, records: bool) -> dict[str, 
     else:
         if column.unit:
             field["unit"] = column.unit
-        if records and not column.nullable:  # the library reads a null as NaN, out of all bounds
+        if (
+            records and not column.nullable and column.listed is None
+        ):  # the library reads a null as NaN, out of all bounds
             field["constraints"] = dict(zip(("minimum", "maximum"), column.bounds, strict=True))
     if records and not column.nullable:
         field.setdefault("constraints", {})["required"] = True

@@ -66,6 +66,11 @@ def readme(manifest: Manifest, plan: Plan) -> str:
         + (", and CSV files beside them." if plan.publication.csv else "."),
         "All errors are of privacy noise alone. Sampling and non-response come on top.",
     ]
+    if manifest.synthesis:
+        parts += [
+            "## Synthetic records",
+            "\n".join(f"- `{each.file.path}`: {each.warning}" for each in manifest.synthesis),
+        ]
     if have:
         parts += [*_how(have, plan), "## Which tables have replicates", _listed(have)]
     if without := "\n".join(_without(manifest)):

@@ -7,7 +7,7 @@ from schemas.bundle import MANIFEST, Manifest
 from schemas.plan import Plan
 from tasks.bundle.verify import read_manifest
 from tasks.ledger import Ledger, charges_of
-from tasks.ledger.plans import require_grant
+from tasks.ledger.runs_and_grant import require_grant
 from tasks.workplace.home import ledger_url
 from tasks.workplace.step import log_line, step
 

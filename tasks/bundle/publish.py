@@ -42,7 +42,7 @@ from schemas.plan import Plan
 from schemas.standards import documents
 from tasks.bundle.joined import Part, parts_of, replicates_of_best, with_best
 from tasks.bundle.parquet import write_csv, write_table
-from tasks.bundle.records import synthetic_records
+from tasks.bundle.records import synthetic_records, understated_by
 from tasks.bundle.series import earlier_runs
 from tasks.bundle.sign import sign, signing_key
 from tasks.bundle.verify import (
@@ -114,15 +114,18 @@ def write_microdata(plan: Plan, release_id: str, name: str, staging: Path) -> Sy
     _, noisy = _committed(plan, release_id, synthesis.from_)
     records = synthetic_records(plan, synthesis, lambda of: _committed(plan, release_id, of)[1])
     about = _about(plan, release_id)
-    file = write_table(staging, records.table(name, plan.columns), plan.columns, about)
     support = write_table(staging, records.support(name, noisy), plan.columns, about)
-    return SynthesisRecord(
+    record = SynthesisRecord(
         name=name,
         source=synthesis.from_,
         refined_by=records.refined_by,
-        file=file,
+        file=support,
         support=support,
+        understated=understated_by(records, noisy),
     )
+    about = about | {"dprelease.warning": record.warning}
+    file = write_table(staging, records.table(name, plan.columns), plan.columns, about)
+    return record.model_copy(update={"file": file})
 
 
 @step("publish")
@@ -290,7 +293,7 @@ def _guarantee(plan: Plan) -> Guarantee:
     )
 
 
-def _about(plan: Plan, release_id: str) -> Mapping[str, str]:
+def _about(plan: Plan, release_id: str) -> dict[str, str]:
     return {
         "dprelease.dataset": plan.dataset,
         "dprelease.release_id": release_id,

@@ -40,9 +40,12 @@ from schemas.plan import Plan, published_plan
 from schemas.releases.margins import MarginsSection
 from schemas.releases.microdata import MicrodataSection
 from tasks.bundle.estimates import Estimate, Quotient
+from tasks.bundle.evidence import evidence_of
 from tasks.bundle.joined import Joined, Part, join, parts_of
 from tasks.bundle.records import synthetic_records
 from tasks.bundle.verify import read_manifest, verify_files
+from tasks.inference.evidence import Evidence
+from tasks.inference.fit import Fit, fit
 
 Columns = dict[str, NDArray[Any]]
 Weights = Callable[[Columns], ArrayLike] | ArrayLike | None
@@ -208,6 +211,21 @@ class Bundle:
         value = self.total(table, chosen).value / whole.value
         error = self._sum(table, columns, chosen - value * factors).standard_error
         return Estimate(value, error / abs(whole.value), whole.draws)
+
+    def fit(self, formula: str, family: str = "gaussian") -> Fit:
+        """A linear, logistic (``binomial``) or Poisson model, with errors that hold.
+
+        ``formula``: as in R, over columns of the survey, such as ``"affairs ~ religious + educ"``.
+        The estimates come from noisy tables where these hold what is needed, and from synthetic records
+        for the rest; standard errors are split into sampling and privacy.  Raises ``InputError`` where
+        columns that the model relates were not measured together.
+        """
+        return fit(self._evidence, formula, family)
+
+    @cached_property
+    def _evidence(self) -> Evidence:
+        parts = [part for bundle in (self, *self.earlier) for part in bundle._parts]
+        return evidence_of(self.plan, parts, self.draw)
 
     def _sum(self, table: str, columns: Columns, factors: Floats) -> Estimate:
         record, found = self._record_of(table), self._joined(table)

@@ -5,7 +5,7 @@ The results are not private, so they must not be published with a release of the
 """
 
 from tasks.evaluate.compare import Evaluation, evaluate
-from tasks.evaluate.picture import evaluation_picture
+from tasks.evaluate.page import evaluation_page
 from tasks.evaluate.public import NOT_FOR_RELEASE, require_public
 from tasks.evaluate.sdnist import write_sdnist
 from tasks.evaluate.tables import TablePair, read_pair
@@ -16,7 +16,7 @@ __all__ = [
     "Evaluation",
     "TablePair",
     "evaluate",
-    "evaluation_picture",
+    "evaluation_page",
     "evaluation_text",
     "read_pair",
     "require_public",

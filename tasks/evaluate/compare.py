@@ -1,8 +1,8 @@
-"""Compares two tables by margins, two classifiers, rank correlations and quantiles."""
+"""Compares two tables: margins, contradictions, shapes of numbers, classifiers, regressions, groups."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
 from typing import Any
@@ -17,12 +17,21 @@ from tasks.evaluate.classifiers import (
     require_classifiers,
     transfer,
 )
+from tasks.evaluate.contradictions import (
+    Determined,
+    Formula,
+    determined_columns,
+    judged_formulas,
+)
 from tasks.evaluate.distances import (
     QuantileErrors,
     margin_distances,
     quantile_errors,
     rank_correlations,
 )
+from tasks.evaluate.groups import Groups, compared_groups
+from tasks.evaluate.regressions import Regression, some_regressions, stated_regression
+from tasks.evaluate.shapes import Shape, number_shapes
 from tasks.evaluate.tables import TablePair
 
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -45,7 +54,8 @@ class Evaluation:
     ``margins``: total variation by number of columns; ``distances``: that of every one and two
     columns; ``propensity_auc``: how well trees separate synthetic from real records (0.5: not at
     all); ``correlations``: absolute differences of rank correlations; ``quantiles``: at ``LEVELS``,
-    by numeric column.
+    by numeric column, as are ``shapes``; ``groups``: what members of a group have in common, if a key
+    was given.
     """
 
     real_records: int
@@ -58,6 +68,11 @@ class Evaluation:
     classifier: Transfer
     correlations: Spread | None
     quantiles: Mapping[str, QuantileErrors]
+    determined: Sequence[Determined]
+    formulas: Sequence[Formula]
+    shapes: Mapping[str, Shape]
+    regressions: Sequence[Regression]
+    groups: Groups | None
 
     def to_dict(self) -> dict[str, Any]:
         """JSON values; infinity becomes null."""
@@ -79,12 +94,44 @@ class Evaluation:
                 }
                 for name, errors in self.quantiles.items()
             },
+            "determined": [asdict(one) for one in self.determined],
+            "formulas": [asdict(one) for one in self.formulas],
+            "shapes": {
+                name: {key: value for key, value in asdict(shape).items() if key != "curves"}
+                for name, shape in self.shapes.items()
+            },
+            "regressions": [
+                {
+                    "outcome": one.outcome,
+                    "predictors": list(one.predictors),
+                    "overlap": one.overlap,
+                    "coefficients": [
+                        {k: v if v == v else None for k, v in asdict(each).items()}
+                        | {"overlap": each.overlap}
+                        for each in one.coefficients
+                    ],
+                }
+                for one in self.regressions
+            ],
+            "groups": asdict(self.groups) if self.groups else None,
         }
 
 
-def evaluate(pair: TablePair, label: str | None = None) -> Evaluation:
-    """Compare the two tables; ``label`` is the column that the classifiers learn to predict."""
+def evaluate(
+    pair: TablePair,
+    label: str | None = None,
+    formulas: Sequence[str] = (),
+    regressions: Sequence[str] = (),
+) -> Evaluation:
+    """Compare the two tables.
+
+    ``label``: the column that the classifiers learn to predict; ``formulas``: what should hold of every
+    record, beside what is found; ``regressions``: those to compare, instead of a few that are chosen.
+    """
     require_classifiers()
+    label = label or default_label(pair)
+    judged = judged_formulas(pair, formulas)
+    fitted = [stated_regression(pair, formula) for formula in regressions]
     real, synthetic, sizes = pair.codes
     names = pair.columns
     distances = {
@@ -102,7 +149,7 @@ def evaluate(pair: TablePair, label: str | None = None) -> Evaluation:
         {ways: _spread(found) for ways, found in distances.items()},
         distances[1] | distances[2],
         propensity_auc(pair),
-        transfer(pair, label or default_label(pair)),
+        transfer(pair, label),
         _correlations(pair),
         {
             name: quantile_errors(ours, theirs, LEVELS)
@@ -110,6 +157,11 @@ def evaluate(pair: TablePair, label: str | None = None) -> Evaluation:
             for ours, theirs in [_known(pair, name)]
             if len(ours) and len(theirs)
         },
+        determined_columns(pair),
+        judged,
+        number_shapes(pair),
+        fitted or some_regressions(pair, label),
+        compared_groups(pair),
     )
 
 

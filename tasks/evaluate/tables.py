@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpcore.arrays import Integers
+from dpcore.arrays import Floats, Integers
 from dpcore.errors import InputError
 from tasks.survey.ingest import DELIMITERS, call_guarded, csv_headers
 
@@ -29,13 +29,16 @@ class TablePair:
     """Records of two tables in their common columns: numbers as float64 (null is NaN), else text.
 
     ``left_out``: columns of only one table; ``most_cells``: a numeric column with more values in the
-    real table is cut at its quantiles.
+    real table is cut at its quantiles; ``key``: the column of groups, which is not among the others, and
+    ``groups``: their numbers (n,) and (m,) from 0.
     """
 
     real: pd.DataFrame
     synthetic: pd.DataFrame
     left_out: tuple[str, ...]
     most_cells: int
+    key: str | None = None
+    groups: tuple[Integers, Integers] | None = None
 
     @property
     def columns(self) -> list[str]:
@@ -73,9 +76,17 @@ class TablePair:
         return np.where(null, len(edges) + 1, codes), len(edges) + 2
 
 
-def read_pair(real: Path, synthetic: Path, most_cells: int = 20) -> TablePair:
+def read_pair(
+    real: Path, synthetic: Path, most_cells: int = 20, key: str | None = None
+) -> TablePair:
     """Read two Parquet or CSV tables; raises ``InputError`` if they cannot be compared."""
     one, other = read_table(real), read_table(synthetic)
+    groups = None
+    if key is not None:
+        for path, table in ((real, one), (synthetic, other)):
+            if key not in table:
+                raise InputError(f"--key: {path} has no column {key!r}")
+        groups = _groups(one.pop(key)), _groups(other.pop(key))
     common = [name for name in one if name in other]
     left_out = tuple(name for name in (*one, *other) if name not in common)
     if len(common) < 2:
@@ -89,7 +100,30 @@ def read_pair(real: Path, synthetic: Path, most_cells: int = 20) -> TablePair:
         pd.DataFrame({name: second for name, (_, second) in columns.items()}),
         left_out,
         most_cells,
+        key,
+        groups,
     )
+
+
+def _groups(keys: pd.Series[Any]) -> Integers:
+    """(n,) numbers of groups; a record without a key is a group of its own."""
+    numbers, found = pd.factorize(keys)
+    alone = numbers < 0
+    return np.where(alone, len(found) + np.cumsum(alone) - 1, numbers).astype(np.int64)
+
+
+def decimals(values: Floats) -> int | None:
+    """Places after the decimal point that all values have at most; None if more than six.
+
+    >>> decimals(np.array([1.0, 2.25])), decimals(np.array([1 / 3])), decimals(np.array([]))
+    (2, None, 0)
+    """
+    for places in range(7):
+        if np.all(
+            np.abs(values - np.round(values, places)) <= 1e-13 * np.maximum(np.abs(values), 1)
+        ):
+            return places
+    return None
 
 
 def read_table(path: Path) -> pd.DataFrame:
@@ -97,8 +131,11 @@ def read_table(path: Path) -> pd.DataFrame:
     if not path.is_file():
         raise InputError(f"{path}: there is no such file")
     if path.suffix.lower() == ".parquet":
+        # Without its index: columns that are made anew would be put beside others by it.
         return call_guarded(
-            lambda: pd.read_parquet(path), InputError, f"{path}: cannot be read as a Parquet file"
+            lambda: pd.read_parquet(path).reset_index(drop=True),
+            InputError,
+            f"{path}: cannot be read as a Parquet file",
         )
     if not path.name.lower().endswith((".csv", ".csv.gz")):
         raise InputError(f"{path}: must be a .parquet, .csv or .csv.gz file")

@@ -106,7 +106,7 @@ def budget_rows(
 def explain_refusal(plan: Plan, ledger: Ledger) -> str:
     """Why the ledger would refuse a release of the plan, beside a lack of budget; or nothing."""
     from tasks.ledger import charges_of
-    from tasks.ledger.plans import require_grant
+    from tasks.ledger.runs_and_grant import require_grant
 
     account = ledger.account(plan.dataset)
     try:

@@ -38,7 +38,7 @@ def runs_left(plan: Plan, left: Budget, ledger: Ledger | None = None) -> int:
 
 def to_come(plan: Plan, ledger: Ledger | None = None) -> range:
     """The numbers of runs of the plan's series that are still to come."""
-    from tasks.ledger.plans import runs_charged
+    from tasks.ledger.runs_and_grant import runs_charged
 
     assert plan.series is not None
     done = max(runs_charged(plan, ledger).values(), default=0) if ledger else plan.series.run - 1

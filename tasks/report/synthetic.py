@@ -32,7 +32,11 @@ def draw_synthetic(record: SynthesisRecord, source: Source) -> Drawn:
     wanted = next(table for table in source.plan.synthesis if table.name == record.name)
     supported = read_columns(source.bundle / record.support.path)
     listing = support_table(supported, record.support.path)
-    notes = [support(source, wanted.tree), how_supported(supported, record.file.columns)]
+    notes = [
+        record.warning,
+        support(source, wanted.tree),
+        how_supported(supported, record.file.columns),
+    ]
     if not public:
         notes.append(
             f"Synthetic counts are multiplied so that they add up to the noisy {source.unit.numbers}"
@@ -115,6 +119,11 @@ def _count(present: NDArray[Any], missing: Booleans, key: Hashable, keys: Any) -
     low, high = key
     if isinstance(low, int):
         return int(((present >= low) & (present <= high)).sum())
+    if low == high:
+        return int((present == low).sum())
+    for point in (low, high):
+        if (point, point) in keys:
+            present = present[present != point]
     last = high == max(k[1] for k in keys if k is not None)
     return int(((present >= low) & ((present <= high) if last else (present < high))).sum())
 

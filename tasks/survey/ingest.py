@@ -19,7 +19,7 @@ import csv
 import glob
 import gzip
 import os
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -31,9 +31,10 @@ from pyarrow import parquet
 
 from dpcore.adjacency import REPLACE_ONE, Adjacency
 from dpcore.errors import DataError, DPReleaseError, InputError
-from schemas.columns import ReadColumn
+from schemas.columns import ReadColumn, part_of_date, sources
 from schemas.source import TableSource
 from tasks.survey.counts import total_of_counts
+from tasks.survey.dates import part_in_sql
 from tasks.survey.sql import clamp, convert, quote, sql_type, text
 from tasks.workplace.home import private_folder
 
@@ -118,8 +119,8 @@ def ingest(
     try:
         with connect(partial, read_only=False) as connection:
             partial.chmod(0o600)
-            relation = _locate(source, columns, connection)
-            require_columns(columns, relation.columns)
+            relation = _locate(source, set(sources(columns).values()), connection)
+            require_columns(sources(columns).values(), relation.columns)
             found = call_guarded(
                 lambda: _copy(connection, relation, columns),
                 DataError,
@@ -152,8 +153,8 @@ def refuse_lookalikes(columns: Iterable[str]) -> None:
 
 
 def require_columns(columns: Iterable[str], found: Container[str]) -> None:
-    """Raise ``DataError`` if the survey table lacks a column of the plan."""
-    missing = [name for name in columns if name not in found]
+    """Raise ``DataError`` if the survey table lacks a column that the plan reads."""
+    missing = [name for name in dict.fromkeys(columns) if name not in found]
     if missing:
         raise DataError(
             f"the survey table lacks the columns {', '.join(map(repr, missing))}"
@@ -187,7 +188,7 @@ class _Relation:
 
 def _locate(
     source: str | TableSource,
-    columns: Mapping[str, ReadColumn],
+    columns: Collection[str],
     connection: duckdb.DuckDBPyConnection,
 ) -> _Relation:
     if isinstance(source, TableSource):
@@ -268,7 +269,7 @@ def csv_headers(path: Path) -> dict[str, list[str]]:
     return {d: next(csv.reader([line], delimiter=d), []) for d in DELIMITERS}
 
 
-def _csv(path: Path, escaped: str, columns: Mapping[str, ReadColumn]) -> _Relation:
+def _csv(path: Path, escaped: str, columns: Collection[str]) -> _Relation:
     """A CSV file, all text, its columns taken by position.
 
     The header is read here because DuckDB renames columns that are equal or differ only in capitals,
@@ -304,10 +305,15 @@ def _copy(
     the marks are counted and dropped.  They are nearly all equal, so they take almost no space.
     """
     raw, typed, kept = [], [], []
+    read = sources(columns)
     for i, (name, column) in enumerate(columns.items()):
-        expression, kind = relation.columns[name]
+        expression, kind = relation.columns[read[name]]
         raw.append(f"{expression} AS raw{i}")
-        typed.append(f"raw{i}, {convert(f'raw{i}', kind, sql_type(column))} AS value{i}")
+        if part := part_of_date(column):
+            value = part_in_sql(f"raw{i}", kind, part.part)
+        else:
+            value = convert(f"raw{i}", kind, sql_type(column))
+        typed.append(f"raw{i}, {value} AS value{i}")
         kept.append(f"{clamp(f'value{i}', column)} AS {quote(name)}")
         kept.append(f"raw{i} IS NOT NULL AND value{i} IS NULL AS {quote(f'?{i}')}")
     connection.execute(

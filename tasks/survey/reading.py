@@ -17,19 +17,20 @@ from tasks.survey.ingest import FAULTS, TABLE, call_guarded, connect
 class Session:
     """An open session with the engine in which a survey stays; ``table`` is private.
 
-    ``unchanged`` raises ``DataError`` if a reading may have seen other records than the first one.
-    No value has the wrong type: a column of another type was refused.
+    ``unread``: by column, how many values could not be read (private): dates without the part that the
+    plan asks for, as columns of another type were refused.  ``unchanged`` raises ``DataError`` if a
+    reading may have seen other records than the first one.
     """
 
     def __init__(
         self,
         table: Any,
-        columns: Mapping[str, object],
+        unread: Mapping[str, int],
         close: Callable[[], object],
         unchanged: Callable[[], object],
     ):
         self.table = table
-        self.unread = dict.fromkeys(columns, 0)
+        self.unread = unread
         self.close = close
         self.unchanged = unchanged
 

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dpcore.errors import InputError
+from schemas.columns import NAMEABLE
 from schemas.first_plan import Kind
-from schemas.plan import NAMEABLE
 from schemas.source import TableSource
 from tasks.survey.ingest import PACKAGE, call_guarded, connect, csv_headers, find_in_package
 
@@ -51,7 +51,9 @@ def _of_arrow(kind: pa.DataType) -> Kind:
         return Kind.WHOLE
     if types.is_floating(kind) or types.is_decimal(kind):
         return Kind.REAL
-    text = (types.is_string, types.is_large_string, types.is_string_view, types.is_date)
+    if types.is_date(kind) or types.is_timestamp(kind):
+        return Kind.DAY if types.is_date(kind) else Kind.TIME
+    text = (types.is_string, types.is_large_string, types.is_string_view)
     return Kind.TEXT if any(is_a(kind) for is_a in text) else Kind.OTHER
 
 
@@ -72,7 +74,9 @@ DUCKDB_KINDS = {
     r"BOOLEAN": Kind.TRUTH,
     r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?": Kind.WHOLE,
     r"FLOAT|DOUBLE|DECIMAL\(.*\)": Kind.REAL,
-    r"VARCHAR|DATE|ENUM\(.*\)": Kind.TEXT,
+    r"VARCHAR|ENUM\(.*\)": Kind.TEXT,
+    r"DATE": Kind.DAY,
+    r"TIMESTAMP.*": Kind.TIME,
 }
 
 

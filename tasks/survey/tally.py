@@ -1,7 +1,7 @@
 """Tallies the survey: a GROUP BY counts the records in every occupied cell.
 
-Releases share a reading: the axes of all of them are packed into one 64-bit cell, the survey is read
-once, and the tally of each release is rolled up from the occupied cells:
+Releases share a reading: the axes of all of them are packed into one cell, the survey is read once,
+and the tally of each release is rolled up from the occupied cells:
 
     sex x age, sex x region, age    --packed-->  sex x age x region  --roll_up-->  one tally each
 
@@ -23,7 +23,7 @@ import numpy as np
 
 from dpcore.adjacency import REPLACE_ONE, Adjacency
 from dpcore.arrays import Integers
-from dpcore.domain import LARGEST_DOMAIN, Axis, Domain, Tally
+from dpcore.domain import Axis, Domain, Tally, in_words
 from dpcore.errors import DataError
 from schemas.columns import Invalid, ReadColumn
 from schemas.series import Periods
@@ -104,7 +104,7 @@ def pack(domains: Sequence[Domain], rows: int | None) -> list[Axes]:
             joined = axes + tuple(axis for axis in domain.axes if axis not in axes)
             size = math.prod(axis.size for axis in joined)
             occupied = size if rows is None else min(size, rows)
-            if joined == axes or (size <= LARGEST_DOMAIN and occupied <= LARGEST_PACK):
+            if joined == axes or occupied <= LARGEST_PACK:
                 packs[i] = joined
                 break
         else:
@@ -122,7 +122,7 @@ def _count(
     periods: Periods | None,
     counts: str | None,
 ) -> tuple[Integers, Integers]:
-    """Cell ids, ascending, and positive counts of records, or of steps of weight."""
+    """Cells, ascending, and positive counts of records, or of steps of weight."""
     names = list(dict.fromkeys(axis.name for axis in axes))
     read = [*names, *(extra.column for extra in (unit, weights) if extra), *filter(None, [counts])]
     if invalid == "refuse" and any(unread[name] for name in read):
@@ -134,11 +134,13 @@ def _count(
     if weights:
         table = add_weight_steps(table, weights)
     found = count_cells(table, axes, STEPS if weights else counts, invalid).to_pyarrow()
-    if found["cell"].null_count:
+    *words, records = found.columns
+    if any(word.null_count for word in words):
         raise DataError(
             f"a record has no cell in {' x '.join(names)}: validate the survey table first"
         )
-    cells, records = (found[name].to_numpy() for name in ("cell", "records"))
+    cells = in_words(np.stack([word.to_numpy() for word in words]))
+    records = records.to_numpy()
     if records.sum(dtype=np.float64) > LARGEST_TOTAL:
         raise DataError("the survey table has more than a trillion records: they cannot be counted")
     occupied = records > 0

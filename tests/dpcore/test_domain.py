@@ -1,9 +1,14 @@
 """Cells and codes of a domain, and the tally over it."""
 
+import math
+from collections import Counter
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from dpcore.domain import LARGEST_DOMAIN, Bins, Categories, Domain, Grid, Tally
+from dpcore.domain import LARGEST_WORD, Bins, Categories, Domain, Grid, Tally, ascending, size_text
 from tests.dpcore.releases.contract import tally_of
 
 DOMAIN = Domain(
@@ -37,11 +42,76 @@ def test_cells_of_a_domain_far_larger_than_memory_are_numbered_without_loss():
     np.testing.assert_array_equal(domain.pack(codes), cells)
 
 
-def test_more_cells_than_64_bits_can_number_are_refused():
-    whole = Domain((Grid("x", 0.0, 1.0, LARGEST_DOMAIN),))
-    assert whole.unpack(np.array([LARGEST_DOMAIN - 1])).tolist() == [[LARGEST_DOMAIN - 1]]
-    with pytest.raises(ValueError, match="more than"):
-        Domain((Grid("x", 0.0, 1.0, LARGEST_DOMAIN), Categories("a", ("b",), nullable=True)))
+def test_more_cells_than_64_bits_can_number_take_several_words():
+    whole = Domain((Grid("x", 0.0, 1.0, LARGEST_WORD),))
+    assert whole.unpack(np.array([LARGEST_WORD - 1])).tolist() == [[LARGEST_WORD - 1]]
+    wide = Domain((*whole.axes, Categories("a", ("b",), nullable=True)))
+    assert wide.words == (LARGEST_WORD, 2)
+    assert wide.unpack(np.array([[LARGEST_WORD - 1, 1]])).tolist() == [[LARGEST_WORD - 1, 1]]
+    with pytest.raises(ValueError, match="more cells than the 2\\^62 that can be numbered"):
+        Domain((Grid("x", 0.0, 1.0, LARGEST_WORD + 1),))
+
+
+sizes = st.one_of(st.integers(1, 9), st.integers(1, LARGEST_WORD))
+
+
+@given(shape=st.lists(sizes, max_size=80), seed=st.integers(0, 2**32))
+def test_cells_of_a_domain_of_any_width_are_numbered_row_major_and_without_loss(shape, seed):
+    domain = Domain(tuple(Grid(f"x{i}", 0.0, 1.0, size) for i, size in enumerate(shape)))
+    codes = np.random.default_rng(seed).integers(0, shape, (7, len(shape)))
+    codes[0], codes[1] = 0, np.array(shape) - 1
+    cells = domain.pack(codes)
+    assert cells.shape == ((7,) if domain.size <= LARGEST_WORD else (7, len(domain.words)))
+    assert math.prod(domain.words) == domain.size
+    assert all(size <= LARGEST_WORD for size in domain.words)
+    np.testing.assert_array_equal(domain.unpack(cells), codes)
+    numbers = [0] * 7
+    for i, size in enumerate(shape):
+        numbers = [
+            number * size + int(code) for number, code in zip(numbers, codes[:, i], strict=True)
+        ]
+    assert domain.numbers(cells) == numbers
+    np.testing.assert_array_equal(domain.at(numbers), cells)
+    order = sorted(set(numbers))
+    assert ascending(domain.at(order))
+    assert len(order) < 2 or not ascending(domain.at(order[::-1]))
+    assert not ascending(domain.at([*order, order[-1]]))
+
+
+WIDE = Domain(
+    (
+        *(Categories(f"q{i}", ("no", "yes"), nullable=i % 3 == 0) for i in range(60)),
+        Grid("income", 0.0, 1.0, 2**33),
+        Bins("age", (0.0, 5.0, 9.0, 20.0)),
+    )
+)
+
+
+@pytest.mark.parametrize(
+    "names", [("age",), ("q59", "q0"), WIDE.names[::-1], WIDE.names[20:], ("income", "q1"), ()]
+)
+def test_a_wide_tally_is_rolled_up_as_a_loop_over_records_counts(names: tuple[str, ...]):
+    generator = np.random.default_rng(3)
+    codes = generator.integers(0, WIDE.shape, (40, len(WIDE.axes)))[generator.integers(0, 40, 300)]
+    tally = Tally.of(WIDE, WIDE.pack(codes))
+    assert tally.cells.shape == (len(tally.counts), 2)
+    rolled = tally.roll_up(names)
+    counted = Counter(tuple(row) for row in codes[:, [WIDE.names.index(n) for n in names]].tolist())
+    found = [tuple(row) for row in rolled.domain.unpack(rolled.cells).tolist()]
+    assert dict(zip(found, rolled.counts.tolist(), strict=True)) == counted
+    assert found == sorted(found)
+    if rolled.domain.size < 1000:
+        np.testing.assert_array_equal(tally.margin(names), rolled.dense())
+
+
+def test_the_number_of_cells_is_stated_however_many_there_are():
+    assert size_text(WIDE.size) == "9.88e+31"
+    columns = tuple(Categories(f"q{i}", tuple(range(10))) for i in range(400))
+    assert size_text(Domain(columns).size) == "1e+400"
+    with pytest.raises(
+        ValueError, match=r"1e\+400 cells are more than the 2\^62 .* that a sword can"
+    ):
+        Domain(columns).require_one_word("a sword")
 
 
 def test_a_column_cannot_appear_twice():

@@ -179,3 +179,15 @@ def test_who_lives_together_is_chance():
     numbers = group_households(sizes, nothing, np.random.default_rng(1))
     assert (numbers[::2] == numbers[1::2]).sum() < 10
     assert np.bincount(numbers)[1:].tolist() == 500 * [2]
+
+
+def test_a_record_without_a_size_is_in_no_household_and_changes_none():
+    sizes = np.random.default_rng(3).integers(1, 4, 200)
+    unknown = np.arange(200) % 3 == 0
+    nothing = np.empty((200, 0), dtype=np.int64)
+    numbers = group_households(
+        np.ma.masked_array(sizes, mask=unknown), nothing, np.random.default_rng(1)
+    )
+    assert np.ma.getmaskarray(numbers).tolist() == unknown.tolist()
+    others = group_households(sizes[~unknown], nothing[~unknown], np.random.default_rng(1))
+    assert numbers.compressed().tolist() == others.tolist()

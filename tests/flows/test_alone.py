@@ -37,7 +37,7 @@ CALLS = [
     ("ledger", "show"),
     ("ledger", "check", "--out", "out"),
     ("catalogue", "out", "--out", "site"),
-    ("evaluate", "survey.parquet", "survey.parquet", "--dataset", "other", "--plot", "e.svg"),
+    ("evaluate", "survey.parquet", "survey.parquet", "--dataset", "other", "--page", "e.html"),
 ]
 DRAWN = """
 from pathlib import Path

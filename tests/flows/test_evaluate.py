@@ -29,32 +29,40 @@ def known(own_home):
 
 
 def test_a_public_table_is_compared_and_drawn(tables, tmp_path, capsys):
-    assert main(["evaluate", *tables, "--plot", str(tmp_path / "plot.svg")]) == 0
+    assert main(["evaluate", *tables, "--page", str(tmp_path / "page.html")]) == 0
     out = capsys.readouterr().out
     assert "400 real and 400 synthetic records, 5 columns" in out
     assert "NOT FOR RELEASE" not in out
-    assert "NOT FOR RELEASE" not in (tmp_path / "plot.svg").read_text()
+    assert "NOT FOR RELEASE" not in (tmp_path / "page.html").read_text()
 
 
 def test_a_table_that_may_be_private_is_refused_before_anything_is_computed(
     tables, known, tmp_path, capsys
 ):
-    plot = tmp_path / "plot.svg"
+    page = tmp_path / "page.html"
     for words in ([], ["--dataset", "survey"]):
-        assert main(["evaluate", *tables, *words, "--plot", str(plot)]) == 2
+        assert main(["evaluate", *tables, *words, "--page", str(page)]) == 2
         printed = capsys.readouterr()
         assert printed.out == ""
         assert "--not-for-release" in printed.err
-    assert not plot.exists()
+    assert not page.exists()
     assert main(["evaluate", *tables, "--dataset", "another", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["not_for_release"] is False
 
 
+def test_formulas_regressions_and_groups_that_are_stated_are_on_the_page(tables, tmp_path):
+    page = tmp_path / "page.html"
+    stated = ["--formula", "age = children + 20", "--regression", "income ~ age + sex"]
+    assert main(["evaluate", *tables, *stated, "--key", "region", "--page", str(page)]) == 0
+    for said in ("age = children + 20", "income on age, sex", "Records of one region"):
+        assert said in page.read_text()
+
+
 def test_what_is_said_of_a_private_table_is_marked(tables, known, tmp_path, capsys):
-    plot = tmp_path / "plot.svg"
-    assert main(["evaluate", *tables, "--not-for-release", "--plot", str(plot)]) == 0
+    page = tmp_path / "page.html"
+    assert main(["evaluate", *tables, "--not-for-release", "--page", str(page)]) == 0
     assert capsys.readouterr().out.startswith("NOT FOR RELEASE: ")
-    assert ">NOT FOR RELEASE: " in plot.read_text()
+    assert ">NOT FOR RELEASE: " in page.read_text()
     assert main(["evaluate", *tables, "--not-for-release", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["not_for_release"] is True
 
@@ -81,11 +89,11 @@ def test_records_are_written_for_sdnist(tables, tmp_path, capsys):
     ("words", "says"),
     [
         (["--cells", "1"], "--cells: write a whole number"),
-        (["--plot", "nowhere/plot.svg"], "--plot: there is no folder nowhere"),
-        (
-            ["--plot", "plot.png"],
-            "--plot plot.png: plots are SVG files; name a file that ends in .svg",
-        ),
+        (["--page", "nowhere/page.html"], "--page: there is no folder nowhere"),
+        (["--page", "."], "--page .: cannot be written"),
+        (["--key", "shoe"], "has no column 'shoe'"),
+        (["--formula", "age"], "write COLUMN = EXPRESSION"),
+        (["--regression", "age"], "write COLUMN ~ COLUMN"),
         (["--label", "shoe"], "label: 'shoe' is not among"),
     ],
 )

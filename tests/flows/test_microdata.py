@@ -99,3 +99,52 @@ def test_wide_columns_are_published_by_groups_and_records_in_their_own_categorie
     }
     report = (bundle.path / "report.html").read_text()
     assert "group 1" in report
+
+
+def test_a_survey_of_seventy_columns_goes_from_its_file_to_records(tmp_path):
+    """More cells than a number holds: the engine counts them by several."""
+    from flows.release import release
+
+    rows = 300
+    kinds = np.random.default_rng(1).random((rows, 1))
+    answers = np.random.default_rng(2).random((rows, 70)) < np.where(kinds < 0.5, 0.9, 0.2)
+    frame = pd.DataFrame({f"q{i}": np.where(answers[:, i], "yes", "no") for i in range(70)})
+    frame.to_parquet(tmp_path / "survey.parquet")
+    budget = {"alpha": "1000", "beta": "0", "gamma": "0"}
+    document = {
+        "dprelease": 1,
+        "dataset": "seventy",
+        "source": "survey.parquet",
+        "rows": rows,
+        "privacy_unit": "row",
+        "neighbours": "replace-one",
+        "budget": {"granted": budget, "requested": budget},
+        "columns": {name: {"type": "categorical", "categories": ["no", "yes"]} for name in frame},
+        "releases": [
+            {
+                "name": "everyone",
+                "kind": "microdata-margins",
+                "columns": list(frame),
+                "pairs": [[f"q{i}", f"q{i + 1}"] for i in range(69)],
+                "mechanism": "discrete-laplace",
+            }
+        ],
+        "synthesis": [{"name": "records", "from": "everyone", "rows": rows}],
+        "publication": {"title": "Seventy questions"},
+    }
+    path = write_plan(tmp_path, document)
+    bundle = Path(release(str(path), "r1", str(tmp_path / "out")))
+    verify_files(bundle, read_manifest(bundle))
+    records = pd.read_parquet(bundle / "microdata" / "records.parquet")
+    assert list(records) == list(frame)
+    found, exact = ((table == "yes").mean() for table in (records, frame))
+    assert (found - exact).abs().max() < 0.05
+    for i in (0, 40, 68):  # the words of a cell end between them
+        both = [f"q{i}", f"q{i + 1}"]
+        counted = pd.read_parquet(bundle / "tables" / f"everyone.{both[0]}.{both[1]}.parquet")
+        known = (
+            frame.groupby(both)
+            .size()
+            .reindex(pd.MultiIndex.from_frame(counted[both]), fill_value=0)
+        )
+        assert (counted["estimate"] - known.to_numpy()).abs().max() < 8

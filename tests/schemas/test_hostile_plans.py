@@ -127,6 +127,65 @@ def test_a_hostile_value_is_refused_at_its_place(tmp_path, plan_document, place,
     assert says in refused(tmp_path, plan_document)
 
 
+@pytest.mark.parametrize(
+    ("categories", "says"),
+    [
+        (
+            "[yes, no]",
+            'YAML reads yes as a truth value; write "yes", in quotes if it is text, or true',
+        ),
+        ("[a, Off]", 'YAML reads Off as a truth value; write "Off"'),
+        ("[01, 02]", 'YAML reads 01 as a whole number; write "01", in quotes if it is text, or 1'),
+        (
+            "[1:30]",
+            'YAML reads 1:30 as a whole number; write "1:30", in quotes if it is text, or 90',
+        ),
+        ("[0x1F]", 'write "0x1F", in quotes if it is text, or 31'),
+        (
+            "[1_0.5]",
+            'YAML reads 1_0.5 as a number; write "1_0.5", in quotes if it is text, or 10.5',
+        ),
+        ("[.nan]", 'write ".nan", in quotes'),
+        ("[2020-01-01]", 'YAML reads 2020-01-01 as a date; write "2020-01-01", in quotes'),
+        ("[a, ~]", "YAML reads ~ as a missing value"),
+        ("[a, ~]", "or `nullable: true` beside the categories"),
+        ("\n    - a\n    -", "YAML reads an empty item as a missing value"),
+        ("[7, a]", 'quote "7" if it is text'),
+    ],
+)
+def test_categories_that_yaml_reads_as_something_else_are_refused(
+    tmp_path, plan_document, categories, says
+):
+    path = write_plan(tmp_path, plan_document)
+    before = path.read_text()
+    path.write_text(before.replace("categories:\n    - F\n    - M", f"categories: {categories}", 1))
+    assert path.read_text() != before
+    with pytest.raises(PlanError) as caught:
+        load_plan(path)
+    assert says in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("categories", "read"),
+    [
+        ("[true, FALSE]", [True, False]),
+        ("[\"yes\", 'no']", ["yes", "no"]),
+        ("[-1, 0, 10]", [-1, 0, 10]),
+        ("[1.0, 2.50]", [1.0, 2.5]),
+        ("[y, n, 2020-01, 1e3]", ["y", "n", "2020-01", "1e3"]),
+    ],
+)
+def test_categories_that_are_read_as_they_are_written(tmp_path, plan_document, categories, read):
+    plan_document["columns"]["x"] = {"type": "categorical", "categories": ["F"]}
+    path = write_plan(tmp_path, plan_document)
+    before = path.read_text()
+    path.write_text(
+        before.replace("categories:\n    - F\nreleases", f"categories: {categories}\nreleases")
+    )
+    assert path.read_text() != before
+    assert load_plan(path).columns["x"].categories == read
+
+
 def test_too_many_ways_are_refused_before_they_are_listed(tmp_path, plan_document):
     names = [f"c{i}" for i in range(40)]
     for name in names:

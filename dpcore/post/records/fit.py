@@ -34,15 +34,18 @@ stay weak, much as in a maximum-entropy fit.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpcore.arrays import Floats, Integers
 from dpcore.post.records.initial import initial_records
 from dpcore.post.records.rules import Rule, forbidden_values, repair_records
 from dpcore.post.tables.consistency import make_consistent
 from dpcore.post.tables.margins import (
+    Attributes,
     Margin,
     MarginLike,
     checked_margins,
@@ -50,12 +53,12 @@ from dpcore.post.tables.margins import (
     checked_sizes,
     checked_total,
     margins_of,
-    packed,
 )
 
 WINDOW = 8  # sweeps between two checks of the improvement
-SMALLEST_BLOCK = 4096  # the fewest records in one step
-BLOCK_WORK = 2**20  # numbers that one step looks up, unless the smallest block needs more
+SMALLEST_BLOCK = 1024  # the fewest records in one step; four times as many hardly take fewer sweeps
+BLOCK_WORK = 2**19  # numbers that one step looks up, unless the smallest block needs more
+CLOSE = 1 / 2000  # misfit, as a share of that of noise alone, that nobody would notice
 
 
 def fit_records(
@@ -86,7 +89,8 @@ def fit_records(
         sweeps: The most passes over all attributes.
         tolerance: The search ends earlier if the misfit is no larger than noise alone explains and
             falls by less than this fraction per sweep: a closer fit would mostly copy noise.  It
-            also ends when the misfit hardly falls at all; with 0, only when no record moves.
+            also ends when the misfit is far below that of noise (``CLOSE``), or hardly falls at all;
+            with 0, only when no record moves.
         start: (rows, k) codes from which to start, by default ``initial_records``.
         rules: Rules that all records obey; records of the start that break one are repaired.
         progress: Called as ``progress(done, sweeps)`` after every sweep.
@@ -137,10 +141,11 @@ def fit_records(
             now = search.misfit()
             slow = now > window_start * (1 - tolerance) ** WINDOW
             stuck = now > window_start * (1 - tolerance / 10) ** WINDOW
-            if moved == 0 or (slow and now <= noise_alone) or stuck:
+            close = tolerance > 0 and now <= noise_alone * CLOSE
+            if moved == 0 or (slow and now <= noise_alone) or stuck or close:
                 break
             window_start, moved = now, 0
-    return np.ascontiguousarray(search.columns.T)
+    return search.codes.astype(np.int64)
 
 
 def _targets(
@@ -162,10 +167,56 @@ def _targets(
     return targets, noise_alone
 
 
+class _Around:
+    """The margins that contain one attribute, side by side.
+
+    ``places``: (c, size) their cells in the residuals of all margins, a row for each cell of the other
+    attributes and a column for each value of this one; ``weights``: (c, 1) of each row.
+    """
+
+    def __init__(
+        self, attribute: int, sizes: Sequence[int], targets: Sequence[Margin], starts: Integers
+    ) -> None:
+        size = sizes[attribute]
+        held = [i for i, target in enumerate(targets) if attribute in target.attributes]
+        held.sort(key=lambda i: len(targets[i].attributes))
+        places, weights, first = [], [], 0
+        alike: dict[int, list[tuple[int, Attributes, list[int]]]] = {}
+        for i in held:
+            attributes, table, variance = targets[i]
+            axis = attributes.index(attribute)
+            cells = starts[i] + np.arange(table.size).reshape(table.shape)
+            places.append(np.moveaxis(cells, axis, -1).reshape(-1, size))
+            weights.append(np.full((len(places[-1]), 1), 1.0 / variance))
+            rest = attributes[:axis] + attributes[axis + 1 :]
+            strides = [math.prod(sizes[a] for a in rest[j + 1 :]) for j in range(len(rest))]
+            alike.setdefault(len(rest), []).append((first, rest, strides))
+            first += len(places[-1])
+        self.margins = len(held)
+        self.places = np.concatenate(places) if held else np.empty((0, size), dtype=np.int64)
+        self.weights = np.concatenate(weights) if held else np.empty((0, 1))
+        self.weight = sum(1.0 / targets[i].variance for i in held)
+        self._alike = [
+            tuple(np.array(part, dtype=np.int32) for part in zip(*found, strict=True))
+            for found in alike.values()
+        ]
+
+    def rows(self, codes: NDArray[np.int32]) -> NDArray[np.int32]:
+        """(k, margins) rows of ``places`` in which records (k, attributes) are."""
+        parts = []
+        for firsts, rests, strides in self._alike:
+            found = np.tile(firsts, (len(codes), 1))
+            for rest, stride in zip(rests.T, strides.T, strict=True):
+                given = codes.take(rest, axis=1)
+                found += given if np.all(stride == 1) else given * stride
+            parts.append(found)
+        return np.concatenate(parts, axis=1) if len(parts) > 1 else parts[0]
+
+
 class _Search:
     """Records and the residuals of their margins, which every move updates.
 
-    ``columns``: (k, rows) codes; ``residuals[i]``: counts minus target of margin i, in its shape.
+    ``codes``: (rows, k); ``residuals``: counts minus targets, of all cells of all margins.
     """
 
     def __init__(
@@ -177,36 +228,32 @@ class _Search:
     ) -> None:
         self.sizes = sizes
         self.rules = rules
-        self.columns = np.ascontiguousarray(codes.T)
-        self.attributes = [target.attributes for target in targets]
-        self.weights = [1.0 / target.variance for target in targets]
-        counts = margins_of(codes, sizes, self.attributes)
-        self.residuals: list[Floats] = [
-            count - target.table for count, target in zip(counts, targets, strict=True)
-        ]
-        self.holding = [
-            [i for i, held in enumerate(self.attributes) if attribute in held]
-            for attribute in range(len(sizes))
-        ]
+        self.codes = codes.astype(np.int32)
+        cells = [target.table.size for target in targets]
+        counts = margins_of(codes, sizes, [target.attributes for target in targets])
+        self.residuals = np.concatenate(
+            [np.empty(0)] + [(c - t.table).ravel() for c, t in zip(counts, targets, strict=True)]
+        )
+        self.weights = np.repeat([1.0 / target.variance for target in targets], cells)
+        starts = np.cumsum([0, *cells])
+        self.around = [_Around(a, sizes, targets, starts) for a in range(len(sizes))]
 
     def misfit(self) -> float:
         """The weighted sum of squared residuals."""
-        return float(
-            sum(w * np.sum(r * r) for w, r in zip(self.weights, self.residuals, strict=True))
-        )
+        return float(self.weights @ (self.residuals * self.residuals))
 
     def sweep(self, generator: np.random.Generator) -> int:
         """One step for every attribute, in random order; returns how many records moved."""
         order = generator.permutation(len(self.sizes))
-        return sum(self._step(int(a), generator) for a in order if self.sizes[a] > 1)
+        return sum(self._step(int(a), generator) for a in order if self.around[a].margins)
 
     def _step(self, attribute: int, generator: np.random.Generator) -> int:
         """Move some records to better values of one attribute; returns how many."""
-        rows = self.columns.shape[1]
-        # With more records to choose from, a step changes each kind of record less; with a sixteenth
-        # of them, a few sweeps reach every record of a large table.
-        lookups = self.sizes[attribute] * len(self.holding[attribute])
-        size = max(SMALLEST_BLOCK, rows // 16, BLOCK_WORK // lookups)
+        rows = len(self.codes)
+        # With more records to choose from, a step changes each kind of record less; with some part
+        # of them, the sweeps reach every record of a large table.
+        lookups = self.sizes[attribute] * self.around[attribute].margins
+        size = max(SMALLEST_BLOCK, rows // 64, BLOCK_WORK // lookups)
         if rows > size:
             block = generator.choice(rows, size, replace=False, shuffle=False)
         else:
@@ -235,36 +282,33 @@ class _Step:
     """
 
     def __init__(self, search: _Search, attribute: int, block: Integers) -> None:
-        self.search = search
-        self.attribute = attribute
-        self.size = search.sizes[attribute]
-        self.margins = search.holding[attribute]
-        columns = search.columns[:, block]
-        slopes = np.zeros((len(block), self.size))
-        others: list[Integers] = []
-        for i in self.margins:
-            rest = tuple(other for other in search.attributes[i] if other != attribute)
-            others.append(
-                columns[rest[0]] if len(rest) == 1 else packed(columns, rest, search.sizes)
-            )
-            slopes += np.take(search.weights[i] * self._attribute_last(i), others[-1], axis=0)
-        weight = sum(search.weights[i] for i in self.margins)
+        from scipy.sparse import csr_array  # slow to import
+
+        self.search, self.attribute = search, attribute
+        self.around = search.around[attribute]
+        self.size, weight = search.sizes[attribute], self.around.weight
+        self.residuals = search.residuals[self.around.places]
+        codes = search.codes.take(block, axis=0)
+        rows = self.around.rows(codes)
+        # Each record adds up the rows of the residuals that it is in.
+        in_rows = csr_array(
+            (np.ones(rows.size), rows.ravel(), np.arange(len(rows) + 1) * rows.shape[1]),
+            shape=(len(rows), len(self.residuals)),
+        )
+        slopes = in_rows @ (self.around.weights * self.residuals)
         self.smallest = 1e-9 * weight  # a smaller improvement may be a rounding error
-        current = columns[attribute]
+        current = codes[:, attribute]
         if search.rules:
-            slopes[forbidden_values(columns, attribute, self.size, search.rules)] = np.inf
+            slopes[
+                forbidden_values(codes.T.astype(np.int64), attribute, self.size, search.rules)
+            ] = np.inf
         best = slopes.argmin(axis=1)
         everyone = np.arange(len(block))
         gains = 2.0 * (slopes[everyone, current] - slopes[everyone, best] - weight)
         movers = np.flatnonzero((gains > self.smallest) & (best != current))
         self.movers = block[movers]
         self.old, self.new, self.gains = current[movers], best[movers], gains[movers]
-        self.others = [other[movers] for other in others]
-
-    def _attribute_last(self, i: int) -> Floats:
-        """Residuals of margin i as (cells of its other attributes, values of the attribute)."""
-        axis = self.search.attributes[i].index(self.attribute)
-        return np.moveaxis(self.search.residuals[i], axis, -1).reshape(-1, self.size)
+        self.cells = rows[movers] * self.size
 
     def sample(self, generator: np.random.Generator) -> Integers:
         """Positions among the movers: about as many as the line search gives, at least one.
@@ -276,10 +320,7 @@ class _Step:
         """
         weights = (self.gains / self.gains.max()) ** 2
         expected = self.changes(np.arange(len(self.movers)), weights)
-        curvature = sum(
-            self.search.weights[i] * np.sum(change * change)
-            for i, change in zip(self.margins, expected, strict=True)
-        )
+        curvature = float(np.sum(self.around.weights * expected * expected))
         share = (weights @ self.gains) / (2.0 * curvature) if curvature > 0 else np.inf
         probabilities = np.minimum(weights * share, 1.0)
         if probabilities.sum() < 1.5:
@@ -288,33 +329,24 @@ class _Step:
         reached = np.floor(np.cumsum(probabilities[order]) + generator.random())
         return order[np.diff(reached, prepend=0.0) >= 1.0]
 
-    def changes(self, chosen: Integers, weights: Floats | None) -> list[Floats]:
-        """The changes of the margins' residuals by the chosen moves, each counted with its weight.
+    def changes(self, chosen: Integers, weights: Floats | None) -> Floats:
+        """The changes of the residuals by the chosen moves, each counted with its weight.
 
-        One array for each margin that contains the attribute, laid out as by ``_attribute_last``.
+        Laid out as the ``places`` of the attribute.
         """
-        result = []
-        for i, other in zip(self.margins, self.others, strict=True):
-            cells = self.search.residuals[i].size
-            base = other[chosen] * self.size
-            gained = np.bincount(base + self.new[chosen], weights, minlength=cells)
-            lost = np.bincount(base + self.old[chosen], weights, minlength=cells)
-            result.append((gained - lost).astype(np.float64).reshape(-1, self.size))
-        return result
-
-    def improvement(self, changes: list[Floats]) -> float:
-        """The decrease of the misfit by these changes, exactly."""
-        return -sum(
-            self.search.weights[i]
-            * float(np.sum(change * (2.0 * self._attribute_last(i) + change)))
-            for i, change in zip(self.margins, changes, strict=True)
+        base, margins = self.cells[chosen], self.around.margins
+        each = None if weights is None else np.repeat(weights, margins)
+        gained, lost = (
+            np.bincount((base + values[chosen, None]).ravel(), each, self.residuals.size)
+            for values in (self.new, self.old)
         )
+        return (gained - lost).astype(np.float64).reshape(-1, self.size)
 
-    def apply(self, chosen: Integers, changes: list[Floats]) -> None:
+    def improvement(self, changes: Floats) -> float:
+        """The decrease of the misfit by these changes, exactly."""
+        return -float(np.sum(self.around.weights * changes * (2.0 * self.residuals + changes)))
+
+    def apply(self, chosen: Integers, changes: Floats) -> None:
         """Make the chosen moves."""
-        self.search.columns[self.attribute, self.movers[chosen]] = self.new[chosen]
-        for i, change in zip(self.margins, changes, strict=True):
-            residual = self.search.residuals[i]
-            axis = self.search.attributes[i].index(self.attribute)
-            lengths = np.moveaxis(residual, axis, -1).shape
-            residual += np.moveaxis(change.reshape(lengths), -1, axis)
+        self.search.codes[self.movers[chosen], self.attribute] = self.new[chosen]
+        self.search.residuals[self.around.places] = self.residuals + changes

@@ -126,6 +126,12 @@ class Agreement:
         mean = sum((table / variance for table, variance in found), np.zeros(shape)) / precision
         return Component(mean, 1.0 / precision)
 
+    def covers(self, attributes: Sequence[int]) -> bool:
+        """Whether the table of some attributes is known, from one measurement or from several."""
+        asked = self._useful(attributes)
+        known = self._covering(asked) is not None
+        return known or all(subset in self.components for subset in subsets(asked))
+
     def component(self, attributes: Sequence[int]) -> Component | None:
         """The component of some attributes of more than one cell; None where nothing tells of it."""
         asked = tuple(attributes)

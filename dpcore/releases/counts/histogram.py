@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Floats, Integers
-from dpcore.domain import Domain, Tally
+from dpcore.domain import Domain, Tally, size_text
 from dpcore.mechanisms import DiscreteLaplace, StabilityLaplace, ThresholdedLaplace
 from dpcore.post.tables.bounded import bounded_interval
 from dpcore.post.tables.consistency import Agreement
@@ -64,6 +64,8 @@ class Histogram(CountsRelease):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.thresholded:
+            self.domain.require_one_word("a thresholded histogram")
         if self.thresholded and self.share.beta and self.adjacency.most > 1:
             raise ValueError(
                 "mechanism: stability-laplace protects units of one record, and here a unit may have"
@@ -82,7 +84,7 @@ class Histogram(CountsRelease):
             return ThresholdedLaplace.within(self.share, self.domain.size, self.l1_sensitivity)
         if self.domain.size > LARGEST_DENSE:
             raise ValueError(
-                f"{self.domain.size:.3g} cells are too many to publish one by one; use the"
+                f"{size_text(self.domain.size)} cells are too many to publish one by one; use the"
                 " mechanism thresholded-laplace, or fewer columns or bins"
             )
         return DiscreteLaplace.within(self.share, self.domain.size, self.l1_sensitivity)

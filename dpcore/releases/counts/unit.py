@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 
 from dpcore.arrays import Floats, Integers
 from dpcore.budget import decimal_text
+from dpcore.post.tables.consistency import Agreement
 from dpcore.releases.base import Release
 from dpcore.releases.table import COUNT_ENDS, ENDS, TableColumn, error_column, interval_columns
 from dpcore.statistic import Noisy
@@ -147,6 +149,11 @@ class CountsRelease(Release):
     def noise_alone(self, noisy: Noisy, generator: np.random.Generator) -> Noisy:
         """The noise of a draw like this one, by an ordinary generator: for replicates."""
         return Noisy(self.mechanism.simulate(self.mechanism.size, generator))
+
+    @cached_property
+    def of_nothing(self) -> Agreement | None:
+        """The agreement of a draw of nothing: its variances are those of any draw; None as there."""
+        return self.agreement(Noisy(np.zeros(self.mechanism.size, dtype=np.int64)))
 
     def weighed(self, step: Fraction) -> Self:
         return replace(self, step=step)

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from dpcore.arrays import Floats, Integers
-from dpcore.domain import Domain, Tally
+from dpcore.domain import Domain, Tally, size_text
 from dpcore.mechanisms import Sampled
 from dpcore.mechanisms.sampled import Urn
 from dpcore.post.tables.simplex import round_to_total
@@ -51,7 +51,8 @@ class SampledHistogram(Release):
     def mechanism(self) -> Sampled:
         if self.domain.size > LARGEST:
             raise ValueError(
-                f"{self.domain.size:.3g} cells are too many to sample from; use fewer columns or bins"
+                f"{size_text(self.domain.size)} cells are too many to sample from; use fewer columns or"
+                " bins"
             )
         return Sampled.within(self.share, self.domain.size, self.rows, self.draws, self.urn)
 

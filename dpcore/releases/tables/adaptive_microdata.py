@@ -69,7 +69,7 @@ class AdaptiveMicrodata(Microdata):
         ]
 
     @cached_property
-    def _errors(self) -> Agreement:
+    def of_nothing(self) -> Agreement:
         """Before it is known which tables are measured twice."""
         none = np.full(self.cells, ABSENT)
         return self.agreement(Noisy(np.concatenate([np.zeros(self.cells, dtype=np.int64), none])))

@@ -19,8 +19,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 from itertools import combinations
@@ -31,7 +31,7 @@ import numpy as np
 from dpcore.adjacency import Adjacency
 from dpcore.arrays import Floats
 from dpcore.mechanisms.blocks import MOST_AXES
-from dpcore.post.tables.consistency import Agreement, subsets
+from dpcore.post.tables.consistency import subsets
 from dpcore.post.tables.margins import Attributes, Margin, Residual, cells
 from dpcore.releases.tables.sensitivity import Norm, Part, joint_sensitivity
 
@@ -64,11 +64,12 @@ MOST_PRESSED = 1e6
 
 @dataclass(frozen=True)
 class Allocation:
-    """What is measured.  ``moved``, ``present``: joint sensitivities (``joint_sensitivity``)."""
+    """What is measured.  ``moved``, ``present``, ``away``: as of ``joint_sensitivity``."""
 
     parts: tuple[Part, ...]
     moved: Fraction
     present: Fraction
+    away: Floats = field(compare=False, repr=False)
 
     @property
     def equal(self) -> bool:
@@ -141,28 +142,56 @@ def table_variances(
     norm: Norm,
 ) -> Floats:
     """(sets,) variances of a cell after agreement, at the unit price: mu = 1, or alpha = 1."""
-    agreement = Agreement(
-        sizes,
-        [
-            measured(part, np.zeros([sizes[a] for a in part.attributes]), sizes, variance)
-            for part, variance in zip(
-                allocation.parts, _variances(allocation, adjacency, norm), strict=True
-            )
-        ],
-        0.0 if adjacency.public_rows else None,
+    precision: dict[Attributes, float] = {}
+    variances = _variances(allocation, adjacency, norm)
+    for part, variance in zip(allocation.parts, variances, strict=True):
+        useful = _useful(part.attributes, sizes)
+        if part.centred:
+            more = {useful: 1 / measured_variance(part, sizes, variance)}
+        else:
+            whole = variance * cells(useful, sizes)
+            more = {t: cells(t, sizes) / whole for t in subsets(useful)}
+        for subset, known in more.items():
+            precision[subset] = precision.get(subset, 0.0) + known
+    if adjacency.public_rows:
+        precision[()] = math.inf
+    return np.array([_cell_variance(attributes, sizes, precision) for attributes in sets])
+
+
+def _cell_variance(
+    attributes: Attributes, sizes: Sequence[int], precision: Mapping[Attributes, float]
+) -> float:
+    """V_S, by the precision 1/s_T of each residual."""
+    useful = _useful(attributes, sizes)
+    every = cells(useful, sizes)
+    parts = (
+        _centring(t, sizes) * (cells(t, sizes) / every) ** 2 / precision[t] for t in subsets(useful)
     )
-    return np.array([agreement.margin(attributes).variance for attributes in sets])
+    return math.fsum(parts)
+
+
+def _useful(attributes: Attributes, sizes: Sequence[int]) -> Attributes:
+    """Columns of one cell have no residuals."""
+    return tuple(a for a in attributes if sizes[a] > 1)
+
+
+def _centring(subset: Attributes, sizes: Sequence[int]) -> float:
+    return math.prod(1 - 1 / sizes[a] for a in subset)
 
 
 def measured(part: Part, table: Floats, sizes: Sequence[int], variance: float) -> Margin | Residual:
-    """A part as it was measured; ``variance``: of the noise on what was counted.
+    """A part as it was measured; ``variance``: of the noise on what was counted."""
+    kind = Residual if part.centred else Margin
+    return kind(part.attributes, table, measured_variance(part, sizes, variance))
+
+
+def measured_variance(part: Part, sizes: Sequence[int], variance: float) -> float:
+    """Of the residual before its centring, or of each cell of the table.
 
     The difference of two cells is twice what centring leaves in either, and so for each such column.
     """
-    if not part.centred:
-        return Margin(part.attributes, table, variance)
-    two = sum(sizes[a] == 2 for a in part.attributes)
-    return Residual(part.attributes, table, variance / 2**two)
+    two = sum(sizes[a] == 2 for a in part.attributes) if part.centred else 0
+    return float(variance / 2**two)
 
 
 def _variances(allocation: Allocation, adjacency: Adjacency, norm: Norm) -> list[float]:
@@ -190,15 +219,16 @@ class _Planner:
         from scipy.sparse import csr_array  # slow to import
 
         self.sizes, self.aim, self.before = sizes, aim, before
+        self.given = np.array(aim if isinstance(aim, tuple) else (), dtype=np.float64)
         self.adjacency, self.norm, self.whole = adjacency, norm, whole
         self.sets = sets
         self.worst = WORST**2 if aim == "balanced" else math.inf
-        useful = [tuple(a for a in attributes if sizes[a] > 1) for attributes in sets]
+        useful = [_useful(attributes, sizes) for attributes in sets]
         first = 1 if adjacency.public_rows else 0
         every = {t for s in useful for t in subsets(s) if len(t) >= first}
         self.subsets = sorted(every, key=lambda t: (len(t), t))
         place = {t: i for i, t in enumerate(self.subsets)}
-        self.centring = np.array([self._centring(t) for t in self.subsets])
+        self.centring = np.array([_centring(t, sizes) for t in self.subsets])
         rows, columns, values = [], [], []
         for i, s in enumerate(useful):
             for t in subsets(s):
@@ -221,15 +251,19 @@ class _Planner:
             return float(np.sqrt(variances / self.before).mean())
         if self.aim == "mean":
             return float(variances.mean())
-        return float(np.asarray(self.aim, dtype=np.float64) @ variances)
+        return float(self.given @ variances)
 
     def found(self) -> Allocation | None:
         """The best allocation with this aim's limits, by repeated weighting of tables and of costs."""
         pressed, excess = np.ones(len(self.sets)), np.ones(len(self.sets))
         variances, best, least = self.before, None, math.inf
         for round_ in range(ROUNDS):
+            weights: Floats | None = None
             for _ in range(STEPS):
-                residuals = self._best(self._weights(variances, pressed))
+                before, weights = weights, self._weights(variances, pressed)
+                if before is not None and np.array_equal(before, weights):
+                    break
+                residuals = self._best(weights)
                 variances = self.spread @ residuals * excess
                 pressed = self._pressed(variances, pressed)
             found = self._allocation(residuals)
@@ -237,7 +271,7 @@ class _Planner:
             if self.loss(after) < least and not np.any(after > self.worst * self.before):
                 best, least = found, self.loss(after)
             excess = excess * after / variances
-            if self.adjacency.relation == "replace-one":
+            if self.adjacency.relation == "replace-one" and round_ + 1 < ROUNDS:
                 self._learn_costs(found, 1 / (round_ + 2))
         return best
 
@@ -247,8 +281,7 @@ class _Planner:
             return np.asarray(pressed / np.sqrt(variances * self.before))
         if self.aim in ("mean", "max"):
             return pressed
-        given = np.asarray(self.aim, dtype=np.float64)
-        return np.asarray(np.maximum(given, given.max() * 1e-6))
+        return np.asarray(np.maximum(self.given, self.given.max() * 1e-6))
 
     def _pressed(self, variances: Floats, pressed: Floats) -> Floats:
         """More on tables whose variance is too large."""
@@ -272,7 +305,7 @@ class _Planner:
 
     def _learn_costs(self, found: Allocation, step: float) -> None:
         """Blocks of some orders cost more where a record is replaced: on average, by the worst case."""
-        away = joint_sensitivity(self.sizes, found.parts, self.norm).away
+        away = found.away
         orders = np.array([len(t) for t in self.subsets])
         for order in set(orders.tolist()):
             alike = orders == order
@@ -282,9 +315,6 @@ class _Planner:
         if not subset or subset in self.whole:
             return False
         return self.norm == "l2" or all(self.sizes[a] == 2 for a in subset)
-
-    def _centring(self, subset: Attributes) -> float:
-        return math.prod(1 - 1 / self.sizes[a] for a in subset)
 
     def _allocation(self, variances: Floats) -> Allocation:
         """The variances as weights of parts, rounded."""
@@ -300,8 +330,7 @@ class _Planner:
 
 
 def _allocation(sizes: Sequence[int], parts: tuple[Part, ...], norm: Norm) -> Allocation:
-    moved, present, _ = joint_sensitivity(sizes, parts, norm)
-    return Allocation(parts, moved, present)
+    return Allocation(parts, *joint_sensitivity(sizes, parts, norm))
 
 
 def _power(step: int) -> Fraction:

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Floats, Integers
-from dpcore.domain import Domain, Tally
+from dpcore.domain import Domain, Tally, size_text
 from dpcore.mechanisms import BlockGaussian, BlockLaplace, DiscreteGaussian, DiscreteLaplace
 from dpcore.mechanisms.block_gaussian import block_variance, coordinates, seen_badly
 from dpcore.mechanisms.blocks import Block, centred, differences
@@ -35,9 +35,8 @@ from dpcore.post.records.tree import sample_tree, spanning_tree
 from dpcore.post.records.weighted import WeightedRecords, fit_weighted
 from dpcore.post.tables.bounded import bounded_interval
 from dpcore.post.tables.consistency import Agreement
-from dpcore.post.tables.count_interval import Accepted, count_interval
+from dpcore.post.tables.count_errors import count_errors
 from dpcore.post.tables.margins import Attributes, Margin, Residual, summed_to
-from dpcore.post.tables.simulation import pooled_means
 from dpcore.releases.base import ErrorStatement, Release, Tree, post_processing_generator
 from dpcore.releases.counts.cells import describe_cells
 from dpcore.releases.counts.unit import OF_COUNTS, CountsRelease, around_count
@@ -57,11 +56,6 @@ from dpcore.statistic import Exact, Noisy
 
 LARGEST_TOTAL = 2**24
 """The most cells that the tables of one release may have together."""
-
-SIMULATED = 1000
-"""Errors of counts are simulated for at least this many cells: fitting records takes its time."""
-
-MOST_REPEATS = 20
 
 
 @dataclass(frozen=True)
@@ -86,7 +80,7 @@ class Margins(CountsRelease):
         super().__post_init__()
         if self.cells > LARGEST_TOTAL:
             raise ValueError(
-                f"{self.cells:.3g} cells in {len(self.sets)} tables are too many; use fewer ways,"
+                f"{size_text(self.cells)} cells in {len(self.sets)} tables are too many; use fewer ways,"
                 " fewer columns or wider bins"
             )
         names = self.domain.names
@@ -135,10 +129,11 @@ class Margins(CountsRelease):
             if not any(block.axes for block in blocks):
                 return found
             variance = block_variance(self.share, blocks, self._sensitivity(found))
+            among = coordinates(blocks)
             badly = {
                 part.attributes
                 for part, block in zip(found.parts, blocks, strict=True)
-                if seen_badly(block, variance, coordinates(blocks))
+                if seen_badly(block, variance, among)
             }
             if not badly:
                 return found
@@ -177,7 +172,7 @@ class Margins(CountsRelease):
         names = self.domain.names
 
         def table(attributes: Attributes) -> Integers:
-            counts = tally.roll_up(tuple(names[a] for a in attributes)).dense()
+            counts = tally.margin(tuple(names[a] for a in attributes))
             return counts.reshape([self.domain.shape[a] for a in attributes])
 
         return Exact(self._counted(table))
@@ -215,7 +210,7 @@ class Margins(CountsRelease):
         return Agreement(self.domain.shape, self.measured(noisy), total)
 
     @cached_property
-    def _errors(self) -> Agreement:
+    def of_nothing(self) -> Agreement:
         """The agreement of nothing: variances do not depend on the draw."""
         return self.agreement(Noisy(np.zeros(self.mechanism.size, dtype=np.int64)))
 
@@ -266,47 +261,24 @@ class Margins(CountsRelease):
     def _count_errors(
         self, noisy: Noisy, agreed: list[Margin], whole: list[Integers]
     ) -> Iterator[list[Floats]]:
-        """Root mean squared errors of ``count``, and both ends of 90% intervals around it.
-
-        Noise and fit are repeated on the fitted tables.
-
-        (count - exact)^2 is (count - estimate)^2 plus what the noise in estimate adds.  The first is
-        known and only the second, which is small, is simulated; so a fit that leaves something out
-        is noticed (covariance penalties, Efron 2004).  No stated error is below that of the
-        simulation.
-        """
+        """Root mean squared errors of ``count``, and both ends of 90% intervals around it."""
         scales = np.repeat(
             [max(margin.variance, 1e-12) ** 0.5 for margin in agreed],
             [margin.table.size for margin in agreed],
         )
         counts, estimates = _all_cells(whole), _all_cells([margin.table for margin in agreed])
         generator = post_processing_generator(noisy)
-        added, errors, levels = [], [], []
-        for _ in range(int(np.clip(SIMULATED // self.cells, 1, MOST_REPEATS))):
-            again = self._drawn_again(noisy, whole, generator)
-            records = self.fit(again, self.total(again))
-            fitted = _all_cells(records.margins(self.domain.shape, self.sets))
-            estimated = _all_cells([margin.table for margin in self.consistent_margins(again)])
-            errors.append(((fitted - counts) / scales) ** 2)
-            added.append(errors[-1] - ((fitted - estimated) / scales) ** 2)
-            levels.append(fitted / scales)
-        seen, at = ((counts - estimates) / scales) ** 2, counts / scales
-        simulated = np.stack(levels)
 
-        def squares(level: Floats) -> tuple[Floats, Floats]:
-            known = pooled_means(seen, at, level) + pooled_means(np.stack(added), simulated, level)
-            return known, pooled_means(np.stack(errors), simulated, level)
+        def again() -> tuple[Integers, Floats]:
+            drawn = self._drawn_again(noisy, whole, generator)
+            fitted = self.fit(drawn, self.total(drawn)).margins(self.domain.shape, self.sets)
+            estimated = [margin.table for margin in self.consistent_margins(drawn)]
+            return _all_cells(fitted), _all_cells(estimated)
 
-        def width(level: Floats) -> Floats:
-            known, repeated = squares(level)
-            return np.asarray(np.sqrt(np.maximum(1.0, known / np.maximum(repeated, 1e-12))))
-
-        error = np.sqrt(np.maximum(*squares(at))) * scales
-        accepted = Accepted.of(np.tile(at, len(levels)), simulated.ravel(), width)
         unbiased = self._interval(estimates, scales)
-        around = count_interval(counts, error, estimates, scales, unbiased, accepted)
+        found = count_errors(counts, estimates, scales, unbiased, again)
         ends = np.cumsum([table.size for table in whole])[:-1]
-        return (np.split(each, ends) for each in (error, *around))
+        return (np.split(each, ends) for each in found)
 
     def _interval(self, estimate: Floats, error: Floats | float) -> tuple[Floats, Floats]:
         """Ends of 90% intervals for the exact numbers behind unbiased ones."""
@@ -410,7 +382,7 @@ class Margins(CountsRelease):
         )
 
     def expected_error(self) -> tuple[ErrorStatement, ...]:
-        errors = [self._errors.margin(attrs).variance ** 0.5 for attrs in self.sets]
+        errors = [self.of_nothing.margin(attrs).variance ** 0.5 for attrs in self.sets]
         mean_absolute = sum(
             error * domain.size * (2 / np.pi) ** 0.5
             for error, domain in zip(errors, self.domains, strict=True)
@@ -438,7 +410,7 @@ class Margins(CountsRelease):
         places = {
             self.table_name(d): attrs for d, attrs in zip(self.domains, self.sets, strict=True)
         }
-        variance = self._errors.combination_variance(
+        variance = self.of_nothing.combination_variance(
             {
                 places[name]: weight.reshape([self.domain.shape[a] for a in places[name]])
                 for name, weight in weights.items()

@@ -35,8 +35,9 @@ from dpcore.post.tables.margins import Attributes
 
 MOST_LISTED = 20
 
-ROUNDED = 2.0**-40
-"""More than the relative rounding of all sums below, of numbers of one record."""
+ROUNDED = 2.0**-48
+"""Each sum of k numbers below is rounded by less than k times this, relative to the sum of their sizes:
+a term is a product of few numbers, and adding it rounds by 2^-53 of what is there."""
 
 Norm = Literal["l1", "l2"]
 
@@ -71,7 +72,7 @@ def joint_sensitivity(sizes: Sequence[int], parts: Sequence[Part], norm: Norm) -
     away, several = np.ones(len(parts)), []
     scale = 2.0 if norm == "l2" else 1.0
     polynomial: dict[Attributes, float] = {}
-    local = present = 0.0
+    local = present = size = 0.0
     kept = [a for a in range(len(sizes)) if sizes[a] > 1]
     for i, part in enumerate(parts):
         factors = _factors(sizes, part)
@@ -84,13 +85,15 @@ def joint_sensitivity(sizes: Sequence[int], parts: Sequence[Part], norm: Norm) -
             away[i] = times * (own - _least(factors.values())) / (2 * weight * own)
             continue
         several.append((i, factors, own, times / (2 * weight * (own if norm == "l2" else 1.0))))
-        _add(polynomial, (), times * own)
+        polynomial[()] = polynomial.get((), 0.0) + times * own
+        size += times * abs(own)
         for inside in subsets(tuple(factors)):
             coefficient = math.prod(
                 beta if a in inside else alpha for a, (alpha, beta) in factors.items()
             )
-            _add(polynomial, inside, -times * coefficient)
-    size = sum(abs(value) for value in polynomial.values())
+            polynomial[inside] = polynomial.get(inside, 0.0) - times * coefficient
+            size += times * abs(coefficient)
+    rounded = ROUNDED * (len(parts) + len(polynomial))
     if len(kept) <= MOST_LISTED:
         largest, agree = _largest_listed(polynomial, kept)
         for i, factors, own, share in several:
@@ -98,8 +101,8 @@ def joint_sensitivity(sizes: Sequence[int], parts: Sequence[Part], norm: Norm) -
             away[i] = share * (own - found)
     else:
         largest = _bound(polynomial, kept)
-    moved = largest + local + ROUNDED * (size + local)
-    return Sensitivity(round_up(Fraction(moved)), round_up(Fraction(present * (1 + ROUNDED))), away)
+    moved = largest + local + rounded * (size + local)
+    return Sensitivity(round_up(Fraction(moved)), round_up(Fraction(present * (1 + rounded))), away)
 
 
 def _factors(sizes: Sequence[int], part: Part) -> dict[int, tuple[float, float]]:
@@ -115,10 +118,6 @@ def _factors(sizes: Sequence[int], part: Part) -> dict[int, tuple[float, float]]
         else:
             found[a] = (-1.0 / sizes[a], 1.0)
     return found
-
-
-def _add(polynomial: dict[Attributes, float], key: Attributes, value: float) -> None:
-    polynomial[key] = polynomial.get(key, 0.0) + value
 
 
 def _least(factors: Iterable[tuple[float, float]]) -> float:

@@ -2,7 +2,7 @@
 
 Each engine's module provides its table and the types of its columns; this one does what is common.
 No value is converted: a column fits if every value of its type is a value of the declared type.  A
-column that does not fit is refused; a view at the source can convert it.
+column that does not fit is refused; a view at the source can convert it.  Parts of dates are computed.
 """
 
 from collections.abc import Callable, Mapping
@@ -10,10 +10,18 @@ from typing import Any
 
 from dpcore.adjacency import Adjacency
 from dpcore.errors import DataError
-from schemas.columns import CategoricalColumn, ContinuousColumn, IdentifierColumn, ReadColumn
+from schemas.columns import (
+    CategoricalColumn,
+    ContinuousColumn,
+    IdentifierColumn,
+    ReadColumn,
+    part_of_date,
+    sources,
+)
 from schemas.engine import exactly, finite
 from schemas.survey import engine_type
 from tasks.survey.counts import total_of_counts
+from tasks.survey.dates import part_of
 from tasks.survey.ingest import call_guarded, refuse_lookalikes, require_columns, require_rows
 from tasks.survey.reading import Session
 
@@ -24,6 +32,9 @@ FITS = {
     "float64": ("float32", "float64", "int8", "int16", "int32"),
 }
 """For each declared type, the engine types whose values all belong to it."""
+
+TIMES = ("timestamp", "timestamp('UTC')")
+"""The engine types that have parts of dates and hours."""
 
 
 def open_session(
@@ -45,25 +56,29 @@ def open_session(
     ``tasks.survey.ingest.ingest`` does.
     """
     refuse_lookalikes(columns)
-    require_columns(columns, types)
+    require_columns(sources(columns).values(), types)
     _require_types(types, columns)
-    table, found = call_guarded(
+    table, found, unread = call_guarded(
         lambda: _typed(read(), columns, counts), DataError, "the survey table could not be read"
     )
     require_rows(found, rows, adjacency)
-    return Session(table, columns, close, unchanged)
+    return Session(table, unread, close, unchanged)
 
 
 def _fits(column: ReadColumn) -> tuple[str, ...]:
+    if part := part_of_date(column):
+        return TIMES if part.part == "hour" else ("date", *TIMES)
     declared = FITS[str(engine_type(column))]
     return declared + FITS["int64"] if isinstance(column, IdentifierColumn) else declared
 
 
 def _require_types(types: Mapping[str, str], columns: Mapping[str, ReadColumn]) -> None:
+    read = sources(columns)
     lines = [
-        f"  column {name!r}, type: {types[name]} in the engine; the plan needs {' or '.join(fits)}"
+        f"  column {read[name]!r}, type: {types[read[name]]} in the engine; the plan needs"
+        f" {' or '.join(fits)}"
         for name, column in columns.items()
-        if types[name] not in (fits := _fits(column))
+        if types[read[name]] not in (fits := _fits(column))
     ]
     if lines:
         raise DataError(
@@ -71,23 +86,40 @@ def _require_types(types: Mapping[str, str], columns: Mapping[str, ReadColumn]) 
                 [
                     "the survey table has other types than the plan declares, and dprelease converts"
                     " nothing in the engine (name a view that converts them):",
-                    *lines,
+                    *dict.fromkeys(lines),
                 ]
             )
         )
 
 
-def _typed(table: Any, columns: Mapping[str, ReadColumn], counts: str | None) -> tuple[Any, int]:
-    """The table as the plan declares it, and its number of records (private)."""
+def _typed(
+    table: Any, columns: Mapping[str, ReadColumn], counts: str | None
+) -> tuple[Any, int, dict[str, int]]:
+    """The table as the plan declares it; its number of records, and of dates without their part, by
+    column (private)."""
+    read = sources(columns)
     typed = table.select(
         **{
-            name: _clamp(table[name].cast(engine_type(column)), column)
+            name: _clamp(_value(table[read[name]], column), column)
             for name, column in columns.items()
         }
     )
-    if counts:
-        return typed, total_of_counts(typed, counts)
-    return typed, int(typed.count().to_pyarrow().as_py())
+    parts = [name for name, column in columns.items() if part_of_date(column)]
+    asked = {
+        f"n{i}": (
+            table[read[name]].notnull() & _value(table[read[name]], columns[name]).isnull()
+        ).sum()
+        for i, name in enumerate(parts)
+    }
+    answers = table.aggregate(rows=table.count(), **asked).to_pyarrow().to_pylist()[0]
+    unread = dict.fromkeys(columns, 0)
+    unread |= {name: int(answers[f"n{i}"] or 0) for i, name in enumerate(parts)}
+    return typed, total_of_counts(typed, counts) if counts else int(answers["rows"]), unread
+
+
+def _value(value: Any, column: ReadColumn) -> Any:
+    part = part_of_date(column)
+    return part_of(value, part.part) if part else value.cast(engine_type(column))
 
 
 def _clamp(value: Any, column: ReadColumn) -> Any:

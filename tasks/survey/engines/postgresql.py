@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpcore.adjacency import REPLACE_ONE, Adjacency
 from dpcore.errors import InputError
-from schemas.columns import ReadColumn
+from schemas.columns import ReadColumn, sources
 from schemas.source import PostgreSQLSource
 from tasks.survey.engines import open_session
 from tasks.survey.ingest import call_guarded
@@ -31,6 +31,9 @@ IBIS_TYPES = {
     "int8": "int64",
     "float4": "float32",
     "float8": "float64",
+    "date": "date",
+    "timestamp": "timestamp",
+    "timestamptz": "timestamp('UTC')",
 }
 """PostgreSQL's names of the types that a plan can declare."""
 
@@ -108,10 +111,13 @@ def _table(
 ) -> Any:
     import ibis
 
-    read = [
-        f'CAST({quote(c)} AS text) COLLATE "C" AS {quote(c)}' if types[c] == "string" else quote(c)
-        for c in columns
-    ]
+    forms = {
+        "string": 'CAST({0} AS text) COLLATE "C" AS {0}',
+        "timestamp('UTC')": "{0} AT TIME ZONE 'UTC' AS {0}",
+    }
+    kinds = {name: types[name] for name in sources(columns).values()}
+    read = [forms.get(kind, "{0}").format(quote(name)) for name, kind in kinds.items()]
     return ibis.postgres.from_connection(connection).sql(
-        f"SELECT {', '.join(read)} FROM {name}", schema={c: types[c] for c in columns}
+        f"SELECT {', '.join(read)} FROM {name}",
+        schema={c: kind.removesuffix("('UTC')") for c, kind in kinds.items()},
     )

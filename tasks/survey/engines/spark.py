@@ -30,8 +30,12 @@ SETTINGS = {
     "spark.sql.ansi.enabled": "true",
     "spark.sql.files.ignoreCorruptFiles": "false",
     "spark.sql.files.ignoreMissingFiles": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
 }
-"""So that no record is skipped and no column mistaken for another, whatever the cluster's defaults."""
+"""So that no record is skipped, no column mistaken for another, no time shifted and no query stopped by
+an ancient date, whatever the cluster's defaults."""
 
 EVERY_FILE = {"recursiveFileLookup": "true"}
 """The columns are those inside the files; Spark would also make columns from names of folders."""

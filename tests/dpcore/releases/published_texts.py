@@ -14,11 +14,11 @@ import numpy as np
 
 from dpcore.adjacency import Adjacency
 from dpcore.post.records import denoise
+from dpcore.post.tables import count_errors
 from dpcore.privacy_line import perturb
 from dpcore.releases.base import Release
 from dpcore.releases.densities import density
 from dpcore.releases.table import Published
-from dpcore.releases.tables import margins
 from dpcore.sampling.source import SeededSource
 from tests.dpcore.releases.contract import CASES, RELATIONS, Case, tally_of, under
 
@@ -48,7 +48,7 @@ def published_texts() -> Iterator[tuple[str, str]]:
 def all_texts() -> tuple[Text, ...]:
     """All texts, made once in a process: none depends on how far a fit or a simulation goes."""
     with (
-        patch.object(margins, "MOST_REPEATS", 1),
+        patch.object(count_errors, "MOST_REPEATS", 1),
         patch.object(density, "REPEATS", 4),
         patch.object(denoise, "fit_mixture", partial(denoise.fit_mixture, steps=3)),
     ):

@@ -67,7 +67,7 @@ def test_the_joint_estimate_has_the_stated_error_and_it_is_the_smallest(adjacenc
     assert found.sources == ("h", "m") if adjacency.public_rows else ("h", "m", "other bins")
     assert found.draws == ({"0", "1"} if adjacency.public_rows else {"0", "1", "2"})
     assert np.mean(np.square(errors)) == pytest.approx(found.variances[0], rel=0.08)
-    alone = [built[0].mechanism.stddev ** 2, built[1]._errors.margin((0, 1)).variance]
+    alone = [built[0].mechanism.stddev ** 2, built[1].of_nothing.margin((0, 1)).variance]
     assert found.variances[0] < 1 / sum(1 / each for each in alone) * 1.001
     sums = [error[0].sum() for error in errors]
     _, variance = found.sum(np.array([1.0, 1, 0, 0, 0, 0]))
@@ -105,7 +105,7 @@ def test_tables_in_other_bins_are_combined_too(adjacency):
         found = join("", Domain((SEX, AGE)), built[1], parts(built, seed))
         errors.append(found.estimate.reshape(2, 3) - truth)
     assert found.sources == ("h", "m", "other bins")
-    alone = built[1]._errors.margin((1, 2)).variance
+    alone = built[1].of_nothing.margin((1, 2)).variance
     assert found.variances.max() < alone * 0.99
     errors = np.reshape(errors, (300, 6))
     np.testing.assert_allclose(np.mean(errors**2, axis=0), found.variances, rtol=0.3)

@@ -2,7 +2,6 @@
 
 import json
 import math
-import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import numpy as np
@@ -15,11 +14,12 @@ from tasks.evaluate import (
     TablePair,
     classifiers,
     evaluate,
-    evaluation_picture,
+    evaluation_page,
     evaluation_text,
     read_pair,
 )
 from tasks.evaluate.distances import margin_errors
+from tests.tasks.report.pages import read_page
 
 pytest.importorskip("sklearn")
 ROWS, FEW = 1500, 300
@@ -115,20 +115,22 @@ def test_the_result_repeats_and_is_json(tmp_path):
     assert list(json.loads(first)["quantiles"]) == ["age"]
 
 
-def test_text_and_picture_show_what_was_found(tmp_path):
+def test_text_and_page_show_what_was_found(tmp_path):
     found = compared(tmp_path, shuffled(people(2, FEW)))
     text = evaluation_text(found)
-    for number in (found.propensity_auc, found.classifier.trained_on_real):
-        assert f"{number:.3f}" in text
-    assert f"{found.margins[3].mean:.4f}" in text
-    drawn = evaluation_picture(found, "a < b", "NOT FOR RELEASE")
-    picture = ElementTree.fromstring(drawn)
-    words = {element.text for element in picture.iter() if element.text}
-    assert {"a < b", "NOT FOR RELEASE", "region", "income"} <= words
-    assert f"{found.propensity_auc:.4f}" in words
-    assert {f"sex x age: {found.distances[('sex', 'age')]:.4f}", "age"} <= words
-    assert len(list(picture.iter("{http://www.w3.org/2000/svg}path"))) == 2  # age and income
-    assert "NOT FOR RELEASE" not in evaluation_picture(found, "a", None)
+    html = evaluation_page(found, "a < b", "NOT FOR RELEASE")
+    numbers = [f"{found.propensity_auc:.3f}", f"{found.classifier.trained_on_real:.3f}"]
+    numbers += [f"{found.margins[3].mean:.4f}", f"{found.correlations.worst:.3f}"]
+    for number in numbers:
+        assert number in text
+        assert number in html
+    page = read_page(html)
+    drawn = [svg.children[0].words for svg in page.all("svg") if "role" in svg.attributes]
+    assert drawn[:3] == ["Distance of the tables of one and two columns", "age", "income"]
+    assert len(drawn) == 3 + len(found.regressions)
+    assert "a < b" in page.words
+    assert "NOT FOR RELEASE" in page.words
+    assert "NOT FOR RELEASE" not in evaluation_page(found, "a", None)
 
 
 def test_without_scikit_learn_it_is_said_what_to_install(tmp_path, monkeypatch):

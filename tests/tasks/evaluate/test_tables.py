@@ -62,6 +62,14 @@ def test_csv_and_parquet_of_the_same_records_do_not_differ(tmp_path):
     assert found.numeric == ["income"]
 
 
+def test_records_stay_whole_whatever_index_pandas_wrote(tmp_path):
+    table = pd.DataFrame({"number": np.arange(40.0), "text": [f"t{i}" for i in range(40)]})
+    path = tmp_path / "t.parquet"
+    table.sample(frac=1, random_state=1).to_parquet(path)
+    read = read_pair(path, path).real
+    assert (read["text"] == [f"t{i:.0f}" for i in read["number"]]).all()
+
+
 def test_whole_numbers_are_written_without_a_point_and_null_stays_null():
     assert texts([1.0, 2.5, np.float32(3), 4, None, "05", True]) == [
         "1", "2.5", "3", "4", None, "05", "True",

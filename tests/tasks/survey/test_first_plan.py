@@ -13,12 +13,14 @@ import yaml
 from dpcore.errors import InputError, PlanError
 from flows.cli import main
 from schemas.blanks import BLANK
+from schemas.dates import PartOfDate
 from schemas.first_plan import Kind, first_plan
 from schemas.plan import load_plan
 from schemas.source import TableSource
 from tasks.survey.table_schema import table_schema
 
 NAMES = ["sex", "age", "income", "insured", "born"]
+DAY = ("year", "month", "weekday")
 
 
 def table(secret: str, number: int, rows: int) -> pa.Table:
@@ -71,7 +73,9 @@ def test_the_plan_of_two_tables_with_the_same_columns_is_the_same(tmp_path, caps
         for trace in (secret, str(number), str(rows)):
             assert trace not in written[-1] + printed.err
     assert written[0] == written[1]
-    assert list(yaml.safe_load(written[0])["columns"]) == NAMES
+    columns = list(yaml.safe_load(written[0])["columns"])
+    assert columns[:4] == NAMES[:4]
+    assert columns[4:] == (["born"] if "csv" in form else [f"born_{part}" for part in DAY])
 
 
 @pytest.mark.parametrize(("columns", "kind"), [(3, "histogram"), (6, "histogram"), (16, "margins")])
@@ -87,7 +91,7 @@ def test_few_columns_of_yes_and_no_are_counted_together(columns, kind):
 def test_types_are_those_of_the_table_and_left_open_for_csv(tmp_path, form):
     file, *table_name = write(tmp_path, form, "a", 1, 2)
     found = table_schema(TableSource(database=file, table="people") if table_name else file)
-    typed = [Kind.TEXT, Kind.WHOLE, Kind.REAL, Kind.TRUTH, Kind.TEXT]
+    typed = [Kind.TEXT, Kind.WHOLE, Kind.REAL, Kind.TRUTH, Kind.DAY]
     assert list(found.items()) == list(
         zip(NAMES, [Kind.OPEN] * 5 if "csv" in form else typed, strict=True)
     )
@@ -123,6 +127,59 @@ def test_a_filled_in_first_plan_loads(tmp_path):
     }
     plan = load_plan(path, filled)
     assert plan.built["all-pairs"].mechanism.size == 2 * 100 + 2 * 4 + 2 * 2 + 400 + 200 + 8
+
+
+FILLED = {
+    "rows": 100,
+    "budget.granted": {"alpha": "20", "beta": "1e-6", "gamma": "0"},
+    "budget.requested": {"alpha": "10", "beta": "1e-6", "gamma": "0"},
+    "columns.sex.categories": ["F", "M"],
+    "columns.age.bounds": [0, 99],
+    "columns.pay.bounds": [0, 1000],
+    "columns.at_year.bounds": [2020, 2029],
+    "publication.title": "A survey",
+}
+
+
+def test_records_are_drawn_where_people_ask_for_records(tmp_path):
+    path = tmp_path / "plan.yaml"
+    kinds = {"sex": Kind.TEXT, "age": Kind.WHOLE, "pay": Kind.REAL, "at": Kind.TIME}
+    path.write_text(first_plan("d", "t.parquet", kinds, "records"))
+    with pytest.raises(PlanError, match=r"budget\.requested\.beta: not filled in"):
+        load_plan(path)
+    plan = load_plan(path, FILLED | {"releases.0.bins.pay": 4})
+    assert plan.releases[0].kind == "microdata-margins"
+    names = ["sex", "age", "pay", "at_year", "at_month", "at_weekday", "at_hour"]
+    assert list(plan.built["all-pairs"].domain.names) == list(plan.columns) == names
+    assert plan.columns["at_hour"].from_ == PartOfDate(column="at", part="hour")
+    assert plan.synthesis[0].from_ == "all-pairs"
+    few = dict.fromkeys("abc", Kind.TRUTH)
+    document = yaml.safe_load(first_plan("d", "t.parquet", few, "records"))
+    assert document["releases"][0]["kind"] == "histogram"
+    assert document["synthesis"][0]["from"] == document["releases"][0]["name"]
+    assert document["budget"]["requested"]["beta"] == "0"
+
+
+def test_densities_are_released_where_people_ask_for_functions(tmp_path):
+    path = tmp_path / "plan.yaml"
+    kinds = {"sex": Kind.TEXT, "age": Kind.WHOLE, "pay": Kind.REAL, "доход": Kind.REAL}
+    path.write_text(first_plan("d", "t.parquet", kinds, "functions"), encoding="utf-8")
+    with pytest.raises(PlanError, match=r"releases\.0\.bandwidth: not filled in; state the width"):
+        load_plan(path)
+    filled = {key: value for key, value in FILLED.items() if "at_" not in key}
+    filled["budget.requested"] = {"alpha": "10", "beta": "0", "gamma": "0"}
+    filled |= {"columns.доход.bounds": [0, 9]} | {f"releases.{i}.bandwidth": 0.1 for i in range(3)}
+    assert list(load_plan(path, filled).built) == ["density-1-age", "density-2-pay", "density-3"]
+    with pytest.raises(InputError, match="--for functions: the table has no numeric column"):
+        first_plan("d", "t.parquet", {"sex": Kind.TEXT, "at": Kind.DAY}, "functions")
+
+
+def test_parts_of_dates_have_names_of_their_own():
+    kinds = {"on": Kind.DAY, "on_year": Kind.TEXT, "On_Month": Kind.TEXT}
+    document = yaml.safe_load(first_plan("d", "t.parquet", kinds))
+    names = ["on_year_", "on_month_", "on_weekday", "on_year", "On_Month"]
+    assert list(document["columns"]) == document["releases"][0]["columns"] == names
+    assert document["columns"]["on_year_"]["from"] == {"column": "on", "part": "year"}
 
 
 def test_what_a_plan_cannot_hold_is_left_out_and_said(tmp_path):

@@ -55,6 +55,9 @@ def code(value: object, axis: Axis) -> int:
     if isinstance(axis, Categories):
         return axis.categories.index(value)
     if isinstance(axis, Bins):
+        for point in axis.points:
+            if axis.edges[point] == value:
+                return point
         return min(sum(edge <= value for edge in axis.edges) - 1, axis.cells - 1)
     if axis.integer:
         return int(value - axis.lower)
@@ -86,14 +89,21 @@ COLUMNS = {
     "children": column("integer", bounds=(0, 9), nullable=True),
     "income": column("continuous", bounds=(-0.3, 0.7), grid=999),
     "wealth": column("continuous", bounds=(0.0, 1e9), grid=64, nullable=True),
+    "dose": column("continuous", levels=[0.0, 0.1, 0.30000000000000004], nullable=True),
+    "hours": column("integer", levels=[-5, 0, 2**53]),
 }
+POINTS = column("continuous", bounds=(0, 1e9), point_masses=[0, 12345.678, 1e9], nullable=True)
 AXES = {
     **{name: of.axis(name) for name, of in COLUMNS.items()},
     "age bins": COLUMNS["age"].bins("age", [-3, 0, 18, 65, 97]),
     "children bins": COLUMNS["children"].bins("children", [0, 1, 10]),
     "income bins": COLUMNS["income"].bins("income", [-0.3, -0.1, 0.1, 0.30000000000000004, 0.7]),
     "wealth bins": COLUMNS["wealth"].bins("wealth", [0.0, 1e9]),
+    "wealth points": POINTS.bins("wealth", [0.0, 12345.678, 1e6, 1e9]),
 }
+
+
+WEALTH = [0.0, 1e9, 12345.678, 12345.678000000002, 12345.677999999998, 1e-300, 999999999.9999999]
 
 
 def records(n: int = 5000) -> pd.DataFrame:
@@ -116,7 +126,9 @@ def records(n: int = 5000) -> pd.DataFrame:
             "age": rng.integers(-3, 97, n),
             "children": some_null(rng.integers(0, 10, n), "Int64"),
             "income": income,
-            "wealth": some_null(rng.choice([0.0, 1e9, 12345.678], n), "Float64"),
+            "wealth": some_null(rng.choice(WEALTH, n), "Float64"),
+            "dose": some_null(rng.choice([-0.0, 0.1, 0.30000000000000004], n), "Float64"),
+            "hours": rng.choice([-5, 0, 2**53], n),
         }
     )
 
@@ -174,6 +186,26 @@ def test_releases_that_share_a_reading_get_what_each_would_get_alone(largest, ta
         np.testing.assert_array_equal(one.counts, other.counts)
 
 
+def test_a_tally_of_more_cells_than_a_number_holds_is_what_numpy_counts(tmp_path):
+    generator = np.random.default_rng(11)
+    codes = generator.integers(0, 3, (50, 90))[generator.integers(0, 50, 400)]
+    frame = pd.DataFrame({f"q{i}": np.array(["a", "b", None])[codes[:, i]] for i in range(90)})
+    nullable = column("categorical", categories=["a", "b"], nullable=True)
+    columns = dict.fromkeys(frame, nullable) | {"x": column("continuous", bounds=(0, 1), grid=512)}
+    frame["x"] = generator.random(400).round(1)
+    database = survey(tmp_path, frame, columns)
+    domain = Domain(tuple(of.axis(name) for name, of in columns.items()))
+    cells = domain.pack(np.column_stack([codes, [code(x, domain.axes[-1]) for x in frame["x"]]]))
+    expected, counts = np.unique(cells, axis=0, return_counts=True)
+    pair = domain.select(("x", "q7"))
+    whole, few = tallies(database, [domain, pair], len(frame))
+    assert expected.shape[1] == len(domain.words) == 3
+    np.testing.assert_array_equal(whole.cells, expected)
+    np.testing.assert_array_equal(whole.counts, counts)
+    assert few.domain == pair
+    np.testing.assert_array_equal(few.dense(), whole.margin(pair.names))
+
+
 def test_domains_are_packed_while_few_cells_can_be_occupied():
     letters = [Categories(name, tuple(range(10))) for name in "abcd"]
     wide = Grid("x", 0.0, 1.0, 2**40)
@@ -187,8 +219,8 @@ def test_domains_are_packed_while_few_cells_can_be_occupied():
     assert len(pack(with_wide, 10**9)) == 2
     # A margin of what is counted anyhow costs no reading.
     assert len(pack([Domain((wide, letters[0])), Domain((letters[0],))], 10**9)) == 1
-    # More cells than can be numbered are not packed.
-    assert len(pack([Domain((wide,)), Domain((Grid("y", 0.0, 1.0, 2**40),))], 1)) == 2
+    # A cell of the pack may have several words.
+    assert len(pack([Domain((wide,)), Domain((Grid("y", 0.0, 1.0, 2**40),))], 1)) == 1
     assert pack([], 10) == []
 
 
@@ -260,6 +292,8 @@ def test_a_domain_without_axes_counts_the_records(table):
         ([0.5, 987654321.0], column("continuous", bounds=(0, 1)), Bins("x", (0.0, 1.0))),
         ([0.5, -1e-300], column("continuous", bounds=(0, 1)), None),
         ([0.5, None], column("continuous", bounds=(0, 1)), None),
+        ([0.5, 987654321.0], column("continuous", levels=[0, 0.5, 1e9]), None),
+        ([5, 987654321], column("integer", levels=[0, 5, 10**9]), None),
         (["0.5", "NaN"], column("continuous", bounds=(0, 1), nullable=True), None),
         (["0.5", "NaN"], column("continuous", bounds=(0, 1)), Bins("x", (0.0, 1.0))),
         (["0.5", "inf"], column("continuous", bounds=(0, 1)), None),
@@ -291,7 +325,7 @@ def test_more_records_than_the_guarantee_is_for_are_refused(tmp_path, monkeypatc
     domain = Domain((columns["x"].axis("x"),))
     most = 10**12 * MOST_STEPS // 2
     for count, fits in ((most, True), (4 * most, False)):
-        found = pa.table({"cell": [0, 1], "records": [count, count]})
+        found = pa.table({"cell_0": [0, 1], "records": [count, count]})
         counted = SimpleNamespace(to_pyarrow=lambda found=found: found)
         monkeypatch.setattr("tasks.survey.tally.count_cells", lambda *_, counted=counted: counted)
         with nullcontext() if fits else pytest.raises(DataError, match="more than a trillion"):

@@ -102,7 +102,7 @@ def test_stated_errors_hold_in_simulation(noise, adjacency, more):
             errors[margin.attributes].append(margin.table - whole.sum(axis=gone))
     times = []
     for attributes, found in errors.items():
-        variance = release._errors.margin(attributes).variance
+        variance = release.of_nothing.margin(attributes).variance
         times.append(np.mean(np.square(found)) / variance)
         assert np.abs(np.mean(found, axis=0)).max() < 5 * (variance / 500) ** 0.5
     assert np.mean(times) == pytest.approx(1, abs=0.06)

@@ -178,7 +178,7 @@ def test_an_interaction_of_three_columns_is_in_the_records_where_a_set_names_the
             sex,
             married,
             income,
-            table + generator.normal(0, made._errors.margin((0, 1, 2)).variance ** 0.5, 40),
+            table + generator.normal(0, made.of_nothing.margin((0, 1, 2)).variance ** 0.5, 40),
         )
         for generator in [np.random.default_rng(7)]
         for _ in range(400)

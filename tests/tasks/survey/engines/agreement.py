@@ -1,5 +1,6 @@
 """Surveys on which every engine must say, value by value, what DuckDB says of the same records."""
 
+import datetime
 import functools
 import traceback
 from collections.abc import Callable, Mapping, Sequence
@@ -13,6 +14,7 @@ from dpcore.adjacency import Adjacency
 from dpcore.domain import Domain
 from dpcore.errors import DPReleaseError
 from schemas.columns import Column, IdentifierColumn, Invalid, ReadColumn, made_total
+from schemas.dates import RANGES
 from tasks.survey.ingest import ingest
 from tasks.survey.reading import Survey, closing_survey
 from tasks.survey.tally import tallies
@@ -90,6 +92,26 @@ def cases() -> dict[str, Case]:
     fine = {name: column("continuous", bounds=(0.0, 1.0), grid=2**15) for name in "wxyz"}
     points = pa.table({name: pa.array([0.1, 0.7, 1.0, 0.0]) for name in fine})
 
+    day, moment = datetime.date, datetime.datetime
+    dates = [day(1, 1, 1), day(1999, 12, 31), day(2000, 2, 29), day(9999, 12, 31), None]
+    times = [moment(1, 1, 1), moment(1999, 12, 31, 23, 59, 59), moment(2000, 2, 29, 13), None, None]
+    dated = pa.table(
+        {
+            "on": pa.array(dates, pa.date32()),
+            "at": pa.array(times, pa.timestamp("us")),
+            "there": pa.array(times, pa.timestamp("us", "UTC")),
+        }
+    )
+    parts = {
+        f"{part} {of}": column(
+            "integer", bounds=limits, nullable=True, **{"from": {"column": of, "part": part}}
+        )
+        for of in dated.column_names
+        for part, limits in RANGES.items()
+        if (of, part) != ("on", "hour")
+    }
+    late = {"year": parts["year on"].model_copy(update={"bounds": (2000, 2020), "nullable": False})}
+
     def axes(columns: Mapping[str, Column]) -> list[Domain]:
         return [Domain(tuple(of.axis(name) for name, of in columns.items()))]
 
@@ -105,6 +127,13 @@ def cases() -> dict[str, Case]:
         "units without a name": (unnamed, {"home": IdentifierColumn()}, 6, []),
         "wrong number of rows": (small, narrow, 3, []),
         "a column too few": (small, {**narrow, "Age ": narrow["age"]}, 2, []),
+        "parts of dates": (
+            dated,
+            parts,
+            5,
+            [Domain((of.axis(name),)) for name, of in parts.items()],
+        ),
+        "dates that break rules": (dated, late, 5, []),
         "another's cells": (small, narrow, 2, [Domain((narrow["age"].bins("age", [0, 2, 10]),))]),
     }
 

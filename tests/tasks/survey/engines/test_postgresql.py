@@ -6,6 +6,7 @@ import pytest
 
 from dpcore.domain import Domain
 from dpcore.errors import DataError, InputError
+from schemas.dates import PartOfDate
 from schemas.source import PostgreSQLSource
 from schemas.unit import COUNT
 from tasks.survey.engines.postgresql import open_postgresql
@@ -29,6 +30,7 @@ pytestmark = pytest.mark.slow
 
 SOURCE = PostgreSQLSource(postgresql="env:SURVEY_DATABASE", table="public.survey")
 AGE = {"age": column("integer", bounds=(0, 99))}
+YEAR = column("integer", bounds=(1900, 2100), **{"from": {"column": "x", "part": "year"}})
 
 
 @pytest.fixture
@@ -96,6 +98,22 @@ def test_the_session_can_write_nothing(database):
             session.table.get_backend().con.rollback()
 
 
+@pytest.mark.parametrize("kind", ["date", "timestamp", "timestamptz"])
+def test_dates_without_parts_are_counted_and_stop_no_query(kind, database):
+    part = {"column": "on", "part": "year"}
+    columns = {"year": column("integer", bounds=(1, 9999), nullable=True, **{"from": part})}
+    listed = ["infinity", "-infinity", "0044-03-15 BC", "10000-01-02", "250000-01-01", "2026-11-22"]
+    rows = ", ".join(f"('{written}'::{kind})" for written in listed)
+    database.execute(f'CREATE TABLE survey AS SELECT * FROM (VALUES {rows}, (NULL)) AS t("on")')
+    with closing_survey(session := open_postgresql(SOURCE, columns, 7)):
+        with pytest.raises(DataError, match="'year', type: 5 rows"):
+            validate(session, columns)
+        (tally,) = tallies(
+            session, [Domain((columns["year"].axis("year"),))], 7, ADDED, invalid="clamp"
+        )
+    assert (tally.cells.tolist(), tally.counts.tolist()) == ([2025, 9999], [1, 6])
+
+
 @pytest.mark.parametrize(
     ("of", "kind"),
     [
@@ -110,6 +128,9 @@ def test_the_session_can_write_nothing(database):
         (column("categorical", categories=["a"]), "mine"),
         (column("categorical", categories=[True]), "integer"),
         (column("categorical", categories=[1]), "real"),
+        (YEAR, "text"),
+        (YEAR, "time"),
+        (YEAR.model_copy(update={"from_": PartOfDate(column="x", part="hour")}), "date"),
     ],
 )
 def test_a_type_that_does_not_fit_is_refused_and_not_converted(of, kind, database):

@@ -1,0 +1,50 @@
+"""The evidence of a bundle: what its releases say together of one release's columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dpcore.errors import InputError
+from dpcore.post.tables.joined import joined
+from schemas.plan import Plan
+from schemas.synthesis import Synthesis
+from tasks.bundle.joined import Part
+from tasks.bundle.records import Draws, synthetic_records
+from tasks.inference.evidence import Evidence
+
+MOST_RECORDS = 2**16
+"""More synthetic records say hardly more."""
+
+
+def evidence_of(plan: Plan, parts: Sequence[Part], draws: Draws) -> Evidence:
+    """The evidence of the release with the most columns whose counts can be combined.
+
+    ``parts``: also of earlier bundles.  Raises ``InputError`` where the bundle has none, or it counts
+    weights.
+    """
+    own = [part for part in parts if part.release in plan.built.values()]
+    if not own:
+        raise InputError(
+            "the bundle has no tables of counts, or records that follow them, to fit to"
+        )
+    drawn = {section.from_: section for section in reversed(plan.synthesis)}
+    best = max(own, key=lambda part: (len(part.release.domain.axes), part.name in drawn))
+    release = best.release
+    if release.adjacency.weighted:
+        raise InputError(
+            f"{best.name}: counts weights, and tables of weights do not say how large the survey was"
+        )
+    alike = [part for part in parts if part.release.unit == release.unit]
+    agreement = joined(
+        [(part.agreement, part.release.domain.axes) for part in alike], release.domain.axes
+    )
+    rows = float(agreement.margin(()).table)
+    if rows < 1:
+        raise InputError(
+            f"{best.name}: the noisy number of records is {rows:.0f}: nothing can be fitted"
+        )
+    section = drawn.get(best.name) or Synthesis.model_validate(
+        {"name": "records", "from": best.name, "rows": 1}
+    )
+    records = synthetic_records(plan, section, draws, min(max(round(rows), 1000), MOST_RECORDS))
+    return Evidence(release.domain, agreement, rows, records.codes, dict(records.columns))

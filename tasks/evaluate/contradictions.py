@@ -1,0 +1,173 @@
+"""Records that contradict what holds of all real ones: a column that another determines, or a formula.
+
+If every real record of a district lies in one region, district determines region, and a synthetic record
+of that district in another region is impossible.  If real totals are sums of two columns, so should be
+the synthetic ones.  Both are found in the real table, on exact values without cells; a formula may be
+stated instead.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import permutations
+
+import numpy as np
+import pandas as pd
+
+from dpcore.arrays import Booleans, Floats
+from dpcore.errors import InputError
+from tasks.evaluate.tables import TablePair, decimals
+
+LEAST_GROUP = 5
+"""Real records per value of a determining column, on average; in smaller groups chance determines."""
+
+LEAST_EXPECTED = 20
+"""Real records that would contradict if the columns were independent; fewer may be absent by chance."""
+
+SCREENED = 500
+"""Real records on which formulas are tried first."""
+
+HOLDS = 0.99
+"""The share of real records of which a formula that is found must hold."""
+
+MOST_NUMERIC = 24
+"""Formulas are looked for among at most this many numeric columns."""
+
+
+@dataclass(frozen=True)
+class Determined:
+    """In the real table ``by`` determines ``column``.
+
+    ``contradicted``: share of the synthetic records that have another value; ``if_independent``: that
+    share if the two columns were independent; ``judged``: share of the synthetic records whose value of
+    ``by`` occurs in the real table, out of which the first is taken.
+    """
+
+    by: str
+    column: str
+    contradicted: float
+    if_independent: float
+    judged: float
+
+
+@dataclass(frozen=True)
+class Formula:
+    """A formula, and the shares of records of which it does not hold, out of those with all numbers.
+
+    It holds if both sides differ by at most half a unit of the last decimal of the left column.
+    """
+
+    formula: str
+    stated: bool
+    broken_in_real: float
+    broken_in_synthetic: float
+
+
+def determined_columns(pair: TablePair) -> list[Determined]:
+    """Every two columns of which one determines the other in the real table, the worst first."""
+    n, codes = len(pair.real), {}
+    for name in pair.columns:
+        both = pd.concat([pair.real[name], pair.synthetic[name]], ignore_index=True)
+        codes[name] = pd.factorize(both, use_na_sentinel=False)[0]
+    found = []
+    for by, column in permutations(pair.columns, 2):
+        groups, first, sizes = np.unique(codes[by][:n], return_index=True, return_counts=True)
+        if not 2 <= len(groups) <= n / LEAST_GROUP:
+            continue
+        implied = np.full(int(codes[by].max()) + 1, -1)
+        implied[groups] = codes[column][:n][first]
+        if np.any(implied[codes[by][:n]] != codes[column][:n]):
+            continue
+        shares = np.bincount(codes[column][:n], minlength=int(codes[column].max()) + 1) / n
+        chance = 1 - float((sizes / n) @ shares[implied[groups]])
+        if chance * n < LEAST_EXPECTED:
+            continue
+        expected = implied[codes[by][n:]]
+        known = expected >= 0
+        wrong = known & (expected != codes[column][n:])
+        contradicted = float(wrong.sum() / max(known.sum(), 1))
+        found.append(Determined(by, column, contradicted, chance, float(known.mean())))
+    return sorted(found, key=lambda one: -one.contradicted)
+
+
+def judged_formulas(pair: TablePair, stated: Sequence[str] = ()) -> list[Formula]:
+    """The formulas that are stated, then those of two columns that hold of the real records."""
+    known = {"".join(formula.split()) for formula in stated}
+    found = [formula for formula in _found(pair) if "".join(formula.split()) not in known]
+    return [_judge(pair, one, True) for one in stated] + [_judge(pair, one, False) for one in found]
+
+
+def _judge(pair: TablePair, formula: str, stated: bool) -> Formula:
+    left, equals, right = formula.partition("=")
+    name = left.strip().strip("`")
+    if not equals or name not in pair.numeric:
+        raise InputError(
+            f"--formula {formula!r}: write COLUMN = EXPRESSION, with a numeric column of both tables"
+        )
+    within = _tolerance(pair.real[name].dropna().to_numpy())
+    shares = []
+    for frame in (pair.real, pair.synthetic):
+        sides = np.abs(frame[name].to_numpy() - _value(frame[pair.numeric], right, formula))
+        known = np.isfinite(sides)
+        size = np.abs(frame[name].to_numpy()[known])
+        broken = sides[known] > within + 1e-9 * size
+        shares.append(float(broken.mean()) if broken.size else 0.0)
+    return Formula(formula.strip(), stated, *shares)
+
+
+def _value(frame: pd.DataFrame, expression: str, formula: str) -> Floats:
+    try:
+        value = frame.eval(expression, local_dict={}, global_dict={}, engine="python")
+        return np.broadcast_to(np.asarray(value, dtype=np.float64), len(frame))
+    except Exception as error:
+        reason = type(error).__name__
+    raise InputError(
+        f"--formula {formula!r}: the right side cannot be computed ({reason}); write numeric columns,"
+        " numbers and + - * / **, and put names with blanks between backticks"
+    )
+
+
+def _tolerance(values: Floats) -> float:
+    """Half a unit of the last decimal, and a little for sums in floating point."""
+    places = decimals(values)
+    if places is None:
+        return 1e-6 * float(np.std(values)) if len(values) else 0.0
+    return 0.5000001 * 10.0**-places
+
+
+def _found(pair: TablePair) -> Iterator[str]:
+    """Sums, products and ratios of two columns that another column is equal to."""
+    names = pair.numeric[:MOST_NUMERIC]
+    every = pair.real[names].to_numpy().T
+    few = every[:, np.random.default_rng(0).permutation(every.shape[1])[:SCREENED]]
+    within = [_tolerance(values[np.isfinite(values)]) for values in every]
+    spread = [float(np.std(values[np.isfinite(values)])) for values in every]
+    finest: dict[tuple[frozenset[int], bool], tuple[float, str]] = {}
+    for y, a, b in permutations(range(len(names)), 3):
+        for sign in ("+", "*", "/") if a < b else ("/",):
+            # One fact may be a sum and a difference, a product and a ratio: the finest form is kept.
+            fact, fine = (frozenset({y, a, b}), sign == "+"), within[y] / max(spread[y], 1e-300)
+            if fine < min(0.1, finest.get(fact, (0.1, ""))[0]) and all(
+                _holds(columns[[y, a, b]], sign, within[y]) for columns in (few, every)
+            ):
+                written = f"{_named(names[a])} {sign} {_named(names[b])}"
+                finest[fact] = fine, f"{_named(names[y])} = {written}"
+    yield from (formula for _, formula in finest.values())
+
+
+def _holds(columns: Floats, sign: str, within: float) -> bool:
+    """Whether the formula holds of nearly all records, and says more than that two columns agree."""
+    y, a, b = columns
+    with np.errstate(all="ignore"):
+        value = {"+": np.add, "*": np.multiply, "/": np.divide}[sign](a, b)
+        right: Booleans = np.abs(y - value) <= within + 1e-9 * np.abs(y)
+    known = np.isfinite(y) & np.isfinite(value)
+    telling = (np.abs(y - a) > within) & (np.abs(y - b) > within) & (np.abs(y) > within)
+    least = max(0.05 * known.sum(), LEAST_EXPECTED)
+    return bool((right & telling).sum() >= least and right.sum() >= HOLDS * known.sum())
+
+
+def _named(name: str) -> str:
+    return name if re.fullmatch(r"[^\W\d]\w*", name) else f"`{name}`"

@@ -1,0 +1,210 @@
+"""Linear regressions on both tables: whether an analyst would come to the same coefficients.
+
+    overlap = mean of the parts of both 95% confidence intervals that lie in their intersection
+
+(Karr et al., 2006, The American Statistician 60); 0 where they are disjoint, 1 where they are equal.
+Intervals treat the synthetic records as if they were a sample.  Categories become indicators against the
+most frequent one of the real table, with the rare ones together; an outcome of two values is 1 for the
+later one in the alphabet (a linear probability model).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from dpcore.arrays import Floats
+from dpcore.errors import InputError
+from tasks.evaluate.tables import TablePair
+
+MOST_LEVELS = 8
+"""More categories than this are rarely all of interest; the others are one."""
+
+OTHERS = "(others)"
+MOST_PREDICTORS = 4
+CHOSEN_ON = 5000
+"""Predictors are chosen on about as many real records."""
+
+NORMAL = 1.96
+
+
+@dataclass(frozen=True)
+class Coefficient:
+    """One coefficient with its standard error in each table; NaN where the table does not say it."""
+
+    term: str
+    real: float
+    real_error: float
+    synthetic: float
+    synthetic_error: float
+
+    @property
+    def overlap(self) -> float:
+        """Overlap of the confidence intervals, between 0 and 1."""
+        numbers = self.real, self.real_error, self.synthetic, self.synthetic_error
+        if not np.isfinite(numbers).all():
+            return 0.0
+        ours, theirs = (
+            (value - NORMAL * error, value + NORMAL * error)
+            for value, error in (
+                (self.real, self.real_error),
+                (self.synthetic, self.synthetic_error),
+            )
+        )
+        common = min(ours[1], theirs[1]) - max(ours[0], theirs[0])
+        lengths = ours[1] - ours[0], theirs[1] - theirs[0]
+        if common <= 0 or min(lengths) <= 0:
+            return 0.0
+        return float(sum(common / length for length in lengths) / 2)
+
+
+@dataclass(frozen=True)
+class Regression:
+    """A regression of ``outcome`` on ``predictors``; the intercept is left out."""
+
+    outcome: str
+    predictors: tuple[str, ...]
+    coefficients: tuple[Coefficient, ...]
+
+    @property
+    def overlap(self) -> float:
+        """Mean overlap of the coefficients' confidence intervals."""
+        return float(np.mean([one.overlap for one in self.coefficients]))
+
+
+def stated_regression(pair: TablePair, formula: str) -> Regression:
+    """``outcome ~ predictor + predictor``; raises ``InputError`` if it is no such formula."""
+    left, tilde, right = formula.partition("~")
+    outcome, *predictors = (part.strip().strip("`") for part in (left, *right.split("+")))
+    unknown = [name for name in (outcome, *predictors) if name not in pair.columns]
+    if not tilde or unknown or outcome in predictors or len(set(predictors)) < len(predictors):
+        raise InputError(
+            f"--regression {formula!r}: write COLUMN ~ COLUMN + COLUMN, with different columns of both"
+            " tables"
+        )
+    fitted = _fitted(pair, outcome, predictors)
+    if fitted is None:
+        raise InputError(
+            f"--regression {formula!r}: {outcome!r} must be numeric, or have two values in the real"
+            " table; and no column may be constant there"
+        )
+    return fitted
+
+
+def some_regressions(pair: TablePair, label: str) -> list[Regression]:
+    """Of the label and two numeric columns of many values, each on the columns that explain it best."""
+    numeric = sorted(pair.numeric, key=lambda name: -pair.real[name].nunique())
+    fitted = []
+    for outcome in dict.fromkeys([label, *[name for name in numeric if name != label][:2]]):
+        predictors = _best_predictors(pair.real.iloc[:: 1 + len(pair.real) // CHOSEN_ON], outcome)
+        if predictors and (found := _fitted(pair, outcome, predictors)):
+            fitted.append(found)
+    return fitted
+
+
+def _best_predictors(real: pd.DataFrame, outcome: str) -> list[str]:
+    """Columns that explain most of the outcome's variance, one after the other."""
+    y = _outcome(real[outcome], real[outcome])
+    if y is None:
+        return []
+    chosen: list[str] = []
+    explained = 0.0
+    while len(chosen) < MOST_PREDICTORS:
+        told = {
+            name: _explained(real, y[0], [*chosen, name])
+            for name in real
+            if name != outcome and name not in chosen
+        }
+        # What explains an outcome wholly is the outcome by another name.
+        useful = {name: share for name, share in told.items() if share < 0.999}
+        best = max(useful, key=lambda name: useful[name], default=None)
+        if best is None or useful[best] < explained + 0.002:
+            break
+        chosen, explained = [*chosen, best], useful[best]
+    return chosen
+
+
+def _outcome(column: pd.Series[float], real: pd.Series[float]) -> tuple[Floats, str] | None:
+    """(n,) numbers and what is added to the column's name; None without numbers or two values."""
+    values = sorted(real.dropna().unique())
+    if len(values) < 2:
+        return None
+    if column.dtype == np.float64:
+        return column.to_numpy(), ""
+    if len(values) > 2:
+        return None
+    ones = (column == values[1]).astype(float).where(column.notna())
+    return ones.to_numpy(), f" = {values[1]}"
+
+
+def _terms(column: pd.Series[float], real: pd.Series[float], name: str) -> dict[str, Floats]:
+    """Columns of the design (n,) by their terms; null makes a record unusable only among numbers."""
+    if column.dtype == np.float64:
+        return {name: column.to_numpy()}
+    frequent = real.fillna("(null)").value_counts().index[: MOST_LEVELS + 1]
+    levels = frequent[1:]
+    found = column.fillna("(null)")
+    others = (~found.isin(frequent)).to_numpy(dtype=np.float64)
+    terms = {f"{name} = {level}": (found == level).to_numpy(dtype=np.float64) for level in levels}
+    has_others = not real.fillna("(null)").isin(frequent).all()
+    return terms | ({f"{name} = {OTHERS}": others} if has_others else {})
+
+
+def _explained(real: pd.DataFrame, y: Floats, names: Sequence[str]) -> float:
+    """The share of the outcome's variance that some columns explain among the real records."""
+    terms = [term for name in names for term in _terms(real[name], real[name], name).values()]
+    design = np.column_stack([*terms, np.ones(len(y))])
+    known = np.isfinite(design).all(axis=1) & np.isfinite(y)
+    if known.sum() < 0.5 * len(y) or np.std(y[known]) == 0:
+        return 0.0
+    scaled = design[known] / np.maximum(np.abs(design[known]).max(axis=0), 1e-300)
+    fit = np.linalg.lstsq(scaled, y[known], rcond=None)[0]
+    return 1 - float(np.var(y[known] - scaled @ fit) / np.var(y[known]))
+
+
+def _fitted(pair: TablePair, outcome: str, predictors: Sequence[str]) -> Regression | None:
+    tables, words = [], ""
+    for frame in (pair.real, pair.synthetic):
+        y = _outcome(frame[outcome], pair.real[outcome])
+        if y is None:
+            return None
+        words = y[1]
+        terms: dict[str, Floats] = {}
+        for name in predictors:
+            terms |= _terms(frame[name], pair.real[name], name)
+        tables.append((terms, *_least_squares(y[0], np.column_stack(list(terms.values())))))
+    (terms, ours, errors), (_, theirs, their_errors) = tables
+    if not terms or not np.isfinite(ours).any():
+        return None
+    rows = zip(terms, ours, errors, theirs, their_errors, strict=True)
+    coefficients = tuple(Coefficient(term, *map(float, numbers)) for term, *numbers in rows)
+    stated = tuple(one for one in coefficients if np.isfinite(one.real))
+    return Regression(f"{outcome}{words}", tuple(predictors), stated)
+
+
+def _least_squares(y: Floats, design: Floats) -> tuple[Floats, Floats]:
+    """Coefficients (k,) without the intercept, and standard errors.
+
+    NaN where a column is constant, or a combination of those before it.
+    """
+    known = np.isfinite(design).all(axis=1) & np.isfinite(y)
+    found, errors = np.full((2, design.shape[1]), np.nan)
+    y, design = y[known], design[known]
+    if len(y) <= design.shape[1] + 1:
+        return found, errors
+    centred = design - design.mean(axis=0)
+    scale = np.maximum(centred.std(axis=0), 1e-300)
+    diagonal = np.abs(np.diag(np.linalg.qr(centred / scale, mode="r"))) / np.sqrt(len(y))
+    used = (diagonal > 1e-6) & (scale > 1e-12)
+    if not used.any():
+        return found, errors
+    q, r = np.linalg.qr(centred[:, used] / scale[used])
+    residual = y - y.mean() - q @ (q.T @ y)
+    variance = float(residual @ residual) / (len(y) - used.sum() - 1)
+    inverse = np.linalg.inv(r)
+    found[used] = inverse @ (q.T @ y) / scale[used]
+    errors[used] = np.sqrt(variance * (inverse**2).sum(axis=1)) / scale[used]
+    return found, errors

@@ -1,0 +1,328 @@
+"""What an evaluation says, section by section: charts and tables, for a page and for the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tasks.evaluate.charts import coefficient_chart, number_chart
+from tasks.evaluate.compare import Evaluation
+from tasks.evaluate.shapes import Rounding, Shape
+from tasks.report.heat import Side, heat_map
+from tasks.report.parts import DataTable, Figure
+from tasks.report.svg import figure
+
+WORST = 15
+"""Rows of a table that lists the worst."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the page: what it is about, its charts and its tables."""
+
+    anchor: str
+    heading: str
+    says: str
+    figures: Sequence[Figure] = ()
+    tables: Sequence[DataTable] = ()
+
+
+def summary(e: Evaluation) -> DataTable:
+    """Each measure in one line."""
+    rows = [
+        (
+            f"Distance of {ways}-way margins",
+            f"{spread.mean:.3f} on average, {spread.worst:.3f} at worst",
+            f"0: equal; worst at {' x '.join(spread.worst_at)}",
+        )
+        for ways, spread in e.margins.items()
+    ]
+    rows.append(
+        (
+            "Recognised by a classifier",
+            f"AUC {e.propensity_auc:.3f}",
+            "0.5: not at all; well below: real records are repeated",
+        )
+    )
+    learnt = e.classifier
+    rows.append(
+        (
+            f"{learnt.label} predicted of real records",
+            f"AUC {learnt.trained_on_synthetic:.3f}, {learnt.trained_on_real:.3f} by real ones",
+            "equal: as useful for training as real records",
+        )
+    )
+    if e.correlations:
+        found = f"{e.correlations.mean:.3f} on average, {e.correlations.worst:.3f} at worst"
+        where = f"0: equal; worst at {' x '.join(e.correlations.worst_at)}"
+        rows.append(("Difference of rank correlations", found, where))
+    if e.regressions:
+        overlap = float(np.mean([one.overlap for one in e.regressions]))
+        rows.append(
+            ("Overlap of regressions", f"{overlap:.2f} on average", "1: the same intervals")
+        )
+    if e.shapes:
+        name = max(e.shapes, key=lambda name: e.shapes[name].distance)
+        far = f"{e.shapes[name].distance:.3f} at worst"
+        rows.append(("Distance of distribution functions", far, f"0: equal; worst at {name}"))
+    if e.determined:
+        most, count = e.determined[0], len(e.determined)
+        rows.append(
+            (
+                "Contradictions of one column by another",
+                f"{most.contradicted:.1%} of records at worst",
+                f"0%: none; of {count} such pairs, worst at {most.by} and {most.column}",
+            )
+        )
+    if e.formulas:
+        off = max(e.formulas, key=lambda one: one.broken_in_synthetic)
+        rows.append(
+            ("Broken formulas", f"{off.broken_in_synthetic:.1%} of records at worst", off.formula)
+        )
+    if e.groups:
+        rows.append(
+            ("Distance of group sizes", f"{e.groups.sizes:.3f}", f"0: equal; by {e.groups.key}")
+        )
+    return DataTable(
+        "Real and synthetic records compared", ("Measure", "Found", "How to read it"), rows
+    )
+
+
+def sections_of(e: Evaluation) -> Iterator[Section]:
+    """The sections for which there are results."""
+    yield _margins(e)
+    if e.determined or e.formulas:
+        yield _contradictions(e)
+    if e.shapes:
+        yield _numbers(e)
+    if e.regressions:
+        yield _regressions(e)
+    if e.groups:
+        yield _groups(e)
+
+
+def _margins(e: Evaluation) -> Section:
+    names = e.columns
+    values = np.array(
+        [
+            [e.distances[(a,) if a == b else tuple(sorted((a, b), key=names.index))] for b in names]
+            for a in names
+        ]
+    )
+    says = "Total variation in percent; on the diagonal that of one column, elsewhere that of two"
+    title = "Distance of the tables of one and two columns"
+    side = Side("", names)
+    worst = sorted(
+        ((columns, d) for columns, d in e.distances.items() if len(columns) == 2),
+        key=lambda item: -item[1],
+    )[:WORST]
+    rows = [(" x ".join(columns), f"{d:.4f}") for columns, d in worst]
+    orders = [
+        (f"{ways}", f"{s.compared:,}", f"{s.mean:.4f}", f"{s.worst:.4f}", " x ".join(s.worst_at))
+        for ways, s in e.margins.items()
+    ]
+    return Section(
+        "margins",
+        "Tables of columns",
+        "The total variation of a table is half the sum of the absolute differences between its shares:"
+        " the largest difference in the share of any group.",
+        [Figure(title, says, heat_map(100 * values, side, side, title, says))],
+        [
+            DataTable(
+                "Total variation by number of columns",
+                ("Columns", "Tables", "Mean", "Worst", "Worst at"),
+                orders,
+            ),
+            DataTable("Pairs of columns, the worst first", ("Columns", "Total variation"), rows),
+        ],
+    )
+
+
+def _contradictions(e: Evaluation) -> Section:
+    tables = []
+    if e.determined:
+        rows = [
+            (f"{d.by} determines {d.column}", *map(_percent, (d.contradicted, d.if_independent)))
+            for d in e.determined
+        ]
+        header = ("In all real records", "Contradicted", "If independent")
+        caption = "Columns that determine others: share of the synthetic records that contradict"
+        tables.append(DataTable(caption, header, rows[:WORST]))
+    if e.formulas:
+        shown = [
+            (
+                f.formula,
+                "stated" if f.stated else "found",
+                _percent(f.broken_in_real),
+                _percent(f.broken_in_synthetic),
+            )
+            for f in e.formulas
+        ]
+        tables.append(
+            DataTable(
+                "Formulas: share of the records of which they do not hold",
+                ("Formula", "Origin", "Real", "Synthetic"),
+                shown,
+            )
+        )
+    more = len(e.determined) - WORST
+    return Section(
+        "contradictions",
+        "Contradictions",
+        "What holds of all real records, and not of some synthetic ones. Only pairs of columns that"
+        " chance would hardly have made so are listed."
+        + (f" {more} more pairs are contradicted less often." if more > 0 else ""),
+        (),
+        tables,
+    )
+
+
+def _numbers(e: Evaluation) -> Section:
+    figures = []
+    for name, shape in e.shapes.items():
+        says = f"Distribution functions at most {shape.distance:.3f} apart"
+        for value, *both in shape.curves.left_out:
+            real, synthetic = map(_percent, both)
+            says += (
+                f"; bars without {figure(value)}, the value of {real} of the real and {synthetic} of the"
+                " synthetic records"
+            )
+        figures.append(Figure(name, says, number_chart(name, shape, name, says)))
+    rounded = DataTable(
+        "How values are rounded, and how many are multiples (other than 0) of the step that stands out"
+        " in the real table",
+        (
+            "Column",
+            "Real decimals",
+            "Synthetic decimals",
+            "Step",
+            "Real multiples",
+            "Synthetic multiples",
+        ),
+        [
+            (
+                name,
+                _places(shape.real),
+                _places(shape.synthetic),
+                figure(shape.step),
+                _percent(shape.real.multiples),
+                _percent(shape.synthetic.multiples),
+            )
+            for name, shape in e.shapes.items()
+        ],
+    )
+    heaped = [(name, shape) for name, shape in e.shapes.items() if shape.atoms]
+    atoms = DataTable(
+        "Single values that one in a hundred real records has, in columns of many values",
+        (
+            "Column",
+            "Values",
+            "Real records",
+            "Synthetic records",
+            "Worst at",
+            "Real share",
+            "Synthetic share",
+        ),
+        [(name, *_atoms(shape)) for name, shape in heaped],
+    )
+    quantiles = DataTable(
+        "Quantiles, real / synthetic",
+        ("Column", "5%", "25%", "50%", "75%", "95%"),
+        [
+            (
+                name,
+                *(
+                    f"{figure(a)} / {figure(b)}"
+                    for a, b in zip(q.real.tolist(), q.synthetic.tolist(), strict=True)
+                ),
+            )
+            for name, q in e.quantiles.items()
+        ],
+    )
+    return Section(
+        "numbers",
+        "Shapes of numbers",
+        "How numeric columns are distributed, null left out, and whether synthetic values are rounded as"
+        " people round them. Real records are filled, synthetic ones a line; the charts show the middle"
+        " 99% of the real values.",
+        figures,
+        [rounded, *([atoms] if heaped else []), quantiles],
+    )
+
+
+def _places(rounding: Rounding) -> str:
+    return "more than 6" if rounding.decimals is None else str(rounding.decimals)
+
+
+def _atoms(shape: Shape) -> Iterator[str]:
+    assert shape.worst_atom is not None
+    assert shape.worst_shares is not None
+    yield str(shape.atoms)
+    yield from map(_percent, (shape.real.atoms, shape.synthetic.atoms))
+    yield figure(shape.worst_atom)
+    yield from map(_percent, shape.worst_shares)
+
+
+def _regressions(e: Evaluation) -> Section:
+    figures = []
+    for one in e.regressions:
+        title = f"{one.outcome} on {', '.join(one.predictors)}"
+        says = f"The intervals overlap by {one.overlap:.2f} on average"
+        numbers = DataTable(
+            "Coefficients and standard errors",
+            ("Term", "Real", "Error", "Synthetic", "Its error", "Overlap"),
+            [
+                (
+                    c.term,
+                    *(
+                        figure(v) if v == v else ""
+                        for v in (c.real, c.real_error, c.synthetic, c.synthetic_error)
+                    ),
+                    f"{c.overlap:.2f}",
+                )
+                for c in one.coefficients
+            ],
+        )
+        figures.append(Figure(title, says, coefficient_chart(one, title, says), numbers))
+    return Section(
+        "regressions",
+        "Regressions",
+        "Linear regressions on both tables, categories against the most frequent one. The band is the"
+        " 95% interval of each real coefficient, the dot with its line the synthetic one. Intervals of"
+        " large tables are short: an overlap of 0 may be a small difference.",
+        figures,
+    )
+
+
+def _groups(e: Evaluation) -> Section:
+    assert e.groups is not None
+    g = e.groups
+    rows = [
+        (
+            name,
+            *map(_percent, (p.agree_in_real, p.agree_in_synthetic, p.agree_if_independent)),
+            f"{p.total_variation:.4f}",
+        )
+        for name, p in g.pairs.items()
+    ]
+    header = ("Column", "Real", "Synthetic", "If independent", "Total variation")
+    return Section(
+        "groups",
+        f"Records of one {g.key}",
+        f"{g.real:,} real groups and {g.synthetic:,} synthetic ones; the total variation of their sizes"
+        f" is {g.sizes:.4f}. Two members of a group agree if their values are in one cell.",
+        (),
+        [
+            DataTable(
+                "Two members of one group: how often they agree, and the distance of their joint table",
+                header,
+                rows,
+            )
+        ],
+    )
+
+
+def _percent(share: float) -> str:
+    return f"{share:.1%}"

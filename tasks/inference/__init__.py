@@ -1,0 +1,1 @@
+"""Models and what they need: formulas, the evidence of a release, and fits with errors that hold."""

@@ -1,0 +1,223 @@
+"""Formulas over the columns of a release: what each term is for records, and for cells of tables."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dpcore.arrays import Booleans, Floats, Integers
+from dpcore.domain import Axis, Categories, Domain
+from dpcore.errors import InputError
+from dpcore.post.tables.margins import Attributes
+
+MOST_TERMS = 60
+"""Columns of a design: the features are nearly half their square."""
+
+LARGEST_GRID = 2**20
+"""Cells of the columns of one term."""
+
+
+@dataclass(frozen=True, eq=False)
+class Variable:
+    """One column of a design, or the response.
+
+    ``values``: (m,) of the records, zero where the model leaves one out; ``attributes``: positions of
+    the columns that it is a function of; ``cells``: its mean in each of their cells, in their shape.
+    """
+
+    name: str
+    values: Floats
+    attributes: Attributes
+    cells: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """A response, the terms of a formula, and for each nullable column whether it is not null.
+
+    ``kept``: (m,) which records have a value in all columns; the others are left out.
+    """
+
+    response: Variable
+    terms: tuple[Variable, ...]
+    present: tuple[Variable, ...]
+    kept: Booleans
+
+
+def design_of(
+    formula: str, domain: Domain, codes: Integers, columns: Mapping[str, Any], binary: bool
+) -> Design:
+    """Read a formula for records of these codes (m, axes) and values.
+
+    ``binary``: the response must be true or false, 0 or 1, or have two categories.  Raises
+    ``InputError`` where the formula cannot be read, or names a column that the release lacks.
+    """
+    asked, named = _read(formula, domain)
+    nulls = [np.ma.getmaskarray(columns[name]) for name in named]
+    kept = ~np.any([np.zeros(len(codes), dtype=bool), *nulls], axis=0)
+    if not kept.any():
+        raise InputError(f"{formula}: no record has a value in all of {', '.join(named)}")
+    reading = _Reading(domain, named, codes, kept)
+    try:
+        import formulaic
+
+        values = reading.frame({name: columns[name][kept] for name in named})
+        found = formulaic.model_matrix(asked, values, na_action="raise")
+        response = _response(formula, found.lhs, binary)
+    except InputError:
+        raise
+    except Exception as error:
+        raise InputError(f"{formula}: cannot be computed: {error}") from None
+    if found.rhs.shape[1] > MOST_TERMS:
+        raise InputError(f"{formula}: has {found.rhs.shape[1]} terms, of at most {MOST_TERMS}")
+    matrix = found.rhs.to_numpy(dtype=float)
+    terms = tuple(
+        reading.variable(str(name), matrix[:, i], found.rhs.model_spec, i)
+        for i, name in enumerate(found.rhs.columns)
+        if np.any(matrix[:, i] != 0)
+    )
+    name, last = formula.split("~")[0].strip(), found.lhs.shape[1] - 1
+    answer = reading.variable(name, response, found.lhs.model_spec, last)
+    return Design(answer, terms, reading.present(), kept)
+
+
+def _read(formula: str, domain: Domain) -> tuple[Any, list[str]]:
+    """A formula, and the columns that it names."""
+    try:
+        import formulaic
+    except ImportError:
+        raise InputError("formulas need the package formulaic: pip install formulaic") from None
+    try:
+        asked = formulaic.Formula(formula)
+        named = sorted(str(v) for v in asked.required_variables)
+    except Exception as error:
+        raise InputError(f"{formula}: cannot be read as a formula: {error}") from None
+    if not hasattr(asked, "lhs") or not hasattr(asked, "rhs"):
+        raise InputError(f"{formula}: write the response, ~ and the terms, such as y ~ a + b")
+    for name in named:
+        if name not in domain.names:
+            raise InputError(f"{formula}: {name!r} is not one of {', '.join(domain.names)}")
+    return asked, named
+
+
+@dataclass(frozen=True, eq=False)
+class _Reading:
+    """The columns that a formula names, and the records (m,) that have a value in all of them."""
+
+    domain: Domain
+    named: Sequence[str]
+    codes: Integers
+    kept: Booleans
+
+    @cached_property
+    def places(self) -> dict[str, int]:
+        return {name: self.domain.names.index(name) for name in self.named}
+
+    def frame(self, values: Mapping[str, Any]) -> Any:
+        """Columns as formulas take them: numbers, or the categories that some record has."""
+        import pandas as pd
+
+        series: dict[str, Any] = {}
+        for name, place in self.places.items():
+            axis, given = self.domain.axes[place], np.ma.asarray(values[name])
+            if isinstance(axis, Categories):
+                seen = np.unique(self.codes[self.kept, place])
+                levels = [axis.categories[i] for i in seen]
+                if not all(isinstance(level, bool | int | float) for level in levels):
+                    listed = np.ma.filled(given.astype(object), None)
+                    series[name] = pd.Categorical(listed, categories=levels)
+                    continue
+            numbers = np.ma.filled(given.astype(object), np.nan).astype(float)
+            series[name] = numbers
+        return pd.DataFrame(series)
+
+    def variable(self, name: str, values: Floats, spec: Any, column: int) -> Variable:
+        """One column of a model matrix: its values for the kept records, and by cells."""
+        used = {
+            str(used)
+            for term, places in spec.term_indices.items()
+            if column in places
+            for used in spec.term_variables[term]
+        }
+        attributes = tuple(i for i, axis in enumerate(self.domain.axes) if axis.name in used)
+        shape = tuple(self.domain.shape[i] for i in attributes)
+        if np.prod(shape, dtype=float) > LARGEST_GRID:
+            raise InputError(f"{name}: the columns of one term have too many cells together")
+        everywhere = np.zeros(len(self.codes))
+        everywhere[self.kept] = values
+        if not shape:
+            return Variable(name, everywhere, (), np.asarray(values[0]))
+        flat = np.ravel_multi_index(tuple(self.codes[self.kept][:, list(attributes)].T), shape)
+        counts = np.bincount(flat, minlength=int(np.prod(shape)))
+        means = np.bincount(flat, values, minlength=len(counts)) / np.maximum(counts, 1)
+        cells = np.where(counts > 0, means, self._at_middles(spec, column, attributes))
+        return Variable(name, everywhere, attributes, cells.reshape(shape))
+
+    def _at_middles(self, spec: Any, column: int, attributes: Attributes) -> Floats:
+        """(cells,) a variable at the middle of each cell of its columns; zero where it has no value."""
+        shape = tuple(self.domain.shape[i] for i in attributes)
+        codes = dict(zip(attributes, np.indices(shape).reshape(len(shape), -1), strict=True))
+        first = np.zeros(int(np.prod(shape)), dtype=int)
+        values = {
+            name: middles(self.domain.axes[place])[codes.get(place, first)]
+            for name, place in self.places.items()
+        }
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # categories that no record has
+            found = spec.get_model_matrix(self.frame(values), na_action="ignore")
+        result = np.asarray(found.to_numpy(dtype=float)[:, column])
+        null = np.any(
+            [np.ma.getmaskarray(values[self.domain.names[i]]) for i in attributes], axis=0
+        )
+        return np.where(null | ~np.isfinite(result), 0.0, result)
+
+    def present(self) -> tuple[Variable, ...]:
+        """For each nullable column whether a record has a value."""
+        found = []
+        for name, place in self.places.items():
+            axis = self.domain.axes[place]
+            if axis.nullable:
+                cells = (np.arange(axis.size) < axis.size - 1).astype(np.float64)
+                values = cells[self.codes[:, place]]
+                found.append(Variable(f"{name} is not null", values, (place,), cells))
+        return tuple(found)
+
+
+def _response(formula: str, found: Any, binary: bool) -> Floats:
+    values = found.to_numpy(dtype=float)
+    if binary and values.shape[1] == 2 and set(np.unique(values)) <= {0.0, 1.0}:
+        values = values[:, 1:]  # of two categories, the second
+    if values.shape[1] != 1:
+        raise InputError(
+            f"{formula}: the response is one number; of categories choose one, such as"
+            " {status == 'married'} ~ ..."
+        )
+    if binary and not set(np.unique(values)) <= {0.0, 1.0}:
+        raise InputError(
+            f"{formula}: a binomial response is true or false; write a condition in braces, such as"
+            " {hours > 40} ~ ..."
+        )
+    if np.all(values == values[0]):
+        raise InputError(
+            f"{formula}: the response is the same in all records; conditions should follow the edges of"
+            " the column's bins"
+        )
+    return np.asarray(values[:, 0])
+
+
+def middles(axis: Axis) -> Any:
+    """(size,) a value in each cell, null masked."""
+    if isinstance(axis, Categories):
+        middles: Any = np.ma.masked_array([*axis.categories, *[axis.categories[0]] * axis.nullable])
+    else:
+        lower, upper = axis.edge(np.arange(axis.cells)), axis.edge(np.arange(1, axis.cells + 1))
+        values = np.floor((lower + upper - 1) / 2) if axis.integer else (lower + upper) / 2
+        middles = np.ma.masked_array(np.r_[values, values[:1]] if axis.nullable else values)
+    if axis.nullable:
+        middles[-1] = np.ma.masked
+    return middles

@@ -1,0 +1,44 @@
+"""What is known of several columns together: agreeing tables, and records that follow them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dpcore.arrays import Floats, Integers
+from dpcore.domain import Domain
+from dpcore.post.tables.consistency import Agreement
+from dpcore.post.tables.margins import Attributes
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """All public.
+
+    ``agreement``: of all tables, its first attributes as in ``domain``; ``rows``: of the survey, public
+    or estimated; ``codes`` (m, axes), ``columns``: of synthetic records.
+    """
+
+    domain: Domain
+    agreement: Agreement
+    rows: float
+    codes: Integers
+    columns: dict[str, Any]
+
+    def table(self, attributes: Attributes) -> Floats:
+        """The best estimate of a table."""
+        return self.agreement.margin(attributes).table
+
+
+class Supposed(Evidence):
+    """Before there is a draw: the tables are those of records that were made up."""
+
+    def table(self, attributes: Attributes) -> Floats:
+        shape = [self.domain.shape[a] for a in attributes]
+        cells = np.zeros(len(self.codes), dtype=np.int64)
+        for attribute, size in zip(attributes, shape, strict=True):
+            cells = cells * size + self.codes[:, attribute]
+        counts = np.bincount(cells, minlength=int(np.prod(shape)))
+        return np.asarray(counts.reshape(shape) * (self.rows / len(self.codes)))

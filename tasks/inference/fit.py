@@ -1,0 +1,224 @@
+"""Models from a bundle: estimates with their errors from sampling and from privacy.
+
+    found = bundle.fit("affairs ~ religious + yrs_married")
+    print(found)
+
+``dpcore.post.inference.calibrated`` has the theory.  The records are those that the noisy tables of one
+release give; the tables are those of all releases of the bundle together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations_with_replacement
+from typing import Any
+
+import numpy as np
+
+from dpcore.arrays import Floats, Integers
+from dpcore.domain import Domain
+from dpcore.errors import InputError
+from dpcore.post.inference.calibrated import fit_calibrated
+from dpcore.post.inference.families import FAMILIES
+from dpcore.post.tables.consistency import Agreement
+from dpcore.post.tables.margins import Attributes
+from tasks.inference.designs import Design, Variable, design_of
+from tasks.inference.evidence import Evidence
+
+NORMAL_95 = 1.959963984540054
+
+SPANNED = 0.9
+"""Below this share of a score's variance in the tables, an estimate leans on the records."""
+
+
+@dataclass(frozen=True)
+class Coefficient:
+    """An estimate, its standard errors from sampling and from privacy, and its 95% interval.
+
+    ``spanned``: the share of what determines it that noisy tables hold; the rest is what the model of
+    the synthetic records assumes.
+    """
+
+    name: str
+    estimate: float
+    sampling_error: float
+    privacy_error: float
+    spanned: float
+
+    @property
+    def standard_error(self) -> float:
+        return float(np.hypot(self.sampling_error, self.privacy_error))
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        width = NORMAL_95 * self.standard_error
+        return self.estimate - width, self.estimate + width
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A fitted model; printing it shows a table.  ``notes``: what the reader should know of it."""
+
+    formula: str
+    family: str
+    coefficients: tuple[Coefficient, ...]
+    notes: tuple[str, ...]
+
+    def __getitem__(self, name: str) -> Coefficient:
+        for coefficient in self.coefficients:
+            if coefficient.name == name:
+                return coefficient
+        raise InputError(f"{name}: is not one of {', '.join(c.name for c in self.coefficients)}")
+
+    def frame(self) -> Any:
+        """The coefficients as a pandas DataFrame."""
+        import pandas as pd
+
+        rows = [
+            {
+                "term": c.name,
+                "estimate": c.estimate,
+                "standard_error": c.standard_error,
+                "sampling_error": c.sampling_error,
+                "privacy_error": c.privacy_error,
+                "lower_95": c.interval[0],
+                "upper_95": c.interval[1],
+                "spanned": c.spanned,
+            }
+            for c in self.coefficients
+        ]
+        return pd.DataFrame(rows)
+
+    def __str__(self) -> str:
+        width = max(len(c.name) for c in self.coefficients)
+        lines = [
+            f"{self.formula}   ({self.family})",
+            f"{'':{width}}  {'estimate':>10} {'sampling':>10} {'privacy':>10}   95% interval",
+        ]
+        lines += [
+            f"{c.name:{width}}  {c.estimate:10.4g} {c.sampling_error:10.3g} {c.privacy_error:10.3g}"
+            f"   {c.interval[0]:.4g} to {c.interval[1]:.4g}"
+            for c in self.coefficients
+        ]
+        return "\n".join([*lines, *(f"Note: {note}" for note in self.notes)])
+
+    __repr__ = __str__
+
+
+def fit(evidence: Evidence, formula: str, family: str = "gaussian") -> Fit:
+    """Fit a linear, logistic (``binomial``) or Poisson model.
+
+    Raises ``InputError`` where the formula cannot be read, where the columns of a term were not
+    measured together with the response or with another term's, and where the model has no solution.
+    """
+    if family not in FAMILIES:
+        raise InputError(f"family: must be one of {', '.join(FAMILIES)}, not {family!r}")
+    domain, agreement = evidence.domain, evidence.agreement
+    design = design_of(formula, domain, evidence.codes, evidence.columns, family == "binomial")
+    _require_measured(formula, design, domain, agreement)
+    kept = design.kept.astype(float)
+    one = Variable("1", np.ones(len(kept)), (), np.ones(()))
+    features, values, totals, unmeasured = [], [], [], False
+    tables: dict[Attributes, Floats] = {}
+    variables = (one, *design.terms, design.response, *design.present)
+    for first, second in combinations_with_replacement(variables, 2):
+        product = _product(first, second, domain, evidence.codes)
+        if product is None or not agreement.covers(product.attributes):
+            unmeasured = True
+            continue
+        if not np.any(product.cells):
+            continue
+        if product.attributes not in tables:
+            tables[product.attributes] = evidence.table(product.attributes)
+        features.append(product)
+        values.append(product.values)
+        totals.append(float(np.sum(product.cells * tables[product.attributes])) / evidence.rows)
+    z = np.column_stack([term.values for term in design.terms])
+    try:
+        found = fit_calibrated(
+            z,
+            design.response.values * kept,
+            FAMILIES[family],
+            np.column_stack(values),
+            np.array(totals),
+            evidence.rows,
+        )
+    except ValueError as error:
+        raise InputError(f"{formula}: {error}") from None
+    coefficients = []
+    for j, term in enumerate(design.terms):
+        weights: dict[Attributes, Floats] = {}
+        for feature, weight in zip(features, found.weights[:, j], strict=True):
+            part = feature.cells * (weight / evidence.rows)
+            weights[feature.attributes] = weights.get(feature.attributes, 0.0) + part
+        variance = agreement.combination_variance(weights)
+        sampling = max(float(found.sampling[j, j]), 0.0)
+        coefficients.append(
+            Coefficient(
+                term.name,
+                float(found.coefficients[j]),
+                sampling**0.5,
+                variance**0.5,
+                float(found.spanned[j]),
+            )
+        )
+    notes = _notes(coefficients, found.solved, unmeasured)
+    return Fit(formula, family, tuple(coefficients), notes)
+
+
+def _product(one: Variable, other: Variable, domain: Domain, codes: Integers) -> Variable | None:
+    """The product of two variables, by cells of the columns of both."""
+    attributes = tuple(sorted({*one.attributes, *other.attributes}))
+    shape = [domain.shape[a] for a in attributes]
+    if np.prod(shape, dtype=float) > 2**22:
+        return None
+    cells: Floats = np.ones(shape)
+    for each in (one, other):
+        cells = cells * each.cells.reshape(
+            [n if a in each.attributes else 1 for a, n in zip(attributes, shape, strict=True)]
+        )
+    values = (
+        cells[tuple(codes[:, list(attributes)].T)] if attributes else np.full(len(codes), cells)
+    )
+    return Variable(f"{one.name} {other.name}", np.asarray(values), attributes, cells)
+
+
+def _require_measured(formula: str, design: Design, domain: Domain, agreement: Agreement) -> None:
+    """Raise ``InputError`` where columns that must have been measured together were not."""
+    missing: list[Attributes] = []
+    for i, term in enumerate(design.terms):
+        needed = [tuple(sorted({*term.attributes, *design.response.attributes}))]
+        for other in design.terms[:i]:
+            union = tuple(sorted({*term.attributes, *other.attributes}))
+            if len(union) <= 2:
+                needed.append(union)
+        missing += [each for each in needed if not agreement.covers(each) and each not in missing]
+    if missing:
+        sets = [[domain.names[a] for a in each] for each in missing]
+        written = ", ".join(f"[{', '.join(names)}]" for names in sets)
+        raise InputError(
+            f"{formula}: the release did not measure {' or '.join(' x '.join(s) for s in sets)}"
+            f" together, so it cannot say how they are related. A plan with also: [{written}] would;"
+            " or leave the term out"
+        )
+
+
+def _notes(coefficients: Sequence[Coefficient], solved: bool, unmeasured: bool) -> tuple[str, ...]:
+    notes = []
+    if not solved:
+        notes.append(
+            "the noise is too large for the equations to have a solution: estimates are one step from"
+            " the fit to the synthetic records"
+        )
+    leaning = [c.name for c in coefficients if c.spanned < SPANNED]
+    if leaning:
+        notes.append(
+            f"{', '.join(leaning)}: noisy tables hold less than {SPANNED:.0%} of what determines the"
+            " estimate; the rest is what the synthetic records assume, and no interval includes it"
+        )
+    if unmeasured:
+        notes.append(
+            "products of some terms have three or more columns that were not measured together"
+        )
+    return tuple(notes)

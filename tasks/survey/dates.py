@@ -1,0 +1,50 @@
+"""Parts of dates, as DuckDB's SQL and as an Ibis expression that say the same.
+
+A date with a time zone is read in UTC.  What has no such part is null: a date before the year 1 or
+after 9999, an infinite one, the hour of a date without a time.
+"""
+
+from datetime import date, datetime
+from typing import Any
+
+from schemas.dates import Part
+from tasks.survey.sql import text
+
+FIELDS: dict[Part, str] = {"year": "year", "month": "month", "weekday": "isodow", "hour": "hour"}
+"""DuckDB's names of the parts."""
+
+_DAY = r"\s*[0-9]{4}-[0-9]{2}-[0-9]{2}"
+_TIME = r"[ T]([01][0-9]|2[0-3]):[0-9]{2}(:[0-9]{2}([.][0-9]+)?)?Z?"
+
+
+def part_in_sql(value: str, kind: str, part: Part) -> str:
+    """SQL of a part of a value of the DuckDB type ``kind``, as BIGINT; it never raises.
+
+    Text must be written 2020-01-31, or 2020-01-31 17:30 with seconds or without, or with a T between.
+    """
+    if kind == "VARCHAR":
+        form = text(_DAY + (_TIME if part == "hour" else f"({_TIME})?") + r"\s*")
+        value = f"CASE WHEN regexp_full_match({value}, {form}) THEN trim({value}) END"
+    elif not kind.startswith("TIMESTAMP") and (part == "hour" or kind != "DATE"):
+        return "CAST(NULL AS BIGINT)"
+    elif "WITH TIME ZONE" in kind:
+        value = f"make_timestamp(epoch_us({value}))"
+    else:  # the cast below would make an infinite date the last of the year 9999
+        value = f"CASE WHEN isfinite({value}) THEN {value} END"
+    moment = f"TRY_CAST({value} AS TIMESTAMP)"
+    known = f"date_part('year', {moment}) BETWEEN 1 AND 9999"
+    return f"CASE WHEN {known} THEN date_part({text(FIELDS[part])}, {moment}) END"
+
+
+def part_of(value: Any, part: Part) -> Any:
+    """The part of an Ibis value, a date or a timestamp, as a 64-bit whole number."""
+    import ibis  # slow to import, and only the private steps need it
+
+    if value.type().is_date():
+        known = value.between(ibis.literal(date.min), ibis.literal(date.max))
+    else:
+        value = value.cast("timestamp")
+        known = value.between(ibis.literal(datetime.min), ibis.literal(datetime.max))
+    # The engine computes it of a known date only: a part of an infinite one would stop the query.
+    number = value.day_of_week.index() + 1 if part == "weekday" else getattr(value, part)()
+    return ibis.ifelse(known, number.cast("int64"), ibis.null("int64"))

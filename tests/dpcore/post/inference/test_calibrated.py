@@ -1,0 +1,95 @@
+"""Calibrated estimating equations: against statsmodels, the normal equations, and many surveys."""
+
+import numpy as np
+import pytest
+import statsmodels.api as sm
+
+from dpcore.post.inference.calibrated import fit_calibrated
+from dpcore.post.inference.families import FAMILIES
+
+RANDOM = np.random.default_rng(3)
+ROWS = 3000
+DESIGN = np.column_stack(
+    [np.ones(ROWS), RANDOM.integers(0, 2, ROWS), RANDOM.normal(0, 1, ROWS).round(1)]
+)
+MEANS = {
+    "gaussian": (DESIGN @ [1.0, 0.5, -0.3]) + RANDOM.normal(0, 1, ROWS),
+    "binomial": (RANDOM.random(ROWS) < 1 / (1 + np.exp(-DESIGN @ [-0.5, 1.0, 0.7]))).astype(float),
+    "poisson": RANDOM.poisson(np.exp(DESIGN @ [0.2, 0.4, -0.3])).astype(float),
+}
+
+
+def products(design, response):
+    """All products of two of the terms and the response."""
+    columns = np.column_stack([design, response])
+    first, second = np.triu_indices(columns.shape[1])
+    return columns[:, first] * columns[:, second]
+
+
+@pytest.mark.parametrize("family", MEANS)
+def test_with_the_records_own_totals_it_is_maximum_likelihood(family):
+    response = MEANS[family]
+    features = products(DESIGN, response)
+    found = fit_calibrated(
+        DESIGN, response, FAMILIES[family], features, features.mean(axis=0), ROWS
+    )
+    families = {
+        "gaussian": sm.families.Gaussian(),
+        "binomial": sm.families.Binomial(),
+        "poisson": sm.families.Poisson(),
+    }
+    expected = sm.GLM(response, DESIGN, family=families[family]).fit(cov_type="HC0")
+    np.testing.assert_allclose(found.coefficients, expected.params, atol=1e-5)
+    np.testing.assert_allclose(np.sqrt(found.sampling.diagonal()), expected.bse, rtol=1e-3)
+    assert found.solved
+
+
+def test_a_linear_model_solves_the_normal_equations_with_the_tables_moments():
+    records = DESIGN[:1000]
+    response = RANDOM.normal(0, 1, 1000)  # the records know nothing of the response
+    features, truth = products(records, response), products(DESIGN, MEANS["gaussian"])
+    totals = truth.mean(axis=0)
+    found = fit_calibrated(records, response, FAMILIES["gaussian"], features, totals, ROWS)
+    expected = np.linalg.lstsq(DESIGN, MEANS["gaussian"], rcond=None)[0]
+    np.testing.assert_allclose(found.coefficients, expected, atol=1e-6)
+    np.testing.assert_allclose(found.spanned, 1.0, atol=1e-9)
+    # The weights are the derivatives of the coefficients by the totals.
+    change = RANDOM.normal(0, 1e-6, len(totals))
+    again = fit_calibrated(records, response, FAMILIES["gaussian"], features, totals + change, ROWS)
+    np.testing.assert_allclose(
+        again.coefficients - found.coefficients, change @ found.weights, rtol=1e-3, atol=1e-10
+    )
+
+
+def test_a_logistic_model_moves_from_shrunk_records_to_the_tables():
+    independent = RANDOM.permutation(MEANS["binomial"])  # shrunk: no association is left
+    features = products(DESIGN, independent)
+    totals = products(DESIGN, MEANS["binomial"]).mean(axis=0)
+    found = fit_calibrated(DESIGN, independent, FAMILIES["binomial"], features, totals, ROWS)
+    expected = sm.GLM(MEANS["binomial"], DESIGN, family=sm.families.Binomial()).fit()
+    np.testing.assert_allclose(found.coefficients, expected.params, atol=0.02)
+    assert found.spanned.min() > 0.95
+
+
+def test_moments_without_a_solution_give_one_step_and_say_so():
+    response = MEANS["binomial"]
+    features = products(DESIGN, response)
+    totals = features.mean(axis=0)
+    totals[DESIGN.shape[1]] += 3.0  # a mean of the response far beyond 1
+    found = fit_calibrated(DESIGN, response, FAMILIES["binomial"], features, totals, ROWS)
+    assert not found.solved
+    assert np.all(np.isfinite(found.coefficients))
+
+
+def test_terms_that_depend_on_each_other_are_refused():
+    twice = np.column_stack([DESIGN, DESIGN[:, 1]])
+    features = products(twice, MEANS["gaussian"])
+    with pytest.raises(ValueError, match="linearly dependent"):
+        fit_calibrated(
+            twice,
+            MEANS["gaussian"],
+            FAMILIES["gaussian"],
+            features,
+            features.mean(axis=0),
+            ROWS,
+        )

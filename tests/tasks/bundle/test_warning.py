@@ -1,0 +1,40 @@
+"""Synthetic records carry a warning, wherever a reader may meet them."""
+
+import json
+
+import pyarrow.parquet as pq
+import pytest
+
+from schemas.plan import load_plan
+from tasks.bundle.reader import open_bundle
+from tests.conftest import write_plan
+from tests.tasks.made_up import publish_made_up
+
+
+@pytest.fixture
+def bundle(plan_document, tmp_path):
+    plan = load_plan(write_plan(tmp_path, plan_document))
+    return open_bundle(publish_made_up(plan, "r1", tmp_path / "out"))
+
+
+def test_every_synthetic_table_warns_with_its_factor_where_that_is_known(bundle):
+    records = {record.name: record for record in bundle.manifest.synthesis}
+    for name in ("everybody", "along-a-tree", "from-counts"):
+        known = records[name].understated
+        assert 1 <= known.median <= known.one_in_ten
+        assert f"about {known.median:.2g} times" in records[name].warning
+    assert records["from-density"].understated is None
+    assert "a factor that is not known" in records["from-density"].warning
+
+
+def test_the_warning_is_in_every_file_that_describes_the_records(bundle):
+    readme = (bundle.path / "README.md").read_text()
+    page = (bundle.path / "report.html").read_text()
+    package = json.loads((bundle.path / "datapackage.json").read_text())
+    described = {each["path"]: each.get("description") for each in package["resources"]}
+    for record in bundle.manifest.synthesis:
+        metadata = pq.read_schema(bundle.path / record.file.path).metadata
+        assert metadata[b"dprelease.warning"].decode() == record.warning
+        assert record.warning in readme
+        assert described[record.file.path] == record.warning
+        assert record.warning.split(":")[0] in page

@@ -1,0 +1,112 @@
+"""What holds of all real records is found, and the synthetic ones that contradict it are counted."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpcore.errors import InputError
+from tasks.evaluate.contradictions import determined_columns, judged_formulas
+from tasks.evaluate.tables import TablePair
+
+ROWS = 2000
+
+
+def paired(real: pd.DataFrame, synthetic: pd.DataFrame) -> TablePair:
+    return TablePair(real, synthetic, (), 20)
+
+
+def places(rows: int = ROWS) -> pd.DataFrame:
+    """District determines region; the other columns determine nothing."""
+    random = np.random.default_rng(1)
+    district = random.integers(0, 40, rows)
+    return pd.DataFrame(
+        {
+            "district": [f"d{i}" for i in district],
+            "region": [f"r{i % 4}" for i in district],
+            "sex": random.choice(["F", "M", None], rows),
+            "person": np.arange(rows, dtype=np.float64),
+            "country": "here",
+        }
+    )
+
+
+def test_a_determined_column_is_found_and_its_contradictions_counted():
+    real = places()
+    synthetic = real.copy()
+    synthetic.loc[: ROWS // 4 - 1, "region"] = "r0"
+    wrong = (synthetic["region"] != real["region"]).mean()
+    synthetic.loc[ROWS - 100 :, "district"] = "unheard of"
+    judged = synthetic["district"] != "unheard of"
+    (found,) = determined_columns(paired(real, synthetic))
+    assert (found.by, found.column) == ("district", "region")
+    assert found.contradicted == pytest.approx(wrong / judged.mean())
+    assert found.judged == judged.mean()
+    assert found.if_independent == pytest.approx(0.75, abs=0.02)
+    (none,) = determined_columns(paired(real, real))
+    assert none.contradicted == 0
+
+
+def test_one_exception_among_the_real_records_ends_it():
+    real = places()
+    real.loc[7, "region"] = "elsewhere"
+    assert determined_columns(paired(real, real)) == []
+
+
+def test_null_is_a_value_that_may_be_determined():
+    real = places()
+    real["region"] = real["region"].where(real["region"] != "r1", None)
+    assert [(d.by, d.column) for d in determined_columns(paired(real, real))] == [
+        ("district", "region")
+    ]
+
+
+def bodies(rows: int = ROWS) -> pd.DataFrame:
+    random = np.random.default_rng(2)
+    weight, height = random.integers(45, 120, rows), random.integers(150, 200, rows)
+    wages, rent = random.integers(0, 900, (2, rows)) / 10
+    frame = pd.DataFrame(
+        {"Weight": weight, "Height": height, "wages": wages, "rent paid": rent}, dtype=np.float64
+    )
+    frame["BMI"] = (frame["Weight"] / (frame["Height"] / 100) ** 2).round(1)
+    frame["income"] = (frame["wages"] + frame["rent paid"]).round(1)
+    frame["ratio"] = (frame["Weight"] / frame["Height"]).round(3)
+    return frame
+
+
+def test_sums_and_ratios_are_found_and_nothing_else():
+    real = bodies()
+    real.loc[: ROWS // 2, "Weight"] = np.nan  # a formula is of the records with all its numbers
+    real.loc[ROWS // 2 :, "wages"] = np.nan
+    found = judged_formulas(paired(real, real))
+    assert {f.formula for f in found} == {"income = wages + `rent paid`", "ratio = Weight / Height"}
+    assert all(f.broken_in_real == f.broken_in_synthetic == 0 and not f.stated for f in found)
+
+
+def test_a_stated_formula_is_judged_within_its_last_decimal():
+    real, synthetic = bodies(), bodies()
+    synthetic.loc[: ROWS // 2 - 1, "BMI"] += 0.3
+    synthetic.loc[ROWS - 1, "Weight"] = np.nan
+    stated = "BMI = Weight / (Height / 100) ** 2"
+    judged = judged_formulas(paired(real, synthetic), [stated])
+    assert (judged[0].formula, judged[0].stated, judged[0].broken_in_real) == (stated, True, 0.0)
+    assert judged[0].broken_in_synthetic == pytest.approx((ROWS // 2) / (ROWS - 1))
+    (income,) = [f for f in judged if f.formula.startswith("income")]
+    assert income.broken_in_synthetic == 0
+    same = judged_formulas(paired(real, real), ["income=wages + `rent paid`"])
+    assert [f.stated for f in same if f.formula.startswith("income")] == [True]
+
+
+@pytest.mark.parametrize(
+    ("formula", "says"),
+    [
+        ("BMI", "write COLUMN = EXPRESSION"),
+        ("shoe = Weight", "write COLUMN = EXPRESSION"),
+        ("BMI = shoe * 2", "cannot be computed"),
+        ("BMI = Weight /", "cannot be computed"),
+        ("BMI = @pd", "cannot be computed"),
+    ],
+)
+def test_what_is_no_formula_is_told(formula, says):
+    with pytest.raises(InputError, match=says) as caught:
+        judged_formulas(paired(bodies(), bodies()), [formula])
+    assert formula in str(caught.value)

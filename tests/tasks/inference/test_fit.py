@@ -1,0 +1,155 @@
+"""Models from tables and records: intervals hold, refusals name the sets, and nulls are left out."""
+
+import numpy as np
+import pytest
+
+from dpcore.adjacency import REPLACE_ONE, Adjacency
+from dpcore.budget import Budget
+from dpcore.domain import Bins, Categories, Domain, Tally
+from dpcore.errors import InputError
+from dpcore.privacy_line import perturb
+from dpcore.releases.tables.microdata import Microdata
+from dpcore.sampling.source import SeededSource
+from schemas.plan import load_plan
+from tasks.bundle.reader import open_bundle
+from tasks.inference.designs import middles
+from tasks.inference.evidence import Evidence
+from tasks.inference.fit import fit
+from tests.conftest import write_plan
+from tests.tasks.made_up import publish_made_up
+
+ROWS = 4000
+DOMAIN = Domain(
+    (
+        Categories("sex", ("F", "M")),
+        Categories("place", ("a", "b", "c")),
+        Bins("age", (20.0, 30, 40, 50, 60), integer=True, nullable=True),
+        Categories("works", (0, 1)),
+    )
+)
+ALL = ((0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3))
+
+
+def surveyed(generator, rows: int = ROWS):
+    """Codes of records; age is null for one in ten, and work depends on sex and age."""
+    sex, place = generator.integers(0, 2, rows), generator.choice(3, rows, p=[0.5, 0.3, 0.2])
+    age = np.where(generator.random(rows) < 0.1, 4, generator.integers(0, 4, rows))
+    predictor = -0.5 + 0.8 * sex + 0.3 * np.where(age == 4, 1, age)
+    works = generator.random(rows) < 1 / (1 + np.exp(-predictor))
+    return np.column_stack([sex, place, age, works]).astype(np.int64)
+
+
+def evidence(codes, seed, alpha="1", adjacency=REPLACE_ONE, sets=ALL):
+    release = Microdata(
+        "r",
+        DOMAIN,
+        len(codes),
+        Budget.of(alpha, "1e-6"),
+        sets,
+        "discrete-gaussian",
+        adjacency=adjacency,
+    )
+    cells, counts = np.unique(DOMAIN.pack(codes), return_counts=True)
+    exact = release.statistic(Tally(DOMAIN, cells, counts))
+    noisy = perturb(exact, release.mechanism, release.share, SeededSource(seed))
+    agreement = release.agreement(noisy)
+    records = release.sample(noisy, len(codes))[1]
+    return Evidence(DOMAIN, agreement, float(agreement.margin(()).table), records, columns(records))
+
+
+def columns(codes):
+    return {axis.name: middles(axis)[codes[:, i]] for i, axis in enumerate(DOMAIN.axes)}
+
+
+@pytest.mark.parametrize("adjacency", [REPLACE_ONE, Adjacency("add-remove")])
+@pytest.mark.parametrize(
+    ("formula", "family"),
+    [
+        ("works ~ age + sex", "binomial"),
+        ("age ~ 0 + place", "gaussian"),
+        ("works ~ age", "poisson"),
+    ],
+)
+def test_intervals_hold_the_population_and_their_parts_are_as_stated(adjacency, formula, family):
+    population = surveyed(np.random.default_rng(0), 400_000)
+    nothing = Evidence(DOMAIN, _exact(population), len(population), population, columns(population))
+    truth = fit(nothing, formula, family)
+    generator, held, errors, stated = np.random.default_rng(1), [], [], []
+    for seed in range(25):
+        survey = population[generator.integers(len(population), size=ROWS)]
+        found = fit(evidence(survey, seed, adjacency=adjacency), formula, family)
+        for ours, exact in zip(found.coefficients, truth.coefficients, strict=True):
+            low, high = ours.interval
+            held.append(low <= exact.estimate <= high)
+            errors.append(ours.estimate - exact.estimate)
+            stated.append(ours.standard_error)
+    assert np.mean(held) >= 0.85
+    assert np.mean(np.square(np.divide(errors, stated))) == pytest.approx(1, abs=0.5)
+
+
+def _exact(codes):
+    """The exact tables of a population, as if they were noisy."""
+    release = Microdata("r", DOMAIN, len(codes), Budget.of("1e6", "1e-6"), ALL, "discrete-gaussian")
+    cells, counts = np.unique(DOMAIN.pack(codes), return_counts=True)
+    exact = release.statistic(Tally(DOMAIN, cells, counts))
+    return release.agreement(perturb(exact, release.mechanism, release.share, SeededSource(0)))
+
+
+def test_privacy_errors_follow_the_noise_and_sampling_errors_do_not():
+    survey = surveyed(np.random.default_rng(2))
+    strong, weak = (fit(evidence(survey, 1, alpha), "age ~ sex") for alpha in ("1/2", "4"))
+    for more, less in zip(strong.coefficients, weak.coefficients, strict=True):
+        assert more.privacy_error > 5 * less.privacy_error
+        assert more.sampling_error == pytest.approx(less.sampling_error, rel=0.2)
+    assert strong["sex[T.M]"].spanned > 0.95
+    assert "95% interval" in str(strong)
+    assert list(strong.frame()["term"]) == ["Intercept", "sex[T.M]"]
+
+
+def test_columns_that_were_not_measured_together_are_named():
+    some = evidence(surveyed(np.random.default_rng(3)), 1, sets=((0, 1), (0, 2), (0, 3)))
+    with pytest.raises(InputError, match=r"age x works .* also: \[\[age, works\]\]"):
+        fit(some, "works ~ age")
+    fit(some, "works ~ sex")
+    whole = evidence(surveyed(np.random.default_rng(3)), 1)
+    with pytest.raises(InputError, match=r"also: \[\[sex, age, works\]\]"):
+        fit(whole, "works ~ sex * age")
+
+
+@pytest.mark.parametrize(
+    ("formula", "family", "said"),
+    [
+        ("works ~ height", "gaussian", "'height' is not one of sex, place, age, works"),
+        ("works", "gaussian", "write the response, ~ and the terms"),
+        ("works ~ (", "gaussian", "cannot be read as a formula"),
+        ("place ~ age", "gaussian", "of categories choose one"),
+        ("age ~ sex", "binomial", "is true or false"),
+        ("works ~ np.log(0 * age - 1)", "gaussian", "cannot be computed"),
+        ("works ~ sex", "gamma", "must be one of gaussian, binomial, poisson"),
+    ],
+)
+def test_what_cannot_be_fitted_is_explained(formula, family, said):
+    with pytest.raises(InputError, match=said):
+        fit(evidence(surveyed(np.random.default_rng(3)), 1), formula, family)
+
+
+def test_a_bundle_is_fitted_from_its_draws(plan_document, tmp_path):
+    kept = [section for section in plan_document["releases"] if section["name"] == "pairs"]
+    records = [section for section in plan_document["synthesis"] if section["name"] == "everybody"]
+    plan_document |= {"releases": kept, "synthesis": records}
+    plan = load_plan(write_plan(tmp_path, plan_document))
+    bundle = open_bundle(publish_made_up(plan, "r1", tmp_path / "out"))
+    found = bundle.fit("income ~ sex + children")
+    assert found["Intercept"].sampling_error > 0
+    assert all(c.privacy_error > 0 for c in found.coefficients)
+    assert str(found) == str(open_bundle(bundle.path).fit("income ~ sex + children"))
+    with pytest.raises(InputError, match="'age' is not one of"):
+        bundle.fit("income ~ age")
+
+
+def test_a_bundle_without_counts_says_so(plan_document, tmp_path):
+    kept = [section for section in plan_document["releases"] if section["kind"] == "density"]
+    plan_document |= {"releases": kept, "synthesis": []}
+    plan = load_plan(write_plan(tmp_path, plan_document))
+    with pytest.raises(InputError, match="no tables of counts"):
+        open_bundle(publish_made_up(plan, "r1", tmp_path / "out")).fit("income ~ age")

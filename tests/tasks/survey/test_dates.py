@@ -1,0 +1,200 @@
+"""Parts of dates are whole numbers, computed while the survey is read; what has no part is a fault."""
+
+import datetime
+import itertools
+
+import duckdb
+import pytest
+from pydantic import TypeAdapter, ValidationError
+
+from dpcore.domain import Domain
+from dpcore.errors import DataError, InputError
+from schemas.columns import Column
+from schemas.dates import RANGES
+from schemas.plan import Plan, published_plan
+from schemas.source import TableSource
+from tasks.audit.rehearsal import rehearse_shortly
+from tasks.survey.ingest import ingest
+from tasks.survey.tally import tallies
+from tasks.survey.validate import validate
+from tests.schemas.test_series import refusal
+from tests.tasks.survey.test_ingest import contents, csv, faults, write
+
+PARTS = {
+    part: TypeAdapter(Column).validate_python(
+        {
+            "type": "integer",
+            "bounds": [*limits],
+            "from": {"column": "admitted", "part": part},
+            "nullable": True,
+        }
+    )
+    for part, limits in RANGES.items()
+}
+DAYS = {part: PARTS[part] for part in ("year", "month", "weekday")}
+
+
+def parts(source: str, folder, columns=PARTS, rows: int = 1):
+    database = ingest(source, columns, rows, folder / "work")
+    return contents(database), faults(database)
+
+
+@pytest.mark.parametrize(
+    "kind", ["TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "TIMESTAMPTZ", "VARCHAR"]
+)
+def test_parts_are_those_of_python_s_calendar(kind, tmp_path):
+    moments = [
+        datetime.datetime(year, month, day, hour, 59)
+        for year, month, day, hour in itertools.product(
+            (1970, 1999, 2000, 2024, 2026), (1, 2, 12), (1, 28), (0, 13, 23)
+        )
+    ]
+    listed = ", ".join(f"('{moment}{'+00' * (kind == 'TIMESTAMPTZ')}')" for moment in moments)
+    source = write(
+        tmp_path / "t.parquet", f"SELECT x::{kind} AS admitted FROM (VALUES {listed}) AS t(x)"
+    )
+    found, failed = parts(source, tmp_path, rows=len(moments))
+    assert sorted(found) == sorted((m.year, m.month, m.isoweekday(), m.hour) for m in moments)
+    assert not any(failed.values())
+
+
+@pytest.mark.parametrize(
+    ("written", "of"),
+    [
+        ("2026-11-22", (2026, 11, 7)),
+        (" 2026-11-22 ", (2026, 11, 7)),
+        ("2026-11-22 17:30", (2026, 11, 7)),
+        ("2026-11-22T17:30:00.5Z", (2026, 11, 7)),
+        ("22.11.2026", None),
+        ("2026-11", None),
+        ("2026-02-29", None),
+        ("2026-11-22 24:00", None),
+        ("2026-11-22T17:30:00+02:00", None),
+        ("0000-01-01", None),
+        ("infinity", None),
+        ("20261122", None),
+        ("SECRET_7391", None),
+    ],
+)
+def test_text_is_a_date_in_one_form_alone(written, of, tmp_path):
+    source = csv(tmp_path / "t.csv", f"admitted,other\n{written},1\n")
+    found, failed = parts(source, tmp_path, DAYS)
+    assert found == [of or (None, None, None)]
+    assert failed == dict.fromkeys(DAYS, int(of is None))
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "DATE 'infinity'",
+        "TIMESTAMP '-infinity'",
+        "TIMESTAMPTZ 'infinity'",
+        "'infinity'::TIMESTAMP::TIMESTAMP_S",
+        "DATE '0044-03-15 (BC)'",
+        "DATE '10000-01-01'",
+        "DATE '5881580-07-01'",
+        "20200101",
+        "TIME '10:00:00'",
+        "INTERVAL 3 DAYS",
+        "['2020-01-01']",
+    ],
+)
+def test_what_has_no_parts_is_counted_and_raises_nothing(written, tmp_path):
+    path = tmp_path / "t.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.execute(f"CREATE TABLE t AS SELECT {written} AS admitted UNION ALL SELECT NULL")
+    found, failed = parts(TableSource(database=str(path), table="t"), tmp_path, rows=2)
+    assert found == 2 * [(None,) * 4]
+    assert failed == dict.fromkeys(PARTS, 1)
+
+
+def test_a_date_has_no_hour_and_a_table_without_it_is_refused(tmp_path):
+    source = write(tmp_path / "t.parquet", "SELECT DATE '2026-11-22' AS admitted")
+    assert parts(source, tmp_path) == ([(2026, 11, 7, None)], dict.fromkeys(DAYS, 0) | {"hour": 1})
+    with pytest.raises(DataError, match=r"column 'hour', type: 1 row cannot be read"):
+        validate(tmp_path / "work" / "survey.duckdb", PARTS)
+    source = write(tmp_path / "t.parquet", "SELECT DATE '2026-11-22' AS discharged, 1 AS month")
+    with pytest.raises(DataError, match="lacks the columns 'admitted' "):
+        parts(source, tmp_path)
+
+
+def test_a_year_outside_its_bounds_follows_the_rules_of_numbers(tmp_path):
+    source = csv(tmp_path / "t.csv", "admitted\n1980-01-01\n2020-01-01\nnever\n\n")
+    late = PARTS["year"].model_copy(update={"bounds": (2000, 2030)})
+    columns = {"year": late}
+    with pytest.raises(DataError) as caught:
+        validate(ingest(source, columns, 4, tmp_path / "a"), columns)
+    assert "'year', type: 1 row" in str(caught.value)
+    assert "'year', bounds: 1 row" in str(caught.value)
+    assert "null" not in str(caught.value)
+    columns = {"year": late.model_copy(update={"outside": "clamp"})}
+    database = ingest(source, columns, 4, tmp_path / "b")
+    (tally,) = tallies(database, [Domain((late.axis("year"),))], 4, invalid="clamp")
+    assert dict(zip(tally.cells.tolist(), tally.counts.tolist(), strict=True)) == {
+        0: 1,
+        20: 1,
+        31: 2,
+    }
+
+
+@pytest.mark.parametrize("invalid", ["clamp", "own-cell", "drop"])
+def test_every_rule_gives_every_record_a_cell_or_none(invalid, plan_document, tmp_path):
+    """Of two surveys that differ in one record, however wrong, the tallies differ in that record."""
+    plan_document |= {"invalid": invalid, "neighbours": "add-remove", "synthesis": []}
+    plan_document["columns"] = {
+        "month": {"type": "integer", "bounds": [1, 12], "from": {"column": "on", "part": "month"}}
+    }
+    plan_document["releases"] = [{"name": "months", "kind": "histogram", "columns": ["month"]}]
+    plan_document["budget"] |= {
+        key: {"alpha": "1", "beta": "0", "gamma": "0"} for key in ("granted", "requested")
+    }
+    plan = Plan.model_validate(plan_document)
+    domain = plan.built["months"].domain
+    found = []
+    for i, last in enumerate(["2026-11-22", "0000-99-99", "x", ""]):
+        source = csv(tmp_path / f"{i}.csv", f"on,n\n2026-03-01,1\n{last},1\n")
+        held = ingest(source, plan.read_columns, 2, tmp_path / str(i), plan.adjacency)
+        (tally,) = tallies(
+            held, [domain], 2, plan.adjacency, columns=plan.read_columns, invalid=invalid
+        )
+        found.append(dict(zip(tally.cells.tolist(), tally.counts.tolist(), strict=True)))
+    assert found[0] == {2: 1, 10: 1}
+    assert all(one == found[1] for one in found[2:])
+    assert found[1] == {"clamp": {0: 1, 2: 1}, "own-cell": {2: 1, 12: 1}, "drop": {2: 1}}[invalid]
+
+
+def test_the_bounds_are_those_of_the_part(plan_document):
+    def months(**changes):
+        column = {"type": "integer", "bounds": [1, 12], "from": {"column": "on", "part": "month"}}
+        return plan_document | {"columns": plan_document["columns"] | {"month": column | changes}}
+
+    plan = Plan.model_validate(months())
+    assert plan.public()["columns"]["month"]["from"] == {"column": "on", "part": "month"}
+    assert "from" not in plan.public()["columns"]["age"]
+    assert published_plan(plan.public()).digest == plan.digest
+    rehearse_shortly(plan)
+    assert "a month lies between 1 and 12" in refusal(months(bounds=[0, 12]))
+    assert "'year', 'month', 'weekday' or 'hour'" in refusal(
+        months(**{"from": {"column": "on", "part": "day"}})
+    )
+    unit = {"column": "on", "max_rows": 2}
+    assert "privacy_unit.column: 'on' is already used" in refusal(
+        months() | {"privacy_unit": unit, "neighbours": "add-remove"}
+    )
+
+
+def test_capitals_and_other_columns_are_no_obstacle(tmp_path):
+    source = write(
+        tmp_path / "t.parquet", "SELECT DATE '2026-11-22' AS Admitted, 'x' AS month, 3 AS weekday"
+    )
+    with pytest.raises(DataError, match="lacks the columns 'admitted'"):
+        parts(source, tmp_path, DAYS)
+    with pytest.raises(InputError, match="differ only in capitals"):
+        parts(source, tmp_path, DAYS | {"Month": DAYS["month"]})
+
+
+def test_only_whole_numbers_are_parts():
+    with pytest.raises(ValidationError, match="from"):
+        TypeAdapter(Column).validate_python(
+            {"type": "continuous", "bounds": [0, 1], "from": {"column": "on", "part": "hour"}}
+        )
