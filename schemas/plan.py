@@ -30,7 +30,16 @@ from dpcore.mechanism import promise_together
 from dpcore.releases.base import Release
 from schemas.blanks import refuse_blanks
 from schemas.budget import BudgetSection
-from schemas.columns import Column, IdentifierColumn, Invalid, ReadColumn, made_total, sources
+from schemas.columns import (
+    NAMEABLE,
+    Column,
+    IdentifierColumn,
+    Invalid,
+    ReadColumn,
+    made_total,
+    sources,
+)
+from schemas.derived import check_groups
 from schemas.document import Section, explain_errors, read_yaml
 from schemas.operation import Operation
 from schemas.protection import Protection
@@ -44,10 +53,6 @@ from schemas.unit import COUNT, WEIGHT, UnitColumn, Weights
 
 LARGEST_SHARE_BITS = 6000
 """The longest denominator of an exact share; shares must fit in a manifest."""
-
-
-NAMEABLE = re.compile(r"[^\W\d_][\w .-]{0,99}")
-"""Valid column names."""
 
 
 class Plan(Section):
@@ -144,6 +149,7 @@ class Plan(Section):
                     f"columns.{name}: differs from {lowered[name.lower()]!r} only in capitals"
                 )
         self._check_unpublished()
+        check_groups(self.columns)
         if self.series:
             self.series.check(self.columns, self.adjacency, self.weights is not None)
             if self.synthesis:
@@ -173,6 +179,8 @@ class Plan(Section):
             try:
                 table.sampler(by_name)
                 table.refining(by_name)
+                table.check_values(by_name[table.from_].domain)
+                table.deriving(by_name[table.from_].domain, self.columns)
                 if table.households:
                     table.households.check(by_name[table.from_].domain, self.columns)
             except ValueError as error:
