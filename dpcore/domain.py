@@ -26,6 +26,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -46,11 +47,12 @@ LARGEST_EXACT = 2.0**52
 
 @dataclass(frozen=True)
 class Categories:
-    """One cell per listed category."""
+    """One cell per listed category; ``ordered``: they are numbers, in ascending order."""
 
     name: str
     categories: tuple[Category, ...]
     nullable: bool = False
+    ordered: bool = False
 
     @property
     def size(self) -> int:
@@ -63,12 +65,20 @@ class Bins:
 
     For an integer column the edges are whole numbers and the last one is the largest value plus
     one, so that a cell holds the integers from ``edges[i]`` to ``edges[i+1] - 1``.
+
+    For real numbers an edge that is listed twice is a point mass: a cell that holds this value alone,
+    and the cell above it does not.
+
+        edges   0, 0, 1000, 5000, 5000      cells   {0}   (0, 1000)   [1000, 5000)   {5000}
+
+    ``step``: values are written as multiples of it, except that of a cell with one value.
     """
 
     name: str
     edges: tuple[float, ...]
     nullable: bool = False
     integer: bool = False
+    step: Fraction | None = None
 
     @property
     def cells(self) -> int:
@@ -91,12 +101,28 @@ class Bins:
         """(k,) edges at the given positions (k,), from 0 to ``cells``."""
         return np.asarray(self.edges)[positions]
 
+    @cached_property
+    def starts(self) -> tuple[float, ...]:
+        """The smallest number of each cell: its lower edge, or the next double above a point mass."""
+        before = (None, *self.edges)
+        return tuple(
+            math.nextafter(edge, math.inf) if edge == last and edge != after else edge
+            for last, edge, after in zip(before, self.edges, self.edges[1:], strict=False)
+        )
+
+    @property
+    def points(self) -> tuple[int, ...]:
+        """The cells of point masses."""
+        ends = zip(self.edges, self.edges[1:], strict=False)
+        return tuple(code for code, (lower, upper) in enumerate(ends) if lower == upper)
+
 
 @dataclass(frozen=True)
 class Grid:
     """A fine grid of equal cells over [lower, upper]; integers have one cell per value.
 
-    As for ``Bins``, ``upper`` of an integer column is its largest value plus one.
+    As for ``Bins``, ``upper`` of an integer column is its largest value plus one, and values are written
+    as multiples of ``step``.
     """
 
     name: str
@@ -105,6 +131,7 @@ class Grid:
     cells: int
     nullable: bool = False
     integer: bool = False
+    step: Fraction | None = None
 
     @property
     def size(self) -> int:
@@ -127,6 +154,11 @@ class Grid:
 
 
 Axis = Categories | Bins | Grid
+
+
+def in_order(axis: Axis) -> bool:
+    """Whether neighbouring cells of an axis hold neighbouring values."""
+    return axis.ordered if isinstance(axis, Categories) else True
 
 
 @dataclass(frozen=True)

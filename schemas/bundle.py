@@ -132,6 +132,9 @@ class TableFile(Section):
     )
     uncertainty: list[UncertaintyRecord]
     replicates: ReplicatesRecord | None = None
+    csv_sha256: str | None = Field(
+        default=None, description="Of the same table as CSV, if the plan asks for it."
+    )
 
     @property
     def all_columns(self) -> dict[str, str]:

@@ -1,13 +1,15 @@
 """A plan's public description of a column and its values.
 
-A categorical column lists its categories; an integer or continuous column states its bounds.  These
-alone determine the checks on the survey table, the cells of every release and the columns of synthetic
-tables: nothing is derived from the values themselves.
+A categorical column lists its categories; an integer or continuous column states its bounds, or the
+levels that are its only values.  These alone determine the checks on the survey table, the cells of
+every release and the columns of synthetic tables: nothing is derived from the values themselves.
 """
 
 import json
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self, TypeVar
+import re
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import (
     BeforeValidator,
@@ -21,7 +23,7 @@ from pydantic import (
     model_validator,
 )
 
-from dpcore.domain import Axis, Bins, Categories, Grid
+from dpcore.domain import Axis, Bins, Categories, Category, Grid
 from schemas.dates import PartOfDate
 from schemas.document import Section
 
@@ -41,6 +43,9 @@ All but the first are defined for every record, and act on each record alone: ta
 record, or in those of one unit, still do so afterwards, and where a record is replaced by another its
 place stays, except with ``drop``.
 """
+
+NAMEABLE = re.compile(r"[^\W\d_][\w .-]{0,99}")
+"""Valid column names."""
 
 NULLABLE = "Whether null is a value; it gets a cell."
 DESCRIPTION = "What the column means, for readers."
@@ -67,6 +72,11 @@ def _two_numbers(value: Any) -> Any:
     return value
 
 
+def _as_text(mapping: Any) -> Any:
+    """Categories as they are written; YAML reads some of them as numbers."""
+    return {str(k): str(v) for k, v in mapping.items()} if isinstance(mapping, dict) else mapping
+
+
 _Categories = _Listed[StrictStr] | _Listed[StrictBool] | _Listed[StrictInt] | _Listed[StrictFloat]
 
 
@@ -84,6 +94,12 @@ class CategoricalColumn(Section):
     labels: dict[str, str] = Field(
         default_factory=dict, description="What a category means, for the codebook."
     )
+    refines: dict[str, Annotated[dict[str, str], BeforeValidator(_as_text)]] = Field(
+        default_factory=dict,
+        description="By coarser categorical column, the group of every category: the column then follows"
+        " from this one in synthetic records, and is not measured. A mapping, or a public CSV file with"
+        " both columns in the plan's folder.",
+    )
     nullable: bool = Field(default=False, description=NULLABLE)
     description: str = Field(default="", description=DESCRIPTION)
 
@@ -98,36 +114,104 @@ class CategoricalColumn(Section):
             raise ValueError(f"labels: {sorted(unknown)} are not among the categories")
         return self
 
+    @property
+    def listed(self) -> Sequence[Category]:
+        """The values that may occur."""
+        return self.categories
+
     def axis(self, name: str) -> Axis:
         """The cells of this column, one per category."""
         return Categories(name, tuple(self.categories), self.nullable)
 
 
-class IntegerColumn(Section):
+class _NumberColumn(Section):
+    """What columns of whole and of real numbers have in common."""
+
+    outside: Outside = Field(
+        default="refuse",
+        description="What happens to values outside the bounds: stop the release, or move them to "
+        "the nearest bound.",
+    )
+    nullable: bool = Field(default=False, description=NULLABLE)
+    unit: str = Field(default="", description="What the numbers count, such as years or EUR.")
+    description: str = Field(default="", description=DESCRIPTION)
+
+    if TYPE_CHECKING:  # both kinds state their own
+        bounds: tuple[float, float]
+        step: float | None
+        levels: Sequence[float] | None
+        point_masses: Sequence[float]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _bounds_of_levels(cls, given: Any) -> Any:
+        """Levels bound a column: its bounds need not be stated beside them."""
+        levels = given.get("levels") if isinstance(given, dict) else None
+        if not isinstance(levels, list | tuple) or not levels or "bounds" in given:
+            return given
+        return {**given, "bounds": [levels[0], levels[-1]]}
+
+    @model_validator(mode="after")
+    def _coherent(self) -> Self:
+        lower, upper = self.bounds
+        _check_bounds(lower, upper)
+        if self.step is not None and max(abs(lower), abs(upper)) / self.step > 2**53:
+            raise ValueError("step: too small for these bounds")
+        if self.levels is not None:
+            if self.step is not None or self.point_masses:
+                raise ValueError("levels: have no step and no point_masses beside them")
+            if _descends(self.levels) or (self.levels[0], self.levels[-1]) != self.bounds:
+                raise ValueError("levels: must ascend from one bound to the other")
+        if _descends(self.point_masses):
+            raise ValueError("point_masses: must ascend")
+        if any(not lower <= point <= upper for point in self.point_masses):
+            raise ValueError("point_masses: must lie within the bounds")
+        return self
+
+    @property
+    def listed(self) -> Sequence[Category] | None:
+        """The values that may occur, if they are listed."""
+        return self.levels
+
+    @property
+    def written(self) -> Fraction | None:
+        """The step, exactly as it was written."""
+        return None if self.step is None else Fraction(str(self.step))
+
+
+STEP = (
+    "Synthetic values are multiples of this number, such as 0.01 for an amount in cents or 5 for hours"
+    " that people round. The table is not checked for it."
+)
+LEVELS = (
+    "The only values that occur, in ascending order, where a number takes a few: each has a cell of its"
+    " own, any other is not valid, and `bounds` need not be stated."
+)
+POINTS = (
+    "Values that many records have, such as 0 and a top code: each has a cell of its own beside the"
+    " bins."
+)
+
+
+class IntegerColumn(_NumberColumn):
     """A column of whole numbers between public bounds, both included."""
 
     type: Literal["integer"]
     bounds: Annotated[tuple[StrictInt, StrictInt], BeforeValidator(_two_numbers)] = Field(
         description="Smallest and largest value."
     )
-    outside: Outside = Field(
-        default="refuse",
-        description="What happens to values outside the bounds: stop the release, or move them to "
-        "the nearest bound.",
-    )
+    step: StrictInt | None = Field(default=None, ge=1, description=STEP)
+    levels: list[StrictInt] | None = Field(default=None, min_length=2, description=LEVELS)
+    point_masses: list[StrictInt] = Field(default_factory=list, description=POINTS)
     from_: PartOfDate | None = Field(
         default=None,
         alias="from",
         description="The part of a date from which the numbers are computed, where the survey has no "
         "column of this name.",
     )
-    nullable: bool = Field(default=False, description=NULLABLE)
-    unit: str = Field(default="", description="What the numbers count, such as years or EUR.")
-    description: str = Field(default="", description=DESCRIPTION)
 
     @model_validator(mode="after")
-    def _ordered(self) -> Self:
-        _check_bounds(*self.bounds)
+    def _exact(self) -> Self:
         if self.from_:
             self.from_.check(self.bounds)
         if max(abs(bound) for bound in self.bounds) > 2**53:
@@ -140,19 +224,24 @@ class IntegerColumn(Section):
         return {k: v for k, v in dump(self).items() if v is not None}
 
     def axis(self, name: str) -> Axis:
-        """One cell per whole number."""
+        """One cell per whole number, or per level."""
+        if self.levels is not None:
+            return Categories(name, tuple(self.levels), self.nullable, ordered=True)
         lower, upper = self.bounds
-        return Grid(name, lower, upper + 1, upper - lower + 1, self.nullable, integer=True)
+        cells = upper - lower + 1
+        return Grid(name, lower, upper + 1, cells, self.nullable, integer=True, step=self.written)
 
-    def bins(self, name: str, edges: list[float]) -> Axis:
+    def bins(self, name: str, edges: list[float]) -> Bins:
         """Cells of several whole numbers; the last edge is the largest value plus one."""
         _check_edges(edges, self.bounds[0], self.bounds[1] + 1)
         if any(edge != int(edge) for edge in edges):
             raise ValueError("edges of an integer column must be whole numbers")
-        return Bins(name, tuple(float(e) for e in edges), self.nullable, integer=True)
+        ends = {end for point in self.point_masses for end in (point, point + 1)}
+        cut = tuple(sorted({*map(float, edges), *map(float, ends)}))
+        return Bins(name, cut, self.nullable, integer=True, step=self.written)
 
 
-class ContinuousColumn(Section):
+class ContinuousColumn(_NumberColumn):
     """A column of real numbers between public bounds."""
 
     type: Literal["continuous"]
@@ -165,28 +254,22 @@ class ContinuousColumn(Section):
         le=65536,
         description="Values are rounded to this many equal cells between the bounds.",
     )
-    outside: Outside = Field(
-        default="refuse",
-        description="What happens to values outside the bounds: stop the release, or move them to "
-        "the nearest bound.",
-    )
-    nullable: bool = Field(default=False, description=NULLABLE)
-    unit: str = Field(default="", description="What the numbers count, such as years or EUR.")
-    description: str = Field(default="", description=DESCRIPTION)
-
-    @model_validator(mode="after")
-    def _ordered(self) -> Self:
-        _check_bounds(*self.bounds)
-        return self
+    step: float | None = Field(default=None, gt=0, description=STEP)
+    levels: list[float] | None = Field(default=None, min_length=2, description=LEVELS)
+    point_masses: list[float] = Field(default_factory=list, description=POINTS)
 
     def axis(self, name: str) -> Axis:
-        """The fine grid."""
-        return Grid(name, *self.bounds, self.grid, self.nullable)
+        """The fine grid, or one cell per level."""
+        if self.levels is not None:
+            return Categories(name, tuple(self.levels), self.nullable, ordered=True)
+        return Grid(name, *self.bounds, self.grid, self.nullable, step=self.written)
 
-    def bins(self, name: str, edges: list[float]) -> Axis:
-        """Cells between the given edges."""
+    def bins(self, name: str, edges: list[float]) -> Bins:
+        """Cells between the given edges, and one for each point mass."""
         _check_edges(edges, *self.bounds)
-        return Bins(name, tuple(float(e) for e in edges), self.nullable)
+        points = [float(point) for point in self.point_masses]
+        cut = tuple(sorted([*({float(e) for e in edges} - {*points}), *points, *points]))
+        return Bins(name, cut, self.nullable, step=self.written)
 
 
 Column = Annotated[
@@ -247,6 +330,10 @@ def column_metadata(name: str | None, columns: Mapping[str, Column]) -> dict[str
 def _check_bounds(lower: float, upper: float) -> None:
     if not -1e300 <= lower < upper <= 1e300:
         raise ValueError("bounds: must be finite (1e300 at most), the smaller first")
+
+
+def _descends(numbers: Sequence[float]) -> bool:
+    return any(a >= b for a, b in zip(numbers, numbers[1:], strict=False))
 
 
 def _check_edges(edges: list[float], lower: float, upper: float) -> None:

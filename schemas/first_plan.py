@@ -18,8 +18,8 @@ from dpcore.domain import Categories, Domain
 from dpcore.errors import InputError
 from dpcore.releases.tables.margins import Margins
 from schemas.blanks import BLANK
+from schemas.columns import NAMEABLE
 from schemas.dates import RANGES, Part
-from schemas.plan import NAMEABLE
 
 
 class Kind(StrEnum):

@@ -82,6 +82,9 @@ class Linked(Section):
                 raise ValueError(f"linked.{place}: the plan declares no column {unknown[0]!r}")
             if len(set(names)) != len(names):
                 raise ValueError(f"linked.{place}: a column is named twice")
+        for name, column in columns.items():
+            if isinstance(column, CategoricalColumn) and column.refines:
+                raise ValueError(f"columns.{name}.refines: not with linked")
         if set(columns) <= set(self.shared):
             raise ValueError("linked.shared: no column is left that describes members")
         made = {SIZE, NUMBER, PLACE}
@@ -220,6 +223,8 @@ def _in_all_places(
     rule: RuleSection, place: str, places: Mapping[str, list[str]]
 ) -> Iterator[RuleSection]:
     """A rule about members, for each of them that is there."""
+    if isinstance(rule.then, str):
+        raise ValueError(f"{place}.then: with linked, state values or ranges, not an inequality")
     named = {*rule.if_, *rule.then}
     if not named & set(places):
         yield rule

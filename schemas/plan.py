@@ -30,7 +30,16 @@ from dpcore.mechanism import promise_together
 from dpcore.releases.base import Release
 from schemas.blanks import refuse_blanks
 from schemas.budget import BudgetSection
-from schemas.columns import Column, IdentifierColumn, Invalid, ReadColumn, made_total, sources
+from schemas.columns import (
+    NAMEABLE,
+    Column,
+    IdentifierColumn,
+    Invalid,
+    ReadColumn,
+    made_total,
+    sources,
+)
+from schemas.derived import check_groups
 from schemas.document import Section, explain_errors, read_yaml
 from schemas.linked import SIZE, Linked
 from schemas.operation import Operation
@@ -46,10 +55,6 @@ from schemas.unit import COUNT, WEIGHT, UnitColumn, Weights
 
 LARGEST_SHARE_BITS = 6000
 """The longest denominator of an exact share; shares must fit in a manifest."""
-
-
-NAMEABLE = re.compile(r"[^\W\d_][\w .-]{0,99}")
-"""Valid column names."""
 
 
 class Plan(Section):
@@ -153,6 +158,7 @@ class Plan(Section):
                 )
         self._check_unpublished()
         self._check_linked()
+        check_groups(self.columns)
         if self.series:
             self.series.check(self.columns, self.adjacency, self.weights is not None)
             if self.synthesis:
@@ -182,6 +188,8 @@ class Plan(Section):
             try:
                 table.sampler(by_name)
                 table.refining(by_name)
+                table.check_values(by_name[table.from_].domain)
+                table.deriving(by_name[table.from_].domain, self.columns)
                 if table.households:
                     table.households.check(by_name[table.from_].domain, self.columns)
             except ValueError as error:
@@ -221,6 +229,10 @@ class Plan(Section):
         for i, table in enumerate(self.synthesis):
             if table.households:
                 raise ValueError(f"synthesis[{i}].households: linked records have members already")
+            if table.derived:
+                raise ValueError(
+                    f"synthesis[{i}].derived: not with linked; compute them afterwards"
+                )
             kinds = {section.name: section.kind for section in self.releases}
             if kinds.get(table.from_, "microdata-margins") != "microdata-margins":
                 raise ValueError(

@@ -1,6 +1,7 @@
 """Public lists that are too long for a plan: CSV files in its folder, read into it.
 
     columns: {tract: {type: categorical, categories: tracts.csv}}        values of its column `tract`
+    columns: {tract: {refines: {county: tracts.csv}}}                    the county of each tract
     releases: [{hierarchy: {columns: [state, tract], members: tracts.csv}}]
     releases: [{totals: {by: state, counts: states.csv}}]                with a column `records`
 
@@ -28,6 +29,13 @@ def read_public_files(plan: Path, document: dict[str, Any]) -> None:
             place = f"columns.{name}.categories"
             rows = _rows(plan, place, column["categories"], [name], others=True)
             column["categories"] = list(dict.fromkeys(row[0] for row in rows))
+        for group, codes in _mapping(_mapping(column).get("refines")).items():
+            if isinstance(codes, str) and isinstance(name, str) and isinstance(group, str):
+                place = f"columns.{name}.refines.{group}"
+                rows = _rows(plan, place, codes, [name, group], others=True)
+                if len({row[0] for row in rows}) < len({tuple(row) for row in rows}):
+                    raise PlanError(f"{place}: {codes} has two groups for one value of {name}")
+                column["refines"][group] = dict(rows)
     releases = document.get("releases")
     for i, release in enumerate(releases if isinstance(releases, list) else ()):
         regions, totals = (_mapping(_mapping(release).get(key)) for key in ("hierarchy", "totals"))

@@ -7,7 +7,7 @@ that holds the table can count the records that break it without fetching any.
     type       the value cannot be converted to the declared type (found while the table is read)
     null       the value is missing and the column is not nullable
     empty      the value should identify a privacy unit, but is empty text or blanks
-    category   the value is not a listed category
+    category   the value is not a listed category, or level
     bounds     the value lies outside the bounds
     finite     the value is NaN or infinite
 """
@@ -17,7 +17,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from schemas.columns import CategoricalColumn, ContinuousColumn, IdentifierColumn, ReadColumn
+from schemas.columns import (
+    CategoricalColumn,
+    ContinuousColumn,
+    IdentifierColumn,
+    IntegerColumn,
+    ReadColumn,
+)
 from schemas.engine import exactly, finite, listed
 
 if TYPE_CHECKING:  # pandera takes seconds to import
@@ -71,11 +77,12 @@ def engine_type(column: ReadColumn) -> Any:
 def _checks(column: ReadColumn) -> list[Any]:
     if isinstance(column, IdentifierColumn):
         return [_check("empty", lambda value: value.strip() != "")]
-    if isinstance(column, CategoricalColumn):
-        values = column.categories
+    values = column.listed
+    if values is not None:
         return [_check("category", lambda column: column.isin(listed(column, values).value))]
-    if not isinstance(column, ContinuousColumn):
+    if isinstance(column, IntegerColumn):
         return [_check("bounds", lambda value: value.between(*column.bounds))]
+    assert isinstance(column, ContinuousColumn)
     lower, upper = map(exactly, column.bounds)
     return [
         _check("finite", finite),

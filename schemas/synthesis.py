@@ -3,12 +3,16 @@
 from collections.abc import Mapping
 from typing import Literal
 
+import numpy as np
 from pydantic import Field, StrictInt, StrictStr
 
-from dpcore.domain import Bins, Domain
+from dpcore.cell_values import Inside
+from dpcore.domain import Bins, Domain, Grid
 from dpcore.releases.base import Release, Samplable
-from schemas.columns import CategoricalColumn, Column, IntegerColumn
+from schemas.columns import NAMEABLE, CategoricalColumn, Column, IntegerColumn
+from schemas.derived import Derived, derived_columns
 from schemas.document import Section
+from schemas.numbers import plain
 from schemas.releases import Name
 
 UNIFORM = "uniform"
@@ -73,6 +77,12 @@ class Synthesis(Section):
         "uniform.",
     )
 
+    derived: dict[StrictStr, StrictStr] = Field(
+        default_factory=dict,
+        description="Columns that are computed from those of each record, by formula; never drawn or"
+        " measured. Numbers, columns, + - * / **, comparisons, `A if C else B`, min, max, abs, round.",
+    )
+
     households: Households | None = Field(
         default=None, description="Households into which the records are put, by their size."
     )
@@ -88,6 +98,32 @@ class Synthesis(Section):
         if not isinstance(release, Samplable):
             raise ValueError(f"from: records cannot be drawn from {release.name!r}")
         return release
+
+    def deriving(self, domain: Domain, columns: Mapping[str, Column]) -> list[Derived]:
+        """The columns that follow from those of the domain; raises ``ValueError``."""
+        for name in self.derived:
+            if not NAMEABLE.fullmatch(name):
+                raise ValueError(f"derived.{name}: is not a valid column name")
+            if self.households and self.households.name.lower() == name.lower():
+                raise ValueError(f"derived.{name}: is the column of household numbers")
+        return derived_columns(domain.names, columns, self.derived)
+
+    def check_values(self, domain: Domain) -> None:
+        """Raise ``ValueError`` where no multiple of a column's step lies in one of its cells."""
+        for axis in domain.axes:
+            if isinstance(axis, Grid) and axis.integer and (axis.step or 1) > 1:
+                raise ValueError(
+                    f"from: {self.from_} has a cell for each whole number of {axis.name}, and not only"
+                    f" for multiples of its step {axis.step}; state bins, or levels instead of the step"
+                )
+            if isinstance(axis, Bins):
+                inside = Inside.of(axis, np.arange(axis.cells))
+                for code in np.flatnonzero(inside.first > inside.last).tolist():
+                    lower, upper = map(plain, axis.edges[code : code + 2])
+                    raise ValueError(
+                        f"from: the bin of {axis.name} from {lower} to {upper} in {self.from_} holds no"
+                        f" multiple of the column's step {plain(float(axis.step or 0))}; make it wider"
+                    )
 
     def refining(self, built: Mapping[str, Release]) -> dict[str, Release]:
         """By binned column, the release that its values follow inside the bins; else uniform.

@@ -28,6 +28,7 @@ from benchmarks.coverage.strata import by_size, of_file
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.densities.density import Density
 from dpcore.releases.tables.adaptive_microdata import AdaptiveMicrodata
+from dpcore.releases.tables.hierarchy import Hierarchy
 from dpcore.releases.tables.margins import Margins
 from tasks.explain.explain import text_table
 
@@ -70,7 +71,7 @@ def strata(
         return
     for name, build in RELEASES.items():
         release = build(POPULATIONS[0].rows)
-        dense = isinstance(release, Margins) or (
+        dense = isinstance(release, Margins | Hierarchy) or (
             isinstance(release, Histogram) and not release.thresholded
         )
         if not dense or isinstance(release, AdaptiveMicrodata) or chosen not in (None, name):

@@ -192,9 +192,7 @@ def measure(name: str, folder: Path, alpha: str) -> dict[str, object]:
     bundle = Path(text.splitlines()[-1])
     files = [path for path in bundle.rglob("*") if path.is_file()]
     manifest = json.loads((bundle / "manifest.json").read_text())
-    sizes = [
-        len(c.get("categories", [0] * 10)) for c in json.loads(plan.read_text())["columns"].values()
-    ]
+    sizes = sizes_of(json.loads(plan.read_text(encoding="utf-8")))
     steps = sorted(steps_of(text).items(), key=lambda step: -step[1])
     return {
         "survey": name,
@@ -208,6 +206,21 @@ def measure(name: str, folder: Path, alpha: str) -> dict[str, object]:
         "files": len(files),
         "mib": round(sum(path.stat().st_size for path in files) / 2**20, 1),
     }
+
+
+def sizes_of(plan: Plan) -> list[int]:
+    """The cells of each column, null included."""
+    bins = plan["releases"][0].get("bins", {})
+
+    def size(name: str, column: Any) -> int:
+        edges = bins.get(name)
+        if isinstance(edges, int):
+            cells = edges
+        else:
+            cells = len(column["categories"]) if edges is None else len(edges) - 1
+        return cells + bool(column.get("nullable"))
+
+    return [size(name, column) for name, column in plan["columns"].items()]
 
 
 def steps_of(text: str) -> dict[str, float]:

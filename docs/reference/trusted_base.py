@@ -154,10 +154,12 @@ PARTS = (
 
 UNREAD = {
     "dpcore/errors.py": "names of errors",
+    "dpcore/formula.py": "formulas over synthetic records",
     "dpcore/progress.py": "counts of finished steps",
     "dpcore/post/**/*.py": "sees noisy statistics alone",
     "schemas/bundle.py": "the form of published files",
     "schemas/blanks.py": "a plan that is not filled in",
+    "schemas/derived.py": "columns of synthetic records that follow from others",
     "schemas/first_plan.py": "writes a plan from names and types of columns",
     "schemas/operation.py": "schedules and approval",
     "schemas/synthesis.py": "synthetic records, from noisy statistics",

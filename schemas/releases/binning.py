@@ -33,9 +33,10 @@ def binned_domain(columns: Columns, names: list[str], bins: Mapping[str, Any]) -
 
 
 def _binned_axis(column: Column, name: str, edges: list[float] | int | None) -> Axis:
-    if isinstance(column, CategoricalColumn):
+    if isinstance(column, CategoricalColumn) or column.listed is not None:
         if edges is not None:
-            raise ValueError(f"bins.{name}: a categorical column has no bins")
+            what = "categorical column" if column.type == "categorical" else "column of levels"
+            raise ValueError(f"bins.{name}: a {what} has no bins")
         return column.axis(name)
     if edges is None:
         if isinstance(column, ContinuousColumn):

@@ -59,7 +59,9 @@ class Label(Section):
             raise ValueError("label.at_least: must be a whole number, as the column has")
         if not lower < self.at_least < upper:
             raise ValueError("label.at_least: must lie inside the bounds of the column")
-        return column.bins(self.column, [lower, self.at_least, upper]), (-1, 1)
+        bins = column.bins(self.column, [lower, self.at_least, upper])
+        # A point mass is a cell more, on one side.
+        return bins, tuple(-1 if edge < self.at_least else 1 for edge in bins.edges[:-1])
 
 
 class ClassifierSection(ReleaseSection):

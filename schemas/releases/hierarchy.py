@@ -83,6 +83,12 @@ class RegionsSection(Section):
 def _regions(domain: Domain, members: str) -> Regions:
     """The regions that a text lists; a plan is built several times in one run."""
     rows = list(csv.reader(io.StringIO(members, newline="")))
+    for line, row in enumerate(rows, 1):
+        if not all(value and value.isprintable() for value in row):
+            raise ValueError(
+                f"hierarchy.members, row {line}: {row} lacks a name, or has one with a line break or"
+                " another character that cannot be printed"
+            )
     cells = _cells(domain, rows, "hierarchy.members")
     order = np.argsort(cells)
     again = np.flatnonzero(np.diff(cells[order]) == 0)
@@ -216,6 +222,8 @@ class HierarchySection(CountsSection):
             if not entry or not (holds[0].any() and holds[1].any()):
                 raise ValueError(f"{place}: holds nowhere in the hierarchy")
             listed[np.ix_(*holds)] = False
+        if not listed.any():
+            raise ValueError("impossible: leaves no region where anybody can be")
         return possible
 
     @property

@@ -7,18 +7,21 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, StrictInt, StrictStr, StringConstraints, model_validator
 
 from dpcore.budget import Budget
+from dpcore.domain import Categories, Domain
+from dpcore.post.records.rules import Condition
 from dpcore.releases.base import Release
 from dpcore.releases.tables.adaptive_microdata import AdaptiveMicrodata
 from dpcore.releases.tables.allocation import MOST_WAYS
 from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
 from dpcore.releases.tables.microdata import Microdata
+from schemas.derived import groups_of
 from schemas.document import Section
 from schemas.numbers import WrittenRational
-from schemas.releases.base import CountsSection, SurveyFacts, listed
+from schemas.releases.base import Columns, CountsSection, SurveyFacts, listed
 from schemas.releases.binning import Bins, binned_domain
 from schemas.releases.margins import sets_of
 from schemas.releases.optimise import Optimise, aim_of
-from schemas.releases.rules import RuleSection
+from schemas.releases.rules import RuleSection, build_rules
 
 USUALLY_CHOSEN = 20
 
@@ -36,7 +39,7 @@ class CompressSection(Section):
         default=32,
         ge=2,
         description="How many groups a wide column gets: every column of more categories or bins is "
-        "wide. Null is a group by itself, and rules keep groups apart.",
+        "wide. Null is a group by itself, and rules and `refines` keep groups apart.",
     )
     share: WrittenRational = Field(
         default=Fraction(1, 10),
@@ -113,6 +116,7 @@ class MicrodataSection(CountsSection):
         if self.compress is not None:
             kind = CompressedMicrodata
             more = {"keep": self.compress.keep, "part": self.compress.share}
+            more["apart"] = _apart(domain, survey.columns)
         if self.choose == "adaptive":
             kind = AdaptiveMicrodata
             more["chosen"] = self.chosen or min(USUALLY_CHOSEN, len(sets))
@@ -126,7 +130,7 @@ class MicrodataSection(CountsSection):
             sets=sets,
             noise=self.mechanism,
             memory=_bytes(self.memory),
-            rules=tuple(r.build(domain, f"rules[{i}]") for i, r in enumerate(self.rules)),
+            rules=build_rules(self.rules, domain),
             adjacency=survey.adjacency,
             **more,
         )
@@ -180,6 +184,20 @@ class MicrodataSection(CountsSection):
     @property
     def title(self) -> str:
         return listed(self.columns, ", ")
+
+
+def _apart(domain: Domain, columns: Columns) -> tuple[Condition, ...]:
+    """Cells of a column that refines others, by their group: compression merges none of two groups."""
+    found: list[Condition] = []
+    for position, axis in enumerate(domain.axes):
+        for group in groups_of(axis.name, columns):
+            if group.sources == (axis.name,) and group.mapping and isinstance(axis, Categories):
+                of = [group.mapping[category] for category in axis.categories]
+                found += [
+                    (position, tuple(i for i, g in enumerate(of) if g == one))
+                    for one in dict.fromkeys(of)
+                ]
+    return tuple(found)
 
 
 def _bytes(memory: str) -> int:

@@ -2,15 +2,24 @@
 
 from fractions import Fraction
 from itertools import permutations
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from dpcore.releases.tables.allocation import Aim
 from schemas.numbers import WrittenRational
 
+
+def _weights(given: Any) -> Any:
+    """Refuse what names no table."""
+    if isinstance(given, dict) and (not given or any(isinstance(key, bool) for key in given)):
+        raise ValueError("give weights to numbers of columns or tables, such as {1: 5, sex.age: 2}")
+    return given
+
+
 Optimise = Annotated[
     Literal["mean", "max", "alike"] | dict[int | str, WrittenRational] | None,
+    BeforeValidator(_weights),
     Field(
         description="What the precision of the tables is chosen for: the least mean variance of a "
         "count over all tables (mean), the least error of the worst table (max), or the least sum of "
@@ -42,7 +51,7 @@ def aim_of(
         for order in permutations(attributes)
     }
     weights = [Fraction(1)] * len(sets)
-    ways = {len(attributes) for attributes in sets}
+    ways, named = {len(attributes) for attributes in sets}, set[int | str]()
     for name, weight in sorted(optimise.items(), key=lambda item: str(item[0]) in places):
         if not weight > 0:
             raise ValueError(f"optimise.{name}: a weight must be positive")
@@ -54,6 +63,10 @@ def aim_of(
             raise ValueError(
                 f"optimise: {name!r} is no table of the release, such as {next(iter(places))!r}"
             )
+        table = places.get(str(name), f"all of {name}")
+        if table in named:
+            raise ValueError(f"optimise: {name!r} is there twice, perhaps in another order")
+        named.add(table)
         for i in alike:
             weights[i] = weight
     return tuple(weights)

@@ -1,7 +1,8 @@
 """Rules between columns in a plan: what holds in every synthetic record, whatever the noise."""
 
+import math
 from collections.abc import Sequence
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
 from pydantic import (
     Discriminator,
@@ -14,9 +15,10 @@ from pydantic import (
     model_validator,
 )
 
-from dpcore.domain import Axis, Bins, Categories, Domain, Grid
+from dpcore.domain import Axis, Bins, Categories, Category, Domain, Grid
 from dpcore.post.records.rules import Condition, Rule
 from schemas.document import Section
+from schemas.releases.inequalities import read_inequality, rules_of
 
 Value = StrictStr | StrictBool | StrictInt | StrictFloat | None
 KINDS = {str: "text", bool: "truth values", int: "whole numbers", float: "numbers"}
@@ -50,23 +52,60 @@ class RuleSection(Section):
 
     if_: dict[StrictStr, Stated] = Field(
         alias="if",
-        min_length=1,
+        default_factory=dict,
         description="For columns: a list of values (null where it is one), or a range such as "
-        "{below: 15} between edges of bins.",
+        "{below: 15} between edges of bins or among levels.",
     )
-    then: dict[StrictStr, Stated] = Field(
-        min_length=1, description="What then holds of other columns, in the same form."
+    then: dict[StrictStr, Stated] | StrictStr = Field(
+        description="What then holds of other columns, in the same form; or an inequality of numbers,"
+        " such as `end >= start + 5` or `weight < 30`, which holds where none of them is null. A rule"
+        " that is an inequality alone may be written without if and then."
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _alone(cls, given: Any) -> Any:
+        return {"then": given} if isinstance(given, str) else given
+
+    @model_validator(mode="after")
+    def _stated(self) -> Self:
+        if not self.then or (not self.if_ and not isinstance(self.then, str)):
+            raise ValueError("state conditions under if, and what then holds")
+        return self
+
+    def when(self, domain: Domain, place: str) -> tuple[Condition, ...]:
+        """The conditions of ``if`` over the domain's cells."""
+        return tuple(condition(domain, f"{place}.if.{n}", n, c) for n, c in self.if_.items())
 
     def build(self, domain: Domain, place: str) -> Rule:
         """The rule over the domain's cells; raises ``ValueError`` where they cannot express it."""
+        assert isinstance(self.then, dict)
         both = sorted(set(self.if_) & set(self.then))
         if both:
             raise ValueError(f"{place}: {both} are both under if and under then")
         return Rule(
-            tuple(condition(domain, f"{place}.if.{n}", n, c) for n, c in self.if_.items()),
+            self.when(domain, place),
             tuple(condition(domain, f"{place}.then.{n}", n, c) for n, c in self.then.items()),
         )
+
+
+def build_rules(sections: Sequence[RuleSection], domain: Domain) -> tuple[Rule, ...]:
+    """The rules over the domain's cells; raises ``ValueError`` where they cannot express them."""
+    found, inequalities = [], []
+    for i, section in enumerate(sections):
+        place = f"rules[{i}]"
+        if isinstance(section.then, dict):
+            found.append(section.build(domain, place))
+            continue
+        try:
+            difference = read_inequality(domain, section.then)
+        except ValueError as error:
+            raise ValueError(f"{place}.then: {error}") from None
+        inequalities.append((section.when(domain, place), difference))
+    try:
+        return (*found, *rules_of(domain, inequalities))
+    except ValueError as error:
+        raise ValueError(f"rules: {error}") from None
 
 
 def condition(domain: Domain, place: str, name: str, given: list[Value] | Range) -> Condition:
@@ -92,11 +131,14 @@ def _cell(axis: Axis, place: str, value: Value) -> int:
             raise ValueError(f"{place}: {axis.name} is not nullable")
         return axis.size - 1
     if isinstance(axis, Categories):
-        same = [i for i, c in enumerate(axis.categories) if c == value and type(c) is type(value)]
+        same = [i for i, c in enumerate(axis.categories) if c == value and _alike(c, value)]
         if not same:
             hint = _hint(axis.name, value, axis.categories)
             raise ValueError(f"{place}: {value!r} is not among the categories{hint}")
         return same[0]
+    for point in axis.points if isinstance(axis, Bins) else ():
+        if axis.edges[point] == value and not isinstance(value, bool):
+            return point
     if not axis.integer:
         raise ValueError(f"{place}: a list of values is for categories and whole numbers")
     if isinstance(value, str | bool):
@@ -107,6 +149,11 @@ def _cell(axis: Axis, place: str, value: Value) -> int:
             f"{place}: {value} shares its bin with other values; state a range of bins"
         )
     return first
+
+
+def _alike(category: Category, value: Value) -> bool:
+    """Whether both are of one type; 3 and 3.0 are one number."""
+    return type(category) is type(value) or {type(category), type(value)} == {int, float}
 
 
 def _hint(name: str, value: Value, values: Sequence[str | bool | float]) -> str:
@@ -120,7 +167,11 @@ def _hint(name: str, value: Value, values: Sequence[str | bool | float]) -> str:
 
 def _range(axis: Axis, place: str, given: Range) -> set[int]:
     if isinstance(axis, Categories):
-        raise ValueError(f"{place}: categories have no range; list values")
+        if not axis.ordered:
+            raise ValueError(f"{place}: categories have no range; list values")
+        least = -math.inf if given.from_ is None else given.from_
+        below = math.inf if given.below is None else given.below
+        return {i for i, c in enumerate(axis.categories) if least <= float(c) < below}
     first = 0 if given.from_ is None else _edge(axis, place, given.from_)
     last = axis.size - axis.nullable
     return set(range(first, last if given.below is None else _edge(axis, place, given.below)))

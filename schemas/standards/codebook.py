@@ -1,4 +1,5 @@
-"""``codebook.csv``: one row for every category of the survey's columns, one for any other column."""
+"""``codebook.csv``: one row for every category or level of the survey's columns, one for
+any other column."""
 
 import csv
 import io
@@ -19,6 +20,9 @@ HEADER = (
     "nullable",
 )
 
+TYPES = {"whole": "integer", "number": "continuous", "truth": "categorical", "text": "categorical"}
+"""The type of a column that a formula gives, as a plan calls it."""
+
 
 def codebook(manifest: Manifest, plan: Plan) -> str:
     """The codebook as CSV, its columns as in ``HEADER``; empty where they do not apply."""
@@ -32,5 +36,11 @@ def codebook(manifest: Manifest, plan: Plan) -> str:
                 label = column.labels.get(str(category), "")
                 writer.writerow((*start, "", category, label, "", "", null))
         else:
-            writer.writerow((*start, column.unit, "", "", *column.bounds, null))
+            for level in ("",) if column.levels is None else column.levels:
+                writer.writerow((*start, column.unit, level, "", *column.bounds, null))
+    for table in plan.synthesis:
+        for derived in table.deriving(plan.built[table.from_].domain, plan.columns):
+            if derived.formula is not None and derived.name not in plan.columns:
+                kind = TYPES[derived.formula.kind]
+                writer.writerow((derived.name, kind, derived.words, *[""] * 5, "true"))
     return text.getvalue()

@@ -106,6 +106,8 @@ def _field(name: str, table: TableFile, plan: Plan, records: bool) -> dict[str, 
         return field
     column = plan.described_columns[about]
     field["survey_column"] = about
+    if column.listed is not None and not isinstance(column, CategoricalColumn) and name == about:
+        field["constraints"] = {"enum": list(column.listed)}
     if isinstance(column, CategoricalColumn):
         listed = len(column.categories) <= MOST_LISTED
         if listed and name == about and table.columns[name] == _arrow_type(column):
@@ -114,7 +116,9 @@ def _field(name: str, table: TableFile, plan: Plan, records: bool) -> dict[str, 
     else:
         if column.unit:
             field["unit"] = column.unit
-        if records and not column.nullable:  # the library reads a null as NaN, out of all bounds
+        if (
+            records and not column.nullable and column.listed is None
+        ):  # the library reads a null as NaN, out of all bounds
             field["constraints"] = dict(zip(("minimum", "maximum"), column.bounds, strict=True))
     if records and not column.nullable:
         field.setdefault("constraints", {})["required"] = True

@@ -52,7 +52,9 @@ class Condition:
 
     def sheet(self, letter: str, rows: int) -> str:
         value = str(self.value).upper() if isinstance(self.value, bool) else str(self.value)
-        wanted = ("" if self.equal else "<=") + value.replace('"', '""')
+        for special in "~*?":  # the others are wildcards, which it escapes
+            value = value.replace(special, f"~{special}")
+        wanted = ("=" if self.equal else "<=") + value.replace('"', '""')
         return f'${letter}$2:${letter}${rows + 1},"{wanted}"'
 
 
@@ -116,8 +118,9 @@ def _conditions(file: TableFile, plan: Plan) -> Iterator[Condition]:
         if period:
             continue
         if isinstance(column, CategoricalColumn):
-            if name == about:
-                yield Condition(name, column.categories[0])
+            value = next((each for each in column.categories if each != ""), None)
+            if name == about and value is not None:  # "" is like null in CSV files
+                yield Condition(name, value)
         elif name in (about, f"{about}_from"):
             low, high = (float(bound) for bound in column.bounds)
             yield Condition(name, float(plain((low + high) / 2)), equal=False)
@@ -149,7 +152,8 @@ def _r(file: TableFile, condition: Condition | None, csv: bool) -> str:
     first, of = _select(file), file.replicates.column
     read = f'arrow::read_parquet("{file.path}")'
     if csv:
-        read = f'read.csv("{file.csv}", check.names = FALSE)'
+        options = f"check.names = FALSE, na.strings = character(){_classes(file)}"
+        read = f'read.csv("{file.csv}", {options})'
     return "\n".join(
         [
             f"table <- as.data.frame({read})",
@@ -161,6 +165,17 @@ def _r(file: TableFile, condition: Condition | None, csv: bool) -> str:
             "  print(c(f[[1]], sqrt(mean((f[-1] - f[[1]])^2))))",
         ]
     )
+
+
+def _classes(file: TableFile) -> str:
+    """The classes that R would guess wrong: codes are no numbers, and text T, F no truth values."""
+    kinds = {"string": "character", "bool": "logical"}
+    classes = [
+        f'{json.dumps(name, ensure_ascii=False)} = "{kinds[kind]}"'
+        for name, kind in file.columns.items()
+        if kind in kinds
+    ]
+    return f",\n  colClasses = c({', '.join(classes)})" if classes else ""
 
 
 def _sql(file: TableFile, condition: Condition | None) -> str:

@@ -7,7 +7,7 @@ their difference is one weighted sum, and their quotient a share (``tasks.bundle
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 
 from dpcore.errors import InputError
@@ -101,6 +101,12 @@ class Quotient(Estimate):
         value = number.value / by.value if by.value else math.nan
         return cls(value, math.nan, number.draws | by.draws, pieces)
 
+    def within(self, low: float, high: float) -> Quotient:
+        """The same quotient, known to lie between two numbers: all of them where nothing is left."""
+        cut = [(max(low, a), min(high, b)) for a, b in self.pieces]
+        left = tuple((a, b) for a, b in cut if a <= b)
+        return replace(self, pieces=left or ((low, high),))
+
     @property
     def interval(self) -> tuple[float, float]:
         """The smallest interval around the set: without ends where the set is unbounded."""
@@ -112,8 +118,11 @@ class Quotient(Estimate):
         low, high = self.interval
         if len(self.pieces) == 2:
             below, above = self.pieces[0][1], self.pieces[1][0]
-            known = f"the 90% set is unbounded: all numbers up to {below:.4g} and from {above:.4g}"
-            return f"The divisor may be zero, and {known}."
+            known = f"all numbers up to {below:.4g} and from {above:.4g}"
+            if math.isinf(low):
+                return f"The divisor may be zero, and the 90% set is unbounded: {known}."
+            known = f"{low:.4g} to {high:.4g}, but only {known}"
+            return f"The divisor may be zero, and the 90% set is {known}."
         if math.isinf(low) and math.isinf(high):
             return "The divisor may be zero, and any quotient is possible (90% set, unbounded)."
         return f"The 90% interval, which is not symmetric, is {low:.4g} to {high:.4g}."

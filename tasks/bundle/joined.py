@@ -125,14 +125,17 @@ def parts_of(bundle: str, built: Mapping[str, Release], draws: Mapping[str, Nois
 
 
 def with_best(published: Published, release: CountsRelease, parts: list[Part]) -> Published:
-    """The tables of a release, with the best estimates where other parts tell of them too."""
+    """The tables of a release, with the best estimates where other parts tell of them too, or where a
+    public number of records does that is not in the published ones."""
     if not any(part.release is release for part in parts):
         return published
     domains = {release.table_name(domain): domain for domain in release.domains}
     tables = []
     for table in published.tables:
         found = join(f"{table.name}: ", domains[table.name], release, parts)
-        tables.append(table if found is None or len(found.sources) == 1 else _beside(table, found))
+        assert found is not None
+        more = release.adjacency.public_rows and table.unbiased == "noisy_count"
+        tables.append(_beside(table, found) if more or len(found.sources) > 1 else table)
     return Published(tuple(tables), published.facts)
 
 
@@ -188,8 +191,10 @@ def _table_of(agreement: Agreement, attributes: list[int]) -> Floats:
 
 def _beside(table: Table, found: Joined) -> Table:
     number, sources = found.release.unit.number, " and ".join(found.sources)
+    known = " and the public number of records" * found.release.adjacency.public_rows
     descriptions = (
-        f"The {number} as all releases give it together ({sources}): unbiased, may be negative",
+        f"The {number} as all releases give it together ({sources}{known}): unbiased, may be negative;"
+        " count knows this release alone",
         "Standard deviation of the noise left in best_estimate",
         f"Lower end of a 90% interval for the exact {number}, from best_estimate (normal)",
         f"Upper end of a 90% interval for the exact {number}, from best_estimate (normal)",
@@ -204,6 +209,6 @@ def _beside(table: Table, found: Joined) -> Table:
         (BEST[2], BEST[3]),
         "normal",
         "The variance is exact: it follows from the noise of all releases that count some of the table's"
-        f" columns ({sources}).",
+        f" columns ({sources}{known}).",
     )
     return Table(table.folder, table.name, [*table.parts, *columns], (*table.uncertainty, stated))

@@ -77,9 +77,11 @@ def write_table(
     )
 
 
-def write_csv(root: Path, file: TableFile) -> None:
-    """Write a table of the bundle as CSV beside its Parquet file; nulls are empty."""
+def write_csv(root: Path, file: TableFile) -> TableFile:
+    """Write a table of the bundle as CSV beside its Parquet file, nulls as empty; its record then."""
     csv.write_csv(pq.read_table(root / file.path), root / file.csv)
+    digest = hashlib.sha256((root / file.csv).read_bytes()).hexdigest()
+    return file.model_copy(update={"csv_sha256": digest})
 
 
 def arrow_types(schema: pa.Schema) -> dict[str, str]:

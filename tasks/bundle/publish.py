@@ -90,8 +90,8 @@ def write_release(plan: Plan, release_id: str, name: str, staging: Path) -> Rele
         write_table(staging, table, plan.described_columns, about, noise.get(table.name))
         for table in published.tables
     ]
-    for file in files if plan.publication.csv else ():
-        write_csv(staging, file)
+    if plan.publication.csv:
+        files = [write_csv(staging, file) for file in files]
     return ReleaseRecord(
         name=name,
         kind=section.kind,

@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -192,9 +193,9 @@ class Bundle:
         ``part`` and ``of``: true or false for each row.  With P the noisy sum over rows in both, W
         that over ``of``, and R = P / W, the variance is that of the sum with weights
         part * of - R * of, divided by W^2 (delta method, first order), which includes the covariance
-        of P and W.  Where W is near zero the share has no standard error, but Fieller's 90% set
-        (``tasks.bundle.estimates.Quotient``).  Raises ``InputError`` for weights other than true and
-        false.
+        of P and W.  Where W is near zero the share has no standard error, but Fieller's 90% set, cut to
+        [0, 1] (``tasks.bundle.estimates.Quotient``).  Raises ``InputError`` for weights other than true
+        and false.
         """
         columns, whole = self.table(table), self.total(table, of)
         factors, chosen = (_factors(table, columns, weights) for weights in (of, part))
@@ -204,10 +205,13 @@ class Bundle:
                 " divide the totals of two releases, or divide by a public number"
             )
         chosen = factors * chosen
+        if np.array_equal(chosen, factors):
+            return Estimate(1.0, 0.0, whole.draws)
         if whole.near_zero:
             some, rest = (self._sum(table, columns, each) for each in (chosen, factors - chosen))
             squares = [each.standard_error**2 for each in (some, whole, rest)]
-            return Quotient.of(some, whole, (squares[0] + squares[1] - squares[2]) / 2)
+            quotient = Quotient.of(some, whole, (squares[0] + squares[1] - squares[2]) / 2)
+            return quotient.within(0.0, 1.0)
         value = self.total(table, chosen).value / whole.value
         error = self._sum(table, columns, chosen - value * factors).standard_error
         return Estimate(value, error / abs(whole.value), whole.draws)
@@ -246,8 +250,7 @@ class Bundle:
             release = self.plan.built[record.name]
             if isinstance(release, CountsRelease):
                 domain = next(d for d in release.domains if release.table_name(d) == table)
-                parts = [part for bundle in (self, *self.earlier) for part in bundle._parts]
-                self._joins[table] = join(f"{table}: ", domain, release, parts)
+                self._joins[table] = join(f"{table}: ", domain, release, self._all_parts)
             else:
                 self._joins[table] = None
         return self._joins[table]
@@ -261,6 +264,14 @@ class Bundle:
         """Everything that counts, as it was measured."""
         draws = {name: self.draw(name) for name in self.plan.built}
         return parts_of(self.manifest.release_id, self.plan.built, draws)
+
+    @cached_property
+    def _all_parts(self) -> list[Part]:
+        """Those of this bundle, of the earlier ones and of theirs, each draw once."""
+        found: dict[tuple[str, str, str], Part] = {}
+        for part in chain(self._parts, *(bundle._all_parts for bundle in self.earlier)):
+            found.setdefault((part.bundle, part.name, part.draw), part)
+        return list(found.values())
 
     def _explain_absence(self, table: str) -> str:
         """Why cells are missing from a table, in the release's own words."""
@@ -295,13 +306,14 @@ def open_bundle(path: str | Path, earlier: Sequence[Bundle] = ()) -> Bundle:
 
     Args:
         path: The bundle's folder, DATASET/RELEASE_ID.
-        earlier: Opened bundles of the same private table, whose counts improve those of this one.
+        earlier: Opened bundles of the same private table, whose counts improve those of this one, with
+            their own earlier ones; each draw counts once.
 
     Returns:
         The bundle, with methods for its tables, functions, synthetic records and sums.
 
     Raises:
-        InputError: The folder has no manifest, or an earlier bundle is of another dataset.
+        InputError: The folder has no manifest, or an earlier bundle is not opened or of another dataset.
         BundleError: The manifest cannot be read, or a file was changed, added or removed after
             publication.
 
@@ -312,6 +324,8 @@ def open_bundle(path: str | Path, earlier: Sequence[Bundle] = ()) -> Bundle:
     folder = Path(path)
     manifest = read_manifest(folder)
     verify_files(folder, manifest)
+    if not (isinstance(earlier, Sequence) and all(isinstance(each, Bundle) for each in earlier)):
+        raise InputError(f"{folder}: earlier must be a list of opened bundles, [open_bundle(...)]")
     for bundle in earlier:
         if bundle.manifest.dataset != manifest.dataset:
             raise InputError(

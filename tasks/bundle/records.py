@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, combinations, islice
 from typing import Any
@@ -18,10 +18,13 @@ from dpcore.post.members import members_of
 from dpcore.releases.base import Release, post_processing_generator
 from dpcore.releases.counts.unit import CountsRelease
 from dpcore.releases.table import Table, TableColumn
+from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
+from dpcore.releases.tables.microdata import Microdata
 from dpcore.statistic import Noisy
 from dpcore.synthesis import ColumnDensity, decode_records, group_households
 from schemas.bundle import Understated
 from schemas.columns import Column
+from schemas.derived import Derived
 from schemas.linked import NUMBER, PLACE, SIZE
 from schemas.plan import Plan
 from schemas.synthesis import Synthesis
@@ -52,6 +55,8 @@ SUPPORT = {
     "standard_error": "Standard error of a cell of that table, from privacy noise",
     "distance": "Total variation between the shares of the records and those of the noisy table",
     "expected_distance": "Average total variation that noise alone causes",
+    "derived_from": "Columns from which this one is computed in each record: it is not drawn, and has no"
+    " cells",
 }
 
 
@@ -60,7 +65,8 @@ class Records:
     """Synthetic records: ``codes`` (rows, columns) over ``domain``, and the columns of their values.
 
     ``refined_by``: for each column whose values inside bins follow a release, that release's name;
-    ``households``: (rows,) numbers of synthetic households by column name, if there are any.
+    ``households``: (rows,) numbers of synthetic households by column name, if there are any;
+    ``derived``: the columns that were computed from the others.
     """
 
     release: Release
@@ -69,6 +75,7 @@ class Records:
     columns: Mapping[str, NDArray[Any]]
     refined_by: dict[str, str]
     households: Mapping[str, Integers] = field(default_factory=dict)
+    derived: Sequence[Derived] = ()
 
     def table(self, name: str, survey: Mapping[str, Column]) -> Table:
         """The records in the survey's own columns and order."""
@@ -80,7 +87,16 @@ class Records:
                 column, self.columns[column], "" if stated.description else "Synthetic", column
             )
             for column, stated in survey.items()
-            if column in self.columns
+            if column in self.domain.names
+        ]
+        columns += [
+            TableColumn(
+                derived.name,
+                self.columns[derived.name],
+                derived.words,
+                derived.name if derived.mapping else None,
+            )
+            for derived in self.derived
         ]
         return Table("microdata", name, columns)
 
@@ -118,13 +134,24 @@ class Records:
         ]
         larger = (self._support(noisy, chosen) for chosen in islice(self._larger(), MOST_SETS))
         rows += [row for row in larger if row["grade"] != NOT_MEASURED]
+        rows += [self._of_derived(derived) for derived in self.derived]
         columns = []
         for key, text in SUPPORT.items():
             values = np.array([row[key] for row in rows])
             unknown = np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(rows), bool)
+            if key == "derived_from":
+                unknown = values == ""
+                if unknown.all():
+                    continue
             masked = np.ma.masked_array(values, mask=unknown) if unknown.any() else values
             columns.append(TableColumn(key, masked, text))
         return Table("microdata", f"{name}.support", columns)
+
+    def _of_derived(self, derived: Derived) -> dict[str, Any]:
+        """A column that no release measures, and none could tell from those it is computed from."""
+        row: dict[str, Any] = dict.fromkeys(SUPPORT, math.nan)
+        said = {"columns": derived.name, "ways": 1, "cells": 0, "grade": NOT_MEASURED}
+        return row | said | {"derived_from": " x ".join(derived.sources)}
 
     def _larger(self) -> Iterator[tuple[str, ...]]:
         """Every three columns inside a table of the release, and its larger tables, each once."""
@@ -137,6 +164,7 @@ class Records:
         margin = self.domain.select(names)
         found = self.release.supported_margin(noisy, names)
         row = {"columns": " x ".join(names), "ways": len(names), "cells": margin.size}
+        row["derived_from"] = ""
         counts, error = found or (np.zeros(0), math.nan)
         public = self.release.adjacency.public_rows
         total = self.release.rows if public else counts.sum()
@@ -169,13 +197,17 @@ def synthetic_records(
         column: ColumnDensity.of(finer, draws(finer.name), column)
         for column, finer in refining.items()
     }
+    rules = sampler.rules if isinstance(sampler, Microdata | CompressedMicrodata) else ()
     # Separate streams: with the numbers that chose the codes, values would depend on codes.
     within, of_households = post_processing_generator(noisy).spawn(2)
-    columns = decode_records(domain, codes, densities, within)
+    columns = decode_records(domain, codes, densities, within, rules)
+    derived = synthesis.deriving(domain, plan.columns)
+    for column in derived:
+        columns[column.name] = column.values(columns)
     assert isinstance(sampler, Release)
     refined_by = {column: finer.name for column, finer in refining.items()}
     households = _households(synthesis, domain, codes, columns, of_households)
-    return Records(sampler, domain, codes, columns, refined_by, households)
+    return Records(sampler, domain, codes, columns, refined_by, households, derived)
 
 
 def understated_by(records: Records, noisy: Noisy) -> Understated | None:

@@ -50,6 +50,12 @@ def verify_files(bundle: Path, manifest: Manifest) -> int:
                 f"{bundle}: {entry.relative_to(bundle)} is a symbolic link, not a file"
             )
     digests = _read_digests(bundle)
+    folders = {(bundle / path).parent for path in digests}
+    for folder in bundle.rglob("*"):
+        if folder.is_dir() and not any(folder in (each, *each.parents) for each in folders):
+            raise BundleError(
+                f"{bundle}: {folder.relative_to(bundle)} is a folder without its files"
+            )
     present = {
         path.relative_to(bundle).as_posix()
         for path in bundle.rglob("*")
@@ -77,8 +83,9 @@ def verify_files(bundle: Path, manifest: Manifest) -> int:
     if {table.path for table in tables} != {path for path in digests if path.endswith(".parquet")}:
         raise BundleError(f"{bundle}: the manifest does not list exactly the tables of the bundle")
     released = [file for record in manifest.releases for file in record.files]
-    expected = {file.csv for file in released if plan.publication.csv}
-    if expected != {path for path in digests if path.endswith(".csv")} - set(documents(manifest)):
+    expected = {file.csv: file.csv_sha256 for file in released if plan.publication.csv}
+    tabular = {path for path in digests if path.endswith(".csv")} - set(documents(manifest))
+    if expected != {path: digests[path] for path in tabular}:
         raise BundleError(f"{bundle}: the CSV files are not exactly those of its tables")
     for table in tables:
         if table.sha256 != digests[table.path] or not _has_form(bundle / table.path, table):

@@ -145,11 +145,10 @@ def _label(key: Any, column: Column) -> str:
     if not isinstance(key, tuple):
         return category_text(key, column)
     low, high = (plain(float(end)) for end in key)
-    if column.type == "integer":
-        if low == high:
-            return low
-        if low[0] != "-":
-            return f"{low}–{high}"
+    if low == high:
+        return low
+    if column.type == "integer" and low[0] != "-":
+        return f"{low}–{high}"
     return f"{low} to {high}"
 
 

@@ -97,6 +97,8 @@ def one_way(counts: Counts, path: str) -> Figure:
     """One column: a bar and an interval for each cell."""
     title = counts.title
     says = f"Each bar is one {counts.number}; its line is the 90% interval, {counts.plus_minus}"
+    if np.any(counts.value < counts.lower):
+        says += f", for the exact {counts.unit.number}, which is not negative even where the bar is"
     numbers = count_table(counts, path)
     return Figure(title, says, bars(_bars(counts), title, says, counts.unit.things), numbers)
 
@@ -122,8 +124,9 @@ def largest(
     counts = read_counts({n: values[order] for n, values in table.items()}, columns, unit)
     title = f"The {len(order):,} largest of {len(noisy(table)):,} {unit.numbers} in {path}"
     says = (
-        f"{counts.title}, with 90% intervals of {counts.plus_minus};"
-        " the largest of many noisy numbers tend to be too large"
+        f"{counts.title}, with 90% intervals of {counts.plus_minus}"
+        + "; the largest of many noisy numbers tend to be too large"
+        * (len(order) < len(noisy(table)))
     )
     rows = [replace(bar, label=f"no. {i}") for i, bar in enumerate(_bars(counts), 1)]
     plain = count_table(counts, path)

@@ -95,4 +95,6 @@ def values(column: Column) -> str:
         kind = "whole numbers" if column.type == "integer" else "numbers"
         low, high = (plain(float(bound)) for bound in column.bounds)
         text = f"{kind} from {low} to {high} {column.unit}".rstrip()
+        if column.listed is not None:
+            text = f"{'; '.join(category_text(level, column) for level in column.listed)} {column.unit}"
     return f"{text}; or null" if column.nullable else text

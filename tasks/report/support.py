@@ -40,16 +40,17 @@ def grade(measured: bool, distance: float) -> str:
 def how_supported(supported: Supported, columns: Collection[str]) -> str:
     """How well the release shows pairs and triples of the columns, and how near the records come."""
     ways = supported["ways"]
+    drawn = len(columns) - sum(map(bool, supported.get("derived_from", ())))
     text = "The one column is supported by the release."
     if np.any(ways == 2):
         text = (
-            f"Of {_counted(supported, ways == 2, comb(len(columns), 2), 'pairs of columns')}."
+            f"Of {_counted(supported, ways == 2, comb(drawn, 2), 'pairs of columns')}."
             " An accurate table of the records has about a tenth of them at most in a wrong cell, by"
             " noise and by the fit; of a weak one more may be."
         )
-        if len(columns) > 2:
+        if drawn > 2:
             text += (
-                f" Of {_counted(supported, ways == 3, comb(len(columns), 3), 'sets of three columns')}."
+                f" Of {_counted(supported, ways == 3, comb(drawn, 3), 'sets of three columns')}."
                 " What was not measured is what the model assumes, as are relations of more columns that"
                 " no released table shows."
             )
@@ -85,7 +86,7 @@ def support_table(supported: Supported, path: str) -> DataTable:
     rows = [
         (
             str(supported["columns"][i]),
-            str(supported["grade"][i]).replace(NOT_MEASURED, f"{NOT_MEASURED}: assumed"),
+            _grade(supported, i),
             *(_known(float(supported[name][i])) for name in numbers),
         )
         for i in np.lexsort((-ratio, places)).tolist()
@@ -98,6 +99,13 @@ def support_table(supported: Supported, path: str) -> DataTable:
         "Distance by noise alone",
     )
     return DataTable("Which sets of columns the release supports, and how well", header, rows, path)
+
+
+def _grade(supported: Supported, row: int) -> str:
+    derived = supported.get("derived_from")
+    if derived is not None and derived[row]:
+        return f"derived from {derived[row]}"
+    return str(supported["grade"][row]).replace(NOT_MEASURED, f"{NOT_MEASURED}: assumed")
 
 
 def _known(value: float) -> str:

@@ -136,6 +136,11 @@ def _count(present: NDArray[Any], missing: Booleans, key: Hashable, keys: Any) -
     low, high = key
     if isinstance(low, int):
         return int(((present >= low) & (present <= high)).sum())
+    if low == high:
+        return int((present == low).sum())
+    for point in (low, high):
+        if (point, point) in keys:
+            present = present[present != point]
     last = high == max(k[1] for k in keys if k is not None)
     return int(((present >= low) & ((present <= high) if last else (present < high))).sum())
 

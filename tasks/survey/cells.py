@@ -1,7 +1,8 @@
 """The cell of a record as an Ibis expression: the axes of ``dpcore.domain``, computed by an engine.
 
     Categories    position in the list, by a join with the list
-    Bins          number of inner edges at or below the value, by a balanced tree of comparisons
+    Bins          number of cells that begin at or below the value, by a balanced tree of comparisons,
+                  less one
     Grid          floor((value - lower) / (upper - lower) * cells), the upper bound in the last cell
     null          the last cell of a nullable axis
 
@@ -105,11 +106,15 @@ def _bin(value: Any, axis: Bins) -> Any:
     """The bin of a value: ten comparisons for a thousand bins; a list of cases would take 500."""
     import ibis
 
+    points = set(axis.points)
+
     def between(first: int, last: int) -> Any:
         if first == last:
             return ibis.literal(first, "int64")
         middle = (first + last + 1) // 2
-        above = value >= _number(axis, axis.edges[middle])
+        edge = _number(axis, axis.edges[middle])
+        # PostgreSQL reads no double next to zero, so the cell above a point mass begins after its edge.
+        above = value > edge if middle - 1 in points else value >= edge
         return ibis.ifelse(above, between(middle, last), between(first, middle - 1))
 
     return between(0, axis.cells - 1)

@@ -121,8 +121,10 @@ def ingest(
             partial.chmod(0o600)
             relation = _locate(source, set(sources(columns).values()), connection)
             require_columns(sources(columns).values(), relation.columns)
+            if counts and relation.columns[counts][1] == "BOOLEAN":
+                raise DataError(f"column {counts!r}, counts: has truth values, not whole numbers")
             found = call_guarded(
-                lambda: _copy(connection, relation, columns),
+                lambda: _copy(connection, relation, columns, counts),
                 DataError,
                 "the survey table could not be copied: it is damaged, does not have the format of"
                 f" its name, or the disk of {workspace} is full",
@@ -297,7 +299,10 @@ def _total(connection: duckdb.DuckDBPyConnection, counts: str) -> int:
 
 
 def _copy(
-    connection: duckdb.DuckDBPyConnection, relation: _Relation, columns: Mapping[str, ReadColumn]
+    connection: duckdb.DuckDBPyConnection,
+    relation: _Relation,
+    columns: Mapping[str, ReadColumn],
+    counts: str | None,
 ) -> int:
     """Fill the two tables, reading the source once; returns its number of rows (private).
 
@@ -320,11 +325,13 @@ def _copy(
         f"CREATE TABLE {TABLE} AS SELECT {', '.join(kept)} FROM"
         f" (SELECT {', '.join(typed)} FROM (SELECT {', '.join(raw)} FROM {relation.sql}))"
     )
+    if counts:  # a row of count 0 stands for no record, so its values need not be valid
+        connection.execute(f"DELETE FROM {TABLE} WHERE {quote(counts)} = 0")
     counted = ", ".join(f"count(*) FILTER ({quote(f'?{i}')})" for i in range(len(columns)))
-    counts = connection.execute(f"SELECT {counted}, count(*) FROM {TABLE}").fetchone()
-    assert counts is not None  # an aggregate has one row
+    numbers = connection.execute(f"SELECT {counted}, count(*) FROM {TABLE}").fetchone()
+    assert numbers is not None  # an aggregate has one row
     connection.execute(f"CREATE TABLE {FAULTS} (name VARCHAR, failures BIGINT)")
-    for i, (name, failures) in enumerate(zip(columns, counts[:-1], strict=True)):
+    for i, (name, failures) in enumerate(zip(columns, numbers[:-1], strict=True)):
         connection.execute(f"INSERT INTO {FAULTS} VALUES (?, ?)", [name, failures])
         connection.execute(f"ALTER TABLE {TABLE} DROP COLUMN {quote(f'?{i}')}")
-    return int(counts[-1])
+    return int(numbers[-1])

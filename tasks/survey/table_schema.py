@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dpcore.errors import InputError
+from schemas.columns import NAMEABLE
 from schemas.first_plan import Kind
-from schemas.plan import NAMEABLE
 from schemas.source import TableSource
 from tasks.survey.ingest import PACKAGE, call_guarded, connect, csv_headers, find_in_package
 

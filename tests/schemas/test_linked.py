@@ -139,6 +139,18 @@ def test_a_rule_about_members_holds_of_those_who_are_there(document):
             },
             "synthesis[0].households: linked records have members already",
         ),
+        (
+            {
+                "synthesis": [
+                    {"name": "a", "from": "homes", "rows": 9, "derived": {"b": "size + 1"}}
+                ]
+            },
+            "synthesis[0].derived: not with linked",
+        ),
+        (
+            {"releases": [HOMES | {"rules": ["age >= children"]}]},
+            "rules[0].then: with linked, state values or ranges, not an inequality",
+        ),
         ({"releases": [HOMES | {"columns": ["region"]}]}, "columns: name one at least"),
         ({"releases": [HOMES | {"compress": {"keep": 2}}]}, "compress: not with linked"),
         (

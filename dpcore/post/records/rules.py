@@ -1,8 +1,10 @@
 """Rules that every synthetic record obeys: public implications between columns.
 
     if age is below 15, then income is null             if: cells 0..2 of age; then: one of income
+    end >= start                                        orders: the first cell of end for each of start
 
-A record breaks a rule if every condition in ``when`` holds and some condition in ``then`` does not.
+A record breaks a rule if every condition in ``when`` holds, and some condition in ``then`` or some order
+does not.
 Rules are facts that an agency states (structural zeros); none is read from data.
 
 A search that starts from records that obey the rules, and changes one value at a time, keeps obeying
@@ -24,6 +26,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dpcore.arrays import Booleans, Floats, Integers
+from dpcore.post.records.differences import Difference
 from dpcore.post.tables.margins import Margin
 
 Condition = tuple[int, tuple[int, ...]]
@@ -36,22 +39,52 @@ TRIED = 4096
 """If none of this many random records can be made to obey, the rules are taken to contradict."""
 
 
+class Order(NamedTuple):
+    """The code of ``high`` is at least ``least[i]`` where that of ``low`` is i; both are attributes."""
+
+    low: int
+    high: int
+    least: tuple[int, ...]
+
+    def kept(self, low: Integers, high: Integers) -> Booleans:
+        """Whether codes (rows,) are in this order."""
+        return np.asarray(high >= np.asarray(self.least)[low])
+
+
 class Rule(NamedTuple):
-    """If all conditions in ``when`` hold, then all in ``then`` do; no attribute is in both."""
+    """If all conditions in ``when`` hold, then all in ``then`` do, and all orders.
+
+    An attribute in ``then`` is in neither of the others.  ``differences``: what holds of the
+    numbers inside the cells besides.
+    """
 
     when: tuple[Condition, ...]
     then: tuple[Condition, ...]
+    orders: tuple[Order, ...] = ()
+    differences: tuple[Difference, ...] = ()
 
     @property
     def attributes(self) -> set[int]:
-        return {attribute for attribute, _ in self.when + self.then}
+        stated = {attribute for attribute, _ in self.when + self.then}
+        return stated.union(*({order.low, order.high} for order in self.orders))
+
+    def applies(self, columns: Integers) -> Booleans:
+        """(rows,) whether the conditions in ``when`` hold for records of ``columns`` (k, rows)."""
+        return _all(columns, self.when)
+
+    def kept(self, columns: Integers) -> Booleans:
+        """(rows,) whether what follows holds, whether or not the rule applies."""
+        result = _all(columns, self.then)
+        for order in self.orders:
+            result &= order.kept(columns[order.low], columns[order.high])
+        return result
 
 
 def breaks_rules(codes: Integers, rules: Iterable[Rule]) -> Booleans:
     """(rows,) whether each record of codes (rows, k) breaks a rule."""
     result = np.zeros(len(codes), dtype=bool)
     for rule in rules:
-        result |= _all(codes.T, rule.when) & ~_all(codes.T, rule.then)
+        result |= rule.applies(codes.T) & ~rule.kept(codes.T)
     return result
 
 
@@ -68,8 +101,16 @@ def forbidden_values(
             applies = _all(columns, _others(rule.when, attribute))
             kept = _all(columns, _others(rule.then, attribute))
             value_applies = _values(rule.when, attribute, size)
-            value_keeps = _values(rule.then, attribute, size)
-            result |= np.outer(applies, value_applies) & ~np.outer(kept, value_keeps)
+            keeps = np.outer(kept, _values(rule.then, attribute, size))
+            values = np.arange(size)
+            for order in rule.orders:
+                if attribute == order.low:
+                    keeps &= order.kept(values[None, :], columns[order.high][:, None])
+                elif attribute == order.high:
+                    keeps &= order.kept(columns[order.low][:, None], values[None, :])
+                else:
+                    keeps &= order.kept(columns[order.low], columns[order.high])[:, None]
+            result |= np.outer(applies, value_applies) & ~keeps
     return result
 
 
@@ -101,8 +142,13 @@ def clear_forbidden_cells(margin: Margin, rules: Iterable[Rule]) -> Margin:
     if not within:
         return margin
     cells = np.indices(table.shape).reshape(table.ndim, -1)
+    place = margin.attributes.index
     placed = [
-        Rule(*(tuple((margin.attributes.index(a), v) for a, v in part) for part in rule))
+        Rule(
+            tuple((place(a), v) for a, v in rule.when),
+            tuple((place(a), v) for a, v in rule.then),
+            tuple(Order(place(low), place(high), least) for low, high, least in rule.orders),
+        )
         for rule in within
     ]
     return margin._replace(
@@ -119,16 +165,31 @@ def _repaired(
             rows = np.flatnonzero(breaks_rules(mended, [rule]))
             for attribute, allowed in rule.then:
                 wrong = rows[~np.isin(mended[rows, attribute], allowed)]
-                weights = np.bincount(codes[:, attribute], minlength=sizes[attribute])[
-                    list(allowed)
-                ]
-                weights = weights + (weights.sum() == 0)
-                mended[wrong, attribute] = generator.choice(
-                    allowed, len(wrong), p=weights / weights.sum()
-                )
+                _redraw(mended, wrong, attribute, allowed, codes, generator)
+            for order in rule.orders:
+                least = np.asarray(order.least)[mended[rows, order.low]]
+                for first in np.unique(least):
+                    wrong = rows[(least == first) & (mended[rows, order.high] < first)]
+                    allowed = tuple(range(first, sizes[order.high]))
+                    _redraw(mended, wrong, order.high, allowed, codes, generator)
         if not breaks_rules(mended, rules).any():
             break
     return mended
+
+
+def _redraw(
+    mended: Integers,
+    rows: Integers,
+    attribute: int,
+    allowed: tuple[int, ...],
+    codes: Integers,
+    generator: np.random.Generator,
+) -> None:
+    """Give some records allowed codes of an attribute, in proportion to how often they occur."""
+    if len(allowed) and len(rows):
+        weights = np.bincount(codes[:, attribute], minlength=max(allowed) + 1)[list(allowed)]
+        weights = weights + (weights.sum() == 0)
+        mended[rows, attribute] = generator.choice(allowed, len(rows), p=weights / weights.sum())
 
 
 def _valid_records(

@@ -1,13 +1,21 @@
-"""The errors of counts of fitted records, by repeating noise and fit on what was fitted.
+"""The errors of counts that were made from unbiased estimates, and intervals around them.
 
-(count - exact)^2 is (count - estimate)^2 plus what the noise in the unbiased estimate adds.  The first
-is known and only the second, which is small, is simulated; so a fit that leaves something out is noticed
-(covariance penalties, Efron 2004).  No stated error is below that of the simulation.
+(count - exact)^2 is (count - estimate)^2 plus what the noise in estimate adds.  The first is known and
+only the second, which is small, is simulated: noise and all that follows it are repeated on likely
+counts.  So a fit that leaves something out is noticed (covariance penalties, Efron 2004).  No stated
+error is below that of the simulation.
+
+>>> counts, estimates = np.array([0, 9]), np.array([-3.0, 9.5])
+>>> again = [(np.array([0, 8]), np.array([-1.0, 8.0])), (np.array([0, 10]), np.array([1.0, 10.0]))]
+>>> unbiased = np.array([0.0, 6.0]), np.array([3.0, 13.0])
+>>> found = count_errors(counts, estimates, np.full(2, 2.0), unbiased, counts, again)
+>>> [each.round(1).tolist() for each in found]
+[[2.2, 2.2], [0.0, 6.0], [3.0, 13.0]]
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -15,42 +23,55 @@ from dpcore.arrays import Floats, Integers
 from dpcore.post.tables.count_interval import Accepted, count_interval
 from dpcore.post.tables.simulation import pooled_means
 
-SIMULATED = 1000
-"""Errors are simulated for at least this many cells: fitting records takes its time."""
-
 MOST_REPEATS = 20
+
+LEAST_STDDEV = 1e-6
+"""A number with less noise is known, and so is its count."""
+
+
+def repeats(cells: int, simulated: int) -> int:
+    """How often so many cells are drawn again, for errors of about so many."""
+    return int(np.clip(simulated // cells, 1, MOST_REPEATS))
 
 
 def count_errors(
     counts: Integers,
-    estimates: Floats,
-    scales: Floats,
-    unbiased: tuple[Floats, Floats],
-    again: Callable[[], tuple[Integers, Floats]],
+    estimates: Floats | Integers,
+    stddevs: Floats,
+    unbiased: tuple[Floats | Integers, Floats | Integers],
+    start: Integers,
+    again: Iterable[tuple[Integers, Floats | Integers]],
 ) -> tuple[Floats, Floats, Floats]:
-    """Root mean squared errors (k,) of ``counts`` (k,), and both ends of 90% intervals around them.
+    """Root mean squared errors (k,) of counts, and both ends of 90% intervals for the exact ones.
 
-    ``estimates`` (k,) are unbiased, with standard deviations ``scales`` (k,) and the ends ``unbiased``
-    of 90% intervals.  ``again`` gives the counts and estimates of one more draw, had these counts been
-    the exact ones.
+    ``estimates``: unbiased numbers with noise of these ``stddevs``, and ``unbiased`` ends of their own
+    intervals.  ``again``: counts and estimates made anew, had ``start`` been the exact counts.
     """
-    added, errors, levels = [], [], []
-    for _ in range(int(np.clip(SIMULATED // counts.size, 1, MOST_REPEATS))):
-        fitted, estimated = again()
-        errors.append(((fitted - counts) / scales) ** 2)
-        added.append(errors[-1] - ((fitted - estimated) / scales) ** 2)
-        levels.append(fitted / scales)
+    noisy = stddevs > LEAST_STDDEV
+    errors, lower, upper = np.zeros((3, len(counts)))
+    lower[:] = upper[:] = counts
+    if not noisy.any():
+        return errors, lower, upper
+    scales, counts, estimates = stddevs[noisy], counts[noisy], estimates[noisy]
+    ends = unbiased[0][noisy], unbiased[1][noisy]
+    exact = start[noisy] / scales
+    pairs = [(fitted[noisy] / scales, estimated[noisy] / scales) for fitted, estimated in again]
+    simulated = np.stack([fitted for fitted, _ in pairs])
+    repeated = (simulated - exact) ** 2
+    added = repeated - np.stack([(fitted - estimated) ** 2 for fitted, estimated in pairs])
     seen, at = ((counts - estimates) / scales) ** 2, counts / scales
-    simulated = np.stack(levels)
 
     def squares(level: Floats) -> tuple[Floats, Floats]:
-        known = pooled_means(seen, at, level) + pooled_means(np.stack(added), simulated, level)
-        return known, pooled_means(np.stack(errors), simulated, level)
+        known = pooled_means(seen, at, level) + pooled_means(added, simulated, level)
+        return known, pooled_means(repeated, simulated, level)
 
     def width(level: Floats) -> Floats:
-        known, repeated = squares(level)
-        return np.asarray(np.sqrt(np.maximum(1.0, known / np.maximum(repeated, 1e-12))))
+        known, alone = squares(level)
+        return np.asarray(np.sqrt(np.maximum(1.0, known / np.maximum(alone, 1e-12))))
 
-    error = np.sqrt(np.maximum(*squares(at))) * scales
-    accepted = Accepted.of(np.tile(at, len(levels)), simulated.ravel(), width)
-    return error, *count_interval(counts, error, estimates, scales, unbiased, accepted)
+    errors[noisy] = np.sqrt(np.maximum(*squares(at))) * scales
+    accepted = Accepted.of(np.tile(exact, len(pairs)), simulated.ravel(), width)
+    lower[noisy], upper[noisy] = count_interval(
+        counts, errors[noisy], estimates, scales, ends, accepted
+    )
+    return errors, lower, upper

@@ -16,13 +16,15 @@ rules make up for it; ``python -m benchmarks.coverage --strata`` measures what a
 * its upper end is not below that of the estimate's interval where the estimate is more than half a
   standard deviation of the noise above the count, or the count that far above zero; the lower end
   likewise;
-* a count above two standard deviations has the interval of the estimate, which holds at its rate
-  whatever the fit.
+* a count above two standard deviations, and every count of a release of few cells, whose errors show
+  little, has the interval of the estimate, which holds at its rate whatever the fit.
 
 >>> accepted = Accepted.of(np.zeros(400), np.r_[np.zeros(300), np.ones(100)], np.ones_like)
 >>> ends = np.array([0.0, 16.0, 20.0]), np.array([8.0, 48.0, 52.0])
 >>> counts, errors, estimates = np.array([0, 32, 9]), np.array([2, 4, 2]), np.array([-8, 32, 36])
->>> [each.round(1).tolist() for each in count_interval(counts, errors, estimates, 10.0, ends, accepted)]
+>>> many = [np.tile(each, 40) for each in (counts, errors, estimates, *ends)]
+>>> found = count_interval(*many[:3], 10.0, (many[3], many[4]), accepted)
+>>> [each[:3].round(1).tolist() for each in found]
 [[0.0, 16.0, 0.0], [3.3, 48.0, 52.0]]
 """
 
@@ -41,6 +43,9 @@ TWO_SIDED = NormalDist().inv_cdf(1 - TAIL)
 
 APART, LARGE = 0.5, 2.0
 """In standard deviations of the noise."""
+
+FEW = 100
+"""Fewer cells do not show how far counts of one size err."""
 
 GRID = np.linspace(0.0, 12.0, 1201)
 """Exact counts that are tried, in standard deviations of the noise."""
@@ -101,7 +106,7 @@ def count_interval(
     lower = np.minimum(lower, counts - TWO_SIDED * errors)
     upper = np.maximum(upper, counts + TWO_SIDED * errors)
     apart, level = (estimates - counts) / stddevs, counts / stddevs
-    some, large = level > APART, level > LARGE
+    some, large = level > APART, (level > LARGE) | (len(counts) < FEW)
     lower = np.where(some | (apart < -APART), np.minimum(lower, ends[0]), lower)
     upper = np.where(some | (apart > APART), np.maximum(upper, ends[1]), upper)
     lower = np.where(large, np.minimum(ends[0], counts), np.maximum(lower, 0))

@@ -28,6 +28,7 @@ fixes x up to contrasts: x = n / cells + Q z, which has M_z = Q' M Q and b_z = Q
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 
@@ -170,18 +171,25 @@ def _refined(axes: Sequence[Axis]) -> Axis:
     first = axes[0]
     if all(axis == first for axis in axes) or isinstance(first, Categories):
         return first
-    edges = {edge for axis in axes if not isinstance(axis, Categories) for edge in axis.edges}
-    return Bins(first.name, tuple(sorted(edges)), first.nullable, first.integer)
+    edges = Counter[float]()
+    for axis in axes:
+        if not isinstance(axis, Categories):
+            edges |= Counter(axis.edges)  # a point mass is an edge that is listed twice
+    return Bins(first.name, tuple(sorted(edges.elements())), first.nullable, first.integer)
 
 
 def _sums(axis: Axis, refined: Axis) -> Floats:
     """(cells, refined cells): 1 where a cell of the axis contains the refined one."""
     if axis == refined or isinstance(axis, Categories) or isinstance(refined, Categories):
         return np.eye(axis.size)
-    within = np.searchsorted(axis.edges, refined.edges[:-1], side="right") - 1
+    within = np.searchsorted(_starts(axis), _starts(refined), side="right") - 1
     if axis.nullable:
         within = np.append(within, axis.size - 1)
     return np.asarray(np.arange(axis.size)[:, None] == within, dtype=np.float64)
+
+
+def _starts(axis: Bins | Grid) -> tuple[float, ...]:
+    return axis.starts if isinstance(axis, Bins) else axis.edges[:-1]
 
 
 def _product(factors: list[Floats]) -> Floats:

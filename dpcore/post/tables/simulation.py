@@ -12,6 +12,7 @@ The noise comes from ``Mechanism.simulate``: it protects nobody and is drawn by 
 from __future__ import annotations
 
 import math
+from statistics import NormalDist
 
 import numpy as np
 
@@ -27,16 +28,20 @@ POOLS = 24
 LEAST_CELLS = 10
 """The fewest cells in a pool: in smaller pools, cells near a level are those with small errors."""
 
+CERTAIN = NormalDist().inv_cdf(0.95)
+
 
 def likely_counts(noisy: Integers, counts: Integers, stddev: float) -> Integers:
     """Whole counts (k,) with about the variance of the exact ones: where a simulation starts.
 
     ``counts`` (k,), made from noisy counts (k,), vary more than the exact ones, because of the noise.
-    They are shrunken towards their mean so that their variance loses the noise's part of it; the total
+    They are shrunken towards their mean so that their variance loses the noise's part of it, though not
+    more than is certain: of k squares of Laplace noise the mean errs by sqrt(5 / k) of it.  The total
     stays the same.
     """
     spread = float(noisy.var())
-    kept = math.sqrt(max(0.0, 1 - stddev**2 / spread)) if spread > 0 else 0.0
+    left = max(0.0, 1 - stddev**2 / spread) if spread > 0 else 0.0
+    kept = math.sqrt(min(1.0, left + CERTAIN * math.sqrt(5 / len(noisy))))
     mean = counts.mean()
     return round_to_total(np.maximum(mean + kept * (counts - mean), 0), int(counts.sum()))
 
@@ -46,12 +51,15 @@ def pooled_means(
 ) -> Floats:
     """Mean values at the levels ``at`` (m,), estimated from ``values`` at ``levels`` of one shape.
 
-    Values at neighbouring levels are pooled, those at level zero separately; the means of the pools
-    are interpolated.
+    Values at neighbouring levels are pooled, those at level zero separately where a table has enough of
+    them; the means of the pools are interpolated.
     """
     most = min(POOLS, values.shape[-1] // LEAST_CELLS)
+    tables = values.size // values.shape[-1]
     values, levels = values.ravel(), levels.ravel()
     zero = levels <= 0
+    if zero.sum() < LEAST_CELLS * tables:
+        zero[:] = False
     above, seen = levels[~zero], values[~zero]
     order = np.argsort(above, kind="stable")
     pools = np.array_split(order, max(1, min(most, len(above) // POOL)))

@@ -3,6 +3,7 @@
 A categorical axis becomes one column of categories; a whole number that has a cell of its own
 becomes one column of integers; any other interval becomes two columns, ``age_from`` and ``age_to``
 (both included for whole numbers; the upper one excluded, except in the last cell, for real ones).
+Where both are equal the cell is a point mass, and the cell above it does not hold that value.
 Null cells are masked.
 """
 
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Booleans, Integers
-from dpcore.domain import Axis, Categories, Domain, Grid
+from dpcore.domain import Axis, Bins, Categories, Domain, Grid
 from dpcore.releases.table import TableColumn
 
 
@@ -47,7 +48,8 @@ def _axis_columns(axis: Axis, codes: Integers) -> list[tuple[str, NDArray[Any], 
             (
                 f"{axis.name}_to",
                 _mask(upper, null),
-                f"{axis.name} below (the last bin includes it)",
+                f"{axis.name} below (the last bin includes it)"
+                + (", or, if both are equal, exactly this value" if _has_points(axis) else ""),
             ),
         ]
     first, last = np.rint(lower).astype(np.int64), np.rint(upper).astype(np.int64) - 1
@@ -57,6 +59,10 @@ def _axis_columns(axis: Axis, codes: Integers) -> list[tuple[str, NDArray[Any], 
         (f"{axis.name}_from", _mask(first, null), f"{axis.name} at least"),
         (f"{axis.name}_to", _mask(last, null), f"{axis.name} at most"),
     ]
+
+
+def _has_points(axis: Bins | Grid) -> bool:
+    return isinstance(axis, Bins) and bool(axis.points)
 
 
 def masked_categories(axis: Categories, codes: Integers) -> NDArray[Any]:

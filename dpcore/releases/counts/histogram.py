@@ -300,21 +300,18 @@ class Histogram(CountsRelease):
         }
 
     def supported_margin(self, noisy: Noisy, names: tuple[str, ...]) -> tuple[Floats, float] | None:
-        margin = self.domain.select(names)
+        margin, agreement = self.domain.select(names), self.agreement(noisy)
         if margin.size > LARGEST_DENSE:
             return None
         positions = [self.domain.names.index(name) for name in names]
-        if noisy.cells is None:
-            gone = tuple(i for i in range(len(self.domain.axes)) if i not in positions)
-            summed = noisy.values.reshape(self.domain.shape).sum(axis=gone)
-            counts = summed.transpose(np.argsort(np.argsort(positions))).ravel().astype(np.float64)
-        else:
-            packed = margin.pack(self.domain.unpack(noisy.cells)[:, positions])
-            counts = np.bincount(packed, noisy.values, minlength=margin.size).astype(np.float64)
-        if self.thresholded:  # what did not pass is missing
-            return self.scaled_margin(counts, math.nan)
-        added = math.sqrt(self.domain.size / margin.size)
-        return self.scaled_margin(counts, self.mechanism.stddev * added)
+        if agreement is not None:
+            found = agreement.margin(sorted(positions))
+            table = np.transpose(found.table, np.argsort(np.argsort(positions)))
+            return self.scaled_margin(table.ravel(), found.variance**0.5)
+        assert noisy.cells is not None  # what did not pass is missing
+        packed = margin.pack(self.domain.unpack(noisy.cells)[:, positions])
+        counts = np.bincount(packed, noisy.values, minlength=margin.size).astype(np.float64)
+        return self.scaled_margin(counts, math.nan)
 
     def sample(self, noisy: Noisy, rows: int) -> tuple[Domain, Integers]:
         """Synthetic records whose histogram is the published one, scaled to ``rows``."""

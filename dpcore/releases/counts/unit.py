@@ -112,8 +112,9 @@ def around_count(unbiased: str, unit: Unit) -> str:
         "The standard error is that of noise and post-processing, repeated on the published"
         f" {unit.numbers} and pooled over cells of about the same size. The interval inverts that"
         f" simulation. It reaches to the end of the interval of {unbiased} where that is far from count,"
-        " or count is not near zero; from two standard errors on it is that interval. It is approximate:"
-        " small cells are covered more often than stated, and others a little less often where the"
+        " or count is not near zero; from two standard errors on, and in releases of few cells, it is"
+        " that interval. It is approximate: small cells are covered more often than stated, and others a"
+        " little less often where the"
         " noise is so wide that they are taken for empty."
     )
 

@@ -110,11 +110,16 @@ def allocate(
     tables = tuple(table for table, kept in zip(tables, noisy, strict=True) if kept)
     before = before[noisy]
     planner = _Planner(sizes, tables, aim, adjacency, norm, whole, before)
-    found = planner.found()
-    if found is None:
-        return split
-    after = table_variances(sizes, tables, found, adjacency, norm)
-    return found if planner.loss(after) < planner.loss(before) else split
+    best, least = split, planner.loss(before)
+    # Without weights, the search for the worst table may do better for all of them.
+    searches: tuple[Aim, ...] = (aim,) if isinstance(aim, tuple) else (aim, "max")
+    for sought in dict.fromkeys(searches):
+        found = _Planner(sizes, tables, sought, adjacency, norm, whole, before).found()
+        if found is not None:
+            after = table_variances(sizes, tables, found, adjacency, norm)
+            if planner.loss(after) < least and not np.any(after > planner.worst * before):
+                best, least = found, planner.loss(after)
+    return best
 
 
 def _for_records(

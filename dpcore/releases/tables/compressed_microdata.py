@@ -26,12 +26,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Floats, Integers
-from dpcore.domain import Axis, Categories, Domain, Tally
+from dpcore.domain import Axis, Bins, Categories, Domain, Tally, in_order
 from dpcore.mechanisms import CompressedMargins
 from dpcore.mechanisms.adaptive_margins import two_rounds
 from dpcore.mechanisms.compressed_margins import Merged, suggested_groups
 from dpcore.mechanisms.grouping import kinds_of, least_groups
-from dpcore.post.records.rules import Rule
+from dpcore.post.records.rules import Condition, Rule
 from dpcore.post.records.splitting import split_groups
 from dpcore.releases.base import ErrorStatement, Release, Tree, post_processing_generator
 from dpcore.releases.counts.cells import cell_names
@@ -56,13 +56,14 @@ class CompressedMicrodata(CountsRelease):
 
     ``sets``, ``noise``, ``rules``, ``memory``: as for ``Microdata``.  ``keep``: a column with more cells
     is wide and gets this many groups; ``part``: the share of the budget (of rho, or of alpha) for the
-    tables of the wide columns alone.
+    tables of the wide columns alone.  ``apart``: cells that are not merged with others of their column.
     """
 
     sets: tuple[tuple[int, ...], ...] = ()
     noise: Literal["discrete-laplace", "discrete-gaussian"] = "discrete-laplace"
     rules: tuple[Rule, ...] = ()
     memory: int = USUAL_MEMORY
+    apart: tuple[Condition, ...] = ()
     keep: int = field(kw_only=True)
     part: Fraction = field(default=Fraction(1, 10), kw_only=True)
 
@@ -89,7 +90,7 @@ class CompressedMicrodata(CountsRelease):
                 raise ValueError(
                     f"compress: keep = {self.keep} groups are too few for"
                     f" {self.domain.names[merged.position]}, which needs {max(least, 2)} to keep null"
-                    " and the values that rules distinguish apart"
+                    " and the values that rules or groups distinguish apart"
                 )
         if self._alone > LARGEST_TOTAL:
             raise ValueError(f"compress: {self._alone:.3g} cells in columns alone are too many")
@@ -99,18 +100,19 @@ class CompressedMicrodata(CountsRelease):
     def merged(self) -> tuple[Merged, ...]:
         """The wide columns."""
         return tuple(
-            Merged(i, tuple(self._kinds(i, axis).tolist()), not isinstance(axis, Categories))
+            Merged(i, tuple(self._kinds(i, axis).tolist()), in_order(axis))
             for i, axis in enumerate(self.domain.axes)
             if axis.size > self.keep
         )
 
     def _kinds(self, position: int, axis: Axis) -> Integers:
-        conditions = [
-            cells
-            for rule in self.rules
-            for attribute, cells in rule.when + rule.then
-            if attribute == position
-        ]
+        # A point mass stays alone: a wider bin would not hold it where another one begins with it.
+        points = axis.points if isinstance(axis, Bins) else ()
+        conditions: list[tuple[int, ...]] = [(point,) for point in points]
+        stated = [condition for rule in self.rules for condition in rule.when + rule.then]
+        if any(position in (order.low, order.high) for r in self.rules for order in r.orders):
+            conditions += [(cell,) for cell in range(axis.size)]
+        conditions += [cells for at, cells in (*stated, *self.apart) if at == position]
         return kinds_of(axis.size, axis.nullable, conditions)
 
     @cached_property

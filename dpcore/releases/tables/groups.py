@@ -34,18 +34,18 @@ def grouped_axis(axis: Axis, groups: Integers) -> Axis:
     _, first = np.unique(groups, return_index=True)
     inside = len(first) - axis.nullable
     if isinstance(axis, Categories):
-        return Categories(axis.name, tuple(range(1, inside + 1)), axis.nullable)
+        return Categories(axis.name, tuple(range(1, inside + 1)), axis.nullable, axis.ordered)
     edges = axis.edge(np.append(first[:inside], axis.size - axis.nullable))
     return Bins(axis.name, tuple(edges.tolist()), axis.nullable, axis.integer)
 
 
 def rule_of_groups(rule: Rule, groups: Sequence[Integers]) -> Rule:
-    """The rule about groups; ``groups``: of each column, none across a condition."""
+    """The rule about groups; ``groups``: of each column, none across a condition or in an order."""
     when, then = (
         tuple((a, tuple(np.unique(groups[a][list(cells)]).tolist())) for a, cells in part)
-        for part in rule
+        for part in (rule.when, rule.then)
     )
-    return Rule(when, then)
+    return Rule(when, then, rule.orders)
 
 
 def table_of_groups(

@@ -12,7 +12,7 @@ whole numbers that are not negative and agree too (``dpcore.post.tables.apportio
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -27,14 +27,15 @@ from dpcore.mechanism import WorstTable
 from dpcore.mechanisms import DiscreteGaussian, DiscreteLaplace
 from dpcore.post.tables.apportion import whole_counts
 from dpcore.post.tables.bounded import bounded_interval
-from dpcore.post.tables.simulation import pooled_means
+from dpcore.post.tables.count_errors import count_errors, repeats
 from dpcore.post.tables.tree import TreeSquares
 from dpcore.regions import Regions
 from dpcore.releases.base import ErrorStatement, post_processing_generator
 from dpcore.releases.counts.cells import describe_cells
-from dpcore.releases.counts.unit import CountsRelease
+from dpcore.releases.counts.unit import OF_COUNTS, CountsRelease, around_count
 from dpcore.releases.replicates import drawn_again, replicate_generator
 from dpcore.releases.table import (
+    COUNT_ENDS,
     ENDS,
     ONE_SIDED,
     TWO_SIDED,
@@ -54,8 +55,6 @@ LARGEST_CROWN = 2**24
 
 SIMULATED = 2**16
 """Errors of counts are simulated for at least this many cells."""
-
-MOST_REPEATS = 20
 
 LEAST_VARIANCE = 1e-12
 """Where there is next to no noise: the weights of least squares are ratios of variances."""
@@ -83,7 +82,7 @@ class Hierarchy(CountsRelease):
     possible: Booleans | None = None
 
     chart = "regions"
-    statistics = ("estimate", "standard_error", *ENDS, "count", "count_standard_error")
+    statistics = (*(name for name in OF_COUNTS if name != "noisy_count"), "estimate")
 
     __eq__ = object.__eq__
     __hash__ = object.__hash__
@@ -217,8 +216,7 @@ class Hierarchy(CountsRelease):
 
     def estimates(self, values: NDArray[Any]) -> list[Floats]:
         """(nodes, cells) unbiased counts of all levels, from a noisy statistic."""
-        ends = np.cumsum([self.regions.sizes[level] * self.width for level in self.measured])[:-1]
-        tables = [part.reshape(-1, self.width) for part in np.split(values, ends)]
+        tables = [part.reshape(-1, self.width) for part in self._by_level(values)]
         totals = None if self.known is None else np.nan_to_num(self._known_totals)
         return self.fit.estimates(tables, totals)
 
@@ -233,10 +231,10 @@ class Hierarchy(CountsRelease):
     def publish(self, noisy: Noisy) -> Published:
         estimates = self.estimates(noisy.values)
         counts = self.counts(estimates)
-        errors = self._count_errors(noisy, counts)
+        around = zip(*self._count_errors(noisy, estimates, counts), strict=True)
         tables = tuple(
-            self._table(level, estimates[level], counts[level], errors[level])
-            for level in self.measured
+            self._table(level, estimates[level], counts[level], *each)
+            for level, each in zip(self.measured, around, strict=True)
         )
         names = ("all", *self.regions.domain.names)
         facts: dict[str, object] = {
@@ -264,14 +262,18 @@ class Hierarchy(CountsRelease):
                 self.unit.scaled(self._joined(self.estimates(nothing + again)) - start)
             )
 
-        ends = np.cumsum([self.regions.sizes[level] * self.width for level in self.measured])[:-1]
-        tables = np.split(drawn_again(noise, number), ends, axis=1)
+        tables = self._by_level(drawn_again(noise, number))
         names = [self.table_name(domain) for domain in self.domains]
         return dict(zip(names, tables, strict=True))
 
-    def _joined(self, levels: list[Floats]) -> Floats:
+    def _joined(self, levels: Sequence[NDArray[Any]]) -> NDArray[Any]:
         """All published numbers, one level after the other."""
         return np.concatenate([levels[level].ravel() for level in self.measured])
+
+    def _by_level(self, joined: NDArray[Any]) -> list[NDArray[Any]]:
+        """Those of each level, along the last axis."""
+        ends = np.cumsum([self.regions.sizes[level] * self.width for level in self.measured])[:-1]
+        return np.split(joined, ends, axis=-1)
 
     def _promise_beside_totals(self, by: str) -> str:
         removed = self.adjacency.relation == "add-remove"
@@ -283,21 +285,31 @@ class Hierarchy(CountsRelease):
             + (" Such tables differ by a record removed and one added: two steps." * removed)
         )
 
-    def _count_errors(self, noisy: Noisy, counts: list[Integers]) -> list[Floats]:
-        """Root mean squared errors of ``count``, by repeating all that made it on itself."""
+    def _count_errors(
+        self, noisy: Noisy, estimates: list[Floats], counts: list[Integers]
+    ) -> Iterator[list[Floats]]:
+        """For each measured level, root mean squared errors of ``count`` and both ends of 90% intervals
+        around it, by repeating all that made it on itself."""
         generator = post_processing_generator(noisy)
-        start = np.concatenate([counts[level] for level in self.measured]).ravel()
-        repeats = int(np.clip(SIMULATED // self.mechanism_size, 1, MOST_REPEATS))
-        again = []
-        for _ in range(repeats):
-            noise = self.mechanism.simulate(self.mechanism_size, generator)
-            again.append(self.counts(self.estimates(start + noise)))
-        errors = []
-        for level, exact in enumerate(counts):
-            drawn = np.stack([tables[level].ravel() for tables in again])
-            squares = (drawn - exact.ravel()) ** 2
-            errors.append(np.sqrt(pooled_means(squares, drawn, exact.ravel())))
-        return errors
+        start, unbiased = self._joined(counts), self._joined(estimates)
+        errors = [
+            np.broadcast_to(v**0.5, c.shape) for v, c in zip(self.variances, counts, strict=True)
+        ]
+        stddevs = self._joined(errors)
+
+        def again() -> Iterator[tuple[Integers, Floats]]:
+            for _ in range(repeats(self.mechanism_size, SIMULATED)):
+                noise = self.mechanism.simulate(self.mechanism_size, generator)
+                estimated = self.estimates(start + noise)
+                yield self._joined(self.counts(estimated)), self._joined(estimated)
+
+        ends = self._interval(unbiased, stddevs)
+        found = count_errors(start, unbiased, stddevs, ends, start, again())
+        return (self._by_level(each) for each in found)
+
+    def _interval(self, estimate: Floats, error: Floats) -> tuple[Floats, Floats]:
+        """Ends of 90% intervals for the exact numbers behind unbiased ones."""
+        return bounded_interval(estimate, TWO_SIDED * error, ONE_SIDED * error, self.most_rows)
 
     def level_domain(self, level: int) -> Domain:
         """The columns of the table of a level."""
@@ -310,10 +322,18 @@ class Hierarchy(CountsRelease):
     def table_name(self, domain: Domain) -> str:
         return dotted_name(self.name, domain)
 
-    def _table(self, level: int, estimates: Floats, counts: Integers, errors: Floats) -> Table:
+    def _table(
+        self,
+        level: int,
+        estimates: Floats,
+        counts: Integers,
+        errors: Floats,
+        lower: Floats,
+        upper: Floats,
+    ) -> Table:
         unit, estimate = self.unit, estimates.ravel()
         error = np.broadcast_to(np.sqrt(self.variances[level]), estimates.shape).ravel()
-        ends = bounded_interval(estimate, TWO_SIDED * error, ONE_SIDED * error, self.most_rows)
+        ends = self._interval(estimate, error)
         columns = [
             *self._path_columns(level),
             *self._cell_columns(level),
@@ -335,6 +355,7 @@ class Hierarchy(CountsRelease):
             unit.column(
                 "count_standard_error", errors, "Root mean squared error of count, simulated"
             ),
+            *unit.count_interval(lower, upper, self.most_rows),
         ]
         name = self.table_name(self.level_domain(level))
         return Table("tables", name, columns, self._uncertainty())
@@ -381,12 +402,11 @@ class Hierarchy(CountsRelease):
             Uncertainty(
                 "count",
                 "count_standard_error",
-                ENDS,
+                COUNT_ENDS,
                 "simulated",
-                "The standard error is that of noise, agreement, projection and rounding repeated on"
-                f" the published {numbers}, pooled over cells of about the same size of one level. The"
-                " interval is that of estimate. Sums of count over many small cells are biased; those"
-                " of estimate are not.",
+                f"{around_count('estimate', self.unit)} The standard error also knows the distance"
+                " between count and estimate. Sums of count over many small cells are biased; those of"
+                " estimate are not.",
             ),
         )
 

@@ -35,7 +35,7 @@ from dpcore.post.records.tree import sample_tree, spanning_tree
 from dpcore.post.records.weighted import WeightedRecords, fit_weighted
 from dpcore.post.tables.bounded import bounded_interval
 from dpcore.post.tables.consistency import Agreement
-from dpcore.post.tables.count_errors import count_errors
+from dpcore.post.tables.count_errors import count_errors, repeats
 from dpcore.post.tables.margins import Attributes, Margin, Residual, summed_to
 from dpcore.releases.base import ErrorStatement, Release, Tree, post_processing_generator
 from dpcore.releases.counts.cells import describe_cells
@@ -56,6 +56,9 @@ from dpcore.statistic import Exact, Noisy
 
 LARGEST_TOTAL = 2**24
 """The most cells that the tables of one release may have together."""
+
+SIMULATED = 1000
+"""Errors of counts are simulated for at least this many cells: fitting records takes its time."""
 
 
 @dataclass(frozen=True)
@@ -261,24 +264,28 @@ class Margins(CountsRelease):
     def _count_errors(
         self, noisy: Noisy, agreed: list[Margin], whole: list[Integers]
     ) -> Iterator[list[Floats]]:
-        """Root mean squared errors of ``count``, and both ends of 90% intervals around it."""
-        scales = np.repeat(
-            [max(margin.variance, 1e-12) ** 0.5 for margin in agreed],
+        """Root mean squared errors of ``count``, and both ends of 90% intervals around it.
+
+        Noise and fit are repeated on the fitted tables.
+        """
+        stddevs = np.repeat(
+            [max(margin.variance, 0.0) ** 0.5 for margin in agreed],
             [margin.table.size for margin in agreed],
         )
         counts, estimates = _all_cells(whole), _all_cells([margin.table for margin in agreed])
         generator = post_processing_generator(noisy)
 
-        def again() -> tuple[Integers, Floats]:
-            drawn = self._drawn_again(noisy, whole, generator)
-            fitted = self.fit(drawn, self.total(drawn)).margins(self.domain.shape, self.sets)
-            estimated = [margin.table for margin in self.consistent_margins(drawn)]
-            return _all_cells(fitted), _all_cells(estimated)
+        def again() -> Iterator[tuple[Integers, Floats]]:
+            for _ in range(repeats(self.cells, SIMULATED)):
+                drawn = self._drawn_again(noisy, whole, generator)
+                fitted = self.fit(drawn, self.total(drawn)).margins(self.domain.shape, self.sets)
+                estimated = [margin.table for margin in self.consistent_margins(drawn)]
+                yield _all_cells(fitted), _all_cells(estimated)
 
-        unbiased = self._interval(estimates, scales)
-        found = count_errors(counts, estimates, scales, unbiased, again)
-        ends = np.cumsum([table.size for table in whole])[:-1]
-        return (np.split(each, ends) for each in found)
+        ends = self._interval(estimates, stddevs)
+        found = count_errors(counts, estimates, stddevs, ends, counts, again())
+        places = np.cumsum([table.size for table in whole])[:-1]
+        return (np.split(each, places) for each in found)
 
     def _interval(self, estimate: Floats, error: Floats | float) -> tuple[Floats, Floats]:
         """Ends of 90% intervals for the exact numbers behind unbiased ones."""
@@ -389,8 +396,12 @@ class Margins(CountsRelease):
         )
         unit, width = self.unit, TWO_SIDED * max(errors)
         one = f"standard error of a {unit.number}"
+        wished = self.aim in ("mean", "max") or isinstance(self.aim, tuple)
+        alike = "; no precisions serve optimise better than equal ones" * (
+            wished and self.allocation.equal
+        )
         return (
-            ErrorStatement(f"{one}, at most", unit.scaled(max(errors)), "in agreement"),
+            ErrorStatement(f"{one}, at most", unit.scaled(max(errors)), "in agreement" + alike),
             ErrorStatement(
                 f"90% interval of a {unit.number}: plus or minus, at most", unit.scaled(width)
             ),

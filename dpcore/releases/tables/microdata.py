@@ -25,7 +25,7 @@ from functools import cached_property, lru_cache, partial
 from itertools import combinations
 
 from dpcore.arrays import Integers
-from dpcore.domain import Categories, Domain
+from dpcore.domain import Domain, in_order
 from dpcore.mechanisms import BlockGaussian, BlockLaplace, DiscreteGaussian, DiscreteLaplace
 from dpcore.post.records.denoise import denoise
 from dpcore.post.records.rules import Rule, clear_forbidden_cells, require_satisfiable
@@ -137,7 +137,7 @@ class Microdata(Margins):
             drawn,
             post_processing_generator(noisy),
             total=self.total(noisy),
-            ordered=[i for i, axis in enumerate(axes) if not isinstance(axis, Categories)],
+            ordered=[i for i, axis in enumerate(axes) if in_order(axis)],
             linked=[axis.size - axis.nullable for axis in axes],
             progress=partial(report, "model fitted, steps"),
         )

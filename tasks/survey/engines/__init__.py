@@ -114,7 +114,10 @@ def _typed(
     answers = table.aggregate(rows=table.count(), **asked).to_pyarrow().to_pylist()[0]
     unread = dict.fromkeys(columns, 0)
     unread |= {name: int(answers[f"n{i}"] or 0) for i, name in enumerate(parts)}
-    return typed, total_of_counts(typed, counts) if counts else int(answers["rows"]), unread
+    if not counts:
+        return typed, int(answers["rows"]), unread
+    found = total_of_counts(typed, counts)
+    return typed.filter(typed[counts] > 0), found, unread  # 0 stands for no record
 
 
 def _value(value: Any, column: ReadColumn) -> Any:

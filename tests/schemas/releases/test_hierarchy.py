@@ -103,6 +103,11 @@ FAULTS: dict[str, tuple[dict[str, Any], str]] = {
     "an unknown column": ({"columns": ["state", "parish"]}, "declares no column 'parish'"),
     "a number": ({"columns": ["state", "children"]}, "children must be categorical"),
     "a column twice": ({"columns": ["state", "state", "tract"]}, "appears twice"),
+    "a larger region without a name": (
+        {"members": [*MEMBERS, ["B", "", "t1"]]},
+        r"row 5: \['B', '', 't1'\] lacks a name",
+    ),
+    "a line break": ({"members": [*MEMBERS, ["B", "001", "t\n1"]]}, "row 5: .* with a line break"),
     "an empty value": ({"members": [["A", "001", None]]}, "the values of a row are"),
 }
 
@@ -161,6 +166,7 @@ REST: dict[str, tuple[dict[str, Any], str]] = {
         {"impossible": [{"state": ["B"], "tract": ["t1"]}]},
         "holds nowhere",
     ),
+    "zeros everywhere": ({"impossible": [{"sex": ["F", "M"]}]}, "leaves no region where anybody"),
     "an unknown zero": ({"impossible": [{"region": ["north"]}]}, "not among the columns"),
     "an empty zero": ({"impossible": [{}]}, "holds nowhere"),
     "totals of weights": (

@@ -1,6 +1,7 @@
 """The README of a bundle runs as it is written, and its errors are those that are exact."""
 
 import contextlib
+import hashlib
 import io
 import re
 import shutil
@@ -50,9 +51,10 @@ def home(tmp_path, monkeypatch):
     return tmp_path
 
 
-def made(folder: Path, *releases: dict, **publication: object) -> Path:
-    stated = DOCUMENT["publication"] | publication
-    plan = Plan.model_validate(DOCUMENT | {"releases": list(releases), "publication": stated})
+def made(folder: Path, *releases: dict, columns: dict | None = None, **publication: object) -> Path:
+    stated = {"releases": list(releases), "publication": DOCUMENT["publication"] | publication}
+    columns = DOCUMENT["columns"] if columns is None else columns
+    plan = Plan.model_validate(DOCUMENT | stated | {"columns": columns})
     return publish_made_up(plan, "r", folder)
 
 
@@ -85,10 +87,20 @@ def by_r(bundle: Path) -> list[float]:
     return [float(n) for line in done.stdout.splitlines() for n in line.split()[1:]]
 
 
+def equals(criterion: str, value: str) -> bool:
+    """What a spreadsheet means by a text criterion: after "=", * and ? are wildcards, ~ escapes."""
+    assert criterion.startswith("="), "anything else may begin with an operator, such as <=50K"
+    signs = re.findall(r"~[~*?]|.", criterion[1:], re.S)
+    wild = {"*": ".*", "?": "."}
+    pattern = "".join(wild.get(sign) or re.escape(sign.removeprefix("~") or sign) for sign in signs)
+    return re.fullmatch(pattern, value, re.S | re.I) is not None
+
+
 def by_sheet(bundle: Path) -> list[float]:
     """The sum and its error, as a spreadsheet computes the formulas of the page."""
     text = (bundle / "README.md").read_text()
-    frame = pd.read_csv(bundle / re.search(r"Open `(.*?\.csv)`", text)[1])
+    path = bundle / re.search(r"Open `(.*?\.csv)`", text)[1]
+    frame = pd.read_csv(path, keep_default_na=False, na_values={"estimate": [""]})
     columns = {letter(i): frame[name] for i, name in enumerate(frame)}
     at, conditions = re.search(r"\(sum\): `=SUM(?:IFS)?\((\w+)\$2:\w+\$\d+(.*)\)`", text).groups()
     chosen = np.ones(len(frame), dtype=bool)
@@ -98,7 +110,9 @@ def by_sheet(bundle: Path) -> list[float]:
         if wanted.startswith("<="):
             chosen &= (values <= float(wanted[2:])).to_numpy()
         else:
-            chosen &= (values.astype(str).str.upper() == wanted.upper()).to_numpy()
+            chosen &= (
+                values.astype(str).map(lambda value, text=wanted: equals(text, value)).to_numpy()
+            )
     first, last, number = re.search(
         rf"\(\((\w+?)\d+:(\w+?)\d+-{at}\d+\)\^2\)/(\d+)\)", text
     ).groups()
@@ -134,11 +148,42 @@ def test_the_error_of_the_page_is_the_exact_one_but_for_chance(home):
     assert error == pytest.approx(exact.standard_error, rel=0.25)
 
 
+CODES = [
+    *(["01", "02"], ["F", "T"], ["NA", "N/A"], ["", "x"], ["1e1", "10"], ["#1", "a,b"]),
+    *(["<=50K", ">50K"], ["*", "a"], ["?", "b"], ["~*a", "~a"], ["=1", "2"], [" a", "a"]),
+    *([1, 2], [0.1, 0.25], [True, False]),
+]
+"""Categories that a program may take for something else."""
+
+
+def coded(folder: Path, categories: list, nullable: bool = True) -> Path:
+    columns = {"code": {"type": "categorical", "categories": categories, "nullable": nullable}}
+    release = {"name": "codes", "kind": "histogram", "columns": ["code", "kids"]}
+    return made(folder, release, columns=columns | {"kids": DOCUMENT["columns"]["kids"]})
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("Rscript") is None, reason="R is not installed")
-def test_r_gives_the_same_errors(home):
-    bundle = made(home, MARGINS)
+@pytest.mark.parametrize("categories", [None, *CODES], ids=str)
+def test_r_gives_the_same_errors(home, categories):
+    bundle = made(home, MARGINS) if categories is None else coded(home, categories)
     assert by_r(bundle) == pytest.approx(by_pandas(bundle), rel=1e-4, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    "categories", [each for each in CODES if isinstance(each[0], str)], ids=str
+)
+def test_the_criterion_of_a_spreadsheet_means_one_category(home, categories):
+    bundle = coded(home, categories)
+    (criterion,) = re.findall(r'SUMIFS\(.*?,"((?:[^"]|"")*)"\)', (bundle / "README.md").read_text())
+    wanted = next(category for category in categories if category)
+    assert [each for each in categories if equals(criterion, each)] == [wanted]
+    assert by_sql(bundle) == pytest.approx(by_pandas(bundle), rel=1e-4, abs=1e-4)
+
+
+def test_a_text_code_stays_text_in_r(home):
+    read = 'na.strings = character(),\n  colClasses = c("code" = "character")'
+    assert read in block(coded(home, ["01", "02"]), "r")
 
 
 def test_a_bundle_without_replicates_says_what_to_use_instead(home):
@@ -158,6 +203,24 @@ def test_a_csv_file_that_is_missing_or_changed_is_noticed(home):
     path.unlink()
     (bundle / "SHA256SUMS").write_text("".join(line for line in listed if path.name not in line))
     with pytest.raises(BundleError, match="CSV files"):
+        open_bundle(bundle)
+
+
+def test_a_csv_file_with_other_numbers_is_noticed_though_its_digest_was_changed_too(home):
+    bundle = made(home, MARGINS)
+    path, sums = next(bundle.glob("tables/*.csv")), bundle / "SHA256SUMS"
+    before = hashlib.sha256(path.read_bytes()).hexdigest()
+    path.write_text(path.read_text().replace("1", "2"))
+    after = hashlib.sha256(path.read_bytes()).hexdigest()
+    sums.write_text(sums.read_text().replace(before, after))
+    with pytest.raises(BundleError, match="CSV files"):
+        open_bundle(bundle)
+
+
+def test_an_empty_folder_that_was_added_is_noticed(home):
+    bundle = made(home, MARGINS)
+    (bundle / "tables" / "more").mkdir()
+    with pytest.raises(BundleError, match="tables/more is a folder without its files"):
         open_bundle(bundle)
 
 

@@ -53,6 +53,14 @@ def test_every_kind_of_release_passes():
     rehearse_shortly(Plan.model_validate(plan_of_every_kind()))
 
 
+def test_levels_and_point_masses_pass():
+    every = plan_of_every_kind()
+    every["columns"]["income"] |= {"point_masses": [0, 9000], "step": 0.5}
+    every["columns"]["rank"] = {"type": "integer", "levels": [-5, 0, 40]}
+    every["releases"].append({"name": "ranks", "kind": "histogram", "columns": ["rank", "sex"]})
+    rehearse_shortly(Plan.model_validate(every))
+
+
 def one_more(table, unit):
     return keep_records(table, unit.model_copy(update={"max_rows": unit.max_rows + 1}))
 

@@ -163,6 +163,29 @@ def test_an_earlier_bundle_of_the_same_table_makes_errors_smaller(plan_document,
     mean = (alone + first.total(table, lambda t: t["sex"] == "F")) * 0.5
     assert found.value == pytest.approx(mean.value)
     assert found.draws == mean.draws
+    for earlier in ([both], [first, first], [both, first, open_bundle(folders[1])]):
+        again = open_bundle(folders[1], earlier=earlier).total(table, lambda t: t["sex"] == "F")
+        assert again == found, "each draw counts once, also that of a bundle's own earlier ones"
+    for wrong in ([str(folders[0])], str(folders[0]), first):
+        with pytest.raises(InputError, match="earlier must be a list of opened bundles"):
+            open_bundle(folders[1], earlier=wrong)
+
+
+def test_a_lone_histogram_says_what_the_reader_says(plan_document, tmp_path):
+    """Also where nothing but the public number of records is known beside what was drawn."""
+    cells = {"name": "cells", "kind": "histogram", "columns": ["sex"]}
+    plan_document |= {"releases": [cells], "synthesis": []}
+    plan_document["budget"]["requested"]["beta"] = "0"
+    folder = publish_made_up(load_plan(write_plan(tmp_path, plan_document)), "r1", tmp_path / "out")
+    opened = open_bundle(folder)
+    table, women = opened.table("cells"), opened.total("cells", lambda t: t["sex"] == "F")
+    assert table["best_estimate"].sum() == pytest.approx(opened.manifest.plan["rows"])
+    assert women.value == pytest.approx(table["best_estimate"][table["sex"] == "F"][0])
+    assert women.standard_error == pytest.approx(table["best_standard_error"][0])
+    assert women.standard_error < table["standard_error"][0] * 0.9
+    again = opened.replicates("cells")
+    assert again.sum(axis=1) == pytest.approx(opened.manifest.plan["rows"], rel=1e-5)
+    assert "of `best_estimate`" in (folder / "README.md").read_text()
 
 
 def test_bundles_of_other_tables_are_not_joined(plan_document, tmp_path):

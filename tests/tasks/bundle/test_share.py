@@ -103,7 +103,8 @@ def test_the_error_of_a_histogram_s_share_by_hand():
     variance = 3 * (1 - value) ** 2 + 3 * value**2
     error = RELEASES["r"].mechanism.stddev * variance**0.5 / counts.sum()
     assert share.standard_error == pytest.approx(error)
-    assert bundle.share("r", np.ones(6)).standard_error == 0
+    everything = bundle.share("r", np.ones(6))
+    assert (everything.value, everything.standard_error) == (1, 0)
     with pytest.raises(InputError, match="ask for the share"):
         _ = bundle.total("r", np.arange(6) < 2) / bundle.total("r")
 
@@ -120,16 +121,27 @@ def test_a_share_of_next_to_nothing_has_the_set_of_fieller():
             continue
         assert np.isnan(share.standard_error)
         held += any(low <= 0.25 <= high for low, high in share.pieces)
-        unbounded += bool(np.isinf(share.interval).any())
+        assert all(0 <= low <= high <= 1 for low, high in share.pieces)
+        unbounded += share.interval == (0, 1)
         assert ("possible" in share.words) or ("90%" in share.words)
     assert held / 300 == pytest.approx(0.9, abs=0.05)
     assert unbounded > 150
+
+
+def test_all_of_next_to_nothing_is_exactly_one():
+    bundle = drawn(Histogram("r", TABLE, 200, Budget.of("1/50"), adjacency=ADDED), 1)
+    third = bundle.columns["place"] == 2
+    share = bundle.share("r", third, third)
+    assert (share.value, share.interval) == (1, (1, 1))
 
 
 def test_a_quotient_by_next_to_nothing_says_what_is_known_of_it():
     some = Estimate(30.0, 3.0, frozenset("a"))
     assert "is possible" in (Estimate(1.0, 3.0) / Estimate(1.0, 3.0)).words
     assert "unbounded: all numbers up to" in (some / Estimate(1.0, 1.0, frozenset("b"))).words
+    two = (some / Estimate(1.0, 1.0, frozenset("b"))).within(-100, 100).words
+    assert "-100 to 100, but only all numbers up to" in two
+    assert Quotient(0.0, 1.0, pieces=((2.0, 3.0),)).within(0, 1).interval == (0, 1)
     assert "is not symmetric" in (some / Estimate(4.0, 1.0, frozenset("b"))).words
     with pytest.raises(InputError, match="the divisor is zero"):
         _ = some / 0

@@ -5,6 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from dpcore.adjacency import Adjacency
 from dpcore.budget import Budget
 from dpcore.domain import Categories, Domain
 from dpcore.post.tables.consistency import make_consistent
@@ -26,12 +27,15 @@ A, B, C = (Categories(n, tuple("xyzuv"[:k])) for n, k in (("a", 3), ("b", 4), ("
 COLUMNS = {"a": CategoricalColumn(type="categorical", categories=["x", "y", "z"])}
 
 
-def test_a_sum_of_independent_cells_has_the_error_that_draws_show():
-    release = Histogram("h", Domain((A, B)), 100, Budget(Fraction(1)))
+@pytest.mark.parametrize("public", [True, False])
+def test_a_sum_of_cells_has_the_error_that_draws_show_and_knows_a_public_number(public):
+    relation = Adjacency() if public else Adjacency("add-remove")
+    release = Histogram("h", Domain((A, B)), 100, Budget(Fraction(1)), adjacency=relation)
     random, stddev = np.random.default_rng(1), release.mechanism.stddev
     draws = random.normal(scale=stddev, size=(DRAWS, 3, 4)).sum(axis=2)
     value, error = release.supported_margin(Noisy(np.arange(12)), ("a",))
-    assert value.tolist() == [6, 22, 38]
+    assert value == pytest.approx(np.array([6, 22, 38]) + (100 - 66) / 3 * public)
+    draws = draws - draws.mean(axis=1, keepdims=True) * public
     assert error == pytest.approx(draws.std(), rel=0.03)
     counts = Counts.of_axis(A, value, error, COLUMNS, Unit(weighted=True))
     assert counts.upper - counts.value == pytest.approx(TWO_SIDED * error)

@@ -23,7 +23,7 @@ from tests.tasks.survey.test_tally import AXES, COLUMNS, records, survey
 
 pytestmark = pytest.mark.slow
 
-BINNED = ("age bins", "children bins", "income bins", "wealth bins")
+BINNED = ("age bins", "children bins", "income bins", "wealth points")
 DOMAINS = [tuple(COLUMNS), BINNED, ()]
 PERIODS = ("region-2", "children")
 

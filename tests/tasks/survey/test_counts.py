@@ -116,6 +116,24 @@ def test_a_count_that_is_not_valid_stops_every_plan_and_is_not_shown(wrong, inva
     assert str(wrong) not in str(caught.value).replace(str(2**40), "")
 
 
+def test_truth_values_are_no_counts(tmp_path):
+    frame = pd.DataFrame({"sex": ["F", "M"], "age": [20, 30], "n": [True, True]})
+    frame.to_parquet(tmp_path / "survey.parquet")
+    plan = load_plan(written_plan(tmp_path), {"counts": "n", "neighbours": "add-remove"})
+    with pytest.raises(DataError, match="counts: has truth values"):
+        ingest_survey.fn(plan, tmp_path / "work")
+
+
+def test_a_row_of_count_zero_stands_for_no_record(tmp_path):
+    rows = {"sex": ["F", "none"], "age": ["20", "x"], "n": ["38", "0"]}
+    pd.DataFrame(rows).to_csv(tmp_path / "survey.csv", index=False)
+    changes = {"counts": "n", "rows": 38, "source": str(tmp_path / "survey.csv")}
+    plan = load_plan(written_plan(tmp_path), changes)
+    held = ingest_survey.fn(plan, tmp_path / "work")
+    validate_survey.fn(plan, held)
+    assert tally_releases(plan, list(plan.built), held)["people"].counts.sum() == 38
+
+
 def written_plan(folder: Path) -> Path:
     (folder / "plan.yaml").write_text(bare.PLAN)
     return folder / "plan.yaml"

@@ -144,3 +144,19 @@ def test_records_are_dropped_only_where_their_number_is_private(plan_document):
     with pytest.raises(ValueError, match="invalid: drop makes the number of records private"):
         plan_of(plan_document, "t.csv", invalid="drop")
     plan_of(plan_document, "t.csv", invalid="drop", neighbours="add-remove")
+
+
+@pytest.mark.parametrize(
+    ("invalid", "codes"),
+    [("clamp", [0, 0, 0, 0, 2]), ("own-cell", [0, 3, 3, 3, 3]), ("drop", [0, 3])],
+)
+def test_a_number_that_is_no_level_is_not_valid(invalid, codes, tmp_path):
+    """Levels 0, 5 and 9, and null: 7, -1 and 11 are none.  Clamping moves the last two."""
+    of = made_total(column("integer", levels=[0, 5, 9], nullable=invalid != "clamp"), invalid)
+    path = tmp_path / "t.csv"
+    path.write_text("x,y\n0,a\n7,a\n-1,a\n11,a\n,a\n")
+    read = {"x": of, "y": column("categorical", categories=["a"])}
+    survey = ingest(str(path), read, 5, tmp_path / "work", ADDED)
+    domain = Domain((of.axis("x"),))
+    (found,) = tallies(survey, [domain], 5, ADDED, None, None, read, invalid)
+    assert found.dense().tolist() == np.bincount(codes, minlength=domain.size).tolist()

@@ -55,6 +55,9 @@ def code(value: object, axis: Axis) -> int:
     if isinstance(axis, Categories):
         return axis.categories.index(value)
     if isinstance(axis, Bins):
+        for point in axis.points:
+            if axis.edges[point] == value:
+                return point
         return min(sum(edge <= value for edge in axis.edges) - 1, axis.cells - 1)
     if axis.integer:
         return int(value - axis.lower)
@@ -86,14 +89,21 @@ COLUMNS = {
     "children": column("integer", bounds=(0, 9), nullable=True),
     "income": column("continuous", bounds=(-0.3, 0.7), grid=999),
     "wealth": column("continuous", bounds=(0.0, 1e9), grid=64, nullable=True),
+    "dose": column("continuous", levels=[0.0, 0.1, 0.30000000000000004], nullable=True),
+    "hours": column("integer", levels=[-5, 0, 2**53]),
 }
+POINTS = column("continuous", bounds=(0, 1e9), point_masses=[0, 12345.678, 1e9], nullable=True)
 AXES = {
     **{name: of.axis(name) for name, of in COLUMNS.items()},
     "age bins": COLUMNS["age"].bins("age", [-3, 0, 18, 65, 97]),
     "children bins": COLUMNS["children"].bins("children", [0, 1, 10]),
     "income bins": COLUMNS["income"].bins("income", [-0.3, -0.1, 0.1, 0.30000000000000004, 0.7]),
     "wealth bins": COLUMNS["wealth"].bins("wealth", [0.0, 1e9]),
+    "wealth points": POINTS.bins("wealth", [0.0, 12345.678, 1e6, 1e9]),
 }
+
+
+WEALTH = [0.0, 1e9, 12345.678, 12345.678000000002, 12345.677999999998, 1e-300, 999999999.9999999]
 
 
 def records(n: int = 5000) -> pd.DataFrame:
@@ -116,7 +126,9 @@ def records(n: int = 5000) -> pd.DataFrame:
             "age": rng.integers(-3, 97, n),
             "children": some_null(rng.integers(0, 10, n), "Int64"),
             "income": income,
-            "wealth": some_null(rng.choice([0.0, 1e9, 12345.678], n), "Float64"),
+            "wealth": some_null(rng.choice(WEALTH, n), "Float64"),
+            "dose": some_null(rng.choice([-0.0, 0.1, 0.30000000000000004], n), "Float64"),
+            "hours": rng.choice([-5, 0, 2**53], n),
         }
     )
 
@@ -280,6 +292,8 @@ def test_a_domain_without_axes_counts_the_records(table):
         ([0.5, 987654321.0], column("continuous", bounds=(0, 1)), Bins("x", (0.0, 1.0))),
         ([0.5, -1e-300], column("continuous", bounds=(0, 1)), None),
         ([0.5, None], column("continuous", bounds=(0, 1)), None),
+        ([0.5, 987654321.0], column("continuous", levels=[0, 0.5, 1e9]), None),
+        ([5, 987654321], column("integer", levels=[0, 5, 10**9]), None),
         (["0.5", "NaN"], column("continuous", bounds=(0, 1), nullable=True), None),
         (["0.5", "NaN"], column("continuous", bounds=(0, 1)), Bins("x", (0.0, 1.0))),
         (["0.5", "inf"], column("continuous", bounds=(0, 1)), None),

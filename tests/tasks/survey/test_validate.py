@@ -66,6 +66,8 @@ REAL = column("continuous", bounds=(0.0, 1.0))
 TEXT = column("categorical", categories=["a", "b"])
 CODE = column("categorical", categories=[1, 2])
 SHARE = column("categorical", categories=[0.1, 0.30000000000000004])
+LEVEL = column("integer", levels=[0, 12000, 30000])
+DOSE = column("continuous", levels=[0.1, 0.30000000000000004])
 TRUTH = column("categorical", categories=[True])
 
 
@@ -98,6 +100,11 @@ def nullable(of: Column) -> Column:
         (CODE, "'SECRET_7391'", "type"),
         (SHARE, "0.3::DOUBLE", "category"),
         (SHARE, "'nan'::DOUBLE", "category"),
+        (LEVEL, "11999", "category"),
+        (LEVEL, "30001", "category"),
+        (LEVEL, "'SECRET_7391'", "type"),
+        (DOSE, "0.3::DOUBLE", "category"),
+        (DOSE, "'nan'::DOUBLE", "category"),
         (TRUTH, "false", "category"),
         (TRUTH, "987654321", "type"),
     ],
@@ -123,6 +130,8 @@ def test_each_fault_is_one_rule_and_shows_no_value(of, value, rule, tmp_path):
         (CODE, "['1', '2.0']"),
         (SHARE, "['0.1', '0.30000000000000004']"),
         (TRUTH, "[true]"),
+        (LEVEL, "[0, 12000, 30000]"),
+        (DOSE, "['0.1', '0.30000000000000004']"),
     ],
 )
 def test_the_bounds_themselves_and_every_category_pass(of, values, tmp_path):

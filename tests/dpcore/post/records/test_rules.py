@@ -7,6 +7,7 @@ import pytest
 
 from dpcore.post.records.fit import fit_records
 from dpcore.post.records.rules import (
+    Order,
     Rule,
     breaks_rules,
     clear_forbidden_cells,
@@ -21,13 +22,17 @@ SIZES = (3, 4, 2)
 CHILD = Rule(when=((0, (0,)),), then=((1, (3,)),))
 BOTH = Rule(when=((0, (1, 2)), (2, (1,))), then=((1, (0, 1)),))
 TWO = Rule(when=((1, (3,)),), then=((0, (0, 1)), (2, (0,))))
-RULES = (CHILD, BOTH, TWO)
+LATER = Rule(when=((2, (0,)),), then=(), orders=(Order(0, 1, (0, 1, 3)),))
+RULES = (CHILD, BOTH, TWO, LATER)
 
 
 def breaks(record: tuple[int, ...], rule: Rule) -> bool:
     """Read word for word: the oracle."""
     applies = all(record[attribute] in allowed for attribute, allowed in rule.when)
-    return applies and not all(record[attribute] in allowed for attribute, allowed in rule.then)
+    then = all(record[attribute] in allowed for attribute, allowed in rule.then)
+    return applies and not (
+        then and all(record[o.high] >= o.least[record[o.low]] for o in rule.orders)
+    )
 
 
 def test_a_record_breaks_a_rule_as_the_oracle_says():

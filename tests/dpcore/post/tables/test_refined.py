@@ -142,3 +142,24 @@ def test_totals_that_differ_are_refused():
     _, others = measured(ROWS + 1.0, np.random.default_rng(1))
     with pytest.raises(ValueError, match="different numbers of records"):
         Refined((SIX,), [parts[0], others[1]])
+
+
+def test_point_masses_stay_cells_of_their_own():
+    """Two releases of an amount with a zero and a top code, in other bins."""
+    two = Bins("pay", (0.0, 0.0, 4.0, 9.0, 9.0), nullable=True)
+    three = Bins("pay", (0.0, 0.0, 2.0, 6.0, 9.0, 9.0), nullable=True)
+    plain = Bins("pay", (0.0, 6.0, 9.0), nullable=True)
+    fine = refinement((two,), [(three,), (plain,)]).axes[0]
+    assert fine.edges == (0, 0, 2, 4, 6, 9, 9)
+    exact = {  # of the fine cells: 0, three of the six between, the top code, and null
+        two: [1, 2 + 3, 4 + 5, 6, 7],
+        three: [1, 2, 3 + 4, 5, 6, 7],
+        plain: [1 + 2 + 3 + 4, 5 + 6, 7],
+    }
+    parts = [
+        (Agreement((axis.size,), [Margin((0,), np.array(counts, float), 1.0)], 28.0), (axis,))
+        for axis, counts in exact.items()
+    ]
+    for axis, counts in exact.items():
+        found = Refined((axis,), parts).estimate([agreement for agreement, _ in parts])
+        np.testing.assert_allclose(found.ravel(), counts)

@@ -50,13 +50,16 @@ def test_likely_counts_lose_the_spread_that_noise_gave():
     noisy = exact + generator.normal(0, 60, 4000).round().astype(np.int64)
     likely = likely_counts(noisy, noisy, 60.0)
     assert likely.sum() == noisy.sum()
-    assert likely.std() == pytest.approx(exact.std(), rel=0.05)
+    assert exact.std() < likely.std() < 1.1 * exact.std(), "no less than is certain"
     assert noisy.std() > 1.3 * exact.std()
 
 
-def test_likely_counts_of_noise_alone_are_equal():
+def test_likely_counts_of_noise_alone_are_equal_where_there_are_many():
     noisy = np.array([3, -2, 1, 2, -4, 6])
-    assert likely_counts(noisy, np.array([3, 0, 1, 2, 0, 6]), 50.0).tolist() == [2] * 6
+    counts = np.array([3, 0, 1, 2, 0, 6])
+    assert likely_counts(noisy, counts, 50.0).tolist() == counts.tolist(), "six cells show nothing"
+    many = likely_counts(np.tile(noisy, 10**6), np.tile(counts, 10**6), 50.0)
+    assert set(many.tolist()) == {2}
     assert likely_counts(np.array([7]), np.array([7]), 5.0).tolist() == [7]
 
 

@@ -32,6 +32,18 @@ def ratios(sizes, tables, aim, adjacency, norm="l2"):
     return np.sqrt(before / table_variances(sizes, tables, found, adjacency, norm))
 
 
+@pytest.mark.parametrize("adjacency", [REPLACE_ONE, ADD_REMOVE])
+def test_the_mean_is_no_worse_than_where_only_the_worst_table_counts(adjacency):
+    sizes, tables = (3,) * 5, sets(5, 1, 2, 3)
+    mean, worst = (
+        table_variances(
+            sizes, tables, allocate(sizes, tables, aim, adjacency, "l1"), adjacency, "l1"
+        )
+        for aim in ("mean", "max")
+    )
+    assert mean.mean() <= worst.mean()
+
+
 @pytest.mark.parametrize(
     ("ways", "aim", "adjacency", "norm", "least"),
     [

@@ -224,3 +224,23 @@ def test_weights_scale_everything_but_the_tree():
     half = of.weighed(Fraction(1, 2))
     one, other = (published(each, made()).tables[1].columns for each in (of, half))
     np.testing.assert_allclose(one["estimate"] / 2, other["estimate"])
+
+
+def test_a_count_that_may_be_wrong_has_an_error_and_its_interval_holds():
+    """Also a count of zero that was made of a negative estimate, and beside public totals."""
+    states = Domain((STATES,))
+    few, people = Regions(states, np.arange(3)), Domain((STATES, SEX))
+    of = Hierarchy("p", people, 400, SHARE, few, totals=Totals(1, np.array([130, 257, 13])))
+    exact = of.statistic(Tally(people, np.arange(6), np.array([60, 70, 128, 129, 5, 8])))
+    truth = exact._values[-6:]
+    held = []
+    for seed in range(150):
+        table = of.publish(perturb(exact, of.mechanism, of.share, SeededSource(seed))).tables[-1]
+        wrong = table.columns["count"] != truth
+        assert (table.columns["count_standard_error"][wrong] > 0).all()
+        lower, upper = table.columns["count_lower_90"], table.columns["count_upper_90"]
+        assert (lower <= table.columns["count"]).all()
+        held.append((lower <= truth) & (truth <= upper))
+    assert np.mean(held) > 0.87
+    tables = of.publish(perturb(exact, of.mechanism, of.share, SeededSource(1))).tables
+    assert tables[0].columns["count_standard_error"].all(), "not even over all regions is it known"

@@ -1,0 +1,119 @@
+"""Inequalities in a plan's rules: a comparison of two number columns, or of one with a number.
+
+end >= start        end > start + 5        weight < 30        mother - child >= 12
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from dpcore.domain import Axis, Domain, in_order
+from dpcore.formula import Syntax
+from dpcore.post.records.differences import Chain, Difference, chains
+from dpcore.post.records.rules import Condition, Order, Rule
+
+FORM = "write one comparison, such as end >= start + 5 or weight < 30"
+
+Given = tuple[tuple[Condition, ...], Difference]
+"""Where an inequality applies, and what it says."""
+
+
+def read_inequality(domain: Domain, text: str) -> Difference:
+    """The inequality over columns of the domain; raises ``ValueError`` with the place of the fault."""
+    syntax = Syntax.of(text)
+    node = syntax.tree
+    if not isinstance(node, ast.Compare) or len(node.ops) != 1:
+        raise syntax.fault(node, FORM)
+    (compared,) = node.ops
+    if not isinstance(compared, ast.Lt | ast.LtE | ast.Gt | ast.GtE):
+        raise syntax.fault(node, "compare with <, <=, > or >=; what is equal is better derived")
+    greater, less = node.left, node.comparators[0]
+    if isinstance(compared, ast.Lt | ast.LtE):
+        greater, less = less, greater
+    terms, constant = _terms(syntax, domain, greater)
+    taken, less_constant = _terms(syntax, domain, less)
+    for name, sign in taken.items():
+        terms[name] = terms.get(name, 0) - sign
+    high = [name for name, sign in terms.items() if sign == 1]
+    low = [name for name, sign in terms.items() if sign == -1]
+    if len(high) > 1 or len(low) > 1 or not high + low or any(abs(s) > 1 for s in terms.values()):
+        raise syntax.fault(node, FORM)
+    places = [domain.names.index(part[0]) if part else None for part in (high, low)]
+    strict = isinstance(compared, ast.Lt | ast.Gt)
+    return Difference(places[0], places[1], less_constant - constant, strict)
+
+
+def _terms(syntax: Syntax, domain: Domain, node: ast.expr) -> tuple[dict[str, int], float]:
+    """The columns of a sum with their signs, and its number."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
+        return {}, float(node.value)
+    if isinstance(node, ast.Name):
+        name = syntax.name(node)
+        if name not in domain.names:
+            raise syntax.fault(node, f"{name!r} is not among the columns of the release")
+        if not in_order(domain.axes[domain.names.index(name)]):
+            raise syntax.fault(node, f"{name} is not a column of numbers")
+        return {name: 1}, 0.0
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        terms, constant = _terms(syntax, domain, node.operand)
+        return {name: -sign for name, sign in terms.items()}, -constant
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
+        (left, one), (right, other) = (
+            _terms(syntax, domain, side) for side in (node.left, node.right)
+        )
+        sign = 1 if isinstance(node.op, ast.Add) else -1
+        terms = {n: left.get(n, 0) + sign * right.get(n, 0) for n in (*left, *right)}
+        return terms, one + sign * other
+    raise syntax.fault(node, FORM)
+
+
+def rules_of(domain: Domain, given: Sequence[Given]) -> list[Rule]:
+    """What the inequalities say of cells, alone and in chains; the first rules hold them themselves.
+
+    Raises ``ValueError`` where they contradict each other or close a circle.
+    """
+    found: list[Rule] = []
+    for chain in chains(domain, [difference for _, difference in given]):
+        conditions = [condition for i in chain.used for condition in given[i][0]]
+        conditions += [
+            (c, _values(domain.axes[c])) for c in chain.between if domain.axes[c].nullable
+        ]
+        when = _merged(conditions)
+        if any(not cells for _, cells in when):
+            continue  # they never apply together
+        own = (given[chain.used[0]][1],) if len(chain.used) == 1 else ()
+        found.append(_rule(domain, chain, when)._replace(differences=own))
+    return found
+
+
+def _rule(domain: Domain, chain: Chain, when: tuple[Condition, ...]) -> Rule:
+    low, high, least = chain.low, chain.high, chain.least
+    if low is not None and high is not None:
+        whole = (*least, 0) if domain.axes[low].nullable else least
+        return Rule(when, (), (Order(low, high, whole),))
+    if high is not None:  # zero is below
+        return Rule(when, ((high, tuple(range(least[0], domain.axes[high].size))),))
+    if low is not None:  # zero is above
+        cells = tuple(i for i, first in enumerate(least) if first == 0)
+        null = (len(least),) if domain.axes[low].nullable else ()
+        return Rule(when, ((low, cells + null),))
+    return Rule(when, () if least[0] == 0 else ((chain.between[0], _null(domain, chain)),))
+
+
+def _null(domain: Domain, chain: Chain) -> tuple[int, ...]:
+    """A column that two numbers leave no room must be null, if it may be."""
+    axis = domain.axes[chain.between[0]]
+    return (axis.size - 1,) if axis.nullable else ()
+
+
+def _values(axis: Axis) -> tuple[int, ...]:
+    return tuple(range(axis.size - axis.nullable))
+
+
+def _merged(conditions: Sequence[Condition]) -> tuple[Condition, ...]:
+    """Each attribute once, with the cells that all its conditions allow."""
+    merged: dict[int, set[int]] = {}
+    for attribute, cells in conditions:
+        merged[attribute] = merged.get(attribute, set(cells)) & set(cells)
+    return tuple((attribute, tuple(sorted(cells))) for attribute, cells in merged.items())

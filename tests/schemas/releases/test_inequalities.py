@@ -1,0 +1,165 @@
+"""Inequalities in rules: exact for cells, kept by every number, and refused where they cannot be."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from dpcore.cell_values import Inside
+from dpcore.domain import Bins, Categories, Domain, Grid
+from dpcore.post.records.rules import breaks_rules
+from dpcore.synthesis import decode_records
+from schemas.releases.inequalities import read_inequality
+from schemas.releases.rules import RuleSection, build_rules
+
+DOMAIN = Domain(
+    (
+        Grid("start", 0, 6, 6, integer=True, nullable=True),
+        Bins("end", (0.0, 2.0, 3.0, 7.0), integer=True),
+        Bins("pay", (0.0, 0.0, 4.0, 9.0, 9.0), nullable=True),
+        Categories("level", (1.0, 4.5, 8.0), ordered=True),
+        Categories("sex", ("F", "M")),
+    )
+)
+
+
+def rules_of(domain: Domain, *given: object):
+    return build_rules([RuleSection.model_validate(one) for one in given], domain)
+
+
+def numbers(domain: Domain, position: int, code: int) -> list[float | None]:
+    """All numbers of a cell; of real ones its ends and some between."""
+    axis = domain.axes[position]
+    if axis.nullable and code == axis.size - 1:
+        return [None]
+    inside = Inside.of(axis, np.full(41, code))
+    return sorted(set(inside.at(np.linspace(0, 1 - 2**-53, 41)).tolist()) | {inside.last[0]})
+
+
+TEXTS = {
+    "start <= end": lambda s, e, p, v, x: s <= e,
+    "end > start + 2": lambda s, e, p, v, x: e > s + 2,
+    "pay - level >= 1": lambda s, e, p, v, x: p - v >= 1,
+    "pay < 4": lambda s, e, p, v, x: p < 4,
+    "3 <= start": lambda s, e, p, v, x: s >= 3,
+    "level > start": lambda s, e, p, v, x: v > s,
+}
+
+
+def holds(test, record) -> bool:
+    """Null has nothing to keep."""
+    try:
+        return bool(test(*record))
+    except TypeError:
+        return True
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["start <= end"],
+        ["end > start + 2"],
+        ["pay - level >= 1"],
+        ["pay < 4"],
+        ["3 <= start"],
+        ["level > start", "pay - level >= 1", "pay < 4"],
+        ["start <= end", "3 <= start", "level > start"],
+    ],
+    ids=len,
+)
+def test_cells_stand_together_if_and_only_if_some_of_their_numbers_do(texts):
+    rules = rules_of(DOMAIN, *texts)
+    shape = DOMAIN.shape[:4]
+    lists = [[numbers(DOMAIN, i, code) for code in range(shape[i])] for i in range(4)]
+    for codes in product(*map(range, shape)):
+        records = product(*(lists[i][code] for i, code in enumerate(codes)), ("F",))
+        possible = any(all(holds(TEXTS[text], r) for text in texts) for r in records)
+        assert breaks_rules(np.array([[*codes, 0]]), rules)[0] != possible, codes
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [["start <= end"], ["end > start + 2"], ["level > start", "pay - level >= 1"], [*TEXTS][:3]],
+    ids=len,
+)
+def test_every_number_of_a_record_that_may_be_obeys(texts):
+    rows = 4000
+    rules = rules_of(DOMAIN, *texts)
+    codes = np.random.default_rng(1).integers(0, DOMAIN.shape, (10 * rows, 5))
+    codes = codes[~breaks_rules(codes, rules)][:rows]
+    columns = decode_records(DOMAIN, codes, {}, np.random.default_rng(2), rules)
+    for record in zip(*(column.tolist() for column in columns.values()), strict=True):
+        assert all(holds(TEXTS[text], record) for text in texts), record
+    again = decode_records(DOMAIN, codes, {}, np.random.default_rng(3))
+    for name, axis in zip(DOMAIN.names, DOMAIN.axes, strict=True):
+        null = np.ma.getmaskarray(columns[name])
+        assert np.array_equal(null, np.ma.getmaskarray(again[name])), axis
+    assert not all(
+        holds(TEXTS[text], record)
+        for record in zip(*(column.tolist() for column in again.values()), strict=True)
+        for text in texts
+    )
+
+
+def test_a_condition_says_where_an_inequality_holds():
+    rules = rules_of(
+        DOMAIN, {"if": {"sex": ["F"], "start": {"below": 3}}, "then": "end > start + 2"}
+    )
+    codes = np.random.default_rng(1).integers(0, DOMAIN.shape, (20_000, 5))
+    codes = codes[~breaks_rules(codes, rules)]
+    columns = decode_records(DOMAIN, codes, {}, np.random.default_rng(2), rules)
+    start, end, sex = columns["start"], columns["end"], columns["sex"]
+    applies = np.ma.filled((sex == "F") & (start < 3), False)
+    assert np.all((end > start + 2)[applies])
+    assert not np.all(np.ma.filled(end > start + 2, True)[~applies])
+
+
+def test_pairs_in_one_bin_are_drawn_from_all_that_obey():
+    """Two uniform numbers of one bin, the second above: the first has the law of the smaller of two."""
+    domain = Domain((Bins("x", (0.0, 1.0)), Bins("y", (0.0, 1.0))))
+    rules = rules_of(domain, "y >= x")
+    codes = np.zeros((20_000, 2), dtype=np.int64)
+    columns = decode_records(domain, codes, {}, np.random.default_rng(3), rules)
+    assert np.all(columns["y"] >= columns["x"])
+    assert abs(columns["x"].mean() - 1 / 3) < 0.01
+    assert abs(columns["y"].mean() - 2 / 3) < 0.01
+
+
+def test_a_chain_is_a_rule_about_its_ends():
+    """a < b < c, whole numbers of one bin of two: there is no room for three."""
+    bins = (0.0, 2.0, 4.0)
+    domain = Domain(tuple(Bins(name, bins, integer=True) for name in "abc"))
+    rules = rules_of(domain, "a < b", "b < c")
+    assert breaks_rules(np.array([[0, 0, 0], [0, 0, 1]]), rules).tolist() == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["start < end < pay"], r"rules\[0\].then: at character 1: write one comparison"),
+        (["start == end"], "compare with <, <=, > or >="),
+        (["start + end < 3"], "write one comparison"),
+        (["2 * start < end"], "at character 1: write one comparison"),
+        (["start < sex"], "at character 9: sex is not a column of numbers"),
+        (["start < nothing"], "'nothing' is not among the columns"),
+        (["3 < 4"], "write one comparison"),
+        (["start < end", "end < start"], "rules: inequalities close a circle"),
+        (["start < "], "is no formula"),
+        ([{"then": {"sex": ["F"]}}], "state conditions under if"),
+        ([{"if": {"sex": ["F"]}, "then": {}}], "state conditions under if"),
+    ],
+)
+def test_what_cannot_be_kept_is_refused_with_its_place(given, said):
+    with pytest.raises(ValueError, match=said):
+        rules_of(DOMAIN, *given)
+
+
+def test_a_contradiction_leaves_no_record():
+    rules = rules_of(DOMAIN, "level > 4.5", "level < 8")
+    every = np.array([*product(*map(range, DOMAIN.shape))])
+    assert breaks_rules(every, rules).all()
+
+
+def test_an_inequality_is_read_from_either_side():
+    one, other = (read_inequality(DOMAIN, t) for t in ("end >= start + 5", "start + 2 <= end - 3"))
+    assert one == other == (1, 0, 5.0, False)

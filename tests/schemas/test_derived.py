@@ -1,0 +1,149 @@
+"""Derived columns in a plan: what is refused, files beside the plan, and order."""
+
+import pytest
+
+from dpcore.errors import PlanError
+from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
+from schemas.plan import Plan, load_plan
+from tests.conftest import write_plan
+
+TRADES = {"baker": "food", "brewer": "food", "smith": "metal", "founder": "metal", "poet": "art"}
+
+
+@pytest.fixture
+def document(plan_document) -> dict:
+    plan_document["columns"] |= {
+        "trade": {
+            "type": "categorical",
+            "categories": list(TRADES),
+            "refines": {"sector": dict(TRADES)},
+        },
+        "sector": {"type": "categorical", "categories": ["art", "food", "metal"]},
+    }
+    plan_document["releases"] = [
+        {
+            "name": "everyone",
+            "kind": "microdata-margins",
+            "columns": ["sex", "trade", "age", "children"],
+            "bins": {"age": 6},
+        }
+    ]
+    plan_document["synthesis"] = [
+        {
+            "name": "records",
+            "from": "everyone",
+            "rows": 400,
+            "derived": {
+                "per child": "age / children",
+                "old": "age > 60",
+                "twice": "`per child` * 2",
+            },
+        }
+    ]
+    return plan_document
+
+
+def test_formulas_may_use_those_above_them_and_groups(document):
+    document["synthesis"][0]["derived"]["cook"] = "sector == 'food'"
+    plan = Plan.model_validate(document)
+    (table,) = plan.synthesis
+    found = table.deriving(plan.built["everyone"].domain, plan.columns)
+    assert [(d.name, d.sources) for d in found] == [
+        ("sector", ("trade",)),
+        ("per child", ("age", "children")),
+        ("old", ("age",)),
+        ("twice", ("per child",)),
+        ("cook", ("sector",)),
+    ]
+    assert found[1].words == "Derived: per child = age / children"
+
+
+@pytest.mark.parametrize(
+    ("derived", "said"),
+    [
+        ({"x": "age / income"}, r"derived.x: at character 7: there is no column 'income'"),
+        ({"x": "later", "later": "age"}, r"derived.x: at character 1: there is no column 'later'"),
+        ({"Age": "children"}, "derived.Age: is already a column of the records"),
+        ({"sector": "children"}, "derived.sector: is already a column of the records"),
+        ({"x": "3"}, "derived.x: is the same in every record"),
+        ({"_x": "age"}, "derived._x: is not a valid column name"),
+        ({"Household": "age"}, "derived.Household: is the column of household numbers"),
+    ],
+)
+def test_formulas_that_cannot_be_computed_are_refused(document, derived, said):
+    document["columns"]["children"]["bounds"] = [1, 6]
+    document["synthesis"][0] |= {"derived": derived, "households": {"size": "children"}}
+    with pytest.raises(ValueError, match=rf"synthesis\[0\].{said}"):
+        Plan.model_validate(document)
+
+
+def test_a_group_is_not_measured_beside_its_detail(document):
+    document["releases"][0]["columns"].append("sector")
+    with pytest.raises(ValueError, match=r"synthesis\[0\].from: sector is the group of trade"):
+        Plan.model_validate(document)
+    document["releases"][0]["columns"].remove("trade")
+    Plan.model_validate(document)
+
+
+@pytest.mark.parametrize(
+    ("codes", "said"),
+    [
+        ({**TRADES, "poet": "arts"}, "'arts' is not a category of sector"),
+        ({k: v for k, v in TRADES.items() if k != "poet"}, "'poet' has no group"),
+        ({**TRADES, "diver": "art"}, "'diver' is not a category of trade"),
+    ],
+)
+def test_a_mapping_must_be_whole(document, codes, said):
+    document["columns"]["trade"]["refines"] = {"sector": codes}
+    with pytest.raises(ValueError, match=rf"columns.trade.refines.sector: {said}"):
+        Plan.model_validate(document)
+
+
+def test_groups_are_other_columns_nullable_too_and_never_in_a_circle(document):
+    trade, sector = (document["columns"][name] for name in ("trade", "sector"))
+    trade["nullable"] = True
+    with pytest.raises(ValueError, match="trade may be null, so sector must be nullable"):
+        Plan.model_validate(document)
+    trade["nullable"] = False
+    sector["refines"] = {"trade": {"art": "poet", "food": "baker", "metal": "smith"}}
+    with pytest.raises(ValueError, match="sector refines trade in turn"):
+        Plan.model_validate(document)
+    del sector["refines"]
+    trade["refines"]["age"] = trade["refines"].pop("sector")
+    with pytest.raises(ValueError, match="'age' is not another categorical column"):
+        Plan.model_validate(document)
+
+
+def test_the_mapping_may_be_a_file_beside_the_plan(document, tmp_path):
+    trade = document["columns"]["trade"]
+    trade |= {"categories": "trades.csv", "refines": {"sector": "trades.csv"}}
+    lines = ["code,trade,sector", *(f"1,{trade},{sector}" for trade, sector in TRADES.items())]
+    (tmp_path / "trades.csv").write_text("\n".join(lines) + "\n")
+    plan = load_plan(write_plan(tmp_path, document))
+    assert plan.columns["trade"].refines == {"sector": TRADES}
+    (tmp_path / "trades.csv").write_text("\n".join([*lines, "2,poet,food"]) + "\n")
+    with pytest.raises(PlanError, match="has two groups for one value of trade"):
+        load_plan(write_plan(tmp_path, document))
+
+
+def test_codes_that_yaml_reads_as_numbers_are_the_categories(document):
+    document["columns"]["trade"] |= {
+        "categories": [1, 2],
+        "refines": {"sector": {1: "art", 2: "food"}},
+    }
+    plan = Plan.model_validate(document)
+    (group,) = plan.synthesis[0].deriving(plan.built["everyone"].domain, plan.columns)[:1]
+    assert group.mapping == {1: "art", 2: "food"}
+    assert Plan.model_validate({**plan.public(), "source": "withheld"}).digest == plan.digest
+
+
+def test_compression_merges_no_categories_of_two_groups(document):
+    document["releases"][0]["compress"] = {"keep": 3}
+    release = Plan.model_validate(document).built["everyone"]
+    assert isinstance(release, CompressedMicrodata)
+    kinds = next(merged.kinds for merged in release.merged if merged.position == 1)
+    assert [kinds[i] == kinds[0] for i in range(5)] == [True, True, False, False, False]
+    assert kinds[2] == kinds[3] != kinds[4]
+    document["releases"][0]["compress"] = {"keep": 2}
+    with pytest.raises(ValueError, match="keep = 2 groups are too few for trade, which needs 3"):
+        Plan.model_validate(document)

@@ -1,0 +1,120 @@
+"""Derived columns follow from the others in every synthetic record, and the bundle says that they do."""
+
+import numpy as np
+import pytest
+import yaml
+
+from dpcore.domain import Tally
+from dpcore.privacy_line import perturb
+from dpcore.sampling.source import SeededSource
+from schemas.plan import Plan
+from schemas.standards.codebook import codebook
+from tasks.bundle.records import Records, synthetic_records
+from tasks.report.support import how_supported, support_table
+
+PLAN = """
+dprelease: 1
+dataset: derived
+source: nowhere.parquet
+rows: 3000
+privacy_unit: row
+neighbours: replace-one
+budget:
+  granted: {alpha: "4"}
+  requested: {alpha: "4"}
+columns:
+  weight: {type: continuous, bounds: [30, 150], step: 0.1, nullable: true}
+  height: {type: integer, bounds: [100, 210]}
+  trade:
+    type: categorical
+    categories: [baker, brewer, smith, founder]
+    refines: {sector: {baker: food, brewer: food, smith: metal, founder: metal}}
+    nullable: true
+  sector:
+    type: categorical
+    categories: [metal, food]
+    nullable: true
+    refines: {hot: {metal: "True", food: "False"}}
+  hot: {type: categorical, categories: [false, true], nullable: true}
+releases:
+  - name: everybody
+    kind: microdata-margins
+    mechanism: discrete-laplace
+    columns: [weight, height, trade]
+    bins: {weight: 5, height: [100, 150, 180, 211]}
+synthesis:
+  - name: people
+    from: everybody
+    rows: 3000
+    derived: {BMI: weight / (height / 100) ** 2, heavy: "BMI > 30", per: "1 / (height - 150)"}
+publication: {title: Derived}
+"""
+
+
+@pytest.fixture(scope="module", params=[{}, {"keep": 3}])
+def made(request) -> tuple[Records, Plan]:
+    document = yaml.safe_load(PLAN)
+    if request.param:
+        document["releases"][0]["compress"] = request.param
+    plan = Plan.model_validate(document)
+    (release,) = plan.built.values()
+    codes = np.random.default_rng(3).integers(0, release.domain.shape, (3000, 3))
+    cells = np.unique(release.domain.pack(codes), return_counts=True)
+    exact = release.statistic(Tally(release.domain, *cells))
+    noisy = perturb(exact, release.mechanism, release.share, SeededSource(1))
+    return synthetic_records(plan, plan.synthesis[0], lambda _: noisy), plan
+
+
+def test_every_record_agrees_with_its_formulas_and_groups(made):
+    columns = {name: values.tolist() for name, values in made[0].columns.items()}
+    sectors = {"baker": "food", "brewer": "food", "smith": "metal", "founder": "metal", None: None}
+    hot = {"food": False, "metal": True, None: None}
+    for weight, height, trade, sector, is_hot, bmi, heavy, per in zip(
+        *columns.values(), strict=True
+    ):
+        assert sector == sectors[trade]
+        assert is_hot == hot[sector]
+        assert bmi == (None if weight is None else weight / (height / 100) ** 2)
+        assert heavy == (None if weight is None else bmi > 30)
+        assert per == (None if height == 150 else 1 / (height - 150))
+    assert {None, "food", "metal"} == set(columns["sector"])
+    assert 150 in columns["height"]
+
+
+def test_they_are_published_as_derived(made):
+    records, plan = made
+    table = records.table("people", plan.columns)
+    assert list(table.columns) == [
+        "weight", "height", "trade", "sector", "hot", "BMI", "heavy", "per",
+    ]  # fmt: skip
+    assert table.descriptions["BMI"] == "Derived: BMI = weight / (height / 100) ** 2"
+    assert table.descriptions["hot"] == "Derived: the group of sector"
+    assert table.about["sector"] == "sector"
+    assert "BMI" not in table.about
+    assert "heavy,categorical,Derived: heavy = BMI > 30,,,,,,true" in codebook(None, plan)
+
+
+def test_the_support_table_says_what_they_are_computed_from(made):
+    records, plan = made
+    support = records.support("people", _noisy(plan))
+    columns = {name: np.ma.filled(values, np.nan if values.dtype.kind == "f" else "")
+               for name, values in support.columns.items()}  # fmt: skip
+    of = dict(zip(columns["columns"].tolist(), columns["derived_from"].tolist(), strict=True))
+    assert {name: source for name, source in of.items() if source} == {
+        "sector": "trade", "hot": "sector", "BMI": "weight x height", "heavy": "BMI", "per": "height",
+    }  # fmt: skip
+    listing = support_table(columns, "x.parquet")
+    assert ("BMI", "derived from weight x height") in [row[:2] for row in listing.rows]
+    assert " 3 pairs of columns" in how_supported(columns, list(records.columns))
+
+
+def _noisy(plan: Plan):
+    release = plan.built["everybody"]
+    exact = release.statistic(Tally(release.domain, np.array([0]), np.array([3000])))
+    return perturb(exact, release.mechanism, release.share, SeededSource(2))
+
+
+def test_no_record_makes_no_values():
+    plan = Plan.model_validate(yaml.safe_load(PLAN))
+    records = synthetic_records(plan, plan.synthesis[0], lambda _: _noisy(plan), 0)
+    assert {len(values) for values in records.columns.values()} == {0}

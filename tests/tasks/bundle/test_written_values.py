@@ -1,0 +1,113 @@
+"""Synthetic numbers are those that people write: multiples, levels and point masses of the plan."""
+
+import numpy as np
+import pytest
+import yaml
+
+from dpcore.domain import Tally
+from dpcore.privacy_line import perturb
+from dpcore.sampling.source import SeededSource
+from schemas.plan import Plan
+from schemas.standards.codebook import codebook
+from tasks.bundle.records import Records, synthetic_records
+from tasks.report.synthetic import count_records
+
+PLAN = """
+dprelease: 1
+dataset: written
+source: nowhere.parquet
+rows: 3000
+privacy_unit: row
+neighbours: replace-one
+budget:
+  granted: {alpha: "60"}
+  requested: {alpha: "60"}
+columns:
+  hours: {type: integer, bounds: [0, 99], step: 5, point_masses: [0, 38], nullable: true}
+  pay: {type: continuous, bounds: [0, 99999], step: 0.01, point_masses: [0, 99999]}
+  income: {type: integer, levels: [0, 12000, 30000, 75000]}
+  dose: {type: continuous, levels: [0.1, 0.25, 1.5], nullable: true}
+  rate: {type: continuous, bounds: [0, 1], point_masses: [0]}
+releases:
+  - name: everybody
+    kind: microdata-margins
+    mechanism: discrete-laplace
+    columns: [hours, pay, income, dose, rate]
+    bins: {hours: [0, 20, 60, 100], pay: [0, 1000, 50000, 99999], rate: 2}
+    rules:
+      - if: {income: {below: 30000}}
+        then: {pay: {below: 50000}}
+      - if: {pay: [99999]}
+        then: {rate: [0], dose: [1.5]}
+  - {name: fine, kind: histogram, columns: [pay], bins: {pay: 300}}
+synthesis:
+  - {name: people, from: everybody, rows: 3000, within_bins: {pay: fine}}
+publication: {title: Written numbers}
+"""
+
+
+def planned(**changes: object) -> Plan:
+    document = yaml.safe_load(PLAN)
+    for place, value in changes.items():
+        column, _, key = place.partition("__")
+        document["columns"][column][key] = value
+    return Plan.model_validate(document)
+
+
+@pytest.fixture(scope="module")
+def made() -> Records:
+    plan = planned()
+    draws = {}
+    for name, release in plan.built.items():
+        codes = np.random.default_rng(3).integers(
+            0, release.domain.shape, (3000, len(release.domain.axes))
+        )
+        cells = np.unique(release.domain.pack(codes), return_counts=True)
+        exact = release.statistic(Tally(release.domain, *cells))
+        draws[name] = perturb(exact, release.mechanism, release.share, SeededSource(1))
+    return synthetic_records(plan, plan.synthesis[0], draws.__getitem__)
+
+
+def test_values_are_multiples_levels_and_point_masses(made):
+    hours = made.columns["hours"]
+    assert set(hours.compressed()) == {*range(0, 100, 5), 38}
+    assert made.columns["income"].dtype.kind == "i"
+    assert set(made.columns["income"]) == {0, 12000, 30000, 75000}
+    assert set(made.columns["dose"].compressed()) == {0.1, 0.25, 1.5}
+    pay = made.columns["pay"]
+    assert {len(repr(value).partition(".")[2]) for value in pay.tolist()} <= {1, 2}
+    assert 100 < (pay == 99999).sum() < 1500
+    assert (made.columns["rate"] == 0).sum() > 100
+
+
+def test_values_lie_in_their_cells_and_obey_the_rules(made):
+    pay, income = made.columns["pay"], made.columns["income"]
+    assert np.all(pay[income < 30000] < 50000)
+    assert set(made.columns["rate"][pay == 99999]) == {0}
+    assert set(made.columns["dose"][pay == 99999].tolist()) == {1.5}
+    axis = made.domain.axes[1]
+    keys = [tuple(axis.edges[code : code + 2]) for code in range(axis.cells)]
+    counted = count_records(np.asarray(pay), keys)
+    assert counted.tolist() == np.bincount(made.codes[:, 1], minlength=axis.size).tolist()
+
+
+def test_levels_are_in_the_codebook():
+    lines = codebook(None, planned()).splitlines()
+    assert "income,integer,,,12000,,0,75000,false" in lines
+    assert "rate,continuous,,,,,0.0,1.0,false" in lines
+
+
+def test_bins_without_a_multiple_are_refused():
+    with pytest.raises(
+        ValueError, match=r"the bin of pay from 0 to 1000 .* no multiple of .* 1000"
+    ):
+        planned(pay__step=1000)
+    with pytest.raises(ValueError, match="a column of levels has no bins"):
+        planned(pay__levels=[0, 99999], pay__step=None, pay__point_masses=[])
+
+
+def test_a_cell_for_every_whole_number_has_no_room_for_a_step():
+    document = yaml.safe_load(PLAN)
+    del document["releases"][0]["bins"]["hours"]
+    with pytest.raises(ValueError, match="cell for each whole number of hours"):
+        Plan.model_validate(document)
