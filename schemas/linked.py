@@ -19,6 +19,7 @@ follows from the form alone: who is there, and in which order.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from itertools import combinations, pairwise, permutations
@@ -223,9 +224,17 @@ def _in_all_places(
     rule: RuleSection, place: str, places: Mapping[str, list[str]]
 ) -> Iterator[RuleSection]:
     """A rule about members, for each of them that is there."""
-    if isinstance(rule.then, str):
-        raise ValueError(f"{place}.then: with linked, state values or ranges, not an inequality")
-    named = {*rule.if_, *rule.then}
+    then_of = rule.then
+    if isinstance(then_of, str):
+        alone = [name for name in places if re.search(rf"\b{re.escape(name)}\b(?!\.\d)", then_of)]
+        if alone or set(rule.if_) & set(places):
+            raise ValueError(
+                f"{place}: with linked, an inequality names columns of one member in backticks, such as"
+                f" `{next(iter(places.values()))[0]}`"
+            )
+        yield rule
+        return
+    named = {*rule.if_, *then_of}
     if not named & set(places):
         yield rule
         return
@@ -242,7 +251,7 @@ def _in_all_places(
     for i in range(len(next(iter(places.values())))):
         when, then = (
             {places[name][i] if name in places else name: given for name, given in part.items()}
-            for part in (rule.if_, rule.then)
+            for part in (rule.if_, then_of)
         )
         if i and not there:
             when[SIZE] = Range.model_validate({"from": i + 1})

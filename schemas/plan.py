@@ -32,6 +32,7 @@ from schemas.blanks import refuse_blanks
 from schemas.budget import BudgetSection
 from schemas.columns import (
     NAMEABLE,
+    CategoricalColumn,
     Column,
     IdentifierColumn,
     Invalid,
@@ -157,8 +158,8 @@ class Plan(Section):
                     f"columns.{name}: differs from {lowered[name.lower()]!r} only in capitals"
                 )
         self._check_unpublished()
-        self._check_linked()
         check_groups(self.columns)
+        self._check_linked()
         if self.series:
             self.series.check(self.columns, self.adjacency, self.weights is not None)
             if self.synthesis:
@@ -231,7 +232,7 @@ class Plan(Section):
                 raise ValueError(f"synthesis[{i}].households: linked records have members already")
             if table.derived:
                 raise ValueError(
-                    f"synthesis[{i}].derived: not with linked; compute them afterwards"
+                    f"synthesis[{i}].derived: not of linked records; compute it from the two tables"
                 )
             kinds = {section.name: section.kind for section in self.releases}
             if kinds.get(table.from_, "microdata-margins") != "microdata-margins":
@@ -239,6 +240,9 @@ class Plan(Section):
                     f"synthesis[{i}].from: linked tables are drawn from microdata-margins, whose records"
                     " obey rules"
                 )
+        for name, column in self.columns.items():
+            if isinstance(column, CategoricalColumn) and column.refines:
+                raise ValueError(f"columns.{name}.refines: not with linked; leave the group out")
         self.linked.check(self.columns, self.unit, self.invalid)
 
     def _check_spending(self) -> None:

@@ -140,16 +140,12 @@ def test_a_rule_about_members_holds_of_those_who_are_there(document):
             "synthesis[0].households: linked records have members already",
         ),
         (
-            {
-                "synthesis": [
-                    {"name": "a", "from": "homes", "rows": 9, "derived": {"b": "size + 1"}}
-                ]
-            },
-            "synthesis[0].derived: not with linked",
+            {"synthesis": [{"name": "a", "from": "homes", "rows": 9, "derived": {"x": "age + 1"}}]},
+            "synthesis[0].derived: not of linked records",
         ),
         (
             {"releases": [HOMES | {"rules": ["age >= children"]}]},
-            "rules[0].then: with linked, state values or ranges, not an inequality",
+            "rules[0]: with linked, an inequality names columns of one member in backticks",
         ),
         ({"releases": [HOMES | {"columns": ["region"]}]}, "columns: name one at least"),
         ({"releases": [HOMES | {"compress": {"keep": 2}}]}, "compress: not with linked"),
@@ -161,6 +157,18 @@ def test_a_rule_about_members_holds_of_those_who_are_there(document):
 )
 def test_what_does_not_go_with_wide_records_is_refused(document, changes, told):
     assert told in refusal(document | changes)
+
+
+def test_an_inequality_may_name_columns_of_one_member(document):
+    document["releases"] = [HOMES | {"rules": ["`age.1` >= `age.2`"]}]
+    assert Plan.model_validate(document).built["homes"].rules
+
+
+def test_groups_of_codes_do_not_go_with_wide_records(document):
+    document["columns"]["area"] = {"type": "categorical", "categories": ["up", "down"]}
+    groups = {"north": "up", "south": "down", "east": "down", "west": "down"}
+    document["columns"]["region"]["refines"] = {"area": groups}
+    assert "columns.region.refines: not with linked" in refusal(document)
 
 
 @pytest.mark.parametrize("name", ["size", "Number", "place", "sex.2"])
