@@ -83,9 +83,6 @@ class Linked(Section):
                 raise ValueError(f"linked.{place}: the plan declares no column {unknown[0]!r}")
             if len(set(names)) != len(names):
                 raise ValueError(f"linked.{place}: a column is named twice")
-        for name, column in columns.items():
-            if isinstance(column, CategoricalColumn) and column.refines:
-                raise ValueError(f"columns.{name}.refines: not with linked")
         if set(columns) <= set(self.shared):
             raise ValueError("linked.shared: no column is left that describes members")
         made = {SIZE, NUMBER, PLACE}
