@@ -190,7 +190,7 @@ class Plan(Section):
                 table.sampler(by_name)
                 table.refining(by_name)
                 table.check_values(by_name[table.from_].domain)
-                table.deriving(by_name[table.from_].domain, self.described_columns)
+                table.deriving(by_name[table.from_].domain, self.record_columns)
                 if table.households:
                     table.households.check(by_name[table.from_].domain, self.columns)
             except ValueError as error:

@@ -201,7 +201,7 @@ def synthetic_records(
     # Separate streams: with the numbers that chose the codes, values would depend on codes.
     within, of_households = post_processing_generator(noisy).spawn(2)
     columns = decode_records(domain, codes, densities, within, rules)
-    derived = synthesis.deriving(domain, plan.described_columns)
+    derived = synthesis.deriving(domain, plan.record_columns)
     for column in derived:
         columns[column.name] = column.values(columns)
     assert isinstance(sampler, Release)

@@ -165,11 +165,8 @@ def test_an_inequality_may_name_columns_of_one_member(document):
 
 
 def test_groups_of_codes_do_not_go_with_wide_records(document):
-    document["columns"]["area"] = {
-        "type": "categorical",
-        "categories": ["up", "down"],
-        "nullable": True,
-    }
+    area = {"type": "categorical", "categories": ["up", "down"], "nullable": True}
+    document["columns"]["area"] = area
     groups = {"north": "up", "south": "down", "east": "down", "west": "down"}
     document["columns"]["region"]["refines"] = {"area": groups}
     assert "columns.region.refines: not with linked" in refusal(document)

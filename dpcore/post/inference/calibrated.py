@@ -6,7 +6,7 @@ The coefficients beta of a model solve, with z the terms and y the response,
 
 Synthetic records have all columns together, but they are shrunk: their tables are not those of the
 survey.  The noisy tables are unbiased, but have few columns each.  So the sum is taken over the records,
-and corrected by what the tables say better (a regression estimator; Deville & Sarndal 1992):
+and corrected by what the tables say better (a regression estimator, as in survey sampling):
 
     psi  ~  c_1 f_1 + ... + c_q f_q          regression over the records on features: 1, z_i, y, z_i z_j,
                                              z_i y, y^2, each a function of the columns of one table

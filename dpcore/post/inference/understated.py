@@ -12,7 +12,7 @@ with shares p, n records, and w = (x - mean x) (y - mean y - slope (x - mean x))
 >>> table = np.array([[300.0, 200.0], [100.0, 400.0]])
 >>> noisy = Agreement((2, 2), [Margin((0, 1), table, 30.0**2)], 1000.0)
 >>> understated(noisy, [np.arange(2.0)] * 2, 1000).round(1).tolist()
-[2.2]
+[2.4]
 """
 
 from __future__ import annotations
