@@ -3,7 +3,7 @@
 All start from the best estimate of a table, whose cells have a known covariance.  Errors are to first
 order: an answer moves with the share of a cell by its influence, so
 
-    sampling^2 = sum of share * influence^2 / n,        privacy^2 = variance of sum of influence * count / n^2
+    sampling^2 = sum of share influence^2 / n,      privacy^2 = variance of sum of influence count / n^2
 """
 
 from __future__ import annotations
