@@ -35,7 +35,7 @@ class Independence:
 
 @dataclass(frozen=True)
 class Quantile:
-    """A quantile and its 95% interval, which holds sampling and noise."""
+    """A quantile, by interpolation inside its bin, and its 95% interval, which ends at edges of bins."""
 
     column: str
     level: float
@@ -113,7 +113,10 @@ def independence(evidence: Evidence, one: str, other: str) -> Independence:
 
 
 def quantile(evidence: Evidence, column: str, level: float) -> Quantile:
-    """A quantile of a column of numbers in bins, nulls left out (Woodruff 1952 for the interval)."""
+    """A quantile of a column of numbers in bins, nulls left out.
+
+    The interval holds the level where the noisy shares below edges reach it (Woodruff 1952).
+    """
     if not 0 < level < 1:
         raise InputError(f"level: must lie between 0 and 1, not {level}")
     place = _place(evidence, column)
@@ -134,8 +137,11 @@ def quantile(evidence: Evidence, column: str, level: float) -> Quantile:
     influence[: axis.cells] = inside - level
     privacy = evidence.agreement.combination_variance({(place,): influence / rows})
     error = (level * (1 - level) / rows + privacy) ** 0.5
-    ends = np.interp([level - NORMAL_95 * error, level + NORMAL_95 * error], below, edges)
-    return Quantile(column, level, value, (float(ends[0]), float(ends[1])))
+    # Where in its bin an end lies is not known, so the interval ends at edges.
+    first = np.searchsorted(below, level - NORMAL_95 * error, side="right") - 1
+    end = np.searchsorted(below, level + NORMAL_95 * error)
+    lower, upper = (edges[np.clip(i, 0, axis.cells)] for i in (first, end))
+    return Quantile(column, level, value, (float(lower), float(upper)))
 
 
 def _place(evidence: Evidence, name: str) -> int:
