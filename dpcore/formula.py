@@ -225,6 +225,8 @@ class _Reader:
         functions = [COMPARISONS[type(op)] for op in node.ops]
         for i in range(len(functions)):
             kind = self._one_kind(sides[i + 1], kinds[i], kinds[i + 1])
+            if "null" in kinds[i : i + 2]:
+                raise self._fault(sides[i + 1], "what is compared with null is always null")
             if kind in ("text", "truth") and not isinstance(node.ops[i], ast.Eq | ast.NotEq):
                 raise self._fault(sides[i + 1], f"{kind} has no order; compare with == or !=")
 

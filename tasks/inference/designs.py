@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -57,6 +57,7 @@ def design_of(
     ``binary``: the response must be true or false, 0 or 1, or have two categories.  Raises
     ``InputError`` where the formula cannot be read, or names a column that the release lacks.
     """
+    formula, domain, columns = _without_dots(formula, domain, columns)
     asked, named = _read(formula, domain)
     nulls = [np.ma.getmaskarray(columns[name]) for name in named]
     kept = ~np.any([np.zeros(len(codes), dtype=bool), *nulls], axis=0)
@@ -81,9 +82,24 @@ def design_of(
         for i, name in enumerate(found.rhs.columns)
         if np.any(matrix[:, i] != 0)
     )
+    if not terms:
+        raise InputError(f"{formula}: has no terms; write 1 for a mean")
     name, last = formula.split("~")[0].strip(), found.lhs.shape[1] - 1
     answer = reading.variable(name, response, found.lhs.model_spec, last)
+    if any(np.array_equal(term.values, answer.values) for term in terms if term.attributes):
+        raise InputError(f"{formula}: the response is one of the terms")
     return Design(answer, terms, reading.present(), kept)
+
+
+def _without_dots(
+    formula: str, domain: Domain, columns: Mapping[str, Any]
+) -> tuple[str, Domain, Mapping[str, Any]]:
+    """Formulas take `age.1` for a part of `age`: in them, and in what is found, it is age_1."""
+    names = {name: name.replace(".", "_") for name in domain.names}
+    for name, plain in names.items():
+        formula = formula.replace(f"`{name}`", f"`{plain}`")
+    axes = tuple(replace(axis, name=names[axis.name]) for axis in domain.axes)
+    return formula, Domain(axes), {names.get(name, name): each for name, each in columns.items()}
 
 
 def _read(formula: str, domain: Domain) -> tuple[Any, list[str]]:

@@ -28,6 +28,9 @@ from tasks.inference.evidence import Evidence
 
 NORMAL_95 = 1.959963984540054
 
+FEWEST, FEWEST_ERRORS = 20.0, 5.0
+"""A group has an interval if its noisy count is this large, and this many of its standard errors."""
+
 SPANNED = 0.9
 """Below this share of a score's variance in the tables, an estimate leans on the records."""
 
@@ -146,7 +149,7 @@ def fit(evidence: Evidence, formula: str, family: str = "gaussian") -> Fit:
         )
     except ValueError as error:
         raise InputError(f"{formula}: {error}") from None
-    coefficients = []
+    coefficients, rare = [], list[str]()
     for j, term in enumerate(design.terms):
         weights: dict[Attributes, Floats] = {}
         for feature, weight in zip(features, found.weights[:, j], strict=True):
@@ -154,6 +157,9 @@ def fit(evidence: Evidence, formula: str, family: str = "gaussian") -> Fit:
             weights[feature.attributes] = weights.get(feature.attributes, 0.0) + part
         variance = agreement.combination_variance(weights)
         sampling = max(float(found.sampling[j, j]), 0.0)
+        if _is_rare(term, evidence):
+            variance = sampling = np.inf
+            rare.append(term.name)
         coefficients.append(
             Coefficient(
                 term.name,
@@ -163,7 +169,7 @@ def fit(evidence: Evidence, formula: str, family: str = "gaussian") -> Fit:
                 float(found.spanned[j]),
             )
         )
-    notes = _notes(coefficients, found.solved, unmeasured)
+    notes = _notes(coefficients, rare, found.solved, unmeasured)
     return Fit(formula, family, tuple(coefficients), notes)
 
 
@@ -204,8 +210,28 @@ def _require_measured(formula: str, design: Design, domain: Domain, agreement: A
         )
 
 
-def _notes(coefficients: Sequence[Coefficient], solved: bool, unmeasured: bool) -> tuple[str, ...]:
+def _is_rare(term: Variable, evidence: Evidence) -> bool:
+    """Whether noise may be all that is known of the records with one of a term's values 0 and 1."""
+    if not term.attributes or not set(np.unique(term.cells)) <= {0.0, 1.0}:
+        return False
+    table = evidence.table(term.attributes)
+    for value in (0.0, 1.0):
+        cells = (term.cells == value).astype(np.float64)
+        error = evidence.agreement.combination_variance({term.attributes: cells}) ** 0.5
+        if float(np.sum(table * cells)) < max(FEWEST, FEWEST_ERRORS * error):
+            return True
+    return False
+
+
+def _notes(
+    coefficients: Sequence[Coefficient], rare: Sequence[str], solved: bool, unmeasured: bool
+) -> tuple[str, ...]:
     notes = []
+    if rare:
+        notes.append(
+            f"{', '.join(rare)}: so few records, or so much noise, that there may be hardly any; these"
+            " have no interval"
+        )
     if not solved:
         notes.append(
             "the noise is too large for the equations to have a solution: estimates are one step from"

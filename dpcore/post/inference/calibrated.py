@@ -94,11 +94,14 @@ def fit_calibrated(
     """
     count = len(design)
     start = _fit_records(design, response, family)
-    gram = np.linalg.pinv(features.T @ features / count, rcond=NEGLIGIBLE, hermitian=True)
+    # In units of their own, so that features in thousands do not hide those of 0 and 1.
+    units = np.sqrt(np.mean(features**2, axis=0)) + 1e-300
+    scaled = features / units
+    gram = np.linalg.pinv(scaled.T @ scaled / count, rcond=NEGLIGIBLE, hermitian=True)
 
     def onto(values: Floats) -> Floats:
         """(q, k) the regression of values (m, k) on the features."""
-        return np.asarray(gram @ (features.T @ values / count))
+        return np.asarray(gram @ (scaled.T @ values / count) / units[:, None])
 
     def scores(beta: Floats) -> Floats:
         return np.asarray(design * (response - family.mean(design @ beta))[:, None])
@@ -148,8 +151,8 @@ def _limited(step: Any, sizes: Floats, family: Family) -> tuple[Any, float]:
 
 def _fit_records(design: Floats, response: Floats, family: Family) -> Floats:
     """The maximum likelihood fit to the records alone (Newton)."""
-    moments = design.T @ design
-    if np.linalg.matrix_rank(moments) < design.shape[1]:
+    scaled = design / (np.sqrt(np.mean(design**2, axis=0)) + 1e-300)
+    if np.linalg.matrix_rank(scaled.T @ scaled) < design.shape[1]:
         raise ValueError("the terms are linearly dependent in the records; leave one out")
     sizes = np.sqrt(np.mean(design**2, axis=0)) + 1e-12
     # A little information for each coefficient: as of one record with a response in the middle.

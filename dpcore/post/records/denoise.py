@@ -54,9 +54,12 @@ def denoise(
     ``progress``: as for ``fit_mixture``.  Tables may be slightly negative and need not agree.
     """
     sizes = checked_sizes(sizes)
-    noisy = checked_margins(sizes, margins)
-    if total == 0:
-        return noisy
+    given = checked_margins(sizes, margins)
+    noisy = [
+        margin for margin in given if margin.variance > 0
+    ]  # a cell that is the total has no noise
+    if total == 0 or not noisy:
+        return given
     mixture = fit_mixture(
         sizes, noisy, generator, total=total, ordered=ordered, linked=linked, progress=progress
     )
@@ -67,10 +70,11 @@ def denoise(
     ]
     cells = sum(margin.table.size for margin in noisy)
     common = COMMON_CELLS / cells * np.sum(evidence, axis=0)
-    return [
+    better = iter(
         margin._replace(table=shrink(model, margin.table, margin.variance, own + common))
         for model, margin, own in zip(models, noisy, evidence, strict=True)
-    ]
+    )
+    return [next(better) if margin.variance > 0 else margin for margin in given]
 
 
 def shrink(model: Floats, noisy: Floats, variance: float, evidence: Floats | None = None) -> Floats:

@@ -1,5 +1,7 @@
 """Models from tables and records: intervals hold, refusals name the sets, and nulls are left out."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -125,6 +127,8 @@ def test_columns_that_were_not_measured_together_are_named():
         ("place ~ age", "gaussian", "of categories choose one"),
         ("age ~ sex", "binomial", "is true or false"),
         ("works ~ np.log(0 * age - 1)", "gaussian", "cannot be computed"),
+        ("works ~ 0", "gaussian", "has no terms"),
+        ("works ~ works + sex", "gaussian", "the response is one of the terms"),
         ("works ~ sex", "gamma", "must be one of gaussian, binomial, poisson"),
     ],
 )
@@ -153,3 +157,38 @@ def test_a_bundle_without_counts_says_so(plan_document, tmp_path):
     plan = load_plan(write_plan(tmp_path, plan_document))
     with pytest.raises(InputError, match="no tables of counts"):
         open_bundle(publish_made_up(plan, "r1", tmp_path / "out")).fit("income ~ age")
+
+
+@pytest.mark.parametrize("unit", [1, 1000, 100_000])
+def test_answers_scale_with_the_unit_of_the_response_and_of_the_terms(unit):
+    some = evidence(surveyed(np.random.default_rng(3)), 1)
+    plain, scaled = fit(some, "age ~ works + sex"), fit(some, f"{{{unit} * age}} ~ works + sex")
+    for one, other in zip(plain.coefficients, scaled.coefficients, strict=True):
+        assert other.estimate == pytest.approx(unit * one.estimate, rel=1e-6)
+        assert other.privacy_error == pytest.approx(unit * one.privacy_error, rel=1e-6)
+    terms = fit(some, f"works ~ {{{unit} * age}}").coefficients[1]
+    assert terms.estimate * unit == pytest.approx(
+        fit(some, "works ~ age")["age"].estimate, rel=1e-6
+    )
+
+
+def test_groups_that_may_be_noise_alone_have_no_interval():
+    codes = surveyed(np.random.default_rng(3))
+    codes[codes[:, 1] == 2, 1] = 0
+    codes[:6, 1] = 2  # six records, and noise of about as many
+    found = fit(evidence(codes, 1), "works ~ 0 + place")
+    name = "place[c]"
+    if any(c.name == name for c in found.coefficients):
+        assert found[name].interval == (-np.inf, np.inf)
+        assert any("place[c]: so few records" in note for note in found.notes)
+    assert found["place[a]"].standard_error < 0.1
+
+
+def test_columns_with_a_dot_in_their_name_are_written_in_backticks():
+    some = evidence(surveyed(np.random.default_rng(3)), 1)
+    names = ("sex.1", "place.1", "age.1", "works.1")
+    axes = tuple(replace(axis, name=n) for axis, n in zip(DOMAIN.axes, names, strict=True))
+    values = dict(zip(names, some.columns.values(), strict=True))
+    dotted = replace(some, domain=Domain(axes), columns=values)
+    found = fit(dotted, "`age.1` ~ `works.1`")
+    assert found["works_1"].estimate == fit(some, "age ~ works")["works"].estimate
