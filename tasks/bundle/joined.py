@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,21 +75,22 @@ def join(place: str, domain: Domain, release: CountsRelease, parts: list[Part]) 
     if not any(part.release is release for part in parts):
         return None
     telling, refined = _telling(domain, release, parts)
-    agreements = [(part.agreement, part.release.domain.axes) for part in telling]
     try:
         if refined:
-            both = Refined(domain.axes, agreements)
+            both = Refined(domain.axes, _measured(telling))
             variance_of = both.variance_of
             found = both.estimate([part.agreement for part in telling]), both.variances
         else:
-            together = joined(agreements, domain.axes)
-            margin = together.margin(range(len(domain.axes)))
-            table = margin.table
+            together, place = _together(tuple(telling))
+            attributes = [place[axis] for axis in domain.axes]
+            order = np.argsort(attributes)
+            margin = together.margin(sorted(attributes))
+            table = np.transpose(margin.table, np.argsort(order))
             found = table.ravel(), np.full(table.size, margin.variance)
 
             def variance_of(factors: Floats) -> float:
-                weights = {margin.attributes: factors.reshape(table.shape)}
-                return together.combination_variance(weights)
+                weights = np.transpose(factors.reshape(table.shape), order)
+                return together.combination_variance({margin.attributes: weights})
 
     except ValueError as error:
         raise InputError(f"{place}{error}; bundles of another table cannot be joined") from None
@@ -98,6 +100,20 @@ def join(place: str, domain: Domain, release: CountsRelease, parts: list[Part]) 
     ]
     draws = frozenset(part.draw for part in telling)
     return Joined(domain.axes, *found, variance_of, release, tuple(names), draws)
+
+
+@lru_cache(maxsize=2)
+def _together(telling: tuple[Part, ...]) -> tuple[Agreement, dict[Axis, int]]:
+    """What the parts say together, and which attribute each axis is; once for all their tables."""
+    place: dict[Axis, int] = {}
+    for part in telling:
+        for axis in part.release.domain.axes:
+            place.setdefault(axis, len(place))
+    return joined(_measured(telling), [*place]), place
+
+
+def _measured(parts: Iterable[Part]) -> list[tuple[Agreement, tuple[Axis, ...]]]:
+    return [(part.agreement, part.release.domain.axes) for part in parts]
 
 
 def _telling(domain: Domain, release: CountsRelease, parts: list[Part]) -> tuple[list[Part], bool]:
@@ -153,8 +169,8 @@ def replicates_of_best(
     by_table: list[tuple[Domain, list[Part], Refined | None]] = []
     for domain in release.domains:
         telling, refined = _telling(domain, release, parts)
-        pairs = [(part.agreement, part.release.domain.axes) for part in telling]
-        by_table.append((domain, telling, Refined(domain.axes, pairs) if refined else None))
+        measured = Refined(domain.axes, _measured(telling)) if refined else None
+        by_table.append((domain, telling, measured))
 
     def noise() -> Floats:
         again = []
