@@ -13,12 +13,12 @@ from dpcore.arrays import Floats
 from dpcore.domain import Axis, Domain
 from dpcore.errors import InputError
 from dpcore.post.tables.bounded import bounded_interval
-from dpcore.post.tables.consistency import Agreement
+from dpcore.post.tables.consistency import Agreement, side_by_side
 from dpcore.post.tables.joined import joined
 from dpcore.post.tables.refined import MOST_REFINED, Refined, differ, places, refinement
 from dpcore.releases.base import Release
 from dpcore.releases.counts.unit import BEST, CountsRelease
-from dpcore.releases.replicates import drawn_again, replicate_generator
+from dpcore.releases.replicates import agreed_again, replicate_generator
 from dpcore.releases.table import ONE_SIDED, TWO_SIDED, Published, Table, TableColumn, Uncertainty
 from dpcore.statistic import Noisy
 
@@ -172,12 +172,16 @@ def replicates_of_best(
         measured = Refined(domain.axes, _measured(telling)) if refined else None
         by_table.append((domain, telling, measured))
 
-    def noise() -> Floats:
-        again = []
-        for part, generator in zip(alike, generators, strict=True):
-            drawn = part.release.agreement(part.release.noise_alone(part.noisy, generator))
-            assert drawn is not None
-            again.append(replace(drawn, total=None if drawn.total is None else 0.0))
+    def one(part: Part, generator: np.random.Generator) -> Agreement:
+        drawn = part.release.agreement(part.release.noise_alone(part.noisy, generator))
+        assert drawn is not None
+        return replace(drawn, total=None if drawn.total is None else 0.0)
+
+    def noise(several: int) -> list[Floats]:
+        again = [
+            side_by_side([one(part, generator) for _ in range(several)])
+            for part, generator in zip(alike, generators, strict=True)
+        ]
         axes = [part.release.domain.axes for part in alike]
         found = joined(list(zip(again, axes, strict=True)), order)
         tables = [
@@ -186,11 +190,11 @@ def replicates_of_best(
             else refined.estimate([again[alike.index(part)] for part in telling])
             for domain, telling, refined in by_table
         ]
-        return np.asarray(release.unit.scaled(np.concatenate([t.ravel() for t in tables])))
+        return [release.unit.scaled(table) for table in tables]
 
-    ends = np.cumsum([domain.size for domain in release.domains])[:-1]
     names = [release.table_name(domain) for domain in release.domains]
-    return dict(zip(names, np.split(drawn_again(noise, number), ends, axis=1), strict=True))
+    found = agreed_again(noise, [domain.size for domain in release.domains], number)
+    return dict(zip(names, found, strict=True))
 
 
 def _alike(release: CountsRelease, parts: list[Part]) -> list[Part]:
@@ -202,7 +206,8 @@ def _table_of(agreement: Agreement, attributes: list[int]) -> Floats:
     """The table of some attributes, its axes in this order."""
     ascending = sorted(attributes)
     table = agreement.margin(ascending).table
-    return np.transpose(table, [ascending.index(a) for a in attributes])
+    order = [ascending.index(a) for a in attributes]
+    return np.transpose(table, [*order, *range(len(order), table.ndim)])
 
 
 def _beside(table: Table, found: Joined) -> Table:
