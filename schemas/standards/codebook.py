@@ -39,7 +39,7 @@ def codebook(manifest: Manifest, plan: Plan) -> str:
             for level in ("",) if column.levels is None else column.levels:
                 writer.writerow((*start, column.unit, level, "", *column.bounds, null))
     for table in plan.synthesis:
-        for derived in table.deriving(plan.built[table.from_].domain, plan.columns):
+        for derived in table.deriving(plan.built[table.from_].domain, plan.described_columns):
             if derived.formula is not None and derived.name not in plan.columns:
                 kind = TYPES[derived.formula.kind]
                 writer.writerow((derived.name, kind, derived.words, *[""] * 5, "true"))

@@ -46,7 +46,8 @@ from tasks.bundle.joined import Joined, Part, join, parts_of
 from tasks.bundle.records import synthetic_records
 from tasks.bundle.verify import read_manifest, verify_files
 from tasks.inference.evidence import Evidence
-from tasks.inference.fit import Fit, fit
+from tasks.inference.fit import Coefficient, Fit, fit
+from tasks.inference.questions import Independence, Quantile, correlation, independence, quantile
 
 Columns = dict[str, NDArray[Any]]
 Weights = Callable[[Columns], ArrayLike] | ArrayLike | None
@@ -225,6 +226,18 @@ class Bundle:
         columns that the model relates were not measured together.
         """
         return fit(self._evidence, formula, family)
+
+    def correlation(self, one: str, other: str) -> Coefficient:
+        """Pearson's correlation of two columns of numbers, with errors from sampling and privacy."""
+        return correlation(self._evidence, one, other)
+
+    def independence(self, one: str, other: str) -> Independence:
+        """A chi-square test that two columns are independent, by sampling and noise together."""
+        return independence(self._evidence, one, other)
+
+    def quantile(self, column: str, level: float) -> Quantile:
+        """A quantile of a column of numbers, with an interval that holds sampling and noise."""
+        return quantile(self._evidence, column, level)
 
     @cached_property
     def _evidence(self) -> Evidence:

@@ -25,10 +25,10 @@ from dpcore.synthesis import ColumnDensity, decode_records, group_households
 from schemas.bundle import Understated
 from schemas.columns import Column
 from schemas.derived import Derived
+from schemas.grades import NOT_MEASURED, WITHIN, grade
 from schemas.linked import NUMBER, PLACE, SIZE
 from schemas.plan import Plan
 from schemas.synthesis import Synthesis
-from tasks.report.support import NOT_MEASURED, WITHIN, grade
 
 HOUSEHOLD = (
     "Number of a synthetic household; its members are assumed from its size and shared values"

@@ -1,40 +1,22 @@
 """Which relations among synthetic columns a release supports, and how well: the support table."""
 
 from collections.abc import Collection, Mapping
-from math import comb, isnan
+from math import comb
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Booleans
+from schemas.grades import GRADES, NOT_MEASURED
 from schemas.releases.base import listed
 from tasks.report.parts import DataTable
 from tasks.report.svg import figure
 
 Supported = Mapping[str, NDArray[Any]]
 
-WITHIN = 0.1
-"""Of the records: how many may be in a wrong cell of a table that is called accurate."""
-
-NOT_MEASURED, WEAK, UNKNOWN, ACCURATE = GRADES = "not measured", "weak", "unknown", "accurate"
-
 MISSED = 1.5
 """Records that are this many times farther from a noisy table than noise explains have missed it."""
-
-
-def grade(measured: bool, distance: float) -> str:
-    """How well a table is known that the records follow.
-
-    ``distance``: from the records to the noisy table, and by noise from there to the exact one, in total
-    variation; NaN where either is not known.  The records' own error is at most their sum (triangle
-    inequality), where noise is what is expected.
-    """
-    if not measured:
-        return NOT_MEASURED
-    if isnan(distance):
-        return UNKNOWN
-    return ACCURATE if distance <= WITHIN else WEAK
 
 
 def how_supported(supported: Supported, columns: Collection[str]) -> str:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dpcore.post.tables.bounded import bounded_interval
-from dpcore.post.tables.count_interval import GRID, Accepted, count_interval
+from dpcore.post.tables.count_interval import FEW, GRID, Accepted, count_interval
 
 STDDEV = 10.0
 
@@ -48,13 +48,21 @@ def test_small_counts_have_short_intervals_and_large_ones_those_of_the_estimate(
 
 def test_an_estimate_far_above_the_count_raises_the_upper_end():
     accepted = Accepted.of(np.zeros(300), np.zeros(300), np.ones_like)
-    ends = np.array([0.0, 0.0]), np.array([14.0, 34.0])
-    lower, upper = count_interval(
-        np.zeros(2, dtype=np.int64), np.ones(2), np.array([1.0, 20.0]), STDDEV, ends, accepted
-    )
-    assert lower.tolist() == [0, 0]
+    ends = np.zeros(2 * FEW), np.repeat([14.0, 34.0], FEW)
+    estimates = np.repeat([1.0, 20.0], FEW)
+    counts, errors = np.zeros(2 * FEW, dtype=np.int64), np.ones(2 * FEW)
+    lower, upper = count_interval(counts, errors, estimates, STDDEV, ends, accepted)
+    assert not lower.any()
     assert upper[0] < 3
-    assert upper[1] == 34
+    assert upper[-1] == 34
+
+
+def test_releases_of_few_cells_have_the_intervals_of_the_estimate():
+    accepted = Accepted.of(np.zeros(300), np.zeros(300), np.ones_like)
+    ends = np.zeros(FEW - 1), np.full(FEW - 1, 14.0)
+    counts, errors = np.zeros(FEW - 1, dtype=np.int64), np.ones(FEW - 1)
+    lower, upper = count_interval(counts, errors, errors, STDDEV, ends, accepted)
+    assert (lower.tolist(), upper.tolist()) == (ends[0].tolist(), ends[1].tolist())
 
 
 def test_limits_of_acceptance_ascend_and_wider_errors_accept_more():

@@ -62,6 +62,9 @@ def bundle(folder) -> Bundle:
     return open_bundle(folder / "published" / "fair-1978" / "demo")
 
 
+CONCLUSIONS = PAGE.with_name("draw-conclusions.md")
+
+
 def blocks(language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", PAGE.read_text(), re.S)
 
@@ -73,6 +76,15 @@ def test_the_page_s_python_runs(folder, monkeypatch, capsys):
         exec(compile(block, str(PAGE), "exec"), names)
     assert "children x affairs" in capsys.readouterr().out
     assert names["unhappy"].standard_error > 0
+
+
+def test_the_python_of_the_page_on_conclusions_runs(folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    names: dict = {}
+    for block in re.findall(r"```python\n(.*?)```", CONCLUSIONS.read_text(), re.S):
+        exec(compile(block, str(CONCLUSIONS), "exec"), names)
+    assert "rate_marriage" in capsys.readouterr().out
+    assert names["found"]["rate_marriage"].privacy_error > 0
 
 
 def test_the_page_s_sql_runs(folder, monkeypatch):

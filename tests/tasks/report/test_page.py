@@ -15,6 +15,7 @@ from dpcore.audit.neighbours import survey_pairs
 from dpcore.budget import Budget
 from dpcore.domain import Categories, Domain
 from dpcore.releases.counts.histogram import Histogram
+from schemas.grades import grade
 from schemas.plan import Plan, load_plan
 from schemas.protection import Protection
 from schemas.unit import UnitColumn
@@ -23,7 +24,7 @@ from tasks.ledger import Ledger
 from tasks.report.audit import draw_audit
 from tasks.report.page import ENVIRONMENT, REPORT, report_page
 from tasks.report.parts import DataTable
-from tasks.report.support import grade, how_supported, support_table
+from tasks.report.support import how_supported, support_table
 from tasks.report.svg import figure
 from tasks.report.synthetic import spread_evenly
 from tasks.workplace.home import ledger_url

@@ -1,0 +1,171 @@
+"""Questions that one or two tables answer: correlations, independence and quantiles, with their errors.
+
+All start from the best estimate of a table, whose cells have a known covariance.  Errors are to first
+order: an answer moves with the share of a cell by its influence, so
+
+    sampling^2 = sum of share influence^2 / n,      privacy^2 = variance of sum of influence count / n^2
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import chi2
+
+from dpcore.arrays import Booleans, Floats
+from dpcore.domain import Bins, Grid
+from dpcore.errors import InputError
+from dpcore.post.tables.margins import Attributes
+from dpcore.post.tables.refined import MOST_REFINED, Refined
+from tasks.inference.designs import design_of
+from tasks.inference.evidence import Evidence
+from tasks.inference.fit import NORMAL_95, Coefficient
+
+
+@dataclass(frozen=True)
+class Independence:
+    """A chi-square test that two columns are independent: by sampling and noise together."""
+
+    columns: tuple[str, str]
+    statistic: float
+    degrees: int
+    p_value: float
+
+
+@dataclass(frozen=True)
+class Quantile:
+    """A quantile, by interpolation inside its bin, and its 95% interval, which ends at edges of bins."""
+
+    column: str
+    level: float
+    value: float
+    interval: tuple[float, float]
+
+
+def correlation(evidence: Evidence, one: str, other: str) -> Coefficient:
+    """Pearson's correlation of two columns of numbers; records with a null in either are left out."""
+    design = design_of(
+        f"`{one}` ~ 0 + `{other}`", evidence.domain, evidence.codes, evidence.columns, False
+    )
+    if len(design.terms) != 1:
+        raise InputError(f"{one}, {other}: a correlation is of two columns of numbers")
+    sides = (design.response, design.terms[0])
+    attributes, shares, rows, kept = _shares(evidence, one, other)
+    moments = []
+    for side in sides:
+        axis = attributes.index(side.attributes[0])
+        cells = evidence.codes[:, side.attributes[0]]
+        counts = np.bincount(cells[design.kept], minlength=len(side.cells))
+        squares = np.bincount(cells[design.kept], side.values[design.kept] ** 2, len(side.cells))
+        square = np.where(counts > 0, squares / np.maximum(counts, 1), side.cells**2)
+        shape = [-1 if i == axis else 1 for i in range(2)]
+        mean = float(np.sum(shares * side.cells.reshape(shape)))
+        # Within a cell values differ, so their mean square is more than the square of their mean.
+        centred = (side.cells - mean).reshape(shape)
+        around = (square - 2 * mean * side.cells + mean**2).reshape(shape)
+        moments.append((centred, around, float(np.sum(shares * around))))
+    (x, x2, vx), (y, y2, vy) = moments
+    if vx <= 0 or vy <= 0:
+        raise InputError(f"{one}, {other}: the noise is larger than the variance of one of them")
+    scale = (vx * vy) ** 0.5
+    value = float(np.sum(shares * x * y)) / scale
+    influence = (x * y / scale - value * (x2 / vx + y2 / vy) / 2) * kept
+    sampling = float(np.sum(np.maximum(shares, 0) * influence**2)) / rows
+    privacy = evidence.agreement.combination_variance({attributes: influence / rows})
+    name = f"correlation of {one} and {other}"
+    return Coefficient(name, value, sampling**0.5, privacy**0.5, 1.0)
+
+
+def independence(evidence: Evidence, one: str, other: str) -> Independence:
+    """A test whether two columns are independent; records with a null in either are left out.
+
+    The statistic is the squared distance of the noisy table from the product of its margins, in the
+    metric of its covariance: that of sampling, as if the columns were independent, and that of noise.
+    """
+    attributes, table, rows, kept = _shares(evidence, one, other)
+    shares = table[np.ix_(*(np.flatnonzero(kept.any(axis=1 - i)) for i in range(2)))]
+    axes = [evidence.domain.axes[a] for a in attributes]
+    if kept.size > MOST_REFINED:
+        raise InputError(f"{one}, {other}: a test takes at most {MOST_REFINED:,} cells")
+    noise = Refined(axes, [(evidence.agreement, evidence.domain.axes)]).covariance
+    cells = np.flatnonzero(kept)
+    first, second = shares.sum(axis=1), shares.sum(axis=0)
+    distance = (shares - np.outer(first, second)).ravel()
+    margins = [np.maximum(each, 0) / np.maximum(each, 0).sum() for each in (first, second)]
+    expected = np.outer(*margins).ravel()
+    of_shares = (np.eye(len(cells)) - expected[:, None]) / rows  # by the counts: they add up to one
+    covariance = of_shares @ noise[np.ix_(cells, cells)] @ of_shares.T
+    covariance = covariance + (np.diag(expected) - np.outer(expected, expected)) / rows
+    # The derivative of a distance by the shares: of each cell, of its row's sum and of its column's.
+    rows_of = np.repeat(np.eye(len(first)), len(second), axis=0)
+    columns_of = np.tile(np.eye(len(second)), (len(first), 1))
+    slope = np.eye(len(cells))
+    slope = slope - (rows_of @ rows_of.T) * np.tile(second, len(first))[:, None]
+    slope = slope - (columns_of @ columns_of.T) * np.repeat(first, len(second))[:, None]
+    values, vectors = np.linalg.eigh(slope @ covariance @ slope.T)
+    degrees = (len(first) - 1) * (len(second) - 1)
+    if degrees == 0:
+        raise InputError(f"{one}, {other}: a column of one value is independent of any other")
+    largest = slice(len(values) - degrees, None)
+    statistic = float(np.sum((vectors[:, largest].T @ distance) ** 2 / values[largest]))
+    return Independence((one, other), statistic, degrees, float(chi2.sf(statistic, degrees)))
+
+
+def quantile(evidence: Evidence, column: str, level: float) -> Quantile:
+    """A quantile of a column of numbers in bins, nulls left out.
+
+    The interval holds the level where the noisy shares below edges reach it (Woodruff 1952).
+    """
+    if not 0 < level < 1:
+        raise InputError(f"level: must lie between 0 and 1, not {level}")
+    place = _place(evidence, column)
+    axis = evidence.domain.axes[place]
+    if not isinstance(axis, Bins | Grid):
+        raise InputError(f"{column}: has no bins, so it has no quantiles")
+    counts = evidence.table((place,))[: axis.cells]
+    rows = float(counts.sum())
+    if rows <= 0:
+        raise InputError(f"{column}: the noisy number of records is not positive")
+    edges = axis.edge(np.arange(axis.cells + 1))
+    below = np.clip(np.maximum.accumulate(np.r_[0.0, np.cumsum(counts)] / rows), 0.0, 1.0)
+    value = float(np.interp(level, below, edges))
+    last = int(np.searchsorted(edges, value, side="right")) - 1
+    inside = np.clip((value - edges[:-1]) / np.maximum(np.diff(edges), 1e-300), 0.0, 1.0)
+    inside[: max(last, 0)], inside[last + 1 :] = 1.0, 0.0
+    influence = np.zeros(axis.size)
+    influence[: axis.cells] = inside - level
+    privacy = evidence.agreement.combination_variance({(place,): influence / rows})
+    error = (level * (1 - level) / rows + privacy) ** 0.5
+    # Where in its bin an end lies is not known, so the interval ends at edges.
+    first = np.searchsorted(below, level - NORMAL_95 * error, side="right") - 1
+    end = np.searchsorted(below, level + NORMAL_95 * error)
+    lower, upper = (edges[np.clip(i, 0, axis.cells)] for i in (first, end))
+    return Quantile(column, level, value, (float(lower), float(upper)))
+
+
+def _place(evidence: Evidence, name: str) -> int:
+    if name not in evidence.domain.names:
+        raise InputError(f"{name}: is not one of {', '.join(evidence.domain.names)}")
+    return evidence.domain.names.index(name)
+
+
+def _shares(evidence: Evidence, one: str, other: str) -> tuple[Attributes, Floats, float, Booleans]:
+    """Of two columns: attributes, shares of records without nulls, their number, which cells count."""
+    if one == other:
+        raise InputError(f"{one}: name two columns")
+    attributes = tuple(sorted(_place(evidence, name) for name in (one, other)))
+    if not evidence.agreement.covers(attributes):
+        raise InputError(
+            f"the release did not measure {one} x {other} together, so it cannot say how they are"
+            f" related. A plan with also: [[{one}, {other}]] would"
+        )
+    table = evidence.table(attributes)
+    kept = np.ones(table.shape, dtype=bool)
+    for i, attribute in enumerate(attributes):
+        if evidence.domain.axes[attribute].nullable:
+            np.moveaxis(kept, i, 0)[-1] = False
+    rows = float(table[kept].sum())
+    if rows <= 0:
+        raise InputError(f"{one}, {other}: the noisy number of records is not positive")
+    return attributes, np.where(kept, table, 0.0) / rows, rows, kept

@@ -1,0 +1,93 @@
+"""Correlations, tests of independence and quantiles: errors over many surveys and draws."""
+
+import numpy as np
+import pytest
+
+from dpcore.adjacency import REPLACE_ONE, Adjacency
+from dpcore.errors import InputError
+from tasks.inference.evidence import Evidence
+from tasks.inference.questions import correlation, independence, quantile
+from tests.tasks.inference.test_fit import DOMAIN, ROWS, columns, evidence, surveyed
+
+SURVEYS = 60
+
+
+def all_of(ask, adjacency=REPLACE_ONE, alpha="1", change=lambda codes: codes):
+    """An answer from each of many surveys of one population."""
+    generator = np.random.default_rng(7)
+    return [
+        ask(evidence(change(surveyed(generator)), seed, alpha, adjacency))
+        for seed in range(SURVEYS)
+    ]
+
+
+@pytest.mark.parametrize("adjacency", [REPLACE_ONE, Adjacency("add-remove")])
+def test_correlations_have_their_stated_error(adjacency):
+    found = all_of(lambda e: correlation(e, "age", "works"), adjacency)
+    population = surveyed(np.random.default_rng(0), 400_000)
+    values = columns(population[population[:, 2] < 4])
+    truth = np.corrcoef(np.asarray(values["age"], float), np.asarray(values["works"], float))[0, 1]
+    errors = np.array([(c.estimate - truth) / c.standard_error for c in found])
+    assert abs(errors.mean()) < 0.5
+    assert np.mean(errors**2) == pytest.approx(1, abs=0.5)
+
+
+@pytest.mark.parametrize("adjacency", [REPLACE_ONE, Adjacency("add-remove")])
+def test_independent_columns_give_p_values_that_are_uniform(adjacency):
+    found = all_of(lambda e: independence(e, "place", "age"), adjacency)
+    assert {each.degrees for each in found} == {6}
+    p_values = np.sort([each.p_value for each in found])
+    # Kolmogorov's distance: above this once in a thousand.
+    assert np.abs(p_values - (np.arange(SURVEYS) + 0.5) / SURVEYS).max() < 1.95 / SURVEYS**0.5
+    assert np.mean([each.statistic for each in found]) == pytest.approx(6, abs=2)
+
+
+def test_dependent_columns_are_found():
+    found = all_of(lambda e: independence(e, "sex", "works"))
+    assert np.mean([each.p_value < 0.05 for each in found]) > 0.9
+
+
+def test_quantiles_are_held_by_their_intervals():
+    population = surveyed(np.random.default_rng(0), 400_000)
+    ages = np.array([20, 30, 40, 50, 60])
+    counts = np.bincount(population[:, 2])[:4]
+    for level in (0.25, 0.5, 0.9):
+        below = np.r_[0, np.cumsum(counts)] / counts.sum()
+        truth = np.interp(level, below, ages)
+        found = all_of(lambda e, level=level: quantile(e, "age", level))
+        held = [q.interval[0] <= truth <= q.interval[1] for q in found]
+        assert np.mean(held) >= 0.85
+        assert np.median([q.value for q in found]) == pytest.approx(truth, abs=0.5)
+
+
+@pytest.mark.parametrize(
+    ("ask", "said"),
+    [
+        (
+            lambda e: correlation(e, "sex", "age"),
+            "of two columns of numbers|of categories choose one",
+        ),
+        (lambda e: independence(e, "sex", "height"), "height: is not one of"),
+        (lambda e: independence(e, "sex", "sex"), "name two columns"),
+        (lambda e: quantile(e, "sex", 0.5), "has no bins"),
+        (lambda e: quantile(e, "age", 2), "level: must lie between 0 and 1"),
+    ],
+)
+def test_what_cannot_be_answered_is_explained(ask, said):
+    with pytest.raises(InputError, match=said):
+        ask(evidence(surveyed(np.random.default_rng(3)), 1))
+
+
+def test_pairs_that_were_not_measured_are_named():
+    some = evidence(surveyed(np.random.default_rng(3)), 1, sets=((0, 1), (0, 2), (0, 3)))
+    for ask in (correlation, independence):
+        with pytest.raises(InputError, match=r"also: \[\[age, works\]\]|also: \[\[works, age\]\]"):
+            ask(some, "age", "works")
+
+
+def test_a_noisy_number_of_records_that_is_not_positive_is_refused():
+    found = evidence(surveyed(np.random.default_rng(3)), 1)
+    nobody = Evidence(DOMAIN, found.agreement, ROWS, found.codes, found.columns)
+    object.__setattr__(nobody, "table", lambda attributes: np.zeros([5] * len(attributes)))
+    with pytest.raises(InputError, match="not positive"):
+        quantile(nobody, "age", 0.5)
