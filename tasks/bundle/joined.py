@@ -81,8 +81,8 @@ def join(place: str, domain: Domain, release: CountsRelease, parts: list[Part]) 
             variance_of = both.variance_of
             found = both.estimate([part.agreement for part in telling]), both.variances
         else:
-            together, place = _together(tuple(telling))
-            attributes = [place[axis] for axis in domain.axes]
+            together, numbered = _together(tuple(telling))
+            attributes = [numbered[axis] for axis in domain.axes]
             order = np.argsort(attributes)
             margin = together.margin(sorted(attributes))
             table = np.transpose(margin.table, np.argsort(order))
