@@ -230,6 +230,12 @@ class Release(ABC):
         """
         return None
 
+    def supported_margins(
+        self, noisy: Noisy, several: Sequence[tuple[str, ...]]
+    ) -> Iterator[tuple[Floats, float] | None]:
+        """``supported_margin`` of several sets of columns: many take less time together."""
+        return (self.supported_margin(noisy, names) for names in several)
+
     @abstractmethod
     def expected_error(self) -> tuple[ErrorStatement, ...]:
         """How wrong the published numbers will be, before any data is opened."""

@@ -16,7 +16,7 @@ over several tables is right too.  This is the parametric bootstrap (Efron & Tib
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,9 @@ MOST_NUMBERS = 2**26
 
 FEWEST = 10
 """With fewer replicates an error says too little: there are none."""
+
+MOST_AT_ONCE = 2**22
+"""So many numbers of several draws are sent through an agreement at once."""
 
 FINE = 0.01
 """Single precision is used where it rounds sums by less than this part of the noise."""
@@ -56,6 +59,19 @@ def replicate_generator(noisy: Noisy) -> np.random.Generator:
 def drawn_again(noise: Callable[[], NDArray[Any]], number: int) -> NDArray[np.float32]:
     """(number, rows) draws of ``noise``."""
     return np.stack([np.asarray(noise(), dtype=np.float32) for _ in range(number)])
+
+
+def agreed_again(
+    tables: Callable[[int], Sequence[Floats]], sizes: Sequence[int], number: int
+) -> list[NDArray[np.float32]]:
+    """(number, size) draws of each table; ``tables(k)`` gives k draws, the last axis of each."""
+    found = [np.empty((number, size), dtype=np.float32) for size in sizes]
+    most = max(MOST_AT_ONCE // max(sum(sizes), 1), 1)
+    for start in range(0, number, most):
+        drawn = min(most, number - start)
+        for into, table in zip(found, tables(drawn), strict=True):
+            into[start : start + drawn] = table.reshape(-1, drawn).T
+    return found
 
 
 def replicates(published: NDArray[Any], noise: NDArray[np.float32]) -> NDArray[Any]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,12 +13,12 @@ from dpcore.arrays import Floats
 from dpcore.domain import Axis, Domain
 from dpcore.errors import InputError
 from dpcore.post.tables.bounded import bounded_interval
-from dpcore.post.tables.consistency import Agreement
+from dpcore.post.tables.consistency import Agreement, side_by_side
 from dpcore.post.tables.joined import joined
 from dpcore.post.tables.refined import MOST_REFINED, Refined, differ, places, refinement
 from dpcore.releases.base import Release
 from dpcore.releases.counts.unit import BEST, CountsRelease
-from dpcore.releases.replicates import drawn_again, replicate_generator
+from dpcore.releases.replicates import agreed_again, replicate_generator
 from dpcore.releases.table import ONE_SIDED, TWO_SIDED, Published, Table, TableColumn, Uncertainty
 from dpcore.statistic import Noisy
 
@@ -74,21 +75,22 @@ def join(place: str, domain: Domain, release: CountsRelease, parts: list[Part]) 
     if not any(part.release is release for part in parts):
         return None
     telling, refined = _telling(domain, release, parts)
-    agreements = [(part.agreement, part.release.domain.axes) for part in telling]
     try:
         if refined:
-            both = Refined(domain.axes, agreements)
+            both = Refined(domain.axes, _measured(telling))
             variance_of = both.variance_of
             found = both.estimate([part.agreement for part in telling]), both.variances
         else:
-            together = joined(agreements, domain.axes)
-            margin = together.margin(range(len(domain.axes)))
-            table = margin.table
+            together, numbered = _together(tuple(telling))
+            attributes = [numbered[axis] for axis in domain.axes]
+            order = np.argsort(attributes)
+            margin = together.margin(sorted(attributes))
+            table = np.transpose(margin.table, np.argsort(order))
             found = table.ravel(), np.full(table.size, margin.variance)
 
             def variance_of(factors: Floats) -> float:
-                weights = {margin.attributes: factors.reshape(table.shape)}
-                return together.combination_variance(weights)
+                weights = np.transpose(factors.reshape(table.shape), order)
+                return together.combination_variance({margin.attributes: weights})
 
     except ValueError as error:
         raise InputError(f"{place}{error}; bundles of another table cannot be joined") from None
@@ -98,6 +100,20 @@ def join(place: str, domain: Domain, release: CountsRelease, parts: list[Part]) 
     ]
     draws = frozenset(part.draw for part in telling)
     return Joined(domain.axes, *found, variance_of, release, tuple(names), draws)
+
+
+@lru_cache(maxsize=2)
+def _together(telling: tuple[Part, ...]) -> tuple[Agreement, dict[Axis, int]]:
+    """What the parts say together, and which attribute each axis is; once for all their tables."""
+    place: dict[Axis, int] = {}
+    for part in telling:
+        for axis in part.release.domain.axes:
+            place.setdefault(axis, len(place))
+    return joined(_measured(telling), [*place]), place
+
+
+def _measured(parts: Iterable[Part]) -> list[tuple[Agreement, tuple[Axis, ...]]]:
+    return [(part.agreement, part.release.domain.axes) for part in parts]
 
 
 def _telling(domain: Domain, release: CountsRelease, parts: list[Part]) -> tuple[list[Part], bool]:
@@ -153,15 +169,19 @@ def replicates_of_best(
     by_table: list[tuple[Domain, list[Part], Refined | None]] = []
     for domain in release.domains:
         telling, refined = _telling(domain, release, parts)
-        pairs = [(part.agreement, part.release.domain.axes) for part in telling]
-        by_table.append((domain, telling, Refined(domain.axes, pairs) if refined else None))
+        measured = Refined(domain.axes, _measured(telling)) if refined else None
+        by_table.append((domain, telling, measured))
 
-    def noise() -> Floats:
-        again = []
-        for part, generator in zip(alike, generators, strict=True):
-            drawn = part.release.agreement(part.release.noise_alone(part.noisy, generator))
-            assert drawn is not None
-            again.append(replace(drawn, total=None if drawn.total is None else 0.0))
+    def one(part: Part, generator: np.random.Generator) -> Agreement:
+        drawn = part.release.agreement(part.release.noise_alone(part.noisy, generator))
+        assert drawn is not None
+        return replace(drawn, total=None if drawn.total is None else 0.0)
+
+    def noise(several: int) -> list[Floats]:
+        again = [
+            side_by_side([one(part, generator) for _ in range(several)])
+            for part, generator in zip(alike, generators, strict=True)
+        ]
         axes = [part.release.domain.axes for part in alike]
         found = joined(list(zip(again, axes, strict=True)), order)
         tables = [
@@ -170,11 +190,11 @@ def replicates_of_best(
             else refined.estimate([again[alike.index(part)] for part in telling])
             for domain, telling, refined in by_table
         ]
-        return np.asarray(release.unit.scaled(np.concatenate([t.ravel() for t in tables])))
+        return [release.unit.scaled(table) for table in tables]
 
-    ends = np.cumsum([domain.size for domain in release.domains])[:-1]
     names = [release.table_name(domain) for domain in release.domains]
-    return dict(zip(names, np.split(drawn_again(noise, number), ends, axis=1), strict=True))
+    found = agreed_again(noise, [domain.size for domain in release.domains], number)
+    return dict(zip(names, found, strict=True))
 
 
 def _alike(release: CountsRelease, parts: list[Part]) -> list[Part]:
@@ -186,7 +206,8 @@ def _table_of(agreement: Agreement, attributes: list[int]) -> Floats:
     """The table of some attributes, its axes in this order."""
     ascending = sorted(attributes)
     table = agreement.margin(ascending).table
-    return np.transpose(table, [ascending.index(a) for a in attributes])
+    order = [ascending.index(a) for a in attributes]
+    return np.transpose(table, [*order, *range(len(order), table.ndim)])
 
 
 def _beside(table: Table, found: Joined) -> Table:

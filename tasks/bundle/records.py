@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcore.arrays import Integers
+from dpcore.arrays import Floats, Integers
 from dpcore.domain import Categories, Domain
 from dpcore.post.inference.understated import understated
 from dpcore.post.members import members_of
@@ -128,12 +128,15 @@ class Records:
     def support(self, name: str, noisy: Noisy) -> Table:
         """Which margins the release determines, how well, and the records' distance."""
         names = self.domain.names
+        chosen = [*combinations(names, 1), *combinations(names, 2)]
+        chosen += islice(self._larger(), MOST_SETS)
+        supported = self.release.supported_margins(noisy, chosen)
         rows = [
-            self._support(noisy, chosen)
-            for chosen in chain(combinations(names, 1), combinations(names, 2))
+            row
+            for columns, found in zip(chosen, supported, strict=True)
+            for row in [self._support(columns, found)]
+            if len(columns) < 3 or row["grade"] != NOT_MEASURED
         ]
-        larger = (self._support(noisy, chosen) for chosen in islice(self._larger(), MOST_SETS))
-        rows += [row for row in larger if row["grade"] != NOT_MEASURED]
         rows += [self._of_derived(derived) for derived in self.derived]
         columns = []
         for key, text in SUPPORT.items():
@@ -160,9 +163,10 @@ class Records:
         wider = (names for names in tables if len(names) > 3)
         yield from dict.fromkeys(islice(chain(triples, wider), 2 * MOST_SETS))
 
-    def _support(self, noisy: Noisy, names: tuple[str, ...]) -> dict[str, Any]:
+    def _support(
+        self, names: tuple[str, ...], found: tuple[Floats, float] | None
+    ) -> dict[str, Any]:
         margin = self.domain.select(names)
-        found = self.release.supported_margin(noisy, names)
         row = {"columns": " x ".join(names), "ways": len(names), "cells": margin.size}
         row["derived_from"] = ""
         counts, error = found or (np.zeros(0), math.nan)

@@ -37,7 +37,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, combinations
 from typing import NamedTuple
@@ -75,11 +75,18 @@ class Agreement:
 
     ``total``: the public number of records; None where it is estimated as well.  All attributes, sizes
     and variances are public, and so are the variances of all results.
+
+    Measured tables may all have one more axis, over draws (``side_by_side``); so have all results.
     """
 
     sizes: tuple[int, ...]
     measured: Sequence[Margin | Residual]
     total: float | None
+
+    @cached_property
+    def draws(self) -> tuple[int, ...]:
+        """The length of the axis over draws, if there is one."""
+        return next((each.table.shape[len(each.attributes) :] for each in self.measured), ())
 
     @cached_property
     def margins(self) -> list[Margin]:
@@ -117,7 +124,7 @@ class Agreement:
             (_component(m.table, m.attributes, subset), self._variance_in(m, subset))
             for m in margins
         ]
-        shape = [self.sizes[a] for a in subset]
+        shape = [*(self.sizes[a] for a in subset), *self.draws]
         found += [(each.table.reshape(shape), each.variance) for each in residuals]
         for table, variance in found:
             if variance == 0:  # a single cell that is the total
@@ -150,7 +157,8 @@ class Agreement:
         attributes = self._useful(asked)
         covering, parts = self._covering(attributes), self._parts(attributes)
         if covering is None:
-            table, variance = np.zeros([self.sizes[a] for a in attributes]), 0.0
+            table = np.zeros([*(self.sizes[a] for a in attributes), *self.draws])
+            variance = 0.0
         else:
             table = summed_to(covering.table, covering.attributes, attributes)
             variance = self._variance_in(covering, attributes)
@@ -164,7 +172,7 @@ class Agreement:
             result = result + _spread(change, subset, attributes) / rest
             variance += (best.variance - before) * self._centring(subset) / rest**2
         # Rounding may make a variance of zero (one cell, which is the total) slightly negative.
-        result = np.reshape(result, [self.sizes[a] for a in asked])
+        result = np.reshape(result, [*(self.sizes[a] for a in asked), *self.draws])
         return Margin(asked, result, max(variance, 0.0))
 
     def combination_variance(self, weights: Mapping[Attributes, Floats]) -> float:
@@ -223,6 +231,16 @@ class Agreement:
     def _centring(self, subset: Attributes) -> float:
         """1 - 1/size is the diagonal of the centring matrix of an axis."""
         return math.prod(1.0 - 1.0 / self.sizes[a] for a in subset)
+
+
+def side_by_side(drawn: Sequence[Agreement]) -> Agreement:
+    """Draws of the same measurements as one agreement, in whose tables the last axis is the draw."""
+    tables = zip(*([each.table for each in one.measured] for one in drawn), strict=True)
+    measured = [
+        each._replace(table=np.stack(of_all, axis=-1))
+        for each, of_all in zip(drawn[0].measured, tables, strict=True)
+    ]
+    return replace(drawn[0], measured=measured)
 
 
 def make_consistent(
@@ -289,4 +307,5 @@ def _component(table: Floats, attributes: Attributes, subset: Attributes) -> Flo
 def _spread(component: Floats, subset: Attributes, attributes: Attributes) -> Floats:
     """The component with an axis of length 1 in place of every attribute outside the subset."""
     lengths = iter(component.shape)
-    return component.reshape([next(lengths) if a in subset else 1 for a in attributes])
+    shape = [next(lengths) if a in subset else 1 for a in attributes]
+    return component.reshape([*shape, *lengths])

@@ -45,5 +45,6 @@ def joined(parts: Sequence[tuple[Agreement, Keys]], first: Keys) -> Agreement:
 def _renumbered(measured: Margin | Residual, places: Sequence[int]) -> Margin | Residual:
     attributes: Attributes = tuple(places[a] for a in measured.attributes)
     order = np.argsort(attributes)
-    table: Floats = np.transpose(measured.table, order) if len(order) else measured.table
+    axes = [*order, *range(len(order), measured.table.ndim)]
+    table: Floats = np.transpose(measured.table, axes)
     return measured._replace(attributes=tuple(sorted(attributes)), table=table)

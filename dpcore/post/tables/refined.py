@@ -91,13 +91,16 @@ class Refined:
         return max(float(factors @ self.covariance @ factors), 0.0)
 
     def estimate(self, agreements: Sequence[Agreement]) -> Floats:
-        """(cells,) from the parts in the order in which they were given."""
-        information: Floats = np.zeros(self._shape)
+        """(cells,), or (cells, draws), from the parts in the order in which they were given."""
+        draws = agreements[0].draws
+        information: Floats = np.zeros([*self._shape, *draws])
         for part, agreement in enumerate(agreements):
             for columns, component in self._components(part, agreement):
                 information += self._on_refined(part, columns, component.table) / component.variance
         total = next((a.total for a in agreements if a.total is not None), 0.0)
-        return np.asarray(self._weights @ information.ravel() + total * self._even)
+        information = information.reshape(-1, *draws)
+        even = self._even.reshape(-1, *(1 for _ in draws))
+        return np.asarray(self._weights @ information + total * even)
 
     def _components(
         self, part: int, agreement: Agreement
@@ -111,6 +114,7 @@ class Refined:
                 found = agreement.component(attributes)
                 if found is not None:
                     order = [attributes.index(places[i]) for i in chosen]
+                    order += range(len(order), found.table.ndim)
                     yield chosen, found._replace(table=np.transpose(found.table, order))
 
     def _squared(self, part: int, columns: Attributes) -> Floats:
@@ -127,7 +131,7 @@ class Refined:
         for axis, i in enumerate(columns):
             table = np.moveaxis(np.tensordot(table, self._sums[part][i], (axis, 0)), -1, axis)
         shape = [size if i in columns else 1 for i, size in enumerate(self._shape)]
-        return np.reshape(table, shape)
+        return np.reshape(table, [*shape, *table.shape[len(columns) :]])
 
 
 def refinement(axes: Sequence[Axis], parts: Sequence[Sequence[Axis]]) -> Domain:

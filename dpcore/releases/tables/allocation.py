@@ -22,7 +22,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import combinations
 from typing import Literal
 
@@ -168,11 +168,18 @@ def _cell_variance(
 ) -> float:
     """V_S, by the precision 1/s_T of each residual."""
     useful = _useful(attributes, sizes)
-    every = cells(useful, sizes)
-    parts = (
-        _centring(t, sizes) * (cells(t, sizes) / every) ** 2 / precision[t] for t in subsets(useful)
-    )
-    return math.fsum(parts)
+    shares = _shares(tuple(sizes[a] for a in useful))
+    return math.fsum(share / precision[t] for share, t in zip(shares, subsets(useful), strict=True))
+
+
+@lru_cache(maxsize=4096)
+def _shares(shape: tuple[int, ...]) -> list[float]:
+    """What the variance of each residual adds to that of a cell of a table of this shape."""
+    every = math.prod(shape)
+    return [
+        _centring(t, shape) * (cells(t, shape) / every) ** 2
+        for t in subsets(tuple(range(len(shape))))
+    ]
 
 
 def _useful(attributes: Attributes, sizes: Sequence[int]) -> Attributes:
@@ -338,6 +345,7 @@ def _allocation(sizes: Sequence[int], parts: tuple[Part, ...], norm: Norm) -> Al
     return Allocation(parts, *joint_sensitivity(sizes, parts, norm))
 
 
+@cache
 def _power(step: int) -> Fraction:
     """2^(-step/32), to four digits."""
     whole, part = divmod(step, LEVELS)

@@ -15,7 +15,7 @@ about groups, and records obey it whatever cells they get.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache, partial
@@ -278,15 +278,26 @@ class CompressedMicrodata(CountsRelease):
 
     def supported_margin(self, noisy: Noisy, names: tuple[str, ...]) -> tuple[Floats, float] | None:
         """Of a wide column only alone: with others its groups were measured, and not its cells."""
+        return next(self.supported_margins(noisy, [names]))
+
+    def supported_margins(
+        self, noisy: Noisy, several: Sequence[tuple[str, ...]]
+    ) -> Iterator[tuple[Floats, float] | None]:
         once, second, drawn = self.settled(noisy)
         alone = {
             self.domain.names[place]: counts for place, counts in self._counts_alone(once).items()
         }
-        if not alone.keys() & set(names):
-            return second.supported_margin(drawn, names)
-        if len(names) > 1:
-            return None
-        return self.scaled_margin(alone[names[0]].astype(np.float64), self.mechanism.first.stddev)
+        again = second.supported_margins(
+            drawn, [names for names in several if not alone.keys() & set(names)]
+        )
+        for names in several:
+            if not alone.keys() & set(names):
+                yield next(again)
+            elif len(names) > 1:
+                yield None
+            else:
+                counts = alone[names[0]].astype(np.float64)
+                yield self.scaled_margin(counts, self.mechanism.first.stddev)
 
     def expected_error(self) -> tuple[ErrorStatement, ...]:
         unit, groups = self.unit, f"of {self.keep} groups of a wide column"

@@ -34,13 +34,13 @@ from dpcore.mechanisms.blocks import Block, centred, differences
 from dpcore.post.records.tree import sample_tree, spanning_tree
 from dpcore.post.records.weighted import WeightedRecords, fit_weighted
 from dpcore.post.tables.bounded import bounded_interval
-from dpcore.post.tables.consistency import Agreement
+from dpcore.post.tables.consistency import Agreement, side_by_side
 from dpcore.post.tables.count_errors import count_errors, repeats
 from dpcore.post.tables.margins import Attributes, Margin, Residual, summed_to
 from dpcore.releases.base import ErrorStatement, Release, Tree, post_processing_generator
 from dpcore.releases.counts.cells import describe_cells
 from dpcore.releases.counts.unit import OF_COUNTS, CountsRelease, around_count
-from dpcore.releases.replicates import drawn_again, replicate_generator
+from dpcore.releases.replicates import agreed_again, replicate_generator
 from dpcore.releases.table import (
     COUNT_ENDS,
     ENDS,
@@ -191,13 +191,15 @@ class Margins(CountsRelease):
     def measured(self, noisy: Noisy) -> list[Margin | Residual]:
         """What was measured, each with the variance of its noise."""
         found, start = [], 0
+        by_weight = {part.weight: part for part in self.allocation.parts}
+        variances = {weight: self._variance(part) for weight, part in by_weight.items()}
         for part in self.allocation.parts:
             shape = [self.domain.shape[a] - part.centred for a in part.attributes]
             values = noisy.values[start : start + math.prod(shape)].astype(np.float64)
             table = values.reshape(shape)
             if part.centred:
                 table = centred(table)
-            found.append(measured(part, table, self.domain.shape, self._variance(part)))
+            found.append(measured(part, table, self.domain.shape, variances[part.weight]))
             start += values.size
         return found
 
@@ -315,14 +317,12 @@ class Margins(CountsRelease):
         generator = replicate_generator(noisy)
         total = 0.0 if self.adjacency.public_rows else None
 
-        def noise() -> Floats:
-            again = self.measured(self.noise_alone(noisy, generator))
-            agreement = Agreement(self.domain.shape, again, total)
-            cells = _all_cells([agreement.margin(a).table for a in self.sets])
-            return np.asarray(self.unit.scaled(cells))
+        def noise(several: int) -> list[Floats]:
+            again = [self.measured(self.noise_alone(noisy, generator)) for _ in range(several)]
+            agreed = side_by_side([Agreement(self.domain.shape, each, total) for each in again])
+            return [self.unit.scaled(agreed.margin(attrs).table) for attrs in self.sets]
 
-        ends = np.cumsum([domain.size for domain in self.domains])[:-1]
-        tables = np.split(drawn_again(noise, number), ends, axis=1)
+        tables = agreed_again(noise, [domain.size for domain in self.domains], number)
         names = [self.table_name(domain) for domain in self.domains]
         return dict(zip(names, tables, strict=True))
 
@@ -430,12 +430,26 @@ class Margins(CountsRelease):
         return variance * float(self.step) ** 2
 
     def supported_margin(self, noisy: Noisy, names: tuple[str, ...]) -> tuple[Floats, float] | None:
-        attrs = tuple(sorted(self.domain.names.index(name) for name in names))
+        return next(self.supported_margins(noisy, [names]))
+
+    def supported_margins(
+        self, noisy: Noisy, several: Sequence[tuple[str, ...]]
+    ) -> Iterator[tuple[Floats, float] | None]:
         followed = self.sets if self.tree is None else (*self._edges(noisy), *_singles(self.sets))
-        if not any(set(attrs) <= set(other) for other in followed):
-            return None
-        table, variance = _agreement(self, noisy.to_bytes()).margin(attrs)[1:]
-        return self.scaled_margin(table.ravel(), variance**0.5)
+        holding: dict[int, list[set[int]]] = {}
+        for table in followed:
+            for attribute in table:
+                holding.setdefault(attribute, []).append(set(table))
+        agreement, positions = _agreement(self, noisy.to_bytes()), self.domain.positions
+
+        def supported(names: tuple[str, ...]) -> tuple[Floats, float] | None:
+            attrs = tuple(sorted(positions[name] for name in names))
+            if not any(table.issuperset(attrs) for table in holding.get(attrs[0], ())):
+                return None
+            counts, variance = agreement.margin(attrs)[1:]
+            return self.scaled_margin(counts.ravel(), variance**0.5)
+
+        return map(supported, several)
 
     def _edges(self, noisy: Noisy) -> tuple[tuple[int, int], ...]:
         """The tree that records follow."""

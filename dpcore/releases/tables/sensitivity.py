@@ -24,6 +24,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -87,10 +88,8 @@ def joint_sensitivity(sizes: Sequence[int], parts: Sequence[Part], norm: Norm) -
         several.append((i, factors, own, times / (2 * weight * (own if norm == "l2" else 1.0))))
         polynomial[()] = polynomial.get((), 0.0) + times * own
         size += times * abs(own)
-        for inside in subsets(tuple(factors)):
-            coefficient = math.prod(
-                beta if a in inside else alpha for a, (alpha, beta) in factors.items()
-            )
+        coefficients = _expanded(tuple(factors.values()))
+        for inside, coefficient in zip(subsets(tuple(factors)), coefficients, strict=True):
             polynomial[inside] = polynomial.get(inside, 0.0) - times * coefficient
             size += times * abs(coefficient)
     rounded = ROUNDED * (len(parts) + len(polynomial))
@@ -118,6 +117,15 @@ def _factors(sizes: Sequence[int], part: Part) -> dict[int, tuple[float, float]]
         else:
             found[a] = (-1.0 / sizes[a], 1.0)
     return found
+
+
+@lru_cache(maxsize=4096)
+def _expanded(factors: tuple[tuple[float, float], ...]) -> list[float]:
+    """The coefficients of the product of alpha + beta a, in the order of subsets."""
+    return [
+        math.prod(beta if i in inside else alpha for i, (alpha, beta) in enumerate(factors))
+        for inside in subsets(tuple(range(len(factors))))
+    ]
 
 
 def _least(factors: Iterable[tuple[float, float]]) -> float:

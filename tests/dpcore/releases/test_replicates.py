@@ -18,6 +18,7 @@ from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.replicates import (
     FEWEST,
     MOST_NUMBERS,
+    replicate_generator,
     replicate_names,
     replicates,
     replicates_within,
@@ -79,6 +80,20 @@ def test_the_spread_of_any_sum_over_all_tables_is_its_exact_variance(name):
     assert np.mean(ratios) == pytest.approx(1, abs=0.05)
     assert max(ratios) < 1.25
     assert min(ratios) > 0.8
+
+
+@pytest.mark.parametrize("name", ["margins", "residuals", "residuals, laplace", "weights"])
+def test_replicates_that_are_drawn_together_are_those_that_are_drawn_one_by_one(name, monkeypatch):
+    release = RELEASES[name]
+    noisy, generator = nothing(release), replicate_generator(nothing(release))
+    monkeypatch.setattr("dpcore.releases.replicates.MOST_AT_ONCE", 2 * release.cells)
+    found = release.replicate_noise(noisy, 5)
+    for i in range(5):
+        alone = release.agreement(release.noise_alone(noisy, generator))
+        alone = replace(alone, total=None if alone.total is None else 0.0)
+        for domain, attrs in zip(release.domains, release.sets, strict=True):
+            table = release.unit.scaled(alone.margin(attrs).table.ravel())
+            np.testing.assert_allclose(found[release.table_name(domain)][i], table, atol=1e-4)
 
 
 def test_both_rounds_of_compressed_tables_are_drawn():

@@ -9,12 +9,13 @@ from dpcore.adjacency import REPLACE_ONE, Adjacency
 from dpcore.budget import Budget
 from dpcore.domain import Bins, Categories, Domain, Tally
 from dpcore.errors import InputError
+from dpcore.post.tables.joined import joined
 from dpcore.privacy_line import perturb
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.tables.margins import Margins
 from dpcore.sampling.source import SeededSource
 from schemas.plan import load_plan
-from tasks.bundle.joined import Part, join, replicates_of_best
+from tasks.bundle.joined import Part, join, replicates_of_best, with_best
 from tasks.bundle.reader import open_bundle
 from tests.conftest import write_plan
 from tests.tasks.made_up import publish_made_up
@@ -96,6 +97,23 @@ def test_every_table_gives_the_same_answer():
     other = join("", Domain((PLACE, SEX)), built[1], everything)
     np.testing.assert_allclose(one.estimate.reshape(2, 3), other.estimate.reshape(3, 2).T)
     assert one.variances == pytest.approx(other.variances)
+
+
+def test_what_the_releases_say_together_is_computed_once_for_all_tables(monkeypatch):
+    calls = []
+
+    def counted(*given):
+        calls.append(given)
+        return joined(*given)
+
+    monkeypatch.setattr("tasks.bundle.joined.joined", counted)
+    margins = releases(REPLACE_ONE)[1]
+    margins = replace(margins, sets=((0, 1), (0, 2), (1, 2)))
+    everything = parts([margins], 1)
+    published = margins.publish(everything[0].noisy)
+    assert with_best(published, margins, everything).tables == published.tables
+    assert len(published.tables) == 3
+    assert len(calls) == 1
 
 
 @pytest.mark.parametrize("adjacency", [REPLACE_ONE, Adjacency("add-remove")])

@@ -7,7 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpcore.post.tables.consistency import Agreement, estimated_total, make_consistent
+from dpcore.post.tables.consistency import (
+    Agreement,
+    estimated_total,
+    make_consistent,
+    side_by_side,
+)
 from dpcore.post.tables.margins import Margin, Residual, margins_of, summed_to
 
 CASES = {
@@ -69,6 +74,27 @@ def test_tables_and_variances_are_those_of_dense_least_squares(case, total):
         np.testing.assert_allclose(np.diag(covariance), margin.variance, atol=1e-9)
         found = Agreement(sizes, noisy, total).margin(margin.attributes).variance
         assert found == pytest.approx(margin.variance, abs=1e-12)
+
+
+@pytest.mark.parametrize("total", [17.0, None])
+@pytest.mark.parametrize("case", CASES)
+def test_draws_side_by_side_agree_as_each_does_alone(case, total):
+    sizes, attributes, variances = CASES[case]
+    generator, drawn = np.random.default_rng(4), []
+    for _ in range(3):
+        noisy = noisy_margins(sizes, attributes, variances, generator)
+        table = generator.normal(size=[sizes[a] for a in attributes[0]])
+        for axis in range(table.ndim):
+            table -= table.mean(axis=axis, keepdims=True)
+        drawn.append(Agreement(sizes, [*noisy, Residual(attributes[0], table, 0.7)], total))
+    together = side_by_side(drawn)
+    inside = {(), *attributes, *(attrs[:1] for attrs in attributes)}
+    for attrs in inside:
+        found = together.margin(attrs)
+        for i, each in enumerate(drawn):
+            alone = each.margin(attrs)
+            np.testing.assert_allclose(found.table[..., i], alone.table, atol=1e-12)
+            assert found.variance == pytest.approx(alone.variance, abs=1e-12)
 
 
 def test_the_variance_of_a_table_inside_a_margin_is_exact():

@@ -253,6 +253,11 @@ def test_margins_of_groups_are_not_said_to_be_margins_of_cells():
     sex, error = made.supported_margin(noisy, ("sex",))
     assert len(sex) == 2
     assert 0 < error < 10 * made.mechanism.again.stddev
+    asked = [("sex",), ("trade", "sex"), ("trade",)]
+    alike, none, alone = made.supported_margins(noisy, asked)
+    assert alike[0].tolist() == sex.tolist()
+    assert none is None
+    assert alone[0].tolist() == counts.tolist()
 
 
 @pytest.mark.usefixtures("short_fits")
