@@ -117,9 +117,10 @@ def multiple(values: Floats, step: Fraction, direction: int) -> Floats:
     """The least multiples of the step from values (k,) on; for direction -1 the largest up to them."""
     # The quotient is rounded: the multiple may be one before it, or one or two after.
     number = np.rint(values / float(step)) - direction
-    for _ in range(3):
-        beyond = (_times(number, step) - values) * direction >= 0
-        number = np.where(beyond, number, number + direction)
+    with np.errstate(invalid="ignore"):  # bounds without an end
+        for _ in range(3):
+            beyond = (_times(number, step) - values) * direction >= 0
+            number = np.where(beyond, number, number + direction)
     return _times(number, step)
 
 

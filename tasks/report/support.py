@@ -62,7 +62,8 @@ def support_table(supported: Supported, path: str) -> DataTable:
 
     ``path``: of the file that was read.
     """
-    ratio = np.nan_to_num(supported["distance"] / supported["expected_distance"])
+    with np.errstate(invalid="ignore"):  # a table of one cell has no noise
+        ratio = np.nan_to_num(supported["distance"] / supported["expected_distance"])
     numbers = ("standard_error", "distance", "expected_distance")
     places = np.array([GRADES.index(str(given)) for given in supported["grade"]])
     rows = [
