@@ -127,6 +127,7 @@ def test_what_is_not_finite_or_exact_is_null():
         ("9" * 400, "too large"),
         ("sex in sex", "is no comparison"),
         ("null", "always null"),
+        ("weight == null", "compared with null is always null"),
         ("(" * 400 + "1" + ")" * 400, "formula"),
         ("1+" * 600 + "1", "at most 1000 characters"),
         ("f'{weight}'", "JoinedStr is no part"),

@@ -60,8 +60,16 @@ def denoise(
     ]  # a cell that is the total has no noise
     if total == 0 or not noisy:
         return given
+    told = {attribute for margin in noisy for attribute in margin.attributes}
+    constant = [Margin((a,), np.array([total]), 1.0) for a in range(len(sizes)) if a not in told]
     mixture = fit_mixture(
-        sizes, noisy, generator, total=total, ordered=ordered, linked=linked, progress=progress
+        sizes,
+        [*noisy, *constant],
+        generator,
+        total=total,
+        ordered=ordered,
+        linked=linked,
+        progress=progress,
     )
     models = [total * mixture.shares(margin.attributes) for margin in noisy]
     evidence = [

@@ -183,3 +183,12 @@ def test_shrinkage_follows_the_noise():
     np.testing.assert_allclose(shrink(model, noisy, 1e6), model, atol=0.01)
     between = shrink(model, noisy, 2.0)
     assert np.all((between > 10) & (between < 12))
+
+
+def test_tables_of_one_cell_have_no_noise_and_stay_as_they_are():
+    given = [((0, 1), np.array([[100.0]]), 0.0), ((0, 2), np.array([[61.0, 35.0]]), 9.0)]
+    alone, other = denoise((1, 1, 2), given, np.random.default_rng(7), total=100)
+    assert alone.table.tolist() == [[100.0]]
+    assert np.all(np.isfinite(other.table))
+    (only,) = denoise((1, 1), given[:1], np.random.default_rng(7), total=100)
+    assert only.table.tolist() == [[100.0]]
