@@ -1,5 +1,7 @@
 """Correlations, tests of independence and quantiles: errors over many surveys and draws."""
 
+from functools import lru_cache
+
 import numpy as np
 import pytest
 
@@ -12,13 +14,15 @@ from tests.tasks.inference.test_fit import DOMAIN, ROWS, columns, evidence, surv
 SURVEYS = 60
 
 
-def all_of(ask, adjacency=REPLACE_ONE, alpha="1", change=lambda codes: codes):
-    """An answer from each of many surveys of one population."""
+@lru_cache
+def surveys(adjacency: Adjacency) -> list[Evidence]:
+    """What many surveys of one population give."""
     generator = np.random.default_rng(7)
-    return [
-        ask(evidence(change(surveyed(generator)), seed, alpha, adjacency))
-        for seed in range(SURVEYS)
-    ]
+    return [evidence(surveyed(generator), seed, adjacency=adjacency) for seed in range(SURVEYS)]
+
+
+def all_of(ask, adjacency=REPLACE_ONE):
+    return [ask(each) for each in surveys(adjacency)]
 
 
 @pytest.mark.parametrize("adjacency", [REPLACE_ONE, Adjacency("add-remove")])
