@@ -18,6 +18,7 @@ def stays(tmp_path) -> Plan:
     return Plan.model_validate(document | {"source": str(source)})
 
 
+@pytest.mark.slow
 def test_with_a_large_budget_pairs_of_members_are_those_of_the_real_table(stays, tmp_path):
     real = linked._coded(*linked._real_tables(stays), stays)
     (tables,) = linked.synthetic_tables(stays, 1, tmp_path / "work")

@@ -63,7 +63,9 @@ def columns(codes):
     return {axis.name: middles(axis)[codes[:, i]] for i, axis in enumerate(DOMAIN.axes)}
 
 
-@pytest.mark.parametrize("adjacency", [REPLACE_ONE, Adjacency("add-remove")])
+@pytest.mark.parametrize(
+    "adjacency", [REPLACE_ONE, pytest.param(Adjacency("add-remove"), marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize(
     ("formula", "family"),
     [
