@@ -174,8 +174,7 @@ class Plan(Section):
         parts = [part for share in self.shares for part in (share.alpha, share.beta, share.gamma)]
         if any(part.denominator.bit_length() > LARGEST_SHARE_BITS for part in parts):
             raise ValueError("releases: the weights have too many digits together; shorten them")
-        built = self._build()
-        for i, release in enumerate(built):
+        for i, release in enumerate(self.built.values()):
             try:
                 check_names(release, self.publication.replicates)
             except ValueError as error:
@@ -184,15 +183,14 @@ class Plan(Section):
                 release.expected_error()  # raises if the share is too small for any noise
             except ValueError as error:
                 raise ValueError(f"releases[{i}]: {error}") from None
-        by_name = {release.name: release for release in built}
         for i, table in enumerate(self.synthesis):
             try:
-                table.sampler(by_name)
-                table.refining(by_name)
-                table.check_values(by_name[table.from_].domain)
-                table.deriving(by_name[table.from_].domain, self.record_columns)
+                table.sampler(self.built)
+                table.refining(self.built)
+                table.check_values(self.built[table.from_].domain)
+                table.deriving(self.built[table.from_].domain, self.record_columns)
                 if table.households:
-                    table.households.check(by_name[table.from_].domain, self.columns)
+                    table.households.check(self.built[table.from_].domain, self.columns)
             except ValueError as error:
                 raise ValueError(f"synthesis[{i}].{error}") from None
         return self

@@ -234,8 +234,8 @@ def cell_variances(release: Dense) -> Callable[[Attributes], float]:
     if isinstance(release, Margins) and not (
         release.sets == (tuple(range(len(shape))),) and isinstance(mechanism, DiscreteGaussian)
     ):
-        agreement = release.of_nothing
-        return lambda attrs: agreement.margin(attrs).variance * step**2
+        margins = release
+        return lambda attrs: float(margins.cell_variances([attrs])[0]) * step**2
     assert isinstance(mechanism, DiscreteGaussian | LaplaceNoise)
     drawn, known = (mechanism.stddev * step) ** 2, release.adjacency.public_rows
 

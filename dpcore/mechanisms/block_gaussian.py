@@ -224,7 +224,7 @@ def seen_badly(block: Block, variance: Fraction, among: int) -> bool:
     """Whether the noise on a block of differences is too small, ``among`` so many coordinates."""
     if not block.axes:
         return False
-    least = float(variance / block.weight) / max(block.axes)
+    least = float(variance) / float(block.weight) / max(block.axes)
     return 19.739 * least < math.log(9 * among / LOSS) + 1
 
 

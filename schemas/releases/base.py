@@ -183,11 +183,15 @@ def check_names(release: Release, replicates: int = 0) -> None:
     if not release.statistics:
         return
     files: dict[str, tuple[str, ...]] = {}
-    for domain in release.domains:
-        taken = dict.fromkeys((*release.statistics, *BEST), "a statistic")
-        taken |= dict.fromkeys(replicate_names(replicates), "a replicate")
+    others = dict.fromkeys((*release.statistics, *BEST), "a statistic")
+    others |= dict.fromkeys(replicate_names(replicates), "a replicate")
+    domains = release.domains
+    axes = {id(axis): axis for domain in domains for axis in domain.axes}  # many tables share them
+    names = {key: release.published_names(axis) for key, axis in axes.items()}
+    for domain in domains:
+        taken = others.copy()
         for axis in domain.axes:
-            for name in release.published_names(axis):
+            for name in names[id(axis)]:
                 other = taken.setdefault(name.lower(), repr(axis.name))
                 if other != repr(axis.name):
                     raise ValueError(

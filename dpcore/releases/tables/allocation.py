@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache, lru_cache
@@ -31,8 +31,8 @@ import numpy as np
 from dpcore.adjacency import Adjacency
 from dpcore.arrays import Floats
 from dpcore.mechanisms.blocks import MOST_AXES
-from dpcore.post.tables.consistency import subsets
-from dpcore.post.tables.margins import Attributes, Margin, Residual, cells
+from dpcore.post.tables.margins import Attributes, Margin, Residual
+from dpcore.releases.tables.incidence import incidence
 from dpcore.releases.tables.sensitivity import Norm, Part, joint_sensitivity
 
 Aim = Literal["balanced", "mean", "max", "records"] | tuple[Fraction, ...]
@@ -147,48 +147,40 @@ def table_variances(
     norm: Norm,
 ) -> Floats:
     """(sets,) variances of a cell after agreement, at the unit price: mu = 1, or alpha = 1."""
-    precision: dict[Attributes, float] = {}
     variances = _variances(allocation, adjacency, norm)
-    for part, variance in zip(allocation.parts, variances, strict=True):
-        useful = _useful(part.attributes, sizes)
-        if part.centred:
-            more = {useful: 1 / measured_variance(part, sizes, variance)}
-        else:
-            whole = variance * cells(useful, sizes)
-            more = {t: cells(t, sizes) / whole for t in subsets(useful)}
-        for subset, known in more.items():
-            precision[subset] = precision.get(subset, 0.0) + known
-    if adjacency.public_rows:
-        precision[()] = math.inf
-    return np.array([_cell_variance(attributes, sizes, precision) for attributes in sets])
+    return agreed_variances(sizes, sets, allocation.parts, variances, adjacency.public_rows)
 
 
-def _cell_variance(
-    attributes: Attributes, sizes: Sequence[int], precision: Mapping[Attributes, float]
-) -> float:
-    """V_S, by the precision 1/s_T of each residual."""
-    useful = _useful(attributes, sizes)
-    shares = _shares(tuple(sizes[a] for a in useful))
-    return math.fsum(share / precision[t] for share, t in zip(shares, subsets(useful), strict=True))
+def agreed_variances(
+    sizes: tuple[int, ...],
+    sets: Sequence[Attributes],
+    parts: Sequence[Part],
+    variances: Floats,
+    public_rows: bool,
+) -> Floats:
+    """(sets,) variances V_S of a cell after agreement, from those (parts,) of what was counted.
+
+    Each set lies within a part, or its subsets do.
+    """
+    told = incidence(sizes, tuple(part.attributes for part in parts))
+    asked = incidence(sizes, tuple(sets))
+    centred = np.array([part.centred for part in parts])
+    # What a part tells of the residuals inside it, as a multiple of its own precision.
+    alone = (told.inside == told.whole[told.tables]) * told.product(_two(sizes))[told.inside]
+    inside = told.cells[told.inside] / told.cells[told.whole][told.tables]
+    known = np.where(centred[told.tables], alone, inside) / variances[told.tables]
+    precision = np.bincount(told.inside, known, minlength=len(told.subsets))
+    if public_rows:
+        precision[0] = math.inf
+    if asked.subsets != told.subsets:
+        place = {subset: i for i, subset in enumerate(told.subsets)}
+        precision = precision[[place[subset] for subset in asked.subsets]]
+    return np.bincount(asked.tables, asked.share / precision[asked.inside])
 
 
-@lru_cache(maxsize=4096)
-def _shares(shape: tuple[int, ...]) -> list[float]:
-    """What the variance of each residual adds to that of a cell of a table of this shape."""
-    every = math.prod(shape)
-    return [
-        _centring(t, shape) * (cells(t, shape) / every) ** 2
-        for t in subsets(tuple(range(len(shape))))
-    ]
-
-
-def _useful(attributes: Attributes, sizes: Sequence[int]) -> Attributes:
-    """Columns of one cell have no residuals."""
-    return tuple(a for a in attributes if sizes[a] > 1)
-
-
-def _centring(subset: Attributes, sizes: Sequence[int]) -> float:
-    return math.prod(1 - 1 / sizes[a] for a in subset)
+def _two(sizes: Sequence[int]) -> Floats:
+    """2 for columns of two cells, which differences measure twice as well, and 1 for others."""
+    return np.where(np.array(sizes) == 2, 2.0, 1.0)
 
 
 def measured(part: Part, table: Floats, sizes: Sequence[int], variance: float) -> Margin | Residual:
@@ -206,13 +198,13 @@ def measured_variance(part: Part, sizes: Sequence[int], variance: float) -> floa
     return float(variance / 2**two)
 
 
-def _variances(allocation: Allocation, adjacency: Adjacency, norm: Norm) -> list[float]:
+def _variances(allocation: Allocation, adjacency: Adjacency, norm: Norm) -> Floats:
     moved, present = allocation.moved, allocation.present
+    weights = np.array([float(part.weight) for part in allocation.parts])
     if norm == "l2":
-        squared = float(adjacency.squared(moved=moved, present=present))
-        return [squared / float(part.weight) for part in allocation.parts]
+        return np.asarray(float(adjacency.squared(moved=moved, present=present)) / weights)
     scale = float(adjacency.sensitivity(moved=moved, present=present))
-    return [2 * (scale / float(part.weight)) ** 2 for part in allocation.parts]
+    return np.asarray(2 * (scale / weights) ** 2)
 
 
 class _Planner:
@@ -235,26 +227,15 @@ class _Planner:
         self.adjacency, self.norm, self.whole = adjacency, norm, whole
         self.sets = sets
         self.worst = WORST**2 if aim == "balanced" else math.inf
-        useful = [_useful(attributes, sizes) for attributes in sets]
         first = 1 if adjacency.public_rows else 0
-        every = {t for s in useful for t in subsets(s) if len(t) >= first}
-        self.subsets = sorted(every, key=lambda t: (len(t), t))
-        place = {t: i for i, t in enumerate(self.subsets)}
-        self.centring = np.array([_centring(t, sizes) for t in self.subsets])
-        rows, columns, values = [], [], []
-        for i, s in enumerate(useful):
-            for t in subsets(s):
-                if t in place:
-                    rows.append(i)
-                    columns.append(place[t])
-                    rest = cells(set(sets[i]) - set(t), sizes)
-                    values.append(self.centring[place[t]] / rest**2)
-        shape = (len(sets), len(self.subsets))
+        inside = incidence(sizes, sets)
+        self.subsets, self.orders = inside.subsets[first:], inside.orders[first:]
+        self.centring, two = inside.centring[first:], inside.product(_two(sizes))[first:]
         self.centred = np.array([self._is_centred(t) for t in self.subsets])
-        two = [2.0 ** sum(sizes[a] == 2 for a in t) for t in self.subsets]
         self.two = np.where(self.centred, two, 1.0)
         self.dearer = np.ones(len(self.subsets))
-        self.spread = csr_array((values, (rows, columns)), shape=shape)
+        shape = (len(sets), len(inside.subsets))
+        self.spread = csr_array((inside.share, (inside.tables, inside.inside)), shape)[:, first:]
 
     def loss(self, variances: Floats) -> float:
         if self.aim == "max":
@@ -318,9 +299,8 @@ class _Planner:
     def _learn_costs(self, found: Allocation, step: float) -> None:
         """Blocks of some orders cost more where a record is replaced: on average, by the worst case."""
         away = found.away
-        orders = np.array([len(t) for t in self.subsets])
-        for order in set(orders.tolist()):
-            alike = orders == order
+        for order in set(self.orders.tolist()):
+            alike = self.orders == order
             self.dearer[alike] += step * (away[alike].mean() - self.dearer[alike])
 
     def _is_centred(self, subset: Attributes) -> bool:
@@ -335,8 +315,10 @@ class _Planner:
         steps = np.rint(LEVELS * np.log2(precision.max() / precision))
         steps = np.minimum(steps, LEVELS * OCTAVES).astype(int)
         parts = tuple(
-            Part(t, self._is_centred(t), _power(step))
-            for t, step in zip(self.subsets, steps.tolist(), strict=True)
+            Part(t, centred, _power(step))
+            for t, centred, step in zip(
+                self.subsets, self.centred.tolist(), steps.tolist(), strict=True
+            )
         )
         return _allocation(self.sizes, parts, self.norm)
 

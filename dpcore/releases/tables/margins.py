@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
+from itertools import chain
 from typing import Any, Literal
 
 import numpy as np
@@ -50,8 +51,15 @@ from dpcore.releases.table import (
     Table,
     Uncertainty,
 )
-from dpcore.releases.tables.allocation import Aim, Allocation, allocate, equal_split, measured
-from dpcore.releases.tables.sensitivity import Part
+from dpcore.releases.tables.allocation import (
+    MOST_WAYS,
+    Aim,
+    Allocation,
+    agreed_variances,
+    allocate,
+    equal_split,
+    measured,
+)
 from dpcore.statistic import Exact, Noisy
 
 LARGEST_TOTAL = 2**24
@@ -87,9 +95,8 @@ class Margins(CountsRelease):
                 " fewer columns or wider bins"
             )
         names = self.domain.names
-        missing = [
-            name for i, name in enumerate(names) if not any(i in attrs for attrs in self.sets)
-        ]
+        held = set(chain.from_iterable(self.sets))
+        missing = [name for i, name in enumerate(names) if i not in held]
         if missing:
             raise ValueError(f"sets: no set holds the columns {missing}")
         joined = list(range(len(names)))
@@ -101,6 +108,8 @@ class Margins(CountsRelease):
             joined = [joined[one] if part == joined[other] else part for part in joined]
 
     def sampler(self, rows: int, tree: Tree | None = None) -> Release:
+        if tree == self.tree:
+            return self
         if tree is None or isinstance(tree, str):
             return replace(self, tree=tree)
         names = self.domain.names
@@ -114,10 +123,10 @@ class Margins(CountsRelease):
         """The domain of each table."""
         return tuple(Domain(tuple(self.domain.axes[a] for a in attrs)) for attrs in self.sets)
 
-    @property
+    @cached_property
     def cells(self) -> int:
         """The cells of all tables together."""
-        return sum(domain.size for domain in self.domains)
+        return sum(math.prod(self.domain.shape[a] for a in attrs) for attrs in self.sets)
 
     @cached_property
     def allocation(self) -> Allocation:
@@ -191,23 +200,33 @@ class Margins(CountsRelease):
     def measured(self, noisy: Noisy) -> list[Margin | Residual]:
         """What was measured, each with the variance of its noise."""
         found, start = [], 0
-        by_weight = {part.weight: part for part in self.allocation.parts}
-        variances = {weight: self._variance(part) for weight, part in by_weight.items()}
-        for part in self.allocation.parts:
+        for part, variance in zip(self.allocation.parts, self._variances.tolist(), strict=True):
             shape = [self.domain.shape[a] - part.centred for a in part.attributes]
             values = noisy.values[start : start + math.prod(shape)].astype(np.float64)
             table = values.reshape(shape)
             if part.centred:
                 table = centred(table)
-            found.append(measured(part, table, self.domain.shape, variances[part.weight]))
+            found.append(measured(part, table, self.domain.shape, variance))
             start += values.size
         return found
 
-    def _variance(self, part: Part) -> float:
-        """Of the noise on what is counted."""
-        if isinstance(self.mechanism, BlockGaussian | BlockLaplace):
-            return self.mechanism.stddev(part.weight) ** 2
-        return self.mechanism.stddev**2
+    @cached_property
+    def _variances(self) -> Floats:
+        """(parts,) of the noise on what is counted."""
+        mechanism, parts = self.mechanism, self.allocation.parts
+        if not isinstance(mechanism, BlockGaussian | BlockLaplace):
+            return np.full(len(parts), mechanism.stddev**2)
+        weights = {part.weight for part in parts}
+        of_weight = {weight: mechanism.stddev(weight) ** 2 for weight in weights}
+        return np.array([of_weight[part.weight] for part in parts])
+
+    def cell_variances(self, tables: Sequence[Attributes]) -> Floats:
+        """(tables,) the variance of a cell of each in agreement, which does not depend on the draw."""
+        parts = self.allocation.parts
+        if max(map(len, self.sets)) > MOST_WAYS:  # too many subsets to list
+            return np.array([self.of_nothing.margin(attributes).variance for attributes in tables])
+        known = self.adjacency.public_rows
+        return agreed_variances(self.domain.shape, tables, parts, self._variances, known)
 
     def agreement(self, noisy: Noisy) -> Agreement:
         """What was measured, as tables that agree, also with the number of records if that is public."""
@@ -389,7 +408,7 @@ class Margins(CountsRelease):
         )
 
     def expected_error(self) -> tuple[ErrorStatement, ...]:
-        errors = [self.of_nothing.margin(attrs).variance ** 0.5 for attrs in self.sets]
+        errors = np.sqrt(self.cell_variances(self.sets)).tolist()
         mean_absolute = sum(
             error * domain.size * (2 / np.pi) ** 0.5
             for error, domain in zip(errors, self.domains, strict=True)

@@ -21,18 +21,17 @@ In L1 the same holds for whole tables and differences of two cells, with 1 - k_b
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Sequence
 from fractions import Fraction
-from functools import lru_cache
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from dpcore.accounting.digits import round_up
 from dpcore.arrays import Floats
-from dpcore.post.tables.consistency import subsets
 from dpcore.post.tables.margins import Attributes
+from dpcore.releases.tables.incidence import Incidence, incidence
 
 MOST_LISTED = 20
 
@@ -43,8 +42,7 @@ a term is a product of few numbers, and adding it rounds by 2^-53 of what is the
 Norm = Literal["l1", "l2"]
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(NamedTuple):
     """One block: a table over ``attributes``, whole or centred, of a relative precision ``weight``."""
 
     attributes: Attributes
@@ -68,91 +66,80 @@ class Sensitivity(NamedTuple):
 def joint_sensitivity(sizes: Sequence[int], parts: Sequence[Part], norm: Norm) -> Sensitivity:
     """How far one record moves all parts together."""
     if all(not part.centred for part in parts):
-        every = sum((part.weight for part in parts), Fraction(0))
+        several = Counter(part.weight for part in parts)
+        every = sum((weight * times for weight, times in several.items()), Fraction(0))
         return Sensitivity(2 * every, every, np.ones(len(parts)))
-    away, several = np.ones(len(parts)), []
-    scale = 2.0 if norm == "l2" else 1.0
-    polynomial: dict[Attributes, float] = {}
-    local = present = size = 0.0
+    columns = np.array(sizes, dtype=np.float64)
+    # The factor of a column in a centred part is alpha + beta a; in a whole one it is a.
+    alpha, beta = np.where(columns == 2, [[-1.0], [2.0]], [-1 / columns, np.ones(len(columns))])
+    known = incidence(tuple(sizes), tuple(part.attributes for part in parts))
+    centred = np.array([part.centred for part in parts])
+    weights = np.array([float(part.weight) for part in parts])
+    own = np.where(centred, known.product(alpha + beta)[known.whole], 1.0)
+    norms = own if norm == "l2" else np.ones(len(parts))
+    times = weights * np.where(centred & (norm == "l1"), 1.0, 2.0)
+    present = float(np.sum(weights * norms))
     kept = [a for a in range(len(sizes)) if sizes[a] > 1]
-    for i, part in enumerate(parts):
-        factors = _factors(sizes, part)
-        own = math.prod(alpha + beta for alpha, beta in factors.values())
-        weight = float(part.weight)
-        present += weight * (own if norm == "l2" else 1.0)
-        times = weight * (2.0 if norm == "l1" and not part.centred else scale)
-        if len(factors) > 2 and len(kept) > MOST_LISTED:
-            local += times * (own - _least(factors.values()))
-            away[i] = times * (own - _least(factors.values())) / (2 * weight * own)
-            continue
-        several.append((i, factors, own, times / (2 * weight * (own if norm == "l2" else 1.0))))
-        polynomial[()] = polynomial.get((), 0.0) + times * own
-        size += times * abs(own)
-        coefficients = _expanded(tuple(factors.values()))
-        for inside, coefficient in zip(subsets(tuple(factors)), coefficients, strict=True):
-            polynomial[inside] = polynomial.get(inside, 0.0) - times * coefficient
-            size += times * abs(coefficient)
+    listed = len(kept) <= MOST_LISTED
+    alone = (known.orders[known.whole] > 2) & (not listed)
+    away = np.ones(len(parts))
+    apart = times * (own - np.where(centred, _least(known, alpha, beta)[known.whole], 0.0))
+    away[alone] = (apart / (2 * weights * own))[alone]
+    local = float(apart[alone].sum())
+    before = known.product(alpha)
+    split = known.product(beta)[known.inside] * before[known.whole][known.tables]
+    coefficients = np.where(
+        centred[known.tables],
+        split / before[known.inside],
+        known.whole[known.tables] == known.inside,
+    )
+    terms = np.where(alone[known.tables], 0.0, times[known.tables] * coefficients)
+    polynomial = -np.bincount(known.inside, terms, minlength=len(known.subsets))
+    constant = np.where(alone, 0.0, times * own)
+    polynomial[0] += constant.sum()
+    size = float(np.abs(constant).sum() + np.abs(terms).sum())
     rounded = ROUNDED * (len(parts) + len(polynomial))
-    if len(kept) <= MOST_LISTED:
-        largest, agree = _largest_listed(polynomial, kept)
-        for i, factors, own, share in several:
-            found = math.prod(alpha + beta * (a in agree) for a, (alpha, beta) in factors.items())
-            away[i] = share * (own - found)
+    if listed:
+        largest, agree = _largest_listed(known, polynomial, kept)
+        found = np.where(
+            centred, *(known.product(f)[known.whole] for f in (alpha + beta * agree, agree))
+        )
+        away = times / (2 * weights * norms) * (own - found)
     else:
-        largest = _bound(polynomial, kept)
+        largest = _bound(known, polynomial)
     moved = largest + local + rounded * (size + local)
     return Sensitivity(round_up(Fraction(moved)), round_up(Fraction(present * (1 + rounded))), away)
 
 
-def _factors(sizes: Sequence[int], part: Part) -> dict[int, tuple[float, float]]:
-    """For each column of a part (alpha, beta): the factor is alpha + beta a."""
-    found = {}
-    for a in part.attributes:
-        if sizes[a] == 1:
-            continue
-        if not part.centred:
-            found[a] = (0.0, 1.0)
-        elif sizes[a] == 2:
-            found[a] = (-1.0, 2.0)
-        else:
-            found[a] = (-1.0 / sizes[a], 1.0)
-    return found
-
-
-@lru_cache(maxsize=4096)
-def _expanded(factors: tuple[tuple[float, float], ...]) -> list[float]:
-    """The coefficients of the product of alpha + beta a, in the order of subsets."""
-    return [
-        math.prod(beta if i in inside else alpha for i, (alpha, beta) in enumerate(factors))
-        for inside in subsets(tuple(range(len(factors))))
-    ]
-
-
-def _least(factors: Iterable[tuple[float, float]]) -> float:
-    """The least product of alpha + beta a over all patterns."""
-    low = high = 1.0
-    for alpha, beta in factors:
-        products = [end * value for end in (low, high) for value in (alpha, alpha + beta)]
-        low, high = min(products), max(products)
-    return low
+def _least(known: Incidence, alpha: Floats, beta: Floats) -> Floats:
+    """(subsets,) the least product of alpha + beta a over all patterns."""
+    found = []
+    for columns in known.by_order:
+        low = high = np.ones(len(columns))
+        for column in columns.T:
+            ends = alpha[column], (alpha + beta)[column]
+            products = [end * value for end in (low, high) for value in ends]
+            low, high = np.minimum.reduce(products), np.maximum.reduce(products)
+        found.append(low)
+    return np.concatenate(found)
 
 
 def _largest_listed(
-    polynomial: dict[Attributes, float], kept: Sequence[int]
-) -> tuple[float, set[int]]:
+    known: Incidence, polynomial: Floats, kept: Sequence[int]
+) -> tuple[float, Floats]:
     """The largest value over all patterns, and one that has it: sums over the subsets of each."""
-    place = {a: i for i, a in enumerate(kept)}
+    bits = np.zeros(len(known.sizes), dtype=np.int64)
+    bits[kept] = 1 << np.arange(len(kept))
     values = np.zeros(2 ** len(kept))
-    for inside, coefficient in polynomial.items():
-        values[sum(1 << place[a] for a in inside)] += coefficient
+    values[np.concatenate([bits[columns].sum(axis=1) for columns in known.by_order])] = polynomial
     for i in range(len(kept)):
         table = values.reshape(-1, 2, 1 << i)
         table[:, 1] += table[:, 0]
     best = int(values.argmax())
-    return float(values[best]), {a for a in kept if best >> place[a] & 1}
+    return float(values[best]), (best & bits > 0).astype(np.float64)
 
 
-def _bound(polynomial: dict[Attributes, float], kept: Sequence[int]) -> float:
+def _bound(known: Incidence, polynomial: Floats) -> float:
     """A bound on a quadratic polynomial over {0, 1}^d.
 
     As a_i^2 = a_i there, any d_i (a_i - a_i^2)/2 may be added.  With d large enough the polynomial is
@@ -160,25 +147,25 @@ def _bound(polynomial: dict[Attributes, float], kept: Sequence[int]) -> float:
     """
     from scipy.optimize import minimize  # slow to import
 
-    place = {a: i for i, a in enumerate(kept)}
-    linear, quadratic = np.zeros(len(kept)), np.zeros((len(kept), len(kept)))
-    for inside, coefficient in polynomial.items():
-        at = [place[a] for a in inside]
-        if len(at) == 1:
-            linear[at[0]] = coefficient
-        elif at:
-            quadratic[at[0], at[1]] = quadratic[at[1], at[0]] = coefficient
+    columns = len(known.sizes)
+    linear, quadratic = np.zeros(columns), np.zeros((columns, columns))
+    orders = known.orders
+    if len(known.by_order) > 1:
+        linear[known.by_order[1][:, 0]] = polynomial[orders == 1]
+    if len(known.by_order) > 2:
+        first, second = known.by_order[2].T
+        quadratic[first, second] = quadratic[second, first] = polynomial[orders == 2]
     diagonal = _concave(quadratic)
     linear, matrix = linear + diagonal / 2, quadratic - np.diag(diagonal)
 
     def value(a: Floats) -> tuple[float, Floats]:
         return -float(linear @ a + a @ matrix @ a / 2), -(linear + matrix @ a)
 
-    cube = [(0.0, 1.0)] * len(kept)
-    at = minimize(value, np.full(len(kept), 0.5), jac=True, bounds=cube, method="L-BFGS-B").x
+    cube = [(0.0, 1.0)] * columns
+    at = minimize(value, np.full(columns, 0.5), jac=True, bounds=cube, method="L-BFGS-B").x
     lowest, gradient = value(at)
     tangent = lowest + float(np.sum(np.where(gradient > 0, -gradient * at, gradient * (1 - at))))
-    return polynomial.get((), 0.0) - tangent
+    return float(polynomial[0]) - tangent
 
 
 def _concave(quadratic: Floats) -> Floats:
