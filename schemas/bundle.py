@@ -2,7 +2,8 @@
 
 <dataset>/<release_id>/
   manifest.json        this document
-  tables/*.parquet     histograms and margins, with replicates; also as CSV if the plan asks for it
+  tables/*.parquet     histograms and margins, with replicates; also as CSV if the plan asks for it;
+                       one file for a release of more than 100 tables
   densities/*.parquet  grids and coefficients
   classifiers/*.parquet
   microdata/*.parquet  synthetic records
@@ -18,6 +19,8 @@
 
 import math
 from fractions import Fraction
+from functools import cached_property
+from pathlib import PurePosixPath
 from typing import Any, Literal
 
 from pydantic import Field
@@ -25,6 +28,7 @@ from pydantic import Field
 from dpcore.accounting.concentrated import Composition
 from dpcore.budget import Budget, total
 from dpcore.releases.replicates import replicate_names
+from dpcore.releases.table import TABLE
 from schemas.document import Section
 from schemas.numbers import Rational
 from schemas.plan import Plan
@@ -116,6 +120,13 @@ class ReplicatesRecord(Section):
         return replicate_names(self.number)
 
 
+class HeldTable(Section):
+    """One of several tables in a file."""
+
+    rows: int
+    columns: list[str] = Field(description="Those that describe its cells.")
+
+
 class TableFile(Section):
     """One Parquet file: where it is and what its columns mean."""
 
@@ -135,6 +146,45 @@ class TableFile(Section):
     csv_sha256: str | None = Field(
         default=None, description="Of the same table as CSV, if the plan asks for it."
     )
+    holds: dict[str, HeldTable] = Field(
+        default={},
+        description="The tables of a file that holds several, by name, in order: `table_name` is the"
+        " name in each row, and columns that a table does not have are null.",
+    )
+
+    @cached_property
+    def tables(self) -> list["TableFile"]:
+        """Each table that it holds, as a file of that table alone (``filters``)."""
+        if len(self.holds) < 2:
+            return [self]
+        cells = {column for held in self.holds.values() for column in held.columns}
+        others = {c: kind for c, kind in self.columns.items() if c not in cells and c != TABLE}
+        return [
+            self.model_copy(
+                update={
+                    "rows": held.rows,
+                    "columns": {c: self.columns[c] for c in held.columns} | others,
+                    "holds": {name: held},
+                }
+            )
+            for name, held in self.holds.items()
+        ]
+
+    @property
+    def filters(self) -> list[tuple[str, str, str]] | None:
+        """Of pyarrow: the rows of one table that a file holds with others; None: all rows."""
+        return [(TABLE, "==", name) for name in self.holds] if len(self.holds) == 1 else None
+
+    @property
+    def place(self) -> str:
+        """Where the table is, in words."""
+        return f"{self.path}, {TABLE} {self.name}" if self.filters else self.path
+
+    @property
+    def name(self) -> str:
+        """The name of a table of a release."""
+        named = PurePosixPath(self.path).name.removesuffix(".parquet")
+        return next(iter(self.holds)) if len(self.holds) == 1 else named
 
     @property
     def all_columns(self) -> dict[str, str]:
@@ -167,6 +217,11 @@ class ReleaseRecord(Section):
     facts: dict[str, Any]
     files: list[TableFile]
     draw: TableFile = Field(description="The noisy statistic from which the files were computed.")
+
+    @property
+    def tables(self) -> list[TableFile]:
+        """Every table, those of one file apart."""
+        return [table for file in self.files for table in file.tables]
 
     @property
     def price(self) -> Budget:

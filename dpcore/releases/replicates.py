@@ -77,5 +77,10 @@ def agreed_again(
 def replicates(published: NDArray[Any], noise: NDArray[np.float32]) -> NDArray[Any]:
     """(number, rows) replicates of a column (rows,); in single precision where it is enough."""
     values: Floats = published + noise.astype(np.float64)
+    return values.astype(precision_of(published, noise))
+
+
+def precision_of(published: NDArray[Any], noise: NDArray[np.float32]) -> np.dtype[Any]:
+    """The type of a column's replicates."""
     sizes, spread = np.abs(published).sum(), np.abs(noise).mean()
-    return values.astype(np.float32) if sizes * 2.0**-24 <= FINE * spread else values
+    return np.dtype(np.float32 if sizes * 2.0**-24 <= FINE * spread else np.float64)

@@ -24,6 +24,11 @@ UNBIASED = ("best_estimate", "estimate", "noisy_count")
 ENDS = ("lower_90", "upper_90")
 """The columns with both ends of 90% intervals."""
 
+MOST_FILES = 100
+"""More tables of one release share a file, in which the column ``TABLE`` names the table of each row."""
+
+TABLE = "table_name"
+
 COUNT_ENDS = ("count_lower_90", "count_upper_90")
 """Both ends of 90% intervals around ``count``, which is not unbiased."""
 

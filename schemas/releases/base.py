@@ -14,6 +14,7 @@ from dpcore.domain import Axis, Domain
 from dpcore.releases.base import Release
 from dpcore.releases.counts.unit import BEST
 from dpcore.releases.replicates import replicate_names
+from dpcore.releases.table import MOST_FILES, TABLE
 from schemas.columns import Column
 from schemas.document import Section
 from schemas.numbers import WrittenRational
@@ -186,6 +187,8 @@ def check_names(release: Release, replicates: int = 0) -> None:
     others = dict.fromkeys((*release.statistics, *BEST), "a statistic")
     others |= dict.fromkeys(replicate_names(replicates), "a replicate")
     domains = release.domains
+    if len(domains) > MOST_FILES:
+        others[TABLE] = "the name of its table"
     axes = {id(axis): axis for domain in domains for axis in domain.axes}  # many tables share them
     names = {key: release.published_names(axis) for key, axis in axes.items()}
     for domain in domains:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from scipy.special import stdtrit
 
 from dpcore.releases.counts.unit import BEST
-from dpcore.releases.table import LEVEL
+from dpcore.releases.table import LEVEL, TABLE
 from schemas.bundle import REPLICATES, Manifest, ReleaseRecord, TableFile
 from schemas.columns import CategoricalColumn
 from schemas.numbers import plain
@@ -61,6 +61,7 @@ class Condition:
 def readme(manifest: Manifest, plan: Plan) -> str:
     """The page as Markdown."""
     have = [file for record in manifest.releases for file in record.files if file.replicates]
+    several = [file for record in manifest.releases for file in record.files if file.holds]
     parts = [
         f"# {manifest.title}",
         "`report.html` describes this release for people, `manifest.json` for programs,"
@@ -73,6 +74,7 @@ def readme(manifest: Manifest, plan: Plan) -> str:
             "## Synthetic records",
             "\n".join(f"- `{each.file.path}`: {each.warning}" for each in manifest.synthesis),
         ]
+    parts += [_several(file) for file in several]
     if have:
         parts += [*_how(have, plan), "## Which tables have replicates", _listed(have)]
     if without := "\n".join(_without(manifest)):
@@ -80,8 +82,27 @@ def readme(manifest: Manifest, plan: Plan) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def _several(file: TableFile) -> str:
+    """How to take one table from a file of many."""
+    name = next(iter(file.holds))
+    shown = ", ".join(f"`{column}`" for column in file.tables[0].columns)
+    chosen = shown.replace("`", '"')
+    return (
+        f"## Many tables in one file\n\n`{file.path}` holds {len(file.holds):,} tables, one below the"
+        f" other: `{TABLE}` names the table of each row, and the columns that a table does not have are"
+        f" empty. `{name}` has the columns {shown}. Read one at a time:\n\n"
+        f'- pandas: `pd.read_parquet("{file.path}", filters=[("{TABLE}", "==", "{name}")])`, and'
+        ' `.dropna(axis=1, how="all")`\n'
+        f'- R: `arrow::open_dataset("{file.path}") |> dplyr::filter({TABLE} == "{name}") |>'
+        " dplyr::collect()`\n"
+        f"- SQL: `SELECT {chosen} FROM '{file.path}' WHERE {TABLE} = '{name}'`"
+    )
+
+
 def _how(have: list[TableFile], plan: Plan) -> Iterator[str]:
-    file, condition = _example(have, plan)
+    file, condition = _example(
+        [table for each in have for table in each.tables[:MOST_LISTED]], plan
+    )
     again = file.replicates
     assert again is not None
     yield "## The error of any number"
@@ -96,12 +117,14 @@ def _how(have: list[TableFile], plan: Plan) -> Iterator[str]:
             " table has it. Its replicates agree between all tables of all releases."
         )
     where = f"`{file.path}`, rows with `{condition.sql()}`" if condition else f"`{file.path}`"
+    where += f" of the table `{file.name}`" if file.filters else ""
     what = ", its share of all and its ratio to the rest, each" if condition else ""
     yield f"The examples compute a sum (of {where}){what} with its error."
     yield f"```python\n{_pandas(file, condition)}\n```"
-    yield f"```r\n{_r(file, condition, plan.publication.csv)}\n```"
+    whole = next(each for each in have if each.path == file.path)
+    yield f"```r\n{_r(file, whole, condition, plan.publication.csv)}\n```"
     yield f"```sql\n{_sql(file, condition)}\n```"
-    yield _sheet(file, condition, plan.publication.csv)
+    yield _sheet(file, whole, condition, plan.publication.csv)
 
 
 def _example(have: list[TableFile], plan: Plan) -> tuple[TableFile, Condition | None]:
@@ -113,6 +136,8 @@ def _example(have: list[TableFile], plan: Plan) -> tuple[TableFile, Condition | 
 
 def _conditions(file: TableFile, plan: Plan) -> Iterator[Condition]:
     for name, about in file.about.items():
+        if name not in file.columns:
+            continue
         column = plan.described_columns[about]
         period = plan.series is not None and about == plan.series.column
         if period:
@@ -126,8 +151,10 @@ def _conditions(file: TableFile, plan: Plan) -> Iterator[Condition]:
             yield Condition(name, float(plain((low + high) / 2)), equal=False)
 
 
-def _select(file: TableFile) -> Condition | None:
-    return Condition(*SERIES) if SERIES[0] in file.columns else None
+def _select(file: TableFile) -> list[Condition]:
+    """The rows that the examples are about."""
+    one = [Condition(TABLE, file.name)] if file.filters else []
+    return one + ([Condition(*SERIES)] if SERIES[0] in file.columns else [])
 
 
 def _pandas(file: TableFile, condition: Condition | None) -> str:
@@ -137,7 +164,7 @@ def _pandas(file: TableFile, condition: Condition | None) -> str:
         [
             "import pandas as pd",
             f'table = pd.read_parquet("{file.path}")',
-            *([f"table = table[{first.pandas()}]"] if first else []),
+            *(f"table = table[{each.pandas()}]" for each in first),
             f"part = table[{condition.pandas()}]" if condition else "part = table",
             f'columns = ["{of}", *(name for name in table if name.startswith("replicate_"))]',
             "total, whole = part[columns].sum(), table[columns].sum()",
@@ -147,17 +174,17 @@ def _pandas(file: TableFile, condition: Condition | None) -> str:
     )
 
 
-def _r(file: TableFile, condition: Condition | None, csv: bool) -> str:
+def _r(file: TableFile, whole: TableFile, condition: Condition | None, csv: bool) -> str:
     assert file.replicates is not None
     first, of = _select(file), file.replicates.column
     read = f'arrow::read_parquet("{file.path}")'
     if csv:
-        options = f"check.names = FALSE, na.strings = character(){_classes(file)}"
+        options = f"check.names = FALSE, na.strings = character(){_classes(whole)}"
         read = f'read.csv("{file.csv}", {options})'
     return "\n".join(
         [
             f"table <- as.data.frame({read})",
-            *([f"table <- table[which({first.r()}), ]"] if first else []),
+            *(f"table <- table[which({each.r()}), ]" for each in first),
             f"part <- table[which({condition.r()}), ]" if condition else "part <- table",
             f'columns <- c("{of}", grep("^replicate_", names(table), value = TRUE))',
             "total <- colSums(part[columns]); whole <- colSums(table[columns])",
@@ -182,7 +209,7 @@ def _sql(file: TableFile, condition: Condition | None) -> str:
     assert file.replicates is not None
     first, of = _select(file), file.replicates.column
     some = f" FILTER ({condition.sql()})" if condition else ""
-    only = f" WHERE {first.sql()}" if first else ""
+    only = f" WHERE {' AND '.join(each.sql() for each in first)}" if first else ""
     number = f"UNPIVOT (FROM '{file.path}'{only}) ON COLUMNS('^({of}|replicate_[0-9]+)$')::DOUBLE"
     near = ",\n  ".join(
         f"any_value(p.{name}) AS {name}, sqrt(avg((r.{name} - p.{name})^2)) AS {name}_error"
@@ -195,14 +222,14 @@ SELECT {near}
 FROM numbers p JOIN numbers r ON p.name = '{of}' AND r.name <> '{of}';"""
 
 
-def _sheet(file: TableFile, condition: Condition | None, csv: bool) -> str:
+def _sheet(file: TableFile, whole_file: TableFile, condition: Condition | None, csv: bool) -> str:
     """Formulas below the table; letters and rows are those of the CSV file."""
-    again, names = file.replicates, list(file.all_columns)
+    again, names = file.replicates, list(whole_file.all_columns)
     assert again is not None
     letters = {name: letter(i) for i, name in enumerate(names)}
-    at, rows, row = letters[again.column], file.rows, file.rows + 3
+    at, rows, row = letters[again.column], whole_file.rows, whole_file.rows + 3
     spread = f"{letters[again.names[0]]}{{0}}:{letters[again.names[-1]]}{{0}}"
-    asked = [each for each in (_select(file), condition) if each]
+    asked = [*_select(file), *([condition] if condition else [])]
     whole = [each.sheet(letters[each.column], rows) for each in asked if each != condition]
     part = [each.sheet(letters[each.column], rows) for each in asked]
     opened = f"Open `{file.csv}`"

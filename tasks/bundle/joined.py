@@ -19,7 +19,15 @@ from dpcore.post.tables.refined import MOST_REFINED, Refined, differ, places, re
 from dpcore.releases.base import Release
 from dpcore.releases.counts.unit import BEST, CountsRelease
 from dpcore.releases.replicates import agreed_again, replicate_generator
-from dpcore.releases.table import ONE_SIDED, TWO_SIDED, Published, Table, TableColumn, Uncertainty
+from dpcore.releases.table import (
+    MOST_FILES,
+    ONE_SIDED,
+    TWO_SIDED,
+    Published,
+    Table,
+    TableColumn,
+    Uncertainty,
+)
 from dpcore.statistic import Noisy
 
 
@@ -146,12 +154,20 @@ def with_best(published: Published, release: CountsRelease, parts: list[Part]) -
     if not any(part.release is release for part in parts):
         return published
     domains = {release.table_name(domain): domain for domain in release.domains}
-    tables = []
+    known: list[Joined] = []
+    wanted = []
     for table in published.tables:
         found = join(f"{table.name}: ", domains[table.name], release, parts)
         assert found is not None
+        known.append(found)
         more = release.adjacency.public_rows and table.unbiased == "noisy_count"
-        tables.append(_beside(table, found) if more or len(found.sources) > 1 else table)
+        wanted.append(more or len(found.sources) > 1)
+    if len(wanted) > MOST_FILES:  # of one file, whose columns have one meaning
+        wanted = [any(wanted)] * len(wanted)
+    tables = [
+        _beside(table, found) if want else table
+        for table, found, want in zip(published.tables, known, wanted, strict=True)
+    ]
     return Published(tuple(tables), published.facts)
 
 

@@ -1,7 +1,7 @@
 """Writes tables as Parquet files, with descriptions of their columns and of their release."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -12,10 +12,22 @@ import pyarrow.csv as csv
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from dpcore.releases.replicates import replicates
-from dpcore.releases.table import Table
-from schemas.bundle import REPLICATES, ReplicatesRecord, TableFile, UncertaintyRecord
+from dpcore.releases.replicates import precision_of, replicates
+from dpcore.releases.table import TABLE, Table, TableColumn
+from schemas.bundle import (
+    REPLICATES,
+    HeldTable,
+    ReplicatesRecord,
+    TableFile,
+    UncertaintyRecord,
+)
 from schemas.columns import Column, column_description, column_metadata
+
+ROWS = 2**15
+"""Tables of a file are read without the others, by so many rows at a time."""
+
+LARGEST_GROUP = 2**20
+"""Rows of a row group at most."""
 
 
 def write_table(
@@ -31,56 +43,148 @@ def write_table(
     metadata, so that a file without its bundle still says what it is.  ``noise``: (number, rows), from
     which replicates of the unbiased column are made, the last columns of the file.
     """
-    path = f"{table.folder}/{table.name}.parquet"
+    known = {} if noise is None else {table.name: noise}
+    return write_tables(root, table.name, [table], survey, about, known)
+
+
+def write_tables(
+    root: Path,
+    name: str,
+    tables: Sequence[Table],
+    survey: Mapping[str, Column],
+    about: Mapping[str, str],
+    noise: Mapping[str, NDArray[np.float32]],
+) -> TableFile:
+    """Write tables of one release as one file, as of ``GROUPING SETS``: a table's rows are together, and
+    null in the columns that it does not have.
+
+    Columns of one name have one type and one meaning.  ``noise``: by the name of the table.
+    """
+    path = f"{tables[0].folder}/{name}.parquet"
+    parts = _columns_of(tables)
     descriptions = {
-        name: column_description(text, survey.get(table.about.get(name, "")))
-        for name, text in table.descriptions.items()
+        part.name: column_description(part.description, survey.get(part.about or ""))
+        for part in parts
     }
-    arrays = [_arrow(values) for values in table.columns.values()]
     fields = [
         pa.field(
-            name,
-            array.type,
-            metadata={"description": descriptions[name]}
-            | column_metadata(table.about.get(name), survey),
+            part.name,
+            _arrow(part.values).type,
+            metadata={"description": descriptions[part.name]} | column_metadata(part.about, survey),
         )
-        for name, array in zip(table.columns, arrays, strict=True)
+        for part in parts
     ]
-    written = pa.table(arrays, schema=pa.schema(fields))
-    metadata: dict[str, str | bytes] = {**about, "pandas": _for_pandas(written)}
-    again = None
-    if noise is not None and table.unbiased and len(noise):
-        values = replicates(np.asarray(table.columns[table.unbiased]), noise)
-        again = ReplicatesRecord(
-            column=table.unbiased, number=len(values), type=str(pa.from_numpy_dtype(values.dtype))
-        )
-        metadata |= {"dprelease.replicates": f"of {again.column}. {REPLICATES}"}
-        for name, numbers in zip(again.names, values, strict=True):
-            written = written.append_column(name, pa.array(numbers))
-    written = written.replace_schema_metadata(metadata)
+    metadata: dict[str, str | bytes] = {**about, "pandas": _for_pandas(fields, tables)}
+    again, column = None, tables[0].unbiased
+    if column and all(len(noise.get(table.name, ())) for table in tables):
+        types = [precision_of(table.columns[column], noise[table.name]) for table in tables]
+        kind = pa.from_numpy_dtype(np.result_type(*types))
+        number = len(noise[tables[0].name])
+        again = ReplicatesRecord(column=column, number=number, type=str(kind))
+        metadata |= {"dprelease.replicates": f"of {column}. {REPLICATES}"}
+        fields += [pa.field(each, kind) for each in again.names]
+    schema = pa.schema(fields, metadata=metadata)
     (root / path).parent.mkdir(parents=True, exist_ok=True)
-    stated = list(table.columns)  # replicates repeat no value, and nobody filters by them
-    pq.write_table(
-        written, root / path, compression="zstd", use_dictionary=stated, write_statistics=stated
-    )
-    content = (root / path).read_bytes()
+    stated = [part.name for part in parts]  # replicates repeat no value, and nobody filters by them
+    with pq.ParquetWriter(
+        root / path, schema, compression="zstd", use_dictionary=stated, write_statistics=stated
+    ) as writer:
+        for some in _row_groups(tables):
+            writer.write_table(_joined(some, schema, again, noise), row_group_size=LARGEST_GROUP)
+    with (root / path).open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
     return TableFile(
         path=path,
-        rows=written.num_rows,
-        bytes=len(content),
-        sha256=hashlib.sha256(content).hexdigest(),
-        columns=dict(list(arrow_types(written.schema).items())[: len(arrays)]),
+        rows=sum(_rows(table) for table in tables),
+        bytes=(root / path).stat().st_size,
+        sha256=digest,
+        columns=dict(list(arrow_types(schema).items())[: len(parts)]),
         descriptions=descriptions,
-        about=dict(table.about),
-        uncertainty=[UncertaintyRecord(**asdict(u)) for u in table.uncertainty],
+        about={part.name: part.about for part in parts if part.about is not None},
+        uncertainty=[
+            UncertaintyRecord(**asdict(u))
+            for u in dict.fromkeys(u for table in tables for u in table.uncertainty)
+        ],
         replicates=again,
+        holds={
+            table.name: HeldTable(rows=_rows(table), columns=list(table.about)) for table in tables
+        }
+        if len(tables) > 1
+        else {},
     )
+
+
+def _columns_of(tables: Sequence[Table]) -> list[TableColumn]:
+    """Every column, those that describe cells first; with several tables, also which table it is."""
+    parts = {part.name: part for table in reversed(tables) for part in reversed(table.parts)}
+    found = [*reversed(parts.values())]
+    if len(tables) == 1:
+        return found
+    found.sort(key=lambda part: part.about is None)
+    text = "Which table the row belongs to; columns that it does not have are empty"
+    return [TableColumn(TABLE, np.array([], dtype=str), text), *found]
+
+
+def _row_groups(tables: Sequence[Table]) -> Iterator[list[Table]]:
+    """Consecutive tables of about so many rows together."""
+    some: list[Table] = []
+    for table in tables:
+        some.append(table)
+        if sum(map(_rows, some)) >= ROWS:
+            yield some
+            some = []
+    if some:
+        yield some
+
+
+def _rows(table: Table) -> int:
+    return len(table.parts[0].values)
+
+
+def _joined(
+    tables: Sequence[Table],
+    schema: pa.Schema,
+    again: ReplicatesRecord | None,
+    noise: Mapping[str, NDArray[np.float32]],
+) -> pa.Table:
+    """The rows of some tables, one below the other."""
+    columns = [{part.name: part.values for part in table.parts} for table in tables]
+    arrays: list[pa.Array] = []
+    for field in schema:
+        if len(arrays) == len(schema) - (again.number if again else 0):
+            break
+        pieces, empty = [], 0
+        for table, values in zip(tables, columns, strict=True):
+            if field.name in values:
+                pieces += [pa.nulls(empty, field.type)] if empty else []
+                pieces.append(_arrow(values[field.name]))
+                empty = 0
+            elif field.name == TABLE:
+                pieces.append(pa.repeat(pa.scalar(table.name), _rows(table)))
+            else:
+                empty += _rows(table)
+        pieces += [pa.nulls(empty, field.type)] if empty else []
+        arrays.append(pa.concat_arrays(pieces))
+    if again:
+        drawn = [
+            replicates(np.asarray(values[again.column]), noise[table.name])
+            for table, values in zip(tables, columns, strict=True)
+        ]
+        kind = schema.field(again.names[0]).type
+        arrays += [pa.array(numbers).cast(kind) for numbers in np.concatenate(drawn, axis=1)]
+    return pa.table(arrays, schema=schema)
 
 
 def write_csv(root: Path, file: TableFile) -> TableFile:
     """Write a table of the bundle as CSV beside its Parquet file, nulls as empty; its record then."""
-    csv.write_csv(pq.read_table(root / file.path), root / file.csv)
-    digest = hashlib.sha256((root / file.csv).read_bytes()).hexdigest()
+    with (
+        pq.ParquetFile(root / file.path) as parquet,
+        csv.CSVWriter(root / file.csv, parquet.schema_arrow) as writer,
+    ):
+        for batch in parquet.iter_batches():
+            writer.write_batch(batch)
+    with (root / file.csv).open("rb") as written:
+        digest = hashlib.file_digest(written, "sha256").hexdigest()
     return file.model_copy(update={"csv_sha256": digest})
 
 
@@ -89,14 +193,14 @@ def arrow_types(schema: pa.Schema) -> dict[str, str]:
     return {field.name: str(field.type) for field in schema}
 
 
-def _for_pandas(table: pa.Table) -> bytes:
+def _for_pandas(fields: Sequence[pa.Field], tables: Sequence[Table]) -> bytes:
     """Metadata by which pandas reads whole numbers with nulls as Int64, not as floats."""
-    whole = [
-        field.name
-        for field in table.schema
-        if field.type == pa.int64() and table[field.name].null_count
-    ]
-    frame = table.slice(0, 0).to_pandas().astype(dict.fromkeys(whole, "Int64"))
+    full: dict[str, int] = {}
+    for table in tables:
+        for part in table.parts:
+            full[part.name] = full.get(part.name, 0) + (not np.ma.is_masked(part.values))
+    whole = [f.name for f in fields if f.type == pa.int64() and full[f.name] < len(tables)]
+    frame = pa.schema(fields).empty_table().to_pandas().astype(dict.fromkeys(whole, "Int64"))
     metadata: bytes = pa.Schema.from_pandas(frame, preserve_index=False).metadata[b"pandas"]
     return metadata
 

@@ -10,7 +10,7 @@ import json
 import os
 import platform
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
@@ -25,6 +25,7 @@ from dpcore.audit import AuditResult
 from dpcore.errors import ApprovalError, BundleError, LedgerError
 from dpcore.releases.counts.unit import BEST, CountsRelease
 from dpcore.releases.replicates import replicates_within
+from dpcore.releases.table import MOST_FILES, Table
 from dpcore.releases.tables.series import SeriesRun
 from dpcore.statistic import Noisy
 from schemas.bundle import (
@@ -41,7 +42,7 @@ from schemas.draws import draw_table
 from schemas.plan import Plan
 from schemas.standards import documents
 from tasks.bundle.joined import Part, parts_of, replicates_of_best, with_best
-from tasks.bundle.parquet import write_csv, write_table
+from tasks.bundle.parquet import write_csv, write_table, write_tables
 from tasks.bundle.records import synthetic_records, understated_by
 from tasks.bundle.series import earlier_runs
 from tasks.bundle.sign import sign, signing_key
@@ -87,8 +88,8 @@ def write_release(plan: Plan, release_id: str, name: str, staging: Path) -> Rele
     noise = replicate_noise(noisy, number) if number else {}
     about = _about(plan, release_id)
     files = [
-        write_table(staging, table, plan.described_columns, about, noise.get(table.name))
-        for table in published.tables
+        write_tables(staging, file, tables, plan.described_columns, about, noise)
+        for file, tables in _in_files(name, published.tables).items()
     ]
     if plan.publication.csv:
         files = [write_csv(staging, file) for file in files]
@@ -268,6 +269,20 @@ def _committed(plan: Plan, release_id: str, name: str) -> tuple[ChargeRecord, No
             " can remove the noise"
         )
     return charge, noisy
+
+
+def _in_files(release: str, tables: Sequence[Table]) -> dict[str, list[Table]]:
+    """The tables of each file, by its name: many that publish the same numbers share one."""
+    alike: dict[tuple[str, ...], list[Table]] = {}
+    for table in tables:
+        numbers = tuple(part.name for part in table.parts if part.about is None)
+        alike.setdefault(numbers, []).append(table)
+    most = max(alike.values(), key=len, default=[])
+    if len(most) <= MOST_FILES:
+        most = []
+    shared = {table.name for table in most}
+    alone = {table.name: [table] for table in tables if table.name not in shared}
+    return alone | ({release: most} if most else {})
 
 
 def _noise_of_best(

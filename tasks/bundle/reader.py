@@ -28,6 +28,7 @@ import pyarrow.parquet as pq
 from numpy.typing import ArrayLike, NDArray
 
 from dpcore.arrays import Floats
+from dpcore.domain import Domain
 from dpcore.errors import BundleError, InputError
 from dpcore.releases.base import Evaluable
 from dpcore.releases.counts.cells import cell_names
@@ -78,22 +79,26 @@ class Bundle:
         The names of synthetic tables and draws include their folder, because a release may have the
         same name.
         """
-        listed = [file for record in self.manifest.releases for file in record.files]
-        names = {Path(file.path).name.removesuffix(".parquet"): file for file in listed}
-        rest = [file for file in self.manifest.tables if file not in listed]
+        listed = {file.path: file for record in self.manifest.releases for file in record.files}
+        names = {table.name: table for file in listed.values() for table in file.tables}
+        rest = [file for file in self.manifest.tables if file.path not in listed]
         return names | {file.path.removesuffix(".parquet"): file for file in rest}
 
     def table(self, name: str) -> Columns:
         """The columns of a table without its replicates; nulls are masked."""
         file = self._file(name)
-        return _columns(pq.read_table(self.path / file.path, columns=list(file.columns)))
+        return _columns(self._read(file, list(file.columns)))
 
     def replicates(self, name: str) -> Floats:
         """(number, rows) replicates of a table's unbiased column; (0, rows) where it has none."""
         file = self._file(name)
         names = file.replicates.names if file.replicates else []
-        found = pq.read_table(self.path / file.path, columns=names)
+        found = self._read(file, names)
         return np.array([found[each].to_numpy() for each in names]).reshape(-1, file.rows)
+
+    def _read(self, file: TableFile, names: list[str]) -> pa.Table:
+        """Some columns of a table, which may share its file with others."""
+        return pq.read_table(self.path / file.path, columns=names, filters=file.filters)
 
     def _file(self, name: str) -> TableFile:
         if name not in self.tables:
@@ -262,11 +267,17 @@ class Bundle:
             record = self._record_of(table)
             release = self.plan.built[record.name]
             if isinstance(release, CountsRelease):
-                domain = next(d for d in release.domains if release.table_name(d) == table)
+                domain = self._domains[table]
                 self._joins[table] = join(f"{table}: ", domain, release, self._all_parts)
             else:
                 self._joins[table] = None
         return self._joins[table]
+
+    @cached_property
+    def _domains(self) -> dict[str, Domain]:
+        """The columns of each table of counts."""
+        several = [r for r in self.plan.built.values() if isinstance(r, CountsRelease)]
+        return {release.table_name(d): d for release in several for d in release.domains}
 
     @cached_property
     def _joins(self) -> dict[str, Joined | None]:
@@ -308,10 +319,14 @@ class Bundle:
         return "; ".join(described)
 
     def _record_of(self, table: str) -> ReleaseRecord:
-        for record in self.manifest.releases:
-            if any(self.tables[table] == file for file in record.files):
-                return record
-        raise InputError(f"{table}: is not a table of a release, so it has no error statement")
+        if table not in self._records:
+            raise InputError(f"{table}: is not a table of a release, so it has no error statement")
+        return self._records[table]
+
+    @cached_property
+    def _records(self) -> dict[str, ReleaseRecord]:
+        """The release of each of its tables."""
+        return {table.name: record for record in self.manifest.releases for table in record.tables}
 
 
 def open_bundle(path: str | Path, earlier: Sequence[Bundle] = ()) -> Bundle:

@@ -31,7 +31,7 @@ def series_figures(dataset: Dataset) -> list[Figure]:
     found: list[Figure] = []
     for bundles in _series(dataset):
         for i, record in enumerate(bundles[-1].manifest.releases):
-            files = [(bundle, bundle.manifest.releases[i].files[0]) for bundle in bundles]
+            files = [(bundle, bundle.manifest.releases[i].tables[0]) for bundle in bundles]
             found += _figures(record, files)
     return found
 
@@ -53,7 +53,7 @@ def _figures(
 ) -> Iterator[Figure]:
     plans = [bundle.manifest.plan["series"] for bundle, _ in files]
     runs = np.array([plan["run"] for plan in plans], dtype=np.float64)
-    tables = [read_columns(bundle.path / file.path) for bundle, file in files]
+    tables = [read_columns(bundle.path, file) for bundle, file in files]
     about = files[-1][1].about
     cells = [name for name, of in about.items() if of != plans[-1]["period"]]
     last = tables[-1]

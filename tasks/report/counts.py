@@ -27,7 +27,7 @@ WARNINGS = ("absent_cells", "exact_counts", "outside", "totals")
 
 def draw_counts(source: Source) -> Drawn:
     """A few tables of a release as charts, and all of them as a list."""
-    files = source.record.files
+    files = source.record.tables
     shown = choose(files, [_names(source, file) for file in files])
     figures = [shape for file in shown for shape in figures_of(source, file)]
     notes = warnings_of(source)
@@ -49,11 +49,11 @@ def warnings_of(source: Source) -> list[str]:
 
 def list_of_tables(source: Source) -> DataTable:
     """All tables of a release and their files."""
-    files = source.record.files
+    files = source.record.tables
     return DataTable(
         f"All {len(files)} tables of this release",
         ("Columns", "Cells", "File"),
-        [(" × ".join(_names(source, f)), f"{f.rows:,}", f.path) for f in files],
+        [(" × ".join(_names(source, f)), f"{f.rows:,}", f.place) for f in files],
     )
 
 
@@ -77,20 +77,20 @@ def _names(source: Source, file: TableFile) -> list[str]:
 
 def figures_of(source: Source, file: TableFile) -> list[Figure]:
     """The charts of one table."""
-    table, columns = source.read(file.path), source.plan.described_columns
+    table, columns = source.read(file), source.plan.described_columns
     if not file.rows:
         return []
     if file.rows > LARGEST_SIDE**2:
-        return [largest(table, columns, file.path, source.unit)]
+        return [largest(table, columns, file.place, source.unit)]
     counts = read_counts(table, columns, source.unit)
     dense = file.rows == math.prod(counts.shape)
     if len(counts.names) == 1:
-        return [one_way(counts, file.path)]
+        return [one_way(counts, file.place)]
     if dense and len(counts.names) == 2 and max(counts.shape) <= LARGEST_SIDE:
-        return [two_way(counts, file.path)]
+        return [two_way(counts, file.place)]
     if len(source.release.domains) == 1 and (implied := noisy_columns(source)):
-        return [one_way(column, file.path) for column in implied]
-    return [largest(table, columns, file.path, source.unit)]
+        return [one_way(column, file.place) for column in implied]
+    return [largest(table, columns, file.place, source.unit)]
 
 
 def one_way(counts: Counts, path: str) -> Figure:

@@ -25,7 +25,7 @@ BANDS = {
 def draw_curve(source: Source) -> Drawn:
     """The published grid of one or two columns; of three there is no picture."""
     names = source.release.domain.names
-    table, scale = source.read(source.record.files[0].path), _scale(source)
+    table, scale = source.read(source.record.tables[0]), _scale(source)
     if len(names) == 1:
         return Drawn(_one_column(table, names[0], scale))
     if len(names) > 2:

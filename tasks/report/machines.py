@@ -49,7 +49,7 @@ class Machine:
 
     def at(self, points: Floats) -> Floats:
         """The predictions at scaled points (k, coordinates), from the published table."""
-        table = self.source.read(self.source.record.files[0].path)
+        table = self.source.read(self.source.record.tables[0])
         matrix = np.column_stack([v for name, v in table.items() if name.startswith("w_")])
         phases = points @ matrix.T
         return self.release.outputs(np.cos(phases) @ table["cos"] + np.sin(phases) @ table["sin"])

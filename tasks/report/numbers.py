@@ -10,8 +10,8 @@ from tasks.report.svg import figure
 
 def draw_number(source: Source) -> Drawn:
     """One bar: the first column with an error statement, and its interval; notes on all of them."""
-    file = source.record.files[0]
-    table, stated = source.read(file.path), [u.column for u in file.uncertainty]
+    file = source.record.tables[0]
+    table, stated = source.read(file), [u.column for u in file.uncertainty]
     value, lower, upper = (float(table[name][0]) for name in (stated[0], "lower_90", "upper_90"))
     title = f"{source.plan.section(source.record.name).words}: {source.record.title}"
     says = f"It is {figure(value)}, with a 90% interval of {figure(lower)} to {figure(upper)}"
@@ -23,7 +23,7 @@ def draw_number(source: Source) -> Drawn:
 
 def draw_levels(source: Source) -> Drawn:
     """One bar for each quantile, as long as its level, with the error of its rank."""
-    table, name = source.read(source.record.files[0].path), source.record.title
+    table, name = source.read(source.record.tables[0]), source.record.title
     labels = read_labels(table, name, source.plan.described_columns)
     public = source.plan.adjacency.public_rows
     error = float(table["rank_error_90" if public else "rank_error_records_90"][0])
@@ -45,7 +45,7 @@ def draw_levels(source: Source) -> Drawn:
 
 def draw_cumulative(source: Source) -> Drawn:
     """One bar for each cell, as long as the share of the drawn records up to its end."""
-    table, name = source.read(source.record.files[0].path), source.release.domain.names[0]
+    table, name = source.read(source.record.tables[0]), source.release.domain.names[0]
     labels = read_labels(table, name, source.plan.described_columns)
     shares = np.cumsum(table["drawn"]) / max(int(table["drawn"].sum()), 1)
     error = float(source.record.facts.get("distance_90", 0.0))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dpcore.releases.base import Release
 from dpcore.releases.counts.unit import Unit
 from dpcore.statistic import Noisy
-from schemas.bundle import ReleaseRecord
+from schemas.bundle import ReleaseRecord, TableFile
 from schemas.draws import noisy_of
 from schemas.plan import Plan
 
@@ -89,21 +89,17 @@ class Source:
     @property
     def noisy(self) -> Noisy:
         """The draw."""
-        return noisy_of(self.read(self.record.draw.path))
+        return noisy_of(self.read(self.record.draw))
 
-    def read(self, path: str) -> Mapping[str, NDArray[Any]]:
+    def read(self, file: TableFile) -> Mapping[str, NDArray[Any]]:
         """The columns of one of its tables."""
-        return read_columns(self.bundle / path)
+        return read_columns(self.bundle, file)
 
 
-def read_columns(path: Path) -> Mapping[str, NDArray[Any]]:
-    """The columns of a Parquet file without its replicates, each as an array; nulls are None, and NaN
-    among numbers."""
-    schema = pq.read_schema(path)
-    names = schema.names
-    if b"dprelease.replicates" in (schema.metadata or {}):
-        names = [name for name in names if not name.startswith("replicate_")]
-    table = pq.read_table(path, columns=names)
+def read_columns(bundle: Path, file: TableFile) -> Mapping[str, NDArray[Any]]:
+    """The columns of a table without its replicates, each as an array; nulls are None, and NaN among
+    numbers."""
+    table = pq.read_table(bundle / file.path, columns=list(file.columns), filters=file.filters)
     return {
         name: np.asarray(table[name].to_numpy(zero_copy_only=False)) for name in table.column_names
     }

@@ -19,7 +19,7 @@ def draw_regions(source: Source) -> Drawn:
     release = source.release
     assert isinstance(release, Hierarchy)
     figures: list[Figure] = []
-    for level, file in zip(release.measured, source.record.files, strict=True):
+    for level, file in zip(release.measured, source.record.tables, strict=True):
         if level == 0 and release.width > 1:
             figures += figures_of(source, file)
         elif level and release.regions.sizes[level] <= MOST_REGIONS:
@@ -29,7 +29,7 @@ def draw_regions(source: Source) -> Drawn:
 
 def _totals(source: Source, release: Hierarchy, level: int, file: TableFile) -> Figure:
     """The total of each region of a level, with its exact error."""
-    table, size = source.read(file.path), release.regions.sizes[level]
+    table, size = source.read(file), release.regions.sizes[level]
     names, columns = release.regions.domain.names[:level], source.plan.described_columns
     paths = zip(
         *(read_labels(table, name, columns)[:: release.width] for name in names), strict=True
@@ -45,4 +45,4 @@ def _totals(source: Source, release: Hierarchy, level: int, file: TableFile) -> 
     ends = bounded_interval(value, TWO_SIDED * error, ONE_SIDED * error, np.inf)
     number = f"estimated {source.unit.number}"
     counts = Counts([names[-1]], [labels], [labels], value, *ends, error, source.unit, number)
-    return one_way(counts, file.path)
+    return one_way(counts, file.place)

@@ -14,7 +14,7 @@ from tasks.report.parts import Drawn, Figure, Source
 
 def draw_series(source: Source) -> Drawn:
     """The largest cells of a few tables, and what the series has published before."""
-    files = source.record.files
+    files = source.record.tables
     shown = choose(files, [sides_of(file.columns, source.plan.columns) for file in files])
     facts = source.record.facts
     notes = [f"This is run {facts['run']} of a series of {facts['periods']} periods."]
@@ -29,7 +29,7 @@ def draw_series(source: Source) -> Drawn:
 
 
 def _figures(source: Source, file: TableFile) -> Iterator[Figure]:
-    table, series = source.read(file.path), source.plan.series
+    table, series = source.read(file), source.plan.series
     assert series is not None
     columns = {n: column for n, column in source.plan.columns.items() if n != series.column}
     for quantity in dict.fromkeys(table["quantity"].tolist()):
@@ -44,5 +44,5 @@ def _figures(source: Source, file: TableFile) -> Iterator[Figure]:
         ends = zip(counts.value.tolist(), counts.lower.tolist(), counts.upper.tolist(), strict=True)
         drawn = [Bar(counts.cell(i), *numbers) for i, numbers in enumerate(ends)]
         yield Figure(
-            title, says, bars(drawn, title, says, "records"), count_table(counts, file.path)
+            title, says, bars(drawn, title, says, "records"), count_table(counts, file.place)
         )

@@ -31,7 +31,7 @@ def draw_synthetic(record: SynthesisRecord, source: Source) -> Drawn:
         scale = (source.plan.rows if public else float(noisy.value.sum())) / drawn
         compared.append((noisy, scale * count_records(records[noisy.names[0]], noisy.keys[0])))
     wanted = next(table for table in source.plan.synthesis if table.name == record.name)
-    supported = read_columns(source.bundle / record.support.path)
+    supported = read_columns(source.bundle, record.support)
     listing = support_table(supported, record.support.path)
     notes = [
         record.warning,
@@ -75,10 +75,10 @@ def draw_synthetic(record: SynthesisRecord, source: Source) -> Drawn:
 
 def _records(record: SynthesisRecord, source: Source) -> Mapping[str, NDArray[Any]]:
     """The synthetic records as they are counted: of linked tables, one for each unit."""
-    units = read_columns(source.bundle / record.file.path)
+    units = read_columns(source.bundle, record.file)
     if record.members is None:
         return units
-    members = read_columns(source.bundle / record.members.path)
+    members = read_columns(source.bundle, record.members)
     wide = dict(units)
     for i in range(int(members[PLACE].max(initial=1))):
         here = members[PLACE] == i + 1

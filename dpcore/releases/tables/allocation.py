@@ -175,7 +175,7 @@ def agreed_variances(
     if asked.subsets != told.subsets:
         place = {subset: i for i, subset in enumerate(told.subsets)}
         precision = precision[[place[subset] for subset in asked.subsets]]
-    return np.bincount(asked.tables, asked.share / precision[asked.inside])
+    return np.bincount(asked.tables, asked.share / precision[asked.inside]).astype(np.float64)
 
 
 def _two(sizes: Sequence[int]) -> Floats:

@@ -94,7 +94,7 @@ def joint_sensitivity(sizes: Sequence[int], parts: Sequence[Part], norm: Norm) -
         known.whole[known.tables] == known.inside,
     )
     terms = np.where(alone[known.tables], 0.0, times[known.tables] * coefficients)
-    polynomial = -np.bincount(known.inside, terms, minlength=len(known.subsets))
+    polynomial: Floats = -np.bincount(known.inside, terms, len(known.subsets)).astype(np.float64)
     constant = np.where(alone, 0.0, times * own)
     polynomial[0] += constant.sum()
     size = float(np.abs(constant).sum() + np.abs(terms).sum())

@@ -37,7 +37,9 @@ DOCUMENT = {
 }
 MARGINS = {"name": "tables", "kind": "margins", "columns": ["sex", "old", "kids"], "ways": [2]}
 CONDITION = {"column": "old", "categories": [True]}
+SMALL = {f"c{i}": {"type": "integer", "bounds": [0, 1]} for i in range(13)}
 OTHERS = {
+    "many": MARGINS | {"name": "many", "columns": [*MARGINS["columns"], *SMALL]},
     "histogram": {"name": "all", "kind": "histogram", "columns": ["old", "kids"]},
     "bins": {"name": "all", "kind": "histogram", "columns": ["kids"]},
     "count": {"name": "adults", "kind": "count", "condition": CONDITION},
@@ -126,7 +128,8 @@ def by_sheet(bundle: Path) -> list[float]:
 
 @pytest.mark.parametrize("kind", ["margins", *OTHERS])
 def test_pandas_sql_and_spreadsheets_give_the_same_errors(home, kind):
-    bundle = made(home, MARGINS if kind == "margins" else OTHERS[kind])
+    columns = DOCUMENT["columns"] | (SMALL if kind == "many" else {})
+    bundle = made(home, MARGINS if kind == "margins" else OTHERS[kind], columns=columns)
     pandas = by_pandas(bundle)
     assert by_sql(bundle) == pytest.approx(pandas, rel=1e-4, abs=1e-4)
     assert by_sheet(bundle) == pytest.approx(pandas[:2], rel=1e-4, abs=1e-4)

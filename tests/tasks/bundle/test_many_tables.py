@@ -1,0 +1,100 @@
+"""A release of many tables is one file, which says all that a file for each table would."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpcore.releases.table import MOST_FILES
+from schemas.plan import Plan
+from tasks.bundle import joined, publish
+from tasks.bundle.reader import open_bundle
+from tests.tasks.made_up import publish_made_up
+
+pytestmark = pytest.mark.usefixtures("short_fits")
+
+SMALL = {f"c{i}": {"type": "integer", "bounds": [0, 1]} for i in range(13)}
+COLUMNS = {
+    "sex": {"type": "categorical", "categories": ["F", "M"], "nullable": True},
+    "age": {"type": "continuous", "bounds": [0, 90]},
+    "trade": {"type": "categorical", "categories": [f"trade {i}" for i in range(30)]},
+    **SMALL,
+}
+EVERYONE = {
+    "name": "everyone",
+    "kind": "microdata-margins",
+    "columns": [*COLUMNS],
+    "bins": {"age": [0, 20, 40, 90]},
+}
+PLAN = {
+    "dprelease": 1,
+    "dataset": "people",
+    "source": "people.parquet",
+    "rows": 2000,
+    "privacy_unit": "row",
+    "neighbours": "replace-one",
+    "budget": {
+        "granted": {"alpha": "9", "beta": "1e-5"},
+        "requested": {"alpha": "6", "beta": "1e-6"},
+    },
+    "columns": COLUMNS,
+    "publication": {"title": "People", "csv": True, "replicates": 12},
+}
+ALONE = {"name": "sexes", "kind": "histogram", "columns": ["sex", "c0"]}
+COMPRESS = {"compress": {"keep": 10}}
+
+
+def plan_of(*releases: dict) -> Plan:
+    return Plan.model_validate(PLAN | {"releases": list(releases)})
+
+
+@pytest.mark.parametrize("more", [{}, COMPRESS], ids=["whole", "compressed"])
+def test_each_table_is_what_a_file_of_its_own_would_be(tmp_path, monkeypatch, more):
+    """Also with best estimates, which a histogram of two columns adds."""
+    plan = plan_of(EVERYONE | more, ALONE)
+    path = publish_made_up(plan, "r", tmp_path)
+    bundle = open_bundle(path)
+    assert (
+        len(list(path.glob("tables/*.parquet")))
+        == len(list(path.glob("tables/*.csv")))
+        == 2 + bool(more)
+    )
+    for module in (publish, joined):
+        monkeypatch.setattr(module, "MOST_FILES", 1000)
+    alone = tmp_path / "alone"
+    record = publish.write_release.fn(plan, "r", "everyone", alone)
+    assert len(record.files) > MOST_FILES
+    assert [*bundle.tables][: len(record.files)] == [file.name for file in record.files]
+    for file in record.files:
+        frame = pd.read_parquet(alone / file.path)
+        found = bundle.table(file.name)
+        assert set(file.columns) <= set(found)
+        assert bundle.tables[file.name].rows == len(frame)
+        for name in file.columns:
+            empty = np.ma.getmaskarray(found[name])
+            assert empty.tolist() == frame[name].isna().tolist()
+            assert np.ma.getdata(found[name])[~empty].tolist() == frame[name][~empty].tolist()
+        expected = frame[[name for name in frame if name.startswith("replicate_")]].to_numpy().T
+        unbiased = bundle.tables[file.name].replicates.column
+        if file.replicates.column == unbiased:
+            np.testing.assert_array_equal(bundle.replicates(file.name), expected)
+
+
+def test_sums_of_a_table_among_many_are_known_with_their_errors(tmp_path):
+    bundle = open_bundle(publish_made_up(plan_of(EVERYONE, ALONE), "r", tmp_path))
+    one, other = (
+        bundle.total(f"everyone.sex.{name}", lambda t: t["sex"] == "F") for name in ("c0", "c1")
+    )
+    assert one.value == pytest.approx(other.value)
+    assert 0 < one.standard_error == pytest.approx(other.standard_error)
+    assert bundle.total("everyone.age.c1", lambda t: t["age_from"] < 40).standard_error > 0
+    assert bundle.sources("everyone.sex.c1") == ["everyone", "sexes"]
+
+
+def test_a_column_with_the_name_of_the_column_of_tables_is_refused():
+    columns = COLUMNS | {"Table_Name": SMALL["c0"]}
+    document = PLAN | {
+        "columns": columns,
+        "releases": [EVERYONE | {"columns": [*columns]}],
+    }
+    with pytest.raises(ValueError, match="rename the column"):
+        Plan.model_validate(document)
