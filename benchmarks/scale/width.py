@@ -69,18 +69,23 @@ def main() -> None:
 def write(name: str, folder: Path, alpha: str) -> Path:
     """The survey and its plan as files; returns the plan's path."""
     frame, plan = made_up(name)
+    synthesis = [{"name": "people", "from": "everyone", "rows": len(frame)}]
+    return write_plan(name, frame, {**plan, "synthesis": synthesis}, folder, alpha)
+
+
+def write_plan(name: str, frame: pd.DataFrame, plan: Plan, folder: Path, alpha: str) -> Path:
+    """A survey and the plan for what is said of its columns and releases."""
     frame.to_parquet(folder / "survey.parquet")
     budget = {"alpha": alpha, "beta": "1e-6", "gamma": "0"}
     plan = {
         "dprelease": 1,
-        "dataset": f"width-{name}",
+        "dataset": f"made-up-{name}",
         "source": "survey.parquet",
         "rows": len(frame),
         "privacy_unit": "row",
         "neighbours": "replace-one",
         "budget": {"granted": budget, "requested": budget},
         **plan,
-        "synthesis": [{"name": "people", "from": "everyone", "rows": len(frame)}],
         "publication": {
             "title": f"Records of {len(frame.columns)} columns",
             "description": "A measurement of time and memory.",

@@ -30,6 +30,7 @@ from dpcore.mechanism import Event, Mechanism, WorstTable
 from dpcore.post.tables.consistency import Agreement
 from dpcore.releases.counts.cells import cell_names
 from dpcore.releases.table import Published
+from dpcore.releases.work import Work, publishing
 from dpcore.statistic import Exact, Noisy
 
 Chart = Literal["cells", "regions", "curve", "features", "number", "levels", "cumulative", "series"]
@@ -161,6 +162,11 @@ class Release(ABC):
     @abstractmethod
     def publish(self, noisy: Noisy) -> Published:
         """Tables for the bundle and facts for its manifest, from the noisy statistic alone."""
+
+    @property
+    def work(self) -> Work:
+        """What drawing and publishing it takes, beside reading the survey."""
+        return publishing(self.mechanism.size)
 
     @property
     def domains(self) -> tuple[Domain, ...]:

@@ -1,6 +1,7 @@
 """``dprelease explain``: print what a plan costs and how accurate it will be."""
 
 import argparse
+import json
 from pathlib import Path
 from typing import Any
 
@@ -43,12 +44,15 @@ def add(commands: Any) -> None:
         choices=("gaussian", "binomial", "poisson"),
         help="of the model of --analysis: linear (the default), logistic or Poisson",
     )
+    parser.add_argument(
+        "--json", action="store_true", help="print costs, errors, time and memory as JSON"
+    )
     add_ledger_argument(parser)
 
 
 def _explain(options: argparse.Namespace) -> None:
     from schemas.plan import load_plan
-    from tasks.explain.explain import explain, explain_refusal
+    from tasks.explain.explain import explain, explain_refusal, explanation
     from tasks.explain.target import find_target, target_text
     from tasks.ledger.runs_and_grant import at_its_run
     from tasks.workplace.home import ledger_exists, ledger_url
@@ -75,7 +79,9 @@ def _explain(options: argparse.Namespace) -> None:
         granted, spent = ledger.granted(plan.dataset), ledger.spent(plan.dataset)
         refusal = explain_refusal(plan, ledger)
     requested = total(plan.prices.values())
-    if options.target is None:
+    if options.json and options.target is None:
+        print(json.dumps(explanation(plan, granted, spent, refusal), indent=2))
+    elif options.target is None:
         print(explain(plan, granted, spent, refusal))
     else:
         target = find_target(plan, *_read_target(options.target))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dpcore.accounting.concentrated import Composition
 from dpcore.budget import Budget, decimal_text, total
@@ -16,6 +16,7 @@ from schemas.plan import Plan
 from tasks.explain.kinds import advice, found_kinds, kind_rows
 from tasks.explain.least import least_rows
 from tasks.explain.runs import last_release_text, runs_text, series_text
+from tasks.explain.work import work_of, work_text
 
 if TYPE_CHECKING:
     from tasks.ledger import Fault, HistoryRecord, Ledger
@@ -158,6 +159,7 @@ def explain(plan: Plan, granted: Budget | None, spent: Budget, refusal: str = ""
             *series_text(plan),
             f"The grant covers {runs_text(plan, left, datetime.now(UTC))}.",
             f"{duration(plan.built.values()).capitalize()}.",
+            work_text(plan),
             verdict + "\n" * bool(verdict),
             "Expected error, from privacy noise alone",
             text_table(error_rows(plan)),
@@ -165,6 +167,27 @@ def explain(plan: Plan, granted: Budget | None, spent: Budget, refusal: str = ""
             *kinds_text(plan),
         ]
     )
+
+
+def explanation(
+    plan: Plan, granted: Budget | None, spent: Budget, refusal: str = ""
+) -> dict[str, Any]:
+    """The costs, errors and work of a plan as JSON values."""
+    budget, verdict = budget_rows(plan, granted, spent, refusal)
+    return {
+        "dataset": plan.dataset,
+        "releases": [
+            {
+                **row,
+                "errors": {e.quantity: e.value for e in release.expected_error()},
+                "work": asdict(release.work),
+            }
+            for row, release in zip(cost_rows(plan), plan.built.values(), strict=True)
+        ],
+        "budget": budget,
+        "refused": verdict,
+        "work": asdict(work_of(plan)),
+    }
 
 
 def least_text(plan: Plan) -> list[str]:

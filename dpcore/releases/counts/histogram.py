@@ -42,6 +42,7 @@ from dpcore.releases.table import (
     TableColumn,
     Uncertainty,
 )
+from dpcore.releases.work import Work, publishing
 from dpcore.statistic import Exact, Noisy
 
 LARGEST_DENSE = 2**24
@@ -88,6 +89,11 @@ class Histogram(CountsRelease):
                 " mechanism thresholded-laplace, or fewer columns or bins"
             )
         return DiscreteLaplace.within(self.share, self.domain.size, self.l1_sensitivity)
+
+    @property
+    def work(self) -> Work:
+        occupied = min(self.rows, self.domain.size)
+        return publishing(occupied) if self.thresholded else super().work
 
     def statistic(self, tally: Tally) -> Exact:
         if self.thresholded:

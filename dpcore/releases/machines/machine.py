@@ -49,7 +49,11 @@ from dpcore.releases.machines.features import (
     scaled_values,
 )
 from dpcore.releases.table import Published, Table, TableColumn, Uncertainty
+from dpcore.releases.work import Work
 from dpcore.statistic import Exact, Noisy
+
+TRAINED = 2e-9
+"""Seconds for each distinct row and pair of features, of the training and those of the audit."""
 
 MARGIN = 8
 """Where the number of records is private: the losses count as those of this many times the guess."""
@@ -119,6 +123,12 @@ class KernelMachine(Release):
             for _ in coordinate_names(axis)
         ]
         return FourierFeatures(len(widths), tuple(widths), self.frequencies)
+
+    @property
+    def work(self) -> Work:
+        trained = min(self.rows, self.domain.size)
+        size = self.features.size
+        return Work(TRAINED * trained * size**2, 32 * trained * size)
 
     @cached_property
     def lattice(self) -> Lattice:

@@ -47,6 +47,7 @@ from dpcore.releases.tables.groups import (
 )
 from dpcore.releases.tables.margins import LARGEST_TOTAL, Margins, dotted_name
 from dpcore.releases.tables.microdata import USUAL_MEMORY, Microdata, require_within
+from dpcore.releases.work import Work, publishing
 from dpcore.statistic import Exact, Noisy
 
 
@@ -197,6 +198,10 @@ class CompressedMicrodata(CountsRelease):
     def memory_needed(self, rows: int) -> int:
         """Bytes that publishing and ``rows`` records take at most, beside the program itself."""
         return self._over(self._any_groups).memory_needed(rows) + 256 * self._alone
+
+    @property
+    def work(self) -> Work:
+        return self._over(self._any_groups).work + publishing(self._alone)
 
     def require_memory(self, rows: int) -> None:
         """Raise ``ValueError`` where ``rows`` records need more than the plan allows."""

@@ -33,7 +33,7 @@ from dpcore.mechanisms import BlockGaussian, BlockLaplace, DiscreteGaussian, Dis
 from dpcore.mechanisms.block_gaussian import block_variance, coordinates, seen_badly
 from dpcore.mechanisms.blocks import Block, centred, differences
 from dpcore.post.records.tree import sample_tree, spanning_tree
-from dpcore.post.records.weighted import WeightedRecords, fit_weighted
+from dpcore.post.records.weighted import LARGEST_FIT, WeightedRecords, fit_weighted
 from dpcore.post.tables.bounded import bounded_interval
 from dpcore.post.tables.consistency import Agreement, side_by_side
 from dpcore.post.tables.count_errors import count_errors, repeats
@@ -60,10 +60,17 @@ from dpcore.releases.tables.allocation import (
     equal_split,
     measured,
 )
+from dpcore.releases.work import Work, publishing
 from dpcore.statistic import Exact, Noisy
 
 LARGEST_TOTAL = 2**24
 """The most cells that the tables of one release may have together."""
+
+FITTED = 1.5e-7
+"""Seconds for each record and table of a fit."""
+
+CELL_BYTES = 2400
+"""Of a cell with its replicates, errors and versions."""
 
 SIMULATED = 1000
 """Errors of counts are simulated for at least this many cells: fitting records takes its time."""
@@ -127,6 +134,17 @@ class Margins(CountsRelease):
     def cells(self) -> int:
         """The cells of all tables together."""
         return sum(math.prod(self.domain.shape[a] for a in attrs) for attrs in self.sets)
+
+    @property
+    def work(self) -> Work:
+        fits = 1 + repeats(self.cells, SIMULATED)
+        fit = self._model_seconds + FITTED * min(self.rows, LARGEST_FIT) * len(self.sets)
+        return Work(publishing(self.cells).seconds + fits * fit, CELL_BYTES * self.cells)
+
+    @property
+    def _model_seconds(self) -> float:
+        """Of what goes before a fit of records to the tables."""
+        return 0.0
 
     @cached_property
     def allocation(self) -> Allocation:

@@ -40,6 +40,9 @@ from dpcore.statistic import Noisy
 USUAL_MEMORY = 4 * 2**30
 """Bytes."""
 
+MODELLED = 4e-5
+"""Seconds of the model for each pair of the columns' cells."""
+
 TOLERANCE = 0.01
 """The records follow denoised pairs closely: there is little noise left to copy."""
 
@@ -108,6 +111,10 @@ class Microdata(Margins):
         model = 24 * width**2 + 16_000 * (width + products) if self._joint else 0
         fitted = 96 * min(max(rows, self.rows), LARGEST_FIT) * columns
         return 2**24 + 256 * (self.cells + inside) + model + fitted + 32 * rows * columns
+
+    @property
+    def _model_seconds(self) -> float:
+        return MODELLED * sum(self.domain.shape) ** 2 if self._joint else 0.0
 
     def require_memory(self, rows: int) -> None:
         """Raise ``ValueError`` where ``rows`` records need more than the plan allows."""

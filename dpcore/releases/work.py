@@ -1,0 +1,35 @@
+"""What a release takes to run, from public sizes alone, on a machine like the one that was measured.
+
+``python -m benchmarks.scale.work`` prints what is stated beside what a run took.  Seconds are of the
+processor.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+PUBLISHED = 2.5e-5
+"""Seconds for each published number: noise, errors, replicates, files."""
+
+PUBLISHED_BYTES = 300
+
+
+@dataclass(frozen=True)
+class Work:
+    """Processor seconds, and bytes at the peak beside the program itself."""
+
+    seconds: float = 0.0
+    bytes: float = 0.0
+
+    def __add__(self, other: Work) -> Work:
+        """Of one after the other.
+
+        >>> Work(3, 500) + Work(1, 900)
+        Work(seconds=4, bytes=900)
+        """
+        return Work(self.seconds + other.seconds, max(self.bytes, other.bytes))
+
+
+def publishing(numbers: float) -> Work:
+    """To draw and publish so many numbers."""
+    return Work(PUBLISHED * numbers, PUBLISHED_BYTES * numbers)

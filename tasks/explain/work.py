@@ -1,0 +1,40 @@
+"""How long a run will take, and how much memory, from the plan alone."""
+
+from functools import reduce
+from operator import add
+
+from dpcore.releases.work import Work
+from schemas.plan import Plan
+
+START = Work(14.0)
+"""Starting, the short audit, the report and the documents of a small bundle."""
+
+PROGRAM_BYTES = 0.42 * 2**30
+
+READ = 1.2e-7
+"""Seconds for each value that is read, checked and counted, and for each synthetic one."""
+
+DRAWN_BYTES = 64
+"""Of a synthetic value."""
+
+
+def work_of(plan: Plan) -> Work:
+    """Processor seconds and peak bytes of ``dprelease run`` on a machine like the one measured."""
+    columns = len(plan.record_columns)
+    parts = [START, Work(READ * plan.rows * len(plan.columns))]
+    parts += [release.work for release in plan.built.values()]
+    for table in plan.synthesis:
+        values = (table.rows or plan.rows) * columns
+        parts.append(Work(READ * values, DRAWN_BYTES * values))
+    needed = reduce(add, parts)
+    return Work(needed.seconds, PROGRAM_BYTES + needed.bytes)
+
+
+def work_text(plan: Plan) -> str:
+    """The same as a sentence."""
+    needed = work_of(plan)
+    seconds, size = float(f"{needed.seconds:.2g}"), needed.bytes / 2**30
+    return (
+        f"A run takes about {seconds:,.0f} s of processor time and {size:.1f} GiB of memory, on a"
+        " machine like the one that was measured."
+    )
