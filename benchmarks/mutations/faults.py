@@ -381,20 +381,20 @@ FAULTS: tuple[Fault, ...] = (
     _of_release(
         "a replaced record counts as two present ones",
         "tables/sensitivity",
-        "largest, agree = _largest_listed(polynomial, kept)",
-        "largest, agree = 2 * present, set(kept)",
+        "largest, agree = _largest_listed(known, polynomial, kept)",
+        "largest, agree = 2 * present, np.ones(len(sizes))",
     ),
     _of_release(
         "residuals of odd order are taken for even ones",
         "tables/sensitivity",
-        "found[a] = (-1.0, 2.0)",
-        "found[a] = (0.0, 1.0)",
+        "[[-1.0], [2.0]]",
+        "[[-1e-9], [1.0]]",
     ),
     _of_release(
         "the bound for many columns is half of what it should be",
         "tables/sensitivity",
-        "return polynomial.get((), 0.0) - tangent",
-        "return (polynomial.get((), 0.0) - tangent) / 2",
+        "return float(polynomial[0]) - tangent",
+        "return (float(polynomial[0]) - tangent) / 2",
     ),
     _of_mechanism(
         "all blocks get the noise of the most precise",

@@ -67,6 +67,7 @@ def plan_of(name: str, folder: Path) -> Path:
             c: {"type": "categorical", "categories": list(range(cells))} for c in frame
         }
         release: Plan = {"name": name, "kind": name, "columns": list(frame)}
+        release["mechanism"] = "discrete-laplace"
         release |= {"ways": [2], "mechanism": "discrete-gaussian"} if name == "margins" else {}
     elif name in ("density", "classifier"):
         columns, rows = (2, 100_000) if name == "density" else (3, 20_000)
@@ -74,6 +75,7 @@ def plan_of(name: str, folder: Path) -> Path:
         frame = pd.DataFrame({f"x{i}": values[:, i] for i in range(columns)})
         answers = {c: {"type": "continuous", "bounds": [0, 1]} for c in frame}
         release = {"name": name, "kind": "density", "columns": list(frame), "bandwidth": 0.05}
+        release["mechanism"] = "spectral-gaussian"
         if name == "classifier":
             release = {"name": name, "kind": name, "features": list(frame)}
             release |= {"bandwidth": 0.3, "regularisation": 0.01}

@@ -121,6 +121,21 @@ def test_stated_errors_hold_in_simulation(noise, adjacency, more):
     assert 0.7 < min(times) < max(times) < 1.4
 
 
+@pytest.mark.parametrize("adjacency", [REPLACE_ONE, ADD_REMOVE])
+@pytest.mark.parametrize("aim", [None, "balanced", "records"])
+@pytest.mark.parametrize("noise", ["discrete-gaussian", "discrete-laplace"])
+def test_variances_are_known_without_the_tables(noise, aim, adjacency):
+    sizes = (2, 3, 1, 30, 4)
+    domain = Domain(tuple(Categories(f"c{i}", tuple(range(n))) for i, n in enumerate(sizes)))
+    tables = (*sets(5, 2), (0, 1, 3))
+    release = Margins(
+        "m", domain, 80, Budget.of("40", "1e-6"), tables, noise, aim=aim, adjacency=adjacency
+    )
+    asked = [*sets(5, 1), *tables]
+    expected = [release.of_nothing.margin(attributes).variance for attributes in asked]
+    np.testing.assert_allclose(release.cell_variances(asked), expected, rtol=1e-9, atol=1e-12)
+
+
 def test_blocks_of_differences_with_too_little_noise_are_measured_whole():
     """With alpha so large that the noise does not hide which lattice it fell on."""
     domain = Domain(tuple(Categories(f"c{i}", tuple(range(6))) for i in range(4)))

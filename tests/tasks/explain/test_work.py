@@ -1,0 +1,54 @@
+"""What ``explain`` says of time and memory, from public sizes alone."""
+
+import json
+
+import pytest
+
+from flows.cli import main
+from schemas.plan import Plan, load_plan
+from tasks.explain.work import work_of
+from tests.conftest import ROOT
+
+FAIR = ROOT / "deployments" / "plans" / "fair.yaml"
+
+
+def made(columns: int, rows: int = 1000, **more: str) -> Plan:
+    names = [f"c{i}" for i in range(columns)]
+    release = {"name": "all", "kind": "microdata-margins", "columns": names} | more
+    grant = {"alpha": "2", "beta": "1e-6"} if not more else {"alpha": "2"}
+    document = {
+        "dprelease": 1,
+        "dataset": "people",
+        "source": "people.parquet",
+        "rows": rows,
+        "privacy_unit": "row",
+        "neighbours": "replace-one",
+        "budget": {"granted": grant, "requested": grant},
+        "columns": {n: {"type": "categorical", "categories": [1, 2, 3]} for n in names},
+        "releases": [release],
+        "publication": {"title": "People"},
+    }
+    return Plan.model_validate(document)
+
+
+def test_it_is_said_as_a_sentence_and_as_json(own_home, capsys):
+    needed = work_of(load_plan(FAIR))
+    assert main(["explain", str(FAIR)]) == 0
+    assert f"A run takes about {needed.seconds:.0f} s" in capsys.readouterr().out
+    assert main(["explain", str(FAIR), "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["work"] == {"seconds": needed.seconds, "bytes": needed.bytes}
+    assert sum(each["work"]["seconds"] for each in said["releases"]) < needed.seconds
+    assert said["releases"][0]["errors"]
+
+
+@pytest.mark.parametrize("more", [{"columns": 30}, {"rows": 10**7}])
+def test_larger_surveys_take_longer(more):
+    small, large = (work_of(made(**{"columns": 4} | each)) for each in ({}, more))
+    assert large.seconds > small.seconds
+    assert large.bytes >= small.bytes
+
+
+def test_a_thresholded_histogram_takes_no_time_for_empty_cells():
+    plan = made(30, kind="histogram", mechanism="thresholded-laplace")
+    assert plan.built["all"].work.seconds < 1
