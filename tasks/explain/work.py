@@ -9,7 +9,7 @@ from schemas.plan import Plan
 START = Work(14.0)
 """Starting, the short audit, the report and the documents of a small bundle."""
 
-PROGRAM_BYTES = 0.42 * 2**30
+PROGRAM_BYTES = 0.54 * 2**30
 
 READ = 1.2e-7
 """Seconds for each value that is read, checked and counted, and for each synthetic one."""
