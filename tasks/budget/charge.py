@@ -20,7 +20,7 @@ def check_budget(plan: Plan, release_id: str, published: Path) -> None:
     the ledger was lost, is an old copy, or is the wrong one.
     """
     ledger = Ledger(ledger_url())
-    for path in published.glob(f"*/{MANIFEST}"):
+    for path in published.glob(f"[!.]*/{MANIFEST}"):  # hidden folders hold unfinished work
         require_known(read_manifest(path.parent), ledger, path.parent)
     account = ledger.account(plan.dataset)
     if account is None:
