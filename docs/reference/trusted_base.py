@@ -147,8 +147,8 @@ PARTS = (
         "What is spent never exceeds what was granted, and each charge shows one draw: the"
         " [composition theorem](composition.md)",
         "SQLite or PostgreSQL is taken to be serialisable and durable as configured, the disk to keep"
-        " what it confirmed, and the ledger not to be replaced by an older copy, which only a checkpoint on"
-        " another disk detects",
+        " what it confirmed, and the ledger not to be replaced by an older copy, which only a"
+        " checkpoint on another disk detects",
     ),
 )
 """From the line outwards."""
