@@ -84,7 +84,10 @@ def plan_of(name: str, folder: Path) -> Path:
             answers["y"] = {"type": "categorical", "categories": ["no", "yes"]}
     else:
         return write(name, folder, "1")
-    return write_plan(name, frame, {"columns": answers, "releases": [release]}, folder, "1")
+    plan: Plan = {"columns": answers, "releases": [release]}
+    if name == "histogram":
+        plan["budget"] = {key: {"alpha": "1"} for key in ("granted", "requested")}
+    return write_plan(name, frame, plan, folder, "1")
 
 
 if __name__ == "__main__":
