@@ -5,13 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from dpcore.domain import Domain
-from dpcore.errors import InputError
+from dpcore.errors import InputError, PlanError
 from dpcore.post.tables.consistency import Agreement
 from dpcore.post.tables.joined import joined
-from dpcore.releases.counts.unit import CountsRelease
 from schemas.plan import Plan
 from tasks.inference.designs import middles
-from tasks.inference.evidence import Supposed
+from tasks.inference.evidence import Supposed, answering
 from tasks.inference.fit import Fit, fit
 
 FEWEST, MOST = 5_000, 50_000
@@ -24,23 +23,16 @@ def expected_fit(plan: Plan, formula: str, family: str) -> tuple[str, Fit]:
     Their columns are independent, with equally frequent cells.  Raises ``InputError`` where the plan
     does not support the model, naming what it would have to measure.
     """
-    found = {
-        name: (release, release.of_nothing)
-        for name, release in plan.built.items()
-        if isinstance(release, CountsRelease) and not release.adjacency.weighted
-    }
-    known = {name: (release, errors) for name, (release, errors) in found.items() if errors}
-    if not known:
+    answers = answering(plan)
+    if not answers:
         raise InputError(
-            "--analysis: the plan has no counts of records that models could be fitted to; add a"
-            " release of kind microdata-margins or margins over the columns"
+            "the plan has no counts of records that models could be fitted to; add a release of kind"
+            " microdata-margins or margins over the columns"
         )
-    name = max(known, key=lambda name: len(known[name][0].domain.axes))
-    domain = known[name][0].domain
-    agreement = joined(
-        [(errors, release.domain.axes) for release, errors in known.values()], domain.axes
-    )
-    return name, fit(_supposed(domain, agreement, plan.rows), formula, family)
+    domain = answers[0].domain
+    measured = [(release.of_nothing, release.domain.axes) for release in answers]
+    agreement = joined([(of, axes) for of, axes in measured if of is not None], domain.axes)
+    return answers[0].name, fit(_supposed(domain, agreement, plan.rows), formula, family)
 
 
 def _supposed(domain: Domain, agreement: Agreement, rows: int) -> Supposed:
@@ -48,6 +40,23 @@ def _supposed(domain: Domain, agreement: Agreement, rows: int) -> Supposed:
     codes = np.stack([generator.integers(0, axis.size, size) for axis in domain.axes], axis=1)
     columns = {axis.name: middles(axis)[codes[:, i]] for i, axis in enumerate(domain.axes)}
     return Supposed(domain, agreement, float(rows), codes, columns)
+
+
+def check_analyses(plan: Plan) -> None:
+    """Raise ``PlanError`` where the plan asks for a model that it does not support."""
+    for i, analysis in enumerate(plan.analyses):
+        try:
+            expected_fit(plan, analysis.formula, analysis.family)
+        except InputError as error:
+            raise PlanError(f"analyses[{i}].formula: {error}") from None
+
+
+def analyses_text(plan: Plan) -> list[str]:
+    """What the plan's models will be like; no line without them."""
+    check_analyses(plan)
+    texts = [analysis_text(plan, each.formula, each.family) for each in plan.analyses]
+    titles = [f"{each.title} (analysis {each.name})" for each in plan.analyses]
+    return [line for pair in zip(titles, texts, strict=True) for line in ("", *pair)]
 
 
 def analysis_text(plan: Plan, formula: str, family: str) -> str:
