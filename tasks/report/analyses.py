@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -33,7 +34,7 @@ MODELS = {
     "poisson": ("Poisson regression", "coefficient, in log of the mean"),
 }
 
-INTERCEPT = "Intercept"
+INTERCEPT, TITLE = "Intercept", "Coefficients and their 95% intervals"
 
 
 def draw_analysis(record: AnalysisRecord, bundle: Path) -> Drawn:
@@ -49,30 +50,24 @@ def draw_analysis(record: AnalysisRecord, bundle: Path) -> Drawn:
     )
     if len(shown) < len(terms):
         says += ". The intercept is in the table"
-    drawn = _intervals(found, shown, record.title, says, MODELS[record.family][1])
-    return Drawn(
-        [Figure(record.title, says, drawn, _numbers(record, found), needed=True)], record.notes
-    )
+    drawn = _intervals(found, shown, TITLE, says, MODELS[record.family][1])
+    return Drawn([Figure(TITLE, says, drawn, _numbers(record, found), needed=True)], record.notes)
 
 
 def _numbers(record: AnalysisRecord, found: Mapping[str, NDArray[Any]]) -> DataTable:
-    columns = ("estimate", "sampling_error", "privacy_error")
-    rows = [
-        (
-            str(term),
-            *(_known(found[name][i]) for name in columns),
-            f"{figure(float(found['lower_95'][i]))} to {figure(float(found['upper_95'][i]))}"
-            if np.isfinite(found["lower_95"][i])
-            else f"none: {found['reason'][i]}",
-        )
-        for i, term in enumerate(found["term"])
-    ]
+    rows: list[tuple[str, ...]] = []
+    for i, term in enumerate(found["term"]):
+        names = ("estimate", "sampling_error", "privacy_error", "lower_95", "upper_95")
+        estimate, sampling, noise, low, high = (float(found[name][i]) for name in names)
+        if np.isfinite(low):
+            digits = max(1 - math.floor(math.log10(max(sampling, noise, 1e-300))), 0)
+            middle, *ends = (f"{round(v, digits) + 0.0:,.{digits}f}" for v in (estimate, low, high))
+            rows.append((str(term), middle, f"{sampling:.2g}", f"{noise:.2g}", " to ".join(ends)))
+        else:
+            reason = f"none: {found['reason'][i]}"
+            rows.append((str(term), figure(estimate), "not known", "not known", reason))
     header = ("Term", "Estimate", "Error by sampling", "Error by noise", "95% interval")
     return DataTable(f"Coefficients of {record.formula}", header, rows, record.file.path)
-
-
-def _known(value: float) -> str:
-    return figure(float(value)) if np.isfinite(value) else "not known"
 
 
 def _intervals(
