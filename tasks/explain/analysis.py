@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from dpcore.domain import Domain
-from dpcore.errors import InputError, PlanError
+from dpcore.errors import InputError, PlanError, UnmeasuredError
 from dpcore.post.tables.consistency import Agreement
 from dpcore.post.tables.joined import joined
 from schemas.plan import Plan
-from tasks.inference.designs import middles
-from tasks.inference.evidence import Supposed, answering
+from tasks.inference.designs import cells_of, middles
+from tasks.inference.evidence import Evidence, Supposed, answering
 from tasks.inference.fit import Fit, fit
 
 FEWEST, MOST = 5_000, 50_000
 """Made-up records."""
 
 
-def expected_fit(plan: Plan, formula: str, family: str) -> tuple[str, Fit]:
-    """The release that would answer, and the model fitted to records that were made up.
+def expected_fit(
+    plan: Plan, formula: str, family: str, like: Evidence | None = None
+) -> tuple[str, Fit]:
+    """The release that would answer, and the model fitted to records that are not the survey's.
 
-    Their columns are independent, with equally frequent cells.  Raises ``InputError`` where the plan
-    does not support the model, naming what it would have to measure.
+    ``like``: of a published bundle, whose records and tables the survey is supposed to be like; else
+    columns are independent, with equally frequent cells.  Raises ``InputError`` where the plan does not
+    support the model, naming what it would have to measure.
     """
     answers = answering(plan)
     if not answers:
@@ -32,14 +37,25 @@ def expected_fit(plan: Plan, formula: str, family: str) -> tuple[str, Fit]:
     domain = answers[0].domain
     measured = [(release.of_nothing, release.domain.axes) for release in answers]
     agreement = joined([(of, axes) for of, axes in measured if of is not None], domain.axes)
-    return answers[0].name, fit(_supposed(domain, agreement, plan.rows), formula, family)
+    return answers[0].name, fit(_supposed(domain, agreement, plan.rows, like), formula, family)
 
 
-def _supposed(domain: Domain, agreement: Agreement, rows: int) -> Supposed:
+def _supposed(domain: Domain, agreement: Agreement, rows: int, like: Evidence | None) -> Supposed:
     generator, size = np.random.default_rng(0), min(max(rows, FEWEST), MOST)
-    codes = np.stack([generator.integers(0, axis.size, size) for axis in domain.axes], axis=1)
-    columns = {axis.name: middles(axis)[codes[:, i]] for i, axis in enumerate(domain.axes)}
-    return Supposed(domain, agreement, float(rows), codes, columns)
+    known = {} if like is None else like.columns
+    if like is not None:
+        size = len(like.codes)
+    codes = np.stack(
+        [
+            cells_of(axis, known[axis.name])
+            if axis.name in known
+            else generator.integers(0, axis.size, size)
+            for axis in domain.axes
+        ],
+        axis=1,
+    )
+    made = {axis.name: middles(axis)[codes[:, i]] for i, axis in enumerate(domain.axes)}
+    return Supposed(domain, agreement, float(rows), codes, {**made, **known})
 
 
 def check_analyses(plan: Plan) -> None:
@@ -59,9 +75,28 @@ def analyses_text(plan: Plan) -> list[str]:
     return [line for pair in zip(titles, texts, strict=True) for line in ("", *pair)]
 
 
-def analysis_text(plan: Plan, formula: str, family: str) -> str:
+def analysis_dict(
+    plan: Plan, formula: str, family: str, like: Evidence | None = None
+) -> dict[str, Any]:
+    """What is expected of a model, as JSON values; of an unsupported one why, and what would do."""
+    asked = {"formula": formula, "family": family}
+    try:
+        name, found = expected_fit(plan, formula, family, like)
+    except InputError as error:
+        also = error.also if isinstance(error, UnmeasuredError) else ()
+        return asked | {"supported": False, "reason": str(error), "also": [list(s) for s in also]}
+    keys = ("term", "standard_error", "sampling_error", "privacy_error")
+    rows = [{key: _finite(c.row[key]) for key in keys} for c in found.coefficients]
+    return asked | {"supported": True, "release": name, "expected": rows, "notes": [*found.notes]}
+
+
+def _finite(value: Any) -> Any:
+    return None if value == np.inf else value
+
+
+def analysis_text(plan: Plan, formula: str, family: str, like: Evidence | None = None) -> str:
     """The expected standard errors of a model's coefficients."""
-    name, found = expected_fit(plan, formula, family)
+    name, found = expected_fit(plan, formula, family, like)
     width = max(len(c.name) for c in found.coefficients)
     lines = [
         f"{formula}   ({family}), from {name}: supported",
@@ -74,8 +109,10 @@ def analysis_text(plan: Plan, formula: str, family: str) -> str:
         for c in found.coefficients
     ]
     lines.append(
-        "For independent columns with equally frequent cells; where cells are uneven, or columns"
-        " strongly related, errors are larger."
+        "For independent columns with equally frequent cells; real errors may be many times larger or"
+        " smaller. --like BUNDLE expects a survey like that of a published bundle."
+        if like is None
+        else "For a survey like that of the bundle."
     )
     lines += [f"Note: {note}" for note in found.notes]
     return "\n".join(lines)
