@@ -104,17 +104,18 @@ def _without_dots(
 
 def _read(formula: str, domain: Domain) -> tuple[Any, list[str]]:
     """A formula, and the columns that it names."""
-    try:
-        import formulaic
-    except ImportError:
-        raise InputError("formulas need the package formulaic: pip install formulaic") from None
+    import formulaic  # takes half a second
+
     try:
         asked = formulaic.Formula(formula)
         named = sorted(str(v) for v in asked.required_variables)
     except Exception as error:
-        raise InputError(f"{formula}: cannot be read as a formula: {error}") from None
+        reason = str(error).partition("\n")[0]
+        raise InputError(f"{formula}: cannot be read as a formula: {reason}") from None
     if not hasattr(asked, "lhs") or not hasattr(asked, "rhs"):
         raise InputError(f"{formula}: write the response, ~ and the terms, such as y ~ a + b")
+    if isinstance(asked.lhs, tuple) or isinstance(asked.rhs, tuple):
+        raise InputError(f"{formula}: | outside braces separates several models; write one")
     for name in named:
         if name not in domain.names:
             raise InputError(f"{formula}: {name!r} is not one of {', '.join(domain.names)}")
