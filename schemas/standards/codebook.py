@@ -25,7 +25,7 @@ HEADER = (
 
 WARNING = (
     "Synthetic records are not a survey: standard errors computed from them as if they were are too"
-    " small; README.md says how far, and what to do"
+    " small (see README.md)"
 )
 
 TYPES = {"whole": "integer", "number": "continuous", "truth": "categorical", "text": "categorical"}
