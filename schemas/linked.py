@@ -265,8 +265,11 @@ def _inequalities(
         yield rule
         return
     for i in range(len(next(iter(places.values())))):
-        when = {places[n][i] if n in places else n: given for n, given in rule.if_.items()}
-        written = member.sub(lambda m: f"`{places[m['quoted'] or m['bare']][i]}`", then)
+        of = {name: names[i] for name, names in places.items()}
+        when = {of.get(name, name): given for name, given in rule.if_.items()}
+        parts = member.split(then)[:: member.groups + 1]
+        named = [f"`{of[m['quoted'] or m['bare']]}`" for m in member.finditer(then)]
+        written = "".join(part + name for part, name in zip(parts, [*named, ""], strict=True))
         yield rule.model_copy(update={"if_": when, "then": written})
 
 
