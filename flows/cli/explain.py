@@ -45,7 +45,16 @@ def add(commands: Any) -> None:
         help="of the model of --analysis: linear (the default), logistic or Poisson",
     )
     parser.add_argument(
-        "--json", action="store_true", help="print costs, errors, time and memory as JSON"
+        "--like",
+        type=Path,
+        metavar="BUNDLE",
+        help="with --analysis: expect a survey like that of a published bundle, such as last year's,"
+        " in place of independent columns with equally frequent cells",
+    )
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help="print costs, errors, time and memory, or the result of --analysis, as JSON",
     )
     add_ledger_argument(parser)
 
@@ -64,10 +73,10 @@ def _explain(options: argparse.Namespace) -> None:
             " with `dprelease explain` instead"
         )
     if options.analysis is not None:
-        from tasks.explain.analysis import analysis_text
-
-        print(analysis_text(plan, options.analysis, options.family))
+        _say_analysis(plan, options)
         return
+    if options.like:
+        raise InputError("--like: is for --analysis, which is missing")
     if options.plot is not None:
         _draw(plan, options.plot)
     granted, spent, refusal = None, Budget(), ""
@@ -92,6 +101,21 @@ def _explain(options: argparse.Namespace) -> None:
         raise BudgetError("the grant does not cover this release, so it would be refused")
     if refusal:
         raise BudgetError(refusal)
+
+
+def _say_analysis(plan: Any, options: argparse.Namespace) -> None:
+    from tasks.bundle.reader import open_bundle
+    from tasks.explain.analysis import analysis_dict, analysis_text
+
+    like = open_bundle(options.like).evidence if options.like else None
+    asked = (plan, options.analysis, options.family, like)
+    if not options.json:
+        print(analysis_text(*asked))
+        return
+    found = analysis_dict(*asked)
+    print(json.dumps(found, indent=2))
+    if not found["supported"]:
+        raise InputError(found["reason"])
 
 
 def _draw(plan: Any, file: Path) -> None:
