@@ -8,10 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-PUBLISHED = 2.5e-5
+PUBLISHED = 2e-5
 """Seconds for each published number: noise, errors, replicates, files."""
 
-PUBLISHED_BYTES = 300
+PUBLISHED_BYTES, REPLICATED_BYTES = 250, 900
+"""For each published number, and beside that for its replicates."""
+
+MOST_REPLICATED = 2**22
+"""Of so many numbers and more there are fewer replicates, or none."""
 
 
 @dataclass(frozen=True)
@@ -32,4 +36,5 @@ class Work:
 
 def publishing(numbers: float) -> Work:
     """To draw and publish so many numbers."""
-    return Work(PUBLISHED * numbers, PUBLISHED_BYTES * numbers)
+    again = REPLICATED_BYTES * numbers if numbers < MOST_REPLICATED else 0.0
+    return Work(PUBLISHED * numbers, PUBLISHED_BYTES * numbers + again)

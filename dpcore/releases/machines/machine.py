@@ -128,7 +128,7 @@ class KernelMachine(Release):
     def work(self) -> Work:
         trained = min(self.rows, self.domain.size)
         size = self.features.size
-        return Work(TRAINED * trained * size**2, 32 * trained * size)
+        return Work(TRAINED * trained * size**2, 8 * trained * size)
 
     @cached_property
     def lattice(self) -> Lattice:

@@ -69,9 +69,6 @@ LARGEST_TOTAL = 2**24
 FITTED = 1.5e-7
 """Seconds for each record and table of a fit."""
 
-CELL_BYTES = 2400
-"""Of a cell with its replicates, errors and versions."""
-
 SIMULATED = 1000
 """Errors of counts are simulated for at least this many cells: fitting records takes its time."""
 
@@ -139,7 +136,7 @@ class Margins(CountsRelease):
     def work(self) -> Work:
         fits = 1 + repeats(self.cells, SIMULATED)
         fit = self._model_seconds + FITTED * min(self.rows, LARGEST_FIT) * len(self.sets)
-        return Work(publishing(self.cells).seconds + fits * fit, CELL_BYTES * self.cells)
+        return publishing(self.cells) + Work(fits * fit)
 
     @property
     def _model_seconds(self) -> float:

@@ -88,7 +88,7 @@ def test_the_command_says_the_same_as_json(plan_document, tmp_path, capsys, plan
     refused = json.loads(printed.out)
     assert (refused["supported"], refused["also"]) == (False, [["sex", "children", "income"]])
     assert refused["reason"] in printed.err
-    assert main(["explain", path, "--json"]) == 2
+    assert main(["explain", path, "--like", path]) == 2
     assert "--analysis, which is missing" in capsys.readouterr().err
 
 
