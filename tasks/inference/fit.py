@@ -40,7 +40,8 @@ class Coefficient:
     """An estimate, its standard errors from sampling and from privacy, and its 95% interval.
 
     ``spanned``: the share of what determines it that noisy tables hold; the rest is what the model of
-    the synthetic records assumes.
+    the synthetic records assumes.  ``ends``: of the interval, where they are not 1.96 errors from the
+    estimate.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Coefficient:
     sampling_error: float
     privacy_error: float
     spanned: float
+    ends: tuple[float, float] | None = None
 
     @property
     def standard_error(self) -> float:
@@ -55,6 +57,8 @@ class Coefficient:
 
     @property
     def interval(self) -> tuple[float, float]:
+        if self.ends is not None:
+            return self.ends
         width = NORMAL_95 * self.standard_error
         return self.estimate - width, self.estimate + width
 
@@ -137,6 +141,9 @@ def fit(evidence: Evidence, formula: str, family: str = "gaussian") -> Fit:
         features.append(product)
         values.append(product.values)
         totals.append(float(np.sum(product.cells * tables[product.attributes])) / evidence.rows)
+    noise = agreement.combination_covariance(
+        [{each.attributes: each.cells / evidence.rows} for each in features]
+    )
     z = np.column_stack([term.values for term in design.terms])
     try:
         found = fit_calibrated(
@@ -145,28 +152,21 @@ def fit(evidence: Evidence, formula: str, family: str = "gaussian") -> Fit:
             FAMILIES[family],
             np.column_stack(values),
             np.array(totals),
+            noise,
             evidence.rows,
         )
     except ValueError as error:
         raise InputError(f"{formula}: {error}") from None
     coefficients, rare = [], list[str]()
     for j, term in enumerate(design.terms):
-        weights: dict[Attributes, Floats] = {}
-        for feature, weight in zip(features, found.weights[:, j], strict=True):
-            part = feature.cells * (weight / evidence.rows)
-            weights[feature.attributes] = weights.get(feature.attributes, 0.0) + part
-        variance = agreement.combination_variance(weights)
-        sampling = max(float(found.sampling[j, j]), 0.0)
+        errors = [max(float(each[j, j]), 0.0) ** 0.5 for each in (found.sampling, found.privacy)]
+        ends = (float(found.ends[j, 0]), float(found.ends[j, 1]))
         if _is_rare(term, evidence):
-            variance = sampling = np.inf
+            errors, ends = [np.inf, np.inf], (-np.inf, np.inf)
             rare.append(term.name)
         coefficients.append(
             Coefficient(
-                term.name,
-                float(found.coefficients[j]),
-                sampling**0.5,
-                variance**0.5,
-                float(found.spanned[j]),
+                term.name, float(found.coefficients[j]), *errors, float(found.spanned[j]), ends
             )
         )
     notes = _notes(coefficients, rare, found.solved, unmeasured)

@@ -16,19 +16,30 @@ The residuals of the regression have mean zero over the records, and are taken t
 survey.  For a linear model psi is a sum of features, nothing is left over, and the solution is that of
 the normal equations with noisy moments.  ``spanned`` says how much of psi the tables hold.
 
-Errors, to first order, with J the derivative of the corrected mean of psi:
+Errors, with J the derivative of the corrected mean of psi:
 
-    privacy     the totals T are sums of noisy cells, so J^-1 c' T has an exact variance
+    privacy     the totals T have a known covariance, and J^-1 c' T is linear in them
     sampling    J^-1 mean(psi psi') J^-T / n, as for the survey's own records (sandwich)
 
 If the noise is so large that the equations have no solution, one step of Newton's method is taken from
 the fit to the records, with their J.
 
+The errors depend on the coefficients, since J and c are as noisy as T: at the estimate they are smaller
+on one side of the truth than on the other.  So the interval of a coefficient b holds the values that a
+test does not reject whose errors are those of the hypothesis (Fieller 1954; Rao's score test),
+
+    (J^-1 c' T)_b^2  <=  1.96^2 variance of it,        all at b + t,
+
+the other coefficients moved along with b as their covariance says.  Of both sides quadratic functions
+of t are taken, through the estimate and 1.96 errors on either side of it; for a linear model they are
+exact but for J^-1.  An interval has no end where the noise does not allow one.
+
 >>> generator = np.random.default_rng(1)
 >>> x = generator.integers(0, 2, 4000).astype(float)
 >>> z, y = np.column_stack([np.ones(4000), x]), 1 + 2 * x + generator.normal(0, 1, 4000)
 >>> features = np.column_stack([z, y, x * y, y * y])
->>> found = fit_calibrated(z, y, FAMILIES["gaussian"], features, features.mean(axis=0), 4000)
+>>> totals, silence = features.mean(axis=0), np.zeros((5, 5))
+>>> found = fit_calibrated(z, y, FAMILIES["gaussian"], features, totals, silence, 4000)
 >>> found.coefficients.round(1).tolist(), found.solved, found.spanned.round(3).tolist()
 ([1.0, 2.0], True, [1.0, 1.0])
 """
@@ -50,6 +61,11 @@ LONGEST = 2.0
 """The most that a step changes the predictor of a curved model by, at the root mean square."""
 
 CONVERGED = 1e-8
+NORMAL_95 = 1.959963984540054
+
+FARTHEST = 20.0
+"""Ends of intervals farther than this many times 1.96 errors are no ends."""
+
 NEGLIGIBLE = 1e-10
 """Eigenvalues of the features' moments below this share of the largest are rounding errors."""
 
@@ -57,14 +73,15 @@ NEGLIGIBLE = 1e-10
 class Fitted(NamedTuple):
     """A solution of calibrated equations.
 
-    ``coefficients``: (p,); ``sampling``: (p, p) covariance from sampling; ``weights``: (q, p) of the
-    features' mean totals in the coefficients, from which the covariance of noise follows; ``spanned``:
-    (p,) the share of each score's variance that the tables hold; ``solved``: False after one step only.
+    ``coefficients``: (p,); ``sampling``, ``privacy``: (p, p) covariances; ``ends``: (p, 2) of 95%
+    intervals; ``spanned``: (p,) the share of each score's variance that the tables hold; ``solved``:
+    False after one step only.
     """
 
     coefficients: Floats
     sampling: Floats
-    weights: Floats
+    privacy: Floats
+    ends: Floats
     spanned: Floats
     solved: bool
 
@@ -75,6 +92,7 @@ def fit_calibrated(
     family: Family,
     features: Floats,
     totals: Floats,
+    noise: Floats,
     rows: float,
 ) -> Fitted:
     """Fit a model to records, calibrated to noisy totals of features.
@@ -87,21 +105,23 @@ def fit_calibrated(
         family: Mean and slope of the response.
         features: (m, q) of the records; one is 1, or they add up to it.
         totals: (q,) noisy unbiased totals of the features in the survey, divided by ``rows``.
+        noise: (q, q) covariance of the noise in the totals.
         rows: The number of records of the survey.
 
     Raises:
         ValueError: The records do not determine the coefficients.
     """
-    count = len(design)
-    start = _fit_records(design, response, family)
+    design, response, features, shares = _distinct(design, response, features)
+    start = _fit_records(design, response, family, shares * rows)
     # In units of their own, so that features in thousands do not hide those of 0 and 1.
-    units = np.sqrt(np.mean(features**2, axis=0)) + 1e-300
+    units = np.sqrt(shares @ features**2) + 1e-300
     scaled = features / units
-    gram = np.linalg.pinv(scaled.T @ scaled / count, rcond=NEGLIGIBLE, hermitian=True)
+    moments = scaled.T * shares
+    gram = np.linalg.pinv(moments @ scaled, rcond=NEGLIGIBLE, hermitian=True)
 
     def onto(values: Floats) -> Floats:
         """(q, k) the regression of values (m, k) on the features."""
-        return np.asarray(gram @ (scaled.T @ values / count) / units[:, None])
+        return np.asarray(gram @ (moments @ values) / units[:, None])
 
     def scores(beta: Floats) -> Floats:
         return np.asarray(design * (response - family.mean(design @ beta))[:, None])
@@ -114,7 +134,10 @@ def fit_calibrated(
     def corrected(values: Floats) -> Floats:
         return np.asarray(totals @ onto(values))
 
-    sizes = np.sqrt(np.mean(design**2, axis=0)) + 1e-12
+    def plain(values: Floats) -> Floats:
+        return np.asarray(shares @ values)
+
+    sizes = np.sqrt(shares @ design**2) + 1e-12
     beta, solved = start, False
     for _ in range(STEPS):
         try:
@@ -128,17 +151,64 @@ def fit_calibrated(
         if longest < CONVERGED * (1 + float(np.max(np.abs(beta) * sizes))):
             solved = True
             break
-    if solved:
-        slope, at = slopes(beta, corrected), beta
-    else:
-        slope, at = slopes(start, lambda values: values.mean(axis=0)), start
-        beta = start - np.linalg.solve(slope, corrected(scores(start)))
+    slope, at = (slopes(beta, corrected), beta) if solved else (slopes(start, plain), start)
     inverse, score = np.linalg.inv(slope), scores(at)
-    on = onto(score)
-    sampling = inverse @ (score.T @ score / count) @ inverse.T / rows
-    left = np.mean((score - features @ on) ** 2, axis=0)
-    spanned = 1 - left / np.maximum(np.mean(score**2, axis=0), 1e-300)
-    return Fitted(beta, sampling, -on @ inverse.T, spanned, solved)
+    if not solved:
+        beta = start - inverse @ corrected(score)
+
+    def errors(inverse: Floats, score: Floats) -> tuple[Floats, Floats]:
+        """Covariances of a step from sampling and from noise."""
+        step = onto(score) @ inverse.T
+        spread = inverse @ ((score.T * shares) @ score) @ inverse.T / rows
+        return spread, step.T @ noise @ step
+
+    sampling, privacy = errors(inverse, score)
+    together = sampling + privacy
+    wide = NORMAL_95 * np.sqrt(np.maximum(together.diagonal(), 0.0))
+    ends = np.column_stack([beta - wide, beta + wide])
+    for place in np.flatnonzero(wide > 0) if solved else ():
+        along = together[place] / together[place, place] * wide[place]
+        steps, variances = np.zeros(3), np.full(3, together[place, place])
+        for side in (-1, 1):
+            moved = beta + side * along
+            there = np.linalg.pinv(slopes(moved, corrected))
+            score_there = scores(moved)
+            steps[side] = (there @ corrected(score_there))[place] / wide[place]
+            variances[side] = sum(each[place, place] for each in errors(there, score_there))
+        ends[place] += _ends(steps, NORMAL_95**2 * variances / wide[place] ** 2) * wide[place]
+    left = shares @ (score - features @ onto(score)) ** 2
+    spanned = 1 - left / np.maximum(shares @ score**2, 1e-300)
+    return Fitted(beta, sampling, privacy, ends, spanned, solved)
+
+
+def _ends(steps: Floats, squares: Floats) -> Floats:
+    """(2,) how far the ends of an interval are from beta -+ 1, in the unit in which these are given.
+
+    ``steps``: (3,) to the estimate from 0, 1 and -1; ``squares``: the largest squares of steps there
+    that a test does not reject.  Both are taken to be quadratic between and beyond.
+    """
+    step, square = (
+        np.poly1d([(each[1] + each[-1]) / 2 - each[0], (each[1] - each[-1]) / 2, each[0]])
+        for each in (steps, squares)
+    )
+    rejected = step * step - square
+    roots = np.roots(rejected)
+    real = np.append(roots[np.abs(roots.imag) < NEGLIGIBLE].real, [-np.inf, np.inf])
+    found = np.array([real[real < 0].max(), real[real > 0].min()])
+    endless = (np.abs(found) > FARTHEST) | (rejected([-FARTHEST, FARTHEST]) <= 0)
+    return np.where(endless, [-np.inf, np.inf], found) - [-1.0, 1.0]
+
+
+def _distinct(
+    design: Floats, response: Floats, features: Floats
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Different records only, and the share of each."""
+    everything = np.column_stack([design, response, features])
+    # Different rows have different projections, but with probability zero.
+    weights = np.random.default_rng(0).normal(size=everything.shape[1])
+    keys = np.sum(everything * weights, axis=1)
+    _, first, counts = np.unique(keys, return_index=True, return_counts=True)
+    return design[first], response[first], features[first], counts / len(design)
 
 
 def _limited(step: Any, sizes: Floats, family: Family) -> tuple[Any, float]:
@@ -149,19 +219,19 @@ def _limited(step: Any, sizes: Floats, family: Family) -> tuple[Any, float]:
     return step * (LONGEST / longest), longest
 
 
-def _fit_records(design: Floats, response: Floats, family: Family) -> Floats:
-    """The maximum likelihood fit to the records alone (Newton)."""
-    scaled = design / (np.sqrt(np.mean(design**2, axis=0)) + 1e-300)
-    if np.linalg.matrix_rank(scaled.T @ scaled) < design.shape[1]:
+def _fit_records(design: Floats, response: Floats, family: Family, counts: Floats) -> Floats:
+    """The maximum likelihood fit to the records alone (Newton), so many of each."""
+    sizes = np.sqrt(counts @ design**2 / counts.sum()) + 1e-12
+    scaled = design / sizes
+    if np.linalg.matrix_rank((scaled.T * counts) @ scaled) < design.shape[1]:
         raise ValueError("the terms are linearly dependent in the records; leave one out")
-    sizes = np.sqrt(np.mean(design**2, axis=0)) + 1e-12
     # A little information for each coefficient: as of one record with a response in the middle.
     ridge = np.diag(sizes**2)
     beta = np.zeros(design.shape[1])
     for _ in range(STEPS):
         predictor = design @ beta
-        slope = (design.T * family.slope(predictor)) @ design + ridge
-        score = design.T @ (response - family.mean(predictor)) - ridge @ beta
+        slope = (design.T * (counts * family.slope(predictor))) @ design + ridge
+        score = design.T @ (counts * (response - family.mean(predictor))) - ridge @ beta
         step, longest = _limited(np.linalg.solve(slope, score), sizes, family)
         beta = beta + step
         if longest < CONVERGED * (1 + float(np.max(np.abs(beta) * sizes))):

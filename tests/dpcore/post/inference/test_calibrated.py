@@ -26,12 +26,16 @@ def products(design, response):
     return columns[:, first] * columns[:, second]
 
 
+def silence(features):
+    return np.zeros((features.shape[1],) * 2)
+
+
 @pytest.mark.parametrize("family", MEANS)
 def test_with_the_records_own_totals_it_is_maximum_likelihood(family):
     response = MEANS[family]
     features = products(DESIGN, response)
     found = fit_calibrated(
-        DESIGN, response, FAMILIES[family], features, features.mean(axis=0), ROWS
+        DESIGN, response, FAMILIES[family], features, features.mean(axis=0), silence(features), ROWS
     )
     families = {
         "gaussian": sm.families.Gaussian(),
@@ -49,23 +53,29 @@ def test_a_linear_model_solves_the_normal_equations_with_the_tables_moments():
     response = RANDOM.normal(0, 1, 1000)  # the records know nothing of the response
     features, truth = products(records, response), products(DESIGN, MEANS["gaussian"])
     totals = truth.mean(axis=0)
-    found = fit_calibrated(records, response, FAMILIES["gaussian"], features, totals, ROWS)
+    found = fit_calibrated(
+        records, response, FAMILIES["gaussian"], features, totals, silence(features), ROWS
+    )
     expected = np.linalg.lstsq(DESIGN, MEANS["gaussian"], rcond=None)[0]
     np.testing.assert_allclose(found.coefficients, expected, atol=1e-6)
     np.testing.assert_allclose(found.spanned, 1.0, atol=1e-9)
-    # The weights are the derivatives of the coefficients by the totals.
+    # The covariance is that of the derivatives of the coefficients by the totals.
     change = RANDOM.normal(0, 1e-6, len(totals))
-    again = fit_calibrated(records, response, FAMILIES["gaussian"], features, totals + change, ROWS)
-    np.testing.assert_allclose(
-        again.coefficients - found.coefficients, change @ found.weights, rtol=1e-3, atol=1e-10
+    noise = np.outer(change, change)
+    again = fit_calibrated(
+        records, response, FAMILIES["gaussian"], features, totals + change, noise, ROWS
     )
+    moved = again.coefficients - found.coefficients
+    np.testing.assert_allclose(again.privacy, np.outer(moved, moved), rtol=1e-2, atol=1e-16)
 
 
 def test_a_logistic_model_moves_from_shrunk_records_to_the_tables():
     independent = RANDOM.permutation(MEANS["binomial"])  # shrunk: no association is left
     features = products(DESIGN, independent)
     totals = products(DESIGN, MEANS["binomial"]).mean(axis=0)
-    found = fit_calibrated(DESIGN, independent, FAMILIES["binomial"], features, totals, ROWS)
+    found = fit_calibrated(
+        DESIGN, independent, FAMILIES["binomial"], features, totals, silence(features), ROWS
+    )
     expected = sm.GLM(MEANS["binomial"], DESIGN, family=sm.families.Binomial()).fit()
     np.testing.assert_allclose(found.coefficients, expected.params, atol=0.02)
     assert found.spanned.min() > 0.95
@@ -76,7 +86,9 @@ def test_moments_without_a_solution_give_one_step_and_say_so():
     features = products(DESIGN, response)
     totals = features.mean(axis=0)
     totals[DESIGN.shape[1]] += 3.0  # a mean of the response far beyond 1
-    found = fit_calibrated(DESIGN, response, FAMILIES["binomial"], features, totals, ROWS)
+    found = fit_calibrated(
+        DESIGN, response, FAMILIES["binomial"], features, totals, silence(features), ROWS
+    )
     assert not found.solved
     assert np.all(np.isfinite(found.coefficients))
 
@@ -91,5 +103,27 @@ def test_terms_that_depend_on_each_other_are_refused():
             FAMILIES["gaussian"],
             features,
             features.mean(axis=0),
+            silence(features),
             ROWS,
         )
+
+
+def test_where_the_noise_hides_how_a_term_varies_intervals_still_hold():
+    """The slope is a quotient of noisy moments: errors at the estimate hold too seldom."""
+    generator = np.random.default_rng(5)
+    x = generator.normal(0, 1, 4000)
+    y = 2 * x + generator.normal(0, 0.1, 4000)
+    features = np.column_stack([np.ones(4000), x * x, x * y])
+    noise = np.diag([0.0, 0.4, 0.4]) ** 2  # of the moments 1, 1 and 2
+    held, plain, unbounded = [], [], []
+    for _ in range(600):
+        totals = features.mean(axis=0) + generator.normal(0, 1, 3) @ np.sqrt(noise)
+        found = fit_calibrated(x[:, None], y, FAMILIES["gaussian"], features, totals, noise, 4000)
+        low, high = found.ends[0]
+        held.append(low <= 2 <= high)
+        error = 1.96 * (found.sampling + found.privacy)[0, 0] ** 0.5
+        plain.append(abs(found.coefficients[0] - 2) <= error)
+        unbounded.append(np.isinf([low, high]).any())
+    assert np.mean(held) == pytest.approx(0.95, abs=0.03)  # 3.4 standard errors
+    assert abs(np.mean(plain) - 0.95) > abs(np.mean(held) - 0.95)
+    assert 0 < np.mean(unbounded) < 1
