@@ -15,7 +15,7 @@ coefficients:
     optimum_ratio   median width over that of the same noisy moments if their errors, and those of the
                     survey, were known (to first order): the least for a linear model
     unbounded       the share of intervals without an end: they hold, and say little
-    refused         the share of intervals that were not given
+    refused         the share of intervals that were not given, and are not counted otherwise
     cpu_seconds     of one question, without the records that it starts from
 
 ``records_seconds`` is what the records take for a survey.  Numbers are known by their cells, and their
@@ -56,7 +56,7 @@ from dpcore.sampling.source import SeededSource
 from schemas.plan import load_plan
 from tasks.inference.designs import middles
 from tasks.inference.evidence import Evidence, Supposed
-from tasks.inference.fit import fit
+from tasks.inference.fit import NORMAL_95, fit
 from tasks.inference.questions import correlation, independence, quantile
 
 NAMES = {"adult": "adult_coded", "acs_ma": "acs_nist_ma2019"}
@@ -66,8 +66,8 @@ QUIET = 1e-9
 
 MODELS = {"linear": "gaussian", "means": "gaussian", "logistic": "binomial", "poisson": "poisson"}
 
-Interval = tuple[float, float, float]
-"""An estimate, and the ends of its 95% interval."""
+Interval = tuple[float, float, float, float]
+"""An estimate, the ends of its 95% interval, and its standard error, if there is one."""
 
 QUESTIONS: dict[str, dict[str, list[Any]]] = {
     "nltcs": {
@@ -239,9 +239,9 @@ def repeated(
         for each in seen.values():
             each.surveys.append([])
         for question, exactly in truth.items():
-            for name, (value, *known) in exactly.items():
+            for name, (value, _, _, error) in exactly.items():
                 answers = (answer[question].get(name) for answer in (ours, own, naive))
-                seen[question[0]].surveys[-1].append(_compared(value, known, *answers))
+                seen[question[0]].surveys[-1].append(_compared(value, error, *answers))
     return {
         "families": {family: each.summary() for family, each in seen.items()},
         "records_seconds": round(float(np.mean(making)), 2),
@@ -249,23 +249,24 @@ def repeated(
 
 
 def _compared(
-    value: float, known: list[float], ours: Interval | None, own: Interval | None, naive: Any
+    value: float, error: float, ours: Interval | None, own: Interval | None, naive: Interval | None
 ) -> dict[str, float]:
-    """Whether intervals hold a value, and their widths; a missing one does not hold it."""
+    """Whether intervals hold a value, and their widths; a missing one of the records does not."""
 
-    def held(answer: Interval | None) -> float:
-        return float(answer is not None and answer[1] <= value <= answer[2])
+    def held(answer: Interval) -> float:
+        return float(answer[1] <= value <= answer[2])
 
     def over(width: float) -> float:
         return (ours[2] - ours[1]) / width if ours and 0 < width < np.inf else np.nan
 
+    ours, own = (answer if answer and not np.isinf(answer[3]) else None for answer in (ours, own))
     return {
         "given": float(ours is not None),
-        "held": held(ours),
-        "survey": held(own),
-        "naive": held(naive),
+        "held": held(ours) if ours else np.nan,
+        "survey": held(own) if own else np.nan,
+        "naive": held(naive) if naive else 0.0,
         "width_ratio": over(own[2] - own[1]) if own else np.nan,
-        "optimum_ratio": over(known[1] - known[0]),
+        "optimum_ratio": over(2 * NORMAL_95 * error),
     }
 
 
@@ -288,16 +289,16 @@ def _answers(
 def _intervals(evidence: Evidence, family: str, question: Any) -> dict[str, Interval]:
     if family in MODELS:
         fitted = fit(evidence, question, MODELS[family])
-        return {c.name: (c.estimate, *c.interval) for c in fitted.coefficients}
+        return {c.name: (c.estimate, *c.interval, c.standard_error) for c in fitted.coefficients}
     if family == "correlations":
         one = correlation(evidence, *question)
-        return {"": (one.estimate, *one.interval)}
+        return {"": (one.estimate, *one.interval, one.standard_error)}
     if family == "quantiles":
         at = quantile(evidence, *question)
-        return {"": (at.value, *at.interval)}
+        return {"": (at.value, *at.interval, np.nan)}
     test = independence(evidence, *question)
     # The columns are independent: the statistic exceeds its 95% point, or the test is right.
-    return {"": (0.0, test.statistic - float(chi2.ppf(0.95, test.degrees)), np.inf)}
+    return {"": (0.0, test.statistic - float(chi2.ppf(0.95, test.degrees)), np.inf, np.nan)}
 
 
 def _drawn(

@@ -169,7 +169,7 @@ def fit(evidence: Evidence, formula: str, family: str = "gaussian") -> Fit:
                 term.name, float(found.coefficients[j]), *errors, float(found.spanned[j]), ends
             )
         )
-    notes = _notes(coefficients, rare, found.solved, unmeasured)
+    notes = _notes(coefficients, rare, unmeasured)
     return Fit(formula, family, tuple(coefficients), notes)
 
 
@@ -224,18 +224,13 @@ def _is_rare(term: Variable, evidence: Evidence) -> bool:
 
 
 def _notes(
-    coefficients: Sequence[Coefficient], rare: Sequence[str], solved: bool, unmeasured: bool
+    coefficients: Sequence[Coefficient], rare: Sequence[str], unmeasured: bool
 ) -> tuple[str, ...]:
     notes = []
     if rare:
         notes.append(
             f"{', '.join(rare)}: so few records, or so much noise, that there may be hardly any; these"
             " have no interval"
-        )
-    if not solved:
-        notes.append(
-            "the noise is too large for the equations to have a solution: estimates are one step from"
-            " the fit to the synthetic records"
         )
     leaning = [c.name for c in coefficients if c.spanned < SPANNED]
     if leaning:

@@ -16,23 +16,29 @@ The residuals of the regression have mean zero over the records, and are taken t
 survey.  For a linear model psi is a sum of features, nothing is left over, and the solution is that of
 the normal equations with noisy moments.  ``spanned`` says how much of psi the tables hold.
 
+A curved model is solved along straight lines, as by Newton's method, with one change.  Lines through
+the solution itself would follow the noise: psi and its regression would be those of coefficients that
+may be farther from the truth than the records' fit r is.  So the last line goes through
+
+    r + (1 - p / d) (solution - r),          d = (solution - r)' cov^-1 (solution - r),  1 - p / d >= 0
+
+(James & Stein 1961): through r where the noise explains the distance from it, and where there is little
+noise through the solution.
+
 Errors, with J the derivative of the corrected mean of psi:
 
     privacy     the totals T have a known covariance, and J^-1 c' T is linear in them
     sampling    J^-1 mean(psi psi') J^-T / n, as for the survey's own records (sandwich)
 
-If the noise is so large that the equations have no solution, one step of Newton's method is taken from
-the fit to the records, with their J.
+J is as noisy as T, and psi and c depend on the coefficients, so errors at the estimate are too small on
+one side of it.  The interval of a coefficient b holds the values b + t that a test does not reject whose
+errors are those of the hypothesis (Fieller 1954; a score test),
 
-The errors depend on the coefficients, since J and c are as noisy as T: at the estimate they are smaller
-on one side of the truth than on the other.  So the interval of a coefficient b holds the values that a
-test does not reject whose errors are those of the hypothesis (Fieller 1954; Rao's score test),
+    t^2  <=  1.96^2 (J^-1 cov(c' T) J^-T)_bb,        c at b + t,
 
-    (J^-1 c' T)_b^2  <=  1.96^2 variance of it,        all at b + t,
-
-the other coefficients moved along with b as their covariance says.  Of both sides quadratic functions
-of t are taken, through the estimate and 1.96 errors on either side of it; for a linear model they are
-exact but for J^-1.  An interval has no end where the noise does not allow one.
+the other coefficients moved along with b as their covariance says.  c moves in a straight line, so the
+right side is a quadratic function of t.  Where the noise does not rule out that J is zero, there is an
+interval without ends.
 
 >>> generator = np.random.default_rng(1)
 >>> x = generator.integers(0, 2, 4000).astype(float)
@@ -40,13 +46,14 @@ exact but for J^-1.  An interval has no end where the noise does not allow one.
 >>> features = np.column_stack([z, y, x * y, y * y])
 >>> totals, silence = features.mean(axis=0), np.zeros((5, 5))
 >>> found = fit_calibrated(z, y, FAMILIES["gaussian"], features, totals, silence, 4000)
->>> found.coefficients.round(1).tolist(), found.solved, found.spanned.round(3).tolist()
-([1.0, 2.0], True, [1.0, 1.0])
+>>> found.coefficients.round(1).tolist(), found.spanned.round(3).tolist()
+([1.0, 2.0], [1.0, 1.0])
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -54,7 +61,7 @@ import numpy as np
 from dpcore.arrays import Floats
 from dpcore.post.inference.families import FAMILIES, Family
 
-__all__ = ["FAMILIES", "Fitted", "fit_calibrated"]
+__all__ = ["FAMILIES", "Fitted", "fit_calibrated", "tested_ends"]
 
 STEPS = 50
 LONGEST = 2.0
@@ -63,8 +70,11 @@ LONGEST = 2.0
 CONVERGED = 1e-8
 NORMAL_95 = 1.959963984540054
 
+MOST_LINES = 8
+CLOSE = 1e-4
+
 FARTHEST = 20.0
-"""Ends of intervals farther than this many times 1.96 errors are no ends."""
+"""Intervals longer than about this many times the usual have no ends."""
 
 NEGLIGIBLE = 1e-10
 """Eigenvalues of the features' moments below this share of the largest are rounding errors."""
@@ -74,8 +84,7 @@ class Fitted(NamedTuple):
     """A solution of calibrated equations.
 
     ``coefficients``: (p,); ``sampling``, ``privacy``: (p, p) covariances; ``ends``: (p, 2) of 95%
-    intervals; ``spanned``: (p,) the share of each score's variance that the tables hold; ``solved``:
-    False after one step only.
+    intervals; ``spanned``: (p,) the share of each score's variance that the tables hold.
     """
 
     coefficients: Floats
@@ -83,7 +92,6 @@ class Fitted(NamedTuple):
     privacy: Floats
     ends: Floats
     spanned: Floats
-    solved: bool
 
 
 def fit_calibrated(
@@ -111,102 +119,130 @@ def fit_calibrated(
     Raises:
         ValueError: The records do not determine the coefficients.
     """
-    design, response, features, shares = _distinct(design, response, features)
-    start = _fit_records(design, response, family, shares * rows)
-    # In units of their own, so that features in thousands do not hide those of 0 and 1.
-    units = np.sqrt(shares @ features**2) + 1e-300
-    scaled = features / units
-    moments = scaled.T * shares
-    gram = np.linalg.pinv(moments @ scaled, rcond=NEGLIGIBLE, hermitian=True)
-
-    def onto(values: Floats) -> Floats:
-        """(q, k) the regression of values (m, k) on the features."""
-        return np.asarray(gram @ (moments @ values) / units[:, None])
-
-    def scores(beta: Floats) -> Floats:
-        return np.asarray(design * (response - family.mean(design @ beta))[:, None])
-
-    def slopes(beta: Floats, mean: Callable[[Floats], Floats]) -> Floats:
-        slope = family.slope(design @ beta)
-        columns = [mean(-design * (slope * column)[:, None]) for column in design.T]
-        return np.asarray(np.stack(columns, axis=1))
-
-    def corrected(values: Floats) -> Floats:
-        return np.asarray(totals @ onto(values))
-
-    def plain(values: Floats) -> Floats:
-        return np.asarray(shares @ values)
-
-    sizes = np.sqrt(shares @ design**2) + 1e-12
-    beta, solved = start, False
-    for _ in range(STEPS):
-        try:
-            step = -np.linalg.solve(slopes(beta, corrected), corrected(scores(beta)))
-        except np.linalg.LinAlgError:
+    known = _Known(*_distinct(design, response, features), family, totals, noise, rows)
+    start = _fit_records(known.design, known.response, family, known.shares * rows)
+    line = known.line(start)
+    for _ in range(MOST_LINES if family.name != "gaussian" else 0):
+        away = line.solution - start
+        distance = float(away @ np.linalg.solve(sum(line.errors(line.solution)), away))
+        to = start + max(0.0, 1.0 - len(start) / max(distance, 1e-300)) * away
+        if not np.all(np.isfinite(to)) or np.allclose(to, line.at, rtol=CLOSE, atol=0.0):
             break
-        if not np.all(np.isfinite(step)):
-            break
-        step, longest = _limited(step, sizes, family)
-        beta = beta + step
-        if longest < CONVERGED * (1 + float(np.max(np.abs(beta) * sizes))):
-            solved = True
-            break
-    slope, at = (slopes(beta, corrected), beta) if solved else (slopes(start, plain), start)
-    inverse, score = np.linalg.inv(slope), scores(at)
-    if not solved:
-        beta = start - inverse @ corrected(score)
-
-    def errors(inverse: Floats, score: Floats) -> tuple[Floats, Floats]:
-        """Covariances of a step from sampling and from noise."""
-        step = onto(score) @ inverse.T
-        spread = inverse @ ((score.T * shares) @ score) @ inverse.T / rows
-        return spread, step.T @ noise @ step
-
-    sampling, privacy = errors(inverse, score)
+        line = known.line(to)
+    sampling, privacy = line.errors(line.solution)
     together = sampling + privacy
     wide = NORMAL_95 * np.sqrt(np.maximum(together.diagonal(), 0.0))
-    ends = np.column_stack([beta - wide, beta + wide])
-    for place in np.flatnonzero(wide > 0) if solved else ():
+    ends = np.column_stack([-wide, wide])
+    for place in np.flatnonzero(wide > 0):
         along = together[place] / together[place, place] * wide[place]
-        steps, variances = np.zeros(3), np.full(3, together[place, place])
-        for side in (-1, 1):
-            moved = beta + side * along
-            there = np.linalg.pinv(slopes(moved, corrected))
-            score_there = scores(moved)
-            steps[side] = (there @ corrected(score_there))[place] / wide[place]
-            variances[side] = sum(each[place, place] for each in errors(there, score_there))
-        ends[place] += _ends(steps, NORMAL_95**2 * variances / wide[place] ** 2) * wide[place]
-    left = shares @ (score - features @ onto(score)) ** 2
-    spanned = 1 - left / np.maximum(shares @ score**2, 1e-300)
-    return Fitted(beta, sampling, privacy, ends, spanned, solved)
-
-
-def _ends(steps: Floats, squares: Floats) -> Floats:
-    """(2,) how far the ends of an interval are from beta -+ 1, in the unit in which these are given.
-
-    ``steps``: (3,) to the estimate from 0, 1 and -1; ``squares``: the largest squares of steps there
-    that a test does not reject.  Both are taken to be quadratic between and beyond.
-    """
-    step, square = (
-        np.poly1d([(each[1] + each[-1]) / 2 - each[0], (each[1] - each[-1]) / 2, each[0]])
-        for each in (steps, squares)
+        sides = (line.solution, line.solution + along, line.solution - along)
+        variances = [sum(each[place, place] for each in line.errors(side)) for side in sides]
+        ends[place] = tested_ends(*variances)
+    left = known.shares @ (line.score - known.features @ line.on) ** 2
+    spanned = 1 - left / np.maximum(known.shares @ line.score**2, 1e-300)
+    return Fitted(
+        line.solution, sampling, privacy, line.solution[:, None] + ends, np.asarray(spanned)
     )
-    rejected = step * step - square
-    roots = np.roots(rejected)
-    real = np.append(roots[np.abs(roots.imag) < NEGLIGIBLE].real, [-np.inf, np.inf])
-    found = np.array([real[real < 0].max(), real[real > 0].min()])
-    endless = (np.abs(found) > FARTHEST) | (rejected([-FARTHEST, FARTHEST]) <= 0)
-    return np.where(endless, [-np.inf, np.inf], found) - [-1.0, 1.0]
+
+
+@dataclass(frozen=True, eq=False)
+class _Known:
+    """Different records, the ``shares`` (m,) of each, and what ``fit_calibrated`` is given else."""
+
+    design: Floats
+    response: Floats
+    features: Floats
+    shares: Floats
+    family: Family
+    totals: Floats
+    noise: Floats
+    rows: float
+
+    @cached_property
+    def _regression(self) -> tuple[Floats, Floats]:
+        # In units of their own, so that features in thousands do not hide those of 0 and 1.
+        units = np.sqrt(self.shares @ self.features**2)
+        units = np.where(units > 0, units, np.inf)  # what no record has explains nothing
+        moments = self.features.T * self.shares / units[:, None]
+        gram = moments @ self.features / units
+        inverse = np.linalg.pinv(gram, rcond=NEGLIGIBLE, hermitian=True)
+        return inverse / units[:, None], moments
+
+    def onto(self, values: Floats) -> Floats:
+        """(q, k) the regression of values (m, k) on the features."""
+        inverse, moments = self._regression
+        return np.asarray(inverse @ (moments @ values))
+
+    def line(self, at: Floats) -> _Line:
+        predictor = self.design @ at
+        score = self.design * (self.response - self.family.mean(predictor))[:, None]
+        slope = -self.design * self.family.slope(predictor)[:, None]
+        columns = [self.onto(slope * column[:, None]) for column in self.design.T]
+        return _Line(self, at, score, slope, self.onto(score), np.stack(columns, axis=-1))
+
+
+@dataclass(frozen=True, eq=False)
+class _Line:
+    """The equations, which change in a straight line from some coefficients ``at``.
+
+    ``score``: (m, p) of the records; ``slope``: (m, p) its change by the predictor; ``on``: (q, p) its
+    regression on the features; ``on_change``: (q, p, p) the change of that by the coefficients.
+    """
+
+    known: _Known
+    at: Floats
+    score: Floats
+    slope: Floats
+    on: Floats
+    on_change: Floats
+
+    @cached_property
+    def inverse(self) -> Floats:
+        try:
+            return np.linalg.inv(np.tensordot(self.known.totals, self.on_change, 1))
+        except np.linalg.LinAlgError:
+            raise ValueError("the noise is too large for the terms to be told apart") from None
+
+    @cached_property
+    def solution(self) -> Floats:
+        return np.asarray(self.at - self.inverse @ (self.known.totals @ self.on))
+
+    def errors(self, true: Floats) -> tuple[Floats, Floats]:
+        """Covariances of the solution from sampling and from noise, if these coefficients are true."""
+        known, moved = self.known, true - self.at
+        score = self.score + self.slope * (known.design @ moved)[:, None]
+        spread = (score.T * known.shares) @ score / known.rows
+        weights = (self.on + self.on_change @ moved) @ self.inverse.T
+        return self.inverse @ spread @ self.inverse.T, weights.T @ known.noise @ weights
+
+
+def tested_ends(variance: float, above: float, below: float) -> Floats:
+    """(2,) from an estimate to the ends of the 95% interval that the inversion of a test gives.
+
+    The variance, a quadratic function of what is tested, if the estimate is true, and if 1.96 of its
+    standard errors more or less are.
+
+    >>> tested_ends(4.0, 4.0, 4.0).round(2).tolist()
+    [-3.92, 3.92]
+    """
+    even, odd = (above + below) / 2 - variance, (above - below) / 2
+    # In units of 1.96 errors: t^2 <= 1 + odd t + even t^2.
+    unit, even, odd = NORMAL_95 * variance**0.5, even / variance, odd / variance
+    opening = 1 - even
+    # Where it does not open upwards, or hardly, values however far are not rejected.
+    if opening <= 1 / FARTHEST:
+        return np.array([-np.inf, np.inf])
+    root = (odd**2 + 4 * opening) ** 0.5
+    return np.array([odd - root, odd + root]) / (2 * opening) * unit
 
 
 def _distinct(
     design: Floats, response: Floats, features: Floats
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Different records only, and the share of each."""
-    everything = np.column_stack([design, response, features])
     # Different rows have different projections, but with probability zero.
-    weights = np.random.default_rng(0).normal(size=everything.shape[1])
-    keys = np.sum(everything * weights, axis=1)
+    generator, columns = np.random.default_rng(0), (design, response[:, None], features)
+    keys = sum(each @ generator.normal(size=each.shape[1]) for each in columns)
     _, first, counts = np.unique(keys, return_index=True, return_counts=True)
     return design[first], response[first], features[first], counts / len(design)
 
