@@ -14,7 +14,6 @@ coefficients:
     width_ratio     median width over that of the survey's own interval
     optimum_ratio   median width over that of the same noisy moments if their errors, and those of the
                     survey, were known (to first order): the least for a linear model
-    unbounded       the share of intervals without an end: they hold, and say little
     refused         the share of intervals that were not given, and are not counted otherwise
     cpu_seconds     of one question, without the records that it starts from
 
@@ -159,7 +158,6 @@ class Seen:
         for name in ("width_ratio", "optimum_ratio"):
             middle = float(given[name].median())
             found[name] = round(middle, 3) if np.isfinite(middle) else None
-        found["unbounded"] = round(float(np.isinf(given["width_ratio"]).mean()), 4)
         found["refused"] = round(1 - len(given) / len(lines), 4)
         found["cpu_seconds"] = round(float(np.mean(self.seconds)), 3)
         found["intervals"] = len(given)

@@ -40,8 +40,7 @@ class Coefficient:
     """An estimate, its standard errors from sampling and from privacy, and its 95% interval.
 
     ``spanned``: the share of what determines it that noisy tables hold; the rest is what the model of
-    the synthetic records assumes.  ``ends``: of the interval, where they are not 1.96 errors from the
-    estimate.
+    the synthetic records assumes.  ``bound``: no value is larger than this, or less than its negative.
     """
 
     name: str
@@ -49,7 +48,7 @@ class Coefficient:
     sampling_error: float
     privacy_error: float
     spanned: float
-    ends: tuple[float, float] | None = None
+    bound: float = np.inf
 
     @property
     def standard_error(self) -> float:
@@ -57,10 +56,11 @@ class Coefficient:
 
     @property
     def interval(self) -> tuple[float, float]:
-        if self.ends is not None:
-            return self.ends
         width = NORMAL_95 * self.standard_error
-        return self.estimate - width, self.estimate + width
+        lower, upper = np.clip(
+            [self.estimate - width, self.estimate + width], -self.bound, self.bound
+        )
+        return float(lower), float(upper)
 
 
 @dataclass(frozen=True)
@@ -159,16 +159,13 @@ def fit(evidence: Evidence, formula: str, family: str = "gaussian") -> Fit:
         raise InputError(f"{formula}: {error}") from None
     coefficients, rare = [], list[str]()
     for j, term in enumerate(design.terms):
-        errors = [max(float(each[j, j]), 0.0) ** 0.5 for each in (found.sampling, found.privacy)]
-        ends = (float(found.ends[j, 0]), float(found.ends[j, 1]))
+        variances = [max(float(each[j, j]), 0.0) for each in (found.sampling, found.privacy)]
         if _is_rare(term, evidence):
-            errors, ends = [np.inf, np.inf], (-np.inf, np.inf)
+            variances = [np.inf, np.inf]
             rare.append(term.name)
-        coefficients.append(
-            Coefficient(
-                term.name, float(found.coefficients[j]), *errors, float(found.spanned[j]), ends
-            )
-        )
+        sampling, privacy = (variance**0.5 for variance in variances)
+        estimate, spanned = float(found.coefficients[j]), float(found.spanned[j])
+        coefficients.append(Coefficient(term.name, estimate, sampling, privacy, spanned))
     notes = _notes(coefficients, rare, unmeasured)
     return Fit(formula, family, tuple(coefficients), notes)
 

@@ -16,7 +16,6 @@ from scipy.stats import chi2
 from dpcore.arrays import Booleans, Floats
 from dpcore.domain import Bins, Grid
 from dpcore.errors import InputError
-from dpcore.post.inference.calibrated import tested_ends
 from dpcore.post.tables.margins import Attributes
 from dpcore.post.tables.refined import MOST_REFINED, Refined
 from tasks.inference.designs import design_of
@@ -71,21 +70,11 @@ def correlation(evidence: Evidence, one: str, other: str) -> Coefficient:
         raise InputError(f"{one}, {other}: the noise is larger than the variance of one of them")
     scale = (vx * vy) ** 0.5
     value = float(np.sum(shares * x * y)) / scale
-
-    def errors(true: float) -> tuple[float, float]:
-        """Variances from sampling and from noise, if this is the correlation."""
-        influence = (x * y / scale - true * (x2 / vx + y2 / vy) / 2) * kept
-        return (
-            float(np.sum(np.maximum(shares, 0) * influence**2)) / rows,
-            evidence.agreement.combination_variance({attributes: influence / rows}),
-        )
-
-    sampling, privacy = errors(value)
-    wide = NORMAL_95 * (sampling + privacy) ** 0.5
-    ends = value + tested_ends(*(sum(errors(value + side * wide)) for side in (0, 1, -1)))
+    influence = (x * y / scale - value * (x2 / vx + y2 / vy) / 2) * kept
+    sampling = float(np.sum(np.maximum(shares, 0) * influence**2)) / rows
+    privacy = evidence.agreement.combination_variance({attributes: influence / rows})
     name = f"correlation of {one} and {other}"
-    lower, upper = np.clip(ends, -1.0, 1.0)
-    return Coefficient(name, value, sampling**0.5, privacy**0.5, 1.0, (float(lower), float(upper)))
+    return Coefficient(name, value, sampling**0.5, privacy**0.5, 1.0, bound=1.0)
 
 
 def independence(evidence: Evidence, one: str, other: str) -> Independence:

@@ -27,18 +27,8 @@ noise through the solution.
 
 Errors, with J the derivative of the corrected mean of psi:
 
-    privacy     the totals T have a known covariance, and J^-1 c' T is linear in them
+    privacy     the totals T have a known covariance, and J^-1 c' T is linear in them but for J
     sampling    J^-1 mean(psi psi') J^-T / n, as for the survey's own records (sandwich)
-
-J is as noisy as T, and psi and c depend on the coefficients, so errors at the estimate are too small on
-one side of it.  The interval of a coefficient b holds the values b + t that a test does not reject whose
-errors are those of the hypothesis (Fieller 1954; a score test),
-
-    t^2  <=  1.96^2 (J^-1 cov(c' T) J^-T)_bb,        c at b + t,
-
-the other coefficients moved along with b as their covariance says.  c moves in a straight line, so the
-right side is a quadratic function of t.  Where the noise does not rule out that J is zero, there is an
-interval without ends.
 
 >>> generator = np.random.default_rng(1)
 >>> x = generator.integers(0, 2, 4000).astype(float)
@@ -61,20 +51,15 @@ import numpy as np
 from dpcore.arrays import Floats
 from dpcore.post.inference.families import FAMILIES, Family
 
-__all__ = ["FAMILIES", "Fitted", "fit_calibrated", "tested_ends"]
+__all__ = ["FAMILIES", "Fitted", "fit_calibrated"]
 
 STEPS = 50
 LONGEST = 2.0
 """The most that a step changes the predictor of a curved model by, at the root mean square."""
 
 CONVERGED = 1e-8
-NORMAL_95 = 1.959963984540054
-
 MOST_LINES = 8
 CLOSE = 1e-4
-
-FARTHEST = 20.0
-"""Intervals longer than about this many times the usual have no ends."""
 
 NEGLIGIBLE = 1e-10
 """Eigenvalues of the features' moments below this share of the largest are rounding errors."""
@@ -83,14 +68,13 @@ NEGLIGIBLE = 1e-10
 class Fitted(NamedTuple):
     """A solution of calibrated equations.
 
-    ``coefficients``: (p,); ``sampling``, ``privacy``: (p, p) covariances; ``ends``: (p, 2) of 95%
-    intervals; ``spanned``: (p,) the share of each score's variance that the tables hold.
+    ``coefficients``: (p,); ``sampling``, ``privacy``: (p, p) covariances;
+    ``spanned``: (p,) the share of each score's variance that the tables hold.
     """
 
     coefficients: Floats
     sampling: Floats
     privacy: Floats
-    ends: Floats
     spanned: Floats
 
 
@@ -130,19 +114,9 @@ def fit_calibrated(
             break
         line = known.line(to)
     sampling, privacy = line.errors(line.solution)
-    together = sampling + privacy
-    wide = NORMAL_95 * np.sqrt(np.maximum(together.diagonal(), 0.0))
-    ends = np.column_stack([-wide, wide])
-    for place in np.flatnonzero(wide > 0):
-        along = together[place] / together[place, place] * wide[place]
-        sides = (line.solution, line.solution + along, line.solution - along)
-        variances = [sum(each[place, place] for each in line.errors(side)) for side in sides]
-        ends[place] = tested_ends(*variances)
     left = known.shares @ (line.score - known.features @ line.on) ** 2
     spanned = 1 - left / np.maximum(known.shares @ line.score**2, 1e-300)
-    return Fitted(
-        line.solution, sampling, privacy, line.solution[:, None] + ends, np.asarray(spanned)
-    )
+    return Fitted(line.solution, sampling, privacy, np.asarray(spanned))
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,7 +140,7 @@ class _Known:
         moments = self.features.T * self.shares / units[:, None]
         gram = moments @ self.features / units
         inverse = np.linalg.pinv(gram, rcond=NEGLIGIBLE, hermitian=True)
-        return inverse / units[:, None], moments
+        return np.asarray(inverse / units[:, None]), moments
 
     def onto(self, values: Floats) -> Floats:
         """(q, k) the regression of values (m, k) on the features."""
@@ -199,7 +173,8 @@ class _Line:
     @cached_property
     def inverse(self) -> Floats:
         try:
-            return np.linalg.inv(np.tensordot(self.known.totals, self.on_change, 1))
+            slope = np.tensordot(self.known.totals, self.on_change, 1)
+            return np.asarray(np.linalg.inv(slope))
         except np.linalg.LinAlgError:
             raise ValueError("the noise is too large for the terms to be told apart") from None
 
@@ -214,26 +189,6 @@ class _Line:
         spread = (score.T * known.shares) @ score / known.rows
         weights = (self.on + self.on_change @ moved) @ self.inverse.T
         return self.inverse @ spread @ self.inverse.T, weights.T @ known.noise @ weights
-
-
-def tested_ends(variance: float, above: float, below: float) -> Floats:
-    """(2,) from an estimate to the ends of the 95% interval that the inversion of a test gives.
-
-    The variance, a quadratic function of what is tested, if the estimate is true, and if 1.96 of its
-    standard errors more or less are.
-
-    >>> tested_ends(4.0, 4.0, 4.0).round(2).tolist()
-    [-3.92, 3.92]
-    """
-    even, odd = (above + below) / 2 - variance, (above - below) / 2
-    # In units of 1.96 errors: t^2 <= 1 + odd t + even t^2.
-    unit, even, odd = NORMAL_95 * variance**0.5, even / variance, odd / variance
-    opening = 1 - even
-    # Where it does not open upwards, or hardly, values however far are not rejected.
-    if opening <= 1 / FARTHEST:
-        return np.array([-np.inf, np.inf])
-    root = (odd**2 + 4 * opening) ** 0.5
-    return np.array([odd - root, odd + root]) / (2 * opening) * unit
 
 
 def _distinct(
