@@ -23,6 +23,7 @@ from schemas.plan import Plan, load_plan
 from tasks.announce.announce import announce
 from tasks.audit.audit import audit_shortly
 from tasks.budget.charge import check_budget, missing_draws, reserve_budget
+from tasks.budget.checkpoint import add_to_checkpoint
 from tasks.bundle.publish import (
     bundle_path,
     check_published,
@@ -104,6 +105,7 @@ def carry_out(the_plan: Plan, release_id: str, out: Path) -> str:
     with staging_folder(bundle) as staging:
         if missing_draws(the_plan, release_id):
             draw_missing(the_plan, release_id)
+        add_to_checkpoint(Ledger(ledger_url()))
         tables = wait_for_all(
             write_release.submit(the_plan, release_id, name, staging) for name in the_plan.built
         )

@@ -5,10 +5,10 @@ The bundle is built in a staging folder beside its final path and renamed when i
 disk; a release that is already published is checked and left as it is.
 """
 
-import hashlib
 import json
 import os
 import platform
+import secrets
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -54,8 +54,11 @@ from tasks.bundle.verify import (
 )
 from tasks.ledger import ChargeRecord, Decision, Ledger, State
 from tasks.report import write_report
-from tasks.workplace.home import home, ledger_url, locked, private_folder
+from tasks.workplace.home import claim_outside, ledger_url, private_workspace
 from tasks.workplace.step import step
+
+READABLE = 0o755
+"""What a published folder may allow at most: only its owner may write."""
 
 
 def bundle_path(plan: Plan, release_id: str, out: Path) -> Path:
@@ -233,17 +236,14 @@ def check_published(plan: Plan, release_id: str, target: Path) -> None:
 def staging_folder(target: Path) -> Iterator[Path]:
     """An empty folder beside the bundle's path, on the same disk; removed at the end.
 
-    One run at a time works on a bundle; the folder of a killed run is removed.
+    It belongs to this run alone: runs of the same release on other machines build their own, and the
+    first to be renamed is the bundle.  If this run is killed, the next one of this home removes it.
     """
-    locks = private_folder(home() / "locks")
-    name = hashlib.sha256(str(target.absolute()).encode()).hexdigest()
-    with locked(locks / name):
-        for leftover in target.parent.glob(f".{target.name}.staging*"):
-            shutil.rmtree(leftover, ignore_errors=True)
-        staging = target.parent / f".{target.name}.staging"
+    with private_workspace(target.parent.name, target.name) as claim:
+        staging = target.parent / f".{target.name}.{secrets.token_hex(8)}.staging"
+        claim_outside(claim, staging.absolute())
         try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.parent.chmod(0o755)  # public, whatever the umask of the process
+            _public_folder(target.parent)
             staging.mkdir(mode=0o700)
         except OSError as error:
             raise BundleError(f"{target.parent} cannot be written ({error.strerror})") from None
@@ -251,6 +251,14 @@ def staging_folder(target: Path) -> Iterator[Path]:
             yield staging
         finally:
             shutil.rmtree(staging, ignore_errors=True)
+
+
+def _public_folder(folder: Path) -> None:
+    """The folder, created where it is missing: as open as the one above it, whatever the umask."""
+    if not folder.is_dir():
+        _public_folder(folder.parent)
+        folder.mkdir(exist_ok=True)
+        folder.chmod(folder.parent.stat().st_mode & READABLE)
 
 
 def _committed(plan: Plan, release_id: str, name: str) -> tuple[ChargeRecord, Noisy]:
@@ -312,9 +320,10 @@ def _versions() -> dict[str, str]:
 
 
 def _open_to_readers(folder: Path) -> None:
-    """Make the bundle readable by everybody, whatever the umask of the process."""
+    """Open the bundle to whoever may read the folder above it, whatever the umask of the process."""
+    mode = folder.parent.stat().st_mode & READABLE
     for path in (folder, *folder.rglob("*")):
-        path.chmod(0o755 if path.is_dir() else 0o644)
+        path.chmod(mode | 0o700 if path.is_dir() else mode & 0o666 | 0o600)
 
 
 def _flush(folder: Path) -> None:
