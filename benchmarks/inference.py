@@ -55,10 +55,12 @@ from dpcore.sampling.source import SeededSource
 from schemas.plan import load_plan
 from tasks.inference.designs import middles
 from tasks.inference.evidence import Evidence, Supposed
-from tasks.inference.fit import NORMAL_95, fit
+from tasks.inference.fit import fit
 from tasks.inference.questions import correlation, independence, quantile
 
 NAMES = {"adult": "adult_coded", "acs_ma": "acs_nist_ma2019"}
+
+NORMAL_95 = 1.959963984540054
 
 QUIET = 1e-9
 """The variance of tables that have no noise."""
