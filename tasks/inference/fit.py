@@ -31,6 +31,9 @@ NORMAL_95 = 1.959963984540054
 FEWEST, FEWEST_ERRORS = 20.0, 5.0
 """A group has an interval if its noisy count is this large, and this many of its standard errors."""
 
+MADE_UP, HARDLY = 1000, 1e-6
+"""Records anywhere, at least so many, and their weight together, as a share of all."""
+
 SPANNED = 0.9
 """Below this share of a score's variance in the tables, an estimate leans on the records."""
 
@@ -144,16 +147,25 @@ def fit(evidence: Evidence, formula: str, family: str = "gaussian") -> Fit:
     noise = agreement.combination_covariance(
         [{each.attributes: each.cells / evidence.rows} for each in features]
     )
-    z = np.column_stack([term.values for term in design.terms])
+    # Where the records have no response of one kind in a small group, others still say what each
+    # product is, so that its noise counts.
+    anywhere = _anywhere(domain, MADE_UP + 4 * len(features))
+
+    def column(variable: Variable, values: Floats) -> Floats:
+        made_up = variable.cells[tuple(anywhere[:, list(variable.attributes)].T)]
+        return np.append(values, np.broadcast_to(made_up, len(anywhere)))
+
+    ours, others = len(kept), len(anywhere)
     try:
         found = fit_calibrated(
-            z,
-            design.response.values * kept,
+            np.column_stack([column(term, term.values) for term in design.terms]),
+            column(design.response, design.response.values * kept),
             FAMILIES[family],
-            np.column_stack(values),
+            np.column_stack([column(*each) for each in zip(features, values, strict=True)]),
             np.array(totals),
             noise,
             evidence.rows,
+            np.repeat([1.0, HARDLY * ours / others], [ours, others]),
         )
     except ValueError as error:
         raise InputError(f"{formula}: {error}") from None
@@ -168,6 +180,13 @@ def fit(evidence: Evidence, formula: str, family: str = "gaussian") -> Fit:
         coefficients.append(Coefficient(term.name, estimate, sampling, privacy, spanned))
     notes = _notes(coefficients, rare, unmeasured)
     return Fit(formula, family, tuple(coefficients), notes)
+
+
+def _anywhere(domain: Domain, rows: int) -> Integers:
+    """(rows, axes) records anywhere, without nulls."""
+    generator = np.random.default_rng(0)
+    cells = [axis.size - axis.nullable for axis in domain.axes]
+    return np.column_stack([generator.integers(0, size, rows) for size in cells])
 
 
 def _product(one: Variable, other: Variable, domain: Domain, codes: Integers) -> Variable | None:

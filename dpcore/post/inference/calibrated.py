@@ -58,7 +58,7 @@ LONGEST = 2.0
 """The most that a step changes the predictor of a curved model by, at the root mean square."""
 
 CONVERGED = 1e-8
-MOST_LINES = 8
+MOST_LINES = 20
 CLOSE = 1e-4
 
 NEGLIGIBLE = 1e-10
@@ -86,6 +86,7 @@ def fit_calibrated(
     totals: Floats,
     noise: Floats,
     rows: float,
+    weights: Floats | None = None,
 ) -> Fitted:
     """Fit a model to records, calibrated to noisy totals of features.
 
@@ -99,13 +100,18 @@ def fit_calibrated(
         totals: (q,) noisy unbiased totals of the features in the survey, divided by ``rows``.
         noise: (q, q) covariance of the noise in the totals.
         rows: The number of records of the survey.
+        weights: (m,) of the records, by default alike.  Records of hardly any weight say what features
+            are where there are no others.
 
     Raises:
         ValueError: The records do not determine the coefficients.
     """
-    known = _Known(*_distinct(design, response, features), family, totals, noise, rows)
+    if weights is None:
+        weights = np.ones(len(design))
+    distinct = _distinct(design, response, features, weights / weights.sum())
+    known = _Known(*distinct, family, totals, noise, rows)
     start = _fit_records(known.design, known.response, family, known.shares * rows)
-    line = known.line(start)
+    line, sizes = known.line(start), np.sqrt(known.shares @ known.design**2)
     for _ in range(MOST_LINES if family.name != "gaussian" else 0):
         away = line.solution - start
         try:
@@ -115,7 +121,7 @@ def fit_calibrated(
         to = start + max(0.0, 1.0 - len(start) / max(distance, 1e-300)) * away
         if not np.all(np.isfinite(to)) or np.allclose(to, line.at, rtol=CLOSE, atol=0.0):
             break
-        line = known.line(to)
+        line = known.line(line.at + _limited(to - line.at, sizes, family)[0])
     sampling, privacy = line.errors(line.solution)
     left = known.shares @ (line.score - known.features @ line.on) ** 2
     spanned = 1 - left / np.maximum(known.shares @ line.score**2, 1e-300)
@@ -195,14 +201,15 @@ class _Line:
 
 
 def _distinct(
-    design: Floats, response: Floats, features: Floats
+    design: Floats, response: Floats, features: Floats, shares: Floats
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Different records only, and the share of each."""
     # Different rows have different projections, but with probability zero.
     generator, columns = np.random.default_rng(0), (design, response[:, None], features)
     keys = sum(each @ generator.normal(size=each.shape[1]) for each in columns)
-    _, first, counts = np.unique(keys, return_index=True, return_counts=True)
-    return design[first], response[first], features[first], counts / len(design)
+    _, first, places = np.unique(keys, return_index=True, return_inverse=True)
+    together = np.bincount(places, shares).astype(np.float64)
+    return design[first], response[first], features[first], together
 
 
 def _limited(step: Any, sizes: Floats, family: Family) -> tuple[Any, float]:
