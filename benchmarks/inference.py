@@ -50,6 +50,7 @@ from dpcore.post.records.weighted import fit_weighted
 from dpcore.post.tables.consistency import Agreement
 from dpcore.post.tables.margins import Margin
 from dpcore.privacy_line import perturb
+from dpcore.releases.table import SIGMAS_95
 from dpcore.releases.tables.microdata import TOLERANCE, Microdata
 from dpcore.sampling.source import SeededSource
 from schemas.plan import load_plan
@@ -59,8 +60,6 @@ from tasks.inference.fit import fit
 from tasks.inference.questions import correlation, independence, quantile
 
 NAMES = {"adult": "adult_coded", "acs_ma": "acs_nist_ma2019"}
-
-NORMAL_95 = 1.959963984540054
 
 QUIET = 1e-9
 """The variance of tables that have no noise."""
@@ -266,7 +265,7 @@ def _compared(
         "survey": held(own) if own else np.nan,
         "naive": held(naive) if naive else 0.0,
         "width_ratio": over(own[2] - own[1]) if own else np.nan,
-        "optimum_ratio": over(2 * NORMAL_95 * error),
+        "optimum_ratio": over(2 * SIGMAS_95 * error),
     }
 
 
