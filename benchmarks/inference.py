@@ -1,19 +1,26 @@
 """Coverage of intervals for conclusions from noisy tables and synthetic records, whole path repeated.
 
-    python -m benchmarks.inference --dataset nltcs --alpha 1 --rows 5000 --surveys 20 --json
+    python -m benchmarks.inference --dataset nltcs --alpha 1 --rows 5000 --surveys 100 --json
 
 A table is taken for the population.  Surveys of ``--rows`` are drawn from it with replacement, released
 (all pairs of columns, ``microdata-margins``, discrete Gaussian noise, replace-one, beta 1e-6) and
-analysed by ``fit``.  For each family of questions, over all surveys and all coefficients:
+analysed.  One release serves all questions.  For each family of questions, over all surveys and all
+coefficients:
 
     coverage        how often the 95% interval holds the population's value
+    coverage_error  the standard error of that: surveys are independent, intervals of one are not
     naive           the same of intervals from synthetic records as if they were a survey
     survey          the same of the survey's own records, which are not published
     width_ratio     median width over that of the survey's own interval
-    cpu_seconds     of ``fit`` for one formula, without the records that it starts from
+    optimum_ratio   median width over that of the same noisy moments if their errors, and those of the
+                    survey, were known (to first order): the least for a linear model
+    refused         the share of intervals that were not given, and are not counted otherwise
+    cpu_seconds     of one question, without the records that it starts from
 
-``records_seconds`` is what the records take, once for a bundle.  Numbers are known by their cells, and
-their value is the middle of the cell, in the population too.
+``records_seconds`` is what the records take for a survey.  Numbers are known by their cells, and their
+value is the middle of the cell, in the population too; a population's quantiles are found by
+interpolation inside a cell.  Tests of independence are of columns that are drawn apart from all others,
+so their coverage is one minus their size.  Records follow the tables of the columns that are asked for.
 """
 
 from __future__ import annotations
@@ -22,40 +29,56 @@ import argparse
 import json
 import sys
 import time
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from itertools import combinations
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.stats import chi2
 
 from benchmarks import DATA
 from benchmarks.synthesis.tables import TABLES, Table
-from dpcore.arrays import Floats, Integers
+from dpcore.arrays import Integers
 from dpcore.budget import Budget
-from dpcore.domain import Categories, Domain, Tally
+from dpcore.domain import Categories, Domain, Tally, in_order
 from dpcore.errors import InputError
-from dpcore.post.inference.calibrated import FAMILIES, fit_calibrated
+from dpcore.post.records.denoise import denoise
+from dpcore.post.records.weighted import fit_weighted
+from dpcore.post.tables.consistency import Agreement
+from dpcore.post.tables.margins import Margin
 from dpcore.privacy_line import perturb
-from dpcore.releases.tables.microdata import Microdata
+from dpcore.releases.table import SIGMAS_95
+from dpcore.releases.tables.microdata import TOLERANCE, Microdata
 from dpcore.sampling.source import SeededSource
 from schemas.plan import load_plan
-from tasks.inference.designs import design_of, middles
-from tasks.inference.evidence import Evidence
+from tasks.inference.designs import middles
+from tasks.inference.evidence import Evidence, Supposed
 from tasks.inference.fit import fit
+from tasks.inference.questions import correlation, independence, quantile
 
-NORMAL_95 = 1.959963984540054
+NAMES = {"adult": "adult_coded", "acs_ma": "acs_nist_ma2019"}
 
-QUESTIONS: dict[str, dict[str, list[str]]] = {
+QUIET = 1e-9
+"""The variance of tables that have no noise."""
+
+MODELS = {"linear": "gaussian", "means": "gaussian", "logistic": "binomial", "poisson": "poisson"}
+
+Interval = tuple[float, float, float, float]
+"""An estimate, the ends of its 95% interval, and its standard error, if there is one."""
+
+QUESTIONS: dict[str, dict[str, list[Any]]] = {
     "nltcs": {
-        "linear": ["v16 ~ v10 + v11 + v12 + v13", "v05 ~ v04 + v06 + v08 + v14 + v15"],
-        "logistic": [
-            "v16 ~ v10 + v11 + v12 + v13",
-            "v13 ~ v01 + v04 + v07 + v16",
-            "v05 ~ v06 + v14",
-        ],
-        "means": ["v12 ~ 0 + C(v10)", "v03 ~ 0 + C(v05)", "v09 ~ 0 + C(v01)"],
+        "linear": ["v16 ~ v10 + v11 + v12 + v13", "v05 ~ v04 + v06 + v08 + v14"],
+        "logistic": ["v16 ~ v10 + v11 + v12 + v13", "v13 ~ v01 + v04 + v16", "v05 ~ v06 + v14"],
+        "poisson": ["v12 ~ v10 + v13", "v06 ~ v05 + v14"],
+        "means": ["v12 ~ 0 + C(v10)", "{v03 == 0} ~ 0 + C(v05)", "v09 ~ 0 + C(v01)"],
+        "correlations": [("v04", "v05"), ("v10", "v11"), ("v01", "v16")],
+        "independence": [("v02", "v07"), ("v02", "v15"), ("v07", "v15"), ("v02", "v10")],
     },
-    "adult_coded": {
+    "adult": {
         "linear": [
             "`hours-per-week` ~ age + `education-num` + sex",
             "`education-num` ~ age + sex",
@@ -64,27 +87,82 @@ QUESTIONS: dict[str, dict[str, list[str]]] = {
             "`income>50K` ~ age + `education-num` + `hours-per-week` + sex",
             "sex ~ age + `hours-per-week`",
         ],
-        "means": ["age ~ 0 + C(relationship)", "`education-num` ~ 0 + C(race)"],
+        "poisson": ["`education-num` ~ age + sex", "`hours-per-week` ~ sex + `income>50K`"],
+        "means": ["age ~ 0 + C(relationship)", "{sex == 1} ~ 0 + C(race)"],
+        "correlations": [("age", "education-num"), ("education-num", "hours-per-week")],
+        "quantiles": [("age", 0.25), ("age", 0.5), ("hours-per-week", 0.9)],
+        "independence": [
+            ("workclass", "marital-status"),
+            ("workclass", "race"),
+            ("marital-status", "sex"),
+        ],
     },
-    "acs_nist_ma2019": {
+    "acs_ma": {
         "linear": ["AGEP ~ C(SEX) + DENSITY", "WGTP ~ PWGTP + DENSITY"],
         "logistic": ["C(SEX) ~ AGEP + C(OWN_RENT)", "{DPHY == '1'} ~ AGEP + C(SEX)"],
-        "means": ["AGEP ~ 0 + C(HOUSING_TYPE)", "AGEP ~ 0 + C(EDU)"],
+        "poisson": ["NOC ~ AGEP + C(SEX)", "NPF ~ PWGTP"],
+        "means": ["AGEP ~ 0 + C(HOUSING_TYPE)", "{SEX == '2'} ~ 0 + C(EDU)"],
+        "correlations": [("AGEP", "DENSITY"), ("PWGTP", "WGTP"), ("PINCP", "AGEP")],
+        "quantiles": [("AGEP", 0.25), ("AGEP", 0.75), ("PINCP", 0.5), ("PWGTP", 0.9)],
+        "independence": [("PUMA", "HISP"), ("PUMA", "DREM"), ("HISP", "SEX"), ("DREM", "OWN_RENT")],
     },
     "fair": {
         "linear": ["rate_marriage ~ age + religious + educ", "yrs_married ~ age + children"],
         "logistic": ["{affairs > 0.02} ~ rate_marriage + religious + yrs_married"],
-        "means": ["rate_marriage ~ 0 + C(religious)", "children ~ 0 + C(occupation)"],
+        "poisson": ["children ~ age + religious", "{affairs > 0.02} ~ rate_marriage"],
+        "means": ["rate_marriage ~ 0 + C(religious)", "{children > 0} ~ 0 + C(educ)"],
+        "correlations": [("age", "yrs_married"), ("rate_marriage", "religious")],
+        "quantiles": [("rate_marriage", 0.5), ("religious", 0.25), ("affairs", 0.9)],
+        "independence": [
+            ("occupation", "occupation_husb"),
+            ("occupation", "religious"),
+            ("occupation_husb", "rate_marriage"),
+        ],
     },
 }
 
+APART = {
+    "nltcs": ("v02", "v07", "v15"),
+    "adult": ("workclass", "marital-status"),
+    "acs_ma": ("PUMA", "HISP", "DREM"),
+    "fair": ("occupation", "occupation_husb"),
+}
+"""Columns that are drawn apart from all others, for tests of independence; in no other question."""
 
-class Answer(NamedTuple):
-    """Names, estimates and standard errors, (k,) each."""
+ASKED = {
+    "nltcs": "v01 v03 v04 v05 v06 v08 v09 v10 v11 v12 v13 v14 v16",
+    "adult": "age education-num relationship race sex hours-per-week income>50K",
+    "acs_ma": "AGEP SEX NOC NPF HOUSING_TYPE OWN_RENT DENSITY EDU PINCP DPHY PWGTP WGTP",
+    "fair": "rate_marriage age yrs_married children religious educ affairs",
+}
+"""Columns that records must have for the other questions."""
 
-    names: tuple[str, ...]
-    values: Floats
-    errors: Floats
+
+@dataclass
+class Seen:
+    """What is known of one family: a list of lines for each survey."""
+
+    surveys: list[list[dict[str, float]]] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+
+    def summary(self) -> dict[str, Any]:
+        """As the head of this file says."""
+        lines = pd.DataFrame([line | {"s": i} for i, s in enumerate(self.surveys) for line in s])
+        given = lines[lines["given"] == 1]
+        found: dict[str, Any] = {"coverage": round(float(given["held"].mean()), 4)}
+        of_survey = (given["held"] - given["held"].mean()).groupby(given["s"]).sum()
+        least = 0.95 * 0.05 * len(given)  # of independent intervals that hold as they should
+        error = max(float((of_survey**2).sum()), least) ** 0.5 / len(given)
+        found["coverage_error"] = round(error, 4)
+        for name in ("survey", "naive"):
+            found[name] = round(float(lines[name].mean()), 4)
+        for name in ("width_ratio", "optimum_ratio"):
+            middle = float(given[name].median())
+            found[name] = round(middle, 3) if np.isfinite(middle) else None
+        found["refused"] = round(1 - len(given) / len(lines), 4)
+        found["cpu_seconds"] = round(float(np.mean(self.seconds)), 3)
+        found["intervals"] = len(given)
+        return found
 
 
 def main() -> None:
@@ -92,20 +170,23 @@ def main() -> None:
     options = _options()
     if not DATA.is_dir():
         sys.exit(f"{DATA}: not found; set DPRELEASE_TEST_DATA to the folder of the test tables")
-    domain, codes = fair(DATA) if options.dataset == "fair" else TABLES[options.dataset](DATA)
+    domain, codes = load(options.dataset)
     share = Budget.of(options.alpha, "1e-6")
     release = Microdata(
         "records", domain, options.rows, share, noise="discrete-gaussian", aim="mean"
     )
-    found = repeated(
-        domain, codes, release, options.surveys, QUESTIONS[options.dataset], options.seed
-    )
+    found = repeated(options.dataset, domain, codes, release, options.surveys, options.seed)
     asked = {name: getattr(options, name) for name in ("dataset", "alpha", "rows", "surveys")}
     if options.json:
-        print(json.dumps(asked | {"families": found}))
+        print(json.dumps(asked | found))
         return
-    for family, result in found.items():
+    for family, result in found["families"].items():
         print(asked | {"family": family} | result)
+
+
+def load(dataset: str) -> Table:
+    """The table that is taken for the population."""
+    return fair(DATA) if dataset == "fair" else TABLES[NAMES.get(dataset, dataset)](DATA)
 
 
 def fair(folder: Path) -> Table:
@@ -124,112 +205,152 @@ def fair(folder: Path) -> Table:
 
 
 def repeated(
-    domain: Domain,
-    population: Integers,
-    release: Microdata,
-    surveys: int,
-    questions: dict[str, list[str]],
-    seed: int,
-) -> dict[str, dict[str, Any]]:
+    dataset: str, domain: Domain, population: Integers, release: Microdata, surveys: int, seed: int
+) -> dict[str, Any]:
     """Coverage and width of each family, over surveys that are drawn from a population."""
     generator = np.random.default_rng(seed)
-    truth = {
-        (family, formula): _records_alone(domain, population, formula, family)
-        for family, formulas in questions.items()
-        for formula in formulas
-    }
-    seen: dict[str, list[Floats]] = {family: [] for family in questions}
-    seconds: dict[str, list[float]] = {family: [] for family in questions}
-    refused = dict.fromkeys(questions, 0)
+    asked = [(family, each) for family, all_of in QUESTIONS[dataset].items() for each in all_of]
+    # Of the population: what is true, and the errors of a survey and a release if they were known.
+    truth = _answers(_of(domain, release.of_nothing, population, release.rows), asked)
+    pairs = combinations(range(len(domain.axes)), 2)
+    silent = Agreement(
+        domain.shape,
+        [Margin(pair, np.zeros([domain.shape[a] for a in pair]), QUIET) for pair in pairs],
+        float(release.rows),
+    )
+    seen = {family: Seen() for family in QUESTIONS[dataset]}
     making = []
     for survey in range(surveys):
-        rows = population[generator.integers(len(population), size=release.rows)]
-        tally = _tally(domain, rows)
-        exact = release.statistic(tally)
+        rows = _drawn(domain, population, release.rows, APART[dataset], generator)
+        cells, counts = np.unique(domain.pack(rows), return_counts=True)
+        exact = release.statistic(Tally(domain, cells, counts))
         noisy = perturb(exact, release.mechanism, release.share, SeededSource(1000 * seed + survey))
         start = time.process_time()
-        records = release.sample(noisy, release.rows)[1]
         agreement = release.agreement(noisy)
+        records = _records(
+            domain, agreement, release.rows, {*ASKED[dataset].split(), *APART[dataset]}, generator
+        )
         making.append(time.process_time() - start)
         evidence = Evidence(domain, agreement, release.rows, records, _columns(domain, records))
-        for (family, formula), exactly in truth.items():
-            start = time.process_time()
-            try:
-                ours = fit(evidence, formula, "binomial" if family == "logistic" else "gaussian")
-            except InputError:
-                refused[family] += 1
-                continue
+        ours = _answers(evidence, asked, {family: each.seconds for family, each in seen.items()})
+        own = _answers(_of(domain, silent, rows, release.rows), asked)
+        naive = _answers(_of(domain, silent, records, release.rows), asked)
+        for each in seen.values():
+            each.surveys.append([])
+        for question, exactly in truth.items():
+            for name, (value, _, _, error) in exactly.items():
+                answers = (answer[question].get(name) for answer in (ours, own, naive))
+                seen[question[0]].surveys[-1].append(_compared(value, error, *answers))
+    return {
+        "families": {family: each.summary() for family, each in seen.items()},
+        "records_seconds": round(float(np.mean(making)), 2),
+    }
+
+
+def _compared(
+    value: float, error: float, ours: Interval | None, own: Interval | None, naive: Interval | None
+) -> dict[str, float]:
+    """Whether intervals hold a value, and their widths; a missing one of the records does not."""
+
+    def held(answer: Interval) -> float:
+        return float(answer[1] <= value <= answer[2])
+
+    def over(width: float) -> float:
+        return (ours[2] - ours[1]) / width if ours and 0 < width < np.inf else np.nan
+
+    ours, own = (answer if answer and not np.isinf(answer[3]) else None for answer in (ours, own))
+    return {
+        "given": float(ours is not None),
+        "held": held(ours) if ours else np.nan,
+        "survey": held(own) if own else np.nan,
+        "naive": held(naive) if naive else 0.0,
+        "width_ratio": over(own[2] - own[1]) if own else np.nan,
+        "optimum_ratio": over(2 * SIGMAS_95 * error),
+    }
+
+
+def _answers(
+    evidence: Evidence, asked: list[tuple[str, Any]], seconds: dict[str, list[float]] | None = None
+) -> dict[tuple[str, Any], dict[str, Interval]]:
+    """For each question its intervals by their names."""
+    found = {}
+    for family, question in asked:
+        start = time.process_time()
+        try:
+            found[family, question] = _intervals(evidence, family, question)
+        except InputError:
+            found[family, question] = {}
+        if seconds is not None:
             seconds[family].append(time.process_time() - start)
-            own = _records_alone(domain, rows, formula, family)
-            naive = _records_alone(domain, records, formula, family)
-            found = Answer(
-                tuple(c.name for c in ours.coefficients),
-                np.array([c.estimate for c in ours.coefficients]),
-                np.array([c.standard_error for c in ours.coefficients]),
-            )
-            seen[family].append(_compared(exactly, found, own, naive))
-    result: dict[str, dict[str, Any]] = {}
-    for family, parts in seen.items():
-        ours_in, own_in, naive_in, width = np.concatenate(parts, axis=1)
-        result[family] = {
-            "coverage": round(float(ours_in.mean()), 4),
-            "survey": round(float(own_in.mean()), 4),
-            "naive": round(float(naive_in.mean()), 4),
-            "width_ratio": round(float(np.median(width)), 3),
-            "cpu_seconds": round(float(np.mean(seconds[family])), 3),
-            "records_seconds": round(float(np.mean(making)), 2),
-            "intervals": ours_in.size,
-            "refused": refused[family],
-        }
-    return result
-
-
-def _compared(truth: Answer, ours: Answer, own: Answer, naive: Answer) -> Floats:
-    """(4, k): whether each of three intervals holds the truth, and the width over the survey's.
-
-    A term that an answer lacks, as its category is in none of the records, is not held.
-    """
-    rows = []
-    for name, value in zip(truth.names, truth.values, strict=True):
-        held, widths = [], []
-        for answer in (ours, own, naive):
-            place = answer.names.index(name) if name in answer.names else None
-            error = np.nan if place is None else answer.errors[place]
-            at = np.nan if place is None else answer.values[place]
-            held.append(float(abs(at - value) <= NORMAL_95 * error))
-            widths.append(error)
-        rows.append([*held, widths[0] / widths[1] if widths[1] > 0 else np.nan])
-    found = np.array(rows).T
-    found[3] = np.where(np.isfinite(found[3]), found[3], np.nanmedian(found[3]))
     return found
 
 
-def _records_alone(domain: Domain, codes: Integers, formula: str, family: str) -> Answer:
-    """As from an ordinary survey: the maximum likelihood fit and its sandwich errors."""
-    binary = family == "logistic"
-    design = design_of(formula, domain, codes, _columns(domain, codes), binary)
-    z = np.column_stack([term.values for term in design.terms])
-    y = design.response.values
-    features = np.column_stack([np.ones(len(z)), z])
-    found = fit_calibrated(
-        z,
-        y,
-        FAMILIES["binomial" if binary else "gaussian"],
-        features,
-        features.mean(axis=0),
-        len(z),
+def _intervals(evidence: Evidence, family: str, question: Any) -> dict[str, Interval]:
+    if family in MODELS:
+        fitted = fit(evidence, question, MODELS[family])
+        return {c.name: (c.estimate, *c.interval, c.standard_error) for c in fitted.coefficients}
+    if family == "correlations":
+        one = correlation(evidence, *question)
+        return {"": (one.estimate, *one.interval, one.standard_error)}
+    if family == "quantiles":
+        at = quantile(evidence, *question)
+        return {"": (at.value, *at.interval, np.nan)}
+    test = independence(evidence, *question)
+    # The columns are independent: the statistic exceeds its 95% point, or the test is right.
+    return {"": (0.0, test.statistic - float(chi2.ppf(0.95, test.degrees)), np.inf, np.nan)}
+
+
+def _drawn(
+    domain: Domain,
+    population: Integers,
+    rows: int,
+    apart: Collection[str],
+    generator: np.random.Generator,
+) -> Integers:
+    """A survey (rows, axes), some columns of which are drawn apart from all others."""
+    found = population[generator.integers(len(population), size=rows)]
+    for name in apart:
+        place = domain.names.index(name)
+        found[:, place] = population[generator.integers(len(population), size=rows), place]
+    return found
+
+
+def _records(
+    domain: Domain,
+    agreement: Agreement,
+    rows: int,
+    asked: Collection[str],
+    generator: np.random.Generator,
+) -> Integers:
+    """As ``Microdata.sample`` does, of some columns and their noisy tables; zero in the others."""
+    places = sorted(domain.names.index(name) for name in asked)
+    axes = [domain.axes[place] for place in places]
+    sizes = [axis.size for axis in axes]
+    margins = [
+        agreement.margin((places[i], places[j]))._replace(attributes=(i, j))
+        for i, j in combinations(range(len(places)), 2)
+    ]
+    denoised = denoise(
+        sizes,
+        margins,
+        generator,
+        total=rows,
+        ordered=[i for i, axis in enumerate(axes) if in_order(axis)],
+        linked=[axis.size - axis.nullable for axis in axes],
     )
-    names = tuple(term.name for term in design.terms)
-    return Answer(names, found.coefficients, np.sqrt(found.sampling.diagonal()))
+    fitted = fit_weighted(sizes, denoised, rows, generator, total=rows, tolerance=TOLERANCE)
+    records = np.zeros((rows, len(domain.axes)), dtype=np.int64)
+    records[:, places] = fitted.records()
+    return records
+
+
+def _of(domain: Domain, agreement: Agreement, codes: Integers, rows: int) -> Supposed:
+    """Evidence whose tables are those of records, with the errors of an agreement."""
+    return Supposed(domain, agreement, rows, codes, _columns(domain, codes))
 
 
 def _columns(domain: Domain, codes: Integers) -> dict[str, Any]:
     return {axis.name: middles(axis)[codes[:, i]] for i, axis in enumerate(domain.axes)}
-
-
-def _tally(domain: Domain, codes: Integers) -> Tally:
-    cells, counts = np.unique(domain.pack(codes), return_counts=True)
-    return Tally(domain, cells, counts)
 
 
 def _options() -> argparse.Namespace:

@@ -171,8 +171,9 @@ class _Reading:
             return Variable(name, everywhere, (), np.asarray(values[0]))
         flat = np.ravel_multi_index(tuple(self.codes[self.kept][:, list(attributes)].T), shape)
         counts = np.bincount(flat, minlength=int(np.prod(shape)))
-        means = np.bincount(flat, values, minlength=len(counts)) / np.maximum(counts, 1)
-        cells = np.where(counts > 0, means, self._at_middles(spec, column, attributes))
+        cells = np.bincount(flat, values, minlength=len(counts)) / np.maximum(counts, 1)
+        if not counts.all():
+            cells = np.where(counts > 0, cells, self._at_middles(spec, column, attributes))
         return Variable(name, everywhere, attributes, cells.reshape(shape))
 
     def _at_middles(self, spec: Any, column: int, attributes: Attributes) -> Floats:

@@ -30,6 +30,9 @@ from tasks.inference.evidence import Evidence
 FEWEST, FEWEST_ERRORS = 20.0, 5.0
 """A group has an interval if its noisy count is this large, and this many of its standard errors."""
 
+MADE_UP, HARDLY = 1000, 1e-6
+"""Records anywhere, at least so many, and their weight together, as a share of all."""
+
 HARDLY_ANY = "so few records, or so much noise, that there may be hardly any"
 
 SPANNED = 0.9
@@ -41,7 +44,7 @@ class Coefficient:
     """An estimate, its standard errors from sampling and from privacy, and its 95% interval.
 
     ``spanned``: the share of what determines it that noisy tables hold; the rest is what the model of
-    the synthetic records assumes.
+    the synthetic records assumes.  ``bound``: no value is larger than this, or less than its negative.
     """
 
     name: str
@@ -49,6 +52,7 @@ class Coefficient:
     sampling_error: float
     privacy_error: float
     spanned: float
+    bound: float = np.inf
 
     MEANING: ClassVar = {
         "term": "Term of the formula, or Intercept",
@@ -70,7 +74,10 @@ class Coefficient:
     @property
     def interval(self) -> tuple[float, float]:
         width = SIGMAS_95 * self.standard_error
-        return self.estimate - width, self.estimate + width
+        lower, upper = np.clip(
+            [self.estimate - width, self.estimate + width], -self.bound, self.bound
+        )
+        return float(lower), float(upper)
 
     @property
     def row(self) -> dict[str, Any]:
@@ -145,40 +152,49 @@ def fit(evidence: Evidence, formula: str, family: str = "gaussian") -> Fit:
         features.append(product)
         values.append(product.values)
         totals.append(float(np.sum(product.cells * tables[product.attributes])) / evidence.rows)
-    z = np.column_stack([term.values for term in design.terms])
+    noise = agreement.combination_covariance(
+        [{each.attributes: each.cells / evidence.rows} for each in features]
+    )
+    # Where the records have no response of one kind in a small group, others still say what each
+    # product is, so that its noise counts.
+    anywhere = _anywhere(domain, MADE_UP + 4 * len(features))
+
+    def column(variable: Variable, values: Floats) -> Floats:
+        made_up = variable.cells[tuple(anywhere[:, list(variable.attributes)].T)]
+        return np.append(values, np.broadcast_to(made_up, len(anywhere)))
+
+    ours, others = len(kept), len(anywhere)
     try:
         found = fit_calibrated(
-            z,
-            design.response.values * kept,
+            np.column_stack([column(term, term.values) for term in design.terms]),
+            column(design.response, design.response.values * kept),
             FAMILIES[family],
-            np.column_stack(values),
+            np.column_stack([column(*each) for each in zip(features, values, strict=True)]),
             np.array(totals),
+            noise,
             evidence.rows,
+            np.repeat([1.0, HARDLY * ours / others], [ours, others]),
         )
     except ValueError as error:
         raise InputError(f"{formula}: {error}") from None
     coefficients, rare = [], list[str]()
     for j, term in enumerate(design.terms):
-        weights: dict[Attributes, Floats] = {}
-        for feature, weight in zip(features, found.weights[:, j], strict=True):
-            part = feature.cells * (weight / evidence.rows)
-            weights[feature.attributes] = weights.get(feature.attributes, 0.0) + part
-        variance = agreement.combination_variance(weights)
-        sampling = max(float(found.sampling[j, j]), 0.0)
+        variances = [max(float(each[j, j]), 0.0) for each in (found.sampling, found.privacy)]
         if _is_rare(term, evidence):
-            variance = sampling = np.inf
+            variances = [np.inf, np.inf]
             rare.append(term.name)
-        coefficients.append(
-            Coefficient(
-                term.name,
-                float(found.coefficients[j]),
-                sampling**0.5,
-                variance**0.5,
-                float(found.spanned[j]),
-            )
-        )
-    notes = _notes(coefficients, rare, found.solved, unmeasured)
+        sampling, privacy = (variance**0.5 for variance in variances)
+        estimate, spanned = float(found.coefficients[j]), float(found.spanned[j])
+        coefficients.append(Coefficient(term.name, estimate, sampling, privacy, spanned))
+    notes = _notes(coefficients, rare, unmeasured)
     return Fit(formula, family, tuple(coefficients), notes)
+
+
+def _anywhere(domain: Domain, rows: int) -> Integers:
+    """(rows, axes) records anywhere, without nulls."""
+    generator = np.random.default_rng(0)
+    cells = [axis.size - axis.nullable for axis in domain.axes]
+    return np.column_stack([generator.integers(0, size, rows) for size in cells])
 
 
 def _product(one: Variable, other: Variable, domain: Domain, codes: Integers) -> Variable | None:
@@ -239,16 +255,11 @@ def _is_rare(term: Variable, evidence: Evidence) -> bool:
 
 
 def _notes(
-    coefficients: Sequence[Coefficient], rare: Sequence[str], solved: bool, unmeasured: bool
+    coefficients: Sequence[Coefficient], rare: Sequence[str], unmeasured: bool
 ) -> tuple[str, ...]:
     notes = []
     if rare:
         notes.append(f"{', '.join(rare)}: {HARDLY_ANY}; these have no interval")
-    if not solved:
-        notes.append(
-            "the noise is too large for the equations to have a solution: estimates are one step from"
-            " the fit to the synthetic records"
-        )
     leaning = [c.name for c in coefficients if c.spanned < SPANNED]
     if leaning:
         notes.append(

@@ -75,7 +75,7 @@ def correlation(evidence: Evidence, one: str, other: str) -> Coefficient:
     sampling = float(np.sum(np.maximum(shares, 0) * influence**2)) / rows
     privacy = evidence.agreement.combination_variance({attributes: influence / rows})
     name = f"correlation of {one} and {other}"
-    return Coefficient(name, value, sampling**0.5, privacy**0.5, 1.0)
+    return Coefficient(name, value, sampling**0.5, privacy**0.5, 1.0, bound=1.0)
 
 
 def independence(evidence: Evidence, one: str, other: str) -> Independence:

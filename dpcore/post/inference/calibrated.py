@@ -16,26 +16,34 @@ The residuals of the regression have mean zero over the records, and are taken t
 survey.  For a linear model psi is a sum of features, nothing is left over, and the solution is that of
 the normal equations with noisy moments.  ``spanned`` says how much of psi the tables hold.
 
-Errors, to first order, with J the derivative of the corrected mean of psi:
+A curved model is solved along straight lines, as by Newton's method, with one change.  Lines through
+the solution itself would follow the noise: psi and its regression would be those of coefficients that
+may be farther from the truth than the records' fit r is.  So the last line goes through
 
-    privacy     the totals T are sums of noisy cells, so J^-1 c' T has an exact variance
+    r + (1 - p / d) (solution - r),          d = (solution - r)' cov^-1 (solution - r),  1 - p / d >= 0
+
+(James & Stein 1961): through r where the noise explains the distance from it, and where there is little
+noise through the solution.
+
+Errors, with J the derivative of the corrected mean of psi:
+
+    privacy     the totals T have a known covariance, and J^-1 c' T is linear in them but for J
     sampling    J^-1 mean(psi psi') J^-T / n, as for the survey's own records (sandwich)
-
-If the noise is so large that the equations have no solution, one step of Newton's method is taken from
-the fit to the records, with their J.
 
 >>> generator = np.random.default_rng(1)
 >>> x = generator.integers(0, 2, 4000).astype(float)
 >>> z, y = np.column_stack([np.ones(4000), x]), 1 + 2 * x + generator.normal(0, 1, 4000)
 >>> features = np.column_stack([z, y, x * y, y * y])
->>> found = fit_calibrated(z, y, FAMILIES["gaussian"], features, features.mean(axis=0), 4000)
->>> found.coefficients.round(1).tolist(), found.solved, found.spanned.round(3).tolist()
-([1.0, 2.0], True, [1.0, 1.0])
+>>> totals, silence = features.mean(axis=0), np.zeros((5, 5))
+>>> found = fit_calibrated(z, y, FAMILIES["gaussian"], features, totals, silence, 4000)
+>>> found.coefficients.round(1).tolist(), found.spanned.round(3).tolist()
+([1.0, 2.0], [1.0, 1.0])
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -50,6 +58,9 @@ LONGEST = 2.0
 """The most that a step changes the predictor of a curved model by, at the root mean square."""
 
 CONVERGED = 1e-8
+MOST_LINES = 20
+CLOSE = 1e-4
+
 NEGLIGIBLE = 1e-10
 """Eigenvalues of the features' moments below this share of the largest are rounding errors."""
 
@@ -57,16 +68,14 @@ NEGLIGIBLE = 1e-10
 class Fitted(NamedTuple):
     """A solution of calibrated equations.
 
-    ``coefficients``: (p,); ``sampling``: (p, p) covariance from sampling; ``weights``: (q, p) of the
-    features' mean totals in the coefficients, from which the covariance of noise follows; ``spanned``:
-    (p,) the share of each score's variance that the tables hold; ``solved``: False after one step only.
+    ``coefficients``: (p,); ``sampling``, ``privacy``: (p, p) covariances;
+    ``spanned``: (p,) the share of each score's variance that the tables hold.
     """
 
     coefficients: Floats
     sampling: Floats
-    weights: Floats
+    privacy: Floats
     spanned: Floats
-    solved: bool
 
 
 def fit_calibrated(
@@ -75,7 +84,9 @@ def fit_calibrated(
     family: Family,
     features: Floats,
     totals: Floats,
+    noise: Floats,
     rows: float,
+    weights: Floats | None = None,
 ) -> Fitted:
     """Fit a model to records, calibrated to noisy totals of features.
 
@@ -87,58 +98,118 @@ def fit_calibrated(
         family: Mean and slope of the response.
         features: (m, q) of the records; one is 1, or they add up to it.
         totals: (q,) noisy unbiased totals of the features in the survey, divided by ``rows``.
+        noise: (q, q) covariance of the noise in the totals.
         rows: The number of records of the survey.
+        weights: (m,) of the records, by default alike.  Records of hardly any weight say what features
+            are where there are no others.
 
     Raises:
         ValueError: The records do not determine the coefficients.
     """
-    count = len(design)
-    start = _fit_records(design, response, family)
-    # In units of their own, so that features in thousands do not hide those of 0 and 1.
-    units = np.sqrt(np.mean(features**2, axis=0)) + 1e-300
-    scaled = features / units
-    gram = np.linalg.pinv(scaled.T @ scaled / count, rcond=NEGLIGIBLE, hermitian=True)
-
-    def onto(values: Floats) -> Floats:
-        """(q, k) the regression of values (m, k) on the features."""
-        return np.asarray(gram @ (scaled.T @ values / count) / units[:, None])
-
-    def scores(beta: Floats) -> Floats:
-        return np.asarray(design * (response - family.mean(design @ beta))[:, None])
-
-    def slopes(beta: Floats, mean: Callable[[Floats], Floats]) -> Floats:
-        slope = family.slope(design @ beta)
-        columns = [mean(-design * (slope * column)[:, None]) for column in design.T]
-        return np.asarray(np.stack(columns, axis=1))
-
-    def corrected(values: Floats) -> Floats:
-        return np.asarray(totals @ onto(values))
-
-    sizes = np.sqrt(np.mean(design**2, axis=0)) + 1e-12
-    beta, solved = start, False
-    for _ in range(STEPS):
+    if weights is None:
+        weights = np.ones(len(design))
+    distinct = _distinct(design, response, features, weights / weights.sum())
+    known = _Known(*distinct, family, totals, noise, rows)
+    start = _fit_records(known.design, known.response, family, known.shares * rows)
+    line, sizes = known.line(start), np.sqrt(known.shares @ known.design**2)
+    for _ in range(MOST_LINES if family.name != "gaussian" else 0):
+        away = line.solution - start
         try:
-            step = -np.linalg.solve(slopes(beta, corrected), corrected(scores(beta)))
+            distance = float(away @ np.linalg.solve(sum(line.errors(line.solution)), away))
+        except np.linalg.LinAlgError:  # some term has no error at all, as in exact tables
+            distance = np.inf
+        to = start + max(0.0, 1.0 - len(start) / max(distance, 1e-300)) * away
+        if not np.all(np.isfinite(to)) or np.allclose(to, line.at, rtol=CLOSE, atol=0.0):
+            break
+        line = known.line(line.at + _limited(to - line.at, sizes, family)[0])
+    sampling, privacy = line.errors(line.solution)
+    left = known.shares @ (line.score - known.features @ line.on) ** 2
+    spanned = 1 - left / np.maximum(known.shares @ line.score**2, 1e-300)
+    return Fitted(line.solution, sampling, privacy, np.asarray(spanned))
+
+
+@dataclass(frozen=True, eq=False)
+class _Known:
+    """Different records, the ``shares`` (m,) of each, and what ``fit_calibrated`` is given else."""
+
+    design: Floats
+    response: Floats
+    features: Floats
+    shares: Floats
+    family: Family
+    totals: Floats
+    noise: Floats
+    rows: float
+
+    @cached_property
+    def _regression(self) -> tuple[Floats, Floats]:
+        # In units of their own, so that features in thousands do not hide those of 0 and 1.
+        units = np.sqrt(self.shares @ self.features**2)
+        units = np.where(units > 0, units, np.inf)  # what no record has explains nothing
+        moments = self.features.T * self.shares / units[:, None]
+        gram = moments @ self.features / units
+        inverse = np.linalg.pinv(gram, rcond=NEGLIGIBLE, hermitian=True)
+        return np.asarray(inverse / units[:, None]), moments
+
+    def onto(self, values: Floats) -> Floats:
+        """(q, k) the regression of values (m, k) on the features."""
+        inverse, moments = self._regression
+        return np.asarray(inverse @ (moments @ values))
+
+    def line(self, at: Floats) -> _Line:
+        predictor = self.design @ at
+        score = self.design * (self.response - self.family.mean(predictor))[:, None]
+        slope = -self.design * self.family.slope(predictor)[:, None]
+        columns = [self.onto(slope * column[:, None]) for column in self.design.T]
+        return _Line(self, at, score, slope, self.onto(score), np.stack(columns, axis=-1))
+
+
+@dataclass(frozen=True, eq=False)
+class _Line:
+    """The equations, which change in a straight line from some coefficients ``at``.
+
+    ``score``: (m, p) of the records; ``slope``: (m, p) its change by the predictor; ``on``: (q, p) its
+    regression on the features; ``on_change``: (q, p, p) the change of that by the coefficients.
+    """
+
+    known: _Known
+    at: Floats
+    score: Floats
+    slope: Floats
+    on: Floats
+    on_change: Floats
+
+    @cached_property
+    def inverse(self) -> Floats:
+        try:
+            slope = np.tensordot(self.known.totals, self.on_change, 1)
+            return np.asarray(np.linalg.inv(slope))
         except np.linalg.LinAlgError:
-            break
-        if not np.all(np.isfinite(step)):
-            break
-        step, longest = _limited(step, sizes, family)
-        beta = beta + step
-        if longest < CONVERGED * (1 + float(np.max(np.abs(beta) * sizes))):
-            solved = True
-            break
-    if solved:
-        slope, at = slopes(beta, corrected), beta
-    else:
-        slope, at = slopes(start, lambda values: values.mean(axis=0)), start
-        beta = start - np.linalg.solve(slope, corrected(scores(start)))
-    inverse, score = np.linalg.inv(slope), scores(at)
-    on = onto(score)
-    sampling = inverse @ (score.T @ score / count) @ inverse.T / rows
-    left = np.mean((score - features @ on) ** 2, axis=0)
-    spanned = 1 - left / np.maximum(np.mean(score**2, axis=0), 1e-300)
-    return Fitted(beta, sampling, -on @ inverse.T, spanned, solved)
+            raise ValueError("the noise is too large for the terms to be told apart") from None
+
+    @cached_property
+    def solution(self) -> Floats:
+        return np.asarray(self.at - self.inverse @ (self.known.totals @ self.on))
+
+    def errors(self, true: Floats) -> tuple[Floats, Floats]:
+        """Covariances of the solution from sampling and from noise, if these coefficients are true."""
+        known, moved = self.known, true - self.at
+        score = self.score + self.slope * (known.design @ moved)[:, None]
+        spread = (score.T * known.shares) @ score / known.rows
+        weights = (self.on + self.on_change @ moved) @ self.inverse.T
+        return self.inverse @ spread @ self.inverse.T, weights.T @ known.noise @ weights
+
+
+def _distinct(
+    design: Floats, response: Floats, features: Floats, shares: Floats
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Different records only, and the share of each."""
+    # Different rows have different projections, but with probability zero.
+    generator, columns = np.random.default_rng(0), (design, response[:, None], features)
+    keys = sum(each @ generator.normal(size=each.shape[1]) for each in columns)
+    _, first, places = np.unique(keys, return_index=True, return_inverse=True)
+    together = np.bincount(places, shares).astype(np.float64)
+    return design[first], response[first], features[first], together
 
 
 def _limited(step: Any, sizes: Floats, family: Family) -> tuple[Any, float]:
@@ -149,19 +220,19 @@ def _limited(step: Any, sizes: Floats, family: Family) -> tuple[Any, float]:
     return step * (LONGEST / longest), longest
 
 
-def _fit_records(design: Floats, response: Floats, family: Family) -> Floats:
-    """The maximum likelihood fit to the records alone (Newton)."""
-    scaled = design / (np.sqrt(np.mean(design**2, axis=0)) + 1e-300)
-    if np.linalg.matrix_rank(scaled.T @ scaled) < design.shape[1]:
+def _fit_records(design: Floats, response: Floats, family: Family, counts: Floats) -> Floats:
+    """The maximum likelihood fit to the records alone (Newton), so many of each."""
+    sizes = np.sqrt(counts @ design**2 / counts.sum()) + 1e-12
+    scaled = design / sizes
+    if np.linalg.matrix_rank((scaled.T * counts) @ scaled) < design.shape[1]:
         raise ValueError("the terms are linearly dependent in the records; leave one out")
-    sizes = np.sqrt(np.mean(design**2, axis=0)) + 1e-12
     # A little information for each coefficient: as of one record with a response in the middle.
     ridge = np.diag(sizes**2)
     beta = np.zeros(design.shape[1])
     for _ in range(STEPS):
         predictor = design @ beta
-        slope = (design.T * family.slope(predictor)) @ design + ridge
-        score = design.T @ (response - family.mean(predictor)) - ridge @ beta
+        slope = (design.T * (counts * family.slope(predictor))) @ design + ridge
+        score = design.T @ (counts * (response - family.mean(predictor))) - ridge @ beta
         step, longest = _limited(np.linalg.solve(slope, score), sizes, family)
         beta = beta + step
         if longest < CONVERGED * (1 + float(np.max(np.abs(beta) * sizes))):

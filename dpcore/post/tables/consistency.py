@@ -178,29 +178,45 @@ class Agreement:
     def combination_variance(self, weights: Mapping[Attributes, Floats]) -> float:
         """The exact variance of a weighted sum of cells of agreeing tables, with all covariances.
 
-        ``weights``: a weight for each cell of the tables of some attributes.  Components are
-        independent, and so is what only one margin tells of.
+        ``weights``: a weight for each cell of the tables of some attributes.
         """
-        on_components: dict[Attributes, Floats] = {}
-        alone: dict[int, Floats] = {}
+        return float(self.combination_covariance([weights])[0, 0])
+
+    def combination_covariance(self, several: Sequence[Mapping[Attributes, Floats]]) -> Floats:
+        """(k, k) the same of k weighted sums.
+
+        Components are independent, and so is what only one margin tells of: a sum's error is a
+        weighted sum of each.
+        """
+        found: dict[Attributes | int, dict[int, Floats]] = {}
+        for place, weights in enumerate(several):
+            for source, part in self._by_source(weights).items():
+                found.setdefault(source, {})[place] = part.ravel()
+        covariance = np.zeros((len(several), len(several)))
+        for source, parts in found.items():
+            known = self.margins[source] if isinstance(source, int) else self.components[source]
+            rows = np.stack(list(parts.values()))
+            covariance[np.ix_(list(parts), list(parts))] += known.variance * (rows @ rows.T)
+        return covariance
+
+    def _by_source(self, weights: Mapping[Attributes, Floats]) -> dict[Attributes | int, Floats]:
+        """The weights of a sum on each component, and on what each margin alone tells of."""
+        found: dict[Attributes | int, Floats] = {}
         for given, weight in weights.items():
             attributes = self._useful(checked_attributes(given, self.sizes))
             shape = [self.sizes[a] for a in attributes]
             left = weight = np.asarray(weight, dtype=np.float64).reshape(shape)
             for subset, rest in self._parts(attributes).items():
                 part = _component(weight, attributes, subset) / rest
-                on_components[subset] = on_components.get(subset, 0.0) + part
+                found[subset] = found.get(subset, 0.0) + part
                 left = left - _spread(part, subset, attributes)
             covering = self._covering(attributes)
             if covering is not None:
                 place = next(i for i, margin in enumerate(self.margins) if margin is covering)
-                alone[place] = alone.get(place, 0.0) + _spread(
+                found[place] = found.get(place, 0.0) + _spread(
                     left, attributes, covering.attributes
                 ) * np.ones(covering.table.shape)
-        return float(
-            sum(self.components[t].variance * np.sum(w * w) for t, w in on_components.items())
-            + sum(self.margins[i].variance * np.sum(w * w) for i, w in alone.items())
-        )
+        return found
 
     def _useful(self, attributes: Iterable[int]) -> Attributes:
         """Attributes of size 1 have no contrasts and so no components."""

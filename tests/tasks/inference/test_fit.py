@@ -187,6 +187,22 @@ def test_groups_that_may_be_noise_alone_have_no_interval():
     assert found["place[a]"].standard_error < 0.1
 
 
+@pytest.mark.parametrize("family", ["gaussian", "binomial", "poisson"])
+def test_a_group_whose_records_all_have_one_response_still_has_its_noise(family):
+    codes = surveyed(np.random.default_rng(3))
+    found = evidence(codes, 1)
+    records = found.codes.copy()
+    records[records[:, 1] == 2, 3] = 0
+    shrunk = Evidence(DOMAIN, found.agreement, ROWS, records, columns(records))
+    whole, one_kind = (
+        fit(each, "works ~ 0 + place", family)["place[c]"] for each in (found, shrunk)
+    )
+    assert one_kind.privacy_error > 0.3 * whole.privacy_error
+    if family == "gaussian":
+        assert one_kind.estimate == pytest.approx(whole.estimate, abs=1e-4)
+        assert one_kind.privacy_error == pytest.approx(whole.privacy_error, rel=1e-3)
+
+
 def test_columns_with_a_dot_in_their_name_are_written_in_backticks():
     some = evidence(surveyed(np.random.default_rng(3)), 1)
     names = ("sex.1", "place.1", "age.1", "works.1")

@@ -1,5 +1,6 @@
 """Correlations, tests of independence and quantiles: errors over many surveys and draws."""
 
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -34,6 +35,11 @@ def test_correlations_have_their_stated_error(adjacency):
     errors = np.array([(c.estimate - truth) / c.standard_error for c in found])
     assert abs(errors.mean()) < 0.5
     assert np.mean(errors**2) == pytest.approx(1, abs=0.5)
+
+
+def test_intervals_of_correlations_end_where_correlations_do():
+    found = correlation(evidence(surveyed(np.random.default_rng(3)), 1), "age", "works")
+    assert replace(found, privacy_error=3.0).interval == (-1.0, 1.0)
 
 
 @pytest.mark.parametrize("adjacency", [REPLACE_ONE, Adjacency("add-remove")])

@@ -73,3 +73,21 @@ def test_a_sum_over_covarying_cells_is_not_a_sum_of_variances():
     exact = agreement().combination_variance({(0, 1): row})
     naive = 3 * agreement().margin((0, 1)).variance
     assert exact < 0.6 * naive
+
+
+@pytest.mark.parametrize("public", [True, False])
+def test_covariances_of_sums_of_different_tables_are_those_of_the_covariance_matrix(public: bool):
+    generator = np.random.default_rng(2)
+    matrix = covariance(public)
+    sizes = [table.size for _, table, _ in zeros()]
+    several = []
+    for i, size in enumerate(sizes):
+        weights = [np.zeros(n) for n in sizes]
+        weights[i] = generator.normal(size=size)
+        several.append(np.concatenate(weights))
+    shaped = [
+        {attrs: part[part != 0].reshape(table.shape)}
+        for part, (attrs, table, _) in zip(several, zeros(), strict=True)
+    ]
+    found = agreement(public).combination_covariance(shaped)
+    np.testing.assert_allclose(found, np.array(several) @ matrix @ np.array(several).T, atol=1e-9)
