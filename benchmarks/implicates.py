@@ -2,9 +2,9 @@
 
     python -m benchmarks.implicates --dataset nltcs --alpha 1 --rows 5000 --surveys 40 --json
 
-As ``benchmarks.inference``: surveys of ``--rows`` are drawn from a table, released as noisy pairs, and here
-published as ``--number`` implicates.  Each is analysed by statsmodels as if it were the survey (sandwich
-errors), and ``combine`` gives one answer.  For each family of questions:
+As ``benchmarks.inference``: surveys of ``--rows`` are drawn from a table, released as noisy pairs,
+and here published as ``--number`` implicates.  Each is analysed by statsmodels as if it were the
+survey (sandwich errors), and ``combine`` gives one answer.  For each family of questions:
 
     coverage        how often the 95% interval holds the population's value
     enough          the same for models of which every pair of columns has the grade `enough`

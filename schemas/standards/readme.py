@@ -71,7 +71,11 @@ def readme(manifest: Manifest, plan: Plan) -> str:
     if manifest.synthesis:
         parts += [
             "## Synthetic records",
-            "\n".join(f"- `{each.file.path}`: {each.warning}" for each in manifest.synthesis),
+            "\n".join(
+                f"- `{path}`: {warning}"
+                for each in manifest.synthesis
+                for path, warning in each.warnings.items()
+            ),
         ]
     if have:
         parts += [*_how(have, plan), "## Which tables have replicates", _listed(have)]

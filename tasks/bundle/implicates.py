@@ -32,7 +32,7 @@ IMPLICATE = "implicate"
 PILOT = 6
 """So many implicates show how much larger redraws must be."""
 
-ENOUGH = 0.8
+ENOUGH = 0.6
 """Implicates that differ by less than this part of the stated errors are marked."""
 
 SPREAD = {

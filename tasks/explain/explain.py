@@ -163,8 +163,29 @@ def explain(plan: Plan, granted: Budget | None, spent: Budget, refusal: str = ""
             text_table(error_rows(plan)),
             *least_text(plan),
             *kinds_text(plan),
+            *implicates_text(plan),
         ]
     )
+
+
+SECONDS = 1e-5
+"""Processor seconds that an implicate takes for each value of its records, about
+(``python -m benchmarks.implicates``)."""
+
+
+def implicates_text(plan: Plan) -> list[str]:
+    """How large files of implicates may become, and how long they take."""
+    lines = []
+    for table in plan.synthesis:
+        if table.implicates:
+            columns = len(plan.built[table.from_].domain.axes)
+            values = table.implicates * plan.built[table.from_].rows * columns
+            lines.append(
+                f"{table.name}: {table.implicates} implicates, a file of at most"
+                f" {8 * values / 1e6:.3g} MB, in about {SECONDS * values:.2g} processor seconds; they"
+                " cost no budget."
+            )
+    return ["", *lines] if lines else []
 
 
 def least_text(plan: Plan) -> list[str]:
