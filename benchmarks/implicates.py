@@ -100,9 +100,9 @@ def repeated(
             used = [i for i, n in enumerate(domain.names) if n in _named(formula)]
             enough = not little & set(combinations(used, 2))
             for name, value in truth[0].items():
-                several = [(q[name], u[name]) for q, u in each if name in q.index]
+                several = [(q[name], u[name]) for q, u in each if np.isfinite(u.get(name, np.nan))]
                 if len(several) < 2 or name not in own[0].index:
-                    continue
+                    continue  # no category, or complete separation
                 combined = combine(*np.array(several)[:, :, None].transpose(1, 0, 2))
                 low, high = (float(end[0]) for end in combined.interval())
                 width = NORMAL_95 * own[1][name] ** 0.5

@@ -116,7 +116,8 @@ class Synthesis(Section):
         """Raise ``ValueError`` where implicates cannot be fitted to the release's tables."""
         if not isinstance(release, Margins) or release.adjacency.weighted:
             raise ValueError(
-                "implicates: need a release of kind margins or microdata-margins without weights"
+                "implicates: need a release of kind margins or microdata-margins, without weights and"
+                " without compress"
             )
         if self.tree is not None or self.households:
             raise ValueError("implicates: are fitted to all tables; leave tree and households out")
