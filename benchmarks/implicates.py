@@ -40,7 +40,7 @@ from dpcore.privacy_line import perturb
 from dpcore.releases.tables.microdata import Microdata
 from dpcore.sampling.source import SeededSource
 from schemas.synthesis import Synthesis
-from tasks.bundle.implicates import ENOUGH, make_implicates
+from tasks.bundle.implicates import make_implicates
 from tasks.bundle.joined import parts_of
 from tasks.inference.designs import middles
 
@@ -93,7 +93,7 @@ def repeated(
         parts = parts_of("survey", {"records": release}, {"records": noisy})
         made = make_implicates(release, section, parts, lambda _, noisy=noisy: noisy)
         seconds.append(time.process_time() - start)
-        little = {s.pair for s, r in zip(made.slopes, made.spread, strict=True) if r < ENOUGH}
+        little = {s.pair for s, fine in zip(made.slopes, made.enough, strict=True) if not fine}
         for (family, formula), truth in questions.items():
             own = _as_survey(domain, rows, formula, MODELS[family])
             each = [_as_survey(domain, one, formula, MODELS[family]) for one in made.codes]

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dpcore.arrays import Floats, Integers
+from dpcore.arrays import Booleans, Floats, Integers
 from dpcore.post.inference.understated import Slope, slopes
 from dpcore.post.records.implicates import fit_implicates, widened
 from dpcore.post.tables.consistency import Agreement
@@ -35,14 +35,17 @@ PILOT = 6
 ENOUGH = 0.6
 """Implicates that differ by less than this part of the stated errors are marked."""
 
+FAR = 0.5
+"""So are those whose mean is further from the unbiased tables, in stated errors."""
+
 SPREAD = {
     "columns": "Two columns that were measured together",
     "spread": "How much the slope of one on the other differs between implicates, (1 + 1/M)^0.5 times"
     " the standard deviation, over the standard error of the same from the noisy tables",
     "distance": "How far its mean over implicates is from that of the noisy tables, in these errors",
-    "grade": f"enough: spread is at least {ENOUGH}; too little: it is not, as many cells of their table"
-    " are nearly empty and counts cannot be negative: intervals about these two hold less often than"
-    " stated, and `fit` of the Python reader serves better",
+    "grade": f"enough: spread is at least {ENOUGH} and distance at most {FAR} either way; too little: as many"
+    " cells of their table are nearly empty, and counts cannot be negative, intervals about these two may"
+    " hold less often than stated, and `fit` of the Python reader serves better",
 }
 
 
@@ -54,6 +57,10 @@ class Implicates:
     slopes: Sequence[Slope]
     spread: Floats
     distance: Floats
+
+    @property
+    def enough(self) -> Booleans:
+        return np.asarray((self.spread >= ENOUGH) & (np.abs(self.distance) <= FAR))
 
     def tables(self, plan: Plan, synthesis: Synthesis, draws: Draws) -> tuple[Table, Table]:
         """The records with their values, and how much slopes differ."""
@@ -68,7 +75,7 @@ class Implicates:
             "columns": [" x ".join(names[a] for a in slope.pair) for slope in self.slopes],
             "spread": self.spread,
             "distance": self.distance,
-            "grade": np.where(self.spread >= ENOUGH, "enough", "too little"),
+            "grade": np.where(self.enough, "enough", "too little"),
         }
         described = [TableColumn(k, np.asarray(columns[k]), text) for k, text in SPREAD.items()]
         return (
