@@ -43,9 +43,9 @@ SPREAD = {
     "spread": "How much the slope of one on the other differs between implicates, (1 + 1/M)^0.5 times"
     " the standard deviation, over the standard error of the same from the noisy tables",
     "distance": "How far its mean over implicates is from that of the noisy tables, in these errors",
-    "grade": f"enough: spread is at least {ENOUGH} and distance at most {FAR} either way; too little: as many"
-    " cells of their table are nearly empty, and counts cannot be negative, intervals about these two may"
-    " hold less often than stated, and `fit` of the Python reader serves better",
+    "grade": f"enough: spread is at least {ENOUGH} and distance at most {FAR} either way; too little:"
+    " many cells of their table are nearly empty, and counts are not negative, so intervals about these"
+    " two may hold less often than stated, and `fit` of the Python reader serves better",
 }
 
 
