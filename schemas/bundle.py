@@ -8,6 +8,7 @@
   classifiers/*.parquet
   microdata/*.parquet  synthetic records
   microdata/*.members.parquet  with `linked`, the members of the synthetic units
+  microdata/*.implicates.parquet  several files of records in one, which differ as noise may have been
   microdata/*.support.parquet  which margins of the records the release determines, and how well
   draws/*.parquet      the noisy statistics, from which everything else is computed
   analyses/*.parquet   coefficients of models, with their errors from sampling and from noise
@@ -42,6 +43,17 @@ REPLICATES = (
     "Each replicate holds the published numbers with their noise drawn again, jointly in all tables of"
     " a release. The standard error of any function of the numbers is the root mean square, over"
     " replicates, of its distance from its published value."
+)
+
+
+IMPLICATES = (
+    "Each implicate is a file of as many records as the survey has, and they differ as the noise may"
+    " have been. Never analyse them as one file, or one of them alone: do the analysis in each as if it"
+    " were the survey, with M estimates q and squared standard errors u. The estimate is the mean of q,"
+    " its variance mean(u) + (1 + 1/M) var(q), sampling and privacy noise, with (M - 1) (1 + mean(u) /"
+    " ((1 + 1/M) var(q)))^2 degrees of freedom. mitools::MIcombine of R and `combine` of the Python"
+    " reader do this. It holds for questions about columns that were measured together; the table of"
+    " spread says for which pairs the implicates differ too little."
 )
 
 
@@ -258,6 +270,13 @@ class SynthesisRecord(Section):
     understated: Understated | None = Field(
         default=None, description="Of standard errors; null where it is not known."
     )
+    implicates: TableFile | None = Field(
+        default=None,
+        description="Files of records that differ as the noise may have been, by `implicate`.",
+    )
+    spread: TableFile | None = Field(
+        default=None, description="For which pairs of columns implicates differ enough."
+    )
 
     @property
     def warning(self) -> str:
@@ -280,6 +299,17 @@ class SynthesisRecord(Section):
     def microdata(self) -> list[TableFile]:
         """The tables of synthetic records."""
         return [self.file, self.members] if self.members else [self.file]
+
+    @property
+    def listed(self) -> list[TableFile]:
+        """All tables."""
+        return [*self.microdata, *filter(None, (self.implicates, self.spread)), self.support]
+
+    @property
+    def warnings(self) -> dict[str, str]:
+        """What everybody who computes with records must know, by the path of their file."""
+        found = {file.path: self.warning for file in self.microdata}
+        return found | ({self.implicates.path: IMPLICATES} if self.implicates else {})
 
 
 class AnalysisRecord(Section):
@@ -337,5 +367,5 @@ class Manifest(Section):
     def tables(self) -> list[TableFile]:
         """Every table of the bundle, in order."""
         files = [file for record in self.releases for file in (*record.files, record.draw)]
-        files += [f for record in self.synthesis for f in (*record.microdata, record.support)]
+        files += [file for record in self.synthesis for file in record.listed]
         return files + [record.file for record in self.analyses]

@@ -242,6 +242,8 @@ class Plan(Section):
         for i, table in enumerate(self.synthesis):
             if table.households:
                 raise ValueError(f"synthesis[{i}].households: linked records have members already")
+            if table.implicates:
+                raise ValueError(f"synthesis[{i}].implicates: not of linked records")
             if table.derived:
                 raise ValueError(
                     f"synthesis[{i}].derived: not of linked records; compute it from the two tables"

@@ -8,7 +8,9 @@ from pydantic import Field, StrictInt, StrictStr
 
 from dpcore.cell_values import Inside
 from dpcore.domain import Bins, Domain, Grid
+from dpcore.post.records.weighted import LARGEST_FIT
 from dpcore.releases.base import Release, Samplable
+from dpcore.releases.tables.margins import Margins
 from schemas.columns import NAMEABLE, CategoricalColumn, Column, IntegerColumn
 from schemas.derived import Derived, derived_columns
 from schemas.document import Section
@@ -87,6 +89,15 @@ class Synthesis(Section):
         default=None, description="Households into which the records are put, by their size."
     )
 
+    implicates: StrictInt | None = Field(
+        default=None,
+        ge=5,
+        le=100,
+        description="Also publish so many files of records, each as large as the survey, that differ as"
+        " the noise may have been: from their spread, any program for multiple imputation computes"
+        " errors that include the noise. From margins or microdata-margins. Costs no budget.",
+    )
+
     def sampler(self, built: Mapping[str, Release]) -> Samplable:
         """The release from which the records are drawn; ``built``: the plan's releases by name.
 
@@ -97,7 +108,24 @@ class Synthesis(Section):
         release = built[self.from_].sampler(self.rows, self.tree)
         if not isinstance(release, Samplable):
             raise ValueError(f"from: records cannot be drawn from {release.name!r}")
+        if self.implicates:
+            self._require_tables(release)
         return release
+
+    def _require_tables(self, release: Release) -> None:
+        """Raise ``ValueError`` where implicates cannot be fitted to the release's tables."""
+        if not isinstance(release, Margins) or release.adjacency.weighted:
+            raise ValueError(
+                "implicates: need a release of kind margins or microdata-margins, without weights and"
+                " without compress"
+            )
+        if self.tree is not None or self.households:
+            raise ValueError("implicates: are fitted to all tables; leave tree and households out")
+        if release.rows > LARGEST_FIT:
+            raise ValueError(
+                f"implicates: are for surveys of at most {LARGEST_FIT:,} records, not"
+                f" {release.rows:,}"
+            )
 
     def deriving(self, domain: Domain, columns: Mapping[str, Column]) -> list[Derived]:
         """The columns that follow from those of the domain; raises ``ValueError``."""

@@ -43,9 +43,9 @@ def datapackage(manifest: Manifest, plan: Plan) -> str:
         package["contributors"] = [{"title": publication.publisher, "role": "publisher"}]
     if publication.licence:
         package["licenses"] = [_licence(publication.licence)]
-    warnings = {
-        file.path: record.warning for record in manifest.synthesis for file in record.microdata
-    }
+    warnings: dict[str, str] = {}
+    for record in manifest.synthesis:
+        warnings |= record.warnings
     package["resources"] = [
         _resource(table, plan, warnings.get(table.path, "")) for table in manifest.tables
     ]

@@ -73,7 +73,11 @@ def readme(manifest: Manifest, plan: Plan) -> str:
     if manifest.synthesis:
         parts += [
             "## Synthetic records",
-            "\n".join(f"- `{each.file.path}`: {each.warning}" for each in manifest.synthesis),
+            "\n".join(
+                f"- `{path}`: {warning}"
+                for each in manifest.synthesis
+                for path, warning in each.warnings.items()
+            ),
         ]
     parts += [_several(file) for file in several]
     if manifest.analyses:

@@ -188,14 +188,9 @@ def replicates_of_best(
         measured = Refined(domain.axes, _measured(telling)) if refined else None
         by_table.append((domain, telling, measured))
 
-    def one(part: Part, generator: np.random.Generator) -> Agreement:
-        drawn = part.release.agreement(part.release.noise_alone(part.noisy, generator))
-        assert drawn is not None
-        return replace(drawn, total=None if drawn.total is None else 0.0)
-
     def noise(several: int) -> list[Floats]:
         again = [
-            side_by_side([one(part, generator) for _ in range(several)])
+            noise_of(part, generator, several)
             for part, generator in zip(alike, generators, strict=True)
         ]
         axes = [part.release.domain.axes for part in alike]
@@ -211,6 +206,16 @@ def replicates_of_best(
     names = [release.table_name(domain) for domain in release.domains]
     found = agreed_again(noise, [domain.size for domain in release.domains], number)
     return dict(zip(names, found, strict=True))
+
+
+def noise_of(part: Part, generator: np.random.Generator, several: int) -> Agreement:
+    """The noise of a part drawn again ``several`` times, side by side."""
+    again = []
+    for _ in range(several):
+        drawn = part.release.agreement(part.release.noise_alone(part.noisy, generator))
+        assert drawn is not None
+        again.append(replace(drawn, total=None if drawn.total is None else 0.0))
+    return side_by_side(again)
 
 
 def _alike(release: CountsRelease, parts: list[Part]) -> list[Part]:

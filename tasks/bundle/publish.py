@@ -26,10 +26,12 @@ from dpcore.errors import ApprovalError, BundleError, LedgerError
 from dpcore.releases.counts.unit import BEST, CountsRelease
 from dpcore.releases.replicates import replicates_within
 from dpcore.releases.table import MOST_FILES, Table
+from dpcore.releases.tables.margins import Margins
 from dpcore.releases.tables.series import SeriesRun
 from dpcore.statistic import Noisy
 from schemas.bundle import (
     DIGESTS,
+    IMPLICATES,
     MANIFEST,
     AnalysisRecord,
     Approval,
@@ -42,6 +44,7 @@ from schemas.bundle import (
 from schemas.draws import draw_table
 from schemas.plan import Plan
 from schemas.standards import documents
+from tasks.bundle.implicates import make_implicates
 from tasks.bundle.joined import Part, parts_of, replicates_of_best, with_best
 from tasks.bundle.parquet import write_csv, write_table, write_tables
 from tasks.bundle.records import synthetic_records, understated_by
@@ -117,7 +120,11 @@ def write_microdata(plan: Plan, release_id: str, name: str, staging: Path) -> Sy
     """Draw one synthetic table from committed draws alone."""
     synthesis = next(table for table in plan.synthesis if table.name == name)
     _, noisy = committed(plan, release_id, synthesis.from_)
-    records = synthetic_records(plan, synthesis, lambda of: committed(plan, release_id, of)[1])
+
+    def draws(of: str) -> Noisy:
+        return committed(plan, release_id, of)[1]
+
+    records = synthetic_records(plan, synthesis, draws)
     about = file_metadata(plan, release_id)
     columns = plan.described_columns
     support = write_table(staging, records.support(name, noisy), columns, about)
@@ -135,6 +142,14 @@ def write_microdata(plan: Plan, release_id: str, name: str, staging: Path) -> Sy
     else:
         made = {"file": records.table(name, plan.columns)}
     files = {key: write_table(staging, table, columns, about) for key, table in made.items()}
+    if synthesis.implicates:
+        release = plan.built[synthesis.from_]
+        assert isinstance(release, Margins)
+        several = make_implicates(release, synthesis, measured_parts(plan, release_id), draws)
+        about = about | {"dprelease.warning": IMPLICATES}
+        both = several.tables(plan, synthesis, draws)
+        for key, table in zip(("implicates", "spread"), both, strict=True):
+            files[key] = write_table(staging, table, columns, about)
     return record.model_copy(update=files)
 
 

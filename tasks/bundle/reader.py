@@ -30,6 +30,7 @@ from numpy.typing import ArrayLike, NDArray
 from dpcore.arrays import Floats
 from dpcore.domain import Domain
 from dpcore.errors import BundleError, InputError
+from dpcore.post.inference.combine import combine
 from dpcore.releases.base import Evaluable
 from dpcore.releases.counts.cells import cell_names
 from dpcore.releases.counts.unit import CountsRelease
@@ -43,12 +44,15 @@ from schemas.releases.margins import MarginsSection
 from schemas.releases.microdata import MicrodataSection
 from tasks.bundle.estimates import Estimate, Quotient
 from tasks.bundle.evidence import evidence_of
+from tasks.bundle.implicates import IMPLICATE
 from tasks.bundle.joined import Joined, Part, join, parts_of
 from tasks.bundle.records import synthetic_records
 from tasks.bundle.verify import read_manifest, verify_files
 from tasks.inference.evidence import Evidence
 from tasks.inference.fit import Coefficient, Fit, fit
 from tasks.inference.questions import Independence, Quantile, correlation, independence, quantile
+
+__all__ = ["Bundle", "Columns", "combine", "open_bundle"]
 
 Columns = dict[str, NDArray[Any]]
 Weights = Callable[[Columns], ArrayLike] | ArrayLike | None
@@ -154,6 +158,18 @@ class Bundle:
             raise InputError(f"{table}: rows must be a positive whole number, not {rows!r}")
         records = synthetic_records(self.plan, found, self.draw, rows)
         return dict(records.table(table, self.plan.record_columns).columns)
+
+    def implicates(self, table: str) -> list[Columns]:
+        """The implicates of a synthetic table, each as many records as the survey has.
+
+        Analyse each as if it were the survey, and ``combine`` the estimates and their variances.
+        """
+        columns = self.table(f"microdata/{table}.implicates")
+        which = columns.pop(IMPLICATE)
+        return [
+            {name: values[which == each] for name, values in columns.items()}
+            for each in np.unique(which)
+        ]
 
     def best(self, table: str) -> Columns:
         """The cells of a table of counts, with the best estimates that all releases give together.

@@ -15,6 +15,7 @@ from dpcore.arrays import Floats, Integers
 from dpcore.domain import Categories, Domain
 from dpcore.post.inference.understated import understated
 from dpcore.post.members import members_of
+from dpcore.post.tables.consistency import Agreement
 from dpcore.releases.base import Release, post_processing_generator
 from dpcore.releases.counts.unit import CountsRelease
 from dpcore.releases.table import Table, TableColumn
@@ -188,14 +189,23 @@ class Records:
 
 
 def synthetic_records(
-    plan: Plan, synthesis: Synthesis, draws: Draws, rows: int | None = None
+    plan: Plan,
+    synthesis: Synthesis,
+    draws: Draws,
+    rows: int | None = None,
+    codes: Integers | None = None,
 ) -> Records:
     """Records of one synthetic table of the plan; ``rows`` replaces the plan's number of them.
 
-    The same draws and number always give the same records.
+    The same draws and number always give the same records.  ``codes``: (rows, columns) of records that
+    are there already, over the release's domain.
     """
     sampler, noisy = synthesis.sampler(plan.built), draws(synthesis.from_)
-    domain, codes = sampler.sample(noisy, synthesis.rows if rows is None else rows)
+    if codes is None:
+        domain, codes = sampler.sample(noisy, synthesis.rows if rows is None else rows)
+    else:
+        assert isinstance(sampler, Release)
+        domain = sampler.domain
     refining = synthesis.refining(plan.built)
     densities = {
         column: ColumnDensity.of(finer, draws(finer.name), column)
@@ -220,22 +230,24 @@ def understated_by(records: Records, noisy: Noisy) -> Understated | None:
     agreement = release.agreement(noisy)
     if agreement is None or not isinstance(release, CountsRelease) or release.adjacency.weighted:
         return None
-    shares = [agreement.margin((a,)).table for a in range(len(agreement.sizes))]
+    rows = max(float(agreement.margin(()).table), 1.0)
+    found = understated(agreement, scores_of(release, agreement), rows)
+    if not len(found):
+        return None
+    middle, high = np.quantile(found, [0.5, 0.9])
+    return Understated(median=float(middle), one_in_ten=float(high))
+
+
+def scores_of(release: Release, agreement: Agreement) -> list[Floats]:
+    """A number for each cell of each column: its place, or whether it is the most frequent category."""
+    shares = [agreement.margin((a,)).table for a in range(len(release.domain.axes))]
     scores = [
         (np.arange(len(share)) == share.argmax())
         if isinstance(axis, Categories)
         else np.arange(axis.size)
         for axis, share in zip(release.domain.axes, shares, strict=True)
     ]
-    found = understated(
-        agreement,
-        [np.asarray(score, dtype=np.float64) for score in scores],
-        max(float(agreement.margin(()).table), 1.0),
-    )
-    if not len(found):
-        return None
-    middle, high = np.quantile(found, [0.5, 0.9])
-    return Understated(median=float(middle), one_in_ten=float(high))
+    return [np.asarray(score, dtype=np.float64) for score in scores]
 
 
 def _households(

@@ -167,6 +167,7 @@ def explain(plan: Plan, granted: Budget | None, spent: Budget, refusal: str = ""
             *analyses_text(plan),
             *least_text(plan),
             *kinds_text(plan),
+            *implicates_text(plan),
         ]
     )
 
@@ -190,6 +191,26 @@ def explanation(
         "refused": verdict,
         "work": asdict(work_of(plan)),
     }
+
+
+SECONDS = 1e-5
+"""Processor seconds that an implicate takes for each value of its records, about
+(``python -m benchmarks.implicates``)."""
+
+
+def implicates_text(plan: Plan) -> list[str]:
+    """How large files of implicates may become, and how long they take."""
+    lines = []
+    for table in plan.synthesis:
+        if table.implicates:
+            columns = len(plan.built[table.from_].domain.axes)
+            values = table.implicates * plan.built[table.from_].rows * columns
+            lines.append(
+                f"{table.name}: {table.implicates} implicates, a file of at most"
+                f" {8 * values / 1e6:.3g} MB, in about {SECONDS * values:.2g} processor seconds; they"
+                " cost no budget."
+            )
+    return ["", *lines] if lines else []
 
 
 def least_text(plan: Plan) -> list[str]:

@@ -93,7 +93,7 @@ def synthetic_parts(plan: Plan, manifest: Manifest, bundle: Path) -> list[Part]:
             f"{_and_members(record)}, drawn from the release {record.source}. They cost nothing more.",
             draw_synthetic(record, Source(plan, releases[record.source], bundle)),
             None,
-            [*record.microdata, record.support],
+            record.listed,
             0,
         )
         for record in manifest.synthesis

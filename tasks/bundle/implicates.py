@@ -1,0 +1,131 @@
+"""Implicates of a synthetic table: records that differ as the noise may have been, in one file.
+
+They follow what all releases of the bundle say together.  ``dpcore.post.records.implicates`` says how
+they are made, ``dpcore.post.inference.combine`` how estimates from them are combined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dpcore.arrays import Booleans, Floats, Integers
+from dpcore.post.inference.understated import Slope, slopes
+from dpcore.post.records.implicates import fit_implicates, widened
+from dpcore.post.tables.consistency import Agreement
+from dpcore.post.tables.joined import joined
+from dpcore.post.tables.margins import margins_of
+from dpcore.releases.base import post_processing_generator
+from dpcore.releases.table import Table, TableColumn
+from dpcore.releases.tables.margins import Margins
+from dpcore.releases.tables.microdata import Microdata
+from schemas.plan import Plan
+from schemas.synthesis import Synthesis
+from tasks.bundle.joined import Part, noise_of
+from tasks.bundle.records import Draws, scores_of, synthetic_records
+
+IMPLICATE = "implicate"
+
+PILOT = 6
+"""So many implicates show how much larger redraws must be."""
+
+ENOUGH = 0.6
+"""Implicates that differ by less than this part of the stated errors are marked."""
+
+FAR = 0.5
+"""So are those whose mean is further from the unbiased tables, in stated errors."""
+
+SPREAD = {
+    "columns": "Two columns that were measured together",
+    "spread": "How much the slope of one on the other differs between implicates, (1 + 1/M)^0.5 times"
+    " the standard deviation, over the standard error of the same from the noisy tables",
+    "distance": "How far its mean over implicates is from that of the noisy tables, in these errors",
+    "grade": f"enough: spread is at least {ENOUGH} and distance at most {FAR} either way; too little:"
+    " many cells of their table are nearly empty, and counts are not negative, so intervals about these"
+    " two may hold less often than stated, and `fit` of the Python reader serves better",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Implicates:
+    """``codes``: (M, rows, columns); ``slopes``, ``spread``, ``distance``: of pairs of columns."""
+
+    codes: Integers
+    slopes: Sequence[Slope]
+    spread: Floats
+    distance: Floats
+
+    @property
+    def enough(self) -> Booleans:
+        return np.asarray((self.spread >= ENOUGH) & (np.abs(self.distance) <= FAR))
+
+    def tables(self, plan: Plan, synthesis: Synthesis, draws: Draws) -> tuple[Table, Table]:
+        """The records with their values, and how much slopes differ."""
+        number, rows, _ = self.codes.shape
+        records = synthetic_records(
+            plan, synthesis, draws, codes=self.codes.reshape(number * rows, -1)
+        )
+        name, which = f"{synthesis.name}.implicates", np.repeat(np.arange(1, number + 1), rows)
+        key = TableColumn(IMPLICATE, which, "Number of the implicate that the record belongs to")
+        names = plan.built[synthesis.from_].domain.names
+        columns: dict[str, Any] = {
+            "columns": [" x ".join(names[a] for a in slope.pair) for slope in self.slopes],
+            "spread": self.spread,
+            "distance": self.distance,
+            "grade": np.where(self.enough, "enough", "too little"),
+        }
+        described = [TableColumn(k, np.asarray(columns[k]), text) for k, text in SPREAD.items()]
+        return (
+            Table("microdata", name, [key, *records.table(name, plan.columns).parts]),
+            Table("microdata", f"{name}.spread", described),
+        )
+
+
+def make_implicates(
+    release: Margins, synthesis: Synthesis, parts: Sequence[Part], draws: Draws
+) -> Implicates:
+    """The implicates of a synthetic table, from all parts that count the same things."""
+    assert synthesis.implicates
+    noisy, alike = draws(release.name), [p for p in parts if p.release.unit == release.unit]
+    axes = [part.release.domain.axes for part in alike]
+    generator = post_processing_generator(noisy).spawn(4)[3]
+
+    def together(several: Sequence[Agreement]) -> Agreement:
+        return joined(list(zip(several, axes, strict=True)), release.domain.axes)
+
+    agreement = together([part.agreement for part in alike])
+    rows = release.total(noisy)
+    stated = list(slopes(agreement, scores_of(release, agreement), rows))
+    stated = [slope for slope in stated if slope.privacy > 0]
+    start = release.sample(noisy, rows)[1]
+    rules = release.rules if isinstance(release, Microdata) else ()
+    margins = [agreement.margin(attributes) for attributes in release.sets]
+
+    def made(number: int, factor: float) -> Implicates:
+        again = together([noise_of(part, generator, number) for part in alike])
+        noises = [factor * again.margin(attributes).table for attributes in release.sets]
+        codes = fit_implicates(release.domain.shape, margins, noises, start, generator, rules)
+        return _measured(codes, agreement, stated)
+
+    return made(synthesis.implicates, widened(made(PILOT, 1.0).spread))
+
+
+def _measured(codes: Integers, agreement: Agreement, stated: Sequence[Slope]) -> Implicates:
+    """How the slopes of implicates (M, rows, columns) differ, and from those of the tables."""
+    number, rows, _ = codes.shape
+    pairs = [slope.pair for slope in stated]
+    sizes = agreement.sizes[: codes.shape[2]]
+    counted = [margins_of(one, sizes, pairs) for one in codes]
+    found = np.array(
+        [
+            [np.sum(slope.weights * table) / rows for slope, table in zip(stated, of, strict=True)]
+            for of in counted
+        ]
+    ).reshape(number, -1)
+    known = [np.sum(s.weights * agreement.margin(s.pair).table) / rows for s in stated]
+    errors = np.array([slope.privacy for slope in stated]) ** 0.5
+    spread = (1 + 1 / number) ** 0.5 * found.std(axis=0, ddof=1) / errors
+    return Implicates(codes, stated, spread, (found.mean(axis=0) - np.array(known)) / errors)
