@@ -288,7 +288,7 @@ class _Descent:
         for axis in range(len(tables.others)):
             shaped = shaped - shaped.mean(axis=axis, keepdims=True)
         values = shaped.reshape(values.shape)
-        lengths = np.diff(tables.blocks, append=values.shape[1])
+        lengths = np.diff(np.append(tables.blocks, values.shape[1]))
         means = np.add.reduceat(values, tables.blocks, axis=1) / lengths.astype(np.float32)
         return np.asarray(values - np.repeat(means, lengths, axis=1))
 
