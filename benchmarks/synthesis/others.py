@@ -33,7 +33,7 @@ METHODS = ("mst", "swift", "aim")
 def main() -> None:
     """Print one JSON line for each draw."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.synthesis.others")
-    parser.add_argument("--method", choices=METHODS, required=True)
+    parser.add_argument("--method", type=str.lower, choices=METHODS, required=True)
     parser.add_argument("--dataset", choices=TABLES, required=True)
     parser.add_argument("--alpha", type=float, default=1.0, help="default: 1")
     parser.add_argument("--beta", type=float, default=1e-9, help="default: 1e-9")

@@ -104,6 +104,7 @@ PARTS = (
         (
             "schemas/budget.py",
             "schemas/plan.py",
+            "schemas/analysis.py",
             "schemas/publication.py",
             "schemas/document.py",
             "schemas/public_files.py",

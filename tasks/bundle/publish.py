@@ -30,6 +30,7 @@ from dpcore.statistic import Noisy
 from schemas.bundle import (
     DIGESTS,
     MANIFEST,
+    AnalysisRecord,
     Approval,
     Guarantee,
     Manifest,
@@ -69,7 +70,7 @@ def bundle_path(plan: Plan, release_id: str, out: Path) -> Path:
 @step("write tables", run_name="write tables: {name}")
 def write_release(plan: Plan, release_id: str, name: str, staging: Path) -> ReleaseRecord:
     """Publish one committed draw as tables in the staging folder."""
-    charge, noisy = _committed(plan, release_id, name)
+    charge, noisy = committed(plan, release_id, name)
     release, section = plan.built[name], plan.section(name)
     facts: dict[str, object] = {}
     replicate_noise: Callable[[Noisy, int], Mapping[str, NDArray[np.float32]]]
@@ -81,14 +82,14 @@ def write_release(plan: Plan, release_id: str, name: str, staging: Path) -> Rele
     else:
         published, replicate_noise = release.publish(noisy), release.replicate_noise
     if isinstance(release, CountsRelease):
-        parts = _parts(plan, release_id)
+        parts = measured_parts(plan, release_id)
         published = with_best(published, release, parts)
         if any(BEST[0] in table.columns for table in published.tables):
             replicate_noise = partial(_noise_of_best, release, parts)
     rows = sum(len(table.parts[0].values) for table in published.tables)
     number = replicates_within(plan.publication.replicates, rows)
     noise = replicate_noise(noisy, number) if number else {}
-    about = _about(plan, release_id)
+    about = file_metadata(plan, release_id)
     files = [
         write_table(staging, table, plan.described_columns, about, noise.get(table.name))
         for table in published.tables
@@ -114,9 +115,9 @@ def write_release(plan: Plan, release_id: str, name: str, staging: Path) -> Rele
 def write_microdata(plan: Plan, release_id: str, name: str, staging: Path) -> SynthesisRecord:
     """Draw one synthetic table from committed draws alone."""
     synthesis = next(table for table in plan.synthesis if table.name == name)
-    _, noisy = _committed(plan, release_id, synthesis.from_)
-    records = synthetic_records(plan, synthesis, lambda of: _committed(plan, release_id, of)[1])
-    about = _about(plan, release_id)
+    _, noisy = committed(plan, release_id, synthesis.from_)
+    records = synthetic_records(plan, synthesis, lambda of: committed(plan, release_id, of)[1])
+    about = file_metadata(plan, release_id)
     columns = plan.described_columns
     support = write_table(staging, records.support(name, noisy), columns, about)
     record = SynthesisRecord(
@@ -144,6 +145,7 @@ def publish(
     target: Path,
     releases: list[ReleaseRecord],
     synthesis: list[SynthesisRecord],
+    analyses: list[AnalysisRecord],
     audited: list[AuditResult],
 ) -> None:
     """Complete the staging folder and move it to its final path in one step."""
@@ -162,6 +164,7 @@ def publish(
         guarantee=_guarantee(plan),
         releases=releases,
         synthesis=synthesis,
+        analyses=analyses,
         scheduled=plan.operation.schedule is not None,
         audit=audited[0].to_dict(),
         audit_of_each=[result.to_dict() for result in audited[1:]],
@@ -261,7 +264,7 @@ def _public_folder(folder: Path) -> None:
         folder.chmod(folder.parent.stat().st_mode & READABLE)
 
 
-def _committed(plan: Plan, release_id: str, name: str) -> tuple[ChargeRecord, Noisy]:
+def committed(plan: Plan, release_id: str, name: str) -> tuple[ChargeRecord, Noisy]:
     """The charge and its committed draw; raises ``LedgerError`` or ``BundleError`` if unfit."""
     ledger = Ledger(ledger_url())
     noisy = ledger.committed(plan.dataset, release_id, name)
@@ -284,9 +287,9 @@ def _noise_of_best(
     return replicates_of_best(release, parts, number)
 
 
-def _parts(plan: Plan, release_id: str) -> list[Part]:
+def measured_parts(plan: Plan, release_id: str) -> list[Part]:
     """Everything that counts in the bundle, as it was measured."""
-    draws = {name: _committed(plan, release_id, name)[1] for name in plan.built}
+    draws = {name: committed(plan, release_id, name)[1] for name in plan.built}
     return parts_of(release_id, plan.built, draws)
 
 
@@ -306,7 +309,8 @@ def _guarantee(plan: Plan) -> Guarantee:
     )
 
 
-def _about(plan: Plan, release_id: str) -> dict[str, str]:
+def file_metadata(plan: Plan, release_id: str) -> dict[str, str]:
+    """What every file says of itself, without its bundle."""
     return {
         "dprelease.dataset": plan.dataset,
         "dprelease.release_id": release_id,

@@ -26,7 +26,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 
 import numpy as np
 
-from dpcore.arrays import Floats
+from dpcore.arrays import Booleans, Floats
 from dpcore.post.records.mixture import fit_mixture
 from dpcore.post.tables.margins import Margin, MarginLike, Residual, checked_margins, checked_sizes
 
@@ -47,12 +47,13 @@ def denoise(
     measured: Sequence[Margin | Residual] | None = None,
     ordered: Collection[int] = (),
     linked: Sequence[int] | None = None,
+    forms: Booleans | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Margin]:
     """The margins with less noise and some bias; their stated variance is still that of the noise.
 
     ``margins``: noisy, of one attribute or more each; ``measured``: what they were made of, by default
-    themselves, which the model is fitted to; ``total``, ``ordered``, ``linked``,
+    themselves, which the model is fitted to; ``total``, ``ordered``, ``linked``, ``forms``,
     ``progress``: as for ``fit_mixture``.  Tables may be slightly negative and need not agree.
     """
     sizes = checked_sizes(sizes)
@@ -72,6 +73,7 @@ def denoise(
         total=total,
         ordered=ordered,
         linked=linked,
+        forms=forms,
         progress=progress,
     )
     models = [total * mixture.shares(margin.attributes) for margin in noisy]
