@@ -326,8 +326,8 @@ FAULTS: tuple[Fault, ...] = (
     _of_mechanism(
         "both rounds get the whole budget",
         "adaptive_margins",
-        "return kind.within(share * part, *first), kind.within(share * (1 - part), *again)",
-        "return kind.within(share, *first), kind.within(share, *again)",
+        "parts = part, 1 - part\n",
+        "parts = Fraction(1), Fraction(1)\n",
     ),
     # The privacy line and neighbours
     Fault(

@@ -9,19 +9,26 @@ moves by at most D in the L1 norm, or D^2 in the squared L2 norm.  Output:
 
 Laplace noise: (a + b, 0, 0)-DP with a = k D/scale and b = m D/again_scale, and (a^2 + b^2)/2-zCDP.
 Gaussian noise: rho-zCDP with rho = k D^2/(2 variance) + m D^2/(2 again_variance), and
-(alpha, beta, 0)-DP wherever rho-zCDP implies it.
+(alpha, beta, 0)-DP wherever a single draw of discrete Gaussian noise at the variance v, the smaller of
+both, and the squared sensitivity S = k D^2 v/variance + m D^2 v/again_variance is, by either proof of
+``gaussian`` with (k + m) D^2 coordinates that may differ.
 
-Preconditions.  Those of the noise of either round; the alphas, or rho by a certified conversion, are
+Preconditions.  Those of the noise of either round; the alphas, or the price of the single draw, are
 covered by the share (the privacy line checks it).
 
 Proof.  Given Y1 the second round is noise on a vector of m tables, whichever they are; the choice is
 post-processing of Y1.  So the whole is an adaptive composition of two mechanisms, whose rho (Bun &
-Steinke 2016, Lemma 2.3) or alpha add up.
+Steinke 2016, Lemma 2.3) or alpha add up: S/(2 v) is that rho.  For the proof by rounding
+(``accounting.analytic``) let both rounds set apart the same part of their variance, r of v.  Continuous
+rounds with what is left are mu-GDP for mu^2 = S/(v - r), as squares of mu add over adaptive composition
+(Dong, Roth & Su 2022, Theorem 3.2), and the choice stays post-processing of the first of them.  Rounding
+changes the joint law by one factor for each coordinate; at most k D^2 and m D^2 of them differ between
+neighbours, and each by no more than at r, the smaller part.
 
 Ranges.  Those of the noise.  The choice is made in floating point from noisy numbers, so nothing
 depends on its rounding.
 
-Source.  Bun & Steinke 2016; METHODS q.
+Source.  Bun & Steinke 2016; Dong, Roth & Su 2022; METHODS q.
 
 A table is scored by the squared distance of its noisy counts y from the product of its own margins,
 less what noise of variance v adds to it, times its cells, as a table of many cells has most to gain:
@@ -41,7 +48,8 @@ from typing import Literal
 
 import numpy as np
 
-from dpcore.accounting.zcdp import affordable_rho, covers_rho
+from dpcore.accounting.analytic import Inherited
+from dpcore.accounting.gaussian import covers_gaussian, gaussian_variance
 from dpcore.arrays import Booleans, Floats, Integers
 from dpcore.budget import Budget
 from dpcore.mechanism import Event, LogRatio, Mechanism, Outputs, Widths
@@ -88,7 +96,12 @@ class TwoRoundsEvent(Event):
         if min(self.scale, self.again_scale, share.alpha) <= 0:
             return False
         if self.noise == "discrete-gaussian":
-            return 0 < share.beta < 1 and covers_rho(self._spent / 2, share.alpha, share.beta)
+            first, again = self.sensitivity, self.again_sensitivity
+            if min(first, again) <= 0:
+                return False
+            least = min(self.scale, self.again_scale)
+            single, among = self._spent * least, Inherited(first + again)
+            return covers_gaussian(single, least, share.alpha, share.beta, among)
         return self.noise == "discrete-laplace" and self._spent <= share.alpha
 
     @property
@@ -221,13 +234,18 @@ def two_rounds(
     """The noise of two rounds that together spend all of the share.
 
     ``first``, ``again``: cells and sensitivity of either, in the L1 norm, or in the L2 norm and
-    squared; ``part``: of the rho, or of the alpha, that the first round spends.
+    squared; ``part``: of the rho (of the precision), or of the alpha, that the first round spends.
     """
-    kind: type[Noise] = DiscreteLaplace
-    if noise == "discrete-gaussian":
-        kind = DiscreteGaussian
-        share = share if share.rho else Budget(rho=affordable_rho(share.alpha, share.beta))
-    return kind.within(share * part, *first), kind.within(share * (1 - part), *again)
+    parts = part, 1 - part
+    if noise == "discrete-laplace" or share.rho:
+        kind = DiscreteGaussian if noise == "discrete-gaussian" else DiscreteLaplace
+        return kind.within(share * parts[0], *first), kind.within(share * parts[1], *again)
+    # Variances in these proportions spend the parts; as a single draw at the smaller of them, its
+    # squared sensitivity is the smaller of these numbers.
+    apart = first[1] / parts[0], again[1] / parts[1]
+    among = Inherited(first[1] + again[1])
+    unit = gaussian_variance(min(apart), share.alpha, share.beta, among) / min(apart)
+    return DiscreteGaussian(*first, apart[0] * unit), DiscreteGaussian(*again, apart[1] * unit)
 
 
 def rounds_drawn(first: Noise, again: Noise) -> tuple[str, Fraction, Fraction, Fraction, Fraction]:

@@ -7,7 +7,7 @@ move by at most their stated sensitivities, whichever the groups are.  Output:
     groups    the cells of each wide column merged into ``keep``, by Y1 alone
     round 2   tables over several columns, of groups instead of cells, with noise ``again``
 
-Prices as for two rounds of ``adaptive_margins``: alphas or rho of both rounds add up.
+Prices as for two rounds of ``adaptive_margins``.
 
 Preconditions.  Those of ``adaptive_margins``.
 

@@ -28,7 +28,7 @@ import numpy as np
 
 from dpcore.arrays import Booleans, Floats
 from dpcore.post.records.mixture import fit_mixture
-from dpcore.post.tables.margins import Margin, MarginLike, checked_margins, checked_sizes
+from dpcore.post.tables.margins import Margin, MarginLike, Residual, checked_margins, checked_sizes
 
 EXPONENTS = (1.0, 1.5, 2.0)
 SCALES = tuple(10.0 ** (quarter / 4) for quarter in range(-24, 17))
@@ -44,6 +44,7 @@ def denoise(
     generator: np.random.Generator,
     *,
     total: float,
+    measured: Sequence[Margin | Residual] | None = None,
     ordered: Collection[int] = (),
     linked: Sequence[int] | None = None,
     forms: Booleans | None = None,
@@ -51,8 +52,9 @@ def denoise(
 ) -> list[Margin]:
     """The margins with less noise and some bias; their stated variance is still that of the noise.
 
-    ``margins``: noisy, of one attribute or more each; ``total``, ``ordered``, ``linked``,
-    ``forms``, ``progress``: as for ``fit_mixture``.  Tables may be slightly negative and need not agree.
+    ``margins``: noisy, of one attribute or more each; ``measured``: what they were made of, by default
+    themselves, which the model is fitted to; ``total``, ``ordered``, ``linked``, ``forms``,
+    ``progress``: as for ``fit_mixture``.  Tables may be slightly negative and need not agree.
     """
     sizes = checked_sizes(sizes)
     given = checked_margins(sizes, margins)
@@ -61,11 +63,12 @@ def denoise(
     ]  # a cell that is the total has no noise
     if total == 0 or not noisy:
         return given
-    told = {attribute for margin in noisy for attribute in margin.attributes}
+    drawn = [each for each in measured or noisy if each.variance > 0 and each.attributes]
+    told = {attribute for each in drawn for attribute in each.attributes}
     constant = [Margin((a,), np.array([total]), 1.0) for a in range(len(sizes)) if a not in told]
     mixture = fit_mixture(
         sizes,
-        [*noisy, *constant],
+        [*drawn, *constant],
         generator,
         total=total,
         ordered=ordered,

@@ -14,7 +14,8 @@ Its weights and distributions minimise
       + ROUGHNESS   sum_c w_c sum_a size_a sum of ordered cells (step of log(p_ca / q_a))^2 / 2
 
 where q_a is the noisy one-way margin of a, among the cells that the component may have: where rules say
-so, a component is of one form (``rules.forms_of``), such as households of three.  The first penalty
+so, a component is of one form (``rules.forms_of``), such as households of three.  A residual
+tells nothing of the tables inside it, so n share is centred for it.  The first penalty
 shrinks every component towards independence, more strongly where there are many cells to fit.  The
 second makes neighbouring cells of a numeric column (age 31, age 32) differ from the average in nearly
 the same way.  Both are in units of log likelihood, so the same constants serve for all budgets.  They
@@ -46,14 +47,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Booleans, Floats, Integers
-from dpcore.post.tables.consistency import make_consistent
+from dpcore.post.tables.consistency import Agreement
 from dpcore.post.tables.margins import (
     Margin,
-    MarginLike,
-    checked_margins,
+    MeasuredLike,
+    Residual,
+    checked_measured,
     checked_sizes,
     checked_total,
-    one_way,
 )
 from dpcore.post.tables.simplex import project_to_simplex
 
@@ -82,7 +83,7 @@ class Mixture:
 
 def fit_mixture(
     sizes: Sequence[int],
-    margins: Iterable[MarginLike],
+    margins: Iterable[MeasuredLike],
     generator: np.random.Generator,
     *,
     total: float,
@@ -95,7 +96,8 @@ def fit_mixture(
 ) -> Mixture:
     """The mixture that explains noisy margins of ``total`` records.
 
-    ``margins``: noisy, of one attribute or more each; every attribute must be in one.  ``ordered``: the
+    ``margins``: noisy margins or residuals, of one attribute or more each, of which the table of every
+    attribute follows.  ``ordered``: the
     attributes whose cells are ordered; ``linked``: for each attribute, how many of its first cells
     are (by default all; a null cell at the end has no neighbour).  ``forms``: (forms, sum of sizes)
     cells of all attributes side by side; each component is of one form, in equal numbers, and has
@@ -106,7 +108,7 @@ def fit_mixture(
     Deterministic given the generator, up to the rounding of the matrix product.
     """
     sizes = checked_sizes(sizes)
-    noisy = checked_margins(sizes, margins)
+    noisy = checked_measured(sizes, margins)
     total = checked_total(total)
     if total == 0:
         raise ValueError("total must be positive: no records, no shares")
@@ -149,12 +151,15 @@ def _links(sizes: Sequence[int], ordered: Collection[int], linked: Sequence[int]
 class _Several(NamedTuple):
     """Tables of the same ``others`` and one attribute more, side by side: not of pairs.
 
-    ``columns`` (R,): the cells of the last attributes among all cells; ``target``, ``precision``:
-    (cells of the others, R).
+    ``columns`` (R,): the cells of the last attributes among all cells; ``blocks``: where each last
+    attribute starts in them; ``target``, ``precision``: (cells of the others, R); ``centred``: whether
+    all are residuals, or none is.
     """
 
     others: tuple[int, ...]
     columns: Integers
+    blocks: Integers
+    centred: bool
     target: Singles
     precision: Singles
 
@@ -163,26 +168,30 @@ class _Descent:
     """The logarithms of the mixture, and Adam's moments of its gradients.
 
     ``logs``: (K, D), ``log_weights``: (K,), neither normalised; ``target``, ``precision``: (D, D),
-    symmetric, with zero precision where no pair was drawn; ``several``: all other tables.
+    symmetric, with zero precision where no pair was drawn; ``centred``: (attributes, D), 1 where a pair
+    was drawn as a residual; ``several``: all other tables.
     """
 
     def __init__(
         self,
         sizes: Sequence[int],
-        noisy: Sequence[Margin],
+        noisy: Sequence[Margin | Residual],
         total: float,
         links: Singles,
         components: int,
         generator: np.random.Generator,
         forms: Booleans,
     ) -> None:
+        self.sizes: Singles = np.asarray(sizes, dtype=np.float32)
         self.ends = np.cumsum(sizes)
         self.starts = self.ends - np.asarray(sizes)
         self.attribute = np.repeat(np.arange(len(sizes)), sizes)
         width = int(self.ends[-1])
         self.target: Singles = np.zeros((width, width), dtype=np.float32)
         self.precision: Singles = np.zeros((width, width), dtype=np.float32)
-        for attributes, table, variance in noisy:
+        self.centred: Singles = np.zeros((len(sizes), width), dtype=np.float32)
+        for each in noisy:
+            attributes, table, variance = each
             if len(attributes) != 2:
                 continue
             one, other = attributes
@@ -190,10 +199,12 @@ class _Descent:
             there = slice(self.starts[other], self.ends[other])
             self.target[here, there], self.target[there, here] = table / total, table.T / total
             self.precision[here, there] = self.precision[there, here] = total**2 / variance
+            self.centred[one, there] = self.centred[other, here] = isinstance(each, Residual)
         self.several = self._side_by_side([m for m in noisy if len(m.attributes) != 2], total)
         # An empty cell gets a small share, or it could never be filled.
-        singles = one_way(sizes, make_consistent(sizes, noisy, total))
-        shares = np.concatenate([project_to_simplex(m.table / total, 1.0) for m in singles])
+        agreement = Agreement(tuple(sizes), noisy, total)
+        singles = [agreement.margin((a,)).table for a in range(len(sizes))]
+        shares = np.concatenate([project_to_simplex(table / total, 1.0) for table in singles])
         self.divergence: Singles = (DIVERGENCE * np.sqrt(np.asarray(sizes))[self.attribute]).astype(
             np.float32
         )
@@ -214,12 +225,13 @@ class _Descent:
             for values in (self.logs, self.log_weights)
         ]
 
-    def _side_by_side(self, noisy: Sequence[Margin], total: float) -> list[_Several]:
-        alike: dict[tuple[int, ...], list[Margin]] = {}
-        for margin in noisy:
-            alike.setdefault(margin.attributes[:-1], []).append(margin)
+    def _side_by_side(self, noisy: Sequence[Margin | Residual], total: float) -> list[_Several]:
+        alike: dict[tuple[tuple[int, ...], bool], list[Margin | Residual]] = {}
+        for each in noisy:
+            kind = each.attributes[:-1], isinstance(each, Residual)
+            alike.setdefault(kind, []).append(each)
         found = []
-        for others, margins in alike.items():
+        for (others, is_centred), margins in alike.items():
             lasts = [margin.attributes[-1] for margin in margins]
             tables = [m.table.reshape(-1, m.table.shape[-1]) / total for m in margins]
             precise = [
@@ -227,10 +239,11 @@ class _Descent:
                 for table, margin in zip(tables, margins, strict=True)
             ]
             columns = np.concatenate([np.arange(self.starts[a], self.ends[a]) for a in lasts])
+            blocks = np.cumsum([0, *(table.shape[1] for table in tables[:-1])])
             target, precision = (
                 np.concatenate(parts, axis=1).astype(np.float32) for parts in (tables, precise)
             )
-            found.append(_Several(others, columns, target, precision))
+            found.append(_Several(others, columns, blocks, is_centred, target, precision))
         return found
 
     def probabilities(self) -> tuple[Singles, Singles]:
@@ -256,6 +269,7 @@ class _Descent:
         """The gradients of the objective in ``logs`` (K, D) and in ``log_weights`` (K,)."""
         weights, parts = self.probabilities()
         residual = parts.T @ (weights[:, None] * parts)
+        self._centre_pairs(residual)
         residual -= self.target
         residual *= self.precision
         ratio = self.logs - self.reference
@@ -277,6 +291,23 @@ class _Descent:
         slope *= self.allowed
         return slope, weights * (by_weight - weights @ by_weight)
 
+    def _centre_pairs(self, table: Singles) -> None:
+        """Centre, in place, both axes of every pair in (D, D) that was drawn as a residual."""
+        if self.centred.any():
+            for view in (table, table.T):
+                means = np.add.reduceat(view, self.starts, axis=0) / self.sizes[:, None]
+                view -= (means * self.centred)[self.attribute]
+
+    def _centre(self, tables: _Several, values: Singles) -> Singles:
+        """(cells of the others, R) with every axis of every table centred."""
+        shaped = values.reshape(*(int(self.sizes[a]) for a in tables.others), -1)
+        for axis in range(len(tables.others)):
+            shaped = shaped - shaped.mean(axis=axis, keepdims=True)
+        values = shaped.reshape(values.shape)
+        lengths = np.diff(np.append(tables.blocks, tables.columns.size))
+        means = np.add.reduceat(values, tables.blocks, axis=1) / lengths.astype(np.float32)
+        return np.asarray(values - np.repeat(means, lengths, axis=1))
+
     def _add_slopes(
         self, tables: _Several, weights: Singles, parts: Singles, slope: Singles
     ) -> Singles:
@@ -284,6 +315,8 @@ class _Descent:
         others = [parts[:, self.starts[a] : self.ends[a]] for a in tables.others]
         left, right = _products(others, len(parts)), parts[:, tables.columns]
         residual = (weights[:, None] * left).T @ right
+        if tables.centred:
+            residual = self._centre(tables, residual)
         residual -= tables.target
         residual *= tables.precision
         slope[:, tables.columns] += left @ residual

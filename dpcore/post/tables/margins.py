@@ -60,6 +60,7 @@ class Residual(NamedTuple):
 
 
 MarginLike = Margin | tuple[Sequence[int], ArrayLike, float]
+MeasuredLike = MarginLike | Residual
 
 
 def checked_sizes(sizes: Sequence[int]) -> tuple[int, ...]:
@@ -108,6 +109,17 @@ def checked_margins(sizes: Sequence[int], margins: Iterable[MarginLike]) -> list
             )
         result.append(Margin(attributes, table, variance))
     return result
+
+
+def checked_measured(
+    sizes: Sequence[int], measured: Iterable[MeasuredLike]
+) -> list[Margin | Residual]:
+    """Margins and residuals, of the same form as ``checked_margins`` requires, or ``ValueError``."""
+    return [
+        Residual(*checked) if isinstance(given, Residual) else checked
+        for given in measured
+        for checked in checked_margins(sizes, [given])
+    ]
 
 
 def checked_total(total: float) -> float:

@@ -30,7 +30,7 @@ from dpcore.mechanisms import BlockGaussian, BlockLaplace, DiscreteGaussian, Dis
 from dpcore.post.records.denoise import denoise
 from dpcore.post.records.rules import Rule, clear_forbidden_cells, forms_of, require_satisfiable
 from dpcore.post.records.weighted import LARGEST_FIT, WeightedRecords, fit_weighted
-from dpcore.post.tables.margins import Margin, cells
+from dpcore.post.tables.margins import Margin, Residual, cells
 from dpcore.progress import report
 from dpcore.releases.base import Release, Tree, post_processing_generator
 from dpcore.releases.tables.allocation import MOST_WAYS
@@ -144,11 +144,21 @@ class Microdata(Margins):
             drawn,
             post_processing_generator(noisy),
             total=self.total(noisy),
+            measured=self._modelled(noisy),
             ordered=[i for i, axis in enumerate(axes) if in_order(axis)],
             linked=[axis.size - axis.nullable for axis in axes],
             forms=forms_of(self.domain.shape, self.rules),
             progress=partial(report, "model fitted, steps"),
         )
+
+    def _modelled(self, noisy: Noisy) -> list[Margin | Residual] | None:
+        """What the model is fitted to: pairs as they were measured, whose noise is independent.
+
+        None for the tables that agree: they lack the cells that rules exclude, and for three columns or
+        more they are as good.
+        """
+        pairs = all(len(attrs) <= 2 for attrs in self.sets)
+        return self.measured(noisy) if pairs and not self.rules else None
 
     def fit(self, noisy: Noisy, rows: int) -> WeightedRecords:
         """Records that follow the denoised margins, and obey the rules."""

@@ -8,7 +8,7 @@ import pytest
 from dpcore.post.records.denoise import denoise, shrink
 from dpcore.post.records.fit import fit_records
 from dpcore.post.records.mixture import STEP, Mixture, _Descent, _links, fit_mixture
-from dpcore.post.tables.margins import Margin, margins_of
+from dpcore.post.tables.margins import Margin, Residual, margins_of
 
 SIZES = (3, 12, 9, 2)
 PAIRS = list(combinations(range(4), 2))
@@ -75,18 +75,34 @@ def test_the_result_depends_on_the_noise_and_the_generator_alone():
         np.testing.assert_array_equal(a.table, b.table)
 
 
+def told(measured: Margin | Residual, table: np.ndarray) -> np.ndarray:
+    """The table, or what a residual says of it."""
+    if isinstance(measured, Residual):
+        for axis in range(table.ndim):
+            table = table - table.mean(axis=axis, keepdims=True)
+    return table
+
+
+def residuals(tables: list[Margin]) -> list[Margin | Residual]:
+    """Every third table as a residual."""
+    return [
+        Residual(m.attributes, told(Residual(*m), m.table), m.variance) if i % 3 == 1 else m
+        for i, m in enumerate(tables)
+    ]
+
+
 ANY = np.ones((1, sum(SIZES)), dtype=bool)
 FORMS = np.ones((2, sum(SIZES)), dtype=bool)
 FORMS[0, 0] = FORMS[1, -1] = False
 """Components without the first cell of the first attribute, and without the last one of the last."""
 
 
-def objective(descent: _Descent, noisy: list[Margin]) -> float:
+def objective(descent: _Descent, noisy: list[Margin | Residual]) -> float:
     """What the mixture minimises, in double precision and by its formula."""
     weights, parts = (values.astype(np.float64) for values in descent.probabilities())
     mixture = Mixture(weights, tuple(np.split(parts, descent.starts[1:], axis=1)))
     misfit = sum(
-        np.sum((ROWS * mixture.shares(m.attributes) - m.table) ** 2) / (2 * m.variance)
+        np.sum((told(m, ROWS * mixture.shares(m.attributes)) - m.table) ** 2) / (2 * m.variance)
         for m in noisy
     )
     ratio = np.log(parts) - descent.reference
@@ -97,16 +113,19 @@ def objective(descent: _Descent, noisy: list[Margin]) -> float:
     )
 
 
-@pytest.fixture(
-    params=[PAIRS, [*PAIRS, (0, 1, 3), (0, 2, 3), (0, 1, 2, 3), (2,)], [(0, 1), (1, 2, 3)]]
-)
-def noisy(request: pytest.FixtureRequest) -> list[Margin]:
-    """Noisy pairs; with more sets of any size; and some that overlap."""
-    return noisy_tables(population(1), 400.0, 2, request.param)
+SETS = [PAIRS, [*PAIRS, (0, 1, 3), (0, 2, 3), (0, 1, 2, 3), (2,), (3,)], [(0, 1), (1, 2, 3)]]
+
+
+@pytest.fixture(params=[(sets, mixed) for sets in SETS for mixed in (False, True)][:-1])
+def noisy(request: pytest.FixtureRequest) -> list[Margin | Residual]:
+    """Noisy pairs; with more sets of any size; and some that overlap; also with residuals."""
+    sets, mixed = request.param
+    tables = noisy_tables(population(1), 400.0, 2, sets)
+    return residuals(tables) if mixed else list(tables)
 
 
 @pytest.mark.parametrize("forms", [ANY, FORMS])
-def test_the_descent_lowers_the_stated_objective(noisy: list[Margin], forms: np.ndarray):
+def test_the_descent_lowers_the_stated_objective(noisy: list[Margin | Residual], forms: np.ndarray):
     links = _links(SIZES, [1, 2], None)
     descent = _Descent(SIZES, noisy, ROWS, links, 20, np.random.default_rng(3), forms)
     values = []
@@ -119,7 +138,7 @@ def test_the_descent_lowers_the_stated_objective(noisy: list[Margin], forms: np.
     assert parts[~forms[np.arange(20) % len(forms)]].sum() < 1e-20
 
 
-def test_its_gradients_are_those_of_the_stated_objective(noisy: list[Margin]):
+def test_its_gradients_are_those_of_the_stated_objective(noisy: list[Margin | Residual]):
     links = _links(SIZES, [1, 2], None)
 
     def at(logs: np.ndarray, log_weights: np.ndarray) -> _Descent:
@@ -180,7 +199,7 @@ def test_no_records_and_bad_margins():
     np.testing.assert_array_equal(untouched[0].table, table)
     with pytest.raises(ValueError, match="one attribute each at least"):
         fit_mixture((2, 2), [((), 3.0, 1.0)], np.random.default_rng(3), total=3)
-    with pytest.raises(ValueError, match="attribute 2 is in no margin"):
+    with pytest.raises(ValueError, match=r"no measurement covers the attributes \(2,\)"):
         fit_mixture((2, 2, 2), [((0, 1), table, 1.0)], np.random.default_rng(3), total=3)
     with pytest.raises(ValueError, match="total must be positive"):
         fit_mixture((2, 2), [((0, 1), table, 1.0)], np.random.default_rng(3), total=0)

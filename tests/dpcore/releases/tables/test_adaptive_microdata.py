@@ -10,6 +10,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from dpcore.accounting.analytic import analytic_gaussian_scale
 from dpcore.accounting.zcdp import covers_rho
 from dpcore.budget import Budget
 from dpcore.domain import Categories, Domain, Tally
@@ -119,16 +120,17 @@ def test_the_choice_looks_at_the_first_noisy_round_only():
     assert len(drawn_from) > 4  # all noise: the closest pair is not known any more
 
 
-def test_the_rho_of_both_rounds_adds_up_to_what_the_share_allows():
+def test_both_gaussian_rounds_together_cost_what_the_share_allows():
     event = release().event
-    rho = event.sensitivity / (2 * event.scale) + event.again_sensitivity / (2 * event.again_scale)
-    assert event.sensitivity / (2 * event.scale) / rho == pytest.approx(0.8)
-    assert covers_rho(rho, SHARE.alpha, SHARE.beta)
-    assert not covers_rho(rho * Fraction(1001, 1000), SHARE.alpha, SHARE.beta)
-    orders = np.linspace(2, 200, 100_000)
-    log_beta = (orders - 1) * (orders * float(rho) - 1) - np.log(orders - 1)
-    log_beta += orders * np.log1p(-1 / orders)
-    assert np.exp(log_beta.min()) == pytest.approx(1e-6, rel=1e-4)
+    first, again = event.sensitivity / event.scale, event.again_sensitivity / event.again_scale
+    assert first / (first + again) == Fraction(4, 5)
+    # What continuous noise of this precision costs, which is less than by zCDP alone.
+    assert float(first + again) ** -0.5 == pytest.approx(analytic_gaussian_scale(1, 1e-6), rel=5e-3)
+    assert not covers_rho((first + again) / 2, SHARE.alpha, SHARE.beta)
+    assert affordable(event, SHARE)
+    for key in ("scale", "again_scale"):
+        less = replace(event, **{key: getattr(event, key) * Fraction(99, 100)})
+        assert not affordable(less, SHARE)
 
 
 def test_the_alpha_of_both_laplace_rounds_is_that_of_the_share_exactly():

@@ -15,7 +15,7 @@ from multiprocessing import get_context
 import numpy as np
 import pytest
 
-from dpcore.accounting.zcdp import covers_rho
+from dpcore.accounting.analytic import analytic_gaussian_scale
 from dpcore.adjacency import REPLACE_ONE, Adjacency
 from dpcore.audit.draws import ReleaseDraws
 from dpcore.budget import Budget
@@ -131,12 +131,13 @@ def test_the_groups_look_at_the_first_noisy_round_only():
     assert len(found) == 6  # all noise: the frequent trades are not known any more
 
 
-def test_the_rho_of_both_rounds_adds_up_to_what_the_share_allows():
+def test_both_gaussian_rounds_together_cost_what_the_share_allows():
     event = release().event
     rho = event.sensitivity / (2 * event.scale) + event.again_sensitivity / (2 * event.again_scale)
     assert event.sensitivity / (2 * event.scale) / rho == pytest.approx(0.1)
-    assert covers_rho(rho, SHARE.alpha, SHARE.beta)
-    assert not covers_rho(rho * Fraction(1001, 1000), SHARE.alpha, SHARE.beta)
+    assert float(2 * rho) ** -0.5 == pytest.approx(
+        analytic_gaussian_scale(SHARE.alpha, SHARE.beta), rel=5e-3
+    )
 
 
 def test_the_alpha_of_both_laplace_rounds_is_that_of_the_share_exactly():
