@@ -75,6 +75,13 @@ class Inside:
         last = np.where(alone, lower, multiple(last, step, -1))
         return cls(lower, upper, first, last, step)
 
+    @property
+    def size(self) -> Floats:
+        """How many numbers there are, or how wide their interval is where every double is one."""
+        if self.step is None:
+            return self.upper - self.lower
+        return np.rint((self.last - self.first) / float(self.step)) + 1
+
     def select(self, rows: Integers) -> Inside:
         """The cells of some of the records."""
         lower, upper, first, last = (
@@ -107,8 +114,7 @@ class Inside:
         if self.step is None:
             values = lower + positions * (upper - lower)
         else:
-            numbers = np.rint((self.last - self.first) / float(self.step)) + 1
-            above = np.clip(np.floor(positions * numbers), 0, numbers - 1)
+            above = np.clip(np.floor(positions * self.size), 0, self.size - 1)
             values = _times(np.rint(self.first / float(self.step)) + above, self.step)
         return np.where(self.first == self.last, self.first, np.clip(values, self.first, self.last))
 

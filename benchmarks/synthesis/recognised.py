@@ -118,6 +118,7 @@ def stated() -> dict[str, Any]:
     columns, release = document["columns"], document["releases"][0]
     columns["hours"] |= {"step": 5, "point_masses": [38]}
     columns["income"] |= {"step": 10, "point_masses": [0, 99999]}
+    columns["end"] |= {"point_masses": [364]}  # what goes on after the year ends on its last day
     columns["benefit"] = {"type": "integer", "levels": list(LEVELS)}
     columns["weight"] |= {"step": 0.1}
     columns["trade"]["refines"] = {"sector": TRADES}
