@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Booleans, Floats, Integers
-from dpcore.cell_values import Inside
+from dpcore.cell_values import Inside, spacing
 from dpcore.domain import Axis, Bins, Categories, Domain, Grid, in_order
 from dpcore.post.records.differences import Difference, drawn_in_turn
 from dpcore.post.records.ranks import positions_in_bins
@@ -95,10 +95,12 @@ def decode_records(
     densities: Mapping[str, ColumnDensity],
     generator: np.random.Generator,
     rules: Sequence[Rule] = (),
+    rounded: Sequence[tuple[str, str]] = (),
 ) -> dict[str, NDArray[Any]]:
     """Columns of records (rows,) from codes (rows, axes); nulls are masked.
 
-    A column with bins that has no density follows a smooth one.
+    A column with bins that has no density follows a smooth one.  ``rounded``: columns of numbers, each
+    with the one whose levels say of which number its values are multiples.
 
     The numbers of records that obey the rules obey their differences too.  Those of a record that break
     one are drawn again together, and after ``TRIES`` one after another from the room that is left.
@@ -108,6 +110,12 @@ def decode_records(
         for i, axis in enumerate(domain.axes)
         if in_order(axis)
     }
+    for pair in rounded:
+        if set(pair) <= set(domain.names):
+            of, heap = map(domain.names.index, pair)
+            levels = domain.axes[heap]
+            assert isinstance(levels, Categories)
+            cells[of] = replace(cells[of], heaps=np.stack(spacing(levels, codes[:, heap])))
     numbers = {i: of.draw(generator) for i, of in cells.items()}
     few = [i for i in cells if domain.axes[i].size <= LARGEST_RELATED]
     wide = [_wide(domain.axes[i]) for i in few]
@@ -161,11 +169,15 @@ def _wide(axis: Axis) -> Booleans:
 
 @dataclass(frozen=True, eq=False)
 class _Cells:
-    """The cells of one column of numbers: what they hold and follow, and which are null (rows,)."""
+    """The cells of one column of numbers: what they hold and follow, and which are null (rows,).
+
+    ``heaps``: (2, rows) of what each number is a multiple, and of what not, where it is known.
+    """
 
     inside: Inside
     null: Booleans
     density: ColumnDensity | None
+    heaps: Floats | None = None
 
     @classmethod
     def of(cls, axis: Axis, codes: Integers, density: ColumnDensity | None) -> _Cells:
@@ -176,7 +188,8 @@ class _Cells:
         return cls(inside, null, None)
 
     def select(self, rows: Integers) -> _Cells:
-        return replace(self, inside=self.inside.select(rows), null=self.null[rows])
+        heaps = None if self.heaps is None else self.heaps[:, rows]
+        return replace(self, inside=self.inside.select(rows), null=self.null[rows], heaps=heaps)
 
     def draw(self, generator: np.random.Generator, null: bool = True) -> Floats:
         """Numbers (rows,), NaN for null unless they are wanted there too."""
@@ -186,6 +199,9 @@ class _Cells:
         """The numbers at positions (rows,) in their cells."""
         follows = None if self.density is None else self.density.draw
         values = self.inside.at(positions, follows)
+        if self.heaps is not None:
+            found = self.inside.heaped(values, *self.heaps)
+            values = np.where(np.isnan(found), values, found)
         return np.where(self.null, np.nan, values) if null else values
 
     def written(self, axis: Axis, numbers: Floats) -> NDArray[Any]:

@@ -14,8 +14,10 @@ from dpcore.releases.tables.adaptive_microdata import AdaptiveMicrodata
 from dpcore.releases.tables.allocation import MOST_WAYS
 from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
 from dpcore.releases.tables.microdata import Microdata
+from schemas.columns import rounded
 from schemas.derived import groups_of
 from schemas.document import Section
+from schemas.heaping import heaping_rules
 from schemas.numbers import WrittenRational
 from schemas.releases.base import Columns, CountsSection, SurveyFacts, listed
 from schemas.releases.binning import Bins, binned_domain
@@ -130,7 +132,7 @@ class MicrodataSection(CountsSection):
             sets=sets,
             noise=self.mechanism,
             memory=_bytes(self.memory),
-            rules=build_rules(self.rules, domain),
+            rules=build_rules(self.rules, domain) + heaping_rules(domain, rounded(survey.columns)),
             adjacency=survey.adjacency,
             **more,
         )

@@ -23,7 +23,7 @@ from dpcore.releases.tables.microdata import Microdata
 from dpcore.statistic import Noisy
 from dpcore.synthesis import ColumnDensity, decode_records, group_households
 from schemas.bundle import Understated
-from schemas.columns import Column
+from schemas.columns import Column, rounded
 from schemas.derived import Derived
 from schemas.grades import NOT_MEASURED, WITHIN, grade
 from schemas.linked import NUMBER, PLACE, SIZE
@@ -209,7 +209,7 @@ def synthetic_records(
     rules = sampler.rules if isinstance(sampler, Microdata | CompressedMicrodata) else ()
     # Separate streams: with the numbers that chose the codes, values would depend on codes.
     within, of_households = post_processing_generator(noisy).spawn(2)
-    columns = decode_records(domain, codes, densities, within, rules)
+    columns = decode_records(domain, codes, densities, within, rules, rounded(plan.columns))
     derived = synthesis.deriving(domain, plan.record_columns)
     for column in derived:
         columns[column.name] = column.values(columns)
