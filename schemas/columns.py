@@ -167,7 +167,7 @@ class _NumberColumn(Section):
     @model_validator(mode="after")
     def _coherent(self) -> Self:
         lower, upper = self.bounds
-        _check_bounds(lower, upper)
+        _check_bounds(lower, upper, self.levels is not None)
         if self.step is not None and max(abs(lower), abs(upper)) / self.step > 2**53:
             raise ValueError("step: too small for these bounds")
         if self.levels is not None:
@@ -224,7 +224,7 @@ class IntegerColumn(_NumberColumn):
         description="Smallest and largest value."
     )
     step: StrictInt | None = Field(default=None, ge=1, description=STEP)
-    levels: list[StrictInt] | None = Field(default=None, min_length=2, description=LEVELS)
+    levels: list[StrictInt] | None = Field(default=None, min_length=1, description=LEVELS)
     point_masses: list[StrictInt] = Field(default_factory=list, description=POINTS)
     from_: _Computed | None = Field(
         default=None,
@@ -280,7 +280,7 @@ class ContinuousColumn(_NumberColumn):
         description="Values are rounded to this many equal cells between the bounds.",
     )
     step: float | None = Field(default=None, gt=0, description=STEP)
-    levels: list[float] | None = Field(default=None, min_length=2, description=LEVELS)
+    levels: list[float] | None = Field(default=None, min_length=1, description=LEVELS)
     point_masses: list[float] = Field(default_factory=list, description=POINTS)
 
     def axis(self, name: str) -> Axis:
@@ -372,8 +372,12 @@ def column_metadata(name: str | None, columns: Mapping[str, Column]) -> dict[str
     return facts
 
 
-def _check_bounds(lower: float, upper: float) -> None:
-    if not -1e300 <= lower < upper <= 1e300:
+def _check_bounds(lower: float, upper: float, levels: bool) -> None:
+    if lower == upper and not levels:
+        raise ValueError(
+            f"bounds: only {lower:.15g} is left; state `levels: [{lower:.15g}]` for one value"
+        )
+    if not -1e300 <= lower <= upper <= 1e300:
         raise ValueError("bounds: must be finite (1e300 at most), the smaller first")
 
 

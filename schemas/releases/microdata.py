@@ -15,7 +15,7 @@ from dpcore.releases.tables.allocation import MOST_WAYS
 from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
 from dpcore.releases.tables.microdata import Microdata
 from schemas.columns import rounded
-from schemas.derived import groups_of
+from schemas.derived import details, groups_of
 from schemas.document import Section
 from schemas.heaping import heaping_rules
 from schemas.numbers import WrittenRational
@@ -132,7 +132,8 @@ class MicrodataSection(CountsSection):
             sets=sets,
             noise=self.mechanism,
             memory=_bytes(self.memory),
-            rules=build_rules(self.rules, domain) + heaping_rules(domain, rounded(survey.columns)),
+            rules=build_rules(self.rules, domain, details(self.columns, survey.columns))
+            + heaping_rules(domain, rounded(survey.columns)),
             adjacency=survey.adjacency,
             **more,
         )

@@ -9,9 +9,9 @@ some numbers in them do.
     start in {9}        end in [0, 10)      end > start, whole numbers    may not
 
 Along a chain of inequalities the numbers between take room too (a < b < c, whole numbers, is
-a <= c - 2), so each chain is a rule about its two ends.  A chain passes no column twice; inequalities may
-close a circle that leaves room (start <= end <= start + 10).  From any first number that leaves room, the
-next ones can be chosen in turn, and drawing always ends.
+a <= c - 2), so each chain is a rule about its two ends.  A chain passes no column twice; inequalities
+may close a circle that leaves room (start <= end <= start + 10).  From any first number that leaves
+room, the next ones can be chosen in turn, and drawing always ends.
 
 Source: R. Dechter, I. Meiri and J. Pearl, Artificial Intelligence 49 (1991), 61-95, on systems of
 differences: section 3 for circles and for numbers that are chosen in turn.
@@ -157,9 +157,7 @@ def drawn_in_turn(
     return found
 
 
-def _leave_room(
-    left: dict[int, Inside], applying: Sequence[tuple[Difference, Booleans]]
-) -> None:
+def _leave_room(left: dict[int, Inside], applying: Sequence[tuple[Difference, Booleans]]) -> None:
     """Narrow each column to the numbers beside which the others have room.
 
     The bounds of all columns are settled after as many rounds as there are columns.  Then the least
