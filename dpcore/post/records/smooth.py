@@ -6,7 +6,8 @@ cells, and the logarithm of the density is as nearly a straight line as the coun
 
     minimise  - log likelihood of the bins' counts  +  SMOOTHNESS * integral of (log density)''^2
 
-so the density has no jumps at edges and falls exponentially in tails.  Only its shape inside each bin is
+so the density has no jumps at edges.  In the first and the last bin it is a straight line: bent upwards
+by a heavy tail, it would rise again at the end.  Only its shape inside each bin is
 used: no record changes its bin.
 
 Source: the penalised composite link model, P. H. C. Eilers, Statistical Modelling 7 (2007), 239-254;
@@ -27,6 +28,9 @@ from dpcore.arrays import Floats, Integers
 
 SMOOTHNESS = 3.0
 """Of the logarithm of the density, in units of the distance between its quartiles."""
+
+STRAIGHT = 1e4
+"""The same in the first and the last bin, where the density is an exponential one."""
 
 TO_EVEN = 1e-6
 """How strongly bins that others say nothing of stay even."""
@@ -91,7 +95,9 @@ def _fitted(centres: Floats, size: Floats, bins: Integers, counts: Floats | Inte
     shared = np.bincount(bins, size)
     even: Floats = np.log(observed / shared)[bins]
     density = even
-    penalty = SMOOTHNESS * _roughness(centres / _quartiles(observed / shared, centres, bins))
+    bends = _bends(centres / _quartiles(observed / shared, centres, bins))
+    outer = (bins[2:] == 0) | (bins[:-2] == len(counts) - 1)
+    penalty = (bends.T * np.where(outer, STRAIGHT, SMOOTHNESS)) @ bends
     penalty += TO_EVEN * np.eye(len(size))
     of_bin = (bins == np.arange(len(counts))[:, None]).astype(np.float64)
     for _ in range(ROUNDS):
@@ -106,13 +112,12 @@ def _fitted(centres: Floats, size: Floats, bins: Integers, counts: Floats | Inte
     return np.asarray(density - density.max())
 
 
-def _roughness(centres: Floats) -> Floats:
-    """(k, k) the integral of the square of a function's second derivative, from its values."""
+def _bends(centres: Floats) -> Floats:
+    """(k - 2, k) from a function's values, its second derivative times the root of the distance."""
     gaps = np.clip(np.diff(centres), *GAPS)
     slopes = np.diff(np.eye(len(centres)), axis=0) / gaps[:, None]
     across = (gaps[1:] + gaps[:-1]) / 2
-    bends = np.diff(slopes, axis=0) / np.sqrt(across)[:, None]
-    return np.asarray(bends.T @ bends)
+    return np.asarray(np.diff(slopes, axis=0) / np.sqrt(across)[:, None])
 
 
 def _quartiles(density: Floats, centres: Floats, bins: Integers) -> float:

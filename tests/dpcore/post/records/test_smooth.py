@@ -34,6 +34,7 @@ def inside_bins(edges: np.ndarray, law, counts: np.ndarray) -> tuple[float, floa
         ([0, 5e3, 1e4, 2e4, 35e3, 6e4, 1e5, 1e7], stats.lognorm(0.7, scale=3e4)),
         ([0, 15, 25, 35, 45, 55, 65, 75, 95], stats.gamma(4, scale=11)),
         ([0, 10, 20, 30], stats.expon(scale=5)),
+        ([0, 25, 50, 75, 100, 150, 200, 1000], stats.lomax(2.5, scale=100)),
     ],
 )
 def test_it_is_nearer_to_the_law_than_even_bins(edges, law, noise):
@@ -42,6 +43,15 @@ def test_it_is_nearer_to_the_law_than_even_bins(edges, law, noise):
     counts += noise * np.random.default_rng(1).standard_normal(len(counts))
     smooth, even = inside_bins(edges, law, np.maximum(counts, 0))
     assert smooth < even / 2
+
+
+def test_a_heavy_tail_does_not_rise_again():
+    """More are above 200 than the bins before suggest, and fewer far above it."""
+    edges = np.array([0.0, 25, 50, 75, 100, 150, 200, 1000])
+    counts = np.array([500, 900, 1600, 1700, 1500, 500, 400])
+    ends, cumulative = smooth_density(edges[:-1], edges[1:], np.diff(edges), counts)
+    at = np.linspace(200, 1000, 50)
+    assert np.all(np.diff(np.interp(at, ends, cumulative), 2) < 0)
 
 
 def test_an_even_law_stays_even():
