@@ -29,7 +29,7 @@ $(VENV)/.demo: pyproject.toml constraints.txt | $(BIN)/python
 
 $(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
 	@echo "installing dprelease with what its tests need (a minute or two)" >&2
-	@$(PIP) --editable ".[accounting,demo,dev,evaluation,inference,postgres]"
+	@$(PIP) --editable ".[accounting,demo,dev,evaluation,postgres]"
 	@touch $@ $(VENV)/.demo
 
 $(VENV)/.docs: $(VENV)/.dev

@@ -25,6 +25,7 @@ def main(bundle: Path, images: Path) -> None:
         for name, width, height, scheme, anchor in (
             ("report-wide", 1100, 1150, "light", "release-all-pairs"),
             ("report-phone", 360, 760, "light", "release-marriage-and-affairs"),
+            ("report-analysis", 1100, 640, "light", "analysis-who-has-affairs"),
             ("report-dark", 1100, 900, "dark", "release-affairs-classifier"),
         ):
             window = {"width": width, "height": height}

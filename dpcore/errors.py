@@ -4,6 +4,7 @@
     +-- InputError            exit code 2: the input is wrong; nothing was spent
     |   +-- PlanError             the plan document
     |   +-- DataError             the survey table does not have the declared form
+    |   +-- UnmeasuredError       a question relates columns that were not measured together
     +-- BudgetError           exit code 3: the privacy budget does not allow the request
     +-- AuditError            exit code 4: an audit found more privacy loss than is claimed
     +-- ApprovalError         exit code 5: a disclosure officer has not approved, or has rejected
@@ -36,6 +37,12 @@ class PlanError(InputError):
 
 class DataError(InputError):
     """The survey table does not have the form that the plan declares."""
+
+
+class UnmeasuredError(InputError):
+    """A question relates columns that were not measured together; ``also``: sets that would do."""
+
+    also: Sequence[Sequence[str]] = ()
 
 
 class BudgetError(DPReleaseError):

@@ -15,6 +15,7 @@ from pydantic import Field
 from dpcore.audit import AuditResult
 from schemas.plan import Plan
 from tasks.announce.announce import show_preview
+from tasks.announce.markdown import escape
 from tasks.bundle.publish import require_approved
 from tasks.ledger import Decision, Ledger
 from tasks.workplace.home import ledger_url
@@ -51,7 +52,7 @@ def await_approval(plan: Plan, release_id: str, audited: list[AuditResult]) -> N
             notify(plan.dataset, release_id, "waits for a disclosure officer")
         review = suspend_flow_run(
             wait_for_input=Review.with_initial_data(
-                description=f"**{plan.publication.title}**, release `{release_id}` of"
+                description=f"**{escape(plan.publication.title)}**, release `{release_id}` of"
                 f" `{plan.dataset}`. Read the artifact `approval-preview` of this run first."
             ),
             key=KEY,

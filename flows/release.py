@@ -1,7 +1,7 @@
 """The release flow: a plan goes in, a published bundle comes out.
 
     check budget -> audit -> ingest -> validate -> reserve budget -> tally -> draw each release
-        -> write tables, synthesize -> (approval) -> publish -> announce
+        -> write tables, synthesize, fit models -> (approval) -> publish -> announce
 
 Draws run in parallel, and so do tables and synthetic tables (``flows.parallel``).
 
@@ -23,6 +23,8 @@ from schemas.plan import Plan, load_plan
 from tasks.announce.announce import announce
 from tasks.audit.audit import audit_shortly
 from tasks.budget.charge import check_budget, missing_draws, reserve_budget
+from tasks.budget.checkpoint import add_to_checkpoint
+from tasks.bundle.analyses import write_analyses
 from tasks.bundle.publish import (
     bundle_path,
     check_published,
@@ -34,6 +36,7 @@ from tasks.bundle.publish import (
 from tasks.bundle.series import earlier_runs
 from tasks.bundle.sign import signing_key
 from tasks.draw import draw, tally_survey
+from tasks.explain.analysis import check_analyses
 from tasks.ledger import Ledger
 from tasks.ledger.runs_and_grant import at_its_run
 from tasks.survey.reading import closing_survey
@@ -98,12 +101,14 @@ def carry_out(the_plan: Plan, release_id: str, out: Path) -> str:
         check_published(the_plan, release_id, bundle)
         log_line("already published: nothing was charged or drawn again")
         return str(bundle)
+    check_analyses(the_plan)
     earlier_runs(the_plan, release_id, bundle.parent)  # fail before anything is charged
     audited = audit_shortly(the_plan)
     require_passed(the_plan, audited)
     with staging_folder(bundle) as staging:
         if missing_draws(the_plan, release_id):
             draw_missing(the_plan, release_id)
+        add_to_checkpoint(Ledger(ledger_url()))
         tables = wait_for_all(
             write_release.submit(the_plan, release_id, name, staging) for name in the_plan.built
         )
@@ -111,8 +116,9 @@ def carry_out(the_plan: Plan, release_id: str, out: Path) -> str:
             write_microdata.submit(the_plan, release_id, synthesis.name, staging)
             for synthesis in the_plan.synthesis
         )
+        analyses = write_analyses(the_plan, release_id, staging)
         await_approval(the_plan, release_id, audited)
-        publish(the_plan, release_id, staging, bundle, tables, microdata, audited)
+        publish(the_plan, release_id, staging, bundle, tables, microdata, analyses, audited)
     announce(the_plan, release_id, bundle)
     return str(bundle)
 

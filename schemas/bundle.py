@@ -9,6 +9,7 @@
   microdata/*.members.parquet  with `linked`, the members of the synthetic units
   microdata/*.support.parquet  which margins of the records the release determines, and how well
   draws/*.parquet      the noisy statistics, from which everything else is computed
+  analyses/*.parquet   coefficients of models, with their errors from sampling and from noise
   report.html          all this for people
   README.md            how to compute errors with these very tables, in pandas, R, SQL or a spreadsheet
   datapackage.json, registry.yaml, dcat.json, codebook.csv   (schemas.standards)
@@ -226,6 +227,18 @@ class SynthesisRecord(Section):
         return [self.file, self.members] if self.members else [self.file]
 
 
+class AnalysisRecord(Section):
+    """One model that was fitted to the noisy tables."""
+
+    name: str
+    title: str
+    formula: str
+    family: str
+    source: str = Field(description="The release whose columns it relates.")
+    notes: list[str] = Field(description="What the reader should know of it.")
+    file: TableFile = Field(description="One row for each coefficient; none where a note says why.")
+
+
 class Approval(Section):
     """A disclosure officer's decision to publish, as the ledger records it."""
 
@@ -247,6 +260,7 @@ class Manifest(Section):
     guarantee: Guarantee
     releases: list[ReleaseRecord]
     synthesis: list[SynthesisRecord]
+    analyses: list[AnalysisRecord] = Field(default=[], description="Models, with their errors.")
     scheduled: bool = Field(
         default=False,
         description="Whether the plan ran on a schedule, so that more releases of it follow.",
@@ -268,4 +282,5 @@ class Manifest(Section):
     def tables(self) -> list[TableFile]:
         """Every table of the bundle, in order."""
         files = [file for record in self.releases for file in (*record.files, record.draw)]
-        return files + [f for record in self.synthesis for f in (*record.microdata, record.support)]
+        files += [f for record in self.synthesis for f in (*record.microdata, record.support)]
+        return files + [record.file for record in self.analyses]

@@ -26,6 +26,9 @@ class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
+MOST_REPEATED = 100_000
+"""What aliases may add to a document; a few nested levels of them can stand for billions of values."""
+
 AS_WRITTEN = {
     "bool": "true|false",
     "int": "-?(0|[1-9][0-9]*)",
@@ -46,6 +49,15 @@ READ_AS = {
 
 class _StrictLoader(yaml.SafeLoader):
     """YAML without repeated keys, in which errors about scalars name the line."""
+
+    def get_single_node(self) -> yaml.Node | None:
+        node = super().get_single_node()
+        sizes: dict[int, int] = {}
+        if node is not None and _size(node, sizes) - len(sizes) > MOST_REPEATED:
+            raise PlanError(
+                f"aliases repeat more than {MOST_REPEATED:,} values: write fewer of them"
+            )
+        return node
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
         line = node.start_mark.line + 1
@@ -89,6 +101,21 @@ class _StrictLoader(yaml.SafeLoader):
             f"line {category.start_mark.line + 1}: categories: YAML reads {text or 'an empty item'}"
             f" as {READ_AS[kind]}; write {meant}"
         )
+
+
+def _size(node: yaml.Node, sizes: dict[int, int]) -> int:
+    """The values of a node with its aliases written out; ``sizes`` keeps those of every node."""
+    if id(node) not in sizes:
+        sizes[id(node)] = (
+            2 * MOST_REPEATED
+        )  # met again before it is known: an alias to what it is in
+        inner = []
+        if isinstance(node, yaml.MappingNode):
+            inner = [each for pair in node.value for each in pair]
+        elif isinstance(node, yaml.SequenceNode):
+            inner = node.value
+        sizes[id(node)] = 1 + sum(_size(each, sizes) for each in inner)
+    return sizes[id(node)]
 
 
 def read_yaml(path: Path) -> dict[str, Any]:

@@ -85,6 +85,7 @@ dataset: {dataset}    # the ledger keeps one budget under this name
 source: {source}    # the location of the table; never published
 rows: {blank}    # the number of records, as the survey's description gives it
 privacy_unit: row    # {{column: COLUMN, max_rows: NUMBER}} if a person may have several records
+# linked: {{order: [COLUMN], shared: []}}    # with that column: units and their members, as two tables
 neighbours: replace-one
 
 # alpha is epsilon, beta is delta. `dprelease explain PLAN --target RELEASE=ERROR` finds the alpha

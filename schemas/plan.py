@@ -28,6 +28,7 @@ from dpcore.budget import Budget, Weight, split
 from dpcore.errors import PlanError
 from dpcore.mechanism import promise_together
 from dpcore.releases.base import Release
+from schemas.analysis import Analysis
 from schemas.blanks import refuse_blanks
 from schemas.budget import BudgetSection
 from schemas.columns import (
@@ -125,6 +126,11 @@ class Plan(Section):
         description="Synthetic tables. A tree need not span all columns: those in none of its edges "
         "are drawn independently.",
     )
+    analyses: list[Analysis] = Field(
+        default_factory=list,
+        description="Models that are published with their errors: computed from the noisy tables, at no "
+        "cost.",
+    )
     publication: Publication
     operation: Operation = Field(
         default=Operation(), description="When it runs and when it warns; not part of the digest."
@@ -167,12 +173,20 @@ class Plan(Section):
             self.series.check(self.columns, self.adjacency, self.weights is not None)
             if self.synthesis:
                 raise ValueError("synthesis: records cannot be drawn from one run of a series")
+            if self.analyses:
+                raise ValueError("analyses: models cannot be fitted to one run of a series")
             if self.operation.schedule and self.operation.schedule.since is None:
                 raise ValueError(
                     "operation.schedule.since: state the day from which the periods of the series count"
                 )
         _refuse_twice("releases", [section.name for section in self.releases])
         _refuse_twice("synthesis", [table.name for table in self.synthesis])
+        _refuse_twice("analyses", [analysis.name for analysis in self.analyses])
+        for i, analysis in enumerate(self.analyses):
+            try:
+                analysis.check(self.record_columns)
+            except ValueError as error:
+                raise ValueError(f"analyses[{i}].{error}") from None
         self._check_spending()
         parts = [part for share in self.shares for part in (share.alpha, share.beta, share.gamma)]
         if any(part.denominator.bit_length() > LARGEST_SHARE_BITS for part in parts):
@@ -420,7 +434,8 @@ class Plan(Section):
 
     def public(self) -> dict[str, Any]:
         """The plan as JSON values, without the table's location and the operation."""
-        absent = {key for key in ("series", "counts", "linked") if getattr(self, key) is None}
+        optional = ("series", "counts", "linked", "analyses")
+        absent = {key for key in optional if getattr(self, key) in (None, [])}
         hidden = {"source", "operation"} | absent
         return self.model_dump(mode="json", by_alias=True, exclude=hidden)
 

@@ -104,6 +104,7 @@ PARTS = (
         (
             "schemas/budget.py",
             "schemas/plan.py",
+            "schemas/analysis.py",
             "schemas/publication.py",
             "schemas/document.py",
             "schemas/public_files.py",
@@ -143,11 +144,12 @@ PARTS = (
     ),
     Part(
         "The ledger",
-        ("tasks/ledger/*.py",),
+        ("tasks/ledger/*.py", "tasks/budget/checkpoint.py"),
         "What is spent never exceeds what was granted, and each charge shows one draw: the"
         " [composition theorem](composition.md)",
         "SQLite or PostgreSQL is taken to be serialisable and durable as configured, the disk to keep"
-        " what it confirmed, and the ledger not to be replaced by an older copy",
+        " what it confirmed, and the ledger not to be replaced by an older copy, which only a"
+        " checkpoint on another disk detects",
     ),
 )
 """From the line outwards."""
@@ -163,6 +165,7 @@ UNREAD = {
     "schemas/first_plan.py": "writes a plan from names and types of columns",
     "schemas/operation.py": "schedules and approval",
     "schemas/synthesis.py": "synthetic records, from noisy statistics",
+    "tasks/bundle/sign.py": "Ed25519, of the library cryptography",
     "tasks/bundle/verify.py": "compares digests of published files",
 }
 """What the files of the trusted base import and a reviewer of privacy may leave out, and why."""

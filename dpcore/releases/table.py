@@ -18,6 +18,9 @@ LEVEL = 0.9
 TWO_SIDED, ONE_SIDED = (NormalDist().inv_cdf(chance) for chance in ((1 + LEVEL) / 2, LEVEL))
 """Standard errors that normal noise exceeds with probability 10%: in size, and in one direction."""
 
+SIGMAS_95 = NormalDist().inv_cdf(0.975)
+"""Standard errors that normal errors exceed in size with probability 5%."""
+
 UNBIASED = ("best_estimate", "estimate", "noisy_count")
 """Columns whose sums are unbiased, the more accurate first."""
 
@@ -33,7 +36,8 @@ class Uncertainty:
     """How wrong the numbers of one published column may be, and how that is known.
 
     ``standard_error`` and ``interval`` name columns of the same table: the root mean squared error
-    of the number, and both ends of a 90% interval for the value without noise.  ``method``: exact,
+    of the number, and both ends of an interval: for the value without noise, of 90%, where
+    ``statement`` says no other.  ``method``: exact,
     normal (an exact variance and the normal law), or simulated (the mechanism and the
     post-processing, repeated on the published numbers).  ``statement`` says the rest in words.
     """

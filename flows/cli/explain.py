@@ -1,6 +1,7 @@
 """``dprelease explain``: print what a plan costs and how accurate it will be."""
 
 import argparse
+import json
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,16 @@ def add(commands: Any) -> None:
         choices=("gaussian", "binomial", "poisson"),
         help="of the model of --analysis: linear (the default), logistic or Poisson",
     )
+    parser.add_argument(
+        "--like",
+        type=Path,
+        metavar="BUNDLE",
+        help="with --analysis: expect a survey like that of a published bundle, such as last year's,"
+        " in place of independent columns with equally frequent cells",
+    )
+    parser.add_argument(
+        "--json", action="store_true", help="with --analysis: print the result as JSON"
+    )
     add_ledger_argument(parser)
 
 
@@ -60,10 +71,10 @@ def _explain(options: argparse.Namespace) -> None:
             " with `dprelease explain` instead"
         )
     if options.analysis is not None:
-        from tasks.explain.analysis import analysis_text
-
-        print(analysis_text(plan, options.analysis, options.family))
+        _say_analysis(plan, options)
         return
+    if options.json or options.like:
+        raise InputError("--json, --like: are for --analysis, which is missing")
     if options.plot is not None:
         _draw(plan, options.plot)
     granted, spent, refusal = None, Budget(), ""
@@ -86,6 +97,21 @@ def _explain(options: argparse.Namespace) -> None:
         raise BudgetError("the grant does not cover this release, so it would be refused")
     if refusal:
         raise BudgetError(refusal)
+
+
+def _say_analysis(plan: Any, options: argparse.Namespace) -> None:
+    from tasks.bundle.reader import open_bundle
+    from tasks.explain.analysis import analysis_dict, analysis_text
+
+    like = open_bundle(options.like).evidence if options.like else None
+    asked = (plan, options.analysis, options.family, like)
+    if not options.json:
+        print(analysis_text(*asked))
+        return
+    found = analysis_dict(*asked)
+    print(json.dumps(found, indent=2))
+    if not found["supported"]:
+        raise InputError(found["reason"])
 
 
 def _draw(plan: Any, file: Path) -> None:

@@ -1,4 +1,4 @@
-"""``dprelease ledger``: grant, show, void, check and re-price what datasets have spent."""
+"""``dprelease ledger``: grant, show, void, check, re-price and copy what datasets have spent."""
 
 from __future__ import annotations
 
@@ -67,6 +67,21 @@ def add(commands: Any) -> None:
         "--beta", metavar="NUMBER", help="beta of the whole history; default: what was charged"
     )
     add_ledger_argument(reprice)
+    checkpoint = add_command(
+        actions, "checkpoint", _checkpoint, "write which draws the ledger knows, as a witness of it"
+    )
+    checkpoint.add_argument(
+        "file", nargs="?", type=Path, metavar="FILE", help="default: DPRELEASE_CHECKPOINT"
+    )
+    add_ledger_argument(checkpoint)
+    backup = add_command(actions, "backup", _backup, "copy the ledger to a new file (SQLite)")
+    backup.add_argument("file", type=Path, metavar="FILE", help="must not exist")
+    add_ledger_argument(backup)
+    restore = add_command(
+        actions, "restore", _restore, "make a ledger of a backup, where there is none (SQLite)"
+    )
+    restore.add_argument("file", type=Path, metavar="FILE", help="the backup")
+    add_ledger_argument(restore)
     roles = "print SQL that makes a role for publishers and one for officers (PostgreSQL)"
     add_command(actions, "roles", _roles, roles)
 
@@ -176,6 +191,52 @@ def _reprice(options: argparse.Namespace) -> None:
     except ValueError as error:
         raise InputError(f"--beta: {error}") from None
     print(reprice(ledger, options.dataset, beta))
+
+
+def _checkpoint(options: argparse.Namespace) -> None:
+    from tasks.budget.checkpoint import checkpoint_file, write_checkpoint
+
+    path = options.file or checkpoint_file()
+    if path is None:
+        raise InputError("name a file, or set DPRELEASE_CHECKPOINT")
+    drawn = write_checkpoint(_existing_ledger(), path)
+    print(f"{path}: {drawn:,} draw{'s' * (drawn != 1)}")
+
+
+def _backup(options: argparse.Namespace) -> None:
+    _existing_ledger().copy_to(options.file)
+    print(f"{options.file}: a copy of the ledger; it holds every noisy statistic, and no record")
+
+
+def _restore(options: argparse.Namespace) -> None:
+    from tasks.budget.checkpoint import checkpoint_file, require_checkpoint
+    from tasks.ledger import Ledger
+    from tasks.workplace.home import ledger_exists, ledger_url
+
+    place = ledger_url()
+    if not place.startswith("sqlite:///"):
+        raise InputError("a ledger in PostgreSQL is restored with its own tool: pg_restore")
+    if ledger_exists():
+        raise InputError(
+            "there is a ledger already, and it may know draws that the backup does not: compare the two"
+            " with `dprelease ledger show`, move it away if it is damaged, and restore again"
+        )
+    if not options.file.is_file():
+        raise InputError(f"{options.file}: there is no such file")
+    backup = Ledger(f"sqlite:///{options.file.absolute()}", create=False)
+    faults = [fault for name in backup.datasets() for fault in backup.find_faults(name)]
+    if what := [fault.what for fault in faults if fault.what != "reserved, not drawn"]:
+        raise LedgerError(f"{options.file}: {what[0]}; take another backup")
+    require_checkpoint(backup)
+    backup.copy_to(Path(place.removeprefix("sqlite:///")))
+    print(
+        "restored. Draws that were made after the backup are forgotten"
+        + (
+            "; the checkpoint knows of none."
+            if checkpoint_file()
+            else ": compare with all bundles, `dprelease ledger check --out DIR`, before the next run."
+        )
+    )
 
 
 def _roles(_: argparse.Namespace) -> None:

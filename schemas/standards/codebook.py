@@ -1,5 +1,8 @@
 """``codebook.csv``: one row for every category or level of the survey's columns, one for
-any other column."""
+any other column.
+
+Where there are synthetic records, the last column warns of standard errors that are computed from them.
+"""
 
 import csv
 import io
@@ -20,6 +23,11 @@ HEADER = (
     "nullable",
 )
 
+WARNING = (
+    "Synthetic records are not a survey: standard errors computed from them as if they were are too"
+    " small (see README.md)"
+)
+
 TYPES = {"whole": "integer", "number": "continuous", "truth": "categorical", "text": "categorical"}
 """The type of a column that a formula gives, as a plan calls it."""
 
@@ -28,19 +36,23 @@ def codebook(manifest: Manifest, plan: Plan) -> str:
     """The codebook as CSV, its columns as in ``HEADER``; empty where they do not apply."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(HEADER)
+    made_up = {name for t in plan.synthesis for name in plan.built[t.from_].domain.names}
+    if plan.linked:
+        made_up |= {*plan.columns}
+    writer.writerow((*HEADER, *(["warning"] if made_up else [])))
     for name, column in plan.described_columns.items():
         start, null = (name, column.type, column.description), str(column.nullable).lower()
+        end = (null, *([WARNING if name in made_up else ""] if made_up else []))
         if isinstance(column, CategoricalColumn):
             for category in column.categories:
                 label = column.labels.get(str(category), "")
-                writer.writerow((*start, "", category, label, "", "", null))
+                writer.writerow((*start, "", category, label, "", "", *end))
         else:
             for level in ("",) if column.levels is None else column.levels:
-                writer.writerow((*start, column.unit, level, "", *column.bounds, null))
+                writer.writerow((*start, column.unit, level, "", *column.bounds, *end))
     for table in plan.synthesis:
         for derived in table.deriving(plan.built[table.from_].domain, plan.described_columns):
             if derived.formula is not None and derived.name not in plan.columns:
                 kind = TYPES[derived.formula.kind]
-                writer.writerow((derived.name, kind, derived.words, *[""] * 5, "true"))
+                writer.writerow((derived.name, kind, derived.words, *[""] * 5, "true", WARNING))
     return text.getvalue()

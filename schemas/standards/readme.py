@@ -66,18 +66,34 @@ def readme(manifest: Manifest, plan: Plan) -> str:
         "`report.html` describes this release for people, `manifest.json` for programs,"
         " `codebook.csv` its columns. Tables are Parquet files"
         + (", and CSV files beside them." if plan.publication.csv else "."),
-        "All errors are of privacy noise alone. Sampling and non-response come on top.",
+        "All errors are of privacy noise alone. Sampling and non-response come on top."
+        + " Those of models hold sampling too." * bool(manifest.analyses),
     ]
     if manifest.synthesis:
         parts += [
             "## Synthetic records",
             "\n".join(f"- `{each.file.path}`: {each.warning}" for each in manifest.synthesis),
         ]
+    if manifest.analyses:
+        parts += ["## Conclusions", CONCLUSIONS, "\n".join(_analyses(manifest))]
     if have:
         parts += [*_how(have, plan), "## Which tables have replicates", _listed(have)]
     if without := "\n".join(_without(manifest)):
         parts += ["## Tables without replicates", without]
     return "\n\n".join(parts) + "\n"
+
+
+CONCLUSIONS = (
+    "Coefficients of models, for the population from which the survey is taken to be drawn:"
+    " `sampling_error` is what the survey itself would have, `privacy_error` that of the noise, and"
+    " `lower_95` to `upper_95` a 95% interval that holds both."
+)
+
+
+def _analyses(manifest: Manifest) -> Iterator[str]:
+    for record in manifest.analyses:
+        yield f"- `{record.file.path}`: {record.title} (`{record.formula}`, {record.family})."
+        yield from (f"  - {note}" for note in record.notes)
 
 
 def _how(have: list[TableFile], plan: Plan) -> Iterator[str]:

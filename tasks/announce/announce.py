@@ -56,6 +56,7 @@ def announce(plan: Plan, release_id: str, bundle: Path) -> None:
 def _summary(plan: Plan, manifest: Manifest) -> str:
     files = [f for record in manifest.releases for f in record.files]
     files += [file for record in manifest.synthesis for file in record.microdata]
+    files += [record.file for record in manifest.analyses]
     return "\n\n".join(
         [
             f"# {escape(plan.publication.title)}",

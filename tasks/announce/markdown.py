@@ -1,5 +1,6 @@
 """The markdown of Prefect artifacts, made of the plan, the ledger and audits alone."""
 
+import re
 from collections.abc import Mapping, Sequence
 
 from dpcore.audit import AuditResult
@@ -62,7 +63,6 @@ def preview(plan: Plan, release_id: str, audited: list[AuditResult]) -> str:
 
 
 def escape(text: str) -> str:
-    """The text with a backslash before every character that has a meaning in markdown or HTML."""
-    for character in "\\|<>[]`*_":
-        text = text.replace(character, f"\\{character}")
-    return text or " "
+    """The text as one line in which nothing is markup, for markdown or HTML, and no address a link."""
+    escaped = re.sub(r"[\\|<>\[\]`*_~&#@!]|(?<=www)\.|:(?=//)", r"\\\g<0>", " ".join(text.split()))
+    return escaped or " "

@@ -5,6 +5,7 @@ from pathlib import Path
 from dpcore.errors import LedgerError
 from schemas.bundle import MANIFEST, Manifest
 from schemas.plan import Plan
+from tasks.budget.checkpoint import require_checkpoint
 from tasks.bundle.verify import read_manifest
 from tasks.ledger import Ledger, charges_of
 from tasks.ledger.runs_and_grant import require_grant
@@ -20,8 +21,9 @@ def check_budget(plan: Plan, release_id: str, published: Path) -> None:
     the ledger was lost, is an old copy, or is the wrong one.
     """
     ledger = Ledger(ledger_url())
-    for path in published.glob(f"*/{MANIFEST}"):
+    for path in published.glob(f"[!.]*/{MANIFEST}"):  # hidden folders hold unfinished work
         require_known(read_manifest(path.parent), ledger, path.parent)
+    require_checkpoint(ledger)
     account = ledger.account(plan.dataset)
     if account is None:
         log_line("the ledger does not know this dataset yet: the plan's grant will be recorded")

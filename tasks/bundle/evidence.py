@@ -10,7 +10,7 @@ from schemas.plan import Plan
 from schemas.synthesis import Synthesis
 from tasks.bundle.joined import Part
 from tasks.bundle.records import Draws, synthetic_records
-from tasks.inference.evidence import Evidence
+from tasks.inference.evidence import Evidence, answering
 
 MOST_RECORDS = 2**16
 """More synthetic records say hardly more."""
@@ -19,21 +19,14 @@ MOST_RECORDS = 2**16
 def evidence_of(plan: Plan, parts: Sequence[Part], draws: Draws) -> Evidence:
     """The evidence of the release with the most columns whose counts can be combined.
 
-    ``parts``: also of earlier bundles.  Raises ``InputError`` where the bundle has none, or it counts
-    weights.
+    ``parts``: also of earlier bundles.  Raises ``InputError`` where the bundle has none.
     """
-    own = [part for part in parts if part.release in plan.built.values()]
-    if not own:
+    answers = answering(plan)
+    if not answers:
         raise InputError(
-            "the bundle has no tables of counts, or records that follow them, to fit to"
+            "the bundle has no tables of counts of records, or records that follow them, to fit to"
         )
-    drawn = {section.from_: section for section in reversed(plan.synthesis)}
-    best = max(own, key=lambda part: (len(part.release.domain.axes), part.name in drawn))
-    release = best.release
-    if release.adjacency.weighted:
-        raise InputError(
-            f"{best.name}: counts weights, and tables of weights do not say how large the survey was"
-        )
+    release = answers[0]
     alike = [part for part in parts if part.release.unit == release.unit]
     agreement = joined(
         [(part.agreement, part.release.domain.axes) for part in alike], release.domain.axes
@@ -41,10 +34,11 @@ def evidence_of(plan: Plan, parts: Sequence[Part], draws: Draws) -> Evidence:
     rows = float(agreement.margin(()).table)
     if rows < 1:
         raise InputError(
-            f"{best.name}: the noisy number of records is {rows:.0f}: nothing can be fitted"
+            f"{release.name}: the noisy number of records is {rows:.0f}: nothing can be fitted"
         )
-    section = drawn.get(best.name) or Synthesis.model_validate(
-        {"name": "records", "from": best.name, "rows": 1}
+    drawn = {section.from_: section for section in reversed(plan.synthesis)}
+    section = drawn.get(release.name) or Synthesis.model_validate(
+        {"name": "records", "from": release.name, "rows": 1}
     )
     records = synthetic_records(plan, section, draws, min(max(round(rows), 1000), MOST_RECORDS))
     return Evidence(release.domain, agreement, rows, records.codes, dict(records.columns))

@@ -5,10 +5,10 @@ The bundle is built in a staging folder beside its final path and renamed when i
 disk; a release that is already published is checked and left as it is.
 """
 
-import hashlib
 import json
 import os
 import platform
+import secrets
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -30,6 +30,7 @@ from dpcore.statistic import Noisy
 from schemas.bundle import (
     DIGESTS,
     MANIFEST,
+    AnalysisRecord,
     Approval,
     Guarantee,
     Manifest,
@@ -54,8 +55,11 @@ from tasks.bundle.verify import (
 )
 from tasks.ledger import ChargeRecord, Decision, Ledger, State
 from tasks.report import write_report
-from tasks.workplace.home import home, ledger_url, locked, private_folder
+from tasks.workplace.home import claim_outside, ledger_url, private_workspace
 from tasks.workplace.step import step
+
+READABLE = 0o755
+"""What a published folder may allow at most: only its owner may write."""
 
 
 def bundle_path(plan: Plan, release_id: str, out: Path) -> Path:
@@ -66,7 +70,7 @@ def bundle_path(plan: Plan, release_id: str, out: Path) -> Path:
 @step("write tables", run_name="write tables: {name}")
 def write_release(plan: Plan, release_id: str, name: str, staging: Path) -> ReleaseRecord:
     """Publish one committed draw as tables in the staging folder."""
-    charge, noisy = _committed(plan, release_id, name)
+    charge, noisy = committed(plan, release_id, name)
     release, section = plan.built[name], plan.section(name)
     facts: dict[str, object] = {}
     replicate_noise: Callable[[Noisy, int], Mapping[str, NDArray[np.float32]]]
@@ -78,14 +82,14 @@ def write_release(plan: Plan, release_id: str, name: str, staging: Path) -> Rele
     else:
         published, replicate_noise = release.publish(noisy), release.replicate_noise
     if isinstance(release, CountsRelease):
-        parts = _parts(plan, release_id)
+        parts = measured_parts(plan, release_id)
         published = with_best(published, release, parts)
         if any(BEST[0] in table.columns for table in published.tables):
             replicate_noise = partial(_noise_of_best, release, parts)
     rows = sum(len(table.parts[0].values) for table in published.tables)
     number = replicates_within(plan.publication.replicates, rows)
     noise = replicate_noise(noisy, number) if number else {}
-    about = _about(plan, release_id)
+    about = file_metadata(plan, release_id)
     files = [
         write_table(staging, table, plan.described_columns, about, noise.get(table.name))
         for table in published.tables
@@ -111,9 +115,9 @@ def write_release(plan: Plan, release_id: str, name: str, staging: Path) -> Rele
 def write_microdata(plan: Plan, release_id: str, name: str, staging: Path) -> SynthesisRecord:
     """Draw one synthetic table from committed draws alone."""
     synthesis = next(table for table in plan.synthesis if table.name == name)
-    _, noisy = _committed(plan, release_id, synthesis.from_)
-    records = synthetic_records(plan, synthesis, lambda of: _committed(plan, release_id, of)[1])
-    about = _about(plan, release_id)
+    _, noisy = committed(plan, release_id, synthesis.from_)
+    records = synthetic_records(plan, synthesis, lambda of: committed(plan, release_id, of)[1])
+    about = file_metadata(plan, release_id)
     columns = plan.described_columns
     support = write_table(staging, records.support(name, noisy), columns, about)
     record = SynthesisRecord(
@@ -141,6 +145,7 @@ def publish(
     target: Path,
     releases: list[ReleaseRecord],
     synthesis: list[SynthesisRecord],
+    analyses: list[AnalysisRecord],
     audited: list[AuditResult],
 ) -> None:
     """Complete the staging folder and move it to its final path in one step."""
@@ -159,6 +164,7 @@ def publish(
         guarantee=_guarantee(plan),
         releases=releases,
         synthesis=synthesis,
+        analyses=analyses,
         scheduled=plan.operation.schedule is not None,
         audit=audited[0].to_dict(),
         audit_of_each=[result.to_dict() for result in audited[1:]],
@@ -233,17 +239,14 @@ def check_published(plan: Plan, release_id: str, target: Path) -> None:
 def staging_folder(target: Path) -> Iterator[Path]:
     """An empty folder beside the bundle's path, on the same disk; removed at the end.
 
-    One run at a time works on a bundle; the folder of a killed run is removed.
+    It belongs to this run alone: runs of the same release on other machines build their own, and the
+    first to be renamed is the bundle.  If this run is killed, the next one of this home removes it.
     """
-    locks = private_folder(home() / "locks")
-    name = hashlib.sha256(str(target.absolute()).encode()).hexdigest()
-    with locked(locks / name):
-        for leftover in target.parent.glob(f".{target.name}.staging*"):
-            shutil.rmtree(leftover, ignore_errors=True)
-        staging = target.parent / f".{target.name}.staging"
+    with private_workspace(target.parent.name, target.name) as claim:
+        staging = target.parent / f".{target.name}.{secrets.token_hex(8)}.staging"
+        claim_outside(claim, staging.absolute())
         try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.parent.chmod(0o755)  # public, whatever the umask of the process
+            _public_folder(target.parent)
             staging.mkdir(mode=0o700)
         except OSError as error:
             raise BundleError(f"{target.parent} cannot be written ({error.strerror})") from None
@@ -253,7 +256,15 @@ def staging_folder(target: Path) -> Iterator[Path]:
             shutil.rmtree(staging, ignore_errors=True)
 
 
-def _committed(plan: Plan, release_id: str, name: str) -> tuple[ChargeRecord, Noisy]:
+def _public_folder(folder: Path) -> None:
+    """The folder, created where it is missing: as open as the one above it, whatever the umask."""
+    if not folder.is_dir():
+        _public_folder(folder.parent)
+        folder.mkdir(exist_ok=True)
+        folder.chmod(folder.parent.stat().st_mode & READABLE)
+
+
+def committed(plan: Plan, release_id: str, name: str) -> tuple[ChargeRecord, Noisy]:
     """The charge and its committed draw; raises ``LedgerError`` or ``BundleError`` if unfit."""
     ledger = Ledger(ledger_url())
     noisy = ledger.committed(plan.dataset, release_id, name)
@@ -276,9 +287,9 @@ def _noise_of_best(
     return replicates_of_best(release, parts, number)
 
 
-def _parts(plan: Plan, release_id: str) -> list[Part]:
+def measured_parts(plan: Plan, release_id: str) -> list[Part]:
     """Everything that counts in the bundle, as it was measured."""
-    draws = {name: _committed(plan, release_id, name)[1] for name in plan.built}
+    draws = {name: committed(plan, release_id, name)[1] for name in plan.built}
     return parts_of(release_id, plan.built, draws)
 
 
@@ -298,7 +309,8 @@ def _guarantee(plan: Plan) -> Guarantee:
     )
 
 
-def _about(plan: Plan, release_id: str) -> dict[str, str]:
+def file_metadata(plan: Plan, release_id: str) -> dict[str, str]:
+    """What every file says of itself, without its bundle."""
     return {
         "dprelease.dataset": plan.dataset,
         "dprelease.release_id": release_id,
@@ -312,9 +324,10 @@ def _versions() -> dict[str, str]:
 
 
 def _open_to_readers(folder: Path) -> None:
-    """Make the bundle readable by everybody, whatever the umask of the process."""
+    """Open the bundle to whoever may read the folder above it, whatever the umask of the process."""
+    mode = folder.parent.stat().st_mode & READABLE
     for path in (folder, *folder.rglob("*")):
-        path.chmod(0o755 if path.is_dir() else 0o644)
+        path.chmod(mode | 0o700 if path.is_dir() else mode & 0o666 | 0o600)
 
 
 def _flush(folder: Path) -> None:

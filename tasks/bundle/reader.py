@@ -225,22 +225,23 @@ class Bundle:
         for the rest; standard errors are split into sampling and privacy.  Raises ``InputError`` where
         columns that the model relates were not measured together.
         """
-        return fit(self._evidence, formula, family)
+        return fit(self.evidence, formula, family)
 
     def correlation(self, one: str, other: str) -> Coefficient:
         """Pearson's correlation of two columns of numbers, with errors from sampling and privacy."""
-        return correlation(self._evidence, one, other)
+        return correlation(self.evidence, one, other)
 
     def independence(self, one: str, other: str) -> Independence:
         """A chi-square test that two columns are independent, by sampling and noise together."""
-        return independence(self._evidence, one, other)
+        return independence(self.evidence, one, other)
 
     def quantile(self, column: str, level: float) -> Quantile:
         """A quantile of a column of numbers, with an interval that holds sampling and noise."""
-        return quantile(self._evidence, column, level)
+        return quantile(self.evidence, column, level)
 
     @cached_property
-    def _evidence(self) -> Evidence:
+    def evidence(self) -> Evidence:
+        """What ``fit`` starts from: tables that agree, and records that follow them."""
         parts = [part for bundle in (self, *self.earlier) for part in bundle._parts]
         return evidence_of(self.plan, parts, self.draw)
 

@@ -2,57 +2,101 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from dpcore.domain import Domain
-from dpcore.errors import InputError
+from dpcore.errors import InputError, PlanError, UnmeasuredError
 from dpcore.post.tables.consistency import Agreement
 from dpcore.post.tables.joined import joined
-from dpcore.releases.counts.unit import CountsRelease
 from schemas.plan import Plan
-from tasks.inference.designs import middles
-from tasks.inference.evidence import Supposed
+from tasks.inference.designs import cells_of, middles
+from tasks.inference.evidence import Evidence, Supposed, answering
 from tasks.inference.fit import Fit, fit
 
 FEWEST, MOST = 5_000, 50_000
 """Made-up records."""
 
 
-def expected_fit(plan: Plan, formula: str, family: str) -> tuple[str, Fit]:
-    """The release that would answer, and the model fitted to records that were made up.
+def expected_fit(
+    plan: Plan, formula: str, family: str, like: Evidence | None = None
+) -> tuple[str, Fit]:
+    """The release that would answer, and the model fitted to records that are not the survey's.
 
-    Their columns are independent, with equally frequent cells.  Raises ``InputError`` where the plan
-    does not support the model, naming what it would have to measure.
+    ``like``: of a published bundle, whose records and tables the survey is supposed to be like; else
+    columns are independent, with equally frequent cells.  Raises ``InputError`` where the plan does not
+    support the model, naming what it would have to measure.
     """
-    found = {
-        name: (release, release.of_nothing)
-        for name, release in plan.built.items()
-        if isinstance(release, CountsRelease) and not release.adjacency.weighted
-    }
-    known = {name: (release, errors) for name, (release, errors) in found.items() if errors}
-    if not known:
+    answers = answering(plan)
+    if not answers:
         raise InputError(
-            "--analysis: the plan has no counts of records that models could be fitted to; add a"
-            " release of kind microdata-margins or margins over the columns"
+            "the plan has no counts of records that models could be fitted to; add a release of kind"
+            " microdata-margins or margins over the columns"
         )
-    name = max(known, key=lambda name: len(known[name][0].domain.axes))
-    domain = known[name][0].domain
-    agreement = joined(
-        [(errors, release.domain.axes) for release, errors in known.values()], domain.axes
-    )
-    return name, fit(_supposed(domain, agreement, plan.rows), formula, family)
+    domain = answers[0].domain
+    measured = [(release.of_nothing, release.domain.axes) for release in answers]
+    agreement = joined([(of, axes) for of, axes in measured if of is not None], domain.axes)
+    return answers[0].name, fit(_supposed(domain, agreement, plan.rows, like), formula, family)
 
 
-def _supposed(domain: Domain, agreement: Agreement, rows: int) -> Supposed:
+def _supposed(domain: Domain, agreement: Agreement, rows: int, like: Evidence | None) -> Supposed:
     generator, size = np.random.default_rng(0), min(max(rows, FEWEST), MOST)
-    codes = np.stack([generator.integers(0, axis.size, size) for axis in domain.axes], axis=1)
-    columns = {axis.name: middles(axis)[codes[:, i]] for i, axis in enumerate(domain.axes)}
-    return Supposed(domain, agreement, float(rows), codes, columns)
+    known = {} if like is None else like.columns
+    if like is not None:
+        size = len(like.codes)
+    codes = np.stack(
+        [
+            cells_of(axis, known[axis.name])
+            if axis.name in known
+            else generator.integers(0, axis.size, size)
+            for axis in domain.axes
+        ],
+        axis=1,
+    )
+    made = {axis.name: middles(axis)[codes[:, i]] for i, axis in enumerate(domain.axes)}
+    return Supposed(domain, agreement, float(rows), codes, {**made, **known})
 
 
-def analysis_text(plan: Plan, formula: str, family: str) -> str:
+def check_analyses(plan: Plan) -> None:
+    """Raise ``PlanError`` where the plan asks for a model that it does not support."""
+    for i, analysis in enumerate(plan.analyses):
+        try:
+            expected_fit(plan, analysis.formula, analysis.family)
+        except InputError as error:
+            raise PlanError(f"analyses[{i}].formula: {error}") from None
+
+
+def analyses_text(plan: Plan) -> list[str]:
+    """What the plan's models will be like; no line without them."""
+    check_analyses(plan)
+    texts = [analysis_text(plan, each.formula, each.family) for each in plan.analyses]
+    titles = [f"{each.title} (analysis {each.name})" for each in plan.analyses]
+    return [line for pair in zip(titles, texts, strict=True) for line in ("", *pair)]
+
+
+def analysis_dict(
+    plan: Plan, formula: str, family: str, like: Evidence | None = None
+) -> dict[str, Any]:
+    """What is expected of a model, as JSON values; of an unsupported one why, and what would do."""
+    asked = {"formula": formula, "family": family}
+    try:
+        name, found = expected_fit(plan, formula, family, like)
+    except InputError as error:
+        also = error.also if isinstance(error, UnmeasuredError) else ()
+        return asked | {"supported": False, "reason": str(error), "also": [list(s) for s in also]}
+    keys = ("term", "standard_error", "sampling_error", "privacy_error")
+    rows = [{key: _finite(c.row[key]) for key in keys} for c in found.coefficients]
+    return asked | {"supported": True, "release": name, "expected": rows, "notes": [*found.notes]}
+
+
+def _finite(value: Any) -> Any:
+    return None if value == np.inf else value
+
+
+def analysis_text(plan: Plan, formula: str, family: str, like: Evidence | None = None) -> str:
     """The expected standard errors of a model's coefficients."""
-    name, found = expected_fit(plan, formula, family)
+    name, found = expected_fit(plan, formula, family, like)
     width = max(len(c.name) for c in found.coefficients)
     lines = [
         f"{formula}   ({family}), from {name}: supported",
@@ -65,8 +109,10 @@ def analysis_text(plan: Plan, formula: str, family: str) -> str:
         for c in found.coefficients
     ]
     lines.append(
-        "For independent columns with equally frequent cells; where cells are uneven, or columns"
-        " strongly related, errors are larger."
+        "For independent columns with equally frequent cells; real errors may be many times larger or"
+        " smaller. --like BUNDLE expects a survey like that of a published bundle."
+        if like is None
+        else "For a survey like that of the bundle."
     )
     lines += [f"Note: {note}" for note in found.notes]
     return "\n".join(lines)

@@ -13,6 +13,7 @@ from dpcore.budget import Budget, decimal_text, total
 from dpcore.errors import BudgetError
 from dpcore.releases.base import Release
 from schemas.plan import Plan
+from tasks.explain.analysis import analyses_text
 from tasks.explain.kinds import advice, found_kinds, kind_rows
 from tasks.explain.least import least_rows
 from tasks.explain.runs import last_release_text, runs_text, series_text
@@ -161,6 +162,7 @@ def explain(plan: Plan, granted: Budget | None, spent: Budget, refusal: str = ""
             verdict + "\n" * bool(verdict),
             "Expected error, from privacy noise alone",
             text_table(error_rows(plan)),
+            *analyses_text(plan),
             *least_text(plan),
             *kinds_text(plan),
         ]

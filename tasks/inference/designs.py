@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from dpcore.arrays import Booleans, Floats, Integers
-from dpcore.domain import Axis, Categories, Domain
+from dpcore.domain import Axis, Bins, Categories, Domain
 from dpcore.errors import InputError
 from dpcore.post.tables.margins import Attributes
 
@@ -104,17 +104,18 @@ def _without_dots(
 
 def _read(formula: str, domain: Domain) -> tuple[Any, list[str]]:
     """A formula, and the columns that it names."""
-    try:
-        import formulaic
-    except ImportError:
-        raise InputError("formulas need the package formulaic: pip install formulaic") from None
+    import formulaic  # takes half a second
+
     try:
         asked = formulaic.Formula(formula)
         named = sorted(str(v) for v in asked.required_variables)
     except Exception as error:
-        raise InputError(f"{formula}: cannot be read as a formula: {error}") from None
+        reason = str(error).partition("\n")[0]
+        raise InputError(f"{formula}: cannot be read as a formula: {reason}") from None
     if not hasattr(asked, "lhs") or not hasattr(asked, "rhs"):
         raise InputError(f"{formula}: write the response, ~ and the terms, such as y ~ a + b")
+    if isinstance(asked.lhs, tuple) or isinstance(asked.rhs, tuple):
+        raise InputError(f"{formula}: | outside braces separates several models; write one")
     for name in named:
         if name not in domain.names:
             raise InputError(f"{formula}: {name!r} is not one of {', '.join(domain.names)}")
@@ -237,3 +238,26 @@ def middles(axis: Axis) -> Any:
     if axis.nullable:
         middles[-1] = np.ma.masked
     return middles
+
+
+def cells_of(axis: Axis, values: Any) -> Integers:
+    """(m,) the cell of each value (m,), null masked; numbers outside count in the nearest cell.
+
+    Raises ``InputError`` for a category that the axis lacks.
+    """
+    null = np.ma.getmaskarray(values)
+    if isinstance(axis, Categories):
+        place = {category: i for i, category in enumerate(axis.categories)}
+        found, unique = np.unique(np.ma.compressed(values), return_inverse=True)
+        if not place.keys() >= set(found.tolist()):
+            raise InputError(f"{axis.name}: has categories that the plan does not list")
+        codes = np.array([place[each] for each in found.tolist()], dtype=np.int64)[unique]
+    else:
+        starts = axis.starts if isinstance(axis, Bins) else axis.edges[:-1]
+        numbers = np.ma.compressed(values).astype(np.float64)
+        codes = np.maximum(np.searchsorted(starts, numbers, side="right") - 1, 0)
+    if null.any() and not axis.nullable:
+        raise InputError(f"{axis.name}: has nulls, which the plan does not allow")
+    cells = np.full(len(null), axis.size - 1, dtype=np.int64)
+    cells[~null] = codes
+    return cells

@@ -11,6 +11,8 @@ from dpcore.arrays import Floats, Integers
 from dpcore.domain import Domain
 from dpcore.post.tables.consistency import Agreement
 from dpcore.post.tables.margins import Attributes
+from dpcore.releases.counts.unit import CountsRelease
+from schemas.plan import Plan
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,3 +44,18 @@ class Supposed(Evidence):
             cells = cells * size + self.codes[:, attribute]
         counts = np.bincount(cells, minlength=int(np.prod(shape)))
         return np.asarray(counts.reshape(shape) * (self.rows / len(self.codes)))
+
+
+def answering(plan: Plan) -> list[CountsRelease]:
+    """The releases of counts of records that can be combined; that with the columns of models first.
+
+    It is the one with the most columns, and of several one that records are drawn from.
+    """
+    drawn = {section.from_ for section in plan.synthesis}
+    known = [
+        release
+        for release in plan.built.values()
+        if isinstance(release, CountsRelease) and not release.adjacency.weighted
+        if release.of_nothing is not None
+    ]
+    return sorted(known, key=lambda each: (-len(each.domain.axes), each.name not in drawn))

@@ -12,24 +12,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from dpcore.arrays import Floats, Integers
 from dpcore.domain import Domain
-from dpcore.errors import InputError
+from dpcore.errors import InputError, UnmeasuredError
 from dpcore.post.inference.calibrated import fit_calibrated
 from dpcore.post.inference.families import FAMILIES
 from dpcore.post.tables.consistency import Agreement
 from dpcore.post.tables.margins import Attributes
+from dpcore.releases.table import SIGMAS_95
 from tasks.inference.designs import Design, Variable, design_of
 from tasks.inference.evidence import Evidence
 
-NORMAL_95 = 1.959963984540054
-
 FEWEST, FEWEST_ERRORS = 20.0, 5.0
 """A group has an interval if its noisy count is this large, and this many of its standard errors."""
+
+HARDLY_ANY = "so few records, or so much noise, that there may be hardly any"
 
 SPANNED = 0.9
 """Below this share of a score's variance in the tables, an estimate leans on the records."""
@@ -49,14 +50,34 @@ class Coefficient:
     privacy_error: float
     spanned: float
 
+    MEANING: ClassVar = {
+        "term": "Term of the formula, or Intercept",
+        "estimate": "Estimated coefficient",
+        "standard_error": "Standard error of the estimate, of sampling and of noise together",
+        "sampling_error": "Its part from sampling: that of the survey itself, whose records are taken as"
+        " independent draws from a population",
+        "privacy_error": "Its part from the noise that protects privacy",
+        "lower_95": "Lower end of a 95% interval for the coefficient in the population",
+        "upper_95": "Upper end of a 95% interval for the coefficient in the population",
+        "spanned": "Share of what determines the estimate that noisy tables hold; the rest is what the"
+        " model of the synthetic records assumes, and in no error",
+    }
+
     @property
     def standard_error(self) -> float:
         return float(np.hypot(self.sampling_error, self.privacy_error))
 
     @property
     def interval(self) -> tuple[float, float]:
-        width = NORMAL_95 * self.standard_error
+        width = SIGMAS_95 * self.standard_error
         return self.estimate - width, self.estimate + width
+
+    @property
+    def row(self) -> dict[str, Any]:
+        """Its row in a table of coefficients, whose columns ``MEANING`` describes."""
+        numbers = (self.estimate, self.standard_error, self.sampling_error, self.privacy_error)
+        row = (self.name, *numbers, *self.interval, self.spanned)
+        return dict(zip(self.MEANING, row, strict=True))
 
 
 @dataclass(frozen=True)
@@ -78,20 +99,7 @@ class Fit:
         """The coefficients as a pandas DataFrame."""
         import pandas as pd
 
-        rows = [
-            {
-                "term": c.name,
-                "estimate": c.estimate,
-                "standard_error": c.standard_error,
-                "sampling_error": c.sampling_error,
-                "privacy_error": c.privacy_error,
-                "lower_95": c.interval[0],
-                "upper_95": c.interval[1],
-                "spanned": c.spanned,
-            }
-            for c in self.coefficients
-        ]
-        return pd.DataFrame(rows)
+        return pd.DataFrame([c.row for c in self.coefficients], columns=[*Coefficient.MEANING])
 
     def __str__(self) -> str:
         width = max(len(c.name) for c in self.coefficients)
@@ -191,7 +199,7 @@ def _product(one: Variable, other: Variable, domain: Domain, codes: Integers) ->
 
 
 def _require_measured(formula: str, design: Design, domain: Domain, agreement: Agreement) -> None:
-    """Raise ``InputError`` where columns that must have been measured together were not."""
+    """Raise ``UnmeasuredError`` where columns that must have been measured together were not."""
     missing: list[Attributes] = []
     for i, term in enumerate(design.terms):
         needed = [tuple(sorted({*term.attributes, *design.response.attributes}))]
@@ -201,13 +209,20 @@ def _require_measured(formula: str, design: Design, domain: Domain, agreement: A
                 needed.append(union)
         missing += [each for each in needed if not agreement.covers(each) and each not in missing]
     if missing:
-        sets = [[domain.names[a] for a in each] for each in missing]
-        written = ", ".join(f"[{', '.join(names)}]" for names in sets)
-        raise InputError(
-            f"{formula}: the release did not measure {' or '.join(' x '.join(s) for s in sets)}"
-            f" together, so it cannot say how they are related. A plan with also: [{written}] would;"
-            " or leave the term out"
-        )
+        largest = [each for each in missing if not any({*each} < {*other} for other in missing)]
+        sets = [[domain.names[a] for a in each] for each in largest]
+        raise unmeasured(f"{formula}: ", sets, "; or leave the term out")
+
+
+def unmeasured(place: str, sets: Sequence[Sequence[str]], otherwise: str = "") -> UnmeasuredError:
+    """The error of a question about columns that were not measured together."""
+    written = ", ".join(f"[{', '.join(names)}]" for names in sets)
+    error = UnmeasuredError(
+        f"{place}the release did not measure {' or '.join(' x '.join(s) for s in sets)} together, so it"
+        f" cannot say how they are related. A plan with also: [{written}] would{otherwise}"
+    )
+    error.also = sets
+    return error
 
 
 def _is_rare(term: Variable, evidence: Evidence) -> bool:
@@ -228,10 +243,7 @@ def _notes(
 ) -> tuple[str, ...]:
     notes = []
     if rare:
-        notes.append(
-            f"{', '.join(rare)}: so few records, or so much noise, that there may be hardly any; these"
-            " have no interval"
-        )
+        notes.append(f"{', '.join(rare)}: {HARDLY_ANY}; these have no interval")
     if not solved:
         notes.append(
             "the noise is too large for the equations to have a solution: estimates are one step from"

@@ -18,9 +18,10 @@ from dpcore.domain import Bins, Grid
 from dpcore.errors import InputError
 from dpcore.post.tables.margins import Attributes
 from dpcore.post.tables.refined import MOST_REFINED, Refined
+from dpcore.releases.table import SIGMAS_95
 from tasks.inference.designs import design_of
 from tasks.inference.evidence import Evidence
-from tasks.inference.fit import NORMAL_95, Coefficient
+from tasks.inference.fit import Coefficient, unmeasured
 
 
 @dataclass(frozen=True)
@@ -138,8 +139,8 @@ def quantile(evidence: Evidence, column: str, level: float) -> Quantile:
     privacy = evidence.agreement.combination_variance({(place,): influence / rows})
     error = (level * (1 - level) / rows + privacy) ** 0.5
     # Where in its bin an end lies is not known, so the interval ends at edges.
-    first = np.searchsorted(below, level - NORMAL_95 * error, side="right") - 1
-    end = np.searchsorted(below, level + NORMAL_95 * error)
+    first = np.searchsorted(below, level - SIGMAS_95 * error, side="right") - 1
+    end = np.searchsorted(below, level + SIGMAS_95 * error)
     lower, upper = (edges[np.clip(i, 0, axis.cells)] for i in (first, end))
     return Quantile(column, level, value, (float(lower), float(upper)))
 
@@ -156,10 +157,7 @@ def _shares(evidence: Evidence, one: str, other: str) -> tuple[Attributes, Float
         raise InputError(f"{one}: name two columns")
     attributes = tuple(sorted(_place(evidence, name) for name in (one, other)))
     if not evidence.agreement.covers(attributes):
-        raise InputError(
-            f"the release did not measure {one} x {other} together, so it cannot say how they are"
-            f" related. A plan with also: [[{one}, {other}]] would"
-        )
+        raise unmeasured("", [[one, other]])
     table = evidence.table(attributes)
     kept = np.ones(table.shape, dtype=bool)
     for i, attribute in enumerate(attributes):

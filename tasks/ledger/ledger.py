@@ -8,6 +8,7 @@ another process may be writing.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 from sqlalchemy import Connection, make_url
 from sqlalchemy.exc import ArgumentError
@@ -54,6 +55,18 @@ class Ledger:
 
     def __repr__(self) -> str:
         return f"<ledger {self._database.shown}>"
+
+    def copy_to(self, path: Path) -> None:
+        """Write one consistent state of an SQLite ledger to a new file, whoever writes meanwhile.
+
+        Raises ``InputError`` if the file exists, or for a ledger in PostgreSQL, which has tools of its
+        own.
+        """
+        if not isinstance(self._database, SQLiteDatabase):
+            raise InputError(
+                "a ledger in PostgreSQL is copied with its own tools: pg_dump and pg_restore"
+            )
+        self._database.copy_to(path)
 
     def grant(
         self,

@@ -17,6 +17,8 @@ from __future__ import annotations
 import os
 import sqlite3
 import tempfile
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from sqlalchemy import URL, Connection, Engine, create_engine
@@ -50,6 +52,20 @@ class SQLiteDatabase(Database):
         except (OSError, DBAPIError) as error:
             reason = error.strerror if isinstance(error, OSError) else self.explain(error)
             raise LedgerError(f"cannot open or create the ledger {self.shown}: {reason}") from None
+
+    def copy_to(self, path: Path) -> None:
+        """Write one consistent state of the ledger to a new file, whoever writes meanwhile."""
+        try:
+            with (
+                _whole(path) as temporary,
+                closing(sqlite3.connect(f"{self.path.as_uri()}?mode=ro", uri=True)) as source,
+                closing(sqlite3.connect(temporary)) as target,
+            ):
+                source.backup(target)
+        except FileExistsError:
+            raise InputError(f"{path}: exists already, and no file is replaced") from None
+        except (OSError, sqlite3.Error) as error:
+            raise LedgerError(f"{self.shown} cannot be copied to {path}: {error}") from None
 
     def begin(self, connection: Connection, *, write: bool) -> None:
         connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
@@ -90,24 +106,31 @@ class SQLiteDatabase(Database):
         return create_engine("sqlite://", creator=connect, poolclass=NullPool, hide_parameters=True)
 
     def _create(self) -> None:
-        folder = self.path.parent
-        if not folder.is_dir():  # a mistyped place must not become an empty ledger
-            raise InputError(f"{folder}: there is no such folder; make it before the ledger")
-        # mkstemp makes the file owner-only; SQLite gives its journal the same mode.
-        handle, name = tempfile.mkstemp(dir=folder, prefix=f".{self.path.name}.", suffix=".new")
-        os.close(handle)
-        temporary = Path(name)
-        try:
-            with self._engine_for(temporary).connect() as connection, connection.begin():
-                self.begin(connection, write=True)
-                self.create_tables(connection)
-            try:
-                os.link(temporary, self.path)
-            except FileExistsError:
-                return  # another process created the ledger first
-            _sync_folder(folder)
-        finally:
-            temporary.unlink(missing_ok=True)
+        with (
+            suppress(FileExistsError),
+            _whole(self.path) as temporary,
+            self._engine_for(temporary).connect() as connection,
+            connection.begin(),
+        ):
+            self.begin(connection, write=True)
+            self.create_tables(connection)
+
+
+@contextmanager
+def _whole(path: Path) -> Iterator[Path]:
+    """A file to be filled, which then gets its name; ``FileExistsError`` if another has it."""
+    if not path.parent.is_dir():  # a mistyped place must not become an empty ledger
+        raise InputError(f"{path.parent}: there is no such folder; make it before the ledger")
+    # mkstemp makes the file owner-only; SQLite gives its journal the same mode.
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".new")
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+        os.link(temporary, path)
+        _sync_folder(path.parent)
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def _sync_folder(folder: Path) -> None:

@@ -15,7 +15,7 @@ from tasks.report.audit import draw_audit
 from tasks.report.cells import category_text
 from tasks.report.history import history_figure, history_until
 from tasks.report.parts import DataTable
-from tasks.report.release import release_parts, synthetic_parts
+from tasks.report.release import analysis_parts, release_parts, synthetic_parts
 from tasks.report.words import in_plain_words, in_symbols, limits
 
 REPORT = "report.html"
@@ -55,6 +55,7 @@ def report_page(
         columns=columns_table(plan),
         releases=release_parts(plan, manifest, bundle),
         synthetic=synthetic_parts(plan, manifest, bundle),
+        analyses=analysis_parts(manifest, bundle),
         budget=history_figure(history_until(history, manifest.drawn_at)),
         audit=draw_audit(manifest.audit, manifest.audit_of_each, plan.protection),
         limits=limits(plan),

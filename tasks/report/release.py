@@ -9,6 +9,7 @@ from dpcore.budget import decimal_text
 from dpcore.releases.base import Chart
 from schemas.bundle import Manifest, ReleaseRecord, SynthesisRecord, TableFile
 from schemas.plan import Plan
+from tasks.report.analyses import MODELS, draw_analysis
 from tasks.report.counts import draw_counts
 from tasks.report.density import draw_curve
 from tasks.report.machines import draw_features
@@ -96,6 +97,23 @@ def synthetic_parts(plan: Plan, manifest: Manifest, bundle: Path) -> list[Part]:
             0,
         )
         for record in manifest.synthesis
+    ]
+
+
+def analysis_parts(manifest: Manifest, bundle: Path) -> list[Part]:
+    """One part for each model."""
+    return [
+        Part(
+            f"analysis-{record.name}",
+            record.title,
+            f"{MODELS[record.family][0]} {record.formula}, from the noisy tables of {record.source} and"
+            " of all releases that count the same. It costs nothing more.",
+            draw_analysis(record, bundle),
+            None,
+            [record.file],
+            0,
+        )
+        for record in manifest.analyses
     ]
 
 

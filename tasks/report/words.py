@@ -147,13 +147,18 @@ def limits(plan: Plan) -> tuple[str, ...]:
             " estimates for a population."
         )
     made_up = (SYNTHETIC,) if plan.synthesis else ()
-    return counted, *LIMITS, *made_up, *plan.protection.limits
+    fitted = (FITTED,) if plan.analyses else ()
+    return counted, *LIMITS, *fitted, *made_up, *plan.protection.limits
 
 
 LIMITS = (
     "Error bars, bands and intervals are about privacy noise. They say nothing of sampling,"
     " non-response, wrong answers or, for densities, smoothing.",
     "A 90% interval misses the number without noise one time in ten. Among many intervals some do.",
+)
+FITTED = (
+    "Intervals of models are the exception: they hold sampling too, for records that are independent"
+    " draws from a population. They say nothing of non-response, wrong answers or a wrong model."
 )
 SYNTHETIC = (
     "Synthetic records are drawn from noisy statistics. None of them is a person, and a relation"

@@ -17,6 +17,9 @@ from pathlib import Path
 
 from dpcore.errors import InputError
 
+OUTSIDE = "outside"
+"""In a private workspace: a link to the folder outside that is removed with it."""
+
 
 def home() -> Path:
     """The folder, created if it is missing."""
@@ -80,12 +83,19 @@ def private_workspace(dataset: str, release_id: str) -> Iterator[Path]:
         in_use.close()
 
 
+def claim_outside(workspace: Path, folder: Path) -> None:
+    """Let a folder outside, about to be created, be removed too if the workspace's run is killed."""
+    (workspace / OUTSIDE).symlink_to(folder)
+
+
 def remove_abandoned() -> None:
-    """Remove the private files of killed runs; every run begins with this."""
+    """Remove the files of killed runs; every run begins with this."""
     parent = private_folder(home() / "private")
     with locked(parent / ".lock"):
         for folder in [path for path in parent.iterdir() if path.is_dir()]:
             if not _in_use(folder):
+                if (folder / OUTSIDE).is_symlink():
+                    shutil.rmtree((folder / OUTSIDE).readlink(), ignore_errors=True)
                 shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -147,6 +147,23 @@ class Row:
 
 
 @dataclass(frozen=True)
+class Child:
+    """A forked process that runs a release and tells what it does."""
+
+    process: int
+    told: int
+
+    def kill(self) -> None:
+        os.kill(self.process, signal.SIGKILL)
+
+    def end(self) -> tuple[bool, list[str]]:
+        """Wait for the end: whether it was killed, and what it told before."""
+        with os.fdopen(self.told) as lines:
+            said = lines.read().splitlines()
+        return os.WIFSIGNALED(os.waitpid(self.process, 0)[1]), said
+
+
+@dataclass(frozen=True)
 class Case:
     """One release that is to be killed: a dataset, a home and a folder of its own."""
 
@@ -159,6 +176,14 @@ class Case:
         self, boundaries: Boundaries, fatal: int, seconds: float | None = None
     ) -> tuple[bool, list[str]]:
         """Run the release in a child; whether it was killed, and what it told before."""
+        child = self.start(boundaries, fatal)
+        if seconds is not None:
+            time.sleep(seconds)
+            child.kill()
+        return child.end()
+
+    def start(self, boundaries: Boundaries, fatal: int) -> Child:
+        """Run the release in a child, and do not wait for it."""
         told, boundaries.report = os.pipe()
         child = os.fork()
         if child == 0:
@@ -169,12 +194,7 @@ class Case:
                 boundaries.tell(f"failed {type(error).__name__}: {error}")
             os._exit(0)
         os.close(boundaries.report)
-        if seconds is not None:
-            time.sleep(seconds)
-            os.kill(child, signal.SIGKILL)
-        with os.fdopen(told) as lines:
-            said = lines.read().splitlines()
-        return os.WIFSIGNALED(os.waitpid(child, 0)[1]), said
+        return Child(child, told)
 
     def ledger(self) -> Ledger | None:
         """The ledger, if the run came so far as to make one."""
@@ -323,6 +343,12 @@ def sabotage(name: str | None) -> None:
             yield target
 
         flows.release.staging_folder = in_place  # type: ignore[assignment]
+    elif name == "one staging for all":
+
+        def same_name(size: int) -> str:
+            return "0" * size
+
+        tasks.bundle.publish.secrets.token_hex = same_name  # type: ignore[assignment]
     elif name is not None:
         raise SystemExit(f"no such sabotage: {name}")
 

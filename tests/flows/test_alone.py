@@ -20,6 +20,9 @@ from tests.flows.served import PASSWORD, Served, own_environment, prepare
 from tests.tasks.bundle.test_sign import write_keys
 
 SECONDS = 300
+PROXY = {"HTTP_PROXY": "http://192.0.2.1:3128", "NO_PROXY": "localhost"}
+"""An agency's proxy, which cannot forward what a machine says to itself."""
+
 COMMAND = "from flows.cli import main; raise SystemExit(main({arguments}))"
 RELEASE = "from flows.release import release; print(release('plan.yaml', 'r1', out='out'))"
 BUNDLE = "out/survey/r1"
@@ -77,6 +80,7 @@ class Alone:
             "HOME": str(folder),
             "OUTSIDE_CONTACTS": str(self.contacts),
             "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent / "alone"), str(ROOT)]),
+            **PROXY,
         }
 
     def run(self, program: str) -> str:
@@ -171,6 +175,8 @@ def test_neither_server_worker_nor_runs_contact_anybody(tmp_path, monkeypatch):
     for name in [name for name in os.environ if name.startswith("PREFECT_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("OUTSIDE_CONTACTS", str(contacts))
+    for name, value in PROXY.items():
+        monkeypatch.setenv(name, value)
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent / "alone"))
     served = Served(tmp_path)
     served.start()

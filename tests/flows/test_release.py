@@ -17,7 +17,7 @@ from dpcore.sampling.source import SeededSource
 from schemas.plan import load_plan
 from tasks.bundle.verify import read_manifest, verify_budget, verify_files
 from tasks.ledger import Ledger
-from tasks.workplace.home import ledger_url, private_workspace, remove_abandoned
+from tasks.workplace.home import claim_outside, ledger_url, private_workspace, remove_abandoned
 from tests.conftest import ROWS, made_up_survey, plan_of_every_kind, write_plan
 
 pytestmark = pytest.mark.usefixtures("prefect")
@@ -285,8 +285,9 @@ def test_what_a_killed_run_left_behind_is_removed_even_if_nothing_is_drawn(
     abandoned.mkdir()
     (abandoned / "in-use").touch()
     (abandoned / "survey.duckdb").write_text("secret")
-    staging = bundle.parent / ".r2.staging"
+    staging = bundle.parent / ".r2.0.staging"
     staging.mkdir()
+    claim_outside(abandoned, staging)
     run(plan_path)
     assert not abandoned.exists()
     run(plan_path, "r2")

@@ -30,6 +30,11 @@ def put(document, place, value):
     node[place[-1]] = value
 
 
+NINE_LEVELS = "".join(
+    f"a{level}: &a{level} [{', '.join([f'*a{level - 1}'] * 9)}]\n" for level in range(1, 10)
+)
+
+
 @pytest.mark.parametrize(
     ("line", "says"),
     [
@@ -42,6 +47,8 @@ def put(document, place, value):
         ("rows: " + "9" * 5000, "line 2: no int can be read"),
         ("rows: 0x" + "f" * 5000, "line 2: this whole number is too long"),
         ("rows: " + "[" * 3000 + "]" * 3000, "nested too deep"),
+        ("a0: &a0 [x]\n" + NINE_LEVELS, "aliases repeat more than 100,000 values"),
+        ("rows: &all [*all]", "aliases repeat more than 100,000 values"),
     ],
 )
 def test_scalars_that_yaml_cannot_make_are_told_with_their_line(tmp_path, capsys, line, says):

@@ -143,10 +143,6 @@ def test_a_rule_about_members_holds_of_those_who_are_there(document):
             {"synthesis": [{"name": "a", "from": "homes", "rows": 9, "derived": {"x": "age + 1"}}]},
             "synthesis[0].derived: not of linked records",
         ),
-        (
-            {"releases": [HOMES | {"rules": ["age >= children"]}]},
-            "rules[0]: with linked, an inequality names columns of one member in backticks",
-        ),
         ({"releases": [HOMES | {"columns": ["region"]}]}, "columns: name one at least"),
         ({"releases": [HOMES | {"compress": {"keep": 2}}]}, "compress: not with linked"),
         (
@@ -159,9 +155,24 @@ def test_what_does_not_go_with_wide_records_is_refused(document, changes, told):
     assert told in refusal(document | changes)
 
 
+def inequalities(document: dict, *rules: object) -> list[str]:
+    section = HOMES | {"columns": ["age", "children"], "rules": list(rules)}
+    plan = Plan.model_validate(document | {"releases": [section]})
+    assert plan.built["homes"].rules
+    widened = plan.linked.widened(plan.releases[0], plan.columns, plan.unit)
+    return [rule.then for rule in widened.rules if isinstance(rule.then, str)]
+
+
+def test_an_inequality_holds_for_each_member(document):
+    expected = [f"`age.{i}` >= `children.{i}` + 12" for i in (1, 2, 3)]
+    assert inequalities(document, "age >= children + 12") == expected
+    assert inequalities(document, "`age` >= `children` + 12") == expected
+    conditional = {"if": {"children": {"from": 1}}, "then": "age >= children + 12"}
+    assert inequalities(document, conditional) == expected
+
+
 def test_an_inequality_may_name_columns_of_one_member(document):
-    document["releases"] = [HOMES | {"rules": ["`age.1` >= `age.2`"]}]
-    assert Plan.model_validate(document).built["homes"].rules
+    assert inequalities(document, "`age.1` >= `age.2`") == ["`age.1` >= `age.2`"]
 
 
 def test_groups_of_codes_do_not_go_with_wide_records(document):

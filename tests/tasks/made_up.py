@@ -12,6 +12,7 @@ from dpcore.privacy_line import perturb
 from dpcore.sampling.source import SystemSource
 from schemas.plan import Plan
 from tasks.budget.charge import reserve_budget
+from tasks.bundle.analyses import write_analyses
 from tasks.bundle.publish import (
     bundle_path,
     publish,
@@ -39,9 +40,10 @@ def publish_made_up(plan: Plan, release_id: str, out: Path) -> Path:
         synthesis = [
             write_microdata.fn(plan, release_id, table.name, staging) for table in plan.synthesis
         ]
+        analyses = write_analyses.fn(plan, release_id, staging)
         audit = [made_up_audit("all", plan.requested)]
         audit += [made_up_audit(name, release.share) for name, release in plan.built.items()]
-        publish.fn(plan, release_id, staging, target, releases, synthesis, audit)
+        publish.fn(plan, release_id, staging, target, releases, synthesis, analyses, audit)
     return target
 
 

@@ -26,7 +26,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 
 import numpy as np
 
-from dpcore.arrays import Floats
+from dpcore.arrays import Booleans, Floats
 from dpcore.post.records.mixture import fit_mixture
 from dpcore.post.tables.margins import Margin, MarginLike, checked_margins, checked_sizes
 
@@ -46,12 +46,13 @@ def denoise(
     total: float,
     ordered: Collection[int] = (),
     linked: Sequence[int] | None = None,
+    forms: Booleans | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Margin]:
     """The margins with less noise and some bias; their stated variance is still that of the noise.
 
     ``margins``: noisy, of one attribute or more each; ``total``, ``ordered``, ``linked``,
-    ``progress``: as for ``fit_mixture``.  Tables may be slightly negative and need not agree.
+    ``forms``, ``progress``: as for ``fit_mixture``.  Tables may be slightly negative and need not agree.
     """
     sizes = checked_sizes(sizes)
     given = checked_margins(sizes, margins)
@@ -69,6 +70,7 @@ def denoise(
         total=total,
         ordered=ordered,
         linked=linked,
+        forms=forms,
         progress=progress,
     )
     models = [total * mixture.shares(margin.attributes) for margin in noisy]

@@ -13,11 +13,13 @@ Its weights and distributions minimise
       + DIVERGENCE  sum_c w_c sum_a sqrt(size_a) KL(p_ca || q_a)
       + ROUGHNESS   sum_c w_c sum_a size_a sum of ordered cells (step of log(p_ca / q_a))^2 / 2
 
-where q_a is the noisy one-way margin of a.  The first penalty shrinks every component towards
-independence, more strongly where there are many cells to fit.  The second makes neighbouring cells of
-a numeric column (age 31, age 32) differ from the average in nearly the same way.  Both are in units of
-log likelihood, so the same constants serve for all budgets.  They were chosen on the public tables of
-``benchmarks/synthesis``, where results change little between half and three times these values.
+where q_a is the noisy one-way margin of a, among the cells that the component may have: where rules say
+so, a component is of one form (``rules.forms_of``), such as households of three.  The first penalty
+shrinks every component towards independence, more strongly where there are many cells to fit.  The
+second makes neighbouring cells of a numeric column (age 31, age 32) differ from the average in nearly
+the same way.  Both are in units of log likelihood, so the same constants serve for all budgets.  They
+were chosen on the public tables of ``benchmarks/synthesis``, where results change little between half
+and three times these values.
 
 All pairs are one matrix product: with P the (K, D) matrix of all p_ca side by side, D the sum of
 the sizes, they are the blocks of P' diag(w) P.  Of other tables those that differ in their last
@@ -43,7 +45,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcore.arrays import Floats, Integers
+from dpcore.arrays import Booleans, Floats, Integers
 from dpcore.post.tables.consistency import make_consistent
 from dpcore.post.tables.margins import (
     Margin,
@@ -60,6 +62,7 @@ Singles = NDArray[np.float32]
 DIVERGENCE = 40.0
 ROUGHNESS = 2.5
 STEP = 0.1  # of Adam, on logarithms of probabilities
+NEVER = 1e-30  # the share of a cell that a component's form excludes, where a logarithm is needed
 MEMORY = (0.9, 0.99)  # of Adam: of the mean gradient and of the mean squared gradient
 
 
@@ -85,6 +88,7 @@ def fit_mixture(
     total: float,
     ordered: Collection[int] = (),
     linked: Sequence[int] | None = None,
+    forms: Booleans | None = None,
     components: int = 200,
     steps: int = 500,
     progress: Callable[[int, int], None] | None = None,
@@ -93,8 +97,9 @@ def fit_mixture(
 
     ``margins``: noisy, of one attribute or more each; every attribute must be in one.  ``ordered``: the
     attributes whose cells are ordered; ``linked``: for each attribute, how many of its first cells
-    are (by default all; a null cell at the end has no neighbour).  ``progress(done, steps)`` is
-    called after every step.
+    are (by default all; a null cell at the end has no neighbour).  ``forms``: (forms, sum of sizes)
+    cells of all attributes side by side; each component is of one form, in equal numbers, and has
+    nothing outside its cells.  ``progress(done, steps)`` is called after every step.
 
     Time per step grows as components * ((sum of sizes)^2 + cells of tables of more attributes than
     two), memory as (sum of sizes)^2 + components * cells of the largest of those.
@@ -109,7 +114,10 @@ def fit_mixture(
         raise ValueError("margins must have one attribute each at least")
     if components < 1 or steps < 0:
         raise ValueError("components must be positive and steps not negative")
-    descent = _Descent(sizes, noisy, total, _links(sizes, ordered, linked), components, generator)
+    if forms is None:
+        forms = np.ones((1, sum(sizes)), dtype=bool)
+    links = _links(sizes, ordered, linked)
+    descent = _Descent(sizes, noisy, total, links, components, generator, forms)
     for done in range(steps):
         # The steps become smaller, so that the descent converges instead of circling a minimum.
         descent.step(STEP * min(1.0, 2.0 * (1.0 - done / steps)))
@@ -166,11 +174,11 @@ class _Descent:
         links: Singles,
         components: int,
         generator: np.random.Generator,
+        forms: Booleans,
     ) -> None:
         self.ends = np.cumsum(sizes)
         self.starts = self.ends - np.asarray(sizes)
         self.attribute = np.repeat(np.arange(len(sizes)), sizes)
-        self.links = links
         width = int(self.ends[-1])
         self.target: Singles = np.zeros((width, width), dtype=np.float32)
         self.precision: Singles = np.zeros((width, width), dtype=np.float32)
@@ -189,9 +197,16 @@ class _Descent:
         self.divergence: Singles = (DIVERGENCE * np.sqrt(np.asarray(sizes))[self.attribute]).astype(
             np.float32
         )
-        self.reference: Singles = np.log(shares + 1e-6).astype(np.float32)
+        form = np.arange(components) % len(forms)
+        self.allowed = forms[form]
+        possible = np.where(self.allowed, shares + 1e-6, 0.0)
+        possible /= np.add.reduceat(possible, self.starts, axis=1)[:, self.attribute]
+        self.reference: Singles = np.log(np.maximum(possible, NEVER)).astype(np.float32)
+        self.links = np.where(self.allowed[:, 1:] & self.allowed[:, :-1], links, 0.0).astype(
+            np.float32
+        )
         spread = 0.3 * generator.standard_normal((components, width), dtype=np.float32)
-        self.logs: Singles = self.reference + spread
+        self.logs: Singles = self.reference + np.where(self.allowed, spread, 0)
         self.log_weights: Singles = np.zeros(components, dtype=np.float32)
         self.taken = 0
         self.moments = [
@@ -259,6 +274,7 @@ class _Descent:
         slope[:, :-1] -= rises
         slope[:, 1:] += rises
         slope *= weights[:, None]
+        slope *= self.allowed
         return slope, weights * (by_weight - weights @ by_weight)
 
     def _add_slopes(

@@ -28,7 +28,7 @@ from dpcore.arrays import Integers
 from dpcore.domain import Domain, in_order
 from dpcore.mechanisms import BlockGaussian, BlockLaplace, DiscreteGaussian, DiscreteLaplace
 from dpcore.post.records.denoise import denoise
-from dpcore.post.records.rules import Rule, clear_forbidden_cells, require_satisfiable
+from dpcore.post.records.rules import Rule, clear_forbidden_cells, forms_of, require_satisfiable
 from dpcore.post.records.weighted import LARGEST_FIT, WeightedRecords, fit_weighted
 from dpcore.post.tables.margins import Margin, cells
 from dpcore.progress import report
@@ -139,6 +139,7 @@ class Microdata(Margins):
             total=self.total(noisy),
             ordered=[i for i, axis in enumerate(axes) if in_order(axis)],
             linked=[axis.size - axis.nullable for axis in axes],
+            forms=forms_of(self.domain.shape, self.rules),
             progress=partial(report, "model fitted, steps"),
         )
 

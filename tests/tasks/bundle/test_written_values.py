@@ -8,7 +8,7 @@ from dpcore.domain import Tally
 from dpcore.privacy_line import perturb
 from dpcore.sampling.source import SeededSource
 from schemas.plan import Plan
-from schemas.standards.codebook import codebook
+from schemas.standards.codebook import WARNING, codebook
 from tasks.bundle.records import Records, synthetic_records
 from tasks.report.synthetic import count_records
 
@@ -93,8 +93,8 @@ def test_values_lie_in_their_cells_and_obey_the_rules(made):
 
 def test_levels_are_in_the_codebook():
     lines = codebook(None, planned()).splitlines()
-    assert "income,integer,,,12000,,0,75000,false" in lines
-    assert "rate,continuous,,,,,0.0,1.0,false" in lines
+    assert f"income,integer,,,12000,,0,75000,false,{WARNING}" in lines
+    assert f"rate,continuous,,,,,0.0,1.0,false,{WARNING}" in lines
 
 
 def test_bins_without_a_multiple_are_refused():

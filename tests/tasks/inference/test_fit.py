@@ -126,6 +126,7 @@ def test_columns_that_were_not_measured_together_are_named():
         ("works ~ height", "gaussian", "'height' is not one of sex, place, age, works"),
         ("works", "gaussian", "write the response, ~ and the terms"),
         ("works ~ (", "gaussian", "cannot be read as a formula"),
+        ("works ~ age | sex", "gaussian", "separates several models"),
         ("place ~ age", "gaussian", "of categories choose one"),
         ("age ~ sex", "binomial", "is true or false"),
         ("works ~ np.log(0 * age - 1)", "gaussian", "cannot be computed"),

@@ -26,7 +26,9 @@ LEGIBLE, VISIBLE = 4.5, 3.0
 
 @pytest.fixture
 def report(plan_path, tmp_path):
-    return publish_made_up(load_plan(plan_path), "r1", tmp_path / "out") / REPORT
+    model = {"name": "pay", "title": "What pay depends on", "formula": "income ~ children + C(sex)"}
+    plan = load_plan(plan_path, {"analyses": [model]})
+    return publish_made_up(plan, "r1", tmp_path / "out") / REPORT
 
 
 @pytest.mark.parametrize("path", PLANS.values(), ids=PLANS)

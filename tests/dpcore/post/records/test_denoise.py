@@ -75,6 +75,12 @@ def test_the_result_depends_on_the_noise_and_the_generator_alone():
         np.testing.assert_array_equal(a.table, b.table)
 
 
+ANY = np.ones((1, sum(SIZES)), dtype=bool)
+FORMS = np.ones((2, sum(SIZES)), dtype=bool)
+FORMS[0, 0] = FORMS[1, -1] = False
+"""Components without the first cell of the first attribute, and without the last one of the last."""
+
+
 def objective(descent: _Descent, noisy: list[Margin]) -> float:
     """What the mixture minimises, in double precision and by its formula."""
     weights, parts = (values.astype(np.float64) for values in descent.probabilities())
@@ -99,22 +105,25 @@ def noisy(request: pytest.FixtureRequest) -> list[Margin]:
     return noisy_tables(population(1), 400.0, 2, request.param)
 
 
-def test_the_descent_lowers_the_stated_objective(noisy: list[Margin]):
+@pytest.mark.parametrize("forms", [ANY, FORMS])
+def test_the_descent_lowers_the_stated_objective(noisy: list[Margin], forms: np.ndarray):
     links = _links(SIZES, [1, 2], None)
-    descent = _Descent(SIZES, noisy, ROWS, links, 20, np.random.default_rng(3))
+    descent = _Descent(SIZES, noisy, ROWS, links, 20, np.random.default_rng(3), forms)
     values = []
     for _ in range(60):
         values.append(objective(descent, noisy))
         descent.step(STEP)
     assert values[-1] < values[20] < values[0]
     assert values[-1] < 0.5 * values[0]
+    parts = descent.probabilities()[1]
+    assert parts[~forms[np.arange(20) % len(forms)]].sum() < 1e-20
 
 
 def test_its_gradients_are_those_of_the_stated_objective(noisy: list[Margin]):
     links = _links(SIZES, [1, 2], None)
 
     def at(logs: np.ndarray, log_weights: np.ndarray) -> _Descent:
-        descent = _Descent(SIZES, noisy, ROWS, links, 5, np.random.default_rng(3))
+        descent = _Descent(SIZES, noisy, ROWS, links, 5, np.random.default_rng(3), ANY)
         descent.logs = logs.astype(np.float32)
         descent.log_weights = log_weights.astype(np.float32)
         return descent

@@ -12,6 +12,7 @@ from dpcore.post.records.rules import (
     breaks_rules,
     clear_forbidden_cells,
     forbidden_values,
+    forms_of,
     repair_records,
     require_satisfiable,
 )
@@ -116,3 +117,17 @@ def test_the_fit_moves_on_among_records_that_obey():
     found = margins_of(fitted, SIZES, pairs)
     for margin, table in zip(exact, found, strict=True):
         assert np.abs(margin.table - table).sum() < 0.05 * 2000
+
+
+def test_a_size_says_which_others_are_there():
+    none = 2  # the last cell of both members' columns, whose size is attribute 0
+    absent = [Rule(((0, (0,)),), ((a, (none,)),)) for a in (1, 2)]
+    there = [Rule(((0, (1,)),), ((a, (0, 1)),)) for a in (1, 2)]
+    forms = forms_of((2, 3, 3, 2), [*absent, *there])
+    assert forms is not None
+    assert forms.astype(int).tolist() == [
+        [1, 0, 0, 0, 1, 0, 0, 1, 1, 1],
+        [0, 1, 1, 1, 0, 1, 1, 0, 1, 1],
+    ]
+    assert forms_of((2, 3, 3, 2), [absent[0], there[0]]) is None  # a rule about one column
+    assert forms_of((2, 3, 3, 2), []) is None

@@ -1,0 +1,122 @@
+"""A witness of the ledger on another disk: every draw that was committed when it was last written.
+
+A ledger that was restored from an old copy has forgotten draws, and would charge and draw them again.
+Where a witness is configured, a run stops unless the ledger knows every draw in it, and adds its own
+before anything is published.
+
+    DPRELEASE_CHECKPOINT   the file: a line for each draw, its SHA-256 and DATASET/RELEASE_ID/NAME;
+                           the last line is an Ed25519 signature of those before, in hexadecimal, where
+                           DPRELEASE_SIGNING_KEY is set
+"""
+
+import os
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dpcore.errors import InputError, LedgerError
+from tasks.bundle.sign import signing_key
+from tasks.ledger import Ledger, State
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+SIGNATURE = "signature  "
+
+
+def checkpoint_file() -> Path | None:
+    """The witness that the environment names."""
+    name = os.environ.get("DPRELEASE_CHECKPOINT")
+    return Path(name) if name else None
+
+
+def require_checkpoint(ledger: Ledger) -> None:
+    """Raise ``LedgerError`` if the ledger does not know a draw of the configured witness.
+
+    Raises ``InputError`` if the witness cannot be read, or was not signed with the configured key.
+    """
+    path = checkpoint_file()
+    if path is None:
+        return
+    if not path.exists():
+        raise InputError(
+            f"{path}: DPRELEASE_CHECKPOINT names no file. If it was never written, write it once with"
+            " `dprelease ledger checkpoint`; if it was lost, compare the ledger with all bundles first"
+        )
+    _require_covered(path, _lines(ledger))
+
+
+def write_checkpoint(ledger: Ledger, path: Path) -> int:
+    """Write a witness, or bring it up to date; returns the number of its draws.
+
+    Raises what ``require_checkpoint`` raises if there is one that the ledger does not cover.
+    """
+    written: list[str] | None = None
+    while (lines := _lines(ledger)) != written:  # another run may have written an older list
+        if path.exists():
+            _require_covered(path, lines)
+        _replace(path, lines)
+        written = lines
+    return len(lines)
+
+
+def add_to_checkpoint(ledger: Ledger) -> None:
+    """Bring the configured witness up to date."""
+    if path := checkpoint_file():
+        require_checkpoint(ledger)
+        write_checkpoint(ledger, path)
+
+
+def _lines(ledger: Ledger) -> list[str]:
+    return sorted(
+        f"{charge.digest}  {dataset}/{release_id}/{name}\n"
+        for dataset in ledger.datasets()
+        for release_id, charges in ledger.releases(dataset).items()
+        for name, charge in charges.items()
+        if charge.state is State.COMMITTED
+    )
+
+
+def _require_covered(path: Path, lines: list[str]) -> None:
+    if unknown := sorted(set(_read(path)) - set(lines)):
+        place = unknown[0].split(maxsplit=1)[-1].strip()
+        raise LedgerError(
+            f"the ledger does not know the draw {place}, which {path} has seen"
+            f" ({len(unknown)} such draws): it is an old copy or the wrong one, and what it has"
+            " forgotten would be spent twice. Restore a newer one"
+        )
+
+
+def _read(path: Path) -> list[str]:
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "not UTF-8 text"
+        raise InputError(f"{path}: cannot be read ({reason})") from None
+    signatures = [line for line in lines if line.startswith(SIGNATURE)]
+    drawn = [line for line in lines if not line.startswith(SIGNATURE)]
+    if (key := signing_key()) and signatures != [_signature(key, drawn)]:
+        raise InputError(
+            f"{path}: was not signed with the key of DPRELEASE_SIGNING_KEY, or was changed; compare the"
+            " ledger with all bundles before you write it anew"
+        )
+    return drawn
+
+
+def _replace(path: Path, lines: list[str]) -> None:
+    key = signing_key()
+    text = "".join([*lines, *([_signature(key, lines)] if key else [])])
+    try:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        with open(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(name, path)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written ({error.strerror})") from None
+
+
+def _signature(key: "Ed25519PrivateKey", lines: list[str]) -> str:
+    """Ed25519 signatures are deterministic, so the key can check its own by making it again."""
+    return f"{SIGNATURE}{key.sign(''.join(lines).encode()).hex()}\n"

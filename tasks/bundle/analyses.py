@@ -1,0 +1,80 @@
+"""Fits the plan's models to committed draws, and publishes their coefficients with their errors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from dpcore.errors import InputError
+from dpcore.releases.table import Table, TableColumn, Uncertainty
+from schemas.analysis import Analysis
+from schemas.bundle import AnalysisRecord
+from schemas.plan import Plan
+from tasks.bundle.evidence import evidence_of
+from tasks.bundle.parquet import write_table
+from tasks.bundle.publish import committed, file_metadata, measured_parts
+from tasks.inference.evidence import Evidence, answering
+from tasks.inference.fit import HARDLY_ANY, Coefficient, Fit, fit
+from tasks.workplace.step import step
+
+STATED = (
+    "Sampling and noise together, to first order and by the normal law; the interval is for the"
+    " population from which the survey is taken to be drawn, and covers it 19 times in 20"
+)
+
+REASON = "Why the estimate has no errors and no interval; null where it has"
+
+
+@step("fit models")
+def write_analyses(plan: Plan, release_id: str, staging: Path) -> list[AnalysisRecord]:
+    """Fit every model of the plan; one that has no solution gets a reason and no coefficients."""
+    if not plan.analyses:
+        return []
+    parts = measured_parts(plan, release_id)
+    evidence: Evidence | InputError
+    try:
+        evidence = evidence_of(plan, parts, lambda of: committed(plan, release_id, of)[1])
+    except InputError as error:
+        evidence = error
+    metadata = file_metadata(plan, release_id)
+    records = []
+    for analysis in plan.analyses:
+        found = _fitted(analysis, evidence)
+        about = metadata | {"dprelease.formula": analysis.formula}
+        table = coefficients_table(analysis.name, found)
+        records.append(
+            AnalysisRecord(
+                **analysis.model_dump(),
+                source=answering(plan)[0].name,
+                notes=list(found.notes),
+                file=write_table(staging, table, plan.described_columns, about),
+            )
+        )
+    return records
+
+
+def _fitted(analysis: Analysis, evidence: Evidence | InputError) -> Fit:
+    try:
+        if isinstance(evidence, InputError):
+            raise evidence
+        return fit(evidence, analysis.formula, analysis.family)
+    except InputError as error:
+        return Fit(analysis.formula, analysis.family, (), (str(error),))
+
+
+def coefficients_table(name: str, found: Fit) -> Table:
+    """One row for each coefficient; null where a number is not known, with the reason."""
+    rows = [coefficient.row for coefficient in found.coefficients]
+    parts = []
+    for key, text in Coefficient.MEANING.items():
+        kind = np.str_ if key == "term" else np.float64
+        values = np.array([row[key] for row in rows], dtype=kind)
+        if kind is np.float64 and not np.isfinite(values).all():
+            values = np.ma.masked_invalid(values)
+        parts.append(TableColumn(key, values, text))
+    known = np.array([bool(np.isfinite(row["standard_error"])) for row in rows], dtype=bool)
+    reasons = np.ma.masked_array(np.where(known, "", HARDLY_ANY), mask=known)
+    parts.append(TableColumn("reason", reasons, REASON))
+    stated = Uncertainty("estimate", "standard_error", ("lower_95", "upper_95"), "normal", STATED)
+    return Table("analyses", name, parts, (stated,))

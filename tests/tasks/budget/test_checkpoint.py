@@ -1,0 +1,137 @@
+"""A ledger that has forgotten draws is refused by its witness; backups are whole while others write."""
+
+import os
+import shutil
+import subprocess
+import threading
+
+import numpy as np
+import pytest
+
+from dpcore.budget import Budget
+from dpcore.errors import InputError, LedgerError
+from dpcore.statistic import Noisy
+from flows.cli import main
+from tasks.budget.checkpoint import require_checkpoint, write_checkpoint
+from tasks.ledger import Charge, Ledger
+from tasks.workplace.home import ledger_url
+from tests import bare
+
+
+@pytest.fixture
+def ledger(tmp_path, monkeypatch) -> Ledger:
+    monkeypatch.setenv("DPRELEASE_LEDGER", f"sqlite:///{tmp_path}/ledger.db")
+    ledger = Ledger(ledger_url())
+    ledger.grant("wages", Budget.of(100), "A. Officer", "test")
+    return ledger
+
+
+@pytest.fixture
+def witness(tmp_path, monkeypatch):
+    monkeypatch.setenv("DPRELEASE_CHECKPOINT", str(tmp_path / "witness"))
+    return tmp_path / "witness"
+
+
+def draw(ledger: Ledger, release_id: str) -> None:
+    ledger.reserve("wages", release_id, "plan", {"a": Charge(Budget.of("1/100"))})
+    ledger.commit("wages", release_id, "a", Noisy(np.array([1, 2])))
+
+
+def cli(*arguments: object) -> int:
+    return main(["ledger", *map(str, arguments)])
+
+
+def test_an_old_copy_of_the_ledger_draws_nothing_a_second_time(tmp_path, monkeypatch, witness):
+    monkeypatch.setenv("DPRELEASE_LEDGER", f"sqlite:///{tmp_path}/ledger.db")
+    bare.without_prefect(monkeypatch.setattr)
+    plan = bare.small_plan(tmp_path)
+    Ledger(ledger_url())
+    shutil.copy(tmp_path / "ledger.db", tmp_path / "old.db")
+    assert cli("checkpoint") == 0
+    bare.release(plan, "r1", tmp_path / "out")
+    assert "survey/r1/people" in witness.read_text()
+    shutil.copy(tmp_path / "old.db", tmp_path / "ledger.db")
+    with pytest.raises(LedgerError, match="does not know the draw survey/r1/"):
+        bare.release(plan, "r1", tmp_path / "elsewhere")
+    assert Ledger(ledger_url()).spent("survey") == Budget()
+    monkeypatch.delenv("DPRELEASE_CHECKPOINT")
+    bare.release(plan, "r1", tmp_path / "elsewhere")  # what the witness is for
+
+
+def test_a_witness_that_is_missing_stops_the_run(ledger, witness):
+    with pytest.raises(InputError, match="names no file"):
+        require_checkpoint(ledger)
+    draw(ledger, "r1")
+    assert write_checkpoint(ledger, witness) == 1
+    require_checkpoint(ledger)
+
+
+def test_a_witness_never_forgets(ledger, witness, tmp_path, capsys):
+    ledger.copy_to(tmp_path / "old.db")
+    draw(ledger, "r1")
+    assert cli("checkpoint") == 0
+    before = witness.read_bytes()
+    assert cli("checkpoint", "--ledger", f"sqlite:///{tmp_path}/old.db") != 0
+    assert witness.read_bytes() == before
+    assert "wages/r1/a" in capsys.readouterr().err
+
+
+def test_a_signed_witness_cannot_be_shortened(ledger, witness, tmp_path, monkeypatch):
+    key = tmp_path / "private.pem"
+    subprocess.run(["openssl", "genpkey", "-algorithm", "ed25519", "-out", key], check=True)
+    monkeypatch.setenv("DPRELEASE_SIGNING_KEY", str(key))
+    for release_id in ("r1", "r2"):
+        draw(ledger, release_id)
+    write_checkpoint(ledger, witness)
+    require_checkpoint(ledger)
+    lines = witness.read_text().splitlines(keepends=True)
+    for forged in (lines[1:], lines[:-1], []):
+        witness.write_text("".join(forged))
+        with pytest.raises(InputError, match="was not signed with the key"):
+            require_checkpoint(ledger)
+
+
+def test_a_backup_taken_while_others_write_is_a_whole_ledger(ledger, tmp_path):
+    def write() -> None:
+        for number in range(40):
+            draw(ledger, f"r{number}")
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    counts = []
+    for number in range(10):
+        path = tmp_path / f"backup{number}.db"
+        assert cli("backup", path) == 0
+        assert path.stat().st_mode & 0o777 == 0o600
+        copy = Ledger(f"sqlite:///{path}", create=False)
+        assert (
+            copy.find_faults("wages") == []
+            or copy.find_faults("wages")[0].what == "reserved, not drawn"
+        )
+        counts.append(len(copy.releases("wages")))
+    writer.join()
+    assert counts == sorted(counts)
+    assert cli("backup", tmp_path / "backup0.db") == 2  # nothing is replaced
+
+
+def test_a_backup_is_restored_only_where_there_is_no_ledger(ledger, witness, tmp_path, capsys):
+    draw(ledger, "r1")
+    assert cli("backup", tmp_path / "copy.db") == 0
+    assert cli("checkpoint") == 0
+    assert cli("restore", tmp_path / "copy.db") == 2
+    os.remove(tmp_path / "ledger.db")
+    assert cli("restore", tmp_path / "copy.db") == 0
+    assert Ledger(ledger_url()).spent("wages") == Budget.of("1/100")
+    draw(Ledger(ledger_url()), "r2")
+    assert cli("checkpoint") == 0
+    os.remove(tmp_path / "ledger.db")
+    assert cli("restore", tmp_path / "copy.db") != 0
+    assert "wages/r2/a" in capsys.readouterr().err
+    assert not (tmp_path / "ledger.db").exists()
+
+
+def test_a_damaged_backup_is_refused(ledger, tmp_path, capsys):
+    (tmp_path / "copy.db").write_text("not a ledger")
+    os.remove(tmp_path / "ledger.db")
+    assert cli("restore", tmp_path / "copy.db") != 0
+    assert "damaged, or is not a ledger" in capsys.readouterr().err

@@ -1,0 +1,137 @@
+"""Models of a plan: checked before anything is charged, fitted after the draw, the same every time."""
+
+import json
+import re
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from dpcore.errors import InputError, PlanError
+from schemas.plan import load_plan, published_plan
+from tasks.bundle import analyses
+from tasks.bundle.analyses import coefficients_table, write_analyses
+from tasks.bundle.reader import open_bundle
+from tasks.explain.analysis import check_analyses
+from tasks.inference.fit import HARDLY_ANY, Coefficient, Fit
+from tasks.ledger import Ledger
+from tasks.report.page import REPORT
+from tasks.workplace.home import ledger_url
+from tests.bare import release, small_plan, without_prefect
+from tests.conftest import write_plan
+from tests.tasks.made_up import publish_made_up
+from tests.tasks.report.pages import require_sound
+
+MODEL = {"name": "pay", "title": "What pay depends on", "formula": "income ~ children"}
+
+
+def planned(document, folder, *models):
+    kept = [section for section in document["releases"] if section["name"] == "pairs"]
+    records = [section for section in document["synthesis"] if section["name"] == "everybody"]
+    document |= {"releases": kept, "synthesis": records, "analyses": [*models]}
+    return load_plan(write_plan(folder, document))
+
+
+def test_the_table_is_what_the_reader_fits_and_every_document_says_so(plan_document, tmp_path):
+    plan = planned(plan_document, tmp_path, MODEL)
+    bundle = open_bundle(publish_made_up(plan, "r1", tmp_path / "out"))
+    (record,) = bundle.manifest.analyses
+    assert (record.source, record.family) == ("pairs", "gaussian")
+    table, found = bundle.table("analyses/pay"), bundle.fit("income ~ children")
+    for key, values in found.frame().items():
+        assert np.array_equal(table[key], values)
+    assert np.ma.getmaskarray(table["reason"]).all()
+    metadata = pq.read_schema(bundle.path / record.file.path).metadata
+    assert metadata[b"dprelease.formula"] == b"income ~ children"
+    assert record.title in (bundle.path / "README.md").read_text()
+    package = json.loads((bundle.path / "datapackage.json").read_text())
+    fields = {r["path"]: r["schema"]["fields"] for r in package["resources"]}[record.file.path]
+    assert all(each["description"] for each in fields)
+    page = require_sound((bundle.path / REPORT).read_text(), bundle.path)
+    (part,) = (
+        n for n in page.all("section") if n.attributes.get("aria-labelledby") == "analysis-pay"
+    )
+    drawn = [n.attributes.get("class") for n in part.all()]
+    assert drawn.count("whisker") == drawn.count("bar") == 2  # the key, and a term
+    assert all(term in part.words for term in table["term"])
+
+
+def test_the_same_draw_gives_the_same_file(plan_document, tmp_path):
+    plan = planned(plan_document, tmp_path, MODEL)
+    bundle = open_bundle(publish_made_up(plan, "r1", tmp_path / "out"))
+    again = write_analyses.fn(plan, "r1", tmp_path / "again")
+    assert again == bundle.manifest.analyses
+    file = again[0].file.path
+    assert (tmp_path / "again" / file).read_bytes() == (bundle.path / file).read_bytes()
+
+
+def test_a_plan_without_models_has_the_digest_that_it_had_before_there_were_any(
+    plan_document, tmp_path
+):
+    plan = load_plan(write_plan(tmp_path, plan_document))
+    assert "analyses" not in plan.public()
+    assert published_plan(plan.public()).digest == plan.digest
+    assert planned(plan_document, tmp_path, MODEL).public()["analyses"][0]["family"] == "gaussian"
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"formula": "income ~ height"}, r"analyses\[0\].formula: 'height' is not one of"),
+        ({"formula": "income ~ {income.values}"}, "is not allowed in a plan's formula"),
+        ({"family": "gamma"}, r"analyses\[0\].family"),
+        ({"title": ""}, r"analyses\[0\].title"),
+    ],
+)
+def test_a_model_that_is_wrong_by_itself_is_refused_with_the_plan(
+    plan_document, tmp_path, change, said
+):
+    with pytest.raises(PlanError, match=said):
+        planned(plan_document, tmp_path, MODEL | change)
+
+
+def test_two_models_of_one_name_are_refused(plan_document, tmp_path):
+    with pytest.raises(PlanError, match=r"analyses\[1\].name: 'pay' is repeated"):
+        planned(plan_document, tmp_path, MODEL, MODEL)
+
+
+def test_what_the_plan_would_not_measure_is_refused_before_anything_is_charged(
+    tmp_path, monkeypatch
+):
+    without_prefect(monkeypatch.setattr)
+    path = small_plan(tmp_path)
+    formula = "age ~ C(sex)"
+    asked = f"analyses: [{{name: a, title: Age by sex, formula: '{formula}'}}]\n"
+    text = re.sub("  - {name: people.*\n", "", path.read_text())
+    text = text.replace("synthesis:\n  - {name: everybody, from: people, rows: 40}\n", asked)
+    path.write_text(text)
+    with pytest.raises(PlanError, match=r"analyses\[0\].formula: .* also: \[\[sex, age\]\]"):
+        release(path, "r1", tmp_path / "out")
+    assert not Ledger(ledger_url()).release("survey", "r1")
+
+
+def test_a_model_that_the_noise_leaves_without_solution_says_so(
+    plan_document, tmp_path, monkeypatch
+):
+    plan = planned(plan_document, tmp_path, MODEL)
+    check_analyses(plan)
+
+    def unsolved(*_):
+        raise InputError("the model has no solution in the records; use fewer terms")
+
+    monkeypatch.setattr(analyses, "fit", unsolved)
+    bundle = open_bundle(publish_made_up(plan, "r1", tmp_path / "out"))
+    (record,) = bundle.manifest.analyses
+    assert record.file.rows == 0
+    for file in ("README.md", REPORT):
+        assert "the model has no solution in the records" in (bundle.path / file).read_text()
+    require_sound((bundle.path / REPORT).read_text(), bundle.path)
+
+
+def test_coefficients_without_an_interval_have_a_reason():
+    known, rare = Coefficient("a", 1.0, 0.1, 0.2, 1.0), Coefficient("b", 9.0, np.inf, np.inf, 1.0)
+    columns = coefficients_table("t", Fit("y ~ a + b", "gaussian", (known, rare), ())).columns
+    assert columns["reason"].tolist() == [None, HARDLY_ANY]
+    for key in ("standard_error", "privacy_error", "lower_95", "upper_95"):
+        assert np.ma.getmaskarray(columns[key]).tolist() == [False, True]
+    assert columns["estimate"].tolist() == [1.0, 9.0]
