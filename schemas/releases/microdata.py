@@ -17,10 +17,10 @@ from dpcore.releases.tables.microdata import Microdata
 from schemas.columns import rounded
 from schemas.derived import details, groups_of
 from schemas.document import Section
-from schemas.heaping import heaping_rules
 from schemas.numbers import WrittenRational
 from schemas.releases.base import Columns, CountsSection, SurveyFacts, listed
 from schemas.releases.binning import Bins, binned_domain
+from schemas.releases.heaping import heaping_rules
 from schemas.releases.margins import sets_of
 from schemas.releases.optimise import Optimise, aim_of
 from schemas.releases.rules import RuleSection, build_rules
