@@ -75,6 +75,13 @@ class Inside:
         last = np.where(alone, lower, multiple(last, step, -1))
         return cls(lower, upper, first, last, step)
 
+    @property
+    def size(self) -> Floats:
+        """How many numbers there are, or how wide their interval is where every double is one."""
+        if self.step is None:
+            return self.upper - self.lower
+        return np.rint((self.last - self.first) / float(self.step)) + 1
+
     def select(self, rows: Integers) -> Inside:
         """The cells of some of the records."""
         lower, upper, first, last = (
@@ -107,10 +114,46 @@ class Inside:
         if self.step is None:
             values = lower + positions * (upper - lower)
         else:
-            numbers = np.rint((self.last - self.first) / float(self.step)) + 1
-            above = np.clip(np.floor(positions * numbers), 0, numbers - 1)
+            above = np.clip(np.floor(positions * self.size), 0, self.size - 1)
             values = _times(np.rint(self.first / float(self.step)) + above, self.step)
         return np.where(self.first == self.last, self.first, np.clip(values, self.first, self.last))
+
+    def heaped(self, values: Floats, every: Floats, but: Floats) -> Floats:
+        """The nearest numbers of these cells to values (k,) in them, of one degree of roundness.
+
+        They are multiples of ``every`` (k,), whole numbers or 0 for any, and not of ``but``, which is
+        infinite or a multiple of ``every``.  NaN where a cell holds none.
+        """
+        own = every > 0
+        unit = np.where(own, every, 1.0)
+        with np.errstate(invalid="ignore"):  # NaN: nothing is known of the roundness
+            lowest, highest = np.ceil(self.first / unit), np.floor(self.last / unit)
+            nearest = np.clip(np.rint(values / unit), lowest, highest)
+            found = np.full(len(values), np.nan)
+            toward = np.where(values < nearest * unit, -1, 1)
+            for away in (0, 1, -1):
+                move = away * toward
+                if self.step is None:
+                    free = values if away == 0 else np.nextafter(values, move * np.inf)
+                else:
+                    free = _times(np.rint(values / float(self.step)) + move, self.step)
+                    free = free if away else values
+                tried = np.where(own, (nearest + move) * unit, free)
+                inside = (self.first <= tried) & (tried <= self.last) & ~np.isnan(every)
+                rounder = np.isfinite(but) & (np.fmod(tried, but) == 0)
+                found = np.where(np.isnan(found) & inside & ~rounder, tried, found)
+        return found
+
+
+def spacing(levels: Categories, codes: Integers) -> tuple[Floats, Floats]:
+    """Of levels 0, 5, 10 and so on, each of codes (k,) and the next one; NaN for null.
+
+    >>> spacing(Categories("x", (0, 5, 10), nullable=True, ordered=True), np.array([0, 2, 3]))
+    (array([ 0., 10., nan]), array([ 5., inf, nan]))
+    """
+    numbers = np.asarray(levels.categories, dtype=np.float64)
+    null = np.full(int(levels.nullable), np.nan)
+    return np.r_[numbers, null][codes], np.r_[numbers[1:], np.inf, null][codes]
 
 
 def multiple(values: Floats, step: Fraction, direction: int) -> Floats:

@@ -2,10 +2,10 @@
 
 A code of a categorical axis is its category, and the null cell is null.  A code of an interval
 becomes a value inside it: drawn from a private density of that column, or from private counts in
-finer bins, where the plan releases them; uniform otherwise (which is what a histogram says of the
-inside of its bins).  Whole numbers come out as whole numbers, and those of a column with a step as
-multiples of it (``dpcore.cell_values``).  Everything here is post-processing
-of noisy statistics.
+finer bins, where the plan releases them; otherwise from a smooth density with the records' counts in
+the bins (``dpcore.post.records.smooth``).  Whole numbers come out as whole numbers, and those of a
+column with a step as multiples of it (``dpcore.cell_values``).  Everything here is post-processing of
+noisy statistics.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Booleans, Floats, Integers
-from dpcore.cell_values import Inside
+from dpcore.cell_values import Inside, spacing
 from dpcore.domain import Axis, Bins, Categories, Domain, Grid, in_order
 from dpcore.post.records.differences import Difference, drawn_in_turn
 from dpcore.post.records.ranks import positions_in_bins
 from dpcore.post.records.rules import Rule
+from dpcore.post.records.smooth import MOST_BINS, smooth_density
 from dpcore.post.tables.simplex import project_to_simplex
 from dpcore.releases.base import Release
 from dpcore.releases.counts.cells import masked_categories
@@ -58,6 +59,24 @@ class ColumnDensity:
         shares = project_to_simplex(counts / total, 1.0) if total > 0 else np.zeros(axis.cells)
         return cls(axis.edge(np.arange(axis.cells + 1)), np.r_[0.0, np.cumsum(shares)])
 
+    @classmethod
+    def uniform(cls, axis: Bins) -> ColumnDensity:
+        """Alike everywhere inside a bin."""
+        return cls(np.array([axis.lower, axis.upper]), np.array([0.0, 1.0]))
+
+    @classmethod
+    def smooth(cls, axis: Bins, codes: Integers) -> ColumnDensity | None:
+        """What the bins of records (rows,) say of each other; None where there is nothing to say.
+
+        As for ranks inside bins, cells of a single number say nothing where others are wider.
+        """
+        wide = np.flatnonzero(_wide(axis))
+        if not 2 <= len(wide) <= MOST_BINS:
+            return None
+        inside = Inside.of(axis, wide)
+        counts = np.bincount(codes, minlength=axis.size)[wide]
+        return cls(*smooth_density(inside.lower, inside.upper, inside.size, counts))
+
     def draw(self, lower: Floats, upper: Floats, uniforms: Floats) -> Floats:
         """One value between ``lower`` and ``upper`` (k,) for each uniform number (k,)."""
         at_lower = np.interp(lower, self.edges, self.cumulative)
@@ -76,8 +95,12 @@ def decode_records(
     densities: Mapping[str, ColumnDensity],
     generator: np.random.Generator,
     rules: Sequence[Rule] = (),
+    rounded: Sequence[tuple[str, str]] = (),
 ) -> dict[str, NDArray[Any]]:
     """Columns of records (rows,) from codes (rows, axes); nulls are masked.
+
+    A column with bins that has no density follows a smooth one.  ``rounded``: columns of numbers, each
+    with the one whose levels say of which number its values are multiples.
 
     The numbers of records that obey the rules obey their differences too.  Those of a record that break
     one are drawn again together, and after ``TRIES`` one after another from the room that is left.
@@ -87,9 +110,15 @@ def decode_records(
         for i, axis in enumerate(domain.axes)
         if in_order(axis)
     }
+    for pair in rounded:
+        if set(pair) <= set(domain.names):
+            of, heap = map(domain.names.index, pair)
+            levels = domain.axes[heap]
+            assert isinstance(levels, Categories)
+            cells[of] = replace(cells[of], heaps=np.stack(spacing(levels, codes[:, heap])))
     numbers = {i: of.draw(generator) for i, of in cells.items()}
     few = [i for i in cells if domain.axes[i].size <= LARGEST_RELATED]
-    wide = [cells[i].wide(domain.axes[i]) for i in few]
+    wide = [_wide(domain.axes[i]) for i in few]
     if len(few) > 1 and any(of.any() for of in wide):
         related = positions_in_bins(codes[:, few], wide, generator)
         numbers |= {i: cells[i].at(related[:, c]) for c, i in enumerate(few)}
@@ -130,31 +159,37 @@ def _broken(numbers: Mapping[int, Floats], applying: Sequence[Applying]) -> Bool
     return np.asarray(np.any(broken, axis=0))
 
 
+def _wide(axis: Axis) -> Booleans:
+    """(cells,) which cells of a plan's bins hold more than one number; those of other axes are fine."""
+    if not isinstance(axis, Bins):
+        return np.zeros(axis.size - axis.nullable, dtype=bool)
+    inside = Inside.of(axis, np.arange(axis.cells))
+    return inside.first < inside.last
+
+
 @dataclass(frozen=True, eq=False)
 class _Cells:
-    """The cells of one column of numbers: what they hold and follow, and which are null (rows,)."""
+    """The cells of one column of numbers: what they hold and follow, and which are null (rows,).
+
+    ``heaps``: (2, rows) of what each number is a multiple, and of what not, where it is known.
+    """
 
     inside: Inside
     null: Booleans
     density: ColumnDensity | None
+    heaps: Floats | None = None
 
     @classmethod
     def of(cls, axis: Axis, codes: Integers, density: ColumnDensity | None) -> _Cells:
         null = (codes == axis.size - 1) if axis.nullable else np.zeros(len(codes), dtype=bool)
         inside = Inside.of(axis, np.where(null, 0, codes))
-        return cls(inside, null, density if isinstance(axis, Bins) else None)
-
-    @staticmethod
-    def wide(axis: Axis) -> Booleans:
-        """(cells,) which cells of a plan's bins hold more than one number; those of other axes are
-        fine."""
-        if not isinstance(axis, Bins):
-            return np.zeros(axis.size - axis.nullable, dtype=bool)
-        inside = Inside.of(axis, np.arange(axis.cells))
-        return inside.first < inside.last
+        if isinstance(axis, Bins):
+            return cls(inside, null, density or ColumnDensity.smooth(axis, codes))
+        return cls(inside, null, None)
 
     def select(self, rows: Integers) -> _Cells:
-        return replace(self, inside=self.inside.select(rows), null=self.null[rows])
+        heaps = None if self.heaps is None else self.heaps[:, rows]
+        return replace(self, inside=self.inside.select(rows), null=self.null[rows], heaps=heaps)
 
     def draw(self, generator: np.random.Generator, null: bool = True) -> Floats:
         """Numbers (rows,), NaN for null unless they are wanted there too."""
@@ -164,6 +199,9 @@ class _Cells:
         """The numbers at positions (rows,) in their cells."""
         follows = None if self.density is None else self.density.draw
         values = self.inside.at(positions, follows)
+        if self.heaps is not None:
+            found = self.inside.heaped(values, *self.heaps)
+            values = np.where(np.isnan(found), values, found)
         return np.where(self.null, np.nan, values) if null else values
 
     def written(self, axis: Axis, numbers: Floats) -> NDArray[Any]:

@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import (
     BeforeValidator,
+    Discriminator,
     Field,
     SerializerFunctionWrapHandler,
     StrictBool,
     StrictFloat,
     StrictInt,
     StrictStr,
+    Tag,
     model_serializer,
     model_validator,
 )
@@ -26,6 +28,7 @@ from pydantic import (
 from dpcore.domain import Axis, Bins, Categories, Category, Grid
 from schemas.dates import PartOfDate
 from schemas.document import Section
+from schemas.heaping import Multiples
 
 Outside = Literal["refuse", "clamp"]
 
@@ -64,6 +67,15 @@ def _of_one_type(value: Any) -> Any:
             f"must all be of one type: text, whole numbers, numbers or truth values{quoted}"
         )
     return value
+
+
+def _with_levels(given: Any) -> Any:
+    """The levels of multiples are known; what is at fault in them is said elsewhere."""
+    of = given.get("from") if isinstance(given, dict) else None
+    every = of.get("multiples_of") if isinstance(of, dict) else None
+    if not isinstance(every, list) or not every or given.get("levels"):
+        return given
+    return {**given, "levels": [0, *reversed(every)]}
 
 
 def _two_numbers(value: Any) -> Any:
@@ -146,6 +158,7 @@ class _NumberColumn(Section):
     @classmethod
     def _bounds_of_levels(cls, given: Any) -> Any:
         """Levels bound a column: its bounds need not be stated beside them."""
+        given = _with_levels(given)
         levels = given.get("levels") if isinstance(given, dict) else None
         if not isinstance(levels, list | tuple) or not levels or "bounds" in given:
             return given
@@ -154,7 +167,7 @@ class _NumberColumn(Section):
     @model_validator(mode="after")
     def _coherent(self) -> Self:
         lower, upper = self.bounds
-        _check_bounds(lower, upper)
+        _check_bounds(lower, upper, self.levels is not None)
         if self.step is not None and max(abs(lower), abs(upper)) / self.step > 2**53:
             raise ValueError("step: too small for these bounds")
         if self.levels is not None:
@@ -193,6 +206,16 @@ POINTS = (
 )
 
 
+_Computed = Annotated[
+    Annotated[PartOfDate, Tag("date")] | Annotated[Multiples, Tag("multiples")],
+    Discriminator(
+        lambda given: (
+            "multiples" if isinstance(given, Multiples) or "multiples_of" in dict(given) else "date"
+        )
+    ),
+]
+
+
 class IntegerColumn(_NumberColumn):
     """A column of whole numbers between public bounds, both included."""
 
@@ -201,19 +224,21 @@ class IntegerColumn(_NumberColumn):
         description="Smallest and largest value."
     )
     step: StrictInt | None = Field(default=None, ge=1, description=STEP)
-    levels: list[StrictInt] | None = Field(default=None, min_length=2, description=LEVELS)
+    levels: list[StrictInt] | None = Field(default=None, min_length=1, description=LEVELS)
     point_masses: list[StrictInt] = Field(default_factory=list, description=POINTS)
-    from_: PartOfDate | None = Field(
+    from_: _Computed | None = Field(
         default=None,
         alias="from",
-        description="The part of a date from which the numbers are computed, where the survey has no "
-        "column of this name.",
+        description="What the numbers are computed from, where the survey has no column of this name: "
+        "the part of a date, or the multiples to which another column is rounded.",
     )
 
     @model_validator(mode="after")
     def _exact(self) -> Self:
-        if self.from_:
+        if isinstance(self.from_, PartOfDate):
             self.from_.check(self.bounds)
+        if isinstance(self.from_, Multiples) and self.levels != self.from_.levels:
+            raise ValueError(f"levels: are {self.from_.levels} by `from`; leave them out")
         if max(abs(bound) for bound in self.bounds) > 2**53:
             raise ValueError("bounds: larger than 2**53")
         return self
@@ -255,7 +280,7 @@ class ContinuousColumn(_NumberColumn):
         description="Values are rounded to this many equal cells between the bounds.",
     )
     step: float | None = Field(default=None, gt=0, description=STEP)
-    levels: list[float] | None = Field(default=None, min_length=2, description=LEVELS)
+    levels: list[float] | None = Field(default=None, min_length=1, description=LEVELS)
     point_masses: list[float] = Field(default_factory=list, description=POINTS)
 
     def axis(self, name: str) -> Axis:
@@ -298,12 +323,32 @@ ReadColumn = CategoricalColumn | IntegerColumn | ContinuousColumn | IdentifierCo
 
 def part_of_date(column: ReadColumn) -> PartOfDate | None:
     """The part of a date that a column is, if it is one."""
-    return column.from_ if isinstance(column, IntegerColumn) else None
+    part = column.from_ if isinstance(column, IntegerColumn) else None
+    return part if isinstance(part, PartOfDate) else None
+
+
+def multiples_in(column: ReadColumn) -> Multiples | None:
+    """The multiples of another column that a column is, if it is."""
+    part = column.from_ if isinstance(column, IntegerColumn) else None
+    return part if isinstance(part, Multiples) else None
+
+
+def rounded(columns: Mapping[str, "Column"]) -> list[tuple[str, str]]:
+    """Columns of numbers, each with the one of its multiples."""
+    found = {name: multiples_in(column) for name, column in columns.items()}
+    return [(heap.column, name) for name, heap in found.items() if heap]
+
+
+def check_rounded(columns: Mapping[str, "Column"]) -> None:
+    """Raise ``ValueError`` where multiples are of a column that has none."""
+    for name, column in columns.items():
+        if heap := multiples_in(column):
+            heap.check(name, column, columns.get(heap.column))
 
 
 def sources(columns: Mapping[str, ReadColumn]) -> dict[str, str]:
-    """By column, the survey's column from which it is read: of its own name, or the one of a date."""
-    parts = {name: part_of_date(column) for name, column in columns.items()}
+    """By column, the survey's column from which it is read: of its own name, or of another."""
+    parts = {name: part_of_date(c) or multiples_in(c) for name, c in columns.items()}
     return {name: part.column if part else name for name, part in parts.items()}
 
 
@@ -327,8 +372,12 @@ def column_metadata(name: str | None, columns: Mapping[str, Column]) -> dict[str
     return facts
 
 
-def _check_bounds(lower: float, upper: float) -> None:
-    if not -1e300 <= lower < upper <= 1e300:
+def _check_bounds(lower: float, upper: float, levels: bool) -> None:
+    if lower == upper and not levels:
+        raise ValueError(
+            f"bounds: only {lower:.15g} is left; state `levels: [{lower:.15g}]` for one value"
+        )
+    if not -1e300 <= lower <= upper <= 1e300:
         raise ValueError("bounds: must be finite (1e300 at most), the smaller first")
 
 

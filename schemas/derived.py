@@ -9,7 +9,7 @@ itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -100,6 +100,20 @@ def groups_of(name: str, columns: Columns, seen: frozenset[str] = frozenset()) -
         mapping = {category: typed[codes[str(category)]] for category in column.categories}
         yield Derived(group, (name,), f"the group of {name}", mapping=mapping)
         yield from groups_of(group, columns, seen | {name, group})
+
+
+def details(names: Collection[str], columns: Columns) -> dict[str, tuple[str, Mapping[Any, Any]]]:
+    """By group that follows from one of these columns and is none of them: that column, and the group of
+    each of its categories."""
+    found: dict[str, tuple[str, Mapping[Any, Any]]] = {}
+    for name in names:
+        for group in groups_of(name, columns):
+            source, inner = found.get(group.sources[0], (name, None))
+            mapping = group.mapping or {}
+            if inner is not None:  # the group of a group
+                mapping = {category: mapping[of] for category, of in inner.items()}
+            found.setdefault(group.name, (source, mapping))
+    return {group: detail for group, detail in found.items() if group not in names}
 
 
 def derived_columns(

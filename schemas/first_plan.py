@@ -60,7 +60,9 @@ WORDS = {
         f"bounds: {BLANK}",
     ],
     Kind.REAL: ["type: continuous", f"bounds: {BLANK}"],
-    Kind.OPEN: [f"type: {BLANK}    # then categories, or bounds"],
+    Kind.OPEN: [
+        f"type: {BLANK}    # then categories, or bounds; for a date, `from` and a part of it",
+    ],
 }
 
 HEAD = """\

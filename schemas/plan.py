@@ -38,7 +38,9 @@ from schemas.columns import (
     IdentifierColumn,
     Invalid,
     ReadColumn,
+    check_rounded,
     made_total,
+    rounded,
     sources,
 )
 from schemas.derived import check_groups
@@ -165,6 +167,7 @@ class Plan(Section):
                 )
         self._check_unpublished()
         check_groups(self.columns)
+        check_rounded(self.columns)
         self._check_linked()
         if self.series:
             self.series.check(self.columns, self.adjacency, self.weights is not None)
@@ -254,6 +257,8 @@ class Plan(Section):
                     f"synthesis[{i}].from: linked tables are drawn from microdata-margins, whose records"
                     " obey rules"
                 )
+        for _, name in rounded(self.columns):
+            raise ValueError(f"columns.{name}.from: no multiples with linked; leave the column out")
         for name, column in self.columns.items():
             if isinstance(column, CategoricalColumn) and column.refines:
                 raise ValueError(f"columns.{name}.refines: not with linked; leave the group out")

@@ -75,8 +75,8 @@ class Synthesis(Section):
         default_factory=dict,
         description="By numeric column, the release that its values follow inside their bins: a "
         "density, or counts in finer bins; or `uniform`. A column that is not named follows the "
-        "plan's density of it, one of it alone before a joint one; where there is none, it is "
-        "uniform.",
+        "plan's density of it, one of it alone before a joint one; where there is none, a smooth "
+        "density with the records' counts in its bins.",
     )
 
     derived: dict[StrictStr, StrictStr] = Field(
@@ -154,7 +154,7 @@ class Synthesis(Section):
                     )
 
     def refining(self, built: Mapping[str, Release]) -> dict[str, Release]:
-        """By binned column, the release that its values follow inside the bins; else uniform.
+        """By binned column, the release that its values follow inside the bins.
 
         ``built``: the plan's releases by name.  Raises ``ValueError`` where ``within_bins`` names a
         column without bins, or a release without information on how the column is distributed.
@@ -169,11 +169,10 @@ class Synthesis(Section):
             by_name = {release.name: release for release in known}
             densities = [release for release in known if release.refines == "density"]
             densities.sort(key=lambda density: len(density.domain.axes))
-            default = densities[0].name if densities else UNIFORM
-            wanted = self.within_bins.get(column, default)
+            wanted = self.within_bins.get(column, densities[0].name if densities else None)
             if wanted in by_name:
                 found[column] = by_name[wanted]
-            elif wanted != UNIFORM:
+            elif wanted not in (None, UNIFORM):
                 raise ValueError(
                     f"within_bins.{column}: {wanted!r} is neither a density nor counts of this"
                     f" column; there is {', '.join([*by_name, UNIFORM])}"

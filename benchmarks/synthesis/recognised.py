@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -118,6 +118,7 @@ def stated() -> dict[str, Any]:
     columns, release = document["columns"], document["releases"][0]
     columns["hours"] |= {"step": 5, "point_masses": [38]}
     columns["income"] |= {"step": 10, "point_masses": [0, 99999]}
+    columns["end"] |= {"point_masses": [364]}  # what goes on after the year ends on its last day
     columns["benefit"] = {"type": "integer", "levels": list(LEVELS)}
     columns["weight"] |= {"step": 0.1}
     columns["trade"]["refines"] = {"sector": TRADES}
@@ -185,17 +186,26 @@ def random_shares(size: int) -> NDArray[np.float64]:
 
 def published(plan: Plan, survey: pd.DataFrame, unseen: pd.DataFrame) -> dict[str, Any]:
     """One draw, through ingest and tally: the AUC of its records, and their contradictions."""
+    made = drawn(plan, survey, (ROWS, MILLION))
+    return {"auc": round(auc(made[ROWS], unseen), 3)} | contradictions(made[MILLION])
+
+
+def drawn(
+    plan: Plan, survey: pd.DataFrame, numbers: Sequence[int]
+) -> dict[int, Mapping[str, NDArray[Any]]]:
+    """Columns of so many records of each number, from one draw of the plan's one release."""
     with TemporaryDirectory() as folder:
         survey.to_parquet(Path(folder) / "t.parquet")
-        database = ingest(f"{folder}/t.parquet", plan.read_columns, ROWS, Path(folder) / "work")
+        database = ingest(
+            f"{folder}/t.parquet", plan.read_columns, plan.rows, Path(folder) / "work"
+        )
         (release,) = plan.built.values()
         tally = tally_releases(plan, [release.name], database)[release.name]
     noisy = perturb(release.statistic(tally), release.mechanism, release.share, SystemSource())
-    made = {
+    return {
         rows: synthetic_records(plan, plan.synthesis[0], lambda _: noisy, rows).columns
-        for rows in (ROWS, MILLION)
+        for rows in numbers
     }
-    return {"auc": round(auc(made[ROWS], unseen), 3)} | contradictions(made[MILLION])
 
 
 def auc(columns: Mapping[str, NDArray[Any]], unseen: pd.DataFrame) -> float:

@@ -14,11 +14,13 @@ from dpcore.releases.tables.adaptive_microdata import AdaptiveMicrodata
 from dpcore.releases.tables.allocation import MOST_WAYS
 from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
 from dpcore.releases.tables.microdata import Microdata
-from schemas.derived import groups_of
+from schemas.columns import rounded
+from schemas.derived import details, groups_of
 from schemas.document import Section
 from schemas.numbers import WrittenRational
 from schemas.releases.base import Columns, CountsSection, SurveyFacts, listed
 from schemas.releases.binning import Bins, binned_domain
+from schemas.releases.heaping import heaping_rules
 from schemas.releases.margins import sets_of
 from schemas.releases.optimise import Optimise, aim_of
 from schemas.releases.rules import RuleSection, build_rules
@@ -130,7 +132,8 @@ class MicrodataSection(CountsSection):
             sets=sets,
             noise=self.mechanism,
             memory=_bytes(self.memory),
-            rules=build_rules(self.rules, domain),
+            rules=build_rules(self.rules, domain, details(self.columns, survey.columns))
+            + heaping_rules(domain, rounded(survey.columns)),
             adjacency=survey.adjacency,
             **more,
         )

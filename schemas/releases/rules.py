@@ -1,7 +1,8 @@
 """Rules between columns in a plan: what holds in every synthetic record, whatever the noise."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Annotated, Any, Self
 
 from pydantic import (
@@ -22,6 +23,10 @@ from schemas.releases.inequalities import read_inequality, rules_of
 
 Value = StrictStr | StrictBool | StrictInt | StrictFloat | None
 KINDS = {str: "text", bool: "truth values", int: "whole numbers", float: "numbers"}
+
+
+Details = Mapping[str, tuple[str, Mapping[Any, Any]]]
+"""By group, the column of the records that refines it and the group of each of its categories."""
 
 
 class Range(Section):
@@ -73,6 +78,13 @@ class RuleSection(Section):
             raise ValueError("state conditions under if, and what then holds")
         return self
 
+    def in_detail(self, details: Details, place: str) -> Self:
+        """The same rule, where it names groups by the categories that are in them."""
+        changed: dict[str, Any] = {"if_": _in_detail(self.if_, details, f"{place}.if")}
+        if isinstance(self.then, dict):
+            changed["then"] = _in_detail(self.then, details, f"{place}.then")
+        return self.model_copy(update=changed)
+
     def when(self, domain: Domain, place: str) -> tuple[Condition, ...]:
         """The conditions of ``if`` over the domain's cells."""
         return tuple(condition(domain, f"{place}.if.{n}", n, c) for n, c in self.if_.items())
@@ -89,11 +101,17 @@ class RuleSection(Section):
         )
 
 
-def build_rules(sections: Sequence[RuleSection], domain: Domain) -> tuple[Rule, ...]:
-    """The rules over the domain's cells; raises ``ValueError`` where they cannot express them."""
+def build_rules(
+    sections: Sequence[RuleSection], domain: Domain, details: Details = MappingProxyType({})
+) -> tuple[Rule, ...]:
+    """The rules over the domain's cells; raises ``ValueError`` where they cannot express them.
+
+    A rule may name a group of which the records have the detail.
+    """
     found, inequalities = [], []
-    for i, section in enumerate(sections):
+    for i, given in enumerate(sections):
         place = f"rules[{i}]"
+        section = given.in_detail(details, place)
         if isinstance(section.then, dict):
             found.append(section.build(domain, place))
             continue
@@ -106,6 +124,24 @@ def build_rules(sections: Sequence[RuleSection], domain: Domain) -> tuple[Rule, 
         return (*found, *rules_of(domain, inequalities))
     except ValueError as error:
         raise ValueError(f"rules: {error}") from None
+
+
+def _in_detail(stated: Mapping[str, Stated], details: Details, place: str) -> dict[str, Stated]:
+    found = {name: given for name, given in stated.items() if name not in details}
+    for name in (name for name in stated if name in details):
+        source, of = details[name]
+        given = stated[name]
+        if isinstance(given, Range):
+            raise ValueError(f"{place}.{name}: categories have no range; list values")
+        if unknown := [value for value in given if value not in (*of.values(), None)]:
+            raise ValueError(f"{place}.{name}: {unknown[0]!r} is not among the groups of {source}")
+        listed: list[Value] = [category for category, group in of.items() if group in given]
+        listed += [None] if None in given else []
+        own = found.get(source, listed)
+        if isinstance(own, Range):
+            raise ValueError(f"{place}.{source}: categories have no range; list values")
+        found[source] = [value for value in listed if value in own]
+    return found
 
 
 def condition(domain: Domain, place: str, name: str, given: list[Value] | Range) -> Condition:

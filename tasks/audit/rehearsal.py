@@ -26,7 +26,7 @@ from dpcore.audit import survey_pairs
 from dpcore.audit.neighbours import table
 from dpcore.domain import Domain, Tally
 from dpcore.errors import AuditError
-from schemas.columns import CategoricalColumn, Column, part_of_date
+from schemas.columns import CategoricalColumn, Column, IntegerColumn
 from schemas.linked import SIZE
 from schemas.plan import Plan
 from tasks.draw import tally_releases
@@ -58,9 +58,9 @@ def rehearse_shortly(plan: Plan) -> None:
 
 def _rehearse(plan: Plan, sides: Sequence[str]) -> None:
     built = list(plan.built.values())
-    # No date has the first year, the first month and the first weekday: parts of dates are written.
+    # What is computed is written: no date has the first year, month and weekday.
     whole = {
-        n: c.model_copy(update={"from_": None} if part_of_date(c) else {})
+        n: c.model_copy(update={"from_": None} if isinstance(c, IntegerColumn) else {})
         for n, c in plan.columns.items()
     }
     plan = plan.model_copy(update={"columns": whole})

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Floats, Integers
-from dpcore.domain import Categories, Domain
+from dpcore.domain import Bins, Categories, Domain
 from dpcore.post.inference.understated import understated
 from dpcore.post.members import members_of
 from dpcore.post.tables.consistency import Agreement
@@ -24,12 +24,12 @@ from dpcore.releases.tables.microdata import Microdata
 from dpcore.statistic import Noisy
 from dpcore.synthesis import ColumnDensity, decode_records, group_households
 from schemas.bundle import Understated
-from schemas.columns import Column
+from schemas.columns import Column, rounded
 from schemas.derived import Derived
 from schemas.grades import NOT_MEASURED, WITHIN, grade
 from schemas.linked import NUMBER, PLACE, SIZE
 from schemas.plan import Plan
-from schemas.synthesis import Synthesis
+from schemas.synthesis import UNIFORM, Synthesis
 
 HOUSEHOLD = (
     "Number of a synthetic household; its members are assumed from its size and shared values"
@@ -211,10 +211,15 @@ def synthetic_records(
         column: ColumnDensity.of(finer, draws(finer.name), column)
         for column, finer in refining.items()
     }
+    densities |= {
+        axis.name: ColumnDensity.uniform(axis)
+        for axis in domain.axes
+        if isinstance(axis, Bins) and synthesis.within_bins.get(axis.name) == UNIFORM
+    }
     rules = sampler.rules if isinstance(sampler, Microdata | CompressedMicrodata) else ()
     # Separate streams: with the numbers that chose the codes, values would depend on codes.
     within, of_households = post_processing_generator(noisy).spawn(2)
-    columns = decode_records(domain, codes, densities, within, rules)
+    columns = decode_records(domain, codes, densities, within, rules, rounded(plan.columns))
     derived = synthesis.deriving(domain, plan.record_columns)
     for column in derived:
         columns[column.name] = column.values(columns)

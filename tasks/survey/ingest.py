@@ -31,11 +31,11 @@ from pyarrow import parquet
 
 from dpcore.adjacency import REPLACE_ONE, Adjacency
 from dpcore.errors import DataError, DPReleaseError, InputError
-from schemas.columns import ReadColumn, part_of_date, sources
+from schemas.columns import ReadColumn, multiples_in, part_of_date, sources
 from schemas.source import TableSource
 from tasks.survey.counts import total_of_counts
 from tasks.survey.dates import part_in_sql
-from tasks.survey.sql import clamp, convert, quote, sql_type, text
+from tasks.survey.sql import clamp, convert, multiples_in_sql, quote, sql_type, text
 from tasks.workplace.home import private_folder
 
 FILE = "survey.duckdb"
@@ -316,6 +316,10 @@ def _copy(
         raw.append(f"{expression} AS raw{i}")
         if part := part_of_date(column):
             value = part_in_sql(f"raw{i}", kind, part.part)
+        elif heap := multiples_in(column):
+            base = columns[heap.column]
+            number = clamp(convert(f"raw{i}", kind, sql_type(base)), base)
+            value = multiples_in_sql(f"({number})", heap.multiples_of)
         else:
             value = convert(f"raw{i}", kind, sql_type(column))
         typed.append(f"raw{i}, {value} AS value{i}")

@@ -4,6 +4,8 @@ A value keeps its meaning or becomes null, which the caller counts: text and 3.7
 nothing is rounded.
 """
 
+from collections.abc import Sequence
+
 from schemas.columns import (
     CategoricalColumn,
     ContinuousColumn,
@@ -36,6 +38,12 @@ def sql_type(column: ReadColumn) -> str:
         kinds = {str: "VARCHAR", bool: "BOOLEAN", int: "BIGINT", float: "DOUBLE"}
         return kinds[type(column.categories[0])]
     return "BIGINT" if isinstance(column, IntegerColumn) else "DOUBLE"
+
+
+def multiples_in_sql(value: str, every: Sequence[int]) -> str:
+    """SQL of the first of some numbers of which a value is a multiple, or 0; null for null."""
+    whens = (f"WHEN floor({value}::DOUBLE / {m}) * {m} = {value} THEN {m}" for m in every)
+    return f"CASE WHEN {value} IS NULL THEN NULL::BIGINT {' '.join(whens)} ELSE 0 END"
 
 
 def clamp(value: str, column: ReadColumn) -> str:

@@ -67,7 +67,17 @@ def _of_csv(source: str, path: Path) -> Mapping[str, Kind]:
                 f"{source}: field {place} of the first line is not a valid column name (a name begins"
                 " with a letter). If the line is a record, put a line of column names before it"
             )
-    return dict.fromkeys(header, Kind.OPEN)
+    return {name: _named(name) for name in header}
+
+
+DATES = {"date": Kind.DAY, "datetime": Kind.TIME, "timestamp": Kind.TIME}
+
+
+def _named(name: str) -> Kind:
+    """What the name of a CSV column says of its type."""
+    parts = re.sub("(?<=[a-z])(?=[A-Z])", " ", name).lower()
+    said = (DATES[word] for word in re.findall("[a-z]+", parts) if word in DATES)
+    return next(said, Kind.OPEN)
 
 
 DUCKDB_KINDS = {

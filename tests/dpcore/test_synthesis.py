@@ -64,17 +64,28 @@ def test_values_lie_in_the_cells_of_their_codes(axis: Bins | Grid):
     assert set(codes) == set(range(axis.cells))
 
 
-def test_whole_numbers_of_a_bin_are_equally_likely():
-    ages = decoded()["age"].compressed()
+def test_whole_numbers_of_a_bin_are_equally_likely_where_the_plan_says_uniform():
+    ages = decoded({"age": ColumnDensity.uniform(AGE)})["age"].compressed()
     inside = ages[(ages >= 5) & (ages < 20)]
     assert stats.chisquare(np.bincount(inside - 5, minlength=15)).pvalue > 1e-4
     assert set(ages) == set(range(21))
 
 
-def test_real_numbers_are_uniform_in_a_bin_without_a_density():
-    income = decoded()["income"]
+def test_real_numbers_are_uniform_in_a_bin_where_the_plan_says_so():
+    income = decoded({"income": ColumnDensity.uniform(INCOME)})["income"]
     inside = income[(income >= 0.5)]
     assert stats.kstest((inside - 0.5) / 89.5, "uniform").pvalue > 1e-4
+
+
+def test_without_a_density_numbers_crowd_towards_the_fuller_neighbour():
+    """Bins (0, 5), (5, 20) of a third of the ages each: ages fall in both."""
+    columns = decoded()
+    ages = columns["age"].compressed()
+    assert np.median(ages[ages < 5]) < 2.5
+    assert np.median(ages[(ages >= 5) & (ages < 20)]) < 12
+    income = columns["income"]
+    assert np.median(income[income >= 0.5]) < 20
+    assert set(ages) == set(range(21))
 
 
 def test_real_numbers_follow_the_density_of_their_column_inside_each_bin():

@@ -18,6 +18,11 @@ def test_levels_are_cells_in_order_and_bound_the_column():
     assert real.axis("x") == Categories("x", (0.0, 0.5), True, ordered=True)
 
 
+def test_a_column_of_one_value_has_one_cell():
+    assert column("integer", levels=[3]).axis("x") == Categories("x", (3,), ordered=True)
+    assert column("continuous", levels=[0.5], nullable=True).axis("x").size == 2
+
+
 def test_point_masses_have_cells_of_their_own_beside_the_bins():
     pay = column("continuous", bounds=[0, 9], point_masses=[0, 4.5, 9])
     assert pay.bins("pay", [0, 3, 9]) == Bins("pay", (0, 0, 3, 4.5, 4.5, 9, 9))
@@ -42,7 +47,9 @@ def test_a_step_is_exactly_the_number_that_is_written():
         ("integer", {"levels": [0, 3, 2, 5]}, "levels: must ascend"),
         ("integer", {"levels": [0, 5], "bounds": [0, 9]}, "levels: must ascend from one bound"),
         ("integer", {"levels": [0.5, 5]}, "valid integer"),
-        ("integer", {"levels": [3]}, "at least 2 items"),
+        ("integer", {"levels": []}, "at least 1 item"),
+        ("integer", {"bounds": [3, 3]}, r"bounds: only 3 is left; state `levels: \[3\]`"),
+        ("continuous", {"bounds": [0.5, 0.5]}, r"state `levels: \[0.5\]`"),
         ("integer", {}, "Field required"),
         ("integer", {"bounds": [0, 9], "step": 0.5}, "valid integer"),
         ("integer", {"bounds": [0, 9], "step": 0}, "greater than or equal to 1"),

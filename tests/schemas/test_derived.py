@@ -147,3 +147,48 @@ def test_compression_merges_no_categories_of_two_groups(document):
     document["releases"][0]["compress"] = {"keep": 2}
     with pytest.raises(ValueError, match="keep = 2 groups are too few for trade, which needs 3"):
         Plan.model_validate(document)
+
+
+def test_rules_may_name_a_group_of_which_the_detail_is_measured(document):
+    document["columns"]["sector"]["refines"] = {"branch": {"art": "no", "food": "b", "metal": "b"}}
+    document["columns"]["branch"] = {"type": "categorical", "categories": ["no", "b"]}
+
+    def rules(*given):
+        document["releases"][0]["rules"] = [*given]
+        return Plan.model_validate(document).built["everyone"].rules
+
+    old = {"age": {"from": 60}}
+    document["releases"][0]["bins"]["age"] = [18, 60, 90]
+    for group, trades in (
+        ({"sector": ["food", "art"]}, ["baker", "brewer", "poet"]),
+        ({"branch": ["b"]}, ["baker", "brewer", "smith", "founder"]),
+        ({"sector": ["food"], "branch": ["b"]}, ["baker", "brewer"]),
+        ({"sector": ["food"], "trade": ["baker", "smith"]}, ["baker"]),
+    ):
+        for name, (one, other) in {"then": (old, group), "if": (group, old)}.items():
+            own = {"if": one, "then": other} | ({name: {"trade": trades}})
+            assert rules({"if": one, "then": other}) == rules(own)
+
+
+@pytest.mark.parametrize(
+    ("rule", "said"),
+    [
+        (
+            {"if": {"sector": ["wood"]}, "then": {"sex": ["F"]}},
+            "if.sector: 'wood' is not among the",
+        ),
+        ({"if": {"sector": {"below": 3}}, "then": {"sex": ["F"]}}, "if.sector: categories have no"),
+        (
+            {"if": {"sector": ["food"]}, "then": {"trade": ["baker"]}},
+            "are both under if and under then",
+        ),
+        (
+            {"if": {"sector": ["food"], "trade": ["poet"]}, "then": {"sex": ["F"]}},
+            "if.trade: no value is left",
+        ),
+    ],
+)
+def test_rules_of_groups_that_say_nothing_are_refused(document, rule, said):
+    document["releases"][0]["rules"] = [rule]
+    with pytest.raises(ValueError, match=said):
+        Plan.model_validate(document)

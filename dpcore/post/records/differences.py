@@ -9,14 +9,18 @@ some numbers in them do.
     start in {9}        end in [0, 10)      end > start, whole numbers    may not
 
 Along a chain of inequalities the numbers between take room too (a < b < c, whole numbers, is
-a <= c - 2), so each chain is a rule about its two ends.  Chains never close: then from any first number
-that leaves room, the next ones can be chosen in turn, and drawing always ends.
+a <= c - 2), so each chain is a rule about its two ends.  A chain passes no column twice; inequalities
+may close a circle that leaves room (start <= end <= start + 10).  From any first number that leaves
+room, the next ones can be chosen in turn, and drawing always ends.
+
+Source: R. Dechter, I. Meiri and J. Pearl, Artificial Intelligence 49 (1991), 61-95, on systems of
+differences: section 3 for circles and for numbers that are chosen in turn.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from graphlib import CycleError, TopologicalSorter
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -85,9 +89,9 @@ class Chain(NamedTuple):
 def chains(domain: Domain, differences: Sequence[Difference]) -> list[Chain]:
     """Every chain of the inequalities, each of them alone among them.
 
-    Raises ``ValueError`` where they close a circle, or are too many.
+    Raises ``ValueError`` where they close a circle that nothing obeys, or are too many.
     """
-    in_turn(differences)
+    check_circles(differences)
     numbers = {c: _numbers(domain.axes[c]) for each in differences for c in each.columns}
     found: list[Chain] = []
     for start, first in enumerate(differences):
@@ -105,21 +109,34 @@ def chains(domain: Domain, differences: Sequence[Difference]) -> list[Chain]:
                 raise ValueError("too many inequalities depend on each other; state fewer")
             if last.high is not None:
                 reached = _next(numbers[last.high], reached)
-                on = (i for i, more in enumerate(differences) if more.low == last.high)
-                waiting += [((*used, i), reached) for i in on]
+                passed = {first.low, *(differences[i].high for i in used)}
+                waiting += [
+                    ((*used, i), reached)
+                    for i, more in enumerate(differences)
+                    if more.low == last.high and more.high not in passed
+                ]
     return found
 
 
-def in_turn(differences: Sequence[Difference]) -> list[int]:
-    """The columns of inequalities, each after those that are below it; ``ValueError`` for a circle."""
-    above = {c: set[int]() for each in differences for c in each.columns}
+def check_circles(differences: Sequence[Difference]) -> None:
+    """Raise ``ValueError`` where no numbers obey inequalities that close a circle.
+
+    The longest way along them from each column to each (Floyd and Warshall): back to where it began, it
+    may not rise.  ``end >= start`` and ``start >= end - 10`` rise by -10, and leave room.
+    """
+    columns = sorted({c for each in differences for c in each.columns})
+    longest: dict[tuple[int, int], tuple[float, bool]] = {}
     for each in differences:
-        if each.high is not None and each.low is not None:
-            above[each.high].add(each.low)
-    try:
-        return list(TopologicalSorter(above).static_order())
-    except CycleError:
-        raise ValueError("inequalities close a circle: each column is above the next") from None
+        if each.low is not None and each.high is not None:
+            way = each.low, each.high
+            longest[way] = max(longest.get(way, (-np.inf, False)), (each.least, each.strict))
+    for over, low, high in product(columns, repeat=3):
+        if (low, over) in longest and (over, high) in longest:
+            one, other = longest[low, over], longest[over, high]
+            both = one[0] + other[0], one[1] or other[1]
+            longest[low, high] = max(longest.get((low, high), both), both)
+    if any(longest.get((c, c), (0.0, False)) > (0.0, False) for c in columns):
+        raise ValueError("inequalities close a circle: each column is above the next")
 
 
 def drawn_in_turn(
@@ -132,26 +149,32 @@ def drawn_in_turn(
     ``insides``: the cells of the records, which allow such numbers; ``applying``: each inequality, and
     the records (rows,) that it applies to; ``draw(column, inside)`` draws from what is left.
     """
-    order = in_turn([difference for difference, _ in applying])
-    rows = len(next(iter(insides.values())).first)
-    left = dict(insides)
-    for column in reversed(order):  # room for what comes above
-        most = np.full(rows, np.inf)
-        for difference, applies in applying:
-            if difference.low == column:
-                high = difference.high
-                bound = difference.below(np.zeros(rows) if high is None else left[high].last)
-                most = np.where(applies, np.minimum(most, bound), most)
-        left[column] = left[column].within(np.full(rows, -np.inf), most)
-    found: dict[int, Floats] = {}
-    for column in order:
-        least = np.full(rows, -np.inf)
-        for difference, applies in applying:
-            if difference.high == column:
-                low = np.zeros(rows) if difference.low is None else found[difference.low]
-                least = np.where(applies, np.maximum(least, difference.above(low)), least)
-        found[column] = draw(column, left[column].within(least, np.full(rows, np.inf)))
+    left, found = dict(insides), dict[int, Floats]()
+    for column in left:
+        _leave_room(left, applying)
+        found[column] = draw(column, left[column])
+        left[column] = left[column].within(found[column], found[column])
     return found
+
+
+def _leave_room(left: dict[int, Inside], applying: Sequence[tuple[Difference, Booleans]]) -> None:
+    """Narrow each column to the numbers beside which the others have room.
+
+    The bounds of all columns are settled after as many rounds as there are columns.  Then the least
+    numbers of all obey every inequality together, so do the largest, and any number between those of one
+    column has some beside it in the others.
+    """
+    rows = len(next(iter(left.values())).first)
+    zero, end = np.zeros(rows), np.full(rows, np.inf)
+    for _ in left:
+        for difference, applies in applying:
+            low, high = difference.low, difference.high
+            if high is not None:
+                least = difference.above(zero if low is None else left[low].first)
+                left[high] = left[high].within(np.where(applies, least, -end), end)
+            if low is not None:
+                most = difference.below(zero if high is None else left[high].last)
+                left[low] = left[low].within(-end, np.where(applies, most, end))
 
 
 def _numbers(axis: Axis) -> Inside:

@@ -15,6 +15,7 @@ from schemas.columns import (
     ContinuousColumn,
     IdentifierColumn,
     ReadColumn,
+    multiples_in,
     part_of_date,
     sources,
 )
@@ -65,7 +66,9 @@ def open_session(
     return Session(table, unread, close, unchanged)
 
 
-def _fits(column: ReadColumn) -> tuple[str, ...]:
+def _fits(column: ReadColumn, columns: Mapping[str, ReadColumn]) -> tuple[str, ...]:
+    if heap := multiples_in(column):
+        column = columns[heap.column]
     if part := part_of_date(column):
         return TIMES if part.part == "hour" else ("date", *TIMES)
     declared = FITS[str(engine_type(column))]
@@ -78,7 +81,7 @@ def _require_types(types: Mapping[str, str], columns: Mapping[str, ReadColumn]) 
         f"  column {read[name]!r}, type: {types[read[name]]} in the engine; the plan needs"
         f" {' or '.join(fits)}"
         for name, column in columns.items()
-        if types[read[name]] not in (fits := _fits(column))
+        if types[read[name]] not in (fits := _fits(column, columns))
     ]
     if lines:
         raise DataError(
@@ -100,14 +103,14 @@ def _typed(
     read = sources(columns)
     typed = table.select(
         **{
-            name: _clamp(_value(table[read[name]], column), column)
+            name: _clamp(_value(table[read[name]], column, columns), column)
             for name, column in columns.items()
         }
     )
     parts = [name for name, column in columns.items() if part_of_date(column)]
     asked = {
         f"n{i}": (
-            table[read[name]].notnull() & _value(table[read[name]], columns[name]).isnull()
+            table[read[name]].notnull() & _value(table[read[name]], columns[name], columns).isnull()
         ).sum()
         for i, name in enumerate(parts)
     }
@@ -120,7 +123,18 @@ def _typed(
     return typed.filter(typed[counts] > 0), found, unread  # 0 stands for no record
 
 
-def _value(value: Any, column: ReadColumn) -> Any:
+def _value(value: Any, column: ReadColumn, columns: Mapping[str, ReadColumn]) -> Any:
+    import ibis
+
+    if heap := multiples_in(column):
+        base = columns[heap.column]
+        number = _clamp(value.cast(engine_type(base)), base)
+        real = number.cast("float64")
+        known = [
+            ((real / m).floor() * m == real, ibis.literal(m, "int64")) for m in heap.multiples_of
+        ]
+        found = ibis.cases(*known, else_=ibis.literal(0, "int64"))
+        return ibis.ifelse(number.notnull(), found, ibis.null("int64"))
     part = part_of_date(column)
     return part_of(value, part.part) if part else value.cast(engine_type(column))
 

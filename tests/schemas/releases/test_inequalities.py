@@ -43,6 +43,9 @@ TEXTS = {
     "pay < 4": lambda s, e, p, v, x: p < 4,
     "3 <= start": lambda s, e, p, v, x: s >= 3,
     "level > start": lambda s, e, p, v, x: v > s,
+    "end <= start + 3": lambda s, e, p, v, x: e <= s + 3,
+    "start >= end": lambda s, e, p, v, x: s >= e,
+    "pay < start + 2.5": lambda s, e, p, v, x: p < s + 2.5,
 }
 
 
@@ -64,6 +67,9 @@ def holds(test, record) -> bool:
         ["3 <= start"],
         ["level > start", "pay - level >= 1", "pay < 4"],
         ["start <= end", "3 <= start", "level > start"],
+        ["start <= end", "end <= start + 3"],
+        ["start <= end", "start >= end"],
+        ["level > start", "pay - level >= 1", "pay < start + 2.5"],
     ],
     ids=len,
 )
@@ -79,7 +85,16 @@ def test_cells_stand_together_if_and_only_if_some_of_their_numbers_do(texts):
 
 @pytest.mark.parametrize(
     "texts",
-    [["start <= end"], ["end > start + 2"], ["level > start", "pay - level >= 1"], [*TEXTS][:3]],
+    [
+        ["start <= end"],
+        ["end > start + 2"],
+        ["level > start", "pay - level >= 1"],
+        [*TEXTS][:3],
+        ["start <= end", "end <= start + 3"],
+        ["start <= end", "start >= end"],
+        ["level > start", "pay - level >= 1", "pay < start + 2.5"],
+        ["end <= start + 3", "start <= end", "pay - level >= 1", "pay < start + 2.5"],
+    ],
     ids=len,
 )
 def test_every_number_of_a_record_that_may_be_obeys(texts):
@@ -125,6 +140,17 @@ def test_pairs_in_one_bin_are_drawn_from_all_that_obey():
     assert abs(columns["y"].mean() - 2 / 3) < 0.01
 
 
+def test_real_numbers_keep_a_band_however_narrow():
+    """Of a thousand pairs in one bin next to none is so near by chance."""
+    domain = Domain(tuple(Bins(name, (0.0, 1.0, 2.0, 5.0)) for name in "xyz"))
+    rules = rules_of(domain, "y >= x", "y <= x + 0.001", "z > y", "z < x + 0.002")
+    codes = np.random.default_rng(1).integers(3, size=(9000, 3))
+    codes = codes[~breaks_rules(codes, rules)]
+    assert len(codes) > 500
+    x, y, z = decode_records(domain, codes, {}, np.random.default_rng(2), rules).values()
+    assert np.all((x <= y) & (y <= x + 0.001) & (y < z) & (z < x + 0.002))
+
+
 def test_a_chain_is_a_rule_about_its_ends():
     """a < b < c, whole numbers of one bin of two: there is no room for three."""
     bins = (0.0, 2.0, 4.0)
@@ -144,6 +170,8 @@ def test_a_chain_is_a_rule_about_its_ends():
         (["start < nothing"], "'nothing' is not among the columns"),
         (["3 < 4"], "write one comparison"),
         (["start < end", "end < start"], "rules: inequalities close a circle"),
+        (["start < end", "end <= start"], "rules: inequalities close a circle"),
+        (["end > start", "level >= end - 1", "start >= level + 1"], "inequalities close a circle"),
         (["start < "], "is no formula"),
         ([{"then": {"sex": ["F"]}}], "state conditions under if"),
         ([{"if": {"sex": ["F"]}, "then": {}}], "state conditions under if"),

@@ -97,6 +97,13 @@ def test_types_are_those_of_the_table_and_left_open_for_csv(tmp_path, form):
     )
 
 
+def test_dates_of_a_csv_file_are_known_by_their_names(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("id,birth_date,updateTime,admittedTimestamp,Date of birth,candidate,dates\n")
+    kinds = [Kind.OPEN, Kind.DAY, Kind.OPEN, Kind.TIME, Kind.DAY, Kind.OPEN, Kind.OPEN]
+    assert list(table_schema(str(path)).values()) == kinds
+
+
 def test_every_blank_is_refused_with_what_to_state_and_why(tmp_path):
     path = tmp_path / "plan.yaml"
     text = first_plan("d", "t.parquet", {"sex": Kind.TEXT, "age": Kind.WHOLE, "pay": Kind.REAL})

@@ -112,6 +112,23 @@ def cases() -> dict[str, Case]:
     }
     late = {"year": parts["year on"].model_copy(update={"bounds": (2000, 2020), "nullable": False})}
 
+    heaped = pa.table(
+        {
+            "pay": pa.array([0.0, 100.0, 149.5, 1e6, 250.00000000000003, -0.0, None, 300.0], REAL),
+            "age": pa.array([0, 5, 40, 99, 10**6, None, -45, 7], INTEGER),
+        }
+    )
+    base = {
+        "pay": column("continuous", bounds=(-1e3, 1e4), outside="clamp", nullable=True),
+        "age": column("integer", bounds=(-50, 99), outside="clamp", nullable=True),
+    }
+    rounded = {
+        f"{of} round": column(
+            "integer", nullable=True, **{"from": {"column": of, "multiples_of": [250, 50, 5]}}
+        )
+        for of in base
+    }
+
     def axes(columns: Mapping[str, Column]) -> list[Domain]:
         return [Domain(tuple(of.axis(name) for name, of in columns.items()))]
 
@@ -132,6 +149,12 @@ def cases() -> dict[str, Case]:
             parts,
             5,
             [Domain((of.axis(name),)) for name, of in parts.items()],
+        ),
+        "multiples": (
+            heaped,
+            base | rounded,
+            8,
+            [Domain((of.axis(name),)) for name, of in rounded.items()],
         ),
         "dates that break rules": (dated, late, 5, []),
         "another's cells": (small, narrow, 2, [Domain((narrow["age"].bins("age", [0, 2, 10]),))]),
