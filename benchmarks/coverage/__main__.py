@@ -10,6 +10,11 @@ root mean square of the stated standard errors over that of the actual errors.  
 the privacy line, and everything is published anew.  ``--bands`` measures densities only, from their
 noise, which is fast enough for thousands of draws.
 
+    python -m benchmarks.coverage --shapes --draws 200 --json
+
+prints how often the bands of densities hold the exact kernel estimate of ten shapes, and with ``--json``
+a line of JSON for each; ``--cells 1440`` is for a coarse grid of the columns.
+
     python -m benchmarks.coverage --strata --draws 8
     python -m benchmarks.coverage --strata --draws 2 --table survey.parquet --alpha 1/2
 
@@ -19,11 +24,13 @@ print coverage and mean width of intervals of counts by the exact size of cells.
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.coverage.measure import band_coverage, measure
 from benchmarks.coverage.populations import POPULATIONS, RELEASES, tally
+from benchmarks.coverage.shapes import by_shape
 from benchmarks.coverage.strata import by_size, of_file
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.densities.density import Density
@@ -42,7 +49,19 @@ def main() -> None:
     parser.add_argument("--strata", action="store_true", help="counts, by the exact size of cells")
     parser.add_argument("--table", type=Path, help="with --strata: pairs of a public Parquet table")
     parser.add_argument("--alpha", default="1", help="of the release of --table")
+    parser.add_argument("--shapes", action="store_true", help="bands of densities, by shape")
+    parser.add_argument("--mechanism", help="with --shapes: only this one")
+    parser.add_argument("--cells", type=int, help="with --shapes: of the columns' own grid")
+    parser.add_argument("--json", action="store_true", help="with --shapes: lines of JSON")
     options = parser.parse_args()
+    if options.shapes:
+        found = by_shape(options.draws, options.mechanism, options.cells)
+        if options.json:
+            for row in found:
+                print(json.dumps(row), flush=True)
+            return
+        print(text_table([{k: _short(v) for k, v in row.items()} for row in found]))
+        return
     if options.strata:
         print(
             text_table(list(strata(options.draws, options.release, options.table, options.alpha)))
@@ -60,6 +79,10 @@ def main() -> None:
                 found = measure(release, records, options.draws, seed=i * options.draws)
                 rows += [{"release": name, "population": population.name, **c.row()} for c in found]
     print(text_table(rows))
+
+
+def _short(value: object) -> str:
+    return f"{value:.3f}" if isinstance(value, float) else str(value)
 
 
 def strata(

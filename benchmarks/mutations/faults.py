@@ -433,10 +433,10 @@ FAULTS: tuple[Fault, ...] = (
         "sensitivity = norm(moved=Fraction(1), present=Fraction(1))",
     ),
     _of_release(
-        "linear binning forgets the second record",
+        "binning forgets the second record",
         "densities/binned_density",
-        "sensitivity = self.adjacency.sensitivity(moved=Fraction(2 * PARTS), present=Fraction(PARTS))",
-        "sensitivity = self.adjacency.sensitivity(moved=Fraction(PARTS), present=Fraction(PARTS))",
+        "moved, present = Fraction(2 * self.whole), Fraction(self.whole)",
+        "moved, present = Fraction(self.whole), Fraction(self.whole)",
     ),
     # The survey's side
     _of_survey(

@@ -55,8 +55,8 @@ class DensitySection(ReleaseSection):
         default=None,
         ge=1,
         description="The most frequencies along each column; fewer have less noise and show less detail."
-        " Without it all that the bandwidth leaves, and two for coefficient-laplace; for these two"
-        " mechanisms only.",
+        " Without it all that the bandwidth leaves, and for coefficient-laplace as many as records and"
+        " alpha make worth their noise; for these two mechanisms only.",
     )
 
     @model_validator(mode="after")

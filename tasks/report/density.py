@@ -25,14 +25,13 @@ BANDS = {
 def draw_curve(source: Source) -> Drawn:
     """The published grid of one or two columns; of three there is no picture."""
     names = source.release.domain.names
-    table, scale = source.read(source.record.tables[0]), _scale(source)
+    table = source.read(source.record.tables[0])
+    scale = "" if "density" in table else _scale(source)  # a density has mass one
     if len(names) == 1:
         return Drawn(_one_column(table, names[0], scale))
     if len(names) > 2:
         return Drawn()
-    if "density" in table:  # its mass is one, whatever that of the estimate is
-        return Drawn(_two_columns(table, names, "density", ("", scale)))
-    return Drawn(_two_columns(table, names, "estimate", (scale, scale)))
+    return Drawn(_two_columns(table, names, "density" if "density" in table else "estimate", scale))
 
 
 def _scale(source: Source) -> str:
@@ -65,9 +64,9 @@ def _one_column(table: Mapping[str, NDArray[Any]], name: str, scale: str) -> lis
 
 
 def _two_columns(
-    table: Mapping[str, NDArray[Any]], names: Sequence[str], shown: str, scales: tuple[str, str]
+    table: Mapping[str, NDArray[Any]], names: Sequence[str], shown: str, scale: str
 ) -> list[Figure]:
-    """Maps of the column ``shown`` and of the error of the estimate, with the scale of each."""
+    """Maps of the column ``shown`` and of the error of the estimate, with their scale."""
     one, other = names
     x, y = (np.unique(table[name]) for name in (one, other))
     sides = Side.of_numbers(other, y[::-1]), Side.of_numbers(one, x)
@@ -80,12 +79,11 @@ def _two_columns(
         drawn(
             shown,
             f"Density of {one} and {other}",
-            f"Noisy estimate, shades as below the map{scales[0]}",
+            f"Noisy estimate, shades as below the map{scale}",
         ),
         drawn(
             "standard_error",
             "Its standard error",
-            "From privacy noise, on its own scale: compare the numbers below the two maps"
-            + scales[1],
+            "From privacy noise, on its own scale: compare the numbers below the two maps" + scale,
         ),
     ]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import ClassVar
 
 import numpy as np
@@ -87,10 +87,20 @@ class Basis(ABC):
         """The density where all coefficients are zero: 1, the mass, where that is public."""
         return 0.0 if self.mass else 1.0
 
-    @property
+    @staticmethod
     @abstractmethod
+    def line(size: int, bandwidth: float) -> Floats:
+        """lambda of all functions of one axis that a grid of this size tells apart."""
+
+    @cached_property
+    def lines(self) -> tuple[Floats, ...]:
+        """``line`` of every axis."""
+        return tuple(map(self.line, self.shape, self.bandwidths))
+
+    @cached_property
     def damping(self) -> Floats:
-        """lambda over all functions that the grid tells apart."""
+        """lambda over all functions that the grid tells apart: products over the axes."""
+        return np.asarray(reduce(np.multiply.outer, self.lines, np.ones(())))
 
     @abstractmethod
     def means(self, weights: Floats) -> Floats:

@@ -1,132 +1,128 @@
-"""A pure-alpha density by linear binning (METHODS c).
+"""A pure-alpha density by binning (METHODS c).
 
-Records are shared out linearly among wide cells, the cells get discrete Laplace noise, and the
-coefficients are corrected for the sharing; exact integers throughout.
+Records are shared out smoothly among cells (``splines``), the cells get discrete Laplace noise, and the
+coefficients are corrected for the sharing; exact integers throughout.  The more records and alpha, the
+more cells: what binning leaves out, in the worst case, stays small beside the noise.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import product
 
 import numpy as np
 
-from dpcore.arrays import Floats, Integers
+from dpcore.arrays import Floats, Integers, wide
 from dpcore.domain import Tally
 from dpcore.mechanisms import DiscreteLaplace
+from dpcore.mechanisms.laplace import laplace_scale
 from dpcore.releases.densities.basis import Basis
 from dpcore.releases.densities.cosines import Cosines
 from dpcore.releases.densities.density import Density
+from dpcore.releases.densities.splines import DEGREE, best_cells, kept, most_cells, shares, strange
+from dpcore.sampling.discrete_laplace import laplace_stddev
 from dpcore.statistic import Exact, Noisy
 
-PARTS = 1024
-"""A record is shared out among cells in whole parts, so that the statistic is made of integers."""
+MOST_BITS = 30
+"""A record is shared out among cells in 2^30 whole parts at most, so that all sums are of integers."""
+
+_BLOCK = 2**18
+"""Occupied cells that are shared out at once."""
 
 
 @dataclass(frozen=True)
 class BinnedDensity(Density):
-    """Discrete Laplace noise on linearly binned cells, deconvolved and damped: pure alpha."""
+    """Discrete Laplace noise on smoothly binned cells, deconvolved and damped: pure alpha."""
+
+    @property
+    def whole(self) -> int:
+        """Parts of a record: a power of two, of which the largest table has less than 2^60."""
+        return 1 << max(1, min(MOST_BITS, 60 - self.most_rows.bit_length()))
 
     @cached_property
     def cells(self) -> tuple[int, ...]:
-        """Wide cells along each axis: G = ceil(1.25 / h), as METHODS c recommends.
+        """Cells along each axis, from public values alone."""
+        scale = laplace_scale(self._sensitivity, self.share.pure_alpha)
+        stddev = laplace_stddev(scale) / self.whole / self.rows
+        return best_cells(self.domain.shape, self.bandwidths, stddev)
 
-        A grid that is not half as fine again is used as it is: sharing would blur more than it saves.
-        """
-        wide = [math.ceil(1.25 / h) for h in self.bandwidths]
-        return tuple(
-            size if size < 1.5 * cells else cells
-            for size, cells in zip(self.domain.shape, wide, strict=True)
-        )
+    @property
+    def most_numbers(self) -> int:
+        return most_cells(self.domain.shape, self.bandwidths)
 
     @cached_property
     def basis(self) -> Basis:
         return Cosines(self.cells, self.bandwidths, self.cells, self.counts_mass)
 
+    @property
+    def _sensitivity(self) -> Fraction:
+        # A record has ``whole`` parts in all; replacing it moves at most all of them.
+        moved, present = Fraction(2 * self.whole), Fraction(self.whole)
+        return self.adjacency.sensitivity(moved=moved, present=present)
+
     @cached_property
     def mechanism(self) -> DiscreteLaplace:
-        # A record has PARTS parts in all; replacing it moves at most all of them.
-        sensitivity = self.adjacency.sensitivity(moved=Fraction(2 * PARTS), present=Fraction(PARTS))
-        return DiscreteLaplace.within(self.share, math.prod(self.cells), sensitivity)
+        return DiscreteLaplace.within(self.share, math.prod(self.cells), self._sensitivity)
 
     def parts(self, codes: Integers) -> tuple[Integers, Integers]:
-        """How a record at each fine cell (k, axes) is shared out: wide cells and parts (k, 2^d).
+        """How a record at each fine cell (k, axes) is shared out: cells and parts (k, corners).
 
-        Non-negative parts that add up to PARTS, by a public rule that acts on each record alone.
+        Non-negative parts that add up to ``whole``, by a public rule that acts on each record alone.
         """
-        sides = [
-            _linear_sides(codes[:, i], fine, wide)
-            for i, (fine, wide) in enumerate(zip(self.domain.shape, self.cells, strict=True))
-        ]
-        cells, weights = [], []
-        for corner in product((0, 1), repeat=len(self.cells)):
-            cell = np.zeros(len(codes), dtype=np.int64)
-            weight = np.ones(len(codes))
-            for i, side in enumerate(corner):
-                lower, upper, share = sides[i]
-                cell = cell * self.cells[i] + (upper if side else lower)
-                weight = weight * (share if side else 1 - share)
-            cells.append(cell)
-            weights.append(weight)
-        ends = np.rint(np.cumsum(np.stack(weights, axis=1), axis=1) * PARTS).astype(np.int64)
-        ends[:, -1] = PARTS
-        return np.stack(cells, axis=1), np.diff(ends, axis=1, prepend=0)
+        cells, weights = np.zeros((len(codes), 1), dtype=np.int64), np.ones((len(codes), 1))
+        for i, (fine, size) in enumerate(zip(self.domain.shape, self.cells, strict=True)):
+            where, share = shares(codes[:, i], fine, size)
+            cells = (cells[:, :, None] * size + where[:, None, :]).reshape(len(codes), -1)
+            weights = (weights[:, :, None] * share[:, None, :]).reshape(len(codes), -1)
+        ends = np.rint(np.cumsum(weights, axis=1) * self.whole).astype(np.int64)
+        ends[:, -1] = self.whole
+        return cells, np.maximum(np.diff(ends, axis=1, prepend=0), 0)
 
     @property
     def largest_statistic(self) -> int:
-        return self.most_rows * PARTS
+        return self.most_rows * self.whole
 
     def statistic(self, tally: Tally) -> Exact:
-        cells, parts = self.parts(tally.domain.unpack(tally.cells))
-        totals = np.zeros(math.prod(self.cells), dtype=np.int64)
-        np.add.at(totals, cells, parts * tally.counts[:, None])
-        return Exact(totals)
+        counts = wide(tally.counts, self.most_rows)
+        totals = np.zeros(math.prod(self.cells), dtype=counts.dtype)
+        for start in range(0, len(counts), _BLOCK):
+            block = slice(start, start + _BLOCK)
+            cells, parts = self.parts(tally.domain.unpack(tally.cells[block]))
+            np.add.at(totals, cells, parts * counts[block, None])
+        # Moving a number to the nearest one in range brings no two tables farther apart.
+        return Exact(np.minimum(totals, self.largest_statistic).astype(np.int64))
+
+    def _along_axes(self, factors: Callable[[int, int], Floats]) -> Iterator[Floats]:
+        """(coefficients,) factors of ``splines`` for each axis."""
+        for i, (fine, cells) in enumerate(zip(self.domain.shape, self.cells, strict=True)):
+            yield factors(fine, cells)[self.basis.frequencies[:, i]]
 
     @cached_property
     def correction(self) -> Floats:
-        """(coefficients,) damping over the factor that linear binning put on each frequency."""
-        kept = np.ones(self.basis.size)
-        for i, (fine, wide) in enumerate(zip(self.domain.shape, self.cells, strict=True)):
-            kept *= _kept_by_sharing(fine, wide)[self.basis.frequencies[:, i]]
-        return np.asarray(self.basis.lambdas / kept)
+        """(coefficients,) damping over the factor that binning put on each frequency."""
+        return np.asarray(self.basis.lambdas / math.prod(self._along_axes(kept)))
+
+    @property
+    def binning(self) -> float:
+        """What sharing adds to the cosines, and rounding to whole parts, if all of it adds up."""
+        powers = 2.0 ** np.count_nonzero(self.basis.frequencies, axis=1)
+        added = math.prod(1 + s for s in self._along_axes(strange)) - 1
+        corners = math.prod(
+            1 if fine == cells else DEGREE + 1
+            for fine, cells in zip(self.domain.shape, self.cells, strict=True)
+        )
+        in_parts = 0 if corners == 1 else corners / self.whole
+        return float(powers @ (self.basis.lambdas * added + self.correction * in_parts))
 
     def coefficients(self, noisy: Noisy) -> Floats:
-        weights = noisy.values.reshape(self.cells) / (PARTS * self.rows)
+        weights = noisy.values.reshape(self.cells) / (self.whole * self.rows)
         return self.correction * self.basis.means(weights)
 
     @cached_property
     def coefficient_variances(self) -> Floats:
         # The basis is orthogonal over the cells, with squared norm the number of cells.
-        noise = (self.mechanism.stddev / (PARTS * self.rows)) ** 2 * math.prod(self.cells)
+        noise = (self.mechanism.stddev / (self.whole * self.rows)) ** 2 * math.prod(self.cells)
         return noise * self.correction**2
-
-
-def _linear_sides(codes: Integers, fine: int, wide: int) -> tuple[Integers, Integers, Floats]:
-    """Along one axis: the wide cells on both sides of fine cells (k,), and the upper one's share."""
-    position = (codes + 0.5) / fine * wide - 0.5
-    left = np.floor(position)
-    # Reflection: what would fall beyond an end comes back to the last cell.
-    lower = np.clip(left, 0, wide - 1).astype(np.int64)
-    upper = np.clip(left + 1, 0, wide - 1).astype(np.int64)
-    return lower, upper, position - left
-
-
-def _kept_by_sharing(fine: int, wide: int) -> Floats:
-    """(wide,) the factor that linear sharing puts on cos(pi j x), j = 0, 1, ..., on average.
-
-    A record at x is counted with the linear interpolation of the cosine between the centres of the
-    wide cells; the factor is how much of the cosine this has over the centres of the fine cells.
-    It is sinc(j / (2 wide))^2 (METHODS c) for a very fine grid, and 1 where the grids are the same.
-    """
-    fine = min(fine, 32 * wide)  # from here on a finer grid changes the factor by 0.1% at most
-    lower, upper, share = _linear_sides(np.arange(fine), fine, wide)
-    factors = np.ones(wide)
-    for j in range(1, wide):
-        exact = np.cos(np.pi * j * ((np.arange(fine) + 0.5) / fine))
-        coarse = np.cos(np.pi * j * ((np.arange(wide) + 0.5) / wide))
-        between = coarse[lower] + share * (coarse[upper] - coarse[lower])
-        factors[j] = 2 * float(exact @ between) / fine
-    return factors

@@ -49,14 +49,10 @@ class Cosines(Basis):
         powers = 2.0 ** np.count_nonzero(self.frequencies, axis=1)
         return float(powers @ self.lambdas)
 
-    @cached_property
-    def damping(self) -> Floats:
-        """lambda_k over all frequencies of the grid, of the grid's shape."""
-        result = np.ones(())
-        for size, bandwidth in zip(self.shape, self.bandwidths, strict=True):
-            line = np.exp(-0.5 * (np.pi * bandwidth * np.arange(size)) ** 2)
-            result = np.multiply.outer(result, line)
-        return np.asarray(result)
+    @staticmethod
+    def line(size: int, bandwidth: float) -> Floats:
+        """lambda_j, j = 0, ..., size - 1."""
+        return np.asarray(np.exp(-0.5 * (np.pi * bandwidth * np.arange(size)) ** 2))
 
     def means(self, weights: Floats) -> Floats:
         """Sum over cells of weight times phi_k(centre), for every kept k.

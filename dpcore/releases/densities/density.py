@@ -7,15 +7,23 @@ All kinds release noisy coefficients of a basis (``basis``) and differ in the no
     pure_density       K-norm or Laplace noise on few coefficients: pure alpha
     body_density       K-norm noise in the shape of what a record can change: pure alpha
 
-Standard errors and intervals are about privacy noise alone: they do not count sampling error or
-the smoothing bias of the kernel.
+Standard errors are about privacy noise alone.  Intervals and bands are for the exact kernel estimate: to
+the noise they add bounds of all that a release leaves out (``left_out``).  They do not count sampling
+error; the smoothing bias of the kernel is estimated in a column of its own.
+
+Where the number of records is private, the released coefficients are those of the density times m, the
+records over the rows of the plan, and m is the first of them.  The published density is f/m, and
+
+    noisy f / noisy m - f/m  =  (noise in f - f/m * noise in m) / noisy m
+
+exactly, so its error is that of a noise of known law, but for f/m, for which the estimate is put in.
 """
 
 from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -29,6 +37,7 @@ from dpcore.mechanisms import DiscreteGaussian, DiscreteKNorm, DiscreteLaplace
 from dpcore.post.tables.simplex import project_to_simplex
 from dpcore.releases.base import ErrorStatement, Release, post_processing_generator, unit_points
 from dpcore.releases.densities.basis import Basis
+from dpcore.releases.densities.left_out import LeftOut, half_cells
 from dpcore.releases.table import (
     ENDS,
     LEVEL,
@@ -60,20 +69,21 @@ UNCERTAINTY = (
         "standard_error",
         ENDS,
         "normal",
-        "The variance is exact; the interval is normal and pointwise. It is for the released function"
-        " without noise, which is the kernel density without what the mechanism leaves out (waves"
-        " beyond its terms, places within its cells) and may be negative. It includes neither"
-        " what is left out, nor sampling error, nor smoothing bias.",
+        "The variance of the noise is exact; the interval is normal and pointwise, and is wider by"
+        " left_out_bound on both sides: it is for the exact kernel density of the records, whatever they"
+        " are. It includes neither sampling error nor smoothing bias, of which smoothing_bias is an"
+        " estimate.",
     ),
     Uncertainty(
         "estimate",
         "standard_error",
         BAND,
         "simulated",
-        "Holds everywhere at once, by the simulated distribution of the largest noise in standard"
-        " errors.",
+        "Holds the exact kernel density everywhere at once, by the simulated distribution of the largest"
+        " noise in standard errors, and left_out_bound on both sides.",
     ),
 )
+
 
 SCALED = "the number of records divided by the rows of the plan"
 
@@ -94,7 +104,10 @@ class Density(Release):
 
     chart = "curve"
     refines = "density"
-    statistics = ("density", "density_standard_error", "estimate", "standard_error", *ENDS, *BAND)
+    statistics = (
+        *("density", "density_standard_error", "estimate", "standard_error", *ENDS, *BAND),
+        *("left_out_bound", "smoothing_bias"),
+    )
 
     def __post_init__(self) -> None:
         if len(self.domain.axes) not in PRINTED_CELLS:
@@ -150,9 +163,34 @@ class Density(Release):
     def coefficient_variances(self) -> Floats:
         """(coefficients,) variances of the noise in theta_k."""
 
+    @property
+    def most_numbers(self) -> int:
+        """Numbers that are drawn at this bandwidth, or at a wider one, at most."""
+        return self.mechanism.size
+
+    @property
+    def binning(self) -> float:
+        """A bound of what counting in cells adds, relative to a uniform density."""
+        return 0.0
+
+    @cached_property
+    def moves(self) -> tuple[float, ...]:
+        """By how many bandwidths a record may be moved along each axis before it is counted."""
+        return half_cells(self.axes, self.bandwidths)
+
+    @cached_property
+    def left_out(self) -> LeftOut:
+        """Bounds of all by which a release without noise differs from the exact kernel density."""
+        return LeftOut(self.basis, self.binning, self.moves)
+
     def grid_variance(self, basis: Basis) -> Floats:
         """Pointwise variance at the centres of a grid, of the grid's shape: noise is uncorrelated."""
         return basis.variance(self.coefficient_variances)
+
+    @cached_property
+    def printed_variance(self) -> Floats:
+        """The same on the published grid."""
+        return self.grid_variance(self.printed)
 
     def _variance_of(self, functions: Floats) -> Floats:
         """(m,) the same where the basis functions are given, (m, coefficients)."""
@@ -177,9 +215,10 @@ class Density(Release):
         theta, variances = self.coefficients(noisy), self.coefficient_variances
         factor = self.band_factor(noisy)
         names = self.domain.names
+        constant = f"{SCALED}: divide by it" if self.counts_mass else 1
         meaning = (
             f"Noisy coefficient of the {self.basis.meaning}, x scaled to [0, 1]; the constant"
-            f" coefficient is {SCALED if self.counts_mass else 1}"
+            f" coefficient is {constant}"
         )
         coefficients = Table(
             "densities",
@@ -197,22 +236,32 @@ class Density(Release):
             (self.of_coefficients,),
         )
         facts = {
-            "bandwidths": dict(zip(names, self.bandwidths, strict=True)),
+            "bandwidths": {
+                axis.name: h * (axis.upper - axis.lower)
+                for axis, h in zip(self.axes, self.bandwidths, strict=True)
+            },
             "bounds": {axis.name: list(axis.bounds) for axis in self.axes},
-            "noise_integrated_squared_error": float(variances.sum()),
+            "noise_integrated_squared_error": self._noise_squared,
             "simultaneous_factor": factor,
-            "errors": "Standard errors and intervals include privacy noise alone, and neither"
-            " sampling error nor smoothing bias.",
+            "error_parts": self._parts,
+            "errors": "Standard errors are of the privacy noise. Intervals and bands also include bounds"
+            " of binning, rounding and truncation, and neither sampling error nor smoothing bias.",
         }
+        if self.counts_mass:
+            of_rows = self.rows * np.array([theta[0], math.sqrt(variances[0])])
+            facts |= dict(zip(("noisy_rows", "rows_standard_error"), of_rows.tolist(), strict=True))
         return Published((self._grid_table(noisy, theta, factor), coefficients), facts)
 
     def _grid_table(self, noisy: Noisy, theta: Floats, factor: float) -> Table:
         unit = 1 / math.prod(axis.upper - axis.lower for axis in self.axes)
-        estimate = self.printed.density(theta)
-        error = np.sqrt(self.grid_variance(self.printed))
-        mass = self.mass(theta)
-        published = _as_probabilities(estimate / mass) * estimate.size
-        shape = self.printed.shape
+        mass, shape = self.mass(theta), self.printed.shape
+        stated = self.stated(theta, factor, self.printed.density, self.printed_variance)
+        published = _as_probabilities(stated["estimate"]) * math.prod(shape)
+        values = {
+            "density": published,
+            "density_standard_error": self._density_error(noisy, published, mass),
+            **stated,
+        }
         points = np.meshgrid(
             *(
                 axis.bounds[0] + (np.arange(size) + 0.5) / size * (axis.upper - axis.lower)
@@ -220,43 +269,75 @@ class Density(Release):
             ),
             indexing="ij",
         )
-        mean_mass = (", after estimate is divided by its mass", f"; its mass is {SCALED}")
-        divided, scaled = mean_mass if self.counts_mass else ("", "")
-        values = [published, self._density_error(noisy, published, mass), estimate]
-        values += _bands(estimate, error, factor).values()
+        divided = ", divided by its noisy mass" if self.counts_mass else ""
         meanings = [
             "Density per unit of the columns: the nearest to estimate that is nowhere negative and has"
-            f" mass one{divided}",
+            " mass one",
             "Root mean squared error of density, simulated",
-            f"Unbiased noisy kernel density; may be negative{scaled}",
+            f"Noisy kernel density{divided}; may be negative",
             "Standard deviation of the privacy noise in estimate",
         ]
         meanings += [
-            f"{side} of a {what} for estimate without noise"
+            f"{side} of a {what} for the exact kernel density"
             for what in (
                 "pointwise 90% interval (normal)",
                 "90% band that holds everywhere at once",
             )
             for side in ("Lower end", "Upper end")
         ]
+        meanings += [
+            "How far estimate without noise may be from the exact kernel density: bounds of binning,"
+            " rounding and truncation, already in the interval and the band",
+            "How far the kernel moved the density, an estimate: what smoothing once more does to"
+            " estimate; in neither interval nor band",
+        ]
         columns = [
             TableColumn(name, place.ravel(), f"Value of {name} at the centre of a grid cell", name)
             for name, place in zip(self.domain.names, points, strict=True)
         ]
         columns += [
-            TableColumn(name, value.ravel() * unit, text)
-            for name, value, text in zip(self.statistics, values, meanings, strict=True)
+            TableColumn(name, values[name].ravel() * unit, text)
+            for name, text in zip(self.statistics, meanings, strict=True)
         ]
-        # The interval is that of estimate, whose mass is not one where the number of records is private.
         of_density = Uncertainty(
             "density",
             "density_standard_error",
-            None if self.counts_mass else ENDS,
+            ENDS,
             "simulated",
             "From noise, cutting at zero and scaling to mass one, repeated on the published density."
-            + ("" if self.counts_mass else " The interval is that of estimate."),
+            " The interval is that of estimate.",
         )
         return Table("densities", self.name, columns, (*UNCERTAINTY, of_density))
+
+    def _error(self, variance: Floats, relative: Floats, mass: float) -> Floats:
+        """Standard errors of the density of mass one, where the noise in the density times ``mass`` has
+        this variance."""
+        if self.counts_mass:
+            variance = variance + self.coefficient_variances[0] * ((1 - relative) ** 2 - 1)
+        return np.sqrt(np.maximum(variance, 0)) / mass
+
+    def stated(
+        self, theta: Floats, factor: float, values: Callable[[Floats], Floats], variance: Floats
+    ) -> dict[str, Floats]:
+        """The estimate and all that is said of its error, relative to a uniform density.
+
+        ``values``: the density of coefficients, at some points; ``variance``: of its noise there.
+        """
+        mass, known, left = self.mass(theta), self.basis.known, self.left_out
+        estimate = values(theta) / mass
+        error = self._error(variance, estimate, mass)
+        everywhere = self.printed.density(theta) / mass
+        most = self._error(self.printed_variance, everywhere, mass).max()
+        moved = (values(theta * left.weights) + known * (left.moved - 1)) / mass
+        bound = left.bound(moved, factor * float(most))
+        smoother = (values(theta * (self.basis.lambdas - 1)) - known) / mass
+        band = dict(zip(BAND, (estimate - factor * error, estimate + factor * error), strict=True))
+        stated = {"estimate": estimate, **normal_interval(estimate, error), **band}
+        for name in (ENDS[0], BAND[0]):
+            stated[name] = stated[name] - bound
+        for name in (ENDS[1], BAND[1]):
+            stated[name] = stated[name] + bound
+        return {**stated, "left_out_bound": bound, "smoothing_bias": smoother}
 
     def _noise(self, noisy: Noisy, repeats: int) -> Iterator[Floats]:
         """Noise in the coefficients, simulated ``repeats`` times."""
@@ -270,11 +351,16 @@ class Density(Release):
 
         The distribution of the noise is public; ``noisy`` only seeds the simulation.
         """
-        error = np.maximum(np.sqrt(self.grid_variance(self.printed)), 1e-300)
-        largest = [
-            float(np.max(np.abs(self.printed.density(noise) - self.printed.known) / error))
-            for noise in self._noise(noisy, REPEATS)
-        ]
+        theta, printed = self.coefficients(noisy), self.printed
+        mass = self.mass(theta)
+        relative = printed.density(theta) / mass
+        error = np.maximum(self._error(self.printed_variance, relative, mass) * mass, 1e-300)
+        largest = []
+        for noise in self._noise(noisy, REPEATS):
+            away = printed.density(noise) - printed.known
+            if self.counts_mass:
+                away -= relative * noise[0]
+            largest.append(float(np.max(np.abs(away) / error)))
         return float(np.quantile(largest, LEVEL))
 
     def _density_error(self, noisy: Noisy, published: Floats, mass: float) -> Floats:
@@ -289,13 +375,16 @@ class Density(Release):
         return np.asarray(np.sqrt(squares / repeats))
 
     def evaluate(self, noisy: Noisy, points: Mapping[str, NDArray[Any]]) -> dict[str, Floats]:
-        """``estimate`` at points, with its pointwise interval and its simultaneous band."""
+        """``estimate`` at points, with its error, pointwise interval and simultaneous band."""
         unit = 1 / math.prod(axis.upper - axis.lower for axis in self.axes)
-        values = self.basis.functions(unit_points(points, self.axes))
-        estimate = self.basis.known + values @ self.coefficients(noisy)
-        error = np.sqrt(self._variance_of(values))
-        columns = {"estimate": estimate, **_bands(estimate, error, self.band_factor(noisy))}
-        return {name: column * unit for name, column in columns.items()}
+        functions = self.basis.functions(unit_points(points, self.axes))
+        stated = self.stated(
+            self.coefficients(noisy),
+            self.band_factor(noisy),
+            lambda coefficients: self.basis.known + functions @ coefficients,
+            self._variance_of(functions),
+        )
+        return {name: column * unit for name, column in stated.items()}
 
     def probabilities(self, noisy: Noisy) -> Floats:
         """Probability of every cell of the columns' own grids, of the domain's shape."""
@@ -306,12 +395,29 @@ class Density(Release):
         gone = tuple(i for i, name in enumerate(self.domain.names) if name not in names)
         return self.rows * self.probabilities(noisy).sum(axis=gone).ravel(), math.nan
 
+    @property
+    def _noise_squared(self) -> float:
+        """Integrated squared error from noise; in a uniform density that of the mass cancels."""
+        return float(self.coefficient_variances[int(self.counts_mass) :].sum())
+
+    @property
+    def _parts(self) -> dict[str, float]:
+        """The typical noise, and the bounds of what is left out, relative to a uniform density."""
+        return {"noise": math.sqrt(self._noise_squared), **self.left_out.parts}
+
     def expected_error(self) -> tuple[ErrorStatement, ...]:
-        ise = float(self.coefficient_variances.sum())
+        noise, *bounds = self._parts.items()
+        most = ", ".join(f"{name} {value:.2g}" for name, value in bounds)
         return (
-            ErrorStatement("integrated squared error from noise", ise, "columns scaled to [0, 1]"),
             ErrorStatement(
-                "typical error of the density, relative to a uniform one", math.sqrt(ise)
+                "integrated squared error from noise",
+                self._noise_squared,
+                "columns scaled to [0, 1]",
+            ),
+            ErrorStatement(
+                "typical error of the density, relative to a uniform one",
+                sum(self._parts.values()),
+                f"noise {noise[1]:.2g}; at most {most}",
             ),
         )
 
@@ -322,12 +428,6 @@ class Density(Release):
         levels = (np.arange(rows) + generator.random()) / max(rows, 1) * cumulative[-1]
         cells = np.minimum(np.searchsorted(cumulative, levels, "right"), len(cumulative) - 1)
         return self.domain, self.domain.unpack(generator.permutation(cells))
-
-
-def _bands(estimate: Floats, error: Floats, factor: float) -> dict[str, Floats]:
-    """The error with the pointwise interval and the simultaneous band, which may be below zero."""
-    sides = (estimate - factor * error, estimate + factor * error)
-    return normal_interval(estimate, error) | dict(zip(BAND, sides, strict=True))
 
 
 def _as_probabilities(density: Floats) -> Floats:

@@ -23,11 +23,12 @@ import numpy as np
 
 from dpcore.mechanisms import DiscreteKNorm, DiscreteLaplace
 from dpcore.releases.densities.cosines import Cosines
+from dpcore.releases.densities.left_out import least_left_out
 from dpcore.releases.densities.spectral_density import WhitenedDensity
 from dpcore.sampling.k_norm import LARGEST_DIMENSION
 
 DAMPED = 0.01
-"""Frequencies damped below this are left out: noise is paid for each."""
+"""Functions damped less than this are kept, always; whether others are is a matter of noise."""
 
 
 @dataclass(frozen=True)
@@ -39,15 +40,21 @@ class GammaDensity(WhitenedDensity):
 
     @cached_property
     def basis(self) -> Cosines:
-        reach = math.sqrt(2 * math.log(1 / DAMPED)) / math.pi
-        limits = tuple(1 + math.floor(reach / bandwidth) for bandwidth in self.bandwidths)
-        basis = Cosines(self.domain.shape, self.bandwidths, limits, self.counts_mass)
-        if not 1 <= basis.size <= LARGEST_DIMENSION:
+        """More functions the more records and alpha there are: what is left out, in the worst case,
+        is to be small beside the noise."""
+        first, *others = (self._above(DAMPED / 4**k) for k in range(12))
+        if not 1 <= first.size <= LARGEST_DIMENSION:
             raise ValueError(
-                f"bandwidth: asks for {basis.size} coefficients, and spectral-gamma takes from 1 to"
+                f"bandwidth: asks for {first.size} coefficients, and spectral-gamma takes from 1 to"
                 f" {LARGEST_DIMENSION}; use another bandwidth, or binned-laplace"
             )
-        return basis
+        return least_left_out([first, *others], LARGEST_DIMENSION, self._typical_noise)
+
+    def _above(self, damped: float) -> Cosines:
+        """All functions that no axis damps below this."""
+        reach = math.sqrt(2 * math.log(1 / damped)) / math.pi
+        limits = tuple(1 + math.floor(reach / bandwidth) for bandwidth in self.bandwidths)
+        return Cosines(self.domain.shape, self.bandwidths, limits, self.counts_mass)
 
     @cached_property
     def mechanism(self) -> DiscreteKNorm:
@@ -57,20 +64,29 @@ class GammaDensity(WhitenedDensity):
 
 @dataclass(frozen=True)
 class CoefficientDensity(WhitenedDensity):
-    """Independent Laplace noise on the first ``terms`` coefficients of one column: pure alpha."""
+    """Independent Laplace noise on the first ``terms`` coefficients of one column: pure alpha.
 
-    terms: int = 2
+    ``terms``: None: as many as the noise makes worth while (``least_left_out``).
+    """
+
+    terms: int | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if len(self.bandwidths) != 1:
             raise ValueError("columns: coefficient-laplace is for one column; use binned-laplace")
-        if not 1 <= self.terms <= LARGEST_DIMENSION:
+        if self.terms is not None and not 1 <= self.terms <= LARGEST_DIMENSION:
             raise ValueError(f"terms: coefficient-laplace takes from 1 to {LARGEST_DIMENSION}")
 
     @cached_property
     def basis(self) -> Cosines:
-        return Cosines(self.domain.shape, self.bandwidths, (self.terms + 1,), self.counts_mass)
+        if self.terms is not None:
+            return self._first(self.terms)
+        some = [self._first(terms) for terms in range(1, LARGEST_DIMENSION)]
+        return least_left_out(some, LARGEST_DIMENSION, self._typical_noise)
+
+    def _first(self, terms: int) -> Cosines:
+        return Cosines(self.domain.shape, self.bandwidths, (terms + 1,), self.counts_mass)
 
     @cached_property
     def l1_sensitivity(self) -> float:
@@ -80,7 +96,7 @@ class CoefficientDensity(WhitenedDensity):
         record has the most at the end of the range, where all cosines are one; the constant counts
         where its coefficient is noisy.
         """
-        steps, first = 64 * max(8, self.terms), int(self.basis.mass)
+        steps, first = 64 * max(8, self.basis.size), int(self.basis.mass)
         j = self.basis.frequencies[first:, 0]
         heights = np.sqrt(2 * self.basis.lambdas[first:])
         waves = heights[:, None] * np.cos(np.pi * np.outer(j, np.arange(steps + 1) / steps))

@@ -101,7 +101,9 @@ class TunedFunction(Release):
 
     @cached_property
     def mechanism(self) -> Staged:
-        return Staged(self.domain.size, self, self.domain, CHOSEN, self._first.mechanism.size)
+        first = self._first
+        longest = first.most_numbers if isinstance(first, Density) else first.mechanism.size
+        return Staged(self.domain.size, self, self.domain, CHOSEN, longest)
 
     @property
     def largest_statistic(self) -> int:

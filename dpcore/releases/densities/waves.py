@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -51,14 +50,11 @@ class Waves(Basis):
         """
         return float(self.lambdas.sum())
 
-    @cached_property
-    def damping(self) -> Floats:
-        """lambda over all functions of the grid: of the grid's shape, or one less where it is even."""
-        result = np.ones(())
-        for size, bandwidth in zip(self.shape, self.bandwidths, strict=True):
-            j = (np.arange(_odd(size)) + 1) // 2
-            result = np.multiply.outer(result, np.exp(-2 * (np.pi * bandwidth * j) ** 2))
-        return np.asarray(result)
+    @staticmethod
+    def line(size: int, bandwidth: float) -> Floats:
+        """lambda of the functions 0, 1, ...: as many as the grid has cells, or one less where even."""
+        j = (np.arange(_odd(size)) + 1) // 2
+        return np.asarray(np.exp(-2 * (np.pi * bandwidth * j) ** 2))
 
     def means(self, weights: Floats) -> Floats:
         """Sum over cells of weight times basis function at the centre, for every one kept."""

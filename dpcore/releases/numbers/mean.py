@@ -46,12 +46,18 @@ def numeric_axis(domain: Domain) -> Grid:
 
 
 def of_the_grid(grid: Grid) -> str:
-    """What the stated errors of a mean do not include, as a sentence."""
+    """What the stated errors of a mean do not include, as a sentence: from public values alone."""
+    width = grid.upper - grid.lower
+    clamped = (
+        " Not included: a value beyond a bound, where the plan clamps, counts as the bound; if one per"
+        " cent of records lie beyond it by a tenth of the range on average, the mean moves by"
+        f" {width / 1000:.3g}."
+    )
     if grid.integer:
-        return ""
-    half = (grid.upper - grid.lower) / grid.cells / 2
+        return clamped
+    half = width / grid.cells / 2
     return (
-        f" Not included: values are moved to the middle of their grid cells, by {half:.3g} at most."
+        f"{clamped} Nor that values move to the middle of their grid cells, by {half:.3g} at most."
     )
 
 

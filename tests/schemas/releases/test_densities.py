@@ -42,7 +42,7 @@ def test_a_perturbed_series_has_as_many_terms_as_the_plan_says(tmp_path, plan_do
     series = DENSITY | {"mechanism": "coefficient-laplace", "bandwidth": 0.002}
     assert built(tmp_path, plan_document, **series, terms=9).mechanism.size == 9
     plan_document["releases"].pop()
-    assert built(tmp_path, plan_document, **series).mechanism.size == 2
+    assert built(tmp_path, plan_document, **series).mechanism.size > 9
 
 
 @pytest.mark.parametrize("extra", [{"boundary": "periodic"}, {"terms": 3}])

@@ -1,4 +1,4 @@
-"""Kernel densities and linear binning, computed slowly from their definitions."""
+"""Kernel densities and binning, computed slowly from their definitions."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 from itertools import product
 
 import numpy as np
+from scipy.interpolate import BSpline
 
 from dpcore.arrays import Floats
 
@@ -43,13 +44,17 @@ def kernel_density(weights: Floats, bandwidths: tuple[float, ...]) -> Floats:
     return density
 
 
-def linear_binning(point: tuple[float, ...], wide: tuple[int, ...]) -> Floats:
-    """How a record at a point of the unit box is shared among wide cells, tents reflected."""
+def spline_binning(
+    point: tuple[float, ...], fine: tuple[int, ...], wide: tuple[int, ...]
+) -> Floats:
+    """How a record at a point of the unit box is shared among wide cells: splines of degree 7,
+    reflected; grids of one size are the same."""
     shares = np.ones(())
-    for x, cells in zip(point, wide, strict=True):
-        tent = np.zeros(cells)
-        for g, image in product(range(cells), (0.0, 2.0)):
+    bump = BSpline.basis_element(np.arange(-4.0, 5.0), extrapolate=False)
+    for x, size, cells in zip(point, fine, wide, strict=True):
+        part = np.zeros(cells)
+        for g, image in product(range(cells), range(-8, 10, 2)):
             for place in (image + centres(cells)[g], image - centres(cells)[g]):
-                tent[g] += max(0.0, 1 - abs(x - place) * cells)
-        shares = np.multiply.outer(shares, tent)
+                part[g] += np.nan_to_num(bump((x - place) * cells))
+        shares = np.multiply.outer(shares, np.eye(cells)[int(x * cells)] if size == cells else part)
     return shares

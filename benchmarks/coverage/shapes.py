@@ -1,0 +1,143 @@
+"""Coverage of the exact kernel density by simultaneous bands, by the shape of the data.
+
+The exact estimate is that of the records' own values, before they are moved to any grid; noise is drawn
+from the law of the mechanism, which does not depend on the records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from dpcore.arrays import Floats
+from dpcore.budget import Budget
+from dpcore.domain import Domain, Grid, Tally
+from dpcore.releases.densities.binned_density import BinnedDensity
+from dpcore.releases.densities.body_density import BodyDensity
+from dpcore.releases.densities.density import Density
+from dpcore.releases.densities.pure_density import CoefficientDensity, GammaDensity
+from dpcore.releases.densities.spectral_density import SpectralDensity
+from dpcore.releases.table import TWO_SIDED
+from dpcore.statistic import Noisy
+
+ALPHAS = ("1/2", "1", "4")
+
+ROWS = 5000
+
+Draw = Callable[[np.random.Generator, int], Floats]
+
+
+def _mixed(share: float, one: Draw, other: Draw) -> Draw:
+    return lambda g, n: np.where(g.random(n) < share, one(g, n), other(g, n))
+
+
+def _normal(mean: float, stddev: float) -> Draw:
+    return lambda g, n: g.normal(mean, stddev, n)
+
+
+def _uniform(g: np.random.Generator, n: int) -> Floats:
+    return g.random(n)
+
+
+SHAPES: Mapping[str, Draw] = {
+    "normal": _normal(0.5, 0.12),
+    "two modes": _mixed(0.6, _normal(0.3, 0.07), _normal(0.75, 0.05)),
+    "atom at zero": _mixed(0.22, lambda g, n: np.zeros(n), lambda g, n: g.gamma(2, 0.1, n)),
+    "heaped": lambda g, n: np.round(g.normal(0.4, 0.15, n), 1),
+    "uniform": _uniform,
+    "heavy tail": lambda g, n: 0.5 + 0.04 * g.standard_cauchy(n),
+    "exponential": lambda g, n: g.exponential(0.15, n),
+    "narrow spike": _mixed(0.5, _normal(0.6, 0.003), _uniform),
+    "one value": lambda g, n: np.full(n, 1 / 3),
+    "whole minutes": lambda g, n: np.floor(1440 * g.beta(2, 5, n)) / 1440,
+}
+"""Ten shapes on [0, 1]; what falls outside is moved to the ends."""
+
+KINDS: Mapping[tuple[str, int], tuple[type[Density], float, int]] = {
+    ("binned-laplace", 1): (BinnedDensity, 0.05, 2**16),
+    ("spectral-gaussian", 1): (SpectralDensity, 0.05, 2**16),
+    ("spectral-gamma", 1): (GammaDensity, 0.2, 2**16),
+    ("coefficient-laplace", 1): (CoefficientDensity, 0.2, 2**16),
+    ("difference-body", 1): (BodyDensity, 0.25, 2**16),
+    ("binned-laplace", 2): (BinnedDensity, 0.1, 2**12),
+    ("spectral-gaussian", 2): (SpectralDensity, 0.1, 2**12),
+    ("spectral-gamma", 2): (GammaDensity, 0.5, 2**12),
+}
+"""Mechanism and columns, with a bandwidth and the cells of the columns' own grid."""
+
+
+def by_shape(
+    draws: int, mechanism: str | None = None, cells: int | None = None
+) -> Iterator[dict[str, Any]]:
+    """A row for each mechanism, number of columns, alpha and shape: ``cover``, the share of bands that
+    hold the exact kernel density everywhere; ``each``, of pointwise intervals; and ``left``, the largest
+    bound of what is left out over the half width of the band there.
+
+    ``cells``: of the columns' own grid, instead of those of ``KINDS``.
+    """
+    for (name, columns), (kind, bandwidth, size) in KINDS.items():
+        if mechanism not in (None, name):
+            continue
+        exact: dict[str, Floats] = {}  # the same for every alpha
+        axes = tuple(Grid(f"x{i}", 0.0, 1.0, cells or size) for i in range(columns))
+        for alpha in ALPHAS:
+            share = Budget.of(alpha, "1e-6" if kind is SpectralDensity else "0")
+            release = kind("r", Domain(axes), ROWS, share, (bandwidth,) * columns)
+            noise = list(release._noise(Noisy(np.arange(3)), draws))
+            factor = release.band_factor(Noisy(np.zeros(release.mechanism.size, dtype=np.int64)))
+            for shape in SHAPES:
+                values = records(shape, columns)
+                if shape not in exact:
+                    exact[shape] = exact_density(release, values)
+                row = {"mechanism": name, "columns": columns, "alpha": alpha, "shape": shape}
+                yield row | _coverage(release, values, exact[shape], noise, factor)
+
+
+def records(shape: str, columns: int, rows: int = ROWS) -> Floats:
+    """(rows, columns) values in [0, 1]; further columns are uniform and depend on the first a little."""
+    generator = np.random.default_rng(1)
+    first = SHAPES[shape](generator, rows)
+    others = [0.7 * generator.random(rows) + 0.3 * first for _ in range(columns - 1)]
+    return np.clip(np.column_stack([first, *others]), 0.0, 1.0)
+
+
+def exact_density(release: Density, values: Floats) -> Floats:
+    """The reflected kernel estimate of the values themselves on the published grid, by definition."""
+    kernels = []
+    for size, h, x in zip(release.printed.shape, release.bandwidths, values.T, strict=True):
+        points = (np.arange(size) + 0.5) / size
+        total = np.zeros((size, len(x)))
+        for turn in (-2.0, 0.0, 2.0):
+            for image in (turn + x, turn - x):
+                total += np.exp(-0.5 * ((points[:, None] - image[None, :]) / h) ** 2)
+        kernels.append(total / h / np.sqrt(2 * np.pi))
+    if len(kernels) == 1:
+        return np.asarray(kernels[0].mean(axis=1))
+    return np.asarray(kernels[0] @ kernels[1].T / len(values))
+
+
+def _coverage(
+    release: Density, values: Floats, exact: Floats, noise: list[Floats], factor: float
+) -> dict[str, float]:
+    sizes = np.array(release.domain.shape)
+    codes = np.minimum((values * sizes).astype(np.int64), sizes - 1)
+    cells, counts = np.unique(release.domain.pack(codes), return_counts=True)
+    tally = Tally(release.domain, cells, counts)
+    # The values are made up, so reading their exact statistic reveals nothing.
+    clean = release.coefficients(Noisy(release.statistic(tally)._values))
+    variance = release.printed_variance
+    held, each, left = [], [], []
+    for drawn in noise:
+        stated = release.stated(clean + drawn, factor, release.printed.density, variance)
+        away = np.abs(stated["estimate"] - exact) - stated["left_out_bound"]
+        held.append(bool(np.all(away <= factor * stated["standard_error"])))
+        each.append(float(np.mean(away <= TWO_SIDED * stated["standard_error"])))
+        half = stated["upper_simultaneous_90"] - stated["estimate"]
+        left.append(float((stated["left_out_bound"] / half).max()))
+    return {
+        "cover": float(np.mean(held)),
+        "each": float(np.mean(each)),
+        "left": float(np.mean(left)),
+    }
