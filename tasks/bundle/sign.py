@@ -70,7 +70,7 @@ def sign(bundle: Path, key: "Ed25519PrivateKey") -> None:
     signature = key.sign(_content(bundle / DIGESTS))
     beside = bundle.parent / f".{bundle.name}.signature"
     beside.write_bytes(signature)
-    beside.chmod(0o644)
+    beside.chmod((bundle / DIGESTS).stat().st_mode & 0o777)  # whoever reads these may read that
     os.replace(beside, bundle / SIGNATURE)
 
 

@@ -15,6 +15,7 @@ from dpcore.statistic import Noisy
 from flows.cli import main
 from schemas.plan import load_plan
 from tasks.ledger import Charge, Ledger
+from tests.bare import small_plan
 from tests.conftest import ROOT, write_plan
 
 
@@ -255,12 +256,12 @@ def test_schema_prints_a_json_schema(capsys):
     assert unit["$ref"].endswith("UnitColumn")
 
 
-def test_light_commands_do_not_import_prefect_or_pandas():
+def test_light_commands_do_not_import_prefect_or_pandas(tmp_path):
     script = (
         "import sys; from flows.cli import main; main(['explain', sys.argv[1]]);"
         "sys.exit(any(name in sys.modules for name in ('prefect', 'pandas', 'ibis', 'duckdb')))"
     )
-    plan = ROOT / "deployments" / "plans" / "fair.yaml"
+    plan = small_plan(tmp_path)
     done = subprocess.run(
         [sys.executable, "-c", script, plan], cwd=ROOT, capture_output=True, check=False
     )

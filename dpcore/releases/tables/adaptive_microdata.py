@@ -19,7 +19,7 @@ from typing import Self
 
 import numpy as np
 
-from dpcore.arrays import Integers
+from dpcore.arrays import Floats, Integers
 from dpcore.mechanisms import AdaptiveMargins
 from dpcore.post.tables.consistency import Agreement
 from dpcore.post.tables.margins import Margin, Residual
@@ -53,6 +53,11 @@ class AdaptiveMicrodata(Microdata):
     @property
     def stddev(self) -> float:
         return self.mechanism.first.stddev
+
+    @cached_property
+    def _variances(self) -> Floats:
+        """Before it is known which tables are measured twice."""
+        return np.full(len(self.allocation.parts), self.stddev**2)
 
     def measured(self, noisy: Noisy) -> list[Margin | Residual]:
         """The tables: as drawn, or the precision-weighted means of both draws."""

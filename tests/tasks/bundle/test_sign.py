@@ -57,6 +57,7 @@ def verify(bundle: Path, public: Path) -> int:
 
 def test_a_run_signs_with_the_key_that_the_environment_names(tmp_path, keys, monkeypatch, capsys):
     monkeypatch.setenv("DPRELEASE_SIGNING_KEY", str(keys[0]))
+    tmp_path.chmod(0o755)
     bundle = run(tmp_path)
     assert (bundle / "SHA256SUMS.sig").stat().st_mode & 0o777 == 0o644
     assert "SHA256SUMS.sig" not in (bundle / "SHA256SUMS").read_text()
