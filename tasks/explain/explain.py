@@ -17,7 +17,7 @@ from tasks.explain.analysis import analyses_text
 from tasks.explain.kinds import advice, found_kinds, kind_rows
 from tasks.explain.least import least_rows
 from tasks.explain.runs import last_release_text, runs_text, series_text
-from tasks.explain.work import work_of, work_text
+from tasks.explain.work import IMPLICATE, implicate_values, work_of, work_text
 
 if TYPE_CHECKING:
     from tasks.ledger import Fault, HistoryRecord, Ledger
@@ -193,22 +193,16 @@ def explanation(
     }
 
 
-SECONDS = 1e-5
-"""Processor seconds that an implicate takes for each value of its records, about
-(``python -m benchmarks.implicates``)."""
-
-
 def implicates_text(plan: Plan) -> list[str]:
     """How large files of implicates may become, and how long they take."""
     lines = []
     for table in plan.synthesis:
         if table.implicates:
-            columns = len(plan.built[table.from_].domain.axes)
-            values = table.implicates * plan.built[table.from_].rows * columns
+            values = implicate_values(plan, table)
             lines.append(
                 f"{table.name}: {table.implicates} implicates, a file of at most"
-                f" {8 * values / 1e6:.3g} MB, in about {SECONDS * values:.2g} processor seconds; they"
-                " cost no budget."
+                f" {8 * values / 1e6:.3g} MB, in about {IMPLICATE * values:.2g} processor seconds of"
+                " those above; they cost no budget."
             )
     return ["", *lines] if lines else []
 

@@ -5,6 +5,7 @@ from operator import add
 
 from dpcore.releases.work import Work
 from schemas.plan import Plan
+from schemas.synthesis import Synthesis
 
 START = Work(14.0)
 """Starting, the short audit, the report and the documents of a small bundle."""
@@ -13,6 +14,9 @@ PROGRAM_BYTES = 0.54 * 2**30
 
 READ = 1.2e-7
 """Seconds for each value that is read, checked and counted, and for each synthetic one."""
+
+IMPLICATE = 1e-5
+"""Seconds for each value of an implicate, about (``python -m benchmarks.implicates``)."""
 
 DRAWN_BYTES = 64
 """Of a synthetic value."""
@@ -26,8 +30,15 @@ def work_of(plan: Plan) -> Work:
     for table in plan.synthesis:
         values = (table.rows or plan.rows) * columns
         parts.append(Work(READ * values, DRAWN_BYTES * values))
+        parts.append(Work(IMPLICATE * implicate_values(plan, table)))
     needed = reduce(add, parts)
     return Work(needed.seconds, PROGRAM_BYTES + needed.bytes)
+
+
+def implicate_values(plan: Plan, table: Synthesis) -> int:
+    """How many values all implicates of a synthetic table have together."""
+    release = plan.built[table.from_]
+    return (table.implicates or 0) * release.rows * len(release.domain.axes)
 
 
 def work_text(plan: Plan) -> str:
