@@ -67,7 +67,8 @@ def readme(manifest: Manifest, plan: Plan) -> str:
         "`report.html` describes this release for people, `manifest.json` for programs,"
         " `codebook.csv` its columns. Tables are Parquet files"
         + (", and CSV files beside them." if plan.publication.csv else "."),
-        "All errors are of privacy noise alone. Sampling and non-response come on top."
+        "All errors are of privacy alone: of noise, and of what a density leaves out. Sampling and"
+        " non-response come on top."
         + " Those of models hold sampling too." * bool(manifest.analyses),
     ]
     if manifest.synthesis:

@@ -22,7 +22,7 @@ def cost_and_accuracy(plan: Plan) -> str:
         [
             "## What each release costs (alpha is epsilon, beta is delta)",
             table(cost_rows(plan)),
-            "## Expected error, from privacy noise alone",
+            "## Expected error, from privacy alone",
             table(error_rows(plan)),
         ]
     )

@@ -162,7 +162,7 @@ def explain(plan: Plan, granted: Budget | None, spent: Budget, refusal: str = ""
             f"{duration(plan.built.values()).capitalize()}.",
             work_text(plan),
             verdict + "\n" * bool(verdict),
-            "Expected error, from privacy noise alone",
+            "Expected error, from privacy alone",
             text_table(error_rows(plan)),
             *analyses_text(plan),
             *least_text(plan),

@@ -75,7 +75,7 @@ def error_table(record: ReleaseRecord) -> DataTable:
     """What was known of the errors before the draw."""
     added = "; L1: absolute errors of all cells, added up"
     return DataTable(
-        f"Expected error of {record.name} by itself, from privacy noise alone"
+        f"Expected error of {record.name} by itself, from privacy alone"
         + (added if any("L1" in quantity for quantity in record.errors) else ""),
         ("Quantity", "Value"),
         [(quantity, figure(value)) for quantity, value in record.errors.items()],
