@@ -7,7 +7,7 @@ A table is taken for the population.  Surveys of ``--rows`` are drawn from it wi
 analysed.  One release serves all questions.  For each family of questions, over all surveys and all
 coefficients:
 
-    coverage        how often the 95% interval holds the population's value
+    coverage        how often the 95% interval holds the population's value; null where none was given
     coverage_error  the standard error of that: surveys are independent, intervals of one are not
     naive           the same of intervals from synthetic records as if they were a survey
     survey          the same of the survey's own records, which are not published
@@ -149,11 +149,13 @@ class Seen:
         """As the head of this file says."""
         lines = pd.DataFrame([line | {"s": i} for i, s in enumerate(self.surveys) for line in s])
         given = lines[lines["given"] == 1]
-        found: dict[str, Any] = {"coverage": round(float(given["held"].mean()), 4)}
-        of_survey = (given["held"] - given["held"].mean()).groupby(given["s"]).sum()
-        least = 0.95 * 0.05 * len(given)  # of independent intervals that hold as they should
-        error = max(float((of_survey**2).sum()), least) ** 0.5 / len(given)
-        found["coverage_error"] = round(error, 4)
+        found: dict[str, Any] = {"coverage": None, "coverage_error": None}
+        if len(given):
+            coverage = float(given["held"].mean())
+            of_survey = (given["held"] - coverage).groupby(given["s"]).sum()
+            least = 0.95 * 0.05 * len(given)  # of independent intervals that hold as they should
+            error = max(float((of_survey**2).sum()), least) ** 0.5 / len(given)
+            found = {"coverage": round(coverage, 4), "coverage_error": round(error, 4)}
         for name in ("survey", "naive"):
             found[name] = round(float(lines[name].mean()), 4)
         for name in ("width_ratio", "optimum_ratio"):

@@ -69,7 +69,8 @@ def readme(manifest: Manifest, plan: Plan) -> str:
         + (", and CSV files beside them." if plan.publication.csv else "."),
         "All errors are of privacy alone: of noise, and of what a density leaves out. Sampling and"
         " non-response come on top."
-        + " Those of models hold sampling too." * bool(manifest.analyses),
+        + " Those of models hold sampling too."
+        * bool(manifest.analyses),
     ]
     if manifest.synthesis:
         parts += [

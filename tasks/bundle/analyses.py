@@ -15,7 +15,7 @@ from tasks.bundle.evidence import evidence_of
 from tasks.bundle.parquet import write_table
 from tasks.bundle.publish import committed, file_metadata, measured_parts
 from tasks.inference.evidence import Evidence, answering
-from tasks.inference.fit import HARDLY_ANY, Coefficient, Fit, fit
+from tasks.inference.fit import BLURRED, HARDLY_ANY, Coefficient, Fit, fit
 from tasks.workplace.step import step
 
 STATED = (
@@ -74,7 +74,8 @@ def coefficients_table(name: str, found: Fit) -> Table:
             values = np.ma.masked_invalid(values)
         parts.append(TableColumn(key, values, text))
     known = np.array([bool(np.isfinite(row["standard_error"])) for row in rows], dtype=bool)
-    reasons = np.ma.masked_array(np.where(known, "", HARDLY_ANY), mask=known)
+    why = BLURRED if any(BLURRED in note for note in found.notes) else HARDLY_ANY
+    reasons = np.ma.masked_array(np.where(known, "", why), mask=known)
     parts.append(TableColumn("reason", reasons, REASON))
     stated = Uncertainty("estimate", "standard_error", ("lower_95", "upper_95"), "normal", STATED)
     return Table("analyses", name, parts, (stated,))

@@ -33,6 +33,7 @@ FEWEST, FEWEST_ERRORS = 20.0, 5.0
 MADE_UP, HARDLY = 1000, 1e-6
 """Records anywhere, at least so many, and their weight together, as a share of all."""
 
+BLURRED = "so much noise that it hides how the terms vary together; use wider bins or fewer terms"
 HARDLY_ANY = "so few records, or so much noise, that there may be hardly any"
 
 SPANNED = 0.9
@@ -180,13 +181,17 @@ def fit(evidence: Evidence, formula: str, family: str = "gaussian") -> Fit:
     coefficients, rare = [], list[str]()
     for j, term in enumerate(design.terms):
         variances = [max(float(each[j, j]), 0.0) for each in (found.sampling, found.privacy)]
-        if _is_rare(term, evidence):
+        if found.blur >= 1:
+            variances = [np.inf, np.inf]
+        elif _is_rare(term, evidence):
             variances = [np.inf, np.inf]
             rare.append(term.name)
         sampling, privacy = (variance**0.5 for variance in variances)
         estimate, spanned = float(found.coefficients[j]), float(found.spanned[j])
         coefficients.append(Coefficient(term.name, estimate, sampling, privacy, spanned))
     notes = _notes(coefficients, rare, unmeasured)
+    if found.blur >= 1:
+        notes = (f"{BLURRED}; no coefficient has an interval", *notes)
     return Fit(formula, family, tuple(coefficients), notes)
 
 

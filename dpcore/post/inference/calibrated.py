@@ -30,6 +30,10 @@ Errors, with J the derivative of the corrected mean of psi:
     privacy     the totals T have a known covariance, and J^-1 c' T is linear in them but for J
     sampling    J^-1 mean(psi psi') J^-T / n, as for the survey's own records (sandwich)
 
+These hold while the noise in J itself is small.  ``blur`` is its size: with J0 the derivative in the
+records and E the noise of J0^-1/2 J J0^-1/2, the root of the mean of |E|^2 over the rows.  Lines of a
+curved model depend on where they are drawn, and from 1 on that is anywhere.
+
 >>> generator = np.random.default_rng(1)
 >>> x = generator.integers(0, 2, 4000).astype(float)
 >>> z, y = np.column_stack([np.ones(4000), x]), 1 + 2 * x + generator.normal(0, 1, 4000)
@@ -69,13 +73,15 @@ class Fitted(NamedTuple):
     """A solution of calibrated equations.
 
     ``coefficients``: (p,); ``sampling``, ``privacy``: (p, p) covariances;
-    ``spanned``: (p,) the share of each score's variance that the tables hold.
+    ``spanned``: (p,) the share of each score's variance that the tables hold; ``blur``: the noise in the
+    derivative of the equations, of which errors take no account from 1 on; 0 for linear models.
     """
 
     coefficients: Floats
     sampling: Floats
     privacy: Floats
     spanned: Floats
+    blur: float
 
 
 def fit_calibrated(
@@ -125,7 +131,8 @@ def fit_calibrated(
     sampling, privacy = line.errors(line.solution)
     left = known.shares @ (line.score - known.features @ line.on) ** 2
     spanned = 1 - left / np.maximum(known.shares @ line.score**2, 1e-300)
-    return Fitted(line.solution, sampling, privacy, np.asarray(spanned))
+    blur = 0.0 if family.name == "gaussian" else known.line(start).blur
+    return Fitted(line.solution, sampling, privacy, np.asarray(spanned), blur)
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,6 +197,15 @@ class _Line:
     @cached_property
     def solution(self) -> Floats:
         return np.asarray(self.at - self.inverse @ (self.known.totals @ self.on))
+
+    @property
+    def blur(self) -> float:
+        known = self.known
+        expected = -np.tensordot(known.shares @ known.features, self.on_change, 1)
+        sizes, directions = np.linalg.eigh((expected + expected.T) / 2)
+        whiten = directions / np.sqrt(np.maximum(sizes, NEGLIGIBLE * sizes[-1]))
+        change = (whiten.T @ self.on_change @ whiten).reshape(len(known.totals), -1)
+        return float(np.sqrt(np.sum(change * (known.noise @ change)) / len(expected)))
 
     def errors(self, true: Floats) -> tuple[Floats, Floats]:
         """Covariances of the solution from sampling and from noise, if these coefficients are true."""

@@ -211,3 +211,12 @@ def test_columns_with_a_dot_in_their_name_are_written_in_backticks():
     dotted = replace(some, domain=Domain(axes), columns=values)
     found = fit(dotted, "`age.1` ~ `works.1`")
     assert found["works_1"].estimate == fit(some, "age ~ works")["works"].estimate
+
+
+def test_noise_that_hides_how_terms_vary_leaves_no_interval():
+    codes = surveyed(np.random.default_rng(1), 400)
+    found = fit(evidence(codes, 3, alpha="1/20"), "works ~ age + sex", "binomial")
+    assert any("hides how the terms vary together" in note for note in found.notes)
+    assert not any(np.isfinite(each.standard_error) for each in found.coefficients)
+    clear = fit(evidence(codes, 3, alpha="20"), "works ~ age + sex", "binomial")
+    assert all(np.isfinite(each.standard_error) for each in clear.coefficients)

@@ -117,3 +117,16 @@ def test_terms_that_depend_on_each_other_are_refused():
             silence(features),
             ROWS,
         )
+
+
+@pytest.mark.parametrize("spread", [0.0, 0.3, 2.0])
+def test_blur_is_the_noise_in_the_derivative(spread):
+    """Of an intercept alone the derivative is the number of records times one number."""
+    response, ones = MEANS["binomial"], np.ones((ROWS, 1))
+    features = np.column_stack([ones, response])
+    noise = np.diag([spread**2, 0.1])
+    totals = features.mean(axis=0)
+    found = fit_calibrated(ones, response, FAMILIES["binomial"], features, totals, noise, ROWS)
+    assert found.blur == pytest.approx(spread)
+    linear = fit_calibrated(ones, response, FAMILIES["gaussian"], features, totals, noise, ROWS)
+    assert linear.blur == 0
