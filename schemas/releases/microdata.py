@@ -8,7 +8,7 @@ from pydantic import Field, StrictInt, StrictStr, StringConstraints, model_valid
 
 from dpcore.budget import Budget
 from dpcore.domain import Categories, Domain
-from dpcore.post.records.rules import Condition
+from dpcore.post.records.rules import Condition, Rule
 from dpcore.releases.base import Release
 from dpcore.releases.tables.adaptive_microdata import AdaptiveMicrodata
 from dpcore.releases.tables.allocation import MOST_WAYS
@@ -132,11 +132,21 @@ class MicrodataSection(CountsSection):
             sets=sets,
             noise=self.mechanism,
             memory=_bytes(self.memory),
-            rules=build_rules(self.rules, domain, details(self.columns, survey.columns))
-            + heaping_rules(domain, rounded(survey.columns)),
+            rules=self._rules(domain, survey),
             adjacency=survey.adjacency,
             **more,
         )
+
+    def _rules(self, domain: Domain, survey: SurveyFacts) -> tuple[Rule, ...]:
+        stated = build_rules(self.rules, domain, details(self.columns, survey.columns))
+        unequal = {c for rule in stated for d in rule.differences for c in (d.high, d.low)}
+        for numbers, multiples in rounded(survey.columns):
+            if {numbers, multiples} <= set(domain.names) and domain.names.index(numbers) in unequal:
+                raise ValueError(
+                    f"rules: an inequality of {numbers} cannot be kept together with {multiples}, which"
+                    " numbers inside a bin are multiples of; leave one of them out"
+                )
+        return stated + heaping_rules(domain, rounded(survey.columns))
 
     @model_validator(mode="after")
     def _go_together(self) -> Self:

@@ -35,6 +35,10 @@ def expected_fit(
             " microdata-margins or margins over the columns"
         )
     domain = answers[0].domain
+    if like is not None:
+        lacking = [n for n in domain.names if n in formula and n not in like.columns]
+        if lacking:
+            raise InputError(f"--like: the bundle has no records with {', '.join(lacking)}")
     measured = [(release.of_nothing, release.domain.axes) for release in answers]
     agreement = joined([(of, axes) for of, axes in measured if of is not None], domain.axes)
     return answers[0].name, fit(_supposed(domain, agreement, plan.rows, like), formula, family)

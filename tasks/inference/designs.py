@@ -68,7 +68,9 @@ def design_of(
         import formulaic
 
         values = reading.frame({name: columns[name][kept] for name in named})
-        found = formulaic.model_matrix(asked, values, na_action="raise")
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            found = formulaic.model_matrix(asked, values, na_action="raise")
         response = _response(formula, found.lhs, binary)
     except InputError:
         raise
@@ -77,11 +79,20 @@ def design_of(
     if found.rhs.shape[1] > MOST_TERMS:
         raise InputError(f"{formula}: has {found.rhs.shape[1]} terms, of at most {MOST_TERMS}")
     matrix = found.rhs.to_numpy(dtype=float)
-    terms = tuple(
+    for name, numbers in [
+        *zip(found.rhs.columns, matrix.T, strict=True),
+        ("the response", response),
+    ]:
+        if not np.all(np.isfinite(np.asarray(numbers, dtype=float))):
+            raise InputError(f"{formula}: {name} is not a finite number for some records")
+    every = [
         reading.variable(str(name), matrix[:, i], found.rhs.model_spec, i)
         for i, name in enumerate(found.rhs.columns)
-        if np.any(matrix[:, i] != 0)
-    )
+    ]
+    for term in every:
+        if not np.any(term.cells) and not np.any(term.values):
+            raise InputError(f"{formula}: {term.name} is zero for every possible value")
+    terms = tuple(term for term in every if np.any(term.values != 0))
     if not terms:
         raise InputError(f"{formula}: has no terms; write 1 for a mean")
     name, last = formula.split("~")[0].strip(), found.lhs.shape[1] - 1

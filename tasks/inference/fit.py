@@ -34,6 +34,10 @@ MADE_UP, HARDLY = 1000, 1e-6
 """Records anywhere, at least so many, and their weight together, as a share of all."""
 
 BLURRED = "so much noise that it hides how the terms vary together; use wider bins or fewer terms"
+INSIDE = (
+    "where values lie inside their bins is what the synthetic records assume, and in no interval; bins"
+    " of one value measure it"
+)
 HARDLY_ANY = "so few records, or so much noise, that there may be hardly any"
 
 SPANNED = 0.9
@@ -190,6 +194,8 @@ def fit(evidence: Evidence, formula: str, family: str = "gaussian") -> Fit:
         estimate, spanned = float(found.coefficients[j]), float(found.spanned[j])
         coefficients.append(Coefficient(term.name, estimate, sampling, privacy, spanned))
     notes = _notes(coefficients, rare, unmeasured)
+    if spread := _spread_in_cells(design, domain, evidence.codes):
+        notes = (*notes, f"{spread}: {INSIDE}")
     if found.blur >= 1:
         notes = (f"{BLURRED}; no coefficient has an interval", *notes)
     return Fit(formula, family, tuple(coefficients), notes)
@@ -244,6 +250,18 @@ def unmeasured(place: str, sets: Sequence[Sequence[str]], otherwise: str = "") -
     )
     error.also = sets
     return error
+
+
+def _spread_in_cells(design: Design, domain: Domain, codes: Integers) -> str:
+    """The columns of which records have several values in one cell."""
+    varying = set[int]()
+    for each in (design.response, *design.terms):
+        if len(each.attributes) == 1:
+            (attribute,) = each.attributes
+            inside = each.values - each.cells[codes[:, attribute]]
+            if np.any(np.abs(inside[design.kept]) > 1e-9 * np.abs(each.values[design.kept])):
+                varying.add(attribute)
+    return ", ".join(domain.names[a] for a in sorted(varying))
 
 
 def _is_rare(term: Variable, evidence: Evidence) -> bool:

@@ -45,7 +45,11 @@ class Quantile:
 
 
 def correlation(evidence: Evidence, one: str, other: str) -> Coefficient:
-    """Pearson's correlation of two columns of numbers; records with a null in either are left out."""
+    """Pearson's correlation of two columns of numbers; records with a null in either are left out.
+
+    How two numbers go together inside a cell is what the synthetic records assume; ``spanned`` is the
+    share of their spread that lies between cells.
+    """
     design = design_of(
         f"`{one}` ~ 0 + `{other}`", evidence.domain, evidence.codes, evidence.columns, False
     )
@@ -65,17 +69,25 @@ def correlation(evidence: Evidence, one: str, other: str) -> Coefficient:
         # Within a cell values differ, so their mean square is more than the square of their mean.
         centred = (side.cells - mean).reshape(shape)
         around = (square - 2 * mean * side.cells + mean**2).reshape(shape)
-        moments.append((centred, around, float(np.sum(shares * around))))
-    (x, x2, vx), (y, y2, vy) = moments
+        moments.append((centred, around, float(np.sum(shares * around)), side.values - mean))
+    (x, x2, vx, x_of), (y, y2, vy, y_of) = moments
     if vx <= 0 or vy <= 0:
         raise InputError(f"{one}, {other}: the noise is larger than the variance of one of them")
     scale = (vx * vy) ** 0.5
-    value = float(np.sum(shares * x * y)) / scale
-    influence = (x * y / scale - value * (x2 / vx + y2 / vy) / 2) * kept
+    cells = np.ravel_multi_index(tuple(evidence.codes[design.kept][:, attributes].T), shares.shape)
+    counts = np.bincount(cells, minlength=shares.size).reshape(shares.shape)
+    sums = np.bincount(cells, (x_of * y_of)[design.kept], shares.size).reshape(shares.shape)
+    xy = np.where(counts > 0, sums / np.maximum(counts, 1), x * y)
+    value = float(np.sum(shares * xy)) / scale
+    influence = (xy / scale - value * (x2 / vx + y2 / vy) / 2) * kept
     sampling = float(np.sum(np.maximum(shares, 0) * influence**2)) / rows
     privacy = evidence.agreement.combination_variance({attributes: influence / rows})
     name = f"correlation of {one} and {other}"
-    return Coefficient(name, value, sampling**0.5, privacy**0.5, 1.0, bound=1.0)
+    between = max(float(np.sum(shares * x**2)) / vx, 0.0) * max(
+        float(np.sum(shares * y**2)) / vy, 0.0
+    )
+    spanned = min(between**0.5, 1.0)
+    return Coefficient(name, value, sampling**0.5, privacy**0.5, spanned, bound=1.0)
 
 
 def independence(evidence: Evidence, one: str, other: str) -> Independence:

@@ -59,8 +59,8 @@ def draw_synthetic(record: SynthesisRecord, source: Source) -> Drawn:
     if record.refined_by:
         refined = ", ".join(f"{c} (from {r})" for c, r in record.refined_by.items())
         notes.append(f"Inside the bins, values follow another release: {refined}.")
-    if even := spread_evenly(source.release, record.refined_by):
-        notes.append(f"Inside the bins, values are spread evenly, which is assumed: {even}.")
+    if even := assumed_in_bins(source.release, record.refined_by):
+        notes.append(f"Where values lie inside their bins is assumed, not measured: {even}.")
     if not compared:
         return Drawn((), notes, [listing])
     differences = DataTable(
@@ -91,7 +91,7 @@ def _records(record: SynthesisRecord, source: Source) -> Mapping[str, NDArray[An
     return wide
 
 
-def spread_evenly(release: Release, refined: Collection[str]) -> str:
+def assumed_in_bins(release: Release, refined: Collection[str]) -> str:
     """Columns in bins wider than one value, and without a density."""
     return ", ".join(
         axis.name

@@ -174,3 +174,14 @@ def test_numbers_without_bins_need_no_column_of_multiples():
     del document["releases"][0]["bins"]["hours"]
     with pytest.raises(ValueError, match="hours_round says nothing beside hours"):
         Plan.model_validate(document)
+
+
+def test_an_inequality_of_numbers_that_have_multiples_is_refused():
+    """Inside a bin the two could leave no number."""
+    document = yaml.safe_load(PLAN)
+    release = document["releases"][0]
+    release["rules"] = ["hours <= pay + 100"]
+    with pytest.raises(
+        ValueError, match="an inequality of hours cannot be kept together with hours_round"
+    ):
+        Plan.model_validate(document)

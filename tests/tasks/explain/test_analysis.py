@@ -100,6 +100,9 @@ def test_a_bundle_stands_for_the_survey_that_is_expected(plan_document, tmp_path
     assert "For a survey like that of the bundle." in capsys.readouterr().out
     like = open_bundle(bundle).evidence
     assert set(like.columns) >= {"children", "income"}
+    del like.columns["income"]
+    with pytest.raises(InputError, match="no records with income"):
+        expected_fit(load_plan(path), "income ~ children", "gaussian", like)
 
 
 def test_values_are_found_in_their_cells():

@@ -21,6 +21,7 @@ from tests.conftest import write_plan
 from tests.tasks.made_up import publish_made_up
 
 ROWS = 4000
+RNG = np.random.default_rng(7)
 DOMAIN = Domain(
     (
         Categories("sex", ("F", "M")),
@@ -220,3 +221,28 @@ def test_noise_that_hides_how_terms_vary_leaves_no_interval():
     assert not any(np.isfinite(each.standard_error) for each in found.coefficients)
     clear = fit(evidence(codes, 3, alpha="20"), "works ~ age + sex", "binomial")
     assert all(np.isfinite(each.standard_error) for each in clear.coefficients)
+
+
+def test_values_inside_wide_bins_are_in_a_note():
+    found = evidence(surveyed(np.random.default_rng(1), 400), 3)
+    assert not any("inside their bins" in note for note in fit(found, "works ~ age").notes)
+    ages = np.ma.masked_array(found.columns["age"])
+    moved = replace(found, columns={**found.columns, "age": ages + RNG.uniform(-4, 4, len(ages))})
+    notes = fit(moved, "works ~ age").notes
+    assert any(note.startswith("age: where values lie inside their bins") for note in notes)
+    assert not any("inside their bins" in note for note in fit(moved, "works ~ sex").notes)
+
+
+@pytest.mark.parametrize(
+    ("formula", "says"),
+    [
+        ("works ~ {place == 'z'} + sex", "is zero for every possible value"),
+        ("works ~ {age > 1000} + sex", "is zero for every possible value"),
+        ("age ~ {1 / works}", "is not a finite number for some records"),
+        ("log(works) ~ sex", "the response is not a finite number"),
+    ],
+)
+def test_terms_that_cannot_be_meant_are_refused(formula, says):
+    found = evidence(surveyed(np.random.default_rng(1), 400), 3)
+    with pytest.raises(InputError, match=says):
+        fit(found, formula)

@@ -7,7 +7,10 @@ import numpy as np
 import pytest
 
 from dpcore.adjacency import REPLACE_ONE, Adjacency
+from dpcore.domain import Bins, Domain
 from dpcore.errors import InputError
+from dpcore.post.tables.consistency import Agreement
+from dpcore.post.tables.margins import Margin
 from tasks.inference.evidence import Evidence
 from tasks.inference.questions import correlation, independence, quantile
 from tests.tasks.inference.test_fit import DOMAIN, ROWS, columns, evidence, surveyed
@@ -101,3 +104,21 @@ def test_a_noisy_number_of_records_that_is_not_positive_is_refused():
     object.__setattr__(nobody, "table", lambda attributes: np.zeros([5] * len(attributes)))
     with pytest.raises(InputError, match="not positive"):
         quantile(nobody, "age", 0.5)
+
+
+def test_what_goes_together_inside_wide_bins_is_that_of_the_records():
+    """Two numbers that are nearly the same, in two bins each."""
+    domain = Domain((Bins("x", (0.0, 50, 100)), Bins("y", (0.0, 50, 100))))
+    generator = np.random.default_rng(2)
+    x = generator.uniform(0, 100, 4000)
+    y = np.clip(x + generator.normal(0, 2, 4000), 0, 99)
+    codes = np.stack([x >= 50, y >= 50], axis=1).astype(np.int64)
+    agreement = Agreement(domain.shape, [Margin((0, 1), counted(codes), 1.0)], 4000.0)
+    found = Evidence(domain, agreement, 4000.0, codes, {"x": x, "y": y})
+    stated = correlation(found, "x", "y")
+    assert stated.estimate == pytest.approx(np.corrcoef(x, y)[0, 1], abs=0.01)
+    assert stated.spanned == pytest.approx(0.75, abs=0.02)  # of a uniform law, between two halves
+
+
+def counted(codes):
+    return np.bincount(codes @ [2, 1], minlength=4).reshape(2, 2).astype(float)

@@ -26,7 +26,7 @@ from tasks.report.page import ENVIRONMENT, REPORT, report_page
 from tasks.report.parts import DataTable
 from tasks.report.support import how_supported, support_table
 from tasks.report.svg import figure
-from tasks.report.synthetic import spread_evenly
+from tasks.report.synthetic import assumed_in_bins
 from tasks.workplace.home import ledger_url
 from tests.conftest import ROOT, plan_of_every_kind, those_slow, write_plan
 from tests.tasks.made_up import publish_made_up
@@ -496,7 +496,7 @@ def test_a_grade_says_how_many_records_may_be_in_a_wrong_cell(measured, distance
     assert grade(measured, distance) == expected
 
 
-def test_columns_that_are_spread_evenly_inside_their_bins_are_named(plan):
-    assert spread_evenly(plan.built["people"], {}) == "age"
-    assert spread_evenly(plan.built["people"], {"age": "ages"}) == ""
-    assert spread_evenly(plan.built["ages"], {}) == ""
+def test_columns_whose_values_in_bins_are_assumed_are_named(plan):
+    assert assumed_in_bins(plan.built["people"], {}) == "age"
+    assert assumed_in_bins(plan.built["people"], {"age": "ages"}) == ""
+    assert assumed_in_bins(plan.built["ages"], {}) == ""
