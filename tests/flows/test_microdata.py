@@ -101,6 +101,7 @@ def test_wide_columns_are_published_by_groups_and_records_in_their_own_categorie
     assert "group 1" in report
 
 
+@pytest.mark.slow
 def test_a_survey_of_seventy_columns_goes_from_its_file_to_records(tmp_path):
     """More cells than a number holds: the engine counts them by several."""
     from flows.release import release

@@ -16,6 +16,7 @@ from tasks.inference.questions import correlation, independence, quantile
 from tests.tasks.inference.test_fit import DOMAIN, ROWS, columns, evidence, surveyed
 
 SURVEYS = 60
+BOTH = [REPLACE_ONE, pytest.param(Adjacency("add-remove"), marks=pytest.mark.slow)]
 
 
 @lru_cache
@@ -29,7 +30,7 @@ def all_of(ask, adjacency=REPLACE_ONE):
     return [ask(each) for each in surveys(adjacency)]
 
 
-@pytest.mark.parametrize("adjacency", [REPLACE_ONE, Adjacency("add-remove")])
+@pytest.mark.parametrize("adjacency", BOTH)
 def test_correlations_have_their_stated_error(adjacency):
     found = all_of(lambda e: correlation(e, "age", "works"), adjacency)
     population = surveyed(np.random.default_rng(0), 400_000)
@@ -45,7 +46,7 @@ def test_intervals_of_correlations_end_where_correlations_do():
     assert replace(found, privacy_error=3.0).interval == (-1.0, 1.0)
 
 
-@pytest.mark.parametrize("adjacency", [REPLACE_ONE, Adjacency("add-remove")])
+@pytest.mark.parametrize("adjacency", BOTH)
 def test_independent_columns_give_p_values_that_are_uniform(adjacency):
     found = all_of(lambda e: independence(e, "place", "age"), adjacency)
     assert {each.degrees for each in found} == {6}
