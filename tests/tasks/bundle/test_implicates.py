@@ -115,6 +115,9 @@ def demo(tmp_path, monkeypatch):
     document = plan.model_dump(mode="json", by_alias=True, exclude_unset=True)
     document["synthesis"][0]["implicates"] = 10
     document.pop("analyses", None)
+    # Little noise: where it is large, some implicate of a made-up survey separates the answers.
+    for amount in ("granted", "requested"):
+        document["budget"][amount] |= {"alpha": "40"}
     names = ("marriage-and-affairs", "all-pairs")
     document["releases"] = [r for r in document["releases"] if r["name"] in names]
     monkeypatch.setattr(made_up, "OCCUPIED", 3000)
