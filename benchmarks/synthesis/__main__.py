@@ -11,8 +11,9 @@ the records, and ``peak_mb`` is the memory of the process until then, Python and
 
 ``--ways`` sets whether all pairs or all triples of columns are measured; by default both for
 ``nltcs``, whose columns are binary, and pairs elsewhere.  ``--chosen 20`` measures again 20 pairs, which
-the first noisy tables choose, and ``--triples 5`` beside them five triples that pairs do not imply.  ``--compress 32`` merges the cells of a column into 32 groups if it has
-more; it is meant for ``made_up_wide`` (three columns of 2,000 categories).
+the first noisy tables choose, and ``--triples 5`` beside them five triples that pairs do not imply.
+``--compress 32`` merges the cells of a column into 32 groups if it has more; it is meant for
+``made_up_wide`` (three columns of 2,000 categories).
 
 ``--relation`` sets which tables are neighbours: those in which one record has other values
 (replace-one), or of which one has one record more (add-remove), as in most public implementations.  The

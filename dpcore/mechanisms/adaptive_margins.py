@@ -28,9 +28,9 @@ e-bounded-range, e-DP and e^2/8-zCDP (``exponential``).
 *Composition.*  Given Y1 and the choices the second round is noise on a vector of m + s tables, whichever
 they are; the choice of pairs is post-processing of Y1.  So the whole is an adaptive composition, whose
 rho (Bun & Steinke 2016, Lemma 2.3) or alpha add up.
-*The single draw.*  For the proof by rounding (``accounting.analytic``) let both rounds set apart the same
-part of their variance, r of v.  Continuous rounds with what is left are mu-GDP, for the mu^2 of noise
-alone over v - r, as squares of mu add over adaptive composition (Dong, Roth & Su 2022, Theorem 3.2).  A
+*The single draw.*  For the proof by rounding (``accounting.analytic``) let both rounds set apart the
+same part of their variance, r of v.  Continuous rounds with what is left are mu-GDP, for the squared
+sensitivity of noise alone over v - r, as squares of mu add over adaptive composition (Dong, Roth & Su 2022, Theorem 3.2).  A
 selection adds mu^2 = e^2 pi/8, by the lemma below, and so less than e^2 (pi/8) v/(v - r).  Rounding
 changes the joint law by one factor for each coordinate; at most k D^2 and (m + s) D^2 of them differ
 between neighbours, and each by no more than at r, the smaller part.  For the proof by zCDP, S/(2 v) is
@@ -146,9 +146,7 @@ class TwoRoundsEvent(Event):
                 return False
             least = min(self.scale, self.again_scale)
             single = (self._spent + GAUSSIAN_PRICE * alpha**2 / number) * least
-            return covers_gaussian(
-                single, least, share.alpha, share.beta, Inherited(first + again)
-            )
+            return covers_gaussian(single, least, share.alpha, share.beta, Inherited(first + again))
         return self.noise == "discrete-laplace" and self._spent + alpha <= share.alpha
 
     @property
@@ -188,7 +186,7 @@ class AdaptiveTriplesEvent(AdaptiveMarginsEvent):
 
     @property
     def _meant(self) -> bool:
-        return min(self.score_sensitivity, self.score_scale, self.selections) > 0
+        return self.score_sensitivity > 0 and self.score_scale > 0 and self.selections > 0
 
 
 @dataclass(frozen=True)
@@ -204,7 +202,7 @@ class Triples:
 
 @dataclass(frozen=True)
 class AdaptiveMargins(Mechanism):
-    """Noise on all pairs, and again on those that noisy ones choose, and on triples: DP at the sum of all.
+    """Noise on all pairs, again on those that noisy ones choose, and on triples: DP at the sum of all.
 
     ``shapes``: rows and columns of each pair; ``first``, ``again``: the noise of either round, on all
     cells of all pairs, and of all candidates too, with the sensitivity of all pairs and of all that the

@@ -200,7 +200,7 @@ class AdaptiveMicrodata(Microdata):
 def candidates_among(
     shape: tuple[int, ...], pairs: tuple[Attributes, ...]
 ) -> tuple[Attributes, ...]:
-    """Triples of columns, all of whose pairs are given: those of the fewest cells, in ascending order."""
+    """Triples of columns, all of whose pairs are given: those of the fewest cells, ascending."""
     both = np.zeros((len(shape), len(shape)), dtype=bool)
     for first, second in pairs:
         both[first, second] = min(shape[first], shape[second]) > 1
