@@ -30,11 +30,11 @@ they are; the choice of pairs is post-processing of Y1.  So the whole is an adap
 rho (Bun & Steinke 2016, Lemma 2.3) or alpha add up.
 *The single draw.*  For the proof by rounding (``accounting.analytic``) let both rounds set apart the
 same part of their variance, r of v.  Continuous rounds with what is left are mu-GDP, for the squared
-sensitivity of noise alone over v - r, as squares of mu add over adaptive composition (Dong, Roth & Su 2022, Theorem 3.2).  A
-selection adds mu^2 = e^2 pi/8, by the lemma below, and so less than e^2 (pi/8) v/(v - r).  Rounding
-changes the joint law by one factor for each coordinate; at most k D^2 and (m + s) D^2 of them differ
-between neighbours, and each by no more than at r, the smaller part.  For the proof by zCDP, S/(2 v) is
-at least the rho above, as pi/16 > 1/8.
+sensitivity of noise alone over v - r, as squares of mu add over adaptive composition (Dong, Roth & Su
+2022, Theorem 3.2).  A selection adds mu^2 = e^2 pi/8, by the lemma below, and so less than
+e^2 (pi/8) v/(v - r).  Rounding changes the joint law by one factor for each coordinate; at most k D^2
+and (m + s) D^2 of them differ between neighbours, and each by no more than at r, the smaller part.  For
+the proof by zCDP, S/(2 v) is at least the rho above, as pi/16 > 1/8.
 *Lemma.*  A choice whose log-ratios all lie in an interval of length e is mu-GDP for mu = e sqrt(pi/8).
 For every test, let p and q be the chances that it rejects under either table.  Then p/q <= exp(t) and
 (1 - p)/(1 - q) >= exp(t - e) for one t, so logit p - logit q <= e.  Now z = F^-1(p), F the normal
