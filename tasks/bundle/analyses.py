@@ -16,6 +16,7 @@ from tasks.bundle.parquet import write_table
 from tasks.bundle.publish import committed, file_metadata, measured_parts
 from tasks.inference.evidence import Evidence, answering
 from tasks.inference.fit import BLURRED, HARDLY_ANY, Coefficient, Fit, fit
+from tasks.inference.linear import fit_moments
 from tasks.workplace.step import step
 
 STATED = (
@@ -40,13 +41,13 @@ def write_analyses(plan: Plan, release_id: str, staging: Path) -> list[AnalysisR
     metadata = file_metadata(plan, release_id)
     records = []
     for analysis in plan.analyses:
-        found = _fitted(analysis, evidence)
+        source, found = _fitted(plan, release_id, analysis, evidence)
         about = metadata | {"dprelease.formula": analysis.formula}
         table = coefficients_table(analysis.name, found)
         records.append(
             AnalysisRecord(
                 **analysis.model_dump(),
-                source=answering(plan)[0].name,
+                source=source,
                 notes=list(found.notes),
                 file=write_table(staging, table, plan.described_columns, about),
             )
@@ -54,13 +55,23 @@ def write_analyses(plan: Plan, release_id: str, staging: Path) -> list[AnalysisR
     return records
 
 
-def _fitted(analysis: Analysis, evidence: Evidence | InputError) -> Fit:
+def _fitted(
+    plan: Plan, release_id: str, analysis: Analysis, evidence: Evidence | InputError
+) -> tuple[str, Fit]:
+    """The release that answers, and its fit."""
+    formula, family = analysis.formula, analysis.family
+    source = next((release.name for release in answering(plan)), "")
     try:
+        moments = fit_moments(
+            plan, lambda of: of.points(committed(plan, release_id, of.name)[1]), formula, family
+        )
+        if moments:
+            return moments
         if isinstance(evidence, InputError):
             raise evidence
-        return fit(evidence, analysis.formula, analysis.family)
+        return source, fit(evidence, formula, family)
     except InputError as error:
-        return Fit(analysis.formula, analysis.family, (), (str(error),))
+        return source, Fit(formula, family, (), (str(error),))
 
 
 def coefficients_table(name: str, found: Fit) -> Table:

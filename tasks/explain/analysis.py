@@ -14,6 +14,7 @@ from schemas.plan import Plan
 from tasks.inference.designs import cells_of, middles
 from tasks.inference.evidence import Evidence, Supposed, answering
 from tasks.inference.fit import Fit, fit
+from tasks.inference.linear import fit_moments
 
 FEWEST, MOST = 5_000, 50_000
 """Made-up records."""
@@ -28,6 +29,8 @@ def expected_fit(
     columns are independent, with equally frequent cells.  Raises ``InputError`` where the plan does not
     support the model, naming what it would have to measure.
     """
+    if like is None and (found := fit_moments(plan, lambda of: of.supposed, formula, family)):
+        return found
     answers = answering(plan)
     if not answers:
         raise InputError(

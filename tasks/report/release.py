@@ -13,7 +13,7 @@ from tasks.report.analyses import MODELS, draw_analysis
 from tasks.report.counts import draw_counts
 from tasks.report.density import draw_curve
 from tasks.report.machines import draw_features
-from tasks.report.numbers import draw_cumulative, draw_levels, draw_number
+from tasks.report.numbers import draw_cumulative, draw_estimates, draw_levels, draw_number
 from tasks.report.parts import DataTable, Drawn, Source
 from tasks.report.regions import draw_regions
 from tasks.report.series import draw_series
@@ -29,6 +29,7 @@ CHARTS: Mapping[Chart, Callable[[Source], Drawn]] = {
     "levels": draw_levels,
     "cumulative": draw_cumulative,
     "series": draw_series,
+    "estimates": draw_estimates,
 }
 
 MOST_FILES = 3

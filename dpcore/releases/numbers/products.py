@@ -20,10 +20,10 @@ which h = ``FOURTH`` / (1 + p)^2 makes them large enough.
 is k(x.x) with x.x <= p.  The second is k(x.x) + k(x'.x') - 2 k(x.x'), and k >= 0.  QED
 Equality holds for numbers at their bounds with x.x' = -1, which needs an odd p.
 
-**Whole numbers.**  A record adds round(2^b phi), b = ``BITS``.  It differs from 2^b phi by half in each of
-d products, and by less than 1 in all for the errors of the floating point, of which relative ones are
-below 2^-45.  So norms grow by sqrt(d)/2 + 1 at most, and those of differences by twice that.  Sums of
-whole numbers are exact in any order.
+**Whole numbers.**  A record adds round(2^b phi), b = ``BITS``.  It differs from 2^b phi by at most half
+in each of d products, and by less than 1 in all for the errors of floating point: relative ones below
+2^-45 of a length below 2^40.  So norms grow by sqrt(d)/2 + 1 at most, and those of differences by twice
+that.  Sums of whole numbers are exact in any order.
 
 >>> from dpcore.domain import Categories, Grid
 >>> products = Products((Grid("x", 0.0, 1.0, 8), Categories("sex", ("F", "M"))))
@@ -38,12 +38,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpcore.arrays import Floats, Integers
-from dpcore.domain import Axis, Bins, Grid, Tally, in_order
-from dpcore.releases.machines.features import scaling
+from dpcore.domain import Axis, Bins, Categories, Grid, Tally, in_order
 
 BITS = 20
 """The length of a record in steps is at least 2^20, and rounding hardly matters."""
@@ -55,13 +56,8 @@ FOURTH = Fraction(1, 4)
 
 MOST_PRODUCTS = 3000
 
-NODES = (1.0, -1.0, 0.0, 0.5, -0.5)
+NODES = np.array([1.0, -1.0, 0.0, 0.5, -0.5])
 """Where polynomials of degree 4 of one number are looked at."""
-
-
-def is_number(axis: Axis) -> bool:
-    """Whether a column is scaled, instead of being categories."""
-    return in_order(axis)
 
 
 @dataclass(frozen=True)
@@ -74,10 +70,8 @@ class Products:
         for axis in self.axes:
             if isinstance(axis, Bins):
                 raise ValueError(f"columns: {axis.name} is binned; its values are needed")
-            if is_number(axis) and axis.nullable:
-                raise ValueError(
-                    f"columns: {axis.name} is a number and may be null; choose a column without nulls"
-                )
+            if axis.nullable:
+                raise ValueError(f"columns: {axis.name} may be null; choose a column without nulls")
         if (found := self._count()) > MOST_PRODUCTS:
             raise ValueError(
                 f"columns: have {found:,} products of up to four, and at most {MOST_PRODUCTS:,} can be"
@@ -88,21 +82,21 @@ class Products:
         """How many products there are."""
         ways = np.array([1] + [0] * DEGREE, dtype=object)  # by degree
         for axis in self.axes:
-            own = [1] * (DEGREE + 1) if is_number(axis) else [1, axis.size - 1]
+            own = [1] * (DEGREE + 1) if in_order(axis) else [1, axis.size - 1]
             ways = np.convolve(ways, np.array(own, dtype=object))[: DEGREE + 1]
-        return int(ways.sum())
+        return sum(map(int, ways))
 
     @cached_property
     def exponents(self) -> Integers:
         """(size, axes): of a number its exponent, of categories which of their coordinates, or 0."""
         found: list[tuple[tuple[int, ...], int]] = [((), 0)]
         for axis in self.axes:
-            most = DEGREE if is_number(axis) else axis.size - 1
+            most = DEGREE if in_order(axis) else axis.size - 1
             found = [
-                ((*before, i), degree + (i if is_number(axis) else min(i, 1)))
+                ((*before, i), degree + (i if in_order(axis) else min(i, 1)))
                 for before, degree in found
                 for i in range(most + 1)
-                if degree + (i if is_number(axis) else min(i, 1)) <= DEGREE
+                if degree + (i if in_order(axis) else min(i, 1)) <= DEGREE
             ]
         return np.array([before for before, _ in found], dtype=np.int64).reshape(len(found), -1)
 
@@ -113,7 +107,7 @@ class Products:
     @cached_property
     def degrees(self) -> Integers:
         """(size, axes): how often a column is a factor."""
-        numbers = np.array([is_number(axis) for axis in self.axes])
+        numbers = np.array([in_order(axis) for axis in self.axes])
         return np.where(numbers, self.exponents, np.minimum(self.exponents, 1))
 
     @cached_property
@@ -155,21 +149,46 @@ class Products:
 
     def coordinates(self, axis: Axis) -> Floats:
         """(codes, coordinates) of each value of a column: its powers, or 1 and those of its corner."""
-        if is_number(axis):
+        if in_order(axis):
             return powers(self.scaled(axis))
         return np.column_stack([np.ones(axis.size), corners(axis.size)])
 
     @staticmethod
-    def scaled(axis: Axis) -> Floats:
-        """(codes,) values of a column of numbers on [-1, 1]."""
+    def ends(axis: Axis) -> tuple[float, float]:
+        """The values of a column of numbers that are scaled to -1 and 1."""
         if isinstance(axis, Grid):
-            places = np.arange(axis.cells)
-            if axis.integer:
-                return np.asarray((2 * places - (axis.cells - 1)) / max(axis.cells - 1, 1))
-            return np.asarray((2 * places + 1 - axis.cells) / axis.cells)
-        lower, width = scaling(axis)
-        values = np.array([float(value) for value in axis.categories])
-        return np.clip(2 * (values - lower) / width - 1, -1.0, 1.0)
+            return (axis.lower, axis.upper - 1) if axis.integer else (axis.lower, axis.upper)
+        assert isinstance(axis, Categories)
+        return float(axis.categories[0]), float(axis.categories[-1])
+
+    def scaled(self, axis: Axis) -> Floats:
+        """(codes,) values of a column of numbers on [-1, 1]; those of a cell count as its middle."""
+        first, last = self.ends(axis)
+        values = middles(axis)
+        return np.clip((2 * values - (first + last)) / ((last - first) or 1.0), -1.0, 1.0)
+
+    def features(self) -> Floats:
+        """(size, size) the products at points, one for each: a point takes the node of the same number
+        as the exponent of a number, and the category of the same number as the coordinate."""
+        found = np.tile(self.weights, (self.size, 1))
+        for axis, exponents in zip(self.axes, self.exponents.T, strict=True):
+            table = powers(NODES) if in_order(axis) else self.coordinates(axis)
+            found *= table[np.ix_(exponents, exponents)]
+        return found
+
+    def places(self) -> dict[str, NDArray[Any]]:
+        """By column its values (size,) at the points of ``features``, in its own units."""
+        found: dict[str, NDArray[Any]] = {}
+        for axis, exponents in zip(self.axes, self.exponents.T, strict=True):
+            if in_order(axis):
+                first, last = self.ends(axis)
+                found[axis.name] = (first + last + (last - first) * NODES[exponents]) / 2
+            else:
+                assert isinstance(axis, Categories)
+                values = np.empty(axis.size, dtype=object)
+                values[:] = axis.categories
+                found[axis.name] = values[exponents]
+        return found
 
     def sums(self, tally: Tally) -> list[int]:
         """Over the records of a tally: exact whole numbers of any size, one for each product."""
@@ -186,6 +205,22 @@ class Products:
                     terms *= table[codes, i]
             found.append(int(np.sum(counts * np.rint(terms).astype(np.int64))))
         return found
+
+    def independent(self) -> Floats:
+        """(size,) the mean of phi if columns were independent, and all their values equally frequent."""
+        found = self.weights.copy()
+        for axis, exponents in zip(self.axes, self.exponents.T, strict=True):
+            found *= self.coordinates(axis).mean(axis=0)[exponents]
+        return found
+
+
+def middles(axis: Axis) -> Floats:
+    """(codes,) what each code of a column of numbers stands for."""
+    if isinstance(axis, Categories):
+        return np.array([float(value) for value in axis.categories])
+    assert isinstance(axis, Grid)
+    codes = np.arange(axis.cells)
+    return axis.edge(codes) if axis.integer else (axis.edge(codes) + axis.edge(codes + 1)) / 2
 
 
 def powers(x: Floats) -> Floats:
