@@ -35,17 +35,17 @@ def fit_moments(
         if not isinstance(release, Moments):
             continue
         try:
-            design = _design(release, formula, family)
+            design = linear_design(release, formula, family)
         except InputError as error:
             reasons.append(error)
         else:
-            return release.name, _fit(points_of(release), formula, *design)
+            return release.name, fit_points(points_of(release), formula, *design)
     if reasons and not answering(plan):
         raise reasons[0]
     return None
 
 
-def _design(release: Moments, formula: str, family: str) -> tuple[list[str], Floats, Floats]:
+def linear_design(release: Moments, formula: str, family: str) -> tuple[list[str], Floats, Floats]:
     """Names of terms, their values (s, k) and those of the response (s,) at the points."""
     if family != "gaussian":
         raise InputError(
@@ -68,7 +68,9 @@ def _design(release: Moments, formula: str, family: str) -> tuple[list[str], Flo
     return names, terms, response
 
 
-def _fit(points: Points, formula: str, names: list[str], terms: Floats, response: Floats) -> Fit:
+def fit_points(
+    points: Points, formula: str, names: list[str], terms: Floats, response: Floats
+) -> Fit:
     try:
         found = points.regression(terms, response)
     except ValueError as error:

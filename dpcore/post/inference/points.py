@@ -92,8 +92,9 @@ class Points:
         share = apart**2 / np.maximum(apart**2 + error**2, 1e-300)
         sampling = np.maximum(usual + share * apart, 0.0)
         both = sampling + privacy
-        degrees = 2 * both**2 / np.maximum((share * error) ** 2, 1e-300)
-        wider = student.ppf(0.975, np.maximum(degrees, FEWEST_DEGREES)) / SIGMAS_95
+        doubt = np.maximum(share * error / np.maximum(both, 1e-300), 1e-6)
+        degrees = np.maximum(2 / doubt**2, FEWEST_DEGREES)
+        wider = student.ppf(0.975, degrees) / SIGMAS_95
         stated = np.maximum(wider**2 * both - privacy, sampling)
         hidden = ~(blur < MOST_BLUR) | ~(both > 0)
         return Estimated(

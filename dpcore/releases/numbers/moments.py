@@ -99,10 +99,10 @@ class Moments(Release):
         return Points(self.products.features(), sums, stddev)
 
     def publish(self, noisy: Noisy) -> Published:
-        labels, found = self._summary(self.points(noisy))
+        labels, found = self.summary(self.points(noisy))
         return Published((self._table(labels, found),), {"products": self.products.size})
 
-    def _summary(self, points: Points) -> tuple[list[Label], Estimated]:
+    def summary(self, points: Points) -> tuple[list[Label], Estimated]:
         """Means, shares, means by group, variances and covariances."""
         places, labels, found = self.products.places(), list[Label](), list[Estimated]()
         numbers = [axis.name for axis in self.domain.axes if in_order(axis)]
