@@ -3,8 +3,8 @@
     python -m benchmarks.moments --dataset adult --alpha 1 --rows 5000 --surveys 200 --json
 
 A public table is taken for the population.  Surveys of ``--rows`` are drawn from it with replacement,
-released (discrete Gaussian noise, replace-one, beta 1e-6) and analysed.  For each family of estimates, over
-all surveys:
+released (discrete Gaussian noise, replace-one, beta 1e-6) and analysed.  For each family of estimates,
+over all surveys:
 
     coverage        how often the interval holds the population's value; null where none was given
     coverage_error  the standard error of that: surveys are independent, intervals of one are not
@@ -166,7 +166,8 @@ def repeated(
         given = np.isfinite(errors[0])
         held = np.abs(ours.values - truth) <= SIGMAS_95 * errors[0]
         survey_held = np.abs(own.values - truth) <= SIGMAS_95 * errors[1]
-        columns = (given, held, survey_held, errors[0] / errors[1], errors[0] / errors[2])
+        with np.errstate(all="ignore"):  # some surveys have hardly any record of a category
+            columns = (given, held, survey_held, errors[0] / errors[1], errors[0] / errors[2])
         lines += [(f, survey, *line) for f, *line in zip(asked.families, *columns, strict=True)]
     names = ["family", "s", "given", "held", "survey", "width_ratio", "optimum_ratio"]
     frame = pd.DataFrame(lines, columns=names).astype({"held": float, "survey": float})

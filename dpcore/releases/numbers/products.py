@@ -145,7 +145,7 @@ class Products:
     @property
     def largest(self) -> int:
         """No whole number of one record is larger in size."""
-        return math.ceil(float(self.weights.max()) * 2**BITS) + 1
+        return math.ceil(float(self.weights.max()) * 2.0**BITS) + 1
 
     def coordinates(self, axis: Axis) -> Floats:
         """(codes, coordinates) of each value of a column: its powers, or 1 and those of its corner."""

@@ -69,7 +69,8 @@ def test_sums_are_exact_however_many_records_there_are():
     cells, counts = np.array([1, 7, 19]), np.array([2**60, 3, 2**61], dtype=np.int64)
     ones = [products.sums(Tally.of(domain, np.array([cell]))) for cell in cells]
     expected = [
-        sum(n * s for n, s in zip(counts.tolist(), each, strict=True)) for each in zip(*ones)
+        sum(n * s for n, s in zip(counts.tolist(), each, strict=True))
+        for each in zip(*ones, strict=True)
     ]
     assert products.sums(Tally(domain, cells, counts)) == expected
 
