@@ -51,7 +51,6 @@ class Moments(Release):
     """Sums of products of the columns of the domain: numbers and categories, without nulls."""
 
     chart = "estimates"
-    too_large = ("columns", "use fewer of them")
 
     def __post_init__(self) -> None:
         _ = self.products
