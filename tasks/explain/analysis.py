@@ -29,9 +29,17 @@ def expected_fit(
     columns are independent, with equally frequent cells.  Raises ``InputError`` where the plan does not
     support the model, naming what it would have to measure.
     """
-    if like is None and (found := fit_moments(plan, lambda of: of.supposed, formula, family)):
-        return found
     answers = answering(plan)
+    found = None
+    if like is None or not answers:
+        found = fit_moments(plan, lambda of: of.supposed, formula, family)
+    if found and like is not None:
+        raise InputError(
+            f"--like: is for tables of counts; what {found[0]} will find is expected of independent"
+            " columns alone: leave the option out"
+        )
+    if found:
+        return found
     if not answers:
         raise InputError(
             "the plan has no counts of records that models could be fitted to; add a release of kind"

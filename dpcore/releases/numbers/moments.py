@@ -25,6 +25,7 @@ from dpcore.post.inference.points import Estimated, Points
 from dpcore.releases.base import ErrorStatement, Release
 from dpcore.releases.numbers.products import BITS, Products
 from dpcore.releases.table import SIGMAS_95, Published, Table, TableColumn, Uncertainty
+from dpcore.releases.work import Work, publishing
 from dpcore.statistic import Exact, Noisy
 
 HIDDEN = "so few records, or so much noise, that nothing can be said"
@@ -42,6 +43,9 @@ LABELS = {
     "other": "The other column of a covariance, or the column of the groups; null without",
     "category": "The category of a share, or of a group; null without",
 }
+
+ADDED = 1e-8
+"""Seconds for each product of a record."""
 
 Label = tuple[str, str, str | None, str | None]
 
@@ -81,6 +85,11 @@ class Moments(Release):
         most = self.largest_statistic
         sums = [max(-most, min(most, each)) for each in self.products.sums(tally)]
         return Exact(np.array(sums[self._public :], dtype=np.int64))
+
+    @property
+    def work(self) -> Work:
+        distinct, size = min(self.rows, self.domain.size), self.products.size
+        return publishing(size) + Work(ADDED * distinct * size, 40 * distinct + 24 * size**2)
 
     def points(self, noisy: Noisy) -> Points:
         """Weighted points that stand for the records, at the values of ``products.places``."""

@@ -89,6 +89,15 @@ def test_tables_answer_what_moments_cannot(plan_document, tmp_path):
     assert expected_fit(plan, "sex ~ children", "binomial")[0] == "pairs"
 
 
+def test_an_earlier_bundle_says_nothing_of_moments(plan_document, tmp_path):
+    tables = planned(plan_document, tmp_path, "pairs")
+    like = open_bundle(publish_made_up(tables, "r1", tmp_path / "out")).evidence
+    assert expected_fit(tables, "income ~ children", "gaussian", like)[0] == "pairs"
+    plan = planned(plan_document, tmp_path)
+    with pytest.raises(InputError, match="--like: is for tables of counts; what sums will find"):
+        expected_fit(plan, "income ~ age", "gaussian", like)
+
+
 def test_explain_expects_smaller_errors_of_a_larger_share(plan_document, tmp_path):
     plan = planned(plan_document, tmp_path)
     few = expected_fit(plan, "income ~ age", "gaussian")[1]["age"].privacy_error
