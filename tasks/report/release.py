@@ -103,12 +103,18 @@ def synthetic_parts(plan: Plan, manifest: Manifest, bundle: Path) -> list[Part]:
 
 def analysis_parts(manifest: Manifest, bundle: Path) -> list[Part]:
     """One part for each model."""
+    moments = {each.name for each in manifest.releases if each.kind == "moments"}
     return [
         Part(
             f"analysis-{record.name}",
             record.title,
-            f"{MODELS[record.family][0]} {record.formula}, from the noisy tables of {record.source} and"
-            " of all releases that count the same. It costs nothing more.",
+            f"{MODELS[record.family][0]} {record.formula}, from the noisy "
+            + (
+                f"moments of {record.source}"
+                if record.source in moments
+                else f"tables of {record.source} and of all releases that count the same"
+            )
+            + ". It costs nothing more.",
             draw_analysis(record, bundle),
             None,
             [record.file],
