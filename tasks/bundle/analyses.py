@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from dpcore.errors import InputError
+from dpcore.releases.numbers.moments import HIDDEN
 from dpcore.releases.table import Table, TableColumn, Uncertainty
 from schemas.analysis import Analysis
 from schemas.bundle import AnalysisRecord
@@ -85,7 +86,8 @@ def coefficients_table(name: str, found: Fit) -> Table:
             values = np.ma.masked_invalid(values)
         parts.append(TableColumn(key, values, text))
     known = np.array([bool(np.isfinite(row["standard_error"])) for row in rows], dtype=bool)
-    why = BLURRED if any(BLURRED in note for note in found.notes) else HARDLY_ANY
+    notes = " ".join(found.notes)
+    why = next((text for text in (BLURRED, HIDDEN) if text in notes), HARDLY_ANY)
     reasons = np.ma.masked_array(np.where(known, "", why), mask=known)
     parts.append(TableColumn("reason", reasons, REASON))
     stated = Uncertainty("estimate", "standard_error", ("lower_95", "upper_95"), "normal", STATED)

@@ -5,7 +5,9 @@ import pandas as pd
 import pytest
 
 from dpcore.errors import InputError, PlanError
+from dpcore.releases.numbers.moments import HIDDEN
 from schemas.plan import load_plan
+from tasks.bundle.analyses import coefficients_table
 from tasks.bundle.reader import open_bundle
 from tasks.explain.analysis import analysis_text, check_analyses, expected_fit
 from tasks.report.page import REPORT
@@ -43,6 +45,18 @@ def test_a_bundle_of_moments_alone_answers_linear_models(plan_document, tmp_path
     assert "from the noisy moments of sums. It costs nothing more." in page.words
     for words in ("mean of income where sex is F", "variance of age", "share of sex = M"):
         assert words in part.words
+
+
+def test_a_term_that_noise_hides_has_a_reason_instead_of_an_interval(plan_document, tmp_path):
+    plan_document["budget"]["requested"]["alpha"] = "0.1"
+    plan = planned(plan_document, tmp_path)
+    _, found = expected_fit(plan, "income ~ age + sex", "gaussian")
+    table = coefficients_table("pay", found).columns
+    hidden = np.isinf([each.standard_error for each in found.coefficients])
+    assert hidden.any()
+    assert np.array_equal(hidden, ~np.ma.getmaskarray(table["reason"]))
+    assert set(table["reason"][hidden]) == {HIDDEN}
+    assert np.array_equal(hidden, np.ma.getmaskarray(table["lower_95"]))
 
 
 def test_scales_and_names_of_categories_do_not_matter(plan_document, tmp_path):
