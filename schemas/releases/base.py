@@ -186,7 +186,7 @@ def check_names(release: Release, replicates: int = 0) -> None:
     files: dict[str, tuple[str, ...]] = {}
     others = dict.fromkeys((*release.statistics, *BEST), "a statistic")
     others |= dict.fromkeys(replicate_names(replicates), "a replicate")
-    domains = release.domains
+    domains = release.domains_of(None)
     if len(domains) > MOST_FILES:
         others[TABLE] = "the name of its table"
     axes = {id(axis): axis for domain in domains for axis in domain.axes}  # many tables share them
