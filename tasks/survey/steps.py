@@ -6,10 +6,18 @@ from schemas.plan import Plan
 from schemas.source import PostgreSQLSource, SparkSource
 from tasks.survey.engines.postgresql import open_postgresql
 from tasks.survey.engines.spark import open_spark
-from tasks.survey.ingest import ingest
+from tasks.survey.ingest import find_file, ingest
 from tasks.survey.reading import Survey
 from tasks.survey.validate import validate
 from tasks.workplace.step import step
+
+
+def require_source(plan: Plan) -> None:
+    """Raise ``InputError`` if the survey's file, or the address of its database, is missing."""
+    if isinstance(plan.source, PostgreSQLSource):
+        plan.source.url()
+    elif not isinstance(plan.source, SparkSource):
+        find_file(plan.source)
 
 
 @step("ingest")
