@@ -1,8 +1,9 @@
 """Arguments and options that several commands share, and how a command answers."""
 
 import json
+import logging
 import sys
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -54,18 +55,19 @@ class Progress:
     verbose: Annotated[
         bool,
         Parameter(
-            name=("--verbose", "-v"),
-            help="also print when each step begins and how far it is"
+            name=("--verbose", "-v"), help="also print when each step begins and how far it is"
         ),
     ] = False
 
     def shown(self, plan: "Plan | None" = None) -> AbstractContextManager[object]:
         """Within this context, print the progress of steps; with a ``plan``, as bars on a terminal."""
-        if self.quiet:
-            return nullcontext()
         from flows.cli.progress import showing
 
-        return showing(None if self.verbose else plan, self.verbose)
+        if self.quiet:
+            return showing(None, logging.WARNING)
+        if self.verbose:
+            return showing(None, logging.DEBUG)
+        return showing(plan, logging.INFO)
 
     def note(self, words: str) -> None:
         """Print a remark on standard error."""

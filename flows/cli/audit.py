@@ -47,7 +47,7 @@ def audit(
         raise InputError("--draws: write a positive whole number")
     require_svg(plot)
     failure: AuditError | None = None
-    with output.shown(loaded):
+    with output.shown():
         from flows import audit as flow
         from tasks.audit.audit import picture_of, result_rows
 
