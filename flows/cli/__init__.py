@@ -8,8 +8,7 @@ import atexit
 import os
 import sys
 from collections.abc import Callable, Sequence
-from importlib.metadata import metadata, version
-from typing import NoReturn
+from typing import Annotated, Literal, NoReturn
 
 from cyclopts import App, CycloptsError, Parameter
 
@@ -18,7 +17,6 @@ from flows.cli import (
     approve,
     audit,
     catalogue,
-    completion,
     evaluate,
     explain,
     init,
@@ -55,7 +53,6 @@ COMMANDS: tuple[App | Callable[..., None], ...] = (
     serve.deploy,
     catalogue.catalogue,
     evaluate.evaluate,
-    completion.completion,
 )
 
 
@@ -94,24 +91,40 @@ def command_line() -> App:
     """All commands and options; the reference page is generated from it."""
     app = App(
         name="dprelease",
-        help=metadata("dprelease")["Summary"],
+        help="Publish differentially private statistics and synthetic microdata from survey tables.",
         help_epilogue="\n".join(
             ["Exit codes:", *(f"  {code}  {meaning}" for code, meaning in EXIT_CODES.items())]
         ),
         help_format="plaintext",
         help_flags=HELP,
-        version=version("dprelease"),
+        version=_version,
         version_flags="--version",
         group_parameters="Options",
         default_parameter=Parameter(negative="", show_default=False),
     )
-    for place, command in enumerate(COMMANDS):
+    for place, command in enumerate((*COMMANDS, completion)):
         if isinstance(command, App):
             command.sort_key, command.help_epilogue = place, ""
             app.command(command)
         else:
             app.command(command, sort_key=place, help_epilogue="")
     return app
+
+
+def _version() -> str:
+    from importlib.metadata import version
+
+    return version("dprelease")
+
+
+def completion(
+    shell: Annotated[Literal["bash", "zsh", "fish"], Parameter(help="the shell")], /
+) -> None:
+    """Print a script that completes commands and options in a shell.
+
+    For bash, write into ~/.bashrc: source <(dprelease completion bash)
+    """
+    print(command_line().generate_completion(shell=shell))
 
 
 def complain(words: str) -> None:
