@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from schemas.plan import Plan
-from schemas.source import PostgreSQLSource, SparkSource
+from schemas.source import PostgreSQLSource, SparkSource, TableSource
 from tasks.survey.engines.postgresql import open_postgresql
 from tasks.survey.engines.spark import open_spark
 from tasks.survey.ingest import find_file, ingest
@@ -16,7 +16,7 @@ def require_source(plan: Plan) -> None:
     """Raise ``InputError`` if the survey's file, or the address of its database, is missing."""
     if isinstance(plan.source, PostgreSQLSource):
         plan.source.url()
-    elif not isinstance(plan.source, SparkSource):
+    elif isinstance(plan.source, str | TableSource):
         find_file(plan.source)
 
 
