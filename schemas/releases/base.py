@@ -15,6 +15,7 @@ from dpcore.releases.base import Release
 from dpcore.releases.counts.unit import BEST
 from dpcore.releases.replicates import replicate_names
 from dpcore.releases.table import MOST_FILES, TABLE
+from dpcore.suggestion import suggestion
 from schemas.columns import Column
 from schemas.document import Section
 from schemas.numbers import WrittenRational
@@ -164,7 +165,9 @@ def listed(names: list[str], between: str) -> str:
 
 def declared(columns: Columns, name: str, place: str = "columns") -> Column:
     if name not in columns:
-        raise ValueError(f"{place}: the plan declares no column {name!r}")
+        raise ValueError(
+            f"{place}: the plan declares no column {name!r}{suggestion(name, columns)}"
+        )
     return columns[name]
 
 

@@ -10,7 +10,8 @@ may quote a private value.  So a step
   to an owner-only file under ``failures`` in dprelease's home, for the operator.
 
 Steps report their progress in public lines.  The command line prints them; under Prefect they reach
-the run's log if PREFECT_LOGGING_EXTRA_LOGGERS names the logger ``dprelease``.
+the run's log if PREFECT_LOGGING_EXTRA_LOGGERS names the logger ``dprelease``.  Each line of a step has
+its ``Moment`` as the attribute ``moment``; those that only a display of bars wants are of level DEBUG.
 """
 
 import functools
@@ -20,6 +21,7 @@ import os
 import time
 import traceback
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import ParamSpec, TypeVar
 
@@ -36,9 +38,23 @@ R = TypeVar("R")
 LOGGER = logging.getLogger("dprelease")
 
 
-def log_line(line: str) -> None:
+@dataclass(frozen=True)
+class Moment:
+    """How far a step is: ``done`` of ``of``, both 1 at its end.
+
+    ``step``: its name; ``about``: the release or synthetic table it works on, or nothing.
+    """
+
+    step: str
+    about: str
+    words: str
+    done: int
+    of: int
+
+
+def log_line(line: str, moment: Moment | None = None, level: int = logging.INFO) -> None:
     """Show a line to the person who waits.  ``line`` must be public."""
-    LOGGER.info(line)
+    LOGGER.log(level, line, extra={"moment": moment})
 
 
 def step(name: str, run_name: str | None = None) -> Callable[[Callable[P, R]], Task[P, R]]:
@@ -51,21 +67,24 @@ def step(name: str, run_name: str | None = None) -> Callable[[Callable[P, R]], T
             persist_result=False,
             cache_policy=NO_CACHE,
             log_prints=False,
-        )(guard(function, run_name or name))
+        )(guard(function, run_name or name, name))
 
     return decorate
 
 
-def guard(function: Callable[P, R], label: str) -> Callable[P, R]:
-    """The function, with errors that anybody may see; it reports when it is done."""
+def guard(function: Callable[P, R], label: str, name: str = "") -> Callable[P, R]:
+    """The function, with errors that anybody may see; it reports its beginning, progress and end."""
     signature = inspect.signature(function)
 
     @functools.wraps(function)
     def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
         started = time.perf_counter()
         try:
-            words = label.format(**signature.bind(*args, **kwargs).arguments)
-            with reporting(_progress_listener(words)):
+            arguments = signature.bind(*args, **kwargs).arguments
+            words = label.format(**arguments)
+            begun = Moment(name, str(arguments.get("name", "")), words, 0, 1)
+            log_line(f"           {words} ...", begun, logging.DEBUG)
+            with reporting(_progress_listener(begun)):
                 result = function(*args, **kwargs)
         except PrefectException:
             raise
@@ -74,7 +93,7 @@ def guard(function: Callable[P, R], label: str) -> Callable[P, R]:
         except Exception as error:
             public = _withheld(function.__name__, error)
         else:
-            log_line(f"{time.perf_counter() - started:6.2f} s  {words}")
+            log_line(f"{time.perf_counter() - started:6.2f} s  {words}", replace(begun, done=1))
             return result
         # Raised here, outside the except block: an exception raised inside would carry the
         # original, and its values, as its context.
@@ -83,15 +102,17 @@ def guard(function: Callable[P, R], label: str) -> Callable[P, R]:
     return wrapper
 
 
-def _progress_listener(label: str, every: float = 10.0) -> Callable[[str, int, int], None]:
-    """A listener to ``dpcore.progress`` that reports at most once in ``every`` seconds."""
+def _progress_listener(begun: Moment, every: float = 10.0) -> Callable[[str, int, int], None]:
+    """A listener to ``dpcore.progress`` that shows a line at most once in ``every`` seconds."""
     last = time.monotonic()
 
     def listen(what: str, done: int, of: int) -> None:
         nonlocal last
+        level = logging.DEBUG
         if time.monotonic() - last >= every:
-            last = time.monotonic()
-            log_line(f"         {label} ({what}: {done} of {of})")
+            last, level = time.monotonic(), logging.INFO
+        words = f"{begun.words} ({what}: {done} of {of})"
+        log_line(f"         {words}", replace(begun, words=words, done=done, of=of), level)
 
     return listen
 
