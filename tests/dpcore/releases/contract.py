@@ -138,6 +138,12 @@ CASES: dict[str, Case] = {
     "mean of private rows": Case(
         RatioMean("m", Domain((grid("x", 4),)), 3, PURE), (0, 0, 0), (0, 0, 3), 1.0
     ),
+    "mean of those with a value": Case(
+        RatioMean("m", Domain((WITH_NULLS.axes[0],)), 3, PURE), (0, 0, 0), (0, 0, 2), 1.0
+    ),
+    "mean by group": Case(
+        RatioMean("m", Domain((PLACE, WITH_NULLS.axes[0])), 3, PURE), (0, 0, 0), (0, 0, 6), 1.0
+    ),
     "smooth mean": Case(
         Mean("s", Domain((grid("x", 3),)), 5, Budget.of("1", "0.01", "0.9"), smooth=True),
         (0, 0, 0, 2, 2),
