@@ -36,8 +36,9 @@ class DensitySection(ReleaseSection):
         min_length=1, max_length=2, description="One numeric column, or two."
     )
     bandwidth: float | list[float] | PrivateBandwidth = Field(
-        description="Standard deviation of the Gaussian kernel, in units of a column's range; or, for"
-        " one column, how it is drawn from the records."
+        description="Standard deviation of the Gaussian kernel, as a fraction of the column's range"
+        " (0.05 of a range of 200 is 10), one for all columns or one each; or, for one or two"
+        " columns, how it is drawn from the records."
     )
     mechanism: Literal[
         "spectral-gaussian",

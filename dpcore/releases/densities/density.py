@@ -63,6 +63,15 @@ REPEATS = 1000
 BAND = ("lower_simultaneous_90", "upper_simultaneous_90")
 """The columns with both sides of the simultaneous band."""
 
+SIMULTANEOUS = Uncertainty(
+    "estimate",
+    "standard_error",
+    BAND,
+    "simulated",
+    "Holds the exact kernel density everywhere at once, by the simulated distribution of the largest"
+    " noise in standard errors, and left_out_bound on both sides.",
+)
+
 UNCERTAINTY = (
     Uncertainty(
         "estimate",
@@ -74,16 +83,12 @@ UNCERTAINTY = (
         " are. It includes neither sampling error nor smoothing bias, of which smoothing_bias is an"
         " estimate.",
     ),
-    Uncertainty(
-        "estimate",
-        "standard_error",
-        BAND,
-        "simulated",
-        "Holds the exact kernel density everywhere at once, by the simulated distribution of the largest"
-        " noise in standard errors, and left_out_bound on both sides.",
-    ),
+    SIMULTANEOUS,
 )
 
+
+WHOLE = "typical error of the density, relative to a uniform one"
+"""The error statement of the noise and of all that is left out, of every kind of density."""
 
 SCALED = "the number of records divided by the rows of the plan"
 
@@ -278,14 +283,7 @@ class Density(Release):
             "Standard deviation of the privacy noise in estimate",
         ]
         meanings += [
-            f"{side} of a {what} for the exact kernel density"
-            for what in (
-                "pointwise 90% interval (normal)",
-                "90% band that holds everywhere at once",
-            )
-            for side in ("Lower end", "Upper end")
-        ]
-        meanings += [
+            *band_meanings("the exact kernel density"),
             "How far estimate without noise may be from the exact kernel density: bounds of binning,"
             " rounding and truncation, already in the interval and the band",
             "How far the kernel moved the density, an estimate: what smoothing once more does to"
@@ -405,6 +403,11 @@ class Density(Release):
         """The typical noise, and the bounds of what is left out, relative to a uniform density."""
         return {"noise": math.sqrt(self._noise_squared), **self.left_out.parts}
 
+    @property
+    def whole_error(self) -> float:
+        """The typical noise and the bounds together, relative to a uniform density."""
+        return sum(self._parts.values())
+
     def expected_error(self) -> tuple[ErrorStatement, ...]:
         noise, *bounds = self._parts.items()
         most = ", ".join(f"{name} {value:.2g}" for name, value in bounds)
@@ -415,8 +418,8 @@ class Density(Release):
                 "columns scaled to [0, 1]",
             ),
             ErrorStatement(
-                "typical error of the density, relative to a uniform one",
-                sum(self._parts.values()),
+                WHOLE,
+                self.whole_error,
                 f"noise {noise[1]:.2g}; at most {most}",
             ),
         )
@@ -428,6 +431,13 @@ class Density(Release):
         levels = (np.arange(rows) + generator.random()) / max(rows, 1) * cumulative[-1]
         cells = np.minimum(np.searchsorted(cumulative, levels, "right"), len(cumulative) - 1)
         return self.domain, self.domain.unpack(generator.permutation(cells))
+
+
+def band_meanings(of: str) -> Iterator[str]:
+    """What the ends of intervals and of the band mean, in the order of ``ENDS`` and ``BAND``."""
+    for what in ("pointwise 90% interval (normal)", "90% band that holds everywhere at once"):
+        for side in ("Lower end", "Upper end"):
+            yield f"{side} of a {what} for {of}"
 
 
 def _as_probabilities(density: Floats) -> Floats:

@@ -16,10 +16,19 @@ cell alone (``whitening``).  The statistic is the sum of U(a) over the records, 
     |U(a) - U(b)| <= 2^bits (distance + 2 slack),
 
 where ``distance`` is that in the Hilbert space of the kernel and ``slack`` what rounding may add to
-a tensor product of vectors of norm one at most.  A record that is added or removed moves it by
-|U(a)| <= 2^bits (1 + slack), and n is then the rows of the plan, a scale.  This integer vector is
-perturbed as one, by discrete Gaussian noise of one variance: s^2 K is the covariance of the result,
-not s K as printed (METHODS f).
+a tensor product of vectors of norm one at most.  This integer vector is perturbed as one, by discrete
+Gaussian noise of one variance: s^2 K is the covariance of the result, not s K as printed (METHODS f).
+
+Where the number of records is private, a record has one more coordinate, w 2^bits, whose sum is that
+number; one that is added or removed moves the vector by 2^bits sqrt((1 + slack)^2 + w^2) at most.  With
+H the height of the kernel, the error of a uniform density of noisy mass is least at w^2 = 1/H, where it
+is (H + 1)/H times that of a known mass.
+
+**What is left out.**  Records are moved to the middle of a cell of their column's grid, and their
+vectors to whole numbers.  The second adds half a step times a row of L (``Whitening.blur``).  The first
+is bounded from the released function itself, as for densities (``left_out``): by a function smoothed
+once more, whose values beyond the bounds are not above those reflected there, because no record lies
+beyond.
 
 **Between the grid's points** the published function is the kernel interpolant of the noisy values.
 It is post-processing: questions that come later cost nothing, and the same question has the same
@@ -41,16 +50,45 @@ from numpy.typing import NDArray
 from dpcore.arrays import Floats, Integers, wide
 from dpcore.domain import Axis, Grid, Tally
 from dpcore.mechanisms import DiscreteGaussian
-from dpcore.releases.base import ErrorStatement, Release, unit_points
+from dpcore.releases.base import ErrorStatement, Release, post_processing_generator, unit_points
+from dpcore.releases.densities.density import (
+    BAND,
+    REPEATS,
+    SIMULTANEOUS,
+    WHOLE,
+    band_meanings,
+)
 from dpcore.releases.densities.kernels import KERNELS, Kernel, KernelName, distance
+from dpcore.releases.densities.left_out import half_cells, widened
 from dpcore.releases.densities.whitening import JITTER, MOST_POINTS, Whitening
-from dpcore.releases.table import ENDS, Published, Table, TableColumn, Uncertainty, normal_interval
+from dpcore.releases.table import (
+    ENDS,
+    LEVEL,
+    Published,
+    Table,
+    TableColumn,
+    Uncertainty,
+    normal_interval,
+)
 from dpcore.statistic import Exact, Noisy
 
 MOST_DIMENSIONS = 3
 LARGEST_GRID = 2**16
 LARGEST_AXIS = 2**25
 """The most numbers in the public vectors U_i of one axis: its cells times its points."""
+
+POINTWISE = Uncertainty(
+    "estimate",
+    "standard_error",
+    ENDS,
+    "normal",
+    "The variance of the noise is exact; the interval is normal and pointwise, and is wider by"
+    " left_out_bound on both sides: it is for the exact kernel density of the records, whatever they"
+    " are. It includes neither sampling error nor smoothing bias nor mass beyond the bounds.",
+)
+
+NEAR = 1.01
+"""Sums over at least three points for a bandwidth are this near to integrals, from below."""
 
 _BLOCK = 2**22
 """Numbers in a block of records."""
@@ -66,7 +104,7 @@ class SmoothFunction(Release):
     points: tuple[int, ...] = ()
 
     chart = "curve"
-    statistics = ("estimate", "standard_error", *ENDS, "coefficient")
+    statistics = ("estimate", "standard_error", *ENDS, *BAND, "left_out_bound", "coefficient")
 
     def __post_init__(self) -> None:
         require_lines(self.domain.axes, self.bandwidths)
@@ -121,12 +159,33 @@ class SmoothFunction(Release):
     def sensitivity(self) -> float:
         """Of the sum of U, in the Euclidean norm, as a multiple of 2^bits for each axis."""
         moved = distance(self.kernels) + 2 * (self._longest - 1)
-        return self.adjacency.sensitivity(moved=moved, present=self._longest) * (1 + 1e-12)
+        present = math.hypot(self._longest, self._mass_steps / self._whole)
+        return self.adjacency.sensitivity(moved=moved, present=present) * (1 + 1e-12)
+
+    @property
+    def counts_mass(self) -> bool:
+        """Whether the number of records is private, so that it is the last number of the statistic."""
+        return not self.adjacency.public_rows
+
+    @property
+    def _whole(self) -> int:
+        """The whole numbers in a vector of length one."""
+        return 2 ** (self.bits * len(self.points))
+
+    @property
+    def _height(self) -> float:
+        """The most that a record adds to the function times the records."""
+        return math.prod(kernel.height for kernel in self.kernels)
+
+    @property
+    def _mass_steps(self) -> int:
+        """w in whole numbers: what a record adds to the last number."""
+        return max(1, int(self._whole * min(1.0, self._height**-0.5))) if self.counts_mass else 0
 
     @cached_property
     def mechanism(self) -> DiscreteGaussian:
-        steps = Fraction(self.sensitivity) * 2 ** (self.bits * len(self.points))
-        return DiscreteGaussian.within(self.share, math.prod(self.points), steps * steps)
+        steps, size = Fraction(self.sensitivity) * self._whole, math.prod(self.points)
+        return DiscreteGaussian.within(self.share, size + self.counts_mass, steps * steps)
 
     @cached_property
     def _vectors(self) -> list[Integers]:
@@ -139,8 +198,8 @@ class SmoothFunction(Release):
     def statistic(self, tally: Tally) -> Exact:
         all_counts = wide(tally.counts, self.most_rows)
         codes = tally.domain.unpack(tally.cells)
-        total = np.zeros(self.mechanism.size, all_counts.dtype)
-        rest = self.mechanism.size // self.points[0]
+        total = np.zeros(math.prod(self.points), all_counts.dtype)
+        rest = len(total) // self.points[0]
         step = max(1, _BLOCK // max(self.points[0], rest))
         for start in range(0, len(codes), step):
             block, counts = codes[start : start + step], all_counts[start : start + step]
@@ -153,6 +212,9 @@ class SmoothFunction(Release):
                 product = (product[:, :, None] * other[:, None, :]).reshape(len(block), -1)
             weighted = first * counts[:, None].astype(kind)
             total += (weighted.T @ product).ravel().astype(np.int64 if small else kind)
+        if self.counts_mass:
+            number = np.array([int(all_counts.sum()) * self._mass_steps], dtype=total.dtype)
+            total = np.concatenate([total, number])
         return Exact(
             np.clip(total, -self.largest_statistic, self.largest_statistic).astype(np.int64)
         )
@@ -160,50 +222,147 @@ class SmoothFunction(Release):
     @property
     def _unit(self) -> float:
         """A whitened step as a density, relative to a uniform one."""
-        height = math.prod(kernel.height for kernel in self.kernels)
-        return math.ldexp(height / self.rows, -self.bits * len(self.points))
+        return self._height / self.rows / self._whole
 
     @property
     def stddev(self) -> float:
         """Of the noise at every point, relative to a uniform density."""
-        jitter = math.pow(1 + JITTER, len(self.points) / 2)
-        return self.mechanism.stddev * self._unit * jitter
+        return self.mechanism.stddev * self._unit * self._length
+
+    @property
+    def mass_stddev(self) -> float:
+        """Of the noise in ``mass``: 0 where it is public."""
+        steps = self._mass_steps * self.rows
+        return self.mechanism.stddev / steps if steps else 0.0
+
+    def mass(self, noisy: Noisy) -> float:
+        """Records over the rows of the plan: 1 where these are public, else noisy and positive."""
+        if not self.counts_mass:
+            return 1.0
+        return max(int(noisy.values[-1]) / self._mass_steps, 1.0) / self.rows
 
     def whitened(self, noisy: Noisy) -> Floats:
-        """The noisy whitened vector, in the shape of the grid, relative to a uniform density."""
-        return np.asarray(noisy.values.reshape(self.points) * self._unit)
+        """The noisy whitened vector in the shape of the grid, relative to a uniform density, times the
+        mass."""
+        return np.asarray(noisy.values[: math.prod(self.points)].reshape(self.points) * self._unit)
 
     def on_grid(self, noisy: Noisy) -> Floats:
-        """f_D + s G at the public points, relative to a uniform density, in the grid's shape."""
+        """f_D + s G at the public points, in the grid's shape, in units of ``whitened``."""
         return _along_axes([w.factor for w in self.whitenings], self.whitened(noisy))
 
     def interpolate(self, noisy: Noisy, points: Floats) -> Floats:
-        """The interpolated function at scaled points: (k, d) to (k,), relative to a uniform one."""
-        axes = "abc"[: len(self.points)]
-        sums = axes + "".join(f",k{axis}" for axis in axes) + "->k"
+        """The interpolated function at scaled points: (k, d) to (k,), in units of ``whitened``."""
         weights = [w.between(points[:, i]) for i, w in enumerate(self.whitenings)]
-        return np.asarray(np.einsum(sums, self.whitened(noisy), *weights, optimize=True))
+        return _at_points(weights, self.whitened(noisy))
+
+    @property
+    def _length(self) -> float:
+        """Of the weights of whitened noise at a point of the grid."""
+        return math.pow(1 + JITTER, len(self.points) / 2)
+
+    def _error(self, relative: Floats, lengths: Floats | float, mass: float) -> Floats:
+        """Standard errors of the density of mass one: the noise in f/m is that in f less f/m times that
+        in m, over m."""
+        noise = self.mechanism.stddev * self._unit * lengths
+        return np.asarray(np.sqrt(noise**2 + (relative * self.mass_stddev) ** 2) / mass)
+
+    @property
+    def binning(self) -> float:
+        """What whole numbers may add at any point, relative to a uniform density."""
+        return self._height * (math.prod(1 + w.blur(self.bits) for w in self.whitenings) - 1)
+
+    @cached_property
+    def _widened(self) -> list[float]:
+        return [widened(move) for move in half_cells(self.axes, self.bandwidths)]
+
+    @property
+    def rounding(self) -> float:
+        """The bound of rounding to the columns' grids for a uniform density, away from the bounds."""
+        return math.prod(1 + c for c in self._widened) - 1
+
+    @property
+    def _farthest(self) -> float:
+        """The same where all records are at one place: the bump of bandwidth h sqrt 2 is the lower."""
+        highest = [1 / math.sqrt(2 * math.pi) / h for h in self.bandwidths]
+        return math.prod(highest) * (math.prod(1 + c / math.sqrt(2) for c in self._widened) - 1)
+
+    @property
+    def _fine(self) -> bool:
+        """Whether sums over the grid are as good as integrals."""
+        return all(m * h >= 3 for m, h in zip(self.points, self.bandwidths, strict=True))
+
+    def band_factor(self, noisy: Noisy) -> float:
+        """Standard errors that the noise nowhere on the grid exceeds in 90% of releases, by simulation.
+
+        The distribution of the noise is public; ``noisy`` only seeds the simulation.
+        """
+        generator, mass = post_processing_generator(noisy), self.mass(noisy)
+        relative = self.on_grid(noisy) / mass
+        error = self._error(relative, self._length, 1.0)
+        largest = []
+        for _ in range(min(REPEATS, 4 * _BLOCK // math.prod(self.points))):
+            again = Noisy(self.mechanism.simulate(self.mechanism.size, generator))
+            away = self.on_grid(again)
+            if self.counts_mass:
+                away -= relative * (again.values[-1] / self._mass_steps / self.rows)
+            largest.append(float(np.max(np.abs(away) / error)))
+        return float(np.quantile(largest, LEVEL))
+
+    def stated(
+        self, noisy: Noisy, factor: float, points: Floats | None = None
+    ) -> dict[str, Floats]:
+        """The function and all that is said of its error, relative to a uniform density.
+
+        ``points``: (k, d) scaled; None: all of the grid, in row-major order.
+        """
+        whitened, mass = self.whitened(noisy), self.mass(noisy)
+        everywhere = self._error(self.on_grid(noisy) / mass, self._length, mass)
+        if points is None:
+            apply, places = _along_axes, [w.points for w in self.whitenings]
+            rows, lengths = [w.factor for w in self.whitenings], np.array(self._length)
+        else:
+            apply, places = _at_points, list(points.T)
+            rows = [w.between(x) for w, x in zip(self.whitenings, places, strict=True)]
+            # Whitened noise is independent; a point adds it up by the product of its axes' weights.
+            lengths = np.prod([np.linalg.norm(row, axis=1) for row in rows], axis=0)
+        times_mass = apply(rows, whitened).ravel()
+        estimate = times_mass / mass
+        error = self._error(estimate, lengths, mass)
+        wider = [
+            row + c * w.smoothed(x)
+            for row, c, w, x in zip(rows, self._widened, self.whitenings, places, strict=True)
+        ]
+        moved = NEAR * (apply(wider, whitened).ravel() - times_mass) / mass
+        e = factor * float(everywhere.max()) + self.binning
+        rounding = np.maximum(moved, 0) + self.rounding * e
+        most = (
+            np.minimum(rounding, self._farthest)
+            if self._fine
+            else np.full_like(rounding, self._farthest)
+        )
+        bound = self.binning + most
+        stated = {"estimate": estimate, **normal_interval(estimate, error)}
+        stated |= dict(
+            zip(BAND, (estimate - factor * error, estimate + factor * error), strict=True)
+        )
+        for lower, upper in (ENDS, BAND):
+            stated[lower], stated[upper] = stated[lower] - bound, stated[upper] + bound
+        return {**stated, "left_out_bound": bound}
 
     def evaluate(self, noisy: Noisy, points: Mapping[str, NDArray[Any]]) -> dict[str, Floats]:
-        """``estimate`` at points, as density per unit of the columns, with its interval.
+        """``estimate`` at points, as density per unit of the columns, with its interval and band.
 
         It is about the interpolated function without noise.
         """
-        scaled = unit_points(points, self.axes)
         unit = 1 / math.prod(axis.upper - axis.lower for axis in self.axes)
-        estimate = self.interpolate(noisy, scaled) * unit
-        # Whitened noise is independent; a point adds it up by the product of its axes' weights.
-        lengths = [
-            np.linalg.norm(w.between(x), axis=1)
-            for w, x in zip(self.whitenings, scaled.T, strict=True)
-        ]
-        error = self.mechanism.stddev * self._unit * unit * np.prod(lengths, axis=0)
-        return {"estimate": estimate, **normal_interval(estimate, error)}
+        scaled = unit_points(points, self.axes)
+        stated = self.stated(noisy, self.band_factor(noisy), scaled)
+        return {name: column * unit for name, column in stated.items()}
 
     def publish(self, noisy: Noisy) -> Published:
         unit = 1 / math.prod(axis.upper - axis.lower for axis in self.axes)
-        estimate, names = self.on_grid(noisy).ravel() * unit, self.domain.names
-        dual = _along_axes([w.dual for w in self.whitenings], self.whitened(noisy))
+        names, mass, factor = self.domain.names, self.mass(noisy), self.band_factor(noisy)
+        dual = _along_axes([w.dual for w in self.whitenings], self.whitened(noisy)) / mass
         places = np.meshgrid(
             *(
                 axis.bounds[0] + whitening.points * (axis.upper - axis.lower)
@@ -211,31 +370,26 @@ class SmoothFunction(Release):
             ),
             indexing="ij",
         )
-        times = (
-            "" if self.adjacency.public_rows else ", times the records over the rows of the plan"
-        )
-        values = [estimate, *normal_interval(estimate, self.stddev * unit).values()]
-        of = "of a pointwise 90% interval for the kernel density without noise (normal)"
-        meanings = (
-            f"Unbiased noisy kernel density per unit of the columns{times}; may be negative",
+        divided = ", divided by its noisy mass" if self.counts_mass else ""
+        stated = {name: column * unit for name, column in self.stated(noisy, factor).items()}
+        stated["coefficient"] = dual.ravel() * unit
+        meanings = [
+            f"Noisy kernel density per unit of the columns{divided}; may be negative",
             "Standard deviation of the privacy noise in estimate",
-            f"Lower end {of}",
-            f"Upper end {of}",
+            *band_meanings("the exact kernel density of the records"),
+            "How far estimate without noise may be from the exact kernel density: a bound of rounding,"
+            " already in the interval and the band",
             "Coefficient of the kernel centred at this point, in the sum that is the function",
-        )
+        ]
         columns = [
             TableColumn(name, place.ravel(), f"Value of {name} at a point of the public grid", name)
             for name, place in zip(names, places, strict=True)
         ]
-        values.append(dual.ravel() * unit)
-        columns += map(TableColumn, self.statistics, values, meanings)
-        statement = (
-            "The variance is exact; the interval is normal and pointwise. It is for the kernel density"
-            " without noise, and includes neither sampling error nor smoothing bias nor mass beyond the"
-            " bounds."
-        )
-        known = Uncertainty("estimate", "standard_error", ENDS, "normal", statement)
-        table = Table("functions", self.name, columns, (known,))
+        columns += [
+            TableColumn(name, stated[name], text)
+            for name, text in zip(self.statistics, meanings, strict=True)
+        ]
+        table = Table("functions", self.name, columns, (POINTWISE, SIMULTANEOUS))
         scale = {"gaussian": "exp(-(x - t)^2 / (2 h^2))", "exponential": "exp(-|x - t| / h)"}
         facts = {
             "function": "f(x) = sum over the rows of the table of coefficient * product over columns of "
@@ -246,15 +400,37 @@ class SmoothFunction(Release):
                 for axis, h in zip(self.axes, self.bandwidths, strict=True)
             },
             "bounds": {axis.name: list(axis.bounds) for axis in self.axes},
-            "errors": "Standard errors and intervals include privacy noise alone, and neither"
-            " sampling error nor smoothing bias nor mass beyond the bounds.",
+            "simultaneous_factor": factor,
+            "error_parts": self._parts,
+            "errors": "Standard errors are of the privacy noise. Intervals and bands also include a"
+            " bound of rounding, and neither sampling error nor smoothing bias nor mass beyond the"
+            " bounds.",
         }
+        if self.counts_mass:
+            rows, error = self.rows * mass, self.rows * self.mass_stddev
+            facts |= {"noisy_rows": rows, "rows_standard_error": error}
         return Published((table,), facts)
 
+    @property
+    def _parts(self) -> dict[str, float]:
+        """The noise, and the bounds of what is left out, relative to a uniform density."""
+        noise = float(self._error(np.ones(1), self._length, 1.0)[0])
+        rounding = min(self.rounding if self._fine else math.inf, self._farthest)
+        return {"noise": noise, "binning": self.binning, "rounding": rounding}
+
+    @property
+    def whole_error(self) -> float:
+        """The noise and the bounds together, relative to a uniform density."""
+        return sum(self._parts.values())
+
     def expected_error(self) -> tuple[ErrorStatement, ...]:
+        noise, binning, rounding = self._parts.values()
         return (
+            ErrorStatement("standard error at every point, relative to a uniform density", noise),
             ErrorStatement(
-                "standard error at every point, relative to a uniform density", self.stddev
+                WHOLE,
+                self.whole_error,
+                f"noise {noise:.2g}; at most binning {binning:.2g}, rounding {rounding:.2g}",
             ),
         )
 
@@ -278,6 +454,13 @@ def require_lines(axes: Sequence[Axis], bandwidths: tuple[float, ...]) -> None:
             )
         if not 0.002 <= bandwidth <= 1:
             raise ValueError("bandwidth: must lie between 0.002 and 1 of the column's range")
+
+
+def _at_points(rows: Sequence[Floats], tensor: Floats) -> Floats:
+    """For each point (k,) the sum over the tensor of the product of its rows (k, m) of all axes."""
+    axes = "abc"[: len(rows)]
+    sums = axes + "".join(f",k{axis}" for axis in axes) + "->k"
+    return np.asarray(np.einsum(sums, tensor, *rows, optimize=True))
 
 
 def _along_axes(matrices: Sequence[Floats], tensor: Floats) -> Floats:

@@ -117,7 +117,12 @@ def test_a_private_bandwidth_that_cannot_be_is_refused(tmp_path, plan_document, 
         built(tmp_path, plan_document, **(DENSITY | {"bandwidth": bandwidth}))
 
 
-def test_a_private_bandwidth_is_for_one_column(tmp_path, plan_document):
-    change = {"bandwidth": PRIVATE, "columns": ["age", "income"]}
-    with pytest.raises(PlanError, match="bandwidth: a private one is for a single column"):
-        built(tmp_path, plan_document, **(DENSITY | change))
+def test_a_private_bandwidth_is_for_two_columns_at_most(tmp_path, plan_document):
+    two = {"bandwidth": PRIVATE, "columns": ["age", "income"]}
+    release = built(tmp_path, plan_document, **(FUNCTION | two))
+    assert isinstance(release, TunedFunction)
+    assert release.smooth.bandwidths == (0.02, 0.02)
+    plan_document["releases"].pop()
+    tested = two | {"bandwidth": PRIVATE | {"private": "interquartile-range"}}
+    with pytest.raises(PlanError, match="bandwidth: interquartile-range is for a single column"):
+        built(tmp_path, plan_document, **(FUNCTION | tested))
