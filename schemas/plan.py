@@ -9,6 +9,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
+from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -29,6 +30,7 @@ from dpcore.errors import PlanError
 from dpcore.mechanism import promise_together
 from dpcore.releases.base import Release
 from schemas.analysis import Analysis
+from schemas.best import BEST, chosen
 from schemas.blanks import refuse_blanks
 from schemas.budget import BudgetSection
 from schemas.columns import (
@@ -141,6 +143,22 @@ class Plan(Section):
     def _total(cls, columns: dict[str, Column], info: ValidationInfo) -> dict[str, Column]:
         invalid = info.data.get("invalid", "refuse")
         return {name: made_total(column, invalid) for name, column in columns.items()}
+
+    @model_validator(mode="after")
+    def _best(self) -> "Plan":
+        """Put the mechanism in the place of every ``best``, and ask for no beta that it spares."""
+        plan: Plan = self
+        for i, section in enumerate(self.releases):
+            if section.mechanism == BEST:
+                releases = [*plan.releases[:i], chosen(plan, i), *plan.releases[i + 1 :]]
+                plan = plan.changed(releases=releases)
+        composition = plan.budget.composition
+        if plan is not self and not any(s.spends_beta(composition) for s in plan.releases):
+            asked = plan.budget.requested.model_copy(update={"beta": Fraction(0)})
+            if composition == "basic":
+                budget = plan.budget.model_copy(update={"requested": asked})
+                plan = plan.changed(budget=budget)
+        return plan
 
     @model_validator(mode="after")
     def _coherent(self) -> Self:

@@ -41,12 +41,17 @@ class DensitySection(ReleaseSection):
         " columns, how it is drawn from the records."
     )
     mechanism: Literal[
+        "best",
         "spectral-gaussian",
         "binned-laplace",
         "spectral-gamma",
         "difference-body",
         "coefficient-laplace",
-    ]
+    ] = Field(
+        description="best: the one of least whole error, noise and all that is left out, that the plan"
+        " allows; it is chosen when the plan is read, from the plan alone, and takes the place of this"
+        " word in all that is recorded and published."
+    )
     boundary: Literal["reflected", "periodic"] = Field(
         default="reflected",
         description="periodic: the ends of the columns meet, like those of a day; spectral-gaussian"
@@ -62,6 +67,8 @@ class DensitySection(ReleaseSection):
 
     @model_validator(mode="after")
     def _spectral(self) -> Self:
+        if self.mechanism == "best":
+            return self
         if self.mechanism != "spectral-gaussian" and self.boundary != "reflected":
             raise ValueError("boundary: only with the mechanism spectral-gaussian")
         if self.terms is not None and self.mechanism not in TRUNCATED:

@@ -248,7 +248,7 @@ class Density(Release):
             "bounds": {axis.name: list(axis.bounds) for axis in self.axes},
             "noise_integrated_squared_error": self._noise_squared,
             "simultaneous_factor": factor,
-            "error_parts": self._parts,
+            "error_parts": self.error_parts,
             "errors": "Standard errors are of the privacy noise. Intervals and bands also include bounds"
             " of binning, rounding and truncation, and neither sampling error nor smoothing bias.",
         }
@@ -399,17 +399,12 @@ class Density(Release):
         return float(self.coefficient_variances[int(self.counts_mass) :].sum())
 
     @property
-    def _parts(self) -> dict[str, float]:
+    def error_parts(self) -> dict[str, float]:
         """The typical noise, and the bounds of what is left out, relative to a uniform density."""
         return {"noise": math.sqrt(self._noise_squared), **self.left_out.parts}
 
-    @property
-    def whole_error(self) -> float:
-        """The typical noise and the bounds together, relative to a uniform density."""
-        return sum(self._parts.values())
-
     def expected_error(self) -> tuple[ErrorStatement, ...]:
-        noise, *bounds = self._parts.items()
+        noise, *bounds = self.error_parts.items()
         most = ", ".join(f"{name} {value:.2g}" for name, value in bounds)
         return (
             ErrorStatement(
@@ -419,7 +414,7 @@ class Density(Release):
             ),
             ErrorStatement(
                 WHOLE,
-                self.whole_error,
+                sum(self.error_parts.values()),
                 f"noise {noise[1]:.2g}; at most {most}",
             ),
         )

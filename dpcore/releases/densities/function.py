@@ -38,7 +38,7 @@ answer.  ``dpcore.library.online`` is for points that no grid reaches.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -87,8 +87,8 @@ POINTWISE = Uncertainty(
     " are. It includes neither sampling error nor smoothing bias nor mass beyond the bounds.",
 )
 
-NEAR = 1.01
-"""Sums over at least three points for a bandwidth are this near to integrals, from below."""
+ENOUGH, NEAR = 1.25, 1.001
+"""With so many points for a bandwidth, sums over them are this near to integrals."""
 
 _BLOCK = 2**22
 """Numbers in a block of records."""
@@ -170,7 +170,7 @@ class SmoothFunction(Release):
     @property
     def _whole(self) -> int:
         """The whole numbers in a vector of length one."""
-        return 2 ** (self.bits * len(self.points))
+        return 1 << (self.bits * len(self.points))
 
     @property
     def _height(self) -> float:
@@ -180,7 +180,8 @@ class SmoothFunction(Release):
     @property
     def _mass_steps(self) -> int:
         """w in whole numbers: what a record adds to the last number."""
-        return max(1, int(self._whole * min(1.0, self._height**-0.5))) if self.counts_mass else 0
+        weight = min(1.0, 1 / math.sqrt(self._height))
+        return max(1, int(self._whole * weight)) if self.counts_mass else 0
 
     @cached_property
     def mechanism(self) -> DiscreteGaussian:
@@ -289,7 +290,7 @@ class SmoothFunction(Release):
     @property
     def _fine(self) -> bool:
         """Whether sums over the grid are as good as integrals."""
-        return all(m * h >= 3 for m, h in zip(self.points, self.bandwidths, strict=True))
+        return all(m * h >= ENOUGH for m, h in zip(self.points, self.bandwidths, strict=True))
 
     def band_factor(self, noisy: Noisy) -> float:
         """Standard errors that the noise nowhere on the grid exceeds in 90% of releases, by simulation.
@@ -317,6 +318,7 @@ class SmoothFunction(Release):
         """
         whitened, mass = self.whitened(noisy), self.mass(noisy)
         everywhere = self._error(self.on_grid(noisy) / mass, self._length, mass)
+        apply: Callable[[Sequence[Floats], Floats], Floats]
         if points is None:
             apply, places = _along_axes, [w.points for w in self.whitenings]
             rows, lengths = [w.factor for w in self.whitenings], np.array(self._length)
@@ -401,7 +403,7 @@ class SmoothFunction(Release):
             },
             "bounds": {axis.name: list(axis.bounds) for axis in self.axes},
             "simultaneous_factor": factor,
-            "error_parts": self._parts,
+            "error_parts": self.error_parts,
             "errors": "Standard errors are of the privacy noise. Intervals and bands also include a"
             " bound of rounding, and neither sampling error nor smoothing bias nor mass beyond the"
             " bounds.",
@@ -412,24 +414,19 @@ class SmoothFunction(Release):
         return Published((table,), facts)
 
     @property
-    def _parts(self) -> dict[str, float]:
+    def error_parts(self) -> dict[str, float]:
         """The noise, and the bounds of what is left out, relative to a uniform density."""
         noise = float(self._error(np.ones(1), self._length, 1.0)[0])
         rounding = min(self.rounding if self._fine else math.inf, self._farthest)
         return {"noise": noise, "binning": self.binning, "rounding": rounding}
 
-    @property
-    def whole_error(self) -> float:
-        """The noise and the bounds together, relative to a uniform density."""
-        return sum(self._parts.values())
-
     def expected_error(self) -> tuple[ErrorStatement, ...]:
-        noise, binning, rounding = self._parts.values()
+        noise, binning, rounding = self.error_parts.values()
         return (
             ErrorStatement("standard error at every point, relative to a uniform density", noise),
             ErrorStatement(
                 WHOLE,
-                self.whole_error,
+                sum(self.error_parts.values()),
                 f"noise {noise:.2g}; at most binning {binning:.2g}, rounding {rounding:.2g}",
             ),
         )

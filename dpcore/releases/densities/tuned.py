@@ -139,9 +139,9 @@ class TunedFunction(Release):
         return release.evaluate(drawn, points)
 
     @property
-    def whole_error(self) -> float:
-        """The typical noise and the bounds together, at the smallest bandwidth."""
-        return self._first.whole_error
+    def error_parts(self) -> Mapping[str, float]:
+        """The typical noise, and bounds of what is left out, at the smallest bandwidth."""
+        return self._first.error_parts
 
     def expected_error(self) -> tuple[ErrorStatement, ...]:
         least = "at the smallest bandwidth"
