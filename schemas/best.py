@@ -8,9 +8,11 @@ is not reflected at the bounds.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple, get_args
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple, Protocol, Self, get_args
 
+from dpcore.budget import Budget
+from dpcore.releases.base import Release
 from dpcore.releases.densities.density import Density
 from dpcore.releases.densities.function import SmoothFunction
 from dpcore.releases.densities.tuned import TunedFunction
@@ -18,14 +20,25 @@ from schemas.releases.base import ReleaseSection
 from schemas.releases.density import DensitySection
 from schemas.releases.function import FunctionSection
 
-if TYPE_CHECKING:
-    from schemas.plan import Plan
-
 BEST = "best"
 
 MECHANISMS = tuple(
     name for name in get_args(DensitySection.model_fields["mechanism"].annotation) if name != BEST
 )
+
+
+class Plan(Protocol):
+    """What a plan knows of its releases and of their shares."""
+
+    @property
+    def releases(self) -> Sequence[Any]: ...
+
+    @property
+    def shares(self) -> Sequence[Budget]: ...
+
+    def changed(self, **sections: Any) -> Self: ...
+
+    def release(self, section: Any, share: Budget) -> Release: ...
 
 
 class Way(NamedTuple):

@@ -17,7 +17,8 @@ from dpcore.domain import Domain, Grid, Tally
 from dpcore.releases.densities.binned_density import BinnedDensity
 from dpcore.releases.densities.body_density import BodyDensity
 from dpcore.releases.densities.density import Density
-from dpcore.releases.densities.function import SmoothFunction, default_points
+from dpcore.releases.densities.function import SmoothFunction
+from dpcore.releases.densities.process import default_points
 from dpcore.releases.densities.pure_density import CoefficientDensity, GammaDensity
 from dpcore.releases.densities.spectral_density import SpectralDensity
 from dpcore.releases.table import TWO_SIDED
@@ -122,18 +123,32 @@ def records(shape: str, columns: int, rows: int = ROWS) -> Floats:
 def exact_density(release: Density | SmoothFunction, values: Floats) -> Floats:
     """The kernel estimate of the values themselves on the published grid, by definition: reflected
     at the bounds for a density."""
-    kernels, reflected = [], isinstance(release, Density)
     shape = release.printed.shape if isinstance(release, Density) else release.points
-    for size, h, x in zip(shape, release.bandwidths, values.T, strict=True):
-        points = (np.arange(size) + 0.5) / size
-        total = np.zeros((size, len(x)))
-        for turn in (-2.0, 0.0, 2.0) if reflected else (0.0,):
-            for image in (turn + x, turn - x) if reflected else (x,):
-                total += np.exp(-0.5 * ((points[:, None] - image[None, :]) / h) ** 2)
-        kernels.append(total / h / np.sqrt(2 * np.pi))
-    if len(kernels) == 1:
-        return np.asarray(kernels[0].mean(axis=1))
-    return np.asarray(kernels[0] @ kernels[1].T / len(values))
+    rows, counts = np.unique(values, axis=0, return_counts=True)
+    total = np.zeros(shape)
+    for start in range(0, len(rows), BLOCK):
+        block = slice(start, start + BLOCK)
+        first, *others = (
+            bumps(size, h, x, isinstance(release, Density))
+            for size, h, x in zip(shape, release.bandwidths, rows[block].T, strict=True)
+        )
+        first *= counts[block]
+        total += first @ others[0].T if others else first.sum(axis=1)
+    return total / len(values)
+
+
+BLOCK = 2**13
+"""Different records whose bumps are added up at once."""
+
+
+def bumps(size: int, h: float, x: Floats, reflected: bool = True) -> Floats:
+    """(size, len(x)) the kernel at the centres of so many cells for records at x."""
+    points = (np.arange(size) + 0.5) / size
+    total = np.zeros((size, len(x)))
+    for turn in (-2.0, 0.0, 2.0) if reflected else (0.0,):
+        for image in (turn + x, turn - x) if reflected else (x,):
+            total += np.exp(-0.5 * ((points[:, None] - image[None, :]) / h) ** 2)
+    return total / h / np.sqrt(2 * np.pi)
 
 
 def _coverage(

@@ -7,8 +7,9 @@ from pydantic import Field, StrictInt, StrictStr
 from dpcore.budget import Budget
 from dpcore.domain import Domain
 from dpcore.releases.base import Release
-from dpcore.releases.densities.function import SmoothFunction, default_points
+from dpcore.releases.densities.function import SmoothFunction
 from dpcore.releases.densities.kernels import KernelName
+from dpcore.releases.densities.process import default_points
 from schemas.releases.base import ReleaseSection, SurveyFacts, declared, domain_of, listed, one_each
 from schemas.releases.private_bandwidth import PrivateBandwidth
 

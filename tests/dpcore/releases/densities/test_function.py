@@ -9,8 +9,9 @@ from scipy.linalg import solve_triangular
 from dpcore.budget import Budget
 from dpcore.domain import Categories, Domain, Grid, Tally
 from dpcore.privacy_line import perturb
-from dpcore.releases.densities.function import SmoothFunction, default_points
+from dpcore.releases.densities.function import SmoothFunction
 from dpcore.releases.densities.kernels import KERNELS, KernelName
+from dpcore.releases.densities.process import default_points
 from dpcore.releases.densities.whitening import Whitening
 from dpcore.sampling.source import SeededSource
 from dpcore.statistic import Noisy
