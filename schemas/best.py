@@ -72,7 +72,7 @@ def ways(plan: Plan, place: int) -> Iterator[Way]:
 def chosen(plan: Plan, place: int) -> ReleaseSection:
     """The section that ``mechanism: best`` stands for: of one that cannot be, the simplest mechanism,
     which says why not."""
-    section = plan.releases[place]
+    section: ReleaseSection = plan.releases[place]
     found = [way for way in ways(plan, place) if way.section.kind == section.kind]
     if found:
         return min(found, key=lambda way: way.error).section
