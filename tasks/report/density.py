@@ -22,18 +22,21 @@ BANDS = {
 }
 
 
+DIVIDED = ". All are divided by the noisy number of records, and include its error"
+
+
 def draw_curve(source: Source) -> Drawn:
     """The published grid of one or two columns; of three there is no picture."""
     names = source.release.domain.names
     table = source.read(source.record.tables[0])
     if len(names) == 1:
-        return Drawn(_one_column(table, names[0]))
+        return Drawn(_one_column(table, names[0], source.plan.adjacency.public_rows))
     if len(names) > 2:
         return Drawn()
     return Drawn(_two_columns(table, names, "density" if "density" in table else "estimate"))
 
 
-def _one_column(table: Mapping[str, NDArray[Any]], name: str) -> list[Figure]:
+def _one_column(table: Mapping[str, NDArray[Any]], name: str, public_rows: bool) -> list[Figure]:
     half = figure(float(f"{(table['upper_90'] - table['lower_90']).mean() / 2:.3g}"))
     title = f"Density of {name}"
     bands = [band for band in BANDS if band in table]
@@ -41,6 +44,7 @@ def _one_column(table: Mapping[str, NDArray[Any]], name: str) -> list[Figure]:
     says = (
         "The line is the noisy estimate; the shaded band holds the exact kernel estimate with 90%"
         f" probability at each point, ±{half} on average{at_once}"
+        f"{'' if public_rows else DIVIDED}"
     )
     curve = Curve(table[name], table["estimate"], *(table[end] for end in bands))
     shown = np.unique(np.linspace(0, len(table[name]) - 1, MOST_POINTS).astype(int))

@@ -90,6 +90,9 @@ UNCERTAINTY = (
 WHOLE = "typical error of the density, relative to a uniform one"
 """The error statement of the noise and of all that is left out, of every kind of density."""
 
+OF_MASS_ONE = "; of mass one, with the noise in the number of records"
+"""What an error statement adds where that number is private."""
+
 SCALED = "the number of records divided by the rows of the plan"
 
 
@@ -415,7 +418,7 @@ class Density(Release):
             ErrorStatement(
                 WHOLE,
                 sum(self.error_parts.values()),
-                f"noise {noise[1]:.2g}; at most {most}",
+                f"noise {noise[1]:.2g}; at most {most}" + OF_MASS_ONE * self.counts_mass,
             ),
         )
 

@@ -25,6 +25,7 @@ from dpcore.arrays import Floats
 from dpcore.releases.base import ErrorStatement, post_processing_generator, unit_points
 from dpcore.releases.densities.density import (
     BAND,
+    OF_MASS_ONE,
     REPEATS,
     SIMULTANEOUS,
     WHOLE,
@@ -233,6 +234,7 @@ class SmoothFunction(GridProcess):
             ErrorStatement(
                 WHOLE,
                 sum(self.error_parts.values()),
-                f"noise {noise:.2g}; at most binning {binning:.2g}, rounding {rounding:.2g}",
+                f"noise {noise:.2g}; at most binning {binning:.2g}, rounding {rounding:.2g}"
+                + OF_MASS_ONE * self.counts_mass,
             ),
         )
