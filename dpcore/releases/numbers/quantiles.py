@@ -101,7 +101,7 @@ class Quantiles(Release):
         for codes, size in zip(tally.domain.unpack(tally.cells).T, self.domain.shape, strict=True):
             counts = np.zeros(size, all_counts.dtype)
             np.add.at(counts, codes, all_counts)
-            up_to, candidate = np.cumsum(counts), self._cells(np.arange(self.candidates), size)
+            up_to, candidate = np.cumsum(counts), self._places(np.arange(self.candidates), size)
             for level in self.levels:
                 rank = int(level * self._unit) * int(counts.sum())
                 misses = np.maximum(self._unit * (up_to - counts) - rank, rank - self._unit * up_to)
@@ -109,7 +109,7 @@ class Quantiles(Release):
         scores = np.clip(np.concatenate(missed), 0, self.largest_statistic)
         return Exact(scores.astype(np.int64))
 
-    def _cells(self, candidates: Integers, size: int) -> Integers:
+    def _places(self, candidates: Integers, size: int) -> Integers:
         """The cells of a column of so many for which the candidates stand."""
         return candidates * size // self.candidates
 
@@ -117,7 +117,7 @@ class Quantiles(Release):
         """(levels, columns) the chosen cells of each column, ascending."""
         chosen = noisy.values.reshape(len(self.domain.axes), -1)
         cells = [
-            self._cells(row, size) for row, size in zip(chosen, self.domain.shape, strict=True)
+            self._places(row, size) for row, size in zip(chosen, self.domain.shape, strict=True)
         ]
         return np.sort(np.stack(cells, axis=1), axis=0)
 
