@@ -9,6 +9,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
+from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -30,6 +31,7 @@ from dpcore.mechanism import promise_together
 from dpcore.releases.base import Release
 from dpcore.suggestion import suggestion
 from schemas.analysis import Analysis
+from schemas.best import BEST, chosen
 from schemas.blanks import refuse_blanks
 from schemas.budget import BudgetSection
 from schemas.columns import (
@@ -152,6 +154,22 @@ class Plan(Section):
         if isinstance(columns, dict) and (alike := look_alikes(columns)):
             raise ValueError(f"columns: {told_apart(*alike)}")
         return document
+
+    @model_validator(mode="after")
+    def _best(self) -> "Plan":
+        """Put the mechanism in the place of every ``best``, and ask for no beta that it spares."""
+        plan: Plan = self
+        for i, section in enumerate(self.releases):
+            if section.mechanism == BEST:
+                releases = [*plan.releases[:i], chosen(plan, i), *plan.releases[i + 1 :]]
+                plan = plan.changed(releases=releases)
+        composition = plan.budget.composition
+        if plan is not self and not any(s.spends_beta(composition) for s in plan.releases):
+            asked = plan.budget.requested.model_copy(update={"beta": Fraction(0)})
+            if composition == "basic":
+                budget = plan.budget.model_copy(update={"requested": asked})
+                plan = plan.changed(budget=budget)
+        return plan
 
     @model_validator(mode="after")
     def _coherent(self) -> Self:

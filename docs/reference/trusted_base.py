@@ -104,6 +104,7 @@ PARTS = (
         (
             "schemas/budget.py",
             "schemas/plan.py",
+            "schemas/best.py",
             "schemas/analysis.py",
             "schemas/publication.py",
             "schemas/document.py",

@@ -204,10 +204,14 @@ def test_a_mean_over_noisy_rows_lies_in_its_interval():
     ],
 )
 def test_values_of_functions_lie_in_their_intervals(name: str, column: str):
-    (values,) = [c for c in found(name, 2, 400) if c.column == column]
+    values, *band = [
+        c for c in found(name, 2, 400 if column != "estimate" else 100) if c.column == column
+    ]
     # Values at neighbouring points err together: 400 draws are worth some 1,600 values.
-    assert 0.86 <= values.cover <= 0.94
-    assert values.rms == pytest.approx(1, abs=0.1)
+    # Those of a function allow for rounding to its coarse grid, and its band holds them at once.
+    assert 0.86 <= values.cover <= (0.99 if band else 0.94)
+    assert all(each.cover >= 0.82 for each in band)
+    assert values.rms == pytest.approx(1, abs=0.2 if band else 0.1)
 
 
 def test_every_kind_of_release_with_intervals_is_measured():

@@ -118,6 +118,7 @@ LINE, SQUARE = Domain((grid("x", 24),)), Domain((grid("x", 6), grid("y", 5)))
 EVEN = Domain((grid("x", 6), grid("y", 4)))
 SOLID = Domain((grid("x", 3), grid("y", 3), grid("z", 2)))
 FEW = Domain((grid("x", 6),))
+TILES = Domain((grid("x", 3), grid("y", 2)))
 FEW_WHOLE = Domain((Grid("x", 0.0, 6.0, 6, integer=True),))
 MIXED = Domain((FEW_WHOLE.axes[0], YES))
 LABELLED, NUMBERED = Domain((grid("x", 4), YES)), Domain((grid("x", 3), grid("y", 3)))
@@ -419,6 +420,21 @@ CASES: dict[str, Case] = {
             3,
             PURE,
             BinnedDensity("d", FEW, 3, PURE, (0.3,)),
+            "quantiles",
+            (Weight(1, 0), Weight(1, 0)),
+        ),
+        (0, 0, 0),
+        (0, 0, 5),
+        1.0,
+        fault=4,
+    ),
+    "density at private bandwidths of two columns": Case(
+        TunedDensity(
+            "d2",
+            TILES,
+            3,
+            PURE,
+            BinnedDensity("d2", TILES, 3, PURE, (0.5, 0.5)),
             "quantiles",
             (Weight(1, 0), Weight(1, 0)),
         ),

@@ -43,6 +43,7 @@ REFUSED = [
     "near series",
     "steady bandwidth",
     "density at a private bandwidth",
+    "density at private bandwidths of two columns",
     "function at a steady bandwidth",
     "body density",
 ]
