@@ -129,6 +129,10 @@ class Staged(Mechanism):
     sparse = True
 
     @property
+    def words(self) -> tuple[int, ...]:
+        return self.domain.words
+
+    @property
     def event(self) -> StagedEvent:
         choice, rest = self.steps.choice, self.steps.rest
         first = choice.share
@@ -171,9 +175,6 @@ class Staged(Mechanism):
         """The different second steps after choices (times, chosen), and the rows that lead to each."""
         choices, which = np.unique(chosen, axis=0, return_inverse=True)
         steps = [self.steps.after(Noisy(choice)) for choice in choices]
-        different: list[Step] = []
-        for step in steps:
-            if step not in different:
-                different.append(step)
-        of_choice = np.array([different.index(step) for step in steps])[which.ravel()]
+        different: dict[Step, int] = {}
+        of_choice = np.array([different.setdefault(s, len(different)) for s in steps])[which.ravel()]
         return [(step, np.flatnonzero(of_choice == i)) for i, step in enumerate(different)]

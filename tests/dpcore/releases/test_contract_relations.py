@@ -45,6 +45,8 @@ REFUSED = [
     "density at a private bandwidth",
     "function at a steady bandwidth",
     "body density",
+    "sums of features",
+    "additive classifier",
 ]
 """Proved for a public number of records."""
 
