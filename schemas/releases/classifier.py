@@ -1,11 +1,12 @@
 """Classifiers in a plan."""
 
+from dataclasses import replace
 from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, StrictFloat, StrictInt, StrictStr, model_validator
 
 from dpcore.budget import Budget
-from dpcore.domain import Axis, Categories
+from dpcore.domain import Axis, Categories, Grid
 from dpcore.releases.base import Release
 from dpcore.releases.machines.additive import AdditiveClassifier, part_for_places
 from dpcore.releases.machines.classifier import Classifier, LossName
@@ -105,7 +106,8 @@ class ClassifierSection(ReleaseSection):
     def _stated(self) -> Self:
         of_kernels = ("bandwidth", "regularisation", "loss", "frequencies")
         if self.mechanism == "noisy-products":
-            idle = [name for name in of_kernels if name in self.model_fields_set]
+            defaults = {name: type(self).model_fields[name].default for name in of_kernels}
+            idle = [name for name in of_kernels if getattr(self, name) != defaults[name]]
             if idle:
                 raise ValueError(
                     f"{idle[0]}: belongs to mechanism gaussian-process; noisy-products has no use for it"
@@ -132,7 +134,8 @@ class ClassifierSection(ReleaseSection):
             part = part_for_places(domain, survey.rows, share)
             facts = (self.name, domain, survey.rows, share, signs, part)
             return AdditiveClassifier(*facts, adjacency=survey.adjacency)
-        assert self.bandwidth is not None and self.regularisation is not None
+        assert self.bandwidth is not None
+        assert self.regularisation is not None
         return Classifier(
             self.name,
             domain_of([*(column.axis(name) for name, column in columns.items()), axis]),
@@ -156,6 +159,8 @@ def _coarse(name: str, column: Column) -> Axis:
     fine = column.axis(name)
     if isinstance(column, CategoricalColumn) or column.listed is not None or fine.size <= COARSE:
         return fine
+    if isinstance(fine, Grid) and not fine.integer and not column.point_masses:
+        return replace(fine, cells=COARSE)
     lower, upper = column.bounds[0], column.bounds[1] + isinstance(column, IntegerColumn)
     edges = [lower + (upper - lower) * i / COARSE for i in range(COARSE)] + [upper]
     whole = isinstance(column, IntegerColumn)

@@ -12,18 +12,17 @@ shrinks, and its errors.
 The first draw spends ``part`` of the budget.  It is left out (part 0), and places are even ones, where
 its noise would hide them (``part_for_places``).
 
-**Fit.**  With G the noisy mean products of the row (1, z) and b those with the label, theta = G^-1 b, where G
-has a ridge on all but the intercept: PENALTY * s * sqrt(d), s the standard deviation of the noise in
-a mean product, d the length of the row.  So noise that could be mistaken for products is as small as the
+**Fit.**  With G the noisy mean products of the row (1, z) and b those with the label, theta = G^-1 b,
+where G has a ridge on all but the intercept: PENALTY * s * sqrt(d), s the standard deviation of the noise
+in a mean product, d the length of the row.  So noise that could be mistaken for products is as small as the
 ridge: its largest eigenvalue is about s sqrt(2 d).  Eigenvalues that noise made negative count as 0.
 The ridge depends on public numbers alone.  It shrinks curves towards 0: this is no part of the stated
 errors, which are about noise.
 
 **Errors.**  To first order the noise E in G and e in b moves theta by G^-1 (e - E theta), normal with a
-variance that follows from theta and the noise alone (``Fit.covariance``); the test compares it with fits to
-draws of the same law.
+variance that follows from theta and the noise alone (``Fit.covariance``).
 
-A linear discriminant fitted to noisy moments with a ridge above the noise is that of Wang 2018 ("Revisiting
+Source.  Least squares from noisy moments with a ridge as large as the noise: Wang 2018 ("Revisiting
 differentially private linear regression", AdaSSP), who chooses the ridge by a private eigenvalue.
 """
 
@@ -57,8 +56,8 @@ from dpcore.releases.table import (
     ENDS,
     Published,
     Table,
-    Uncertainty,
     TableColumn,
+    Uncertainty,
     error_column,
     interval_columns,
     normal_interval,
@@ -81,8 +80,8 @@ BLURRED = 0.25
 class Fit:
     """theta (d,), and what its errors follow from; all of it public.
 
-    ``inverse``: G^-1 (d, d); ``measured``: which products have noise (d, d); ``stddevs``: of the noise in
-    products and in b; ``centres``: (d,) noisy means of the row.
+    ``inverse``: G^-1 (d, d); ``measured``: which products have noise (d, d); ``stddevs``: of the noise
+    in products and in b; ``centres``: (d,) noisy means of the row.
     """
 
     theta: Floats
@@ -103,7 +102,8 @@ class Fit:
 
     def errors(self, rows: Floats) -> Floats:
         """Standard deviations of the noise in rows @ theta, (k,) of (k, d)."""
-        return np.sqrt(np.maximum(np.einsum("ki,ij,kj->k", rows, self.covariance, rows), 0.0))
+        variances = np.einsum("ki,ij,kj->k", rows, self.covariance, rows)
+        return np.asarray(np.sqrt(np.maximum(variances, 0.0)))
 
 
 @dataclass(frozen=True)
@@ -237,9 +237,7 @@ class AdditiveClassifier(Release):
             ]
             known = "To first order in the noise of the sums; shrinkage is not part of it."
             uncertainty = Uncertainty("contribution", "standard_error", ENDS, "normal", known)
-            tables.append(
-                Table("classifiers", self.table_name(domain), columns, (uncertainty,))
-            )
+            tables.append(Table("classifiers", self.table_name(domain), columns, (uncertainty,)))
         intercept = float(fit.centres @ fit.theta)
         facts: dict[str, object] = {
             "decision": "f(x) = intercept + sum of the contributions of the cells of x; positive where"
@@ -251,8 +249,8 @@ class AdditiveClassifier(Release):
             "places": "by square roots of noisy counts" if self.part else "even",
             "ridge": PENALTY * sums.stddevs[0] * float(np.sqrt(len(fit.theta))),
             "decision_errors": "Intervals hold the decision value that the same ridge would give without"
-            " noise in the sums, in about 90% of releases. The ridge, which grows with the noise, shrinks"
-            " contributions towards 0; intervals do not include this.",
+            " noise in the sums, in about 90% of releases. The ridge, which grows with the noise,"
+            " shrinks contributions towards 0; intervals do not include this.",
         }
         return Published(tuple(tables), facts)
 

@@ -46,6 +46,9 @@ ROWS_AT_ONCE = 2**14
 SUMMED = 2e-10
 """Seconds for each distinct row and product."""
 
+TALLIED = 150
+"""Bytes for each distinct row, while they are counted."""
+
 Places = tuple[tuple[float, ...], ...]
 """Of each feature the places of its values (cells without null); of categories none."""
 
@@ -81,7 +84,9 @@ def coordinates_of(axis: Axis, places: tuple[float, ...]) -> Integers:
     """The features of each cell of an axis: (size, coordinates)."""
     if not places:
         if axis.size > MOST_CATEGORIES:
-            raise ValueError(f"features: {axis.name} has {axis.size:.3g} values, which are too many")
+            raise ValueError(
+                f"features: {axis.name} has {axis.size:.3g} values, which are too many"
+            )
         return PART * np.eye(axis.size, dtype=np.int64)
     terms = terms_of(axis)
     curves = SCALE * np.cos(np.pi * np.outer(places, terms)) / terms
@@ -130,21 +135,21 @@ def _outside(axis: Bins | Grid, upper: float) -> ValueError:
 class FeatureSums(Release):
     """Noisy sums over records of the products of their features, and of label times feature.
 
-    Claim.  For a row z = (SCALE, features), and a label y of +1 or -1, a record adds the numbers z_i z_j,
-    i <= j, and w y z_i, w = ``weight``.  Products that are public are left out: that of the intercept with
-    itself, n SCALE^2, and those of two coordinates of which one is always 0.  Where one record replaces
-    another, the squared L2 norm of the sums changes by at most
+    Claim.  For a row z = (SCALE, features), and a label y of +1 or -1, a record adds the numbers
+    z_i z_j, i <= j, and w y z_i, w = ``weight``.  Products that are public are left out: that of the
+    intercept with itself, n SCALE^2, and those of two coordinates of which one is always 0.  Where one
+    record replaces another, the squared L2 norm of the change of the sums is at most
 
         R^2 + H - SCALE^4 + 2 w^2 R + w^4,    R >= |z|^2,  H >= sum of z_i^4
 
     Proof.  Let a be the products of z, all with i <= j, and a' those of z'.  Then a.a' =
     (t^2 + sum of z_i^2 z'_i^2)/2 with t = z.z', so |a|^2 = (|z|^4 + sum of z_i^4)/2 and |a - a'|^2 <=
-    R^2 + H - t^2 - SCALE^4, as z_0 = z'_0 = SCALE.  The labels add w^2 |y z - y' z'|^2 <= w^2 (2 R + 2 |t|),
-    and 2 w^2 |t| - t^2 <= w^4.  Numbers that do not change may be left out.  QED
+    R^2 + H - t^2 - SCALE^4, as z_0 = z'_0 = SCALE.  The labels add w^2 |y z - y' z'|^2 <=
+    w^2 (2 R + 2 |t|), and 2 w^2 |t| - t^2 <= w^4.  Numbers that do not change may be left out.  QED
 
-    R and H are the sums over the columns of the largest values that a cell can have at any places, so that
-    the noise does not depend on them.  All numbers are whole,
-    and every sum of at most n of them in any order is below 2^52, so floats add them up exactly.
+    R and H are the sums over the columns of the largest values that a cell can have at any places, so
+    that the noise does not depend on them.  All numbers are whole, and every sum of at most n of them in
+    any order is below 2^52, so floats add them up exactly.
 
     The last axis of the domain is the label; ``signs``: +1 or -1 for each of its codes.
     """
@@ -186,7 +191,7 @@ class FeatureSums(Release):
         return found
 
     def _norm(self, power: int) -> int:
-        return SCALE**power + sum(_largest(axis, power) for axis in self.domain.axes[:-1])
+        return int(SCALE**power) + sum(_largest(axis, power) for axis in self.domain.axes[:-1])
 
     @cached_property
     def weight(self) -> int:
@@ -204,20 +209,22 @@ class FeatureSums(Release):
         return self.rows * SCALE * max(SCALE, self.weight)
 
     def statistic(self, tally: Tally) -> Exact:
-        size, last = self.starts[-1], len(self.tables)
+        size = self.starts[-1]
         products, labels = np.zeros((size, size)), np.zeros(size)
         signs = np.asarray(self.signs, dtype=np.float64)
         for first in range(0, len(tally.cells), ROWS_AT_ONCE):
             part = slice(first, first + ROWS_AT_ONCE)
-            counts = tally.counts[part].astype(np.float64)
+            counts, codes = (
+                tally.counts[part].astype(np.float64),
+                tally.domain.unpack(tally.cells[part]),
+            )
             rows = np.empty((len(counts), size))
             rows[:, 0] = SCALE
             for i, (table, start) in enumerate(zip(self.tables, self.starts, strict=False)):
-                codes = tally.codes(i)[part]
-                rows[:, start : start + table.shape[1]] = table.astype(np.float64)[codes]
+                rows[:, start : start + table.shape[1]] = table[codes[:, i]]
             weighed = rows * counts[:, None]
             products += weighed.T @ rows
-            labels += signs[tally.codes(last)[part]] @ weighed
+            labels += signs[codes[:, -1]] @ weighed
         sums = np.concatenate([products[self.measured], self.weight * labels])
         return Exact(sums.astype(np.int64))
 
@@ -239,7 +246,7 @@ class FeatureSums(Release):
     @property
     def work(self) -> Work:
         distinct, size = min(self.rows, self.domain.size), self.starts[-1]
-        drawn = Work(SUMMED * distinct * size**2, 24 * distinct + 24 * ROWS_AT_ONCE * size)
+        drawn = Work(SUMMED * distinct * size**2, TALLIED * distinct)
         return drawn + publishing(self.mechanism.size)
 
     def publish(self, noisy: Noisy) -> Published:
@@ -257,9 +264,9 @@ class FeatureSums(Release):
 def _largest(axis: Axis, power: int) -> int:
     """The most that the coordinates of a cell can come to, in this power, at any places."""
     if not ordered(axis):
-        return PART**power
-    curves = sum(round(SCALE / k) ** power for k in terms_of(axis).tolist())
-    return max(curves, PART**power) if axis.nullable else curves
+        return int(PART**power)
+    curves = sum(int(round(SCALE / k) ** power) for k in terms_of(axis).tolist())
+    return max(curves, int(PART**power)) if axis.nullable else curves
 
 
 @lru_cache

@@ -348,9 +348,7 @@ CASES: dict[str, Case] = {
         alone_attained=0.98,
     ),
     "sums of features": Case(
-        FeatureSums(
-            "f", LABELLED, 2, APPROXIMATE, signs=(-1, 1), places=((0.0, 0.4, 0.7, 1.0),)
-        ),
+        FeatureSums("f", LABELLED, 2, APPROXIMATE, signs=(-1, 1), places=((0.0, 0.4, 0.7, 1.0),)),
         (0, 0),
         (0, 7),
         0.8,
