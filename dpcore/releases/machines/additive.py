@@ -13,9 +13,9 @@ The first draw spends ``part`` of the budget.  It is left out (part 0), and plac
 its noise would hide them (``part_for_places``).
 
 **Fit.**  With G the noisy mean products of the row (1, z) and b those with the label, theta = G^-1 b,
-where G has a ridge on all but the intercept: PENALTY * s * sqrt(d), s the standard deviation of the noise
-in a mean product, d the length of the row.  So noise that could be mistaken for products is as small as the
-ridge: its largest eigenvalue is about s sqrt(2 d).  Eigenvalues that noise made negative count as 0.
+where G has a ridge on all but the intercept: PENALTY * s * sqrt(d), s the standard deviation of the
+noise in a mean product, d the length of the row.  It is of the order of the noise's own eigenvalues, the
+largest of which is about 2 s sqrt(d).  Eigenvalues that noise made negative count as 0.
 The ridge depends on public numbers alone.  It shrinks curves towards 0: this is no part of the stated
 errors, which are about noise.
 

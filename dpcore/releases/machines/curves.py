@@ -162,7 +162,7 @@ class FeatureSums(Release):
         if self.largest_statistic >= LARGEST_EXACT:
             raise ValueError(
                 f"rows: {self.rows:.3g} are too many for exact sums;"
-                f" {LARGEST_EXACT * self.rows / self.largest_statistic:.3g} are the most"
+                f" {LARGEST_EXACT * self.rows / self.largest_statistic:.3g} are the most; state fewer"
             )
         super().__post_init__()
 
