@@ -7,6 +7,12 @@ left out where the table is absent) and for made-up persons and their hospital s
 variation between synthetic and real tables of two members, and that of real units drawn anew with
 replacement, which is not private.  A pair such as ``age.1 x age.2`` is among the units that have both
 members; ``age x pl030`` is of all members.  Units and members are read from the two published tables.
+
+``--method mst`` and ``--method aim`` draw them by ``dpsynth.relational`` instead, in an environment that
+has dpsynth (github.com/google/dpsynth) beside dprelease: the same cells, alpha, beta and greatest number
+of members, with groups sliced by size (its other way was worse) and a tenth of the budget for single
+columns.  It knows no order of members, so they are sorted by their cells afterwards, those of equal
+cells at random.  ``--rounds`` limits AIM, which otherwise takes 16 for each column.
 """
 
 from __future__ import annotations
@@ -25,6 +31,8 @@ import yaml
 
 from benchmarks import DATA
 from dpcore.arrays import Floats, Integers
+from dpcore.domain import Categories
+from dpcore.post.tables.simplex import project_to_simplex
 from dpcore.privacy_line import perturb
 from dpcore.sampling.source import SystemSource
 from schemas.columns import CategoricalColumn
@@ -100,6 +108,10 @@ class Units:
         values = [self.codes[name][:, place - 1] for name, place in (one, other)]
         return self._shares(one[0], other[0], values, weights)
 
+    def both(self, one: Place, other: Place) -> int:
+        """How many units have both members."""
+        return int(np.prod([self.codes[c][:, k - 1] >= 0 for c, k in (one, other)], axis=0).sum())
+
     def of_all(self, one: str, other: str, weights: Floats) -> Floats:
         """Shares of two columns of the same member, of all members."""
         repeated = np.repeat(weights, self.codes[one].shape[1])
@@ -123,14 +135,14 @@ def main() -> None:
         eusilc = DATA / "eusilc_households" / "eusilc.parquet"
         if eusilc.is_file():
             plan = load_plan(PLANS / "eusilc_linked.yaml", changes | {"source": str(eusilc)})
-            _report("households", plan, HOUSEHOLDS, ("age", "pl030"), options.draws, folder)
+            _report("households", plan, HOUSEHOLDS, ("age", "pl030"), options, folder)
         else:
             print(f"{eusilc}: not found; set DPRELEASE_TEST_DATA", file=sys.stderr)
         source, stated = Path(folder) / "stays.parquet", Path(folder) / "stays.yaml"
         made_up_stays().to_parquet(source)
         stated.write_text(yaml.safe_dump(yaml.safe_load(STAYS_PLAN)))
         plan = load_plan(stated, changes | {"source": str(source)})
-        _report("stays", plan, STAYS, ("ward", "days"), options.draws, folder)
+        _report("stays", plan, STAYS, ("ward", "days"), options, folder)
 
 
 def _report(
@@ -138,28 +150,55 @@ def _report(
     plan: Plan,
     pairs: Sequence[tuple[Place, Place]],
     own: tuple[str, str],
-    draws: int,
+    options: argparse.Namespace,
     folder: str,
 ) -> None:
     real = _coded(*_real_tables(plan), plan)
-    made = [_coded(*tables, plan) for tables in synthetic_tables(plan, draws, Path(folder) / name)]
+    if options.method == "dprelease":
+        drawn = synthetic_tables(plan, options.draws, Path(folder) / name)
+        made = [_coded(*tables, plan) for tables in drawn]
+    else:
+        made = [their_units(plan, real, options, draw) for draw in range(options.draws)]
     random, ones = np.random.default_rng(1), np.ones(real.number)
     again = [
         np.bincount(random.integers(real.number, size=real.number), minlength=real.number) * 1.0
         for _ in range(RESAMPLES)
     ]
 
-    def line(label: str, of: Any) -> None:
+    (release,) = plan.built.values()
+    spread = np.sqrt(release.cell_variances(release.sets)).tolist()
+    names = [tuple(release.domain.names[axis] for axis in axes) for axes in release.sets]
+    noise = dict(zip(names, spread, strict=True))
+
+    def as_measured(one: Place, other: Place) -> float:
+        """Of the noisy table alone, even if it were known which of its cells are empty."""
+        counts = real.table(one, other, ones) * real.both(one, other)
+        found, total = counts[counts > 0], counts.sum()
+        noisy = random.normal(found, noise[_name(one), _name(other)], (RESAMPLES, len(found)))
+        return float(np.abs(project_to_simplex(noisy, total) - found).sum() / 2 / RESAMPLES / total)
+
+    def line(label: str, of: Any, table: float = np.nan) -> None:
         exact = of(real, ones)
         far = np.mean([np.abs(of(m, np.ones(m.number)) - exact).sum() / 2 for m in made])
         near = np.mean([np.abs(of(real, weights) - exact).sum() / 2 for weights in again])
-        print(f"{name:11} {label:18} {far:9.4f} {near:9.4f} {far / near:6.1f}", flush=True)
+        print(
+            f"{name:11} {label:18} {far:9.4f} {near:9.4f} {far / near:6.1f} {table:9.4f}",
+            flush=True,
+        )
 
-    print(f"{'':11} {'pair':18} {'synthetic':>9} {'bootstrap':>9} {'ratio':>6}")
+    print(f"{'':11} {'pair':18} {'synthetic':>9} {'bootstrap':>9} {'ratio':>6} {'measured':>9}")
     for one, other in pairs:
-        label = " x ".join(f"{column}.{place}" for column, place in (one, other))
-        line(label, lambda units, weights, p=(one, other): units.table(*p, weights))
+        label, measured = " x ".join(map(_name, (one, other))), (_name(one), _name(other)) in noise
+        line(
+            label,
+            lambda units, weights, p=(one, other): units.table(*p, weights),
+            as_measured(one, other) if measured else np.nan,
+        )
     line(" x ".join(own), lambda units, weights: units.of_all(*own, weights))
+
+
+def _name(place: Place) -> str:
+    return f"{place[0]}.{place[1]}"
 
 
 def synthetic_tables(
@@ -180,6 +219,71 @@ def synthetic_tables(
         )
         require_whole(units, members)
         yield units, members
+
+
+def their_units(plan: Plan, real: Units, options: argparse.Namespace, draw: int) -> Units:
+    """Units and members by dpsynth, from the coded survey."""
+    from dpsynth import discrete_mechanisms as library  # only in an environment of its own
+    from dpsynth.domain import CategoricalAttribute
+    from dpsynth.relational import ForeignKeyRelation, MultiTableConfig
+
+    assert plan.unit
+    assert plan.linked
+    key, budget = "number", plan.budget.requested
+    units, _ = _real_tables(plan)
+    (release,) = plan.built.values()
+    shared = {
+        name: release.domain.axes[release.domain.names.index(name)] for name in plan.linked.shared
+    }
+    ordered = units.sort_values(NUMBER)
+    parents = {
+        name: pd.Categorical(ordered[name], axis.categories).codes
+        if isinstance(axis, Categories)
+        else np.searchsorted(axis.edges, ordered[name].to_numpy(float), side="right") - 1
+        for name, axis in shared.items()
+    }
+    there = next(iter(real.codes.values())) >= 0
+    children = {key: np.nonzero(there)[0]} | {name: c[there] for name, c in real.codes.items()}
+
+    def domain(sizes: Mapping[str, int]) -> dict[str, Any]:
+        return {n: CategoricalAttribute(possible_values=list(range(k))) for n, k in sizes.items()}
+
+    aim = library.AIMConfig(max_rounds=options.rounds)
+    inner = aim if options.method == "aim" else library.MSTConfig()
+    config = MultiTableConfig(
+        domains={
+            "units": domain({name: axis.size for name, axis in shared.items()}),
+            "members": domain(real.cells),
+        },
+        foreign_keys=[
+            ForeignKeyRelation(
+                parent_table="units",
+                parent_primary_key=key,
+                child_table="members",
+                child_foreign_key=key,
+                max_children_per_parent=plan.unit.max_rows,
+            )
+        ],
+        discrete_mechanism=library.DiscreteConfig(mechanism=inner),
+        exploration_strategy="size_sliced",
+    )
+    mechanism = config.calibrate(epsilon=float(budget.alpha), delta=float(budget.beta))
+    tables = {
+        "units": pd.DataFrame({key: np.arange(real.number)} | parents),
+        "members": pd.DataFrame(children),
+    }
+    found = mechanism(np.random.default_rng(draw), tables).synthetic_tables
+    members = found["members"].sample(frac=1, random_state=draw)
+    rising = [True, *(not falls for _, falls in plan.linked.sorted_by)]
+    by = [key, *(name for name, _ in plan.linked.sorted_by)]
+    members = members.astype(dict.fromkeys(real.codes, np.int64))
+    members = members.sort_values(by, ascending=rising, kind="stable")
+    rows = pd.Index(found["units"][key]).get_indexer(members[key])
+    places = members.groupby(key).cumcount().to_numpy()
+    codes = {name: np.full((len(found["units"]), plan.unit.max_rows), -1) for name in real.codes}
+    for name, values in codes.items():
+        values[rows, places] = members[name]
+    return Units(codes, real.cells)
 
 
 def require_whole(units: pd.DataFrame, members: pd.DataFrame) -> None:
@@ -261,6 +365,8 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--alpha", default="1", help="for a household, or a person; default: 1")
     parser.add_argument("--draws", type=int, default=3, help="default: 3")
+    parser.add_argument("--method", choices=("dprelease", "mst", "aim"), default="dprelease")
+    parser.add_argument("--rounds", type=int, help="of AIM; default: the library's")
     return parser.parse_args()
 
 
