@@ -2,11 +2,13 @@
 
     python -m benchmarks.classifiers --splits 10
     python -m benchmarks.classifiers --splits 10 --svm magic adult
+    python -m benchmarks.classifiers banknote --kernel 0.3 0.01
 
 prints one JSON line for each table and alpha: accuracy and F1 on a fifth of the records that was left
 out, averaged over ``splits`` random ones.
 
     ours       kind ``classifier``, mechanism ``noisy-products``, defaults; beta = 1e-6
+    kernel     mechanism ``gaussian-process`` at a bandwidth and a regularisation; with ``--kernel``
     logistic   diffprivlib's LogisticRegression, the best of three codings for each table and alpha
     bayes      diffprivlib's GaussianNB
     svm        scikit-learn's SVC, Gaussian kernel, without privacy: the better of C = 1 and 10, of one
@@ -42,6 +44,7 @@ from dpcore.budget import Budget
 from dpcore.domain import Tally
 from dpcore.privacy_line import perturb
 from dpcore.releases.machines.additive import AdditiveClassifier
+from dpcore.releases.machines.classifier import Classifier
 from dpcore.releases.machines.curves import cells_at
 from dpcore.sampling.source import SystemSource
 from schemas.columns import CategoricalColumn, Column, ContinuousColumn, IntegerColumn
@@ -155,6 +158,7 @@ def main() -> None:
     parser.add_argument("tables", nargs="*", default=list(EXAMPLES), help="default: all")
     parser.add_argument("--splits", type=int, default=10, help="default: 10")
     parser.add_argument("--svm", action="store_true", help="also the machine without privacy")
+    parser.add_argument("--kernel", type=float, nargs=2, help="bandwidth and regularisation")
     options = parser.parse_args()
     if not DATA.is_dir():
         sys.exit(f"{DATA}: not found; set DPRELEASE_TEST_DATA to the folder of the test tables")
@@ -165,7 +169,9 @@ def main() -> None:
         example = EXAMPLES[name](DATA)
         known = {"svm": without_privacy(example)} if options.svm else {}
         for alpha in ALPHAS:
-            scores = [compared(example, alpha, split) for split in range(options.splits)]
+            scores = [
+                compared(example, alpha, split, options.kernel) for split in range(options.splits)
+            ]
             means = {k: np.mean([s[k] for s in scores], axis=0).tolist() for k in scores[0]}
             line = {"table": name, "alpha": alpha, **best_coding(means), **known}
             print(json.dumps(line, default=float), flush=True)
@@ -184,19 +190,29 @@ def parts_of(rows: int, split: int) -> tuple[np.ndarray, np.ndarray]:
     return np.split(order, [4 * rows // 5])[0], order[4 * rows // 5 :]
 
 
-def compared(example: Example, alpha: str, split: int) -> dict[str, tuple[float, float]]:
+def compared(
+    example: Example, alpha: str, split: int, kernel: list[float] | None
+) -> dict[str, tuple[float, float]]:
     """(accuracy, F1) of every private classifier on one split."""
     learn, judge = parts_of(len(example.positive), split)
     truth = example.positive[judge]
-    found = {"ours": scored(ours(example, alpha, learn, judge), truth)}
+    release = release_of(example, alpha, len(learn))
+    found = {"ours": scored(ours(example, release, learn, judge), truth)}
+    if kernel:
+        release = release_of(example, alpha, len(learn), kernel)
+        found["kernel"] = scored(ours(example, release, learn, judge), truth)
     for name, guess in theirs(example, float(alpha), learn, judge):
         found[name] = scored(guess, truth)
     return found
 
 
-def ours(example: Example, alpha: str, learn: np.ndarray, judge: np.ndarray) -> np.ndarray:
+def ours(
+    example: Example,
+    release: AdditiveClassifier | Classifier,
+    learn: np.ndarray,
+    judge: np.ndarray,
+) -> np.ndarray:
     """What the noisy classifier says of the records left out."""
-    release = release_of(example, alpha, len(learn))
     axes = release.feature_axes
     values = {axis.name: example.frame[axis.name].to_numpy() for axis in axes}
     codes = [cells_at(axis, values[axis.name][learn]) for axis in axes]
@@ -207,21 +223,26 @@ def ours(example: Example, alpha: str, learn: np.ndarray, judge: np.ndarray) -> 
     return np.asarray(release.evaluate(noisy, points)["decision"] > 0)
 
 
-def release_of(example: Example, alpha: str, rows: int) -> AdditiveClassifier:
+def release_of(
+    example: Example, alpha: str, rows: int, kernel: list[float] | None = None
+) -> AdditiveClassifier | Classifier:
     """The release that a plan with these columns has."""
     label = CategoricalColumn(type="categorical", categories=["no", "yes"])
     columns = {**{name: example.columns[name] for name in example.columns}, LABEL: label}
+    means: dict[str, Any] = {"mechanism": "noisy-products"}
+    if kernel:
+        means = {"bandwidth": kernel[0], "regularisation": kernel[1]}
     section = ClassifierSection.model_validate(
         {
             "name": "classifier",
             "kind": "classifier",
             "features": list(example.columns),
             "label": {"column": LABEL, "positive": ["yes"]},
-            "mechanism": "noisy-products",
+            **means,
         }
     )
     release = section.build(SurveyFacts(columns, rows, REPLACE_ONE), Budget.of(alpha, BETA))
-    assert isinstance(release, AdditiveClassifier)
+    assert isinstance(release, AdditiveClassifier | Classifier)
     return release
 
 
