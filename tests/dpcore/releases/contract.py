@@ -41,7 +41,9 @@ from dpcore.releases.densities.function import SmoothFunction
 from dpcore.releases.densities.pure_density import CoefficientDensity, GammaDensity
 from dpcore.releases.densities.spectral_density import SpectralDensity
 from dpcore.releases.densities.tuned import TunedDensity, TunedFunction
+from dpcore.releases.machines.additive import AdditiveClassifier
 from dpcore.releases.machines.classifier import Classifier
+from dpcore.releases.machines.curves import FeatureSums
 from dpcore.releases.machines.regression import Regression
 from dpcore.releases.numbers.mean import Mean
 from dpcore.releases.numbers.moments import Moments
@@ -365,6 +367,19 @@ CASES: dict[str, Case] = {
         (2, 7),
         0.985,
         alone_attained=0.98,
+    ),
+    "sums of features": Case(
+        FeatureSums("f", LABELLED, 2, APPROXIMATE, signs=(-1, 1), places=((0.0, 0.4, 0.7, 1.0),)),
+        (0, 0),
+        (0, 7),
+        0.8,
+    ),
+    "additive classifier": Case(
+        AdditiveClassifier("a", LABELLED, 2, APPROXIMATE, (-1, 1), Fraction(1, 2)),
+        (0, 0),
+        (0, 7),
+        1.0,
+        fault=5,
     ),
     "huber regression": Case(
         Regression("r", NUMBERED, 2, APPROXIMATE, (0.5,), 0.5, 4, "huber", 0.1),
