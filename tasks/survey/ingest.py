@@ -35,6 +35,7 @@ from schemas.columns import ReadColumn, multiples_in, part_of_date, sources
 from schemas.source import TableSource
 from tasks.survey.counts import total_of_counts
 from tasks.survey.dates import part_in_sql
+from tasks.survey.memory import MemoryTable
 from tasks.survey.sql import clamp, convert, multiples_in_sql, quote, sql_type, text
 from tasks.workplace.home import private_folder
 
@@ -94,7 +95,7 @@ def connect(path: Path, read_only: bool = True) -> Iterator[duckdb.DuckDBPyConne
 
 
 def ingest(
-    source: str | TableSource,
+    source: str | TableSource | MemoryTable,
     columns: Mapping[str, ReadColumn],
     rows: int,
     workspace: Path,
@@ -189,12 +190,14 @@ class _Relation:
 
 
 def _locate(
-    source: str | TableSource,
+    source: str | TableSource | MemoryTable,
     columns: Collection[str],
     connection: duckdb.DuckDBPyConnection,
 ) -> _Relation:
     if isinstance(source, TableSource):
         return _attached(source, connection)
+    if isinstance(source, MemoryTable):
+        return _registered(source, columns, connection)
     path = find_in_package(source) if source.startswith(PACKAGE) else Path(source)
     suffix = "".join(path.suffixes[-2:] if path.suffix.lower() == ".gz" else path.suffixes[-1:])
     if suffix.lower() not in (".parquet", ".csv", ".csv.gz"):
@@ -243,6 +246,16 @@ def _attached(source: TableSource, connection: duckdb.DuckDBPyConnection) -> _Re
         connection,
         f"{source.database}: the table {source.table!r} cannot be read",
     )
+
+
+def _registered(
+    source: MemoryTable, columns: Collection[str], connection: duckdb.DuckDBPyConnection
+) -> _Relation:
+    unreadable = f"{source}: cannot be read as an Arrow table"
+    table = call_guarded(source.arrow, InputError, unreadable)
+    require_once(columns, table.column_names)
+    connection.register("memory", table)
+    return _described("memory", connection, unreadable, table.column_names)
 
 
 def _described(

@@ -14,9 +14,9 @@ from sqlalchemy import insert, update
 from dpcore.budget import Budget
 from dpcore.statistic import Noisy
 from flows.cli import main
-from schemas.bundle import DIGESTS, MANIFEST
 from schemas.standards import documents
 from tasks.budget.reconcile import reconcile
+from tasks.bundle.digests import DIGESTS, MANIFEST
 from tasks.bundle.verify import read_manifest, verify_files
 from tasks.ledger import Charge, Ledger, State, charge_id, tables
 from tasks.workplace.home import ledger_url
