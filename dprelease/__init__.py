@@ -72,7 +72,11 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _PLACES:
         raise AttributeError(f"module 'dprelease' has no attribute {name!r}")
-    return getattr(import_module(_PLACES[name]), name)
+    try:
+        return getattr(import_module(_PLACES[name]), name)
+    except ModuleNotFoundError as missing:
+        lacking = f"dprelease.{name}: needs {missing.name}, which is not installed"
+    raise InputError(f"{lacking}; install dprelease with its dependencies")
 
 
 def __dir__() -> list[str]:

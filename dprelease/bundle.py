@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 TABLE = "table_name"
 """In a file of several tables: the table of each row."""
 
-READER = "scipy pydantic pyyaml formulaic"
+READER = ("scipy", "pydantic", "pyyaml", "formulaic")
 """What the reader needs beside numpy, pandas and pyarrow."""
 
 
@@ -137,7 +137,8 @@ class Bundle:
             return answer(*arguments)
         except ModuleNotFoundError as missing:
             raise InputError(
-                f"{method}: needs {missing.name}, which is not installed; run: pip install {READER}"
+                f"{method}: needs {missing.name}, which is not installed; run: pip install"
+                f" {' '.join(READER)}"
             ) from None
 
     def _framed(self, columns: Mapping[str, Any]) -> Any:

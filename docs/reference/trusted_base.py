@@ -167,6 +167,7 @@ UNREAD = {
     "schemas/first_plan.py": "writes a plan from names and types of columns",
     "schemas/operation.py": "schedules and approval",
     "schemas/synthesis.py": "synthetic records, from noisy statistics",
+    "tasks/bundle/digests.py": "digests of published files",
     "tasks/bundle/sign.py": "Ed25519, of the library cryptography",
     "tasks/bundle/verify.py": "compares digests of published files",
 }
