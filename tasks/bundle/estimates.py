@@ -35,7 +35,7 @@ class Estimate:
         if not self.standard_error:
             return f"{self.value:.10g}, exact"
         places = 1 - math.floor(math.log10(self.standard_error))
-        value, error = (round(each, places) for each in (self.value, self.standard_error))
+        value, error = (round(each, places) + 0.0 for each in (self.value, self.standard_error))
         return f"{value:,.{max(places, 0)}f} ± {error:,.{max(places, 0)}f}"
 
     @property

@@ -20,7 +20,7 @@ import glob
 import gzip
 import os
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -88,10 +88,16 @@ def connect(path: Path, read_only: bool = True) -> Iterator[duckdb.DuckDBPyConne
         f"{path}: cannot be opened as a DuckDB file",
     )
     try:
-        connection.execute("SET enable_progress_bar = false")
+        hide_bar(connection)
         yield connection
     finally:
         connection.close()
+
+
+def hide_bar(connection: duckdb.DuckDBPyConnection) -> None:
+    """Show no progress bar; in a notebook without widgets there is none, and this cannot be set."""
+    with suppress(duckdb.InvalidInputException):
+        connection.execute("SET enable_progress_bar = false")
 
 
 def ingest(
