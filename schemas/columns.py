@@ -29,6 +29,7 @@ from dpcore.domain import Axis, Bins, Categories, Category, Grid
 from schemas.dates import PartOfDate
 from schemas.document import Section
 from schemas.heaping import Multiples
+from schemas.text import look_alikes, told_apart
 
 Outside = Literal["refuse", "clamp"]
 
@@ -119,6 +120,8 @@ class CategoricalColumn(Section):
     def _distinct(self) -> Self:
         if len(set(self.categories)) != len(self.categories):
             raise ValueError("categories: a category is listed twice")
+        if alike := look_alikes(self.categories):
+            raise ValueError(f"categories: {told_apart(*alike)}")
         if any(isinstance(c, int) and abs(c) >= 2**63 for c in self.categories):
             raise ValueError("categories: whole numbers must fit in 64 bits")
         unknown = set(self.labels) - {str(category) for category in self.categories}

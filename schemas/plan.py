@@ -56,6 +56,7 @@ from schemas.releases.microdata import MicrodataSection
 from schemas.series import Series, of_any_run
 from schemas.source import Source, resolve_source
 from schemas.synthesis import Synthesis
+from schemas.text import look_alikes, refuse_treacherous, told_apart
 from schemas.unit import COUNT, WEIGHT, UnitColumn, Weights
 
 LARGEST_SHARE_BITS = 6000
@@ -142,6 +143,15 @@ class Plan(Section):
     def _total(cls, columns: dict[str, Column], info: ValidationInfo) -> dict[str, Column]:
         invalid = info.data.get("invalid", "refuse")
         return {name: made_total(column, invalid) for name, column in columns.items()}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _as_it_looks(cls, document: Any) -> Any:
+        refuse_treacherous(document)
+        columns = document.get("columns") if isinstance(document, dict) else None
+        if isinstance(columns, dict) and (alike := look_alikes(columns)):
+            raise ValueError(f"columns: {told_apart(*alike)}")
+        return document
 
     @model_validator(mode="after")
     def _coherent(self) -> Self:

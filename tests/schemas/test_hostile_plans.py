@@ -323,3 +323,56 @@ def test_a_plan_at_the_largest_alpha_is_explained(tmp_path, plan_document):
     plan_document["budget"] = {"granted": amount, "requested": amount}
     plan = load_plan(write_plan(tmp_path, plan_document))
     assert "pairs" in explain(plan, None, plan.requested)
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "says"),
+    [
+        (
+            ("publication", "title"),
+            "Wages \u202e2024",
+            "title: holds U+202E (RIGHT-TO-LEFT OVERRIDE)",
+        ),
+        (
+            ("publication", "description"),
+            "a\x07b",
+            "description: holds U+0007 (a control character)",
+        ),
+        (("columns", "new", "description"), "zero\u200dwidth", "holds U+200D (ZERO WIDTH JOINER)"),
+        (("columns", "new", "categories"), ["a", "\u0430"], "'a' and '\\u0430' look alike"),
+        (("columns", "new", "categories"), ["no job", "no  job"], "look alike"),
+        (("columns", "new", "categories"), ["=1+1", "b"], "starts as a formula of a spreadsheet"),
+        (("columns", "new", "categories"), ["+cmd|' /C calc'!A0", "b"], "starts as a formula"),
+        (("columns", "new", "labels"), {"a": '@SUM("x")'}, "columns.new.labels.a: '@SUM"),
+        (
+            ("columns", "\u0455ex"),
+            {"type": "integer", "bounds": [0, 1]},
+            "'sex' and '\\u0455ex' look",
+        ),
+    ],
+)
+def test_text_that_is_not_what_it_looks_like_is_refused(
+    tmp_path, plan_document, place, value, says
+):
+    plan_document["columns"]["new"] = {"type": "categorical", "categories": ["a", "b"]}
+    put(plan_document, place, value)
+    assert says in refused(tmp_path, plan_document)
+
+
+def test_text_of_any_script_and_with_any_sign_is_accepted(tmp_path, plan_document):
+    words = [
+        "\u22121",
+        "+5 and more",
+        "- none -",
+        "a\tb",
+        "na\xefve",
+        "\u0420\u043e\u0441\u0441\u0438\u044f",
+    ]
+    words += [
+        "\u062e\u0627\u0646\u0647\u200c\u0647\u0627",
+        "\u0915\u094d\u200d\u0937",
+        "\u6771\u4eac",
+    ]
+    plan_document["columns"]["new"] = {"type": "categorical", "categories": words}
+    plan_document["publication"]["description"] = "two\nlines"
+    assert load_plan(write_plan(tmp_path, plan_document)).columns["new"].categories == words
