@@ -148,23 +148,28 @@ class Seen:
     def summary(self) -> dict[str, Any]:
         """As the head of this file says."""
         lines = pd.DataFrame([line | {"s": i} for i, s in enumerate(self.surveys) for line in s])
-        given = lines[lines["given"] == 1]
-        found: dict[str, Any] = {"coverage": None, "coverage_error": None}
-        if len(given):
-            coverage = float(given["held"].mean())
-            of_survey = (given["held"] - coverage).groupby(given["s"]).sum()
-            least = 0.95 * 0.05 * len(given)  # of independent intervals that hold as they should
-            error = max(float((of_survey**2).sum()), least) ** 0.5 / len(given)
-            found = {"coverage": round(coverage, 4), "coverage_error": round(error, 4)}
-        for name in ("survey", "naive"):
+        return counted(lines) | {"cpu_seconds": round(float(np.mean(self.seconds)), 3)}
+
+
+def counted(lines: pd.DataFrame) -> dict[str, Any]:
+    """Coverage and widths of lines of intervals, of which ``s`` is the survey."""
+    given = lines[lines["given"] == 1]
+    found: dict[str, Any] = {"coverage": None, "coverage_error": None}
+    if len(given):
+        coverage = float(given["held"].mean())
+        of_survey = (given["held"] - coverage).groupby(given["s"]).sum()
+        least = 0.95 * 0.05 * len(given)  # of independent intervals that hold as they should
+        error = max(float((of_survey**2).sum()), least) ** 0.5 / len(given)
+        found = {"coverage": round(coverage, 4), "coverage_error": round(error, 4)}
+    for name in ("survey", "naive"):
+        if name in lines:
             found[name] = round(float(lines[name].mean()), 4)
-        for name in ("width_ratio", "optimum_ratio"):
-            middle = float(given[name].median())
-            found[name] = round(middle, 3) if np.isfinite(middle) else None
-        found["refused"] = round(1 - len(given) / len(lines), 4)
-        found["cpu_seconds"] = round(float(np.mean(self.seconds)), 3)
-        found["intervals"] = len(given)
-        return found
+    for name in ("width_ratio", "optimum_ratio"):
+        middle = float(given[name].median())
+        found[name] = round(middle, 3) if np.isfinite(middle) else None
+    found["refused"] = round(1 - len(given) / len(lines), 4)
+    found["intervals"] = len(given)
+    return found
 
 
 def main() -> None:

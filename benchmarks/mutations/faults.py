@@ -373,6 +373,24 @@ FAULTS: tuple[Fault, ...] = (
         "return self.adjacency.sensitivity(moved=Fraction(1), present=Fraction(1))",
     ),
     _of_release(
+        "products of a replaced record move as those of an added one",
+        "numbers/products",
+        "several = 2 if differences else 1",
+        "several = 1",
+    ),
+    _of_release(
+        "a category's corner is longer than one",
+        "numbers/products",
+        "return found * math.sqrt(size / (size - 1))",
+        "return found * math.sqrt(size)",
+    ),
+    _of_release(
+        "sums of products are not cut",
+        "numbers/moments",
+        "max(-most, min(most, each)) for each",
+        "each for each",
+    ),
+    _of_release(
         "compressed tables share one sensitivity",
         "tables/compressed_microdata",
         "return norm(moved=Fraction(2 * tables), present=Fraction(tables))",

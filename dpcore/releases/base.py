@@ -33,7 +33,9 @@ from dpcore.releases.table import Published
 from dpcore.releases.work import Work, publishing
 from dpcore.statistic import Exact, Noisy
 
-Chart = Literal["cells", "regions", "curve", "features", "number", "levels", "cumulative", "series"]
+Chart = Literal[
+    "cells", "regions", "curve", "features", "number", "levels", "cumulative", "series", "estimates"
+]
 """How the tables of a release are drawn:
 
     cells        counts of cells: bars with intervals, or a heat map
@@ -44,6 +46,7 @@ Chart = Literal["cells", "regions", "curve", "features", "number", "levels", "cu
     levels       quantiles: a bar for each, as long as its level
     cumulative   drawn records: the share of them up to each cell
     series       quantities of a period: bars with intervals for each
+    estimates    a list of estimates of different units, with intervals
 """
 
 LARGEST_STATISTIC = 2**61

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from dpcore.errors import InputError
+from dpcore.releases.numbers.moments import HIDDEN
 from dpcore.releases.table import Table, TableColumn, Uncertainty
 from schemas.analysis import Analysis
 from schemas.bundle import AnalysisRecord
@@ -16,6 +17,7 @@ from tasks.bundle.parquet import write_table
 from tasks.bundle.publish import committed, file_metadata, measured_parts
 from tasks.inference.evidence import Evidence, answering
 from tasks.inference.fit import BLURRED, HARDLY_ANY, Coefficient, Fit, fit
+from tasks.inference.linear import fit_moments
 from tasks.workplace.step import step
 
 STATED = (
@@ -40,13 +42,13 @@ def write_analyses(plan: Plan, release_id: str, staging: Path) -> list[AnalysisR
     metadata = file_metadata(plan, release_id)
     records = []
     for analysis in plan.analyses:
-        found = _fitted(analysis, evidence)
+        source, found = _fitted(plan, release_id, analysis, evidence)
         about = metadata | {"dprelease.formula": analysis.formula}
         table = coefficients_table(analysis.name, found)
         records.append(
             AnalysisRecord(
                 **analysis.model_dump(),
-                source=answering(plan)[0].name,
+                source=source,
                 notes=list(found.notes),
                 file=write_table(staging, table, plan.described_columns, about),
             )
@@ -54,13 +56,23 @@ def write_analyses(plan: Plan, release_id: str, staging: Path) -> list[AnalysisR
     return records
 
 
-def _fitted(analysis: Analysis, evidence: Evidence | InputError) -> Fit:
+def _fitted(
+    plan: Plan, release_id: str, analysis: Analysis, evidence: Evidence | InputError
+) -> tuple[str, Fit]:
+    """The release that answers, and its fit."""
+    formula, family = analysis.formula, analysis.family
+    source = next((release.name for release in answering(plan)), "")
     try:
+        moments = fit_moments(
+            plan, lambda of: of.points(committed(plan, release_id, of.name)[1]), formula, family
+        )
+        if moments:
+            return moments
         if isinstance(evidence, InputError):
             raise evidence
-        return fit(evidence, analysis.formula, analysis.family)
+        return source, fit(evidence, formula, family)
     except InputError as error:
-        return Fit(analysis.formula, analysis.family, (), (str(error),))
+        return source, Fit(formula, family, (), (str(error),))
 
 
 def coefficients_table(name: str, found: Fit) -> Table:
@@ -74,7 +86,8 @@ def coefficients_table(name: str, found: Fit) -> Table:
             values = np.ma.masked_invalid(values)
         parts.append(TableColumn(key, values, text))
     known = np.array([bool(np.isfinite(row["standard_error"])) for row in rows], dtype=bool)
-    why = BLURRED if any(BLURRED in note for note in found.notes) else HARDLY_ANY
+    notes = " ".join(found.notes)
+    why = next((text for text in (BLURRED, HIDDEN) if text in notes), HARDLY_ANY)
     reasons = np.ma.masked_array(np.where(known, "", why), mask=known)
     parts.append(TableColumn("reason", reasons, REASON))
     stated = Uncertainty("estimate", "standard_error", ("lower_95", "upper_95"), "normal", STATED)

@@ -50,6 +50,7 @@ from tasks.bundle.records import synthetic_records
 from tasks.bundle.verify import read_manifest, verify_files
 from tasks.inference.evidence import Evidence
 from tasks.inference.fit import Coefficient, Fit, fit
+from tasks.inference.linear import fit_moments
 from tasks.inference.questions import Independence, Quantile, correlation, independence, quantile
 
 __all__ = ["Bundle", "Columns", "combine", "open_bundle"]
@@ -242,11 +243,13 @@ class Bundle:
         """A linear, logistic (``binomial``) or Poisson model, with errors that hold.
 
         ``formula``: as in R, over columns of the survey, such as ``"affairs ~ religious + educ"``.
-        The estimates come from noisy tables where these hold what is needed, and from synthetic records
-        for the rest; standard errors are split into sampling and privacy.  Raises ``InputError`` where
-        columns that the model relates were not measured together.
+        Linear models come from a release of ``moments`` that has their columns, if there is one.  Others
+        come from noisy tables where these hold what is needed, and from synthetic records for the rest.
+        Standard errors are split into sampling and privacy.  Raises ``InputError`` where columns that
+        the model relates were not measured together.
         """
-        return fit(self.evidence, formula, family)
+        found = fit_moments(self.plan, lambda of: of.points(self.draw(of.name)), formula, family)
+        return found[1] if found else fit(self.evidence, formula, family)
 
     def correlation(self, one: str, other: str) -> Coefficient:
         """Pearson's correlation of two columns of numbers, with errors from sampling and privacy."""

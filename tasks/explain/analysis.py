@@ -14,6 +14,7 @@ from schemas.plan import Plan
 from tasks.inference.designs import cells_of, middles
 from tasks.inference.evidence import Evidence, Supposed, answering
 from tasks.inference.fit import Fit, fit
+from tasks.inference.linear import fit_moments
 
 FEWEST, MOST = 5_000, 50_000
 """Made-up records."""
@@ -29,6 +30,16 @@ def expected_fit(
     support the model, naming what it would have to measure.
     """
     answers = answering(plan)
+    found = None
+    if like is None or not answers:
+        found = fit_moments(plan, lambda of: of.supposed, formula, family)
+    if found and like is not None:
+        raise InputError(
+            f"--like: is for tables of counts; what {found[0]} will find is expected of independent"
+            " columns alone: leave the option out"
+        )
+    if found:
+        return found
     if not answers:
         raise InputError(
             "the plan has no counts of records that models could be fitted to; add a release of kind"

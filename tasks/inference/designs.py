@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from dpcore.arrays import Booleans, Floats, Integers
-from dpcore.domain import Axis, Bins, Categories, Domain
+from dpcore.domain import Axis, Bins, Categories, Domain, in_order
 from dpcore.errors import InputError
 from dpcore.post.tables.margins import Attributes
 
@@ -64,27 +64,10 @@ def design_of(
     if not kept.any():
         raise InputError(f"{formula}: no record has a value in all of {', '.join(named)}")
     reading = _Reading(domain, named, codes, kept)
-    try:
-        import formulaic
-
-        values = reading.frame({name: columns[name][kept] for name in named})
-        with np.errstate(all="ignore"), warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)
-            found = formulaic.model_matrix(asked, values, na_action="raise")
-        response = _response(formula, found.lhs, binary)
-    except InputError:
-        raise
-    except Exception as error:
-        raise InputError(f"{formula}: cannot be computed: {error}") from None
-    if found.rhs.shape[1] > MOST_TERMS:
-        raise InputError(f"{formula}: has {found.rhs.shape[1]} terms, of at most {MOST_TERMS}")
+    found, response = _computed(
+        formula, asked, reading.frame({name: columns[name][kept] for name in named}), binary
+    )
     matrix = found.rhs.to_numpy(dtype=float)
-    for name, numbers in [
-        *zip(found.rhs.columns, matrix.T, strict=True),
-        ("the response", response),
-    ]:
-        if not np.all(np.isfinite(np.asarray(numbers, dtype=float))):
-            raise InputError(f"{formula}: {name} is not a finite number for some records")
     every = [
         reading.variable(str(name), matrix[:, i], found.rhs.model_spec, i)
         for i, name in enumerate(found.rhs.columns)
@@ -100,6 +83,49 @@ def design_of(
     if any(np.array_equal(term.values, answer.values) for term in terms if term.attributes):
         raise InputError(f"{formula}: the response is one of the terms")
     return Design(answer, terms, reading.present(), kept)
+
+
+def numbers_of(
+    formula: str, domain: Domain, columns: Mapping[str, Any]
+) -> tuple[list[str], Floats, Floats]:
+    """Names of the terms of a formula, their values (m, k) and those (m,) of its response.
+
+    ``columns``: (m,) values, none of them null.  Raises ``InputError`` as ``design_of``.
+    """
+    formula, domain, columns = _without_dots(formula, domain, columns)
+    asked, named = _read(formula, domain)
+    codes = np.zeros((len(next(iter(columns.values()))), len(domain.axes)), dtype=np.int64)
+    for i, axis in enumerate(domain.axes):
+        if not in_order(axis):
+            codes[:, i] = cells_of(axis, columns[axis.name])
+    reading = _Reading(domain, named, codes, np.ones(len(codes), dtype=bool))
+    frame = reading.frame({name: columns[name] for name in named})
+    found, response = _computed(formula, asked, frame, False)
+    return [*map(str, found.rhs.columns)], found.rhs.to_numpy(dtype=float), response
+
+
+def _computed(formula: str, asked: Any, frame: Any, binary: bool) -> tuple[Any, Floats]:
+    """Both sides of a formula as formulaic computes them, and the response (m,)."""
+    try:
+        import formulaic
+
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            found = formulaic.model_matrix(asked, frame, na_action="raise")
+        response = _response(formula, found.lhs, binary)
+    except InputError:
+        raise
+    except Exception as error:
+        raise InputError(f"{formula}: cannot be computed: {error}") from None
+    if found.rhs.shape[1] > MOST_TERMS:
+        raise InputError(f"{formula}: has {found.rhs.shape[1]} terms, of at most {MOST_TERMS}")
+    for name, numbers in [
+        *zip(found.rhs.columns, found.rhs.to_numpy(dtype=float).T, strict=True),
+        ("the response", response),
+    ]:
+        if not np.all(np.isfinite(np.asarray(numbers, dtype=float))):
+            raise InputError(f"{formula}: {name} is not a finite number for some records")
+    return found, response
 
 
 def _without_dots(

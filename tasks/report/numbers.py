@@ -4,7 +4,7 @@ import numpy as np
 
 from tasks.report.bars import Bar, bars
 from tasks.report.cells import read_labels
-from tasks.report.parts import Drawn, Figure, Source
+from tasks.report.parts import DataTable, Drawn, Figure, Source
 from tasks.report.svg import figure
 
 
@@ -60,3 +60,26 @@ def draw_cumulative(source: Source) -> Drawn:
         else ""
     )
     return Drawn([Figure(title, says, bars(rows, title, says, "share of the records"))])
+
+
+def draw_estimates(source: Source) -> Drawn:
+    """A list of estimates with their errors and intervals: they are of different units."""
+    file, rows = source.record.tables[0], []
+    table = source.read(file)
+    for i, statistic in enumerate(table["statistic"]):
+        column, other, category = (table[name][i] for name in ("column", "other", "category"))
+        within = {
+            "mean": f" where {other} is {category}" if other else "",
+            "share": f" = {category}",
+            "covariance": f" and {other}",
+        }
+        numbers = [
+            float(table[name][i]) for name in ("estimate", "sampling_error", "privacy_error")
+        ]
+        ends = [figure(float(table[name][i])) for name in ("lower_95", "upper_95")]
+        shown = [figure(each) if np.isfinite(each) else "not known" for each in numbers]
+        interval = f"none: {table['reason'][i]}" if table["reason"][i] else " to ".join(ends)
+        rows.append((f"{statistic} of {column}{within.get(statistic, '')}", *shown, interval))
+    header = ("Quantity", "Estimate", "Error by sampling", "Error by noise", "95% interval")
+    caption = f"Estimates for the population, from {source.record.name}"
+    return Drawn(tables=[DataTable(caption, header, rows, file.path)])

@@ -13,7 +13,7 @@ from tasks.report.analyses import MODELS, draw_analysis
 from tasks.report.counts import draw_counts
 from tasks.report.density import draw_curve
 from tasks.report.machines import draw_features
-from tasks.report.numbers import draw_cumulative, draw_levels, draw_number
+from tasks.report.numbers import draw_cumulative, draw_estimates, draw_levels, draw_number
 from tasks.report.parts import DataTable, Drawn, Source
 from tasks.report.regions import draw_regions
 from tasks.report.series import draw_series
@@ -29,6 +29,7 @@ CHARTS: Mapping[Chart, Callable[[Source], Drawn]] = {
     "levels": draw_levels,
     "cumulative": draw_cumulative,
     "series": draw_series,
+    "estimates": draw_estimates,
 }
 
 MOST_FILES = 3
@@ -102,12 +103,18 @@ def synthetic_parts(plan: Plan, manifest: Manifest, bundle: Path) -> list[Part]:
 
 def analysis_parts(manifest: Manifest, bundle: Path) -> list[Part]:
     """One part for each model."""
+    moments = {each.name for each in manifest.releases if each.kind == "moments"}
     return [
         Part(
             f"analysis-{record.name}",
             record.title,
-            f"{MODELS[record.family][0]} {record.formula}, from the noisy tables of {record.source} and"
-            " of all releases that count the same. It costs nothing more.",
+            f"{MODELS[record.family][0]} {record.formula}, from the noisy "
+            + (
+                f"moments of {record.source}"
+                if record.source in moments
+                else f"tables of {record.source} and of all releases that count the same"
+            )
+            + ". It costs nothing more.",
             draw_analysis(record, bundle),
             None,
             [record.file],

@@ -44,6 +44,7 @@ from dpcore.releases.densities.tuned import TunedDensity, TunedFunction
 from dpcore.releases.machines.classifier import Classifier
 from dpcore.releases.machines.regression import Regression
 from dpcore.releases.numbers.mean import Mean
+from dpcore.releases.numbers.moments import Moments
 from dpcore.releases.numbers.quantiles import Quantiles
 from dpcore.releases.numbers.ratio_mean import RatioMean
 from dpcore.releases.records.near_records import NearRecords, NearSeries
@@ -116,6 +117,8 @@ LINE, SQUARE = Domain((grid("x", 24),)), Domain((grid("x", 6), grid("y", 5)))
 EVEN = Domain((grid("x", 6), grid("y", 4)))
 SOLID = Domain((grid("x", 3), grid("y", 3), grid("z", 2)))
 FEW = Domain((grid("x", 6),))
+FEW_WHOLE = Domain((Grid("x", 0.0, 6.0, 6, integer=True),))
+MIXED = Domain((FEW_WHOLE.axes[0], YES))
 LABELLED, NUMBERED = Domain((grid("x", 4), YES)), Domain((grid("x", 3), grid("y", 3)))
 WITH_NULLS = Domain((Grid("x", 0.0, 3.0, 3, nullable=True), YES))
 
@@ -422,6 +425,9 @@ CASES: dict[str, Case] = {
         1.0,
         fault=4,
     ),
+    # A number at both its bounds, with the ends of an odd number of columns: the lemma's equality.
+    "moments": Case(Moments("m", FEW_WHOLE, 2, APPROXIMATE), (0, 0), (0, 5), 0.99),
+    "moments of several columns": Case(Moments("m", MIXED, 2, APPROXIMATE), (0, 0), (0, 11), 0.8),
     "quantiles": Case(
         Quantiles("q", LINE, 2, PURE, (Fraction(1, 2),)), (0, 1), (1, 23), 1.0, others=(1,)
     ),

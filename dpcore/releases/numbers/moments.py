@@ -1,0 +1,193 @@
+"""Means, covariances and linear models of bounded columns, from one noisy sum.
+
+The statistic is the sum over the records of their products up to the fourth degree
+(``dpcore.releases.numbers.products``), with discrete Gaussian noise.  Where the number of records is
+public it is not measured; where it is private it is the product of degree 0.  Sums are cut at what
+``most_rows`` records can reach (``dpcore.adjacency``).
+
+What is published are means, shares, means by group, variances and covariances, each with its errors from
+sampling and from noise; ``points`` answers linear models (``dpcore.post.inference.points``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+
+import numpy as np
+
+from dpcore.arrays import Floats
+from dpcore.domain import Categories, Tally, in_order
+from dpcore.mechanisms import DiscreteGaussian
+from dpcore.post.inference.points import Estimated, Points
+from dpcore.releases.base import ErrorStatement, Release
+from dpcore.releases.numbers.products import BITS, Products
+from dpcore.releases.table import SIGMAS_95, Published, Table, TableColumn, Uncertainty
+from dpcore.releases.work import Work, publishing
+from dpcore.statistic import Exact, Noisy
+
+HIDDEN = "so few records, or so much noise, that nothing can be said"
+
+STATED = (
+    "Sampling and noise together, to first order and by the normal law; the interval is for the"
+    " population from which the survey is taken to be drawn, and holds it 19 times in 20. Not included:"
+    " a value beyond a bound, where the plan clamps, counts as the bound, and one on a grid as the"
+    " middle of its cell"
+)
+
+LABELS = {
+    "statistic": "mean, share, variance or covariance",
+    "column": "The column that it is of",
+    "other": "The other column of a covariance, or the column of the groups; null without",
+    "category": "The category of a share, or of a group; null without",
+}
+
+ADDED = 1e-8
+"""Seconds for each product of a record."""
+
+Label = tuple[str, str, str | None, str | None]
+
+
+@dataclass(frozen=True)
+class Moments(Release):
+    """Sums of products of the columns of the domain: numbers and categories, without nulls."""
+
+    chart = "estimates"
+
+    def __post_init__(self) -> None:
+        _ = self.products
+        super().__post_init__()
+
+    @cached_property
+    def products(self) -> Products:
+        return Products(self.domain.axes)
+
+    @cached_property
+    def mechanism(self) -> DiscreteGaussian:
+        squared = self.adjacency.squared(
+            moved=self.products.steps_squared(differences=True),
+            present=self.products.steps_squared(differences=False),
+        )
+        return DiscreteGaussian.within(self.share, self.products.size - self._public, squared)
+
+    @property
+    def _public(self) -> int:
+        """How many of the first products are public: that of degree 0, where the rows are."""
+        return int(self.adjacency.public_rows)
+
+    @property
+    def largest_statistic(self) -> int:
+        return self.most_rows * self.products.largest
+
+    def statistic(self, tally: Tally) -> Exact:
+        most = self.largest_statistic
+        sums = [max(-most, min(most, each)) for each in self.products.sums(tally)]
+        return Exact(np.array(sums[self._public :], dtype=np.int64))
+
+    @property
+    def work(self) -> Work:
+        distinct, size = min(self.rows, self.domain.size), self.products.size
+        return publishing(size) + Work(ADDED * distinct * size, 40 * distinct + 24 * size**2)
+
+    def points(self, noisy: Noisy) -> Points:
+        """Weighted points that stand for the records, at the values of ``products.places``."""
+        known = [self.rows * self.products.weights[0]] * self._public
+        return self._points(np.r_[known, noisy.values * 2.0**-BITS])
+
+    @property
+    def supposed(self) -> Points:
+        """The same before there is a draw: of independent columns with equally frequent values."""
+        return self._points(self.rows * self.products.independent())
+
+    def _points(self, sums: Floats) -> Points:
+        stddev = np.full(len(sums), self.mechanism.stddev * 2.0**-BITS)
+        stddev[: self._public] = 0.0
+        return Points(self.products.features(), sums, stddev)
+
+    def publish(self, noisy: Noisy) -> Published:
+        labels, found = self.summary(self.points(noisy))
+        return Published((self._table(labels, found),), {"products": self.products.size})
+
+    def summary(self, points: Points) -> tuple[list[Label], Estimated]:
+        """Means, shares, means by group, variances and covariances."""
+        places, labels, found = self.products.places(), list[Label](), list[Estimated]()
+        numbers = [axis.name for axis in self.domain.axes if in_order(axis)]
+        every = np.ones(self.products.size)
+        values = np.array([places[name] for name in numbers]).reshape(len(numbers), -1).T
+        values = values.astype(np.float64)
+        if numbers:
+            found.append(points.means(values, every))
+            labels += [("mean", name, None, None) for name in numbers]
+        for axis in self.domain.axes:
+            if in_order(axis):
+                continue
+            assert isinstance(axis, Categories)
+            for category in axis.categories:
+                group = (places[axis.name] == category).astype(np.float64)
+                found.append(points.means(group[:, None], every))
+                labels.append(("share", axis.name, None, str(category)))
+                if numbers:
+                    found.append(points.means(values, group))
+                    labels += [("mean", name, axis.name, str(category)) for name in numbers]
+        pairs = [(i, i) for i in range(len(numbers))] + [*combinations(range(len(numbers)), 2)]
+        if pairs:
+            first, second = ([*each] for each in zip(*pairs, strict=True))
+            found.append(points.covariances(values[:, first], values[:, second]))
+            labels += [
+                ("variance", numbers[i], None, None)
+                if i == j
+                else ("covariance", numbers[i], numbers[j], None)
+                for i, j in pairs
+            ]
+        return labels, Estimated(*(np.concatenate(each) for each in zip(*found, strict=True)))
+
+    def _table(self, labels: Sequence[Label], found: Estimated) -> Table:
+        parts = [
+            TableColumn(name, _texts([label[i] for label in labels]), text)
+            for i, (name, text) in enumerate(LABELS.items())
+        ]
+        error = np.hypot(found.sampling, found.privacy)
+        width = SIGMAS_95 * error
+        hidden = ~np.isfinite(error)
+        for name, values, text in (
+            ("estimate", found.values, "Estimate for the population"),
+            ("standard_error", error, "Its standard error, of sampling and of noise together"),
+            ("sampling_error", found.sampling, "Its part from sampling"),
+            ("privacy_error", found.privacy, "Its part from the noise that protects privacy"),
+            ("lower_95", found.values - width, "Lower end of a 95% interval"),
+            ("upper_95", found.values + width, "Upper end of a 95% interval"),
+        ):
+            parts.append(TableColumn(name, np.ma.masked_invalid(values), text))
+        reasons = [HIDDEN if each else None for each in hidden]
+        parts.append(TableColumn("reason", _texts(reasons), "Why there is no interval; else null"))
+        stated = Uncertainty(
+            "estimate", "standard_error", ("lower_95", "upper_95"), "normal", f"{STATED}."
+        )
+        return Table("tables", self.name, parts, (stated,))
+
+    def expected_error(self) -> tuple[ErrorStatement, ...]:
+        points, places = self.supposed, self.products.places()
+        note = "of the noise alone, if there are as many records as the plan says"
+        found = []
+        for axis in self.domain.axes:
+            if in_order(axis):
+                what, values = f"the mean of {axis.name}", places[axis.name]
+            else:
+                assert isinstance(axis, Categories)
+                what = f"a share of {axis.name}"
+                values = (places[axis.name] == axis.categories[0]).astype(np.float64)
+            apart = (
+                values.astype(np.float64) - points.weights @ values.astype(np.float64) / self.rows
+            )
+            error = float(points.noise(apart[:, None])[0]) / self.rows
+            found.append(ErrorStatement(f"standard error of {what}", error, note))
+        return tuple(found)
+
+
+def _texts(values: Sequence[str | None]) -> np.ma.MaskedArray:
+    """(k,) texts, None masked."""
+    return np.ma.masked_array(
+        [each or "" for each in values], mask=[each is None for each in values]
+    )

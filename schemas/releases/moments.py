@@ -1,0 +1,35 @@
+"""Moments of several columns in a plan."""
+
+from typing import ClassVar, Literal
+
+from pydantic import Field, StrictStr
+
+from dpcore.budget import Budget
+from dpcore.releases.base import Release
+from dpcore.releases.numbers.moments import Moments
+from schemas.releases.base import ReleaseSection, SurveyFacts, declared, domain_of, listed
+
+
+class MomentsSection(ReleaseSection):
+    """Means, means by group, variances, covariances and linear models, with their errors."""
+
+    words: ClassVar[str] = "Means, covariances and linear models"
+    kind: Literal["moments"]
+    columns: list[StrictStr] = Field(
+        min_length=1,
+        max_length=50,
+        description="Numbers, of which the bounds are the scale, and categories; none with nulls.",
+    )
+    mechanism: Literal["discrete-gaussian"] = "discrete-gaussian"
+
+    @property
+    def gaussian(self) -> bool:
+        return True
+
+    def build(self, survey: SurveyFacts, share: Budget) -> Release:
+        axes = [declared(survey.columns, name).axis(name) for name in self.columns]
+        return Moments(self.name, domain_of(axes), survey.rows, share, adjacency=survey.adjacency)
+
+    @property
+    def title(self) -> str:
+        return listed(self.columns, ", ")

@@ -1,0 +1,84 @@
+"""Linear models from a release of moments: no table, bin or synthetic record takes part.
+
+The response and every term must be a sum of columns: of numbers and of indicators of categories.  The
+formula is computed at the points that stand for the records (``dpcore.post.inference.points``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from dpcore.arrays import Floats
+from dpcore.errors import InputError
+from dpcore.post.inference.points import Points
+from dpcore.releases.numbers.moments import HIDDEN, Moments
+from schemas.plan import Plan
+from tasks.inference.designs import numbers_of
+from tasks.inference.evidence import answering
+from tasks.inference.fit import Coefficient, Fit
+
+EXACT = 1e-9
+"""By what part of its size a term may differ from a sum of columns: rounding."""
+
+
+def fit_moments(
+    plan: Plan, points_of: Callable[[Moments], Points], formula: str, family: str
+) -> tuple[str, Fit] | None:
+    """The release that answers, and its fit; None where moments cannot, and tables might.
+
+    Raises ``InputError`` where nothing in the plan can answer, or the model has no solution.
+    """
+    reasons = []
+    for release in plan.built.values():
+        if not isinstance(release, Moments):
+            continue
+        try:
+            design = linear_design(release, formula, family)
+        except InputError as error:
+            reasons.append(error)
+        else:
+            return release.name, fit_points(points_of(release), formula, *design)
+    if reasons and not answering(plan):
+        raise reasons[0]
+    return None
+
+
+def linear_design(release: Moments, formula: str, family: str) -> tuple[list[str], Floats, Floats]:
+    """Names of terms, their values (s, k) and those of the response (s,) at the points."""
+    if family != "gaussian":
+        raise InputError(
+            f"family: {release.name} measures moments, which answer linear models; for {family} add a"
+            " release of kind microdata-margins over the columns"
+        )
+    products = release.products
+    names, terms, response = numbers_of(formula, release.domain, products.places())
+    once = products.features()[:, products.degrees.sum(axis=1) <= 1]
+    for name, values in [("the response", response), *zip(names, terms.T, strict=True)]:
+        left = values - once @ np.linalg.lstsq(once, values, rcond=None)[0]
+        if np.abs(left).max() > EXACT * np.abs(values).max():
+            raise InputError(
+                f"{formula}: {name} is no sum of columns of {release.name}: moments answer models of"
+                " numbers as they are and of categories; state a column of its own for anything else,"
+                " or add a release of kind microdata-margins over the columns"
+            )
+    if np.linalg.matrix_rank(terms) < len(names):
+        raise InputError(f"{formula}: some terms are sums of others; leave one out")
+    return names, terms, response
+
+
+def fit_points(
+    points: Points, formula: str, names: list[str], terms: Floats, response: Floats
+) -> Fit:
+    try:
+        found = points.regression(terms, response)
+    except ValueError as error:
+        raise InputError(f"{formula}: {error}") from None
+    coefficients = tuple(
+        Coefficient(name, float(value), float(sampling), float(privacy), 1.0)
+        for name, value, sampling, privacy in zip(names, *found, strict=True)
+    )
+    hidden = [each.name for each in coefficients if not np.isfinite(each.standard_error)]
+    notes = (f"{', '.join(hidden)}: {HIDDEN}; these have no interval",) if hidden else ()
+    return Fit(formula, "gaussian", coefficients, notes)

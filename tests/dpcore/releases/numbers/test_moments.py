@@ -1,0 +1,137 @@
+"""Moments: without noise they are those of the records, and with it their intervals hold."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dpcore.adjacency import Adjacency
+from dpcore.budget import Budget
+from dpcore.domain import Categories, Domain, Grid, Tally
+from dpcore.privacy_line import perturb
+from dpcore.releases.numbers.moments import HIDDEN, Moments
+from dpcore.sampling.source import SeededSource
+from dpcore.statistic import Noisy
+from tests.dpcore.releases.contract import opened
+
+PAY, YEARS = Grid("pay", 0.0, 100.0, 1000), Grid("years", 0.0, 20.0, 20, integer=True)
+TRADE = Categories("trade", ("farm", "mill", "shop"))
+DOMAIN = Domain((PAY, YEARS, TRADE))
+SHARE = Budget.of("1", "1e-6")
+
+
+def records(rows: int, seed: int) -> np.ndarray:
+    """Codes (rows, 3): pay rises with years, and its spread with it."""
+    generator = np.random.default_rng(seed)
+    years, trade = generator.integers(0, 20, rows), generator.choice(3, rows, p=(0.5, 0.3, 0.2))
+    pay = 20 + 2 * years + 5 * trade + (3 + years / 2) * generator.normal(size=rows)
+    return np.column_stack([np.clip(pay * 10, 0, 999).astype(int), years, trade])
+
+
+def values(codes: np.ndarray) -> np.ndarray:
+    return np.column_stack([(codes[:, 0] + 0.5) / 10, codes[:, 1]])
+
+
+def tally(codes: np.ndarray) -> Tally:
+    return Tally.of(DOMAIN, DOMAIN.pack(codes))
+
+
+@pytest.fixture(scope="module")
+def release() -> Moments:
+    return Moments("m", DOMAIN, 4000, SHARE)
+
+
+def rows_of(release: Moments, noisy: Noisy) -> dict[tuple, dict]:
+    (table,) = release.publish(noisy).tables
+    columns = {name: np.ma.asarray(each).tolist() for name, each in table.columns.items()}
+    names = ("statistic", "column", "other", "category")
+    keys = zip(*(columns[name] for name in names), strict=True)
+    lines = zip(*columns.values(), strict=True)
+    return {
+        key: dict(zip(columns, line, strict=True)) for key, line in zip(keys, lines, strict=True)
+    }
+
+
+@pytest.mark.parametrize("adjacency", [Adjacency(), Adjacency("add-remove")])
+def test_without_noise_estimates_are_those_of_the_records(release, adjacency):
+    codes = records(4000, 1)
+    release = replace(release, adjacency=adjacency)
+    found = rows_of(release, Noisy(opened(release, tally(codes))))
+    x = values(codes)
+    assert found["mean", "pay", None, None]["estimate"] == pytest.approx(x[:, 0].mean())
+    assert found["variance", "years", None, None]["estimate"] == pytest.approx(
+        x[:, 1].var(), rel=1e-4
+    )
+    both = np.cov(x.T, bias=True)[0, 1]
+    assert found["covariance", "pay", "years", None]["estimate"] == pytest.approx(both, rel=1e-4)
+    mill = codes[:, 2] == 1
+    assert found["share", "trade", None, "mill"]["estimate"] == pytest.approx(mill.mean(), rel=1e-4)
+    mean = found["mean", "pay", "trade", "mill"]
+    assert mean["estimate"] == pytest.approx(x[mill, 0].mean(), rel=1e-4)
+    assert len(found) == 2 + 3 * (1 + 2) + 3
+
+
+def test_the_stated_noise_is_that_of_the_draws(release):
+    exact = release.statistic(tally(records(4000, 2)))
+    drawn = [
+        rows_of(release, perturb(exact, release.mechanism, SHARE, SeededSource(seed)))
+        for seed in range(60)
+    ]
+    for key in drawn[0]:
+        spread = np.std([each[key]["estimate"] for each in drawn])
+        stated = np.median([each[key]["privacy_error"] for each in drawn])
+        assert 0.75 < spread / stated < 1.3, key
+
+
+def test_intervals_hold_the_population():
+    population, generator = records(50_000, 3), np.random.default_rng(4)
+    release = Moments("m", DOMAIN, 2000, SHARE)
+    everybody = replace(release, rows=50_000)
+    truth = rows_of(everybody, Noisy(opened(everybody, tally(population))))
+    held, given = [], 0
+    for seed in range(80):
+        codes = population[generator.integers(50_000, size=2000)]
+        noisy = perturb(
+            release.statistic(tally(codes)), release.mechanism, SHARE, SeededSource(seed)
+        )
+        for key, row in rows_of(release, noisy).items():
+            if row["reason"] is None:
+                given += 1
+                held.append(row["lower_95"] <= truth[key]["estimate"] <= row["upper_95"])
+    assert given > 0.9 * 80 * len(truth)
+    assert 0.925 < np.mean(held) < 0.98
+
+
+def test_where_noise_hides_a_group_it_has_no_interval():
+    release = Moments("m", DOMAIN, 100, Budget.of("0.1", "1e-6"))
+    found = rows_of(release, Noisy(opened(release, tally(records(100, 5)))))
+    row = found["mean", "pay", "trade", "shop"]
+    assert row["reason"] == HIDDEN
+    assert row["lower_95"] is row["standard_error"] is None
+
+
+@pytest.mark.parametrize("rows", [1, 2])
+def test_a_draw_of_hardly_any_records_publishes_without_numbers_that_are_not_finite(rows):
+    for adjacency in (Adjacency(), Adjacency("add-remove")):
+        release = Moments("m", DOMAIN, rows, SHARE, adjacency=adjacency)
+        noisy = Noisy(np.zeros(release.mechanism.size, dtype=np.int64))
+        for row in rows_of(release, noisy).values():
+            assert np.isfinite(row["estimate"])
+
+
+def test_larger_tables_than_can_be_counted_are_cut():
+    release = Moments("m", DOMAIN, 1, SHARE, adjacency=Adjacency("add-remove"))
+    cells, counts = np.array([19, 59_999]), np.array([2**55, 2**55])
+    found = opened(release, Tally(DOMAIN, cells, counts))
+    assert np.abs(found).max() == release.largest_statistic
+
+
+def test_expected_errors_are_those_of_independent_columns(release):
+    generator = np.random.default_rng(6)
+    codes = np.column_stack([generator.integers(0, size, 4000) for size in DOMAIN.shape])
+    found = rows_of(release, Noisy(opened(release, tally(codes))))
+    stated = {each.quantity: each.value for each in release.expected_error()}
+    pay = found["mean", "pay", None, None]["privacy_error"]
+    assert stated["standard error of the mean of pay"] == pytest.approx(pay, rel=0.1)
+    farm = found["share", "trade", None, "farm"]["privacy_error"]
+    assert stated["standard error of a share of trade"] == pytest.approx(farm, rel=0.1)

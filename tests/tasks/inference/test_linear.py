@@ -1,0 +1,135 @@
+"""Linear models from moments: formulas that they answer, those that tables answer, and those refused."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpcore.errors import InputError, PlanError
+from dpcore.releases.numbers.moments import HIDDEN
+from schemas.plan import load_plan
+from tasks.bundle.analyses import coefficients_table
+from tasks.bundle.reader import open_bundle
+from tasks.explain.analysis import analysis_text, check_analyses, expected_fit
+from tasks.report.page import REPORT
+from tests.conftest import write_plan
+from tests.tasks.made_up import publish_made_up
+from tests.tasks.report.pages import require_sound
+
+MOMENTS = {"name": "sums", "kind": "moments", "columns": ["income", "age", "sex", "children"]}
+
+
+def planned(document, folder, *releases, models=(), **changes):
+    kept = [section for section in document["releases"] if section["name"] in releases]
+    document |= {"releases": [*kept, MOMENTS | changes], "synthesis": [], "analyses": [*models]}
+    return load_plan(write_plan(folder, document))
+
+
+def test_a_bundle_of_moments_alone_answers_linear_models(plan_document, tmp_path):
+    model = {"name": "pay", "title": "Pay", "formula": "income ~ age + sex"}
+    plan = planned(plan_document, tmp_path, models=[model])
+    bundle = open_bundle(publish_made_up(plan, "r1", tmp_path / "out"))
+    found = bundle.fit("income ~ age + sex")
+    assert [c.name for c in found.coefficients] == ["Intercept", "age", "sex[T.M]"]
+    (record,) = bundle.manifest.analyses
+    assert record.source == "sums"
+    for key, values in found.frame().items():
+        assert np.array_equal(np.ma.getdata(bundle.table("analyses/pay")[key]), values)
+    table = pd.DataFrame(bundle.table("sums"))
+    means = table[(table["statistic"] == "mean") & table["other"].isna()]
+    only = bundle.fit("income ~ 1")["Intercept"]
+    assert only.estimate == pytest.approx(means.set_index("column")["estimate"]["income"])
+    page = require_sound((bundle.path / REPORT).read_text(), bundle.path)
+    (part,) = (
+        n for n in page.all("section") if n.attributes.get("aria-labelledby") == "release-sums"
+    )
+    assert "from the noisy moments of sums. It costs nothing more." in page.words
+    for words in ("mean of income where sex is F", "variance of age", "share of sex = M"):
+        assert words in part.words
+
+
+def test_a_term_that_noise_hides_has_a_reason_instead_of_an_interval(plan_document, tmp_path):
+    plan_document["budget"]["requested"]["alpha"] = "0.1"
+    plan = planned(plan_document, tmp_path)
+    _, found = expected_fit(plan, "income ~ age + sex", "gaussian")
+    table = coefficients_table("pay", found).columns
+    hidden = np.isinf([each.standard_error for each in found.coefficients])
+    assert hidden.any()
+    assert np.array_equal(hidden, ~np.ma.getmaskarray(table["reason"]))
+    assert set(table["reason"][hidden]) == {HIDDEN}
+    assert np.array_equal(hidden, np.ma.getmaskarray(table["lower_95"]))
+
+
+def test_scales_and_names_of_categories_do_not_matter(plan_document, tmp_path):
+    plan = planned(plan_document, tmp_path)
+    bundle = open_bundle(publish_made_up(plan, "r1", tmp_path / "out"))
+    first, second = bundle.fit("income ~ age + sex"), bundle.fit("{income / 100} ~ 0 + age + sex")
+    assert second["age"].estimate == pytest.approx(first["age"].estimate / 100)
+    assert second["age"].standard_error == pytest.approx(first["age"].standard_error / 100)
+    other = second["sex[M]"].estimate - second["sex[F]"].estimate
+    assert other == pytest.approx(first["sex[T.M]"].estimate / 100)
+    share = bundle.fit("{sex == 'M'} ~ 1")["Intercept"]
+    table = pd.DataFrame(bundle.table("sums"))
+    stated = table[(table["statistic"] == "share") & (table["category"] == "M")]
+    assert share.estimate == pytest.approx(float(stated["estimate"].iloc[0]))
+
+
+@pytest.mark.parametrize(
+    ("formula", "family", "says"),
+    [
+        ("income ~ age:sex", "gaussian", "age:sex.* is no sum of columns of sums"),
+        ("{income > 2000} ~ age", "gaussian", "the response is no sum of columns of sums"),
+        ("income ~ age + C(age)", "gaussian", "is no sum of columns|cannot be computed"),
+        ("income ~ region", "gaussian", "'region' is not one of income, age, sex, children"),
+        ("income ~ sex + {sex == 'M'}", "gaussian", "some terms are sums of others"),
+        ("sex ~ age", "binomial", "add a release of kind microdata-margins"),
+    ],
+)
+def test_what_moments_cannot_answer_is_refused_with_what_would(
+    plan_document, tmp_path, formula, family, says
+):
+    plan = planned(plan_document, tmp_path)
+    with pytest.raises(InputError, match=says):
+        expected_fit(plan, formula, family)
+    model = {"name": "m", "title": "M", "formula": formula, "family": family}
+    if "region" not in formula:
+        with pytest.raises(PlanError, match=r"analyses\[0\].formula"):
+            check_analyses(planned(plan_document, tmp_path, models=[model]))
+
+
+def test_tables_answer_what_moments_cannot(plan_document, tmp_path):
+    plan = planned(plan_document, tmp_path, "pairs")
+    assert expected_fit(plan, "income ~ children", "gaussian")[0] == "sums"
+    assert expected_fit(plan, "income ~ region", "gaussian")[0] == "pairs"
+    assert expected_fit(plan, "{income > 3600} ~ sex", "gaussian")[0] == "pairs"
+    assert expected_fit(plan, "sex ~ children", "binomial")[0] == "pairs"
+
+
+def test_an_earlier_bundle_says_nothing_of_moments(plan_document, tmp_path):
+    tables = planned(plan_document, tmp_path, "pairs")
+    like = open_bundle(publish_made_up(tables, "r1", tmp_path / "out")).evidence
+    assert expected_fit(tables, "income ~ children", "gaussian", like)[0] == "pairs"
+    plan = planned(plan_document, tmp_path)
+    with pytest.raises(InputError, match="--like: is for tables of counts; what sums will find"):
+        expected_fit(plan, "income ~ age", "gaussian", like)
+
+
+def test_explain_expects_smaller_errors_of_a_larger_share(plan_document, tmp_path):
+    plan = planned(plan_document, tmp_path)
+    few = expected_fit(plan, "income ~ age", "gaussian")[1]["age"].privacy_error
+    plan_document["rows"] = 4000
+    many = expected_fit(planned(plan_document, tmp_path), "income ~ age", "gaussian")[1]["age"]
+    assert many.privacy_error == pytest.approx(few / 10, rel=0.05)
+    assert "(gaussian), from sums: supported" in analysis_text(plan, "income ~ age", "gaussian")
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"columns": ["region", "age"]}, "columns: region may be null"),
+        ({"columns": ["shoe"]}, "columns: the plan declares no column 'shoe'"),
+        ({"columns": ["age", "age"]}, "columns: a column appears twice"),
+    ],
+)
+def test_columns_that_have_no_moments_are_refused(plan_document, tmp_path, change, says):
+    with pytest.raises(PlanError, match=says):
+        planned(plan_document, tmp_path, **change)
