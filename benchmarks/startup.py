@@ -23,6 +23,7 @@ ROOT = Path(__file__).parents[1]
 PLAN = "deployments/plans/fair.yaml"
 PYTHON = sys.executable
 COMMANDS = {
+    "--help": [PYTHON, "-m", "flows.cli", "--help"],
     "explain": [PYTHON, "-m", "flows.cli", "explain", PLAN],
     "run": [PYTHON, "-m", "flows.cli", "run", PLAN],
     "import the plan's modules": [PYTHON, "-c", "import schemas.plan"],

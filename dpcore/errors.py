@@ -8,8 +8,8 @@
     +-- BudgetError           exit code 3: the privacy budget does not allow the request
     +-- AuditError            exit code 4: an audit found more privacy loss than is claimed
     +-- ApprovalError         exit code 5: a disclosure officer has not approved, or has rejected
+    +-- BundleError           exit code 6: a bundle is incomplete or changed, or contradicts the ledger
     +-- LedgerError               the ledger cannot be read or written, or contradicts the request
-    +-- BundleError               a published bundle is incomplete, changed or inconsistent
     +-- PrivacyLineError          a statistic, mechanism or price is not as declared
 
 A message says what is wrong, where, and what to do.  It never contains a value that was read from
@@ -71,6 +71,8 @@ class LedgerError(DPReleaseError):
 
 class BundleError(DPReleaseError):
     """A bundle is incomplete, was changed, or contradicts the ledger."""
+
+    exit_code = 6
 
 
 class PrivacyLineError(DPReleaseError):

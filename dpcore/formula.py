@@ -27,6 +27,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from dpcore.suggestion import suggestion
+
 Kind = Literal["whole", "number", "truth", "text", "null"]
 """What a formula gives: whole numbers, numbers, truth values or text; null is any of them."""
 
@@ -192,7 +194,8 @@ class _Reader:
         if name not in self.kinds:
             if name == "null":
                 return "null", lambda _: np.ma.masked_array(0.0, mask=True)
-            raise self._fault(node, f"there is no column {name!r} to compute from")
+            meant = suggestion(name, self.kinds)
+            raise self._fault(node, f"there is no column {name!r} to compute from{meant}")
         self.names.append(name)
         return self.kinds[name], lambda columns: columns[name]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,10 +10,7 @@ from html import escape
 from typing import Any
 
 from schemas.plan import Plan
-
-LOGGER = logging.getLogger("dprelease")
-ENDED = re.compile(r" *[0-9]+\.[0-9]{2} s  ")
-"""How the line of a step that has ended begins."""
+from tasks.workplace.step import LOGGER, Moment
 
 STEPS = 8
 """Those of every release: budget, audit, ingest, validate, reserve, tally, models, publish."""
@@ -52,9 +48,10 @@ class _Bar(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         line = record.getMessage()
-        self.done += bool(ENDED.match(line))
+        moment: Moment | None = getattr(record, "moment", None)
+        self.done += bool(moment and moment.done == moment.of == 1)
         part = min(1.0, self.done / self.steps) if self.steps else None
-        self.show(part, ENDED.sub("", line).strip())
+        self.show(part, moment.words if moment else line.strip())
 
 
 def _display() -> Callable[[float | None, str], None] | None:

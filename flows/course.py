@@ -40,7 +40,7 @@ from tasks.draw import draw, tally_survey
 from tasks.explain.analysis import check_analyses
 from tasks.ledger import Ledger
 from tasks.survey.reading import closing_survey
-from tasks.survey.steps import ingest_survey, validate_survey
+from tasks.survey.steps import ingest_survey, require_source, validate_survey
 from tasks.workplace.home import ledger_url, one_at_a_time, private_workspace, remove_abandoned
 from tasks.workplace.step import in_flow_run, log_line
 
@@ -58,6 +58,8 @@ def carry_out(the_plan: Plan, release_id: str, out: Path) -> str:
         log_line("already published: nothing was charged or drawn again")
         return str(bundle)
     check_analyses(the_plan)
+    if missing_draws(the_plan, release_id):
+        require_source(the_plan)
     earlier_runs(the_plan, release_id, bundle.parent)  # fail before anything is charged
     audited = audit_shortly(the_plan)
     require_passed(the_plan, audited)

@@ -8,13 +8,16 @@ written: yes is a truth value to it, 01 is 1, and 1:30 is 90.
 import json
 import math
 import re
+from collections.abc import Sequence
+from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from dpcore.errors import PlanError
+from dpcore.suggestion import suggestion
 
 LARGEST_BITS = 1024
 """Whole numbers may be as large as floats; Python refuses to print much longer ones."""
@@ -80,11 +83,20 @@ class _StrictLoader(yaml.SafeLoader):
                 for item in value_node.value:
                     self._refuse_misread(item)
             key = self.construct_object(key_node, deep=True)
+            self._refuse_misread_key(key_node, key)
             if key in seen:
                 line = key_node.start_mark.line + 1
                 raise PlanError(f"line {line}: the key {key!r} is repeated")
             seen.add(key)
         return super().construct_mapping(node, deep)
+
+    def _refuse_misread_key(self, node: yaml.Node, key: Any) -> None:
+        kind = node.tag.rpartition(":")[2]
+        if kind in ("bool", "null") and str(key).lower() != node.value.lower():
+            raise PlanError(
+                f"line {node.start_mark.line + 1}: YAML reads the key {node.value or '(empty)'} as"
+                f" {READ_AS[kind]}; write {json.dumps(node.value, ensure_ascii=False)}, in quotes"
+            )
 
     def _refuse_misread(self, category: yaml.Node) -> None:
         kind, text = category.tag.rpartition(":")[2], category.value
@@ -155,13 +167,18 @@ def read_value(text: str) -> Any:
     return text if isinstance(value, float) else value
 
 
-def explain_errors(error: ValidationError, document: Any) -> str:
-    """A validation error as one line per fault: the place in the document, then what is wrong."""
+def explain_errors(
+    error: ValidationError, document: Any, section: type[BaseModel] | None = None
+) -> str:
+    """A validation error as one line per fault: the place in the document, then what is wrong.
+
+    ``section``: what the document was read as, to suggest the key that was meant.
+    """
     first_at: dict[str, Any] = {}
     for fault in error.errors():
         first_at.setdefault(_place(fault, document), fault)
     return "\n".join(
-        f"  {place}: {_reason(fault)}" if place else f"  {_reason(fault)}"
+        f"  {place}: {_reason(fault, section)}" if place else f"  {_reason(fault, section)}"
         for place, fault in first_at.items()
     )
 
@@ -178,16 +195,54 @@ def _place(fault: Any, document: Any) -> str:
     return text
 
 
-def _reason(fault: Any) -> str:
+def _reason(fault: Any, section: type[BaseModel] | None) -> str:
+    value = fault.get("input")
     if fault["type"] == "extra_forbidden":
-        return "unknown key"
+        key = fault["loc"][-1]
+        return "unknown key" + suggestion(key, _keys(section, fault["loc"][:-1]))
     if fault["type"] == "missing":
         if isinstance(fault["loc"][-1], int):
             return "too few items in the list"
         return "missing; the plan must state it"
     text = str(fault["msg"]).removeprefix("Value error, ")
-    value = fault.get("input")
+    if fault["type"] in ("literal_error", "union_tag_invalid"):
+        limits = fault["ctx"]
+        known = re.findall("'([^']*)'", limits.get("expected") or limits["expected_tags"])
+        text += suggestion(limits.get("tag", value), known)
+    if fault["type"] == "union_tag_not_found":
+        return f"must state its {fault['ctx']['discriminator']}".replace("'", "")
+    if fault["type"] == "string_type" and isinstance(value, bool | int | float | date):
+        text = f"must be text, not {READ_AS[_yaml_kind(value)]}; in YAML, put it in quotes"
     if not isinstance(value, str | int | float):
         return text
     found = repr(value)
     return f"{text} (found {found if len(found) <= 80 else found[:77] + '...'})"
+
+
+def _yaml_kind(value: bool | int | float | date) -> str:
+    return "timestamp" if isinstance(value, date) else type(value).__name__
+
+
+def _keys(section: type[BaseModel] | None, place: Sequence[str | int]) -> set[str]:
+    """The keys that a section may have at pydantic's path."""
+    found = _sections(section)
+    for part in place:
+        fields = [(each, field) for each in found for field in each.model_fields.items()]
+        inner = [field.annotation for _, (name, field) in fields if part in (name, field.alias)]
+        tagged = [
+            each
+            for each, (_, field) in fields
+            if get_origin(field.annotation) is Literal and part in get_args(field.annotation)
+        ]
+        if inner:
+            found = {each for annotation in inner for each in _sections(annotation)}
+        elif named := {each for each in found if each in tagged or each.__name__ == part}:
+            found = named
+    return {field.alias or name for each in found for name, field in each.model_fields.items()}
+
+
+def _sections(annotation: Any) -> set[type[BaseModel]]:
+    """The sections that an annotation mentions."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return {annotation}
+    return {each for part in get_args(annotation) for each in _sections(part)}

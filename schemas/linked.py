@@ -28,6 +28,7 @@ from typing import Any
 from pydantic import Field, StrictStr
 
 from dpcore.domain import Bins, Grid
+from dpcore.suggestion import suggestion
 from schemas.columns import CategoricalColumn, Column, IntegerColumn
 from schemas.document import Section
 from schemas.releases.binning import binned_domain
@@ -80,7 +81,10 @@ class Linked(Section):
         for place, names in (("order", [n for n, _ in self.sorted_by]), ("shared", self.shared)):
             unknown = [name for name in names if name not in columns]
             if unknown:
-                raise ValueError(f"linked.{place}: the plan declares no column {unknown[0]!r}")
+                meant = suggestion(unknown[0], columns)
+                raise ValueError(
+                    f"linked.{place}: the plan declares no column {unknown[0]!r}{meant}"
+                )
             if len(set(names)) != len(names):
                 raise ValueError(f"linked.{place}: a column is named twice")
         if set(columns) <= set(self.shared):

@@ -29,6 +29,7 @@ from dpcore.budget import Budget, Weight, split
 from dpcore.errors import PlanError
 from dpcore.mechanism import promise_together
 from dpcore.releases.base import Release
+from dpcore.suggestion import suggestion
 from schemas.analysis import Analysis
 from schemas.blanks import refuse_blanks
 from schemas.budget import BudgetSection
@@ -476,7 +477,7 @@ def load_plan(
         read = Plan.model_validate(document)
     except ValidationError as error:
         raise PlanError(
-            f"{path}: the plan is not valid\n{explain_errors(error, document)}"
+            f"{path}: the plan is not valid\n{explain_errors(error, document, Plan)}"
         ) from None
     if "source" in (overrides or {}):
         return read
@@ -505,7 +506,8 @@ def _set(document: dict[str, Any], place: str, value: Any) -> None:
             node = node[part]
         node[last] = value  # an unknown key is refused when the document is validated
     except (KeyError, IndexError, TypeError):
-        raise PlanError(f"--set {place}: the plan has no such key") from None
+        meant = suggestion(part, node) if isinstance(node, dict) else ""
+        raise PlanError(f"--set {place}: the plan has no such key{meant}") from None
 
 
 def _refuse_twice(place: str, names: list[str]) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from dpcore.errors import InputError, PlanError
+from dpcore.suggestion import suggestion
 from schemas.document import explain_errors
 from schemas.plan import Plan
 from schemas.synthesis import UNIFORM
@@ -32,7 +33,10 @@ def select(
     names = [section.name for section in plan.releases]
     for name in releases:
         if name not in names:
-            raise InputError(f"the plan has no release {name!r}; its releases: {', '.join(names)}")
+            raise InputError(
+                f"the plan has no release {name!r}; its releases: {', '.join(names)}"
+                f"{suggestion(name, names)}"
+            )
     if isinstance(percent, bool) or not isinstance(percent, int) or not 1 <= percent <= 100:
         raise InputError(
             f"percent_of_budget: must be a whole number from 1 to 100, not {percent!r}"
@@ -57,7 +61,7 @@ def select(
         return Plan.model_validate(document)
     except ValidationError as error:
         raise PlanError(
-            f"this selection is not a valid plan\n{explain_errors(error, document)}"
+            f"this selection is not a valid plan\n{explain_errors(error, document, Plan)}"
         ) from None
 
 

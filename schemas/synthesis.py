@@ -11,6 +11,7 @@ from dpcore.domain import Bins, Domain, Grid
 from dpcore.post.records.weighted import LARGEST_FIT
 from dpcore.releases.base import Release, Samplable
 from dpcore.releases.tables.margins import Margins
+from dpcore.suggestion import suggestion
 from schemas.columns import NAMEABLE, CategoricalColumn, Column, IntegerColumn
 from schemas.derived import Derived, derived_columns
 from schemas.document import Section
@@ -104,7 +105,8 @@ class Synthesis(Section):
         Raises ``ValueError`` where there is no such release, or it does not serve.
         """
         if self.from_ not in built:
-            raise ValueError(f"from: the plan has no release {self.from_!r}")
+            meant = suggestion(self.from_, built)
+            raise ValueError(f"from: the plan has no release {self.from_!r}{meant}")
         release = built[self.from_].sampler(self.rows, self.tree)
         if not isinstance(release, Samplable):
             raise ValueError(f"from: records cannot be drawn from {release.name!r}")

@@ -98,6 +98,7 @@ RELEASES: dict[str, Callable[[int], Release]] = {
         "r", Domain((RICH,)), rows, Budget.of("0.5", "0", "0.05")
     ),
     "mean": lambda rows: Mean("r", Domain((INCOME,)), rows, PURE),
+    "mean by group": lambda rows: RatioMean("r", Domain((TRADE, INCOME)), rows, PURE),
     "binned density": lambda rows: BinnedDensity("r", Domain((INCOME,)), rows, PURE, (0.05,)),
     "spectral density": lambda rows: SpectralDensity(
         "r", Domain((INCOME,)), rows, APPROXIMATE, (0.05,)

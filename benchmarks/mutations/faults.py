@@ -314,8 +314,26 @@ FAULTS: tuple[Fault, ...] = (
     _of_mechanism(
         "tables are chosen from exact counts",
         "adaptive_margins",
-        "measured = self._cells_of(self._choice(once))",
-        "measured = self._cells_of(self._choice(exact))",
+        "chosen = self._choice(once)",
+        "chosen = self._choice(pairs)",
+    ),
+    _of_mechanism(
+        "triples are chosen without chance",
+        "adaptive_margins",
+        "place = exponential_choices(among, self.triples.scale, source)[:, None]",
+        "place = among.argmin(axis=1, keepdims=True)",
+    ),
+    _of_mechanism(
+        "the choice of triples is free",
+        "adaptive_margins",
+        "return 2 * self.score_sensitivity * self.selections / self.score_scale, self.selections",
+        "return Fraction(0), self.selections",
+    ),
+    _of_mechanism(
+        "pairs imply triples by exact counts",
+        "adaptive_margins",
+        "order = self._triples_chosen(self._scores(once, exact), source)",
+        "order = self._triples_chosen(self._scores(pairs, exact), source)",
     ),
     _of_mechanism(
         "groups are made from exact counts",
@@ -326,8 +344,8 @@ FAULTS: tuple[Fault, ...] = (
     _of_mechanism(
         "both rounds get the whole budget",
         "adaptive_margins",
-        "parts = part, 1 - part\n",
-        "parts = Fraction(1), Fraction(1)\n",
+        "(FIRST_PART, 1 - FIRST_PART - part),",
+        "(Fraction(1), Fraction(1)),",
     ),
     # The privacy line and neighbours
     Fault(

@@ -11,8 +11,9 @@ the records, and ``peak_mb`` is the memory of the process until then, Python and
 
 ``--ways`` sets whether all pairs or all triples of columns are measured; by default both for
 ``nltcs``, whose columns are binary, and pairs elsewhere.  ``--chosen 20`` measures again 20 pairs, which
-the first noisy tables choose.  ``--compress 32`` merges the cells of a column into 32 groups if it has
-more; it is meant for ``made_up_wide`` (three columns of 2,000 categories).
+the first noisy tables choose, and ``--triples 5`` beside them five triples that pairs do not imply.
+``--compress 32`` merges the cells of a column into 32 groups if it has more; it is meant for
+``made_up_wide`` (three columns of 2,000 categories).
 
 ``--relation`` sets which tables are neighbours: those in which one record has other values
 (replace-one), or of which one has one record more (add-remove), as in most public implementations.  The
@@ -53,8 +54,8 @@ def main() -> None:
             if options.bootstrap:
                 found = pool.apply(bootstrapped, (DATA, options.dataset, number))
             else:
-                chosen, keep = options.chosen, options.compress
-                what = (DATA, options.dataset, options.relation, share, ways, chosen, keep)
+                numbers = options.chosen, options.compress, options.triples
+                what = (DATA, options.dataset, options.relation, share, ways, *numbers)
                 try:
                     found = pool.apply(measured, what)
                 except ValueError as error:
@@ -78,12 +79,15 @@ def _options() -> argparse.Namespace:
         help="tables of pairs, of triples, or of both",
     )
     parser.add_argument("--chosen", type=int, default=0, help="pairs to measure again; default: 0")
+    parser.add_argument("--triples", type=int, default=0, help="triples to choose; default: 0")
     parser.add_argument("--compress", type=int, default=0, help="groups of wide columns to keep")
     parser.add_argument("--draws", type=int, default=5, help="default: 5")
     parser.add_argument("--bootstrap", action="store_true", help="resample, without privacy")
     options = parser.parse_args()
     if options.chosen < 0 or (options.chosen and 3 in (options.ways or [])):
         parser.error("--chosen must not be negative, and is for pairs")
+    if options.triples < 0 or (options.triples and not options.chosen):
+        parser.error("--triples must not be negative, and goes with --chosen")
     if options.compress < 0 or (options.compress and options.chosen):
         parser.error("--compress must not be negative, and does not go with --chosen")
     if options.draws < 1 or options.alpha <= 0 or not 0 <= options.beta < 1:

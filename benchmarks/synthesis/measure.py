@@ -36,17 +36,18 @@ def measured(
     ways: Sequence[int],
     chosen: int = 0,
     keep: int = 0,
+    triples: int = 0,
 ) -> Facts:
     """Errors, time and memory of one draw; the memory is that of the process so far.
 
     ``chosen``: number of pairs that are measured again; 0 for none.  ``keep``: number of groups of a
-    wide column; 0 for no merging.
+    wide column; 0 for no merging.  ``triples``: number of triples that are chosen and measured.
     """
     domain, codes = TABLES[dataset](folder)
     noise = "discrete-gaussian" if share.beta else "discrete-laplace"
     kind: Callable[..., AnyMicrodata] = partial(Microdata, aim="records")
     if chosen:
-        kind = partial(AdaptiveMicrodata, chosen=chosen)
+        kind = partial(AdaptiveMicrodata, chosen=chosen, triples=triples)
     elif keep:
         kind = partial(CompressedMicrodata, keep=keep)
     release = kind(
@@ -67,6 +68,7 @@ def measured(
         "mechanism": noise,
         "ways": ways,
         "chosen": chosen,
+        "triples": triples,
         "keep": keep,
         "seconds": round(time.perf_counter() - wall, 2),
         "cpu_seconds": round(time.process_time() - cpu, 2),

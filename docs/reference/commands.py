@@ -1,56 +1,80 @@
-"""The page of commands, from the argument parser."""
+"""The page of commands, from the command line itself."""
 
-import argparse
+import inspect
 from collections.abc import Iterator
+from textwrap import wrap
 
-import flows.cli
-from docs.reference.markdown import docstring, table
+from cyclopts import App
+from cyclopts.argument import Argument
+
+from docs.reference.markdown import table
+from flows.cli import EXIT_CODES, HELP, command_line
+
+Named = tuple[str, App]
 
 
 def commands_page() -> str:
-    """Every command with every argument and option."""
-    sections = [_section(parser) for parser in parsers()]
-    return "\n\n".join(["# Commands", docstring(flows.cli).split("\n\n")[1], *sections]) + "\n"
+    """Every command with every argument and option, and the exit codes."""
+    codes = [(str(code), meaning) for code, meaning in EXIT_CODES.items()]
+    intro = (
+        "Answers go to standard output, progress and errors to standard error. On a terminal, progress"
+        " is shown as bars and words have colours, unless `NO_COLOR` is set; in a pipe there are lines"
+        " alone."
+    )
+    parts = ["# Commands", intro, "## Exit codes", table(["code", "meaning"], codes)]
+    return "\n\n".join([*parts, *(_section(*command) for command in commands())]) + "\n"
 
 
-def parsers() -> Iterator[argparse.ArgumentParser]:
-    """The parser of each command, without those that only group commands."""
-    return _leaves(flows.cli.command_parser())
+def commands(app: App | None = None, name: str = "dprelease") -> Iterator[Named]:
+    """Each command with its full name, without those that only group commands."""
+    app = app or command_line()
+    inner = [each for each in app if each not in (*HELP, "--version")]
+    if not inner:
+        yield name, app
+    for each in inner:
+        yield from commands(app[each], f"{name} {each}")
 
 
-def arguments(parser: argparse.ArgumentParser) -> list[argparse.Action]:
+def arguments(command: App) -> list[Argument]:
     """The arguments and options of a command, except ``--help``."""
-    return [a for a in parser._actions if not isinstance(a, argparse._HelpAction)]
+    return [a for a in command.assemble_argument_collection() if a.show]
 
 
-def spelled(action: argparse.Action) -> str:
+def spelled(argument: Argument) -> str:
     """An argument as written on the command line."""
-    value = "" if action.nargs == 0 else str(action.metavar or action.dest.upper())
-    return " ".join(filter(None, [", ".join(action.option_strings), value]))
+    names = [name for name in argument.names if name not in argument.negatives]
+    return f"{', '.join(names)} {_value(argument)}".strip()
 
 
-def _leaves(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
-    groups = [a for a in parser._actions if isinstance(a, argparse._SubParsersAction)]
-    if not groups:
-        yield parser
-    for group in groups:
-        for command in group.choices.values():
-            yield from _leaves(command)
+def described(command: App) -> str:
+    """What a command does, as a paragraph."""
+    return " ".join(inspect.cleandoc(command.help).split())
 
 
-def _section(parser: argparse.ArgumentParser) -> str:
-    formatter = argparse.HelpFormatter(parser.prog, width=72)
-    formatter.add_usage(parser.usage, parser._actions, parser._mutually_exclusive_groups, prefix="")
+def _section(name: str, command: App) -> str:
+    found = sorted(arguments(command), key=lambda a: a.index is not None)
+    words = [name, *map(_in_usage, found)]
+    usage = "\n    ".join(wrap(" ".join(words), 72)).replace("\0", " ")
     rows = [
-        (
-            f"`{spelled(a)}`",
-            f"{a.help or ''}{' (required)' * (a.required and bool(a.option_strings))}",
-        )
-        for a in arguments(parser)
+        (f"`{spelled(a)}`", (a.parameter.help or "") + " (required)" * _must_be_named(a))
+        for a in found
     ]
-    text = parser.description or ""
-    parts = [f"## {parser.prog}", f"{text[:1].upper()}{text[1:]}."]
-    parts.append(f"```\n{formatter.format_help().strip()}\n```")
-    if rows:
-        parts.append(table(["argument", "meaning"], rows))
-    return "\n\n".join(parts)
+    parts = [f"## {name}", described(command), f"```\n{usage}\n```"]
+    return "\n\n".join([*parts, table(["argument", "meaning"], rows)] if rows else parts)
+
+
+def _value(argument: Argument) -> str:
+    """What follows an option's name."""
+    if argument.index is not None or argument.hint is bool:
+        return ""
+    return argument.parameter.metavar or "|".join(argument.get_choices() or ())
+
+
+def _must_be_named(argument: Argument) -> bool:
+    return argument.required and argument.index is None
+
+
+def _in_usage(argument: Argument) -> str:
+    """An argument in a line of usage: in brackets where it may be left out; "\0" does not break."""
+    text = f"{argument.name} {_value(argument)}".strip().replace(" ", "\0")
+    return text if argument.required else f"[{text}]"

@@ -160,6 +160,7 @@ UNREAD = {
     "dpcore/cell_values.py": "numbers inside cells of synthetic records",
     "dpcore/formula.py": "formulas over synthetic records",
     "dpcore/progress.py": "counts of finished steps",
+    "dpcore/suggestion.py": "close names in error messages",
     "dpcore/post/**/*.py": "sees noisy statistics alone",
     "schemas/bundle.py": "the form of published files",
     "schemas/blanks.py": "a plan that is not filled in",

@@ -176,6 +176,10 @@ class Release(ABC):
         """The survey's columns in each published table that has some."""
         return (self.domain,)
 
+    def domains_of(self, noisy: Noisy | None) -> tuple[Domain, ...]:
+        """Those of one draw, where it chooses some of the tables; without a draw all that may be."""
+        return self.domains
+
     def table_name(self, domain: Domain) -> str:
         """The name of the published table over one of ``domains``."""
         return self.name

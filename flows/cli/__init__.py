@@ -1,21 +1,18 @@
 """The command line, ``dprelease``.
 
-Exit codes: 0 success, 2 bad input, 3 the budget does not allow it, 4 an audit failed, 5 a
-disclosure officer has not approved, 1 any other error.  Results go to standard output, progress
-and errors to standard error.
-
-Each command is one module, which adds its parser and runs it.  A command imports heavy modules only
-when it runs.
+Each command is a function in a module of its own.  It imports heavy modules only when it runs.
+Answers go to standard output, progress and errors to standard error.
 """
 
-import argparse
 import atexit
 import os
 import sys
-from collections.abc import Sequence
-from typing import NoReturn
+from collections.abc import Callable, Sequence
+from typing import Annotated, Literal, NoReturn
 
-from dpcore.errors import DPReleaseError
+from cyclopts import App, CycloptsError, Parameter
+
+from dpcore.errors import DPReleaseError, InputError
 from flows.cli import (
     approve,
     audit,
@@ -31,19 +28,31 @@ from flows.cli import (
     verify,
 )
 
-COMMANDS = (
-    init,
-    run,
-    explain,
-    audit,
-    schema,
-    sign,
-    verify,
-    ledger,
-    approve,
-    serve,
-    catalogue,
-    evaluate,
+HELP = ("--help", "-h")
+EXIT_CODES = {
+    0: "success",
+    1: "any error that is not below",
+    2: "bad input: a command, an option, a plan, a table or a file",
+    3: "the budget does not allow it, or was granted for another privacy unit",
+    4: "an audit found more loss than is claimed",
+    5: "a disclosure officer has not approved, or has rejected",
+    6: "a bundle is damaged or was changed, or the ledger and its bundles disagree",
+}
+COMMANDS: tuple[App | Callable[..., None], ...] = (
+    init.init,
+    run.run,
+    explain.explain,
+    audit.audit,
+    schema.schema,
+    sign.sign,
+    verify.verify,
+    ledger.ledger,
+    approve.approve,
+    approve.reject,
+    serve.serve,
+    serve.deploy,
+    catalogue.catalogue,
+    evaluate.evaluate,
 )
 
 
@@ -52,33 +61,79 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # Before numpy is imported: with several threads on few cores, its linear algebra library makes
     # training many times slower.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    options = command_parser().parse_args(arguments)
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    app = command_line()
     try:
-        if getattr(options, "ledger", None):
-            os.environ["DPRELEASE_LEDGER"] = options.ledger
-        options.run(options)
+        command, bound, _ = app.parse_args(given, print_error=False, exit_on_error=False)
+        if command == app.help_print and not set(HELP) & set(given):  # no command is named
+            app.help_print(given, console=app.error_console)
+            return InputError.exit_code
+        if url := bound.arguments.get("ledger"):
+            os.environ["DPRELEASE_LEDGER"] = url
+        command(*bound.args, **bound.kwargs)
+    except CycloptsError as error:
+        complain(str(error))
+        return InputError.exit_code
     except DPReleaseError as error:
-        print(f"dprelease: {error}", file=sys.stderr)
+        complain(str(error))
         return error.exit_code
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except KeyboardInterrupt:
-        again = "; run again with the same release id" if options.command == "run" else ""
-        print(f"dprelease: interrupted{again}", file=sys.stderr)
+        again = "; run again with the same release id" if given[0] == "run" else ""
+        complain(f"interrupted{again}")
         return 1
     return 0
 
 
-def command_parser() -> argparse.ArgumentParser:
-    """The parser of all commands and options; the reference page is generated from it."""
-    parser = argparse.ArgumentParser(
-        prog="dprelease", description=__doc__.split("\n\n")[1], allow_abbrev=False
+def command_line() -> App:
+    """All commands and options; the reference page is generated from it."""
+    app = App(
+        name="dprelease",
+        help="Publish differentially private statistics and synthetic microdata from survey tables.",
+        help_epilogue="\n".join(
+            ["Exit codes:", *(f"  {code}  {meaning}" for code, meaning in EXIT_CODES.items())]
+        ),
+        help_format="plaintext",
+        help_flags=HELP,
+        version=_version,
+        version_flags="--version",
+        group_parameters="Options",
+        default_parameter=Parameter(negative="", show_default=False),
     )
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for command in COMMANDS:
-        command.add(commands)
-    return parser
+    for place, command in enumerate((*COMMANDS, completion)):
+        if isinstance(command, App):
+            command.sort_key, command.help_epilogue = place, ""
+            app.command(command)
+        else:
+            app.command(command, sort_key=place, help_epilogue="")
+    return app
+
+
+def _version() -> str:
+    from importlib.metadata import version
+
+    return version("dprelease")
+
+
+def completion(
+    shell: Annotated[Literal["bash", "zsh", "fish"], Parameter(help="the shell")], /
+) -> None:
+    """Print a script that completes commands and options in a shell.
+
+    For bash, write into ~/.bashrc: source <(dprelease completion bash)
+    """
+    print(command_line().generate_completion(shell=shell))
+
+
+def complain(words: str) -> None:
+    """Print an error; its first word is red on a terminal."""
+    from rich.console import Console
+    from rich.text import Text
+
+    text = Text.assemble(("dprelease:", "bold red"), " ", words)
+    Console(stderr=True, highlight=False).print(text, soft_wrap=True)
 
 
 def console() -> NoReturn:

@@ -1,42 +1,64 @@
 """``dprelease approve`` and ``dprelease reject``: a disclosure officer's decision."""
 
-import argparse
 import sys
-from functools import partial
-from typing import Any
+from typing import Annotated
+
+from cyclopts import Parameter
 
 from dpcore.errors import ApprovalError
-from flows.cli.arguments import add_command, add_ledger_argument
+from flows.cli.arguments import ANSWER, Dataset, LedgerURL, Output
+
+Waiting = Annotated[str, Parameter(name="RELEASE_ID", help="the id of the waiting run")]
+Who = Annotated[str, Parameter(metavar="WHO", help="the officer's name; it is published")]
+Why = Annotated[str, Parameter(metavar="WHY", help="the reason; it is published")]
 
 
-def add(commands: Any) -> None:
-    """Add both commands to the parser."""
-    for verb, approved, text in (
-        ("approve", True, "allow a drawn release to be published"),
-        ("reject", False, "forbid a drawn release to be published; its budget stays spent"),
-    ):
-        parser = add_command(commands, verb, partial(_decide, approved=approved), text)
-        parser.add_argument("dataset", metavar="DATASET", help="its name in the plan")
-        parser.add_argument("release_id", metavar="RELEASE_ID", help="the id of the waiting run")
-        parser.add_argument("--who", required=True, help="the officer's name; it is published")
-        parser.add_argument("--why", required=True, help="the reason; it is published")
-        add_ledger_argument(parser)
+def approve(
+    dataset: Dataset,
+    release_id: Waiting,
+    /,
+    *,
+    who: Who,
+    why: Why,
+    ledger: LedgerURL = None,
+    output: Output = ANSWER,
+) -> None:
+    """Allow a drawn release to be published."""
+    _decide(dataset, release_id, True, who, why, output)
 
 
-def _decide(options: argparse.Namespace, approved: bool) -> None:
+def reject(
+    dataset: Dataset,
+    release_id: Waiting,
+    /,
+    *,
+    who: Who,
+    why: Why,
+    ledger: LedgerURL = None,
+    output: Output = ANSWER,
+) -> None:
+    """Forbid a drawn release to be published; its budget stays spent."""
+    _decide(dataset, release_id, False, who, why, output)
+
+
+def _decide(
+    dataset: str, release_id: str, approved: bool, who: str, why: str, output: Output
+) -> None:
     from schemas.identity import check_dataset, check_release_id
     from tasks.ledger import Ledger
     from tasks.workplace.home import ledger_url
 
-    check_dataset(options.dataset)
-    check_release_id(options.release_id)
-    ledger = Ledger(ledger_url(), create=False)
-    decision = ledger.decide(
-        options.dataset, options.release_id, approved, who=options.who, why=options.why
-    )
-    print(f"{options.dataset} {options.release_id}: {decision}")
+    check_dataset(dataset)
+    check_release_id(release_id)
+    known = Ledger(ledger_url(), create=False)
+    decision = known.decide(dataset, release_id, approved, who=who, why=why)
+    words = [f"{dataset} {release_id}: {decision}"]
     if approved:
-        print("to publish, run the plan again with this release id, or resume its Prefect run")
+        words.append(
+            "to publish, run the plan again with this release id, or resume its Prefect run"
+        )
+    facts = {"dataset": dataset, "release_id": release_id, "approved": decision.approved}
+    output.answer("\n".join(words), facts | {"who": decision.who, "why": decision.why})
 
 
 def ask_officer(dataset: str, release_id: str) -> None:

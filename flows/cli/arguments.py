@@ -1,73 +1,106 @@
-"""Arguments, checks and progress output that several commands share."""
+"""Arguments and options that several commands share, and how a command answers."""
 
-import argparse
+import json
 import logging
 import sys
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
 
 from dpcore.errors import InputError
 
+if TYPE_CHECKING:
+    from schemas.plan import Plan
 
-def add_command(commands: Any, name: str, run: Any, text: str) -> argparse.ArgumentParser:
-    """Add a command; ``run`` takes the parsed options, ``text`` is its help."""
-    parser: argparse.ArgumentParser = commands.add_parser(
-        name, help=text, description=text, allow_abbrev=False
-    )
-    parser.set_defaults(run=run)
-    return parser
-
-
-def add_plan_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the plan's path and the option that changes values of it."""
-    parser.add_argument("plan", type=Path, metavar="PLAN", help="the release plan, a YAML file")
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
+PlanFile = Annotated[Path, Parameter(help="the release plan, a YAML file")]
+Changes = Annotated[
+    tuple[str, ...],
+    Parameter(
+        name="--set",
         metavar="KEY=VALUE",
         help="replace a value of the plan, such as source=PATH or rows=1000; may be repeated",
-    )
-
-
-def add_ledger_argument(parser: argparse.ArgumentParser) -> None:
-    """Add the option that names the ledger."""
-    parser.add_argument(
-        "--ledger",
+    ),
+]
+LedgerURL = Annotated[
+    str | None,
+    Parameter(
+        name="--ledger",
         metavar="URL",
         help="sqlite:///FILE or postgresql://USER@HOST/DATABASE; default: DPRELEASE_LEDGER, or a"
         " file in dprelease's home",
-    )
+    ),
+]
+Out = Annotated[Path, Parameter(metavar="DIR", help="the folder of bundles; default: published")]
+PUBLISHED = Path("published")
+Dataset = Annotated[str, Parameter(help="its name in the plan")]
+Bundle = Annotated[Path, Parameter(help="the folder of a release")]
 
 
-def add_out_argument(parser: argparse.ArgumentParser) -> None:
-    """Add the option that names the folder of bundles."""
-    words, default = "the folder of bundles; default: published", Path("published")
-    parser.add_argument("--out", type=Path, default=default, metavar="DIR", help=words)
+def file_option(words: str, metavar: str = "FILE") -> Parameter:
+    """An option that names a file or a folder."""
+    return Parameter(metavar=metavar, help=words)
 
 
-def read_overrides(options: argparse.Namespace) -> dict[str, Any]:
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Progress:
+    """How much a command says on standard error while it works."""
+
+    quiet: Annotated[
+        bool, Parameter(name=("--quiet", "-q"), help="print the answer and errors alone")
+    ] = False
+    verbose: Annotated[
+        bool,
+        Parameter(
+            name=("--verbose", "-v"), help="also print when each step begins and how far it is"
+        ),
+    ] = False
+
+    def shown(self, plan: "Plan | None" = None) -> AbstractContextManager[object]:
+        """Within this context, print the progress of steps; with a ``plan``, as bars on a terminal."""
+        from flows.cli.progress import showing
+
+        if self.quiet:
+            return showing(None, logging.WARNING)
+        if self.verbose:
+            return showing(None, logging.DEBUG)
+        return showing(plan, logging.INFO)
+
+    def note(self, words: str) -> None:
+        """Print a remark on standard error."""
+        if not self.quiet:
+            print(words, file=sys.stderr)
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Output(Progress):
+    """The same, and the form of the answer on standard output."""
+
+    as_json: Annotated[bool, Parameter(name="--json", help="print the answer as JSON")] = False
+
+    def answer(self, text: str, facts: Any) -> None:
+        """Print the answer: words for people, or the ``facts`` as JSON."""
+        print(json.dumps(facts, indent=2, allow_nan=False, default=str) if self.as_json else text)
+
+
+LINES, ANSWER = Progress(), Output()
+
+
+def read_changes(changes: tuple[str, ...]) -> dict[str, Any]:
     """The values of ``--set`` by their dotted keys in the plan."""
     from schemas.document import read_value
 
-    overrides: dict[str, Any] = {}
-    for setting in options.set:
+    values: dict[str, Any] = {}
+    for setting in changes:
         place, separator, value = setting.partition("=")
         if not separator or not place:
             raise InputError(f"--set {setting}: write KEY=VALUE, such as source=survey.parquet")
-        overrides[place] = value if place == "source" else read_value(value)
-    return overrides
-
-
-def show_progress() -> None:
-    """Print the progress lines of steps on standard error."""
-    from tasks.workplace.step import LOGGER
-
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter("%(message)s"))
-    LOGGER.handlers = [handler]
-    LOGGER.setLevel(logging.INFO)
-    LOGGER.propagate = False
+        values[place] = value if place == "source" else read_value(value)
+    return values
 
 
 def write_file(option: str, path: Path, text: str) -> None:

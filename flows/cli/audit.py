@@ -1,71 +1,66 @@
 """``dprelease audit``: test a plan's privacy."""
 
-import argparse
-import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from cyclopts import Parameter
 
 from dpcore.errors import AuditError, InputError
 from flows.cli.arguments import (
-    add_command,
-    add_plan_arguments,
-    read_overrides,
+    ANSWER,
+    Changes,
+    Output,
+    PlanFile,
+    file_option,
+    read_changes,
     require_svg,
-    show_progress,
     write_file,
 )
 
 
-def add(commands: Any) -> None:
-    """Add the command to the parser."""
-    parser = add_command(commands, "audit", _audit, "test a plan's privacy as an attacker would")
-    add_plan_arguments(parser)
-    parser.add_argument(
-        "--quick",
-        action="store_true",
-        help="make fewer draws, and skip the test of ingest, validation and tally",
-    )
-    parser.add_argument(
-        "--draws",
-        type=int,
-        metavar="N",
-        help="how often to draw on each of two neighbouring tables",
-    )
-    parser.add_argument(
-        "--plot",
-        type=Path,
-        metavar="FILE",
-        help="write the loss functions as SVG (FILE ends in .svg)",
-    )
-    parser.add_argument("--json", action="store_true", help="print the results as JSON")
-
-
-def _audit(options: argparse.Namespace) -> None:
+def audit(
+    plan: PlanFile,
+    /,
+    *,
+    changes: Changes = (),
+    quick: Annotated[
+        bool,
+        Parameter(help="make fewer draws, and skip the test of ingest, validation and tally"),
+    ] = False,
+    draws: Annotated[
+        int | None,
+        Parameter(metavar="N", help="how often to draw on each of two neighbouring tables"),
+    ] = None,
+    plot: Annotated[
+        Path | None, file_option("write the loss functions as SVG (FILE ends in .svg)")
+    ] = None,
+    output: Output = ANSWER,
+) -> None:
+    """Test a plan's privacy as an attacker would."""
     from schemas.plan import load_plan
     from tasks.explain.explain import text_table
 
-    overrides = read_overrides(options)
-    plan = load_plan(options.plan, overrides)
-    if options.draws is not None and options.draws < 1:
+    overrides = read_changes(changes)
+    loaded = load_plan(plan, overrides)
+    if draws is not None and draws < 1:
         raise InputError("--draws: write a positive whole number")
-    require_svg(options.plot)
-    show_progress()
-    from flows.audit import audit
-    from tasks.audit.audit import picture_of, result_rows
-
+    require_svg(plot)
     failure: AuditError | None = None
+    with output.shown():
+        from flows import audit as flow
+        from tasks.audit.audit import picture_of, result_rows
+
+        try:
+            results: Sequence[Any] = flow.audit(str(plan), quick, draws, overrides)
+        except AuditError as error:
+            failure, results = error, error.results
+    if output.as_json or results:
+        rows = result_rows(loaded, results)
+        output.answer(text_table(rows), [result.to_dict() for result in results])
     try:
-        results: Sequence[Any] = audit(str(options.plan), options.quick, options.draws, overrides)
-    except AuditError as error:
-        failure, results = error, error.results
-    if options.json:
-        print(json.dumps([result.to_dict() for result in results], indent=2))
-    elif results:
-        print(text_table(result_rows(plan, results)))
-    try:
-        if options.plot is not None and results:
-            write_file("--plot", options.plot, picture_of(plan, results))
+        if plot is not None and results:
+            write_file("--plot", plot, picture_of(loaded, results))
     finally:
         if failure:  # a plot that cannot be written must not hide it
             raise failure

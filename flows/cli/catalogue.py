@@ -1,24 +1,24 @@
 """``dprelease catalogue``: write a page that lists all bundles of a folder."""
 
-import argparse
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
-from flows.cli.arguments import add_command
+from cyclopts import Parameter
 
-
-def add(commands: Any) -> None:
-    """Add the command to the parser."""
-    parser = add_command(
-        commands, "catalogue", _catalogue, "write a page that lists all bundles of a folder"
-    )
-    parser.add_argument("folder", type=Path, metavar="DIR", help="the folder of bundles")
-    parser.add_argument(
-        "--out", type=Path, metavar="SITE", help="the folder for index.html; default: DIR itself"
-    )
+from flows.cli.arguments import ANSWER, Output, file_option
 
 
-def _catalogue(options: argparse.Namespace) -> None:
+def catalogue(
+    folder: Annotated[Path, Parameter(name="DIR", help="the folder of bundles")],
+    /,
+    *,
+    out: Annotated[
+        Path | None, file_option("the folder for index.html; default: DIR itself", "SITE")
+    ] = None,
+    output: Output = ANSWER,
+) -> None:
+    """Write a page that lists all bundles of a folder."""
     from tasks.catalogue import write_catalogue
 
-    print(write_catalogue(options.folder, options.out or options.folder))
+    page = write_catalogue(folder, out or folder)
+    output.answer(str(page), {"page": page})

@@ -1,119 +1,123 @@
 """``dprelease explain``: print what a plan costs and how accurate it will be."""
 
-import argparse
-import json
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from cyclopts import Parameter
 
 from dpcore.budget import Budget, total
 from dpcore.errors import BudgetError, InputError
 from flows.cli.arguments import (
-    add_command,
-    add_ledger_argument,
-    add_plan_arguments,
-    read_overrides,
+    ANSWER,
+    Changes,
+    LedgerURL,
+    Output,
+    PlanFile,
+    file_option,
+    read_changes,
     require_svg,
     write_file,
 )
 
 
-def add(commands: Any) -> None:
-    """Add the command to the parser."""
-    parser = add_command(commands, "explain", _explain, "print cost and accuracy; opens no data")
-    add_plan_arguments(parser)
-    parser.add_argument(
-        "--target",
-        metavar="RELEASE[:STATEMENT]=ERROR",
-        help="print the least alpha that brings an expected error of a release to this value: its "
-        "first error statement, or the one with STATEMENT in its name",
-    )
-    parser.add_argument(
-        "--plot",
-        type=Path,
-        metavar="FILE",
-        help="draw the expected error of each release against its alpha, as SVG (FILE ends in .svg)",
-    )
-    parser.add_argument(
-        "--analysis",
-        metavar="FORMULA",
-        help='say whether the plan supports a model, such as "y ~ a + b", and with what standard errors',
-    )
-    parser.add_argument(
-        "--family",
-        default="gaussian",
-        choices=("gaussian", "binomial", "poisson"),
-        help="of the model of --analysis: linear (the default), logistic or Poisson",
-    )
-    parser.add_argument(
-        "--like",
-        type=Path,
-        metavar="BUNDLE",
-        help="with --analysis: expect a survey like that of a published bundle, such as last year's,"
-        " in place of independent columns with equally frequent cells",
-    )
-    parser.add_argument(
-        "--json",
-        action="store_true",
-        help="print costs, errors, time and memory, or the result of --analysis, as JSON",
-    )
-    add_ledger_argument(parser)
-
-
-def _explain(options: argparse.Namespace) -> None:
+def explain(
+    plan: PlanFile,
+    /,
+    *,
+    changes: Changes = (),
+    target: Annotated[
+        str | None,
+        Parameter(
+            metavar="RELEASE[:STATEMENT]=ERROR",
+            help="print the least alpha that brings an expected error of a release to this value: its"
+            " first error statement, or the one with STATEMENT in its name",
+        ),
+    ] = None,
+    plot: Annotated[
+        Path | None,
+        file_option(
+            "draw the expected error of each release against its alpha, as SVG (FILE ends in .svg)"
+        ),
+    ] = None,
+    analysis: Annotated[
+        str | None,
+        Parameter(
+            metavar="FORMULA",
+            help='say whether the plan supports a model, such as "y ~ a + b", and with what standard'
+            " errors",
+        ),
+    ] = None,
+    family: Annotated[
+        Literal["gaussian", "binomial", "poisson"],
+        Parameter(help="of the model of --analysis: linear (the default), logistic or Poisson"),
+    ] = "gaussian",
+    like: Annotated[
+        Path | None,
+        file_option(
+            "with --analysis: expect a survey like that of a published bundle, such as last year's,"
+            " in place of independent columns with equally frequent cells",
+            "BUNDLE",
+        ),
+    ] = None,
+    ledger: LedgerURL = None,
+    output: Output = ANSWER,
+) -> None:
+    """Print cost and accuracy; opens no data."""
     from schemas.plan import load_plan
-    from tasks.explain.explain import explain, explain_refusal, explanation
-    from tasks.explain.target import find_target, target_text
+    from tasks.explain import explain as words
+    from tasks.explain.target import find_target, target_facts, target_text
     from tasks.ledger.runs_and_grant import at_its_run
     from tasks.workplace.home import ledger_exists, ledger_url
 
-    plan = load_plan(options.plan, read_overrides(options))
-    if plan.series and (options.plot or options.target):
+    loaded = load_plan(plan, read_changes(changes))
+    if loaded.series and (plot or target):
         raise InputError(
             "--target, --plot: the price of a run of a series depends on the runs before; compare plans"
             " with `dprelease explain` instead"
         )
-    if options.analysis is not None:
-        _say_analysis(plan, options)
+    if analysis is not None:
+        _say_analysis(loaded, analysis, family, like, output)
         return
-    if options.like:
+    if like:
         raise InputError("--like: is for --analysis, which is missing")
-    if options.plot is not None:
-        _draw(plan, options.plot)
+    if plot is not None:
+        _draw(loaded, plot)
     granted, spent, refusal = None, Budget(), ""
     if ledger_exists():
         from tasks.ledger import Ledger
 
-        ledger = Ledger(ledger_url(), create=False)
-        plan = at_its_run(plan, ledger)
-        granted, spent = ledger.granted(plan.dataset), ledger.spent(plan.dataset)
-        refusal = explain_refusal(plan, ledger)
-    requested = total(plan.prices.values())
-    if options.json and options.target is None:
-        print(json.dumps(explanation(plan, granted, spent, refusal), indent=2))
-    elif options.target is None:
-        print(explain(plan, granted, spent, refusal))
+        known = Ledger(ledger_url(), create=False)
+        loaded = at_its_run(loaded, known)
+        granted, spent = known.granted(loaded.dataset), known.spent(loaded.dataset)
+        refusal = words.explain_refusal(loaded, known)
+    requested = total(loaded.prices.values())
+    if target is None:
+        asked = (loaded, granted, spent, refusal)
+        if output.as_json:
+            output.answer("", words.explanation(*asked))
+        else:
+            print(words.explain(*asked))
     else:
-        target = find_target(plan, *_read_target(options.target))
-        print(target_text(plan, target))
-        requested = target.total
-    grant = plan.budget.caps if granted is None else granted
+        found = find_target(loaded, *_read_target(target))
+        output.answer(target_text(loaded, found), target_facts(loaded, found))
+        requested = found.total
+    grant = loaded.budget.caps if granted is None else granted
     if not grant.covers(spent + requested):
         raise BudgetError("the grant does not cover this release, so it would be refused")
     if refusal:
         raise BudgetError(refusal)
 
 
-def _say_analysis(plan: Any, options: argparse.Namespace) -> None:
+def _say_analysis(plan: Any, formula: str, family: str, like: Path | None, output: Output) -> None:
     from tasks.bundle.reader import open_bundle
     from tasks.explain.analysis import analysis_dict, analysis_text
 
-    like = open_bundle(options.like).evidence if options.like else None
-    asked = (plan, options.analysis, options.family, like)
-    if not options.json:
+    asked: Any = (plan, formula, family, open_bundle(like).evidence if like else None)
+    if not output.as_json:
         print(analysis_text(*asked))
         return
     found = analysis_dict(*asked)
-    print(json.dumps(found, indent=2))
+    output.answer("", found)
     if not found["supported"]:
         raise InputError(found["reason"])
 

@@ -2,112 +2,59 @@
 
 from __future__ import annotations
 
-import argparse
-import sys
+from collections.abc import Callable
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cyclopts import App, Parameter
 
 from dpcore.budget import Budget
-from dpcore.errors import InputError, LedgerError, PlanError
-from flows.cli.arguments import add_command, add_ledger_argument
+from dpcore.errors import BundleError, InputError, LedgerError, PlanError
+from dpcore.suggestion import suggestion
+from flows.cli.arguments import ANSWER, PUBLISHED, Dataset, LedgerURL, Output, file_option
 
 if TYPE_CHECKING:
     from schemas.plan import Plan
-    from tasks.ledger import Fault, Ledger
+    from tasks.ledger import Fault, HistoryRecord, Ledger
 
-PUBLISHED = Path("published")
-_REPRICE = (
-    "print what the history costs by tighter accountants; changes nothing: a lower price is a"
-    " statement about what was published, not a refund"
-)
-
-
-def add(commands: Any) -> None:
-    """Add the command to the parser."""
-    ledger = commands.add_parser(
-        "ledger", help="grant a budget, show what was spent, look for faults"
-    )
-    actions = ledger.add_subparsers(dest="action", required=True, metavar="ACTION")
-    grant = add_command(actions, "grant", _grant, "add to the budget of a dataset")
-    grant.add_argument("dataset", metavar="DATASET", help="its name in the plan")
-    for name in ("alpha", "beta", "gamma"):
-        grant.add_argument(
-            f"--{name}", default="0", metavar="NUMBER", help="a decimal or a fraction; default: 0"
-        )
-    grant.add_argument(
-        "--composition",
-        choices=("basic", "concentrated"),
-        default="basic",
-        help="how the prices of releases add up: as alpha, or as rho of zero-concentrated differential"
-        " privacy, which needs a beta and opens an account of its own",
-    )
-    _officer_arguments(grant)
-    show = add_command(actions, "show", _show, "print grants, charges and what is left")
-    show.add_argument("dataset", nargs="?", metavar="DATASET", help="default: all")
-    _plans_argument(show, "to say how many runs of each are left")
-    add_ledger_argument(show)
-    void = add_command(actions, "void", _void, "give up a reservation that was never drawn")
-    void.add_argument("dataset", metavar="DATASET", help="its name in the plan")
-    void.add_argument("release_id", metavar="RELEASE_ID", help="the id of the run that reserved it")
-    void.add_argument("name", metavar="NAME", help="the release's name in its plan")
-    _officer_arguments(void)
-    check = add_command(
-        actions, "check", _check, "check that ledger, draws and bundles agree; repairs nothing"
-    )
-    check.add_argument("dataset", nargs="?", metavar="DATASET", help="default: all")
-    check.add_argument(
-        "--out", type=Path, metavar="DIR", help="the folder of bundles; default: published"
-    )
-    _plans_argument(check, "to look for scheduled releases that are late")
-    add_ledger_argument(check)
-    reprice = add_command(actions, "reprice", _reprice, _REPRICE)
-    reprice.add_argument("dataset", metavar="DATASET", help="its name in the plan")
-    reprice.add_argument(
-        "--beta", metavar="NUMBER", help="beta of the whole history; default: what was charged"
-    )
-    add_ledger_argument(reprice)
-    checkpoint = add_command(
-        actions, "checkpoint", _checkpoint, "write which draws the ledger knows, as a witness of it"
-    )
-    checkpoint.add_argument(
-        "file", nargs="?", type=Path, metavar="FILE", help="default: DPRELEASE_CHECKPOINT"
-    )
-    add_ledger_argument(checkpoint)
-    backup = add_command(actions, "backup", _backup, "copy the ledger to a new file (SQLite)")
-    backup.add_argument("file", type=Path, metavar="FILE", help="must not exist")
-    add_ledger_argument(backup)
-    restore = add_command(
-        actions, "restore", _restore, "make a ledger of a backup, where there is none (SQLite)"
-    )
-    restore.add_argument("file", type=Path, metavar="FILE", help="the backup")
-    add_ledger_argument(restore)
-    roles = "print SQL that makes a role for publishers and one for officers (PostgreSQL)"
-    add_command(actions, "roles", _roles, roles)
+Amount = Annotated[str, Parameter(metavar="NUMBER", help="a decimal or a fraction; default: 0")]
+AnyDataset = Annotated[str | None, Parameter(name="DATASET", help="default: all")]
+Who = Annotated[str, Parameter(metavar="WHO", help="who decided")]
+Why = Annotated[str, Parameter(metavar="WHY", help="the reason")]
 
 
-def _plans_argument(parser: argparse.ArgumentParser, purpose: str) -> None:
-    words = f"the folder of plans, {purpose}; default: plans, if there is one"
-    parser.add_argument("--plans", type=Path, metavar="DIR", help=words)
-
-
-def _officer_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--who", required=True, help="who decided")
-    parser.add_argument("--why", required=True, help="the reason")
-    add_ledger_argument(parser)
-
-
-def _grant(options: argparse.Namespace) -> None:
+def grant(
+    dataset: Dataset,
+    /,
+    *,
+    alpha: Annotated[Amount, Parameter(name=("--alpha", "--epsilon"))] = "0",
+    beta: Annotated[Amount, Parameter(name=("--beta", "--delta"))] = "0",
+    gamma: Amount = "0",
+    composition: Annotated[
+        Literal["basic", "concentrated"],
+        Parameter(
+            help="how the prices of releases add up: as alpha, or as rho of zero-concentrated"
+            " differential privacy, which needs a beta and opens an account of its own"
+        ),
+    ] = "basic",
+    who: Who,
+    why: Why,
+    ledger: LedgerURL = None,
+    output: Output = ANSWER,
+) -> None:
+    """Add to the budget of a dataset."""
     from schemas.identity import check_dataset
     from schemas.numbers import read_rational
     from tasks.ledger import Ledger
     from tasks.workplace.home import ledger_url
 
-    check_dataset(options.dataset)
+    check_dataset(dataset)
     amounts = {}
-    for name in ("alpha", "beta", "gamma"):
+    for name, written in (("alpha", alpha), ("beta", beta), ("gamma", gamma)):
         try:
-            amounts[name] = read_rational(getattr(options, name))
+            amounts[name] = read_rational(written)
         except ValueError as error:
             raise InputError(f"--{name}: {error}") from None
         if name != "alpha" and amounts[name] >= 1:
@@ -115,100 +62,202 @@ def _grant(options: argparse.Namespace) -> None:
     budget = Budget(**amounts)
     if budget == Budget():
         raise InputError("nothing to grant: give --alpha, --beta or --gamma")
-    ledger = Ledger(ledger_url())
+    known = Ledger(ledger_url())
     try:
-        ledger.grant(options.dataset, budget, options.who, options.why, options.composition)
+        known.grant(dataset, budget, who, why, composition)
     except ValueError as error:
         raise InputError(str(error)) from None
-    print(f"{options.dataset}: granted {ledger.promised(options.dataset)} in all")
-    if options.composition == "concentrated":
-        print(
-            f"From now on charges count against {ledger.granted(options.dataset)}. That covers what"
+    words = [f"{dataset}: granted {known.promised(dataset)} in all"]
+    if composition == "concentrated":
+        words.append(
+            f"From now on charges count against {known.granted(dataset)}. That covers what"
             " comes after this grant; its promise adds to those of earlier grants, and what they had"
             " left can no longer be spent. A series that was begun before cannot go on: begin a new one."
         )
+    output.answer("\n".join(words), _budget_facts(known, dataset))
 
 
-def _show(options: argparse.Namespace) -> None:
+def show(
+    dataset: AnyDataset = None,
+    /,
+    *,
+    plans: Annotated[
+        Path | None,
+        file_option(
+            "the folder of plans, to say how many runs of each are left; default: plans, if there is"
+            " one",
+            "DIR",
+        ),
+    ] = None,
+    ledger: LedgerURL = None,
+    output: Output = ANSWER,
+) -> None:
+    """Print grants, charges and what is left."""
     from tasks.explain.explain import ledger_text
 
-    plans = _valid_plans(options)
-    ledger = _existing_ledger()
-    datasets = [options.dataset] if options.dataset else ledger.datasets()
-    _require_known(ledger, options.dataset)
-    texts = (ledger_text(ledger, dataset, plans) for dataset in datasets)
-    print("\n\n".join(texts) or "no datasets yet")
+    loaded = _valid_plans(plans, output)
+    known = _existing_ledger()
+    datasets = [dataset] if dataset else known.datasets()
+    _require_known(known, dataset)
+    text = "\n\n".join(ledger_text(known, each, loaded) for each in datasets)
+    facts = [
+        _budget_facts(known, each) | {"history": [_line(r) for r in known.history(each)]}
+        for each in datasets
+    ]
+    output.answer(text or "no datasets yet", facts)
 
 
-def _void(options: argparse.Namespace) -> None:
-    ledger = _existing_ledger()
-    _require_known(ledger, options.dataset)
-    ledger.void(options.dataset, options.release_id, options.name, who=options.who, why=options.why)
-    print(
-        f"{options.dataset}: voided {options.name} of release {options.release_id};"
-        f" {ledger.remaining(options.dataset)} left"
+def void(
+    dataset: Dataset,
+    release_id: Annotated[
+        str, Parameter(name="RELEASE_ID", help="the id of the run that reserved it")
+    ],
+    name: Annotated[str, Parameter(help="the release's name in its plan")],
+    /,
+    *,
+    who: Who,
+    why: Why,
+    ledger: LedgerURL = None,
+    output: Output = ANSWER,
+) -> None:
+    """Give up a reservation that was never drawn."""
+    known = _existing_ledger()
+    _require_known(known, dataset)
+    known.void(dataset, release_id, name, who=who, why=why)
+    output.answer(
+        f"{dataset}: voided {name} of release {release_id}; {known.remaining(dataset)} left",
+        _budget_facts(known, dataset),
     )
 
 
-def _check(options: argparse.Namespace) -> None:
+def check(
+    dataset: AnyDataset = None,
+    /,
+    *,
+    out: Annotated[
+        Path | None, file_option("the folder of bundles; default: published", "DIR")
+    ] = None,
+    plans: Annotated[
+        Path | None,
+        file_option(
+            "the folder of plans, to look for scheduled releases that are late; default: plans, if"
+            " there is one",
+            "DIR",
+        ),
+    ] = None,
+    ledger: LedgerURL = None,
+    output: Output = ANSWER,
+) -> None:
+    """Check that ledger, draws and bundles agree; repairs nothing."""
     from tasks.budget.reconcile import reconcile
     from tasks.budget.schedule import late_releases
     from tasks.explain.explain import fault_rows, text_table
 
-    ledger = _existing_ledger()
-    published = options.out or PUBLISHED
-    if options.dataset and not (published / options.dataset).is_dir():
-        _require_known(ledger, options.dataset)
-    if options.out and not published.is_dir():
-        raise InputError(f"--out: there is no folder {published}")
+    known = _existing_ledger()
+    published: Path | None = out or PUBLISHED
+    assert published is not None
+    if dataset and not (published / dataset).is_dir():
+        _require_known(known, dataset)
+    if out and not out.is_dir():
+        raise InputError(f"--out: there is no folder {out}")
+    words = []
     if not published.is_dir():
-        print(f"bundles were not compared: there is no folder {published} (name one with --out)")
+        words = [f"bundles were not compared: there is no folder {published} (name one with --out)"]
         published = None
-    plans = _valid_plans(options)
-    faults = reconcile(ledger, published, options.dataset)
-    for path, plan in plans.items():
-        if options.dataset in (None, plan.dataset):
-            faults += late_releases(plan, path, ledger, datetime.now(UTC))
+    loaded = _valid_plans(plans, output)
+    faults = reconcile(known, published, dataset)
+    for path, plan in loaded.items():
+        if dataset in (None, plan.dataset):
+            faults += late_releases(plan, path, known, datetime.now(UTC))
     if not faults:
         agree = "ledger, draws and bundles agree" if published else "the ledger and its draws agree"
-        print(agree + "; no scheduled release is late" * bool(plans))
-        return
-    print(text_table(fault_rows(faults)))
+        words.append(agree + "; no scheduled release is late" * bool(loaded))
+    else:
+        words.append(text_table(fault_rows(faults)))
     for remedy in dict.fromkeys(fault.remedy for fault in faults):
-        print(f"\n{', '.join(_places(faults, remedy))}:\n  {remedy}")
-    count = f"{len(faults)} fault" + "s" * (len(faults) > 1)
-    raise LedgerError(f"{count} found; nothing was changed")
+        words.append(f"\n{', '.join(_places(faults, remedy))}:\n  {remedy}")
+    facts = [asdict(fault) for fault in faults]
+    output.answer("\n".join(words), {"bundles_compared": bool(published), "faults": facts})
+    if faults:
+        count = f"{len(faults)} fault" + "s" * (len(faults) > 1)
+        raise BundleError(f"{count} found; nothing was changed")
 
 
-def _reprice(options: argparse.Namespace) -> None:
+def reprice(
+    dataset: Dataset,
+    /,
+    *,
+    beta: Annotated[
+        str | None,
+        Parameter(
+            name=("--beta", "--delta"),
+            metavar="NUMBER",
+            help="beta of the whole history; default: what was charged",
+        ),
+    ] = None,
+    ledger: LedgerURL = None,
+    output: Output = ANSWER,
+) -> None:
+    """Print what the history costs by tighter accountants; changes nothing.
+
+    A lower price is a statement about what was published, not a refund.
+    """
     from schemas.numbers import read_rational
-    from tasks.budget.reprice import reprice
+    from tasks.budget.reprice import reprice as price_again
+    from tasks.budget.reprice import reprice_facts
 
-    ledger = _existing_ledger()
-    _require_known(ledger, options.dataset)
+    known = _existing_ledger()
+    _require_known(known, dataset)
     try:
-        beta = None if options.beta is None else read_rational(options.beta)
+        whole = None if beta is None else read_rational(beta)
     except ValueError as error:
         raise InputError(f"--beta: {error}") from None
-    print(reprice(ledger, options.dataset, beta))
+    if output.as_json:
+        output.answer("", reprice_facts(known, dataset, whole))
+    else:
+        print(price_again(known, dataset, whole))
 
 
-def _checkpoint(options: argparse.Namespace) -> None:
+def checkpoint(
+    file: Annotated[Path | None, Parameter(help="default: DPRELEASE_CHECKPOINT")] = None,
+    /,
+    *,
+    ledger: LedgerURL = None,
+    output: Output = ANSWER,
+) -> None:
+    """Write which draws the ledger knows, as a witness of it."""
     from tasks.budget.checkpoint import checkpoint_file, write_checkpoint
 
-    path = options.file or checkpoint_file()
+    path = file or checkpoint_file()
     if path is None:
         raise InputError("name a file, or set DPRELEASE_CHECKPOINT")
     drawn = write_checkpoint(_existing_ledger(), path)
-    print(f"{path}: {drawn:,} draw{'s' * (drawn != 1)}")
+    output.answer(f"{path}: {drawn:,} draw{'s' * (drawn != 1)}", {"file": path, "draws": drawn})
 
 
-def _backup(options: argparse.Namespace) -> None:
-    _existing_ledger().copy_to(options.file)
-    print(f"{options.file}: a copy of the ledger; it holds every noisy statistic, and no record")
+def backup(
+    file: Annotated[Path, Parameter(help="must not exist")],
+    /,
+    *,
+    ledger: LedgerURL = None,
+    output: Output = ANSWER,
+) -> None:
+    """Copy the ledger to a new file (SQLite)."""
+    _existing_ledger().copy_to(file)
+    output.answer(
+        f"{file}: a copy of the ledger; it holds every noisy statistic, and no record",
+        {"file": file},
+    )
 
 
-def _restore(options: argparse.Namespace) -> None:
+def restore(
+    file: Annotated[Path, Parameter(help="the backup")],
+    /,
+    *,
+    ledger: LedgerURL = None,
+    output: Output = ANSWER,
+) -> None:
+    """Make a ledger of a backup, where there is none (SQLite)."""
     from tasks.budget.checkpoint import checkpoint_file, require_checkpoint
     from tasks.ledger import Ledger
     from tasks.workplace.home import ledger_exists, ledger_url
@@ -221,46 +270,96 @@ def _restore(options: argparse.Namespace) -> None:
             "there is a ledger already, and it may know draws that the backup does not: compare the two"
             " with `dprelease ledger show`, move it away if it is damaged, and restore again"
         )
-    if not options.file.is_file():
-        raise InputError(f"{options.file}: there is no such file")
-    backup = Ledger(f"sqlite:///{options.file.absolute()}", create=False)
-    faults = [fault for name in backup.datasets() for fault in backup.find_faults(name)]
+    if not file.is_file():
+        raise InputError(f"{file}: there is no such file")
+    try:
+        copy = Ledger(f"sqlite:///{file.absolute()}", create=False)
+    except LedgerError as error:
+        raise InputError(f"{file}: is not the backup of a ledger ({error})") from None
+    faults = [fault for name in copy.datasets() for fault in copy.find_faults(name)]
     if what := [fault.what for fault in faults if fault.what != "reserved, not drawn"]:
-        raise LedgerError(f"{options.file}: {what[0]}; take another backup")
-    require_checkpoint(backup)
-    backup.copy_to(Path(place.removeprefix("sqlite:///")))
-    print(
+        raise LedgerError(f"{file}: {what[0]}; take another backup")
+    require_checkpoint(copy)
+    copy.copy_to(Path(place.removeprefix("sqlite:///")))
+    output.answer(
         "restored. Draws that were made after the backup are forgotten"
         + (
             "; the checkpoint knows of none."
             if checkpoint_file()
             else ": compare with all bundles, `dprelease ledger check --out DIR`, before the next run."
-        )
+        ),
+        {"restored": file, "datasets": copy.datasets()},
     )
 
 
-def _roles(_: argparse.Namespace) -> None:
+def roles() -> None:
+    """Print SQL that makes a role for publishers and one for officers (PostgreSQL)."""
     from tasks.ledger.roles import roles_sql
 
     print(roles_sql(), end="")
+
+
+ledger = App(
+    name="ledger",
+    help="Grant a budget, show what was spent, look for faults.",
+    group_parameters="Options",
+)
+_ACTIONS: tuple[Callable[..., None], ...] = (
+    grant,
+    show,
+    void,
+    check,
+    reprice,
+    checkpoint,
+    backup,
+    restore,
+    roles,
+)
+for _place, _action in enumerate(_ACTIONS):
+    ledger.command(_action, sort_key=_place)
+
+
+def _budget_facts(ledger: Ledger, dataset: str) -> dict[str, Any]:
+    """A dataset's budget as exact strings."""
+    budgets = {
+        "promised": ledger.promised(dataset),
+        "granted": ledger.granted(dataset) or Budget(),
+        "spent": ledger.spent(dataset),
+        "left": ledger.remaining(dataset),
+    }
+    return {"dataset": dataset} | {name: each.as_strings() for name, each in budgets.items()}
+
+
+def _line(record: HistoryRecord) -> dict[str, Any]:
+    """A line of history; amounts are exact strings."""
+    return {
+        "at": record.at,
+        "action": str(record.action),
+        "release_id": record.release_id,
+        "release": record.release_name,
+        "budget": record.budget.as_strings(),
+        "caps": record.caps.as_strings() if record.caps else None,
+        "who": record.who,
+        "why": record.why,
+    }
 
 
 def _places(faults: list[Fault], remedy: str) -> list[str]:
     return [str(number) for number, fault in enumerate(faults, 1) if fault.remedy == remedy]
 
 
-def _valid_plans(options: argparse.Namespace) -> dict[Path, Plan]:
+def _valid_plans(folder: Path | None, output: Output) -> dict[Path, Plan]:
     """The plans of the named folder, or of the usual one if it exists; invalid ones are reported."""
     from schemas.plan import load_plan
     from tasks.workplace.plans import plans_folder, plans_in
 
     plans = {}
-    if options.plans or plans_folder().is_dir():
-        for path in plans_in(options.plans or plans_folder()).values():
+    if folder or plans_folder().is_dir():
+        for path in plans_in(folder or plans_folder()).values():
             try:
                 plans[path] = load_plan(path)
             except PlanError as error:
-                print(f"skipped: {error}", file=sys.stderr)
+                output.note(f"skipped: {error}")
     return plans
 
 
@@ -275,4 +374,5 @@ def _existing_ledger() -> Ledger:
 
 def _require_known(ledger: Ledger, dataset: str | None) -> None:
     if dataset and dataset not in ledger.datasets():
-        raise InputError(f"the ledger knows no dataset {dataset!r}")
+        meant = suggestion(dataset, ledger.datasets())
+        raise InputError(f"the ledger knows no dataset {dataset!r}{meant}")

@@ -2,76 +2,92 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
 
 from dpcore.errors import ApprovalError, InputError
 from flows.cli.approve import ask_officer
 from flows.cli.arguments import (
-    add_command,
-    add_ledger_argument,
-    add_out_argument,
-    add_plan_arguments,
-    read_overrides,
-    show_progress,
+    ANSWER,
+    PUBLISHED,
+    Changes,
+    LedgerURL,
+    Out,
+    Output,
+    PlanFile,
+    read_changes,
 )
 
 if TYPE_CHECKING:
     from schemas.plan import Plan
 
 
-def add(commands: Any) -> None:
-    """Add the command to the parser."""
-    parser = add_command(
-        commands, "run", _run, "publish a release and print the path of its bundle"
-    )
-    add_plan_arguments(parser)
-    named = parser.add_mutually_exclusive_group()
-    words = "names the release; the same id never charges or draws twice"
-    named.add_argument("--release-id", metavar="ID", help=words)
-    words = "make the release of a past due time of the plan's schedule, such as 2026-12-01T06:00"
-    named.add_argument("--due", metavar="TIME", help=words)
-    add_out_argument(parser)
-    add_ledger_argument(parser)
-
-
-def _run(options: argparse.Namespace) -> None:
+def run(
+    plan: PlanFile,
+    /,
+    *,
+    changes: Changes = (),
+    release_id: Annotated[
+        str | None,
+        Parameter(
+            metavar="ID",
+            help="names the release; the same id never charges or draws twice",
+        ),
+    ] = None,
+    due: Annotated[
+        str | None,
+        Parameter(
+            metavar="TIME",
+            help="make the release of a past due time of the plan's schedule, such as 2026-12-01T06:00",
+        ),
+    ] = None,
+    out: Out = PUBLISHED,
+    ledger: LedgerURL = None,
+    output: Output = ANSWER,
+) -> None:
+    """Publish a release and print the path of its bundle."""
     from schemas.identity import check_release_id
     from schemas.plan import load_plan
 
-    overrides = read_overrides(options)
-    plan = load_plan(options.plan, overrides)  # report a faulty plan before Prefect is started
-    release_id = _id_when_due(options, plan) if options.due is not None else options.release_id
+    overrides = read_changes(changes)
+    loaded = load_plan(plan, overrides)  # report a faulty plan before Prefect is started
+    if due is not None:
+        if release_id is not None:
+            raise InputError("--due names the release: leave out --release-id")
+        release_id = _id_when_due(plan, loaded, due)
     if release_id is not None:
         check_release_id(release_id)
-    show_progress()
-    from flows.release import release
+    undecided: str | None = None
+    with output.shown(loaded):
+        from flows.release import release
 
-    publish = partial(
-        release,
-        plan=str(options.plan),
-        release_id=release_id,
-        out=str(options.out),
-        overrides=overrides,
-    )
-    try:
-        bundle = publish()
-    except ApprovalError as waiting:
-        if not waiting.release_id or not sys.stdin.isatty():
-            raise
-        ask_officer(plan.dataset, waiting.release_id)
-        bundle = publish(release_id=waiting.release_id)
-    print(bundle)
+        publish = partial(
+            release, plan=str(plan), release_id=release_id, out=str(out), overrides=overrides
+        )
+        try:
+            bundle = publish()
+        except ApprovalError as waiting:
+            if not waiting.release_id or not sys.stdin.isatty():
+                raise
+            undecided = waiting.release_id
+    if undecided is not None:
+        ask_officer(loaded.dataset, undecided)
+        with output.shown(loaded):
+            bundle = publish(release_id=undecided)
+    facts = {"bundle": bundle, "dataset": loaded.dataset, "release_id": Path(bundle).name}
+    output.answer(bundle, facts)
 
 
-def _id_when_due(options: argparse.Namespace, plan: Plan) -> str:
+def _id_when_due(path: Path, plan: Plan, due: str) -> str:
     """The release id of a scheduled run that was due at the time of ``--due``."""
     from tasks.workplace.schedule import read_due, run_id
 
     schedule = plan.operation.schedule
     if schedule is None:
         raise InputError("--due: the plan has no operation.schedule; name the release --release-id")
-    return run_id(options.plan, read_due(schedule, options.due, datetime.now(UTC)))
+    return run_id(path, read_due(schedule, due, datetime.now(UTC)))

@@ -15,6 +15,7 @@ from dpcore.releases.base import Release
 from dpcore.releases.counts.unit import BEST
 from dpcore.releases.replicates import replicate_names
 from dpcore.releases.table import MOST_FILES, TABLE
+from dpcore.suggestion import suggestion
 from schemas.columns import Column
 from schemas.document import Section
 from schemas.numbers import WrittenRational
@@ -164,7 +165,9 @@ def listed(names: list[str], between: str) -> str:
 
 def declared(columns: Columns, name: str, place: str = "columns") -> Column:
     if name not in columns:
-        raise ValueError(f"{place}: the plan declares no column {name!r}")
+        raise ValueError(
+            f"{place}: the plan declares no column {name!r}{suggestion(name, columns)}"
+        )
     return columns[name]
 
 
@@ -186,7 +189,7 @@ def check_names(release: Release, replicates: int = 0) -> None:
     files: dict[str, tuple[str, ...]] = {}
     others = dict.fromkeys((*release.statistics, *BEST), "a statistic")
     others |= dict.fromkeys(replicate_names(replicates), "a replicate")
-    domains = release.domains
+    domains = release.domains_of(None)
     if len(domains) > MOST_FILES:
         others[TABLE] = "the name of its table"
     axes = {id(axis): axis for domain in domains for axis in domain.axes}  # many tables share them

@@ -10,7 +10,7 @@ from dpcore.budget import Budget
 from dpcore.domain import Categories, Domain
 from dpcore.post.records.rules import Condition, Rule
 from dpcore.releases.base import Release
-from dpcore.releases.tables.adaptive_microdata import AdaptiveMicrodata
+from dpcore.releases.tables.adaptive_microdata import AdaptiveMicrodata, candidates_among
 from dpcore.releases.tables.allocation import MOST_WAYS
 from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
 from dpcore.releases.tables.microdata import Microdata
@@ -25,7 +25,7 @@ from schemas.releases.margins import sets_of
 from schemas.releases.optimise import Optimise, aim_of
 from schemas.releases.rules import RuleSection, build_rules
 
-USUALLY_CHOSEN = 20
+USUALLY_CHOSEN, USUAL_TRIPLES = 20, 5
 
 Memory = Annotated[
     str, StringConstraints(pattern=r"^[1-9][0-9]{0,5}(\.[0-9]{1,3})? [MG]iB$", strict=True)
@@ -78,14 +78,22 @@ class MicrodataSection(CountsSection):
     choose: Literal["fixed", "adaptive"] = Field(
         default="fixed",
         description="Adaptive: four fifths of the budget measure all pairs, and one fifth measures "
-        "again those that look farthest from independence in the first, noisy tables. For small "
-        "budgets, where some columns nearly determine each other.",
+        "again those that look farthest from independence in the first, noisy tables, and measures "
+        "some triples whose counts are far from what these tables imply. For small budgets, where some "
+        "columns nearly determine each other, and for interactions of three columns that nobody can "
+        "name beforehand.",
     )
     chosen: StrictInt | None = Field(
         default=None,
         ge=1,
         description="How many pairs adaptive measures again; without it 20, or all if there are "
         "fewer.",
+    )
+    triples: StrictInt | None = Field(
+        default=None,
+        ge=0,
+        description="How many triples of columns adaptive chooses and measures; without it 5, or all if "
+        "there are fewer. Candidates are the triples of the fewest cells, 65,536 in all.",
     )
     compress: CompressSection | None = Field(
         default=None,
@@ -122,6 +130,10 @@ class MicrodataSection(CountsSection):
         if self.choose == "adaptive":
             kind = AdaptiveMicrodata
             more["chosen"] = self.chosen or min(USUALLY_CHOSEN, len(sets))
+            candidates = len(candidates_among(domain.shape, sets))
+            more["triples"] = (
+                min(USUAL_TRIPLES, candidates) if self.triples is None else self.triples
+            )
         if kind is Microdata:
             more["aim"] = aim_of(self.optimise, sets, self.columns, "records")
         return kind(
@@ -154,8 +166,10 @@ class MicrodataSection(CountsSection):
             raise ValueError("ways: pairs and choose are for pairs")
         if self.also and self.choose == "adaptive":
             raise ValueError("also: only where choose is fixed")
-        if self.chosen is not None and self.choose == "fixed":
-            raise ValueError("chosen: only where choose is adaptive")
+        if self.choose == "fixed":
+            for key in ("chosen", "triples"):
+                if getattr(self, key) is not None:
+                    raise ValueError(f"{key}: only where choose is adaptive")
         if self.optimise is not None and (self.compress or self.choose == "adaptive"):
             raise ValueError("optimise: only where choose is fixed and nothing is compressed")
         if self.compress is not None and self.choose == "adaptive":

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from dpcore.budget import decimal_text, total
+from dpcore.budget import Budget, decimal_text, total
 from dpcore.errors import InputError, LedgerError
 from dpcore.mechanisms import read_event
 from dpcore.repricing.history import Charged, Price, prices
@@ -50,20 +50,39 @@ def charged_events(ledger: Ledger, dataset: str) -> list[Charged]:
 
 def reprice(ledger: Ledger, dataset: str, beta: Fraction | None = None) -> str:
     """The prices of a dataset's history as text; ``beta``: None for the sum that was charged."""
-    events = charged_events(ledger, dataset)
-    charged = total(each.budget for each in events)
-    if beta is None:
-        beta = ledger.promised(dataset).beta if charged.rho else charged.beta
-    try:
-        found = prices(events, beta)
-    except ValueError as error:
-        raise InputError(f"--beta: {error}") from None
+    events, charged, found, beta = _priced(ledger, dataset, beta)
     rows = [
         *([] if charged.rho else [amounts(f"charged, {len(events)} releases", charged)]),
         *(amounts(price.accountant, price.budget) for price in found),
     ]
     notes = [_verdict(found, beta), *[_WITHOUT_PACKAGE] * (not installed()), WHY_NOTHING_CHANGES]
     return "\n\n".join([f"{dataset}\n{text_table(rows)}", *notes])
+
+
+def reprice_facts(ledger: Ledger, dataset: str, beta: Fraction | None = None) -> dict[str, Any]:
+    """The same as JSON values; amounts are exact strings."""
+    events, charged, found, beta = _priced(ledger, dataset, beta)
+    return {
+        "dataset": dataset,
+        "releases": len(events),
+        "charged": charged.as_strings(),
+        "beta": str(beta),
+        "prices": [{"accountant": p.accountant, **p.budget.as_strings()} for p in found],
+    }
+
+
+def _priced(
+    ledger: Ledger, dataset: str, beta: Fraction | None
+) -> tuple[list[Charged], Budget, list[Price], Fraction]:
+    """The events, what was charged for them, their prices, and the beta of those."""
+    events = charged_events(ledger, dataset)
+    charged = total(each.budget for each in events)
+    if beta is None:
+        beta = ledger.promised(dataset).beta if charged.rho else charged.beta
+    try:
+        return events, charged, prices(events, beta), beta
+    except ValueError as error:
+        raise InputError(f"--beta: {error}") from None
 
 
 def _verdict(found: list[Price], beta: Fraction) -> str:

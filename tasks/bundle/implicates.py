@@ -102,11 +102,12 @@ def make_implicates(
     stated = [slope for slope in stated if slope.privacy > 0]
     start = release.sample(noisy, rows)[1]
     rules = release.rules if isinstance(release, Microdata) else ()
-    margins = [agreement.margin(attributes) for attributes in release.sets]
+    sets = release.sets_of(noisy)
+    margins = [agreement.margin(attributes) for attributes in sets]
 
     def made(number: int, factor: float) -> Implicates:
         again = together([noise_of(part, generator, number) for part in alike])
-        noises = [factor * again.margin(attributes).table for attributes in release.sets]
+        noises = [factor * again.margin(attributes).table for attributes in sets]
         codes = fit_implicates(release.domain.shape, margins, noises, start, generator, rules)
         return _measured(codes, agreement, stated)
 

@@ -42,6 +42,11 @@ class Part:
     noisy: Noisy
     draw: str
 
+    @property
+    def domains(self) -> tuple[Domain, ...]:
+        """The columns of each of its tables."""
+        return self.release.domains_of(self.noisy)
+
 
 @dataclass(frozen=True, eq=False)
 class Joined:
@@ -151,9 +156,10 @@ def parts_of(bundle: str, built: Mapping[str, Release], draws: Mapping[str, Nois
 def with_best(published: Published, release: CountsRelease, parts: list[Part]) -> Published:
     """The tables of a release, with the best estimates where other parts tell of them too, or where a
     public number of records does that is not in the published ones."""
-    if not any(part.release is release for part in parts):
+    own = next((part for part in parts if part.release is release), None)
+    if own is None:
         return published
-    domains = {release.table_name(domain): domain for domain in release.domains}
+    domains = {release.table_name(domain): domain for domain in own.domains}
     known: list[Joined] = []
     wanted = []
     for table in published.tables:
@@ -183,7 +189,8 @@ def replicates_of_best(
     generators = [replicate_generator(part.noisy) for part in alike]
     order = list(dict.fromkeys(axis for part in alike for axis in part.release.domain.axes))
     by_table: list[tuple[Domain, list[Part], Refined | None]] = []
-    for domain in release.domains:
+    domains = next(part for part in parts if part.release is release).domains
+    for domain in domains:
         telling, refined = _telling(domain, release, parts)
         measured = Refined(domain.axes, _measured(telling)) if refined else None
         by_table.append((domain, telling, measured))
@@ -203,8 +210,8 @@ def replicates_of_best(
         ]
         return [release.unit.scaled(table) for table in tables]
 
-    names = [release.table_name(domain) for domain in release.domains]
-    found = agreed_again(noise, [domain.size for domain in release.domains], number)
+    names = [release.table_name(domain) for domain in domains]
+    found = agreed_again(noise, [domain.size for domain in domains], number)
     return dict(zip(names, found, strict=True))
 
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from dpcore.adjacency import ROW
 from dpcore.audit import AuditResult
-from dpcore.errors import ApprovalError, BundleError, LedgerError
+from dpcore.errors import ApprovalError, BundleError, DPReleaseError, InputError, LedgerError
 from dpcore.releases.counts.unit import BEST, CountsRelease
 from dpcore.releases.replicates import replicates_within
 from dpcore.releases.table import MOST_FILES, Table
@@ -198,7 +198,7 @@ def publish(
         os.rename(staging, target)
     except OSError:
         if not target.exists():
-            raise BundleError(f"the bundle could not be moved to {target}") from None
+            raise DPReleaseError(f"the bundle could not be moved to {target}") from None
         # Another run was first: its bundle stays, and is checked below.
     _flush_folder(target.parent)
     check_published(plan, release_id, target)
@@ -258,7 +258,7 @@ def staging_folder(target: Path) -> Iterator[Path]:
             _public_folder(target.parent)
             staging.mkdir(mode=0o700)
         except OSError as error:
-            raise BundleError(f"{target.parent} cannot be written ({error.strerror})") from None
+            raise InputError(f"{target.parent} cannot be written ({error.strerror})") from None
         try:
             yield staging
         finally:

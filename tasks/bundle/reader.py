@@ -297,7 +297,7 @@ class Bundle:
     def _domains(self) -> dict[str, Domain]:
         """The columns of each table of counts."""
         several = [r for r in self.plan.built.values() if isinstance(r, CountsRelease)]
-        return {release.table_name(d): d for release in several for d in release.domains}
+        return {release.table_name(d): d for release in several for d in release.domains_of(None)}
 
     @cached_property
     def _joins(self) -> dict[str, Joined | None]:

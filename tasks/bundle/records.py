@@ -130,7 +130,7 @@ class Records:
         """Which margins the release determines, how well, and the records' distance."""
         names = self.domain.names
         chosen = [*combinations(names, 1), *combinations(names, 2)]
-        chosen += islice(self._larger(), MOST_SETS)
+        chosen += islice(self._larger(noisy), MOST_SETS)
         supported = self.release.supported_margins(noisy, chosen)
         rows = [
             row
@@ -157,9 +157,9 @@ class Records:
         said = {"columns": derived.name, "ways": 1, "cells": 0, "grade": NOT_MEASURED}
         return row | said | {"derived_from": " x ".join(derived.sources)}
 
-    def _larger(self) -> Iterator[tuple[str, ...]]:
+    def _larger(self, noisy: Noisy) -> Iterator[tuple[str, ...]]:
         """Every three columns inside a table of the release, and its larger tables, each once."""
-        tables = [domain.names for domain in self.release.domains if len(domain.axes) > 2]
+        tables = [domain.names for domain in self.release.domains_of(noisy) if len(domain.axes) > 2]
         triples = chain.from_iterable(combinations(names, 3) for names in tables)
         wider = (names for names in tables if len(names) > 3)
         yield from dict.fromkeys(islice(chain(triples, wider), 2 * MOST_SETS))

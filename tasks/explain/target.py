@@ -12,6 +12,7 @@ from typing import Any
 from dpcore.budget import Budget, decimal_text
 from dpcore.errors import InputError
 from dpcore.releases.base import Release
+from dpcore.suggestion import suggestion
 from schemas.budget import LARGEST_ALPHA
 from schemas.plan import Plan
 from tasks.explain.explain import text_table
@@ -92,10 +93,29 @@ def _coordinate(plan: Plan) -> str:
     return plan.requested.coordinates[0]
 
 
+def _error_now(plan: Plan, target: Target) -> float:
+    """The expected error of the plan as it is."""
+    errors = plan.built[target.release].expected_error()
+    return next(error.value for error in errors if error.quantity == target.quantity)
+
+
+def target_facts(plan: Plan, target: Target) -> dict[str, Any]:
+    """The target as JSON values; amounts are exact strings."""
+    return {
+        "release": target.release,
+        "quantity": target.quantity,
+        "error": target.error,
+        "error_now": _error_now(plan, target),
+        _coordinate(plan): str(target.loss),
+        "requested": target.total.as_strings(),
+        "weight": str(target.weight),
+    }
+
+
 def target_text(plan: Plan, target: Target) -> str:
     """The target as text, with the options that set it."""
     built, name = plan.built[target.release], _coordinate(plan)
-    before = next(e.value for e in built.expected_error() if e.quantity == target.quantity)
+    before = _error_now(plan, target)
     rows = [
         {
             "": label,
@@ -138,6 +158,7 @@ def _statement(plan: Plan, release: str, quantity: str) -> tuple[Callable[[Relea
     if release not in plan.built:
         raise InputError(
             f"--target: the plan has no release {release!r}; its releases: {', '.join(plan.built)}"
+            f"{suggestion(release, plan.built)}"
         )
     names = [error.quantity for error in plan.built[release].expected_error()]
     found = [i for i, name in enumerate(names) if quantity in name]

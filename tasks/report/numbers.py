@@ -3,21 +3,27 @@
 import numpy as np
 
 from tasks.report.bars import Bar, bars
-from tasks.report.cells import read_labels
+from tasks.report.cells import read_labels, sides_of
 from tasks.report.parts import DataTable, Drawn, Figure, Source
 from tasks.report.svg import figure
 
 
 def draw_number(source: Source) -> Drawn:
-    """One bar: the first column with an error statement, and its interval; notes on all of them."""
+    """A bar for each row: the first column with an error statement, and its interval; notes on all."""
     file = source.record.tables[0]
     table, stated = source.read(file), [u.column for u in file.uncertainty]
-    value, lower, upper = (float(table[name][0]) for name in (stated[0], "lower_90", "upper_90"))
+    columns = [table[name].astype(float).tolist() for name in (stated[0], "lower_90", "upper_90")]
     title = f"{source.plan.section(source.record.name).words}: {source.record.title}"
-    says = f"It is {figure(value)}, with a 90% interval of {figure(lower)} to {figure(upper)}"
-    rows = [Bar(source.record.name, value, lower, upper)]
     unit = file.about.get(stated[0], source.unit.things)
-    notes = [f"{file.descriptions[name]}: {figure(float(table[name][0]))}." for name in stated]
+    if by := sides_of(table, source.plan.described_columns):
+        labels = read_labels(table, by[0], source.plan.described_columns)
+        says = f"Each bar is a group of {by[0]}, with its own 90% interval"
+        notes = [f"{file.descriptions[name]}." for name in stated]
+    else:
+        labels, (value, lower, upper) = [source.record.name], (each[0] for each in columns)
+        says = f"It is {figure(value)}, with a 90% interval of {figure(lower)} to {figure(upper)}"
+        notes = [f"{file.descriptions[name]}: {figure(float(table[name][0]))}." for name in stated]
+    rows = [Bar(*each) for each in zip(labels, *columns, strict=True)]
     return Drawn([Figure(title, says, bars(rows, title, says, unit))], notes)
 
 

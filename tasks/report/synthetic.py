@@ -110,10 +110,11 @@ def support(source: Source, tree: object) -> str:
             "The records follow a tree of private pair tables, in which each column depends on one"
             f" other. Whatever else relates two columns {beyond}"
         )
-    if len(release.domains) > 1:
-        widest = max(len(domain.axes) for domain in release.domains)
+    domains = release.domains_of(source.noisy)
+    if len(domains) > 1:
+        widest = max(len(domain.axes) for domain in domains)
         return (
-            f"The records are fitted to {len(release.domains)} private tables of at most {widest}"
+            f"The records are fitted to {len(domains)} private tables of at most {widest}"
             " columns. Whatever these tables do not show, such as relations among more columns at"
             f" once, {beyond}"
         )

@@ -19,7 +19,7 @@ import csv
 import glob
 import gzip
 import os
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -31,6 +31,7 @@ from pyarrow import parquet
 
 from dpcore.adjacency import REPLACE_ONE, Adjacency
 from dpcore.errors import DataError, DPReleaseError, InputError
+from dpcore.suggestion import suggestion
 from schemas.columns import ReadColumn, multiples_in, part_of_date, sources
 from schemas.source import TableSource
 from tasks.survey.counts import total_of_counts
@@ -161,13 +162,14 @@ def refuse_lookalikes(columns: Iterable[str]) -> None:
             raise InputError(f"columns {other!r} and {name!r} differ only in capitals: rename one")
 
 
-def require_columns(columns: Iterable[str], found: Container[str]) -> None:
+def require_columns(columns: Iterable[str], found: Iterable[str]) -> None:
     """Raise ``DataError`` if the survey table lacks a column that the plan reads."""
     missing = [name for name in dict.fromkeys(columns) if name not in found]
     if missing:
         raise DataError(
             f"the survey table lacks the columns {', '.join(map(repr, missing))}"
-            " (names must match exactly, with capitals and blanks)"
+            " (names must match exactly, with capitals and blanks"
+            f"{suggestion(missing[0], found)})"
         )
 
 
@@ -204,15 +206,10 @@ def _locate(
         return _attached(source, connection)
     if isinstance(source, MemoryTable):
         return _registered(source, columns, connection)
-    path = find_in_package(source) if source.startswith(PACKAGE) else Path(source)
-    suffix = "".join(path.suffixes[-2:] if path.suffix.lower() == ".gz" else path.suffixes[-1:])
-    if suffix.lower() not in (".parquet", ".csv", ".csv.gz"):
-        raise InputError(f"{source}: the survey table must be a .parquet, .csv or .csv.gz file")
-    if not call_guarded(path.is_file, InputError, f"{source}: cannot be opened"):
-        raise InputError(f"{source}: there is no such file")
+    path = find_file(source)
     # Without the escapes, DuckDB would read every file that [...] or * in the name matches.
     escaped = text(glob.escape(str(path)))
-    if suffix.lower() == ".parquet":
+    if _suffix(path) == ".parquet":
         sql = f"read_parquet({escaped}, hive_partitioning=false)"
         unreadable = f"{source}: cannot be read as a Parquet file"
         names = call_guarded(lambda: parquet.read_schema(path).names, InputError, unreadable)
@@ -221,6 +218,26 @@ def _locate(
     return call_guarded(
         lambda: _csv(path, escaped, columns), InputError, f"{source}: cannot be read as UTF-8 CSV"
     )
+
+
+def find_file(source: str | TableSource) -> Path:
+    """The file of a source; raises ``InputError`` if there is none, or its name has another ending."""
+    if isinstance(source, TableSource):
+        name, path = source.database, Path(source.database)
+    else:
+        name = source
+        path = find_in_package(source) if source.startswith(PACKAGE) else Path(source)
+        if _suffix(path) not in (".parquet", ".csv", ".csv.gz"):
+            raise InputError(f"{source}: the survey table must be a .parquet, .csv or .csv.gz file")
+    if not call_guarded(path.is_file, InputError, f"{name}: cannot be opened"):
+        raise InputError(f"{name}: there is no such file")
+    return path
+
+
+def _suffix(path: Path) -> str:
+    return "".join(
+        path.suffixes[-2:] if path.suffix.lower() == ".gz" else path.suffixes[-1:]
+    ).lower()
 
 
 def find_in_package(source: str) -> Path:
@@ -240,8 +257,7 @@ def find_in_package(source: str) -> Path:
 
 
 def _attached(source: TableSource, connection: duckdb.DuckDBPyConnection) -> _Relation:
-    if not Path(source.database).is_file():
-        raise InputError(f"{source.database}: there is no such file")
+    find_file(source)
     call_guarded(
         lambda: connection.execute(f"ATTACH {text(source.database)} AS source (READ_ONLY)"),
         InputError,

@@ -3,13 +3,21 @@
 from pathlib import Path
 
 from schemas.plan import Plan
-from schemas.source import PostgreSQLSource, SparkSource
+from schemas.source import PostgreSQLSource, SparkSource, TableSource
 from tasks.survey.engines.postgresql import open_postgresql
 from tasks.survey.engines.spark import open_spark
-from tasks.survey.ingest import ingest
+from tasks.survey.ingest import find_file, ingest
 from tasks.survey.reading import Survey
 from tasks.survey.validate import validate
 from tasks.workplace.step import step
+
+
+def require_source(plan: Plan) -> None:
+    """Raise ``InputError`` if the survey's file, or the address of its database, is missing."""
+    if isinstance(plan.source, PostgreSQLSource):
+        plan.source.url()
+    elif isinstance(plan.source, str | TableSource):
+        find_file(plan.source)
 
 
 @step("ingest")

@@ -13,7 +13,8 @@ may quote a private value.  So a step
   to an owner-only file under ``failures`` in dprelease's home, for the operator.
 
 Steps report their progress in public lines.  The command line prints them; under Prefect they reach
-the run's log if PREFECT_LOGGING_EXTRA_LOGGERS names the logger ``dprelease``.
+the run's log if PREFECT_LOGGING_EXTRA_LOGGERS names the logger ``dprelease``.  Each line of a step has
+its ``Moment`` as the attribute ``moment``; those that only a display of bars wants are of level DEBUG.
 """
 
 import functools
@@ -25,6 +26,7 @@ import time
 import traceback
 from collections.abc import Callable
 from concurrent.futures import Future
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
@@ -42,9 +44,23 @@ R = TypeVar("R")
 LOGGER = logging.getLogger("dprelease")
 
 
-def log_line(line: str) -> None:
+@dataclass(frozen=True)
+class Moment:
+    """How far a step is: ``done`` of ``of``, both 1 at its end.
+
+    ``step``: its name; ``about``: the release or synthetic table it works on, or nothing.
+    """
+
+    step: str
+    about: str
+    words: str
+    done: int
+    of: int
+
+
+def log_line(line: str, moment: Moment | None = None, level: int = logging.INFO) -> None:
     """Show a line to the person who waits.  ``line`` must be public."""
-    LOGGER.info(line)
+    LOGGER.log(level, line, extra={"moment": moment})
 
 
 def in_flow_run() -> bool:
@@ -92,21 +108,24 @@ def step(name: str, run_name: str | None = None) -> Callable[[Callable[P, R]], S
     """Make a function a step.  ``run_name`` is a template over its (public) parameters."""
 
     def decorate(function: Callable[P, R]) -> Step[P, R]:
-        return Step(guard(function, run_name or name), name, run_name or name)
+        return Step(guard(function, run_name or name, name), name, run_name or name)
 
     return decorate
 
 
-def guard(function: Callable[P, R], label: str) -> Callable[P, R]:
-    """The function, with errors that anybody may see; it reports when it is done."""
+def guard(function: Callable[P, R], label: str, name: str = "") -> Callable[P, R]:
+    """The function, with errors that anybody may see; it reports its beginning, progress and end."""
     signature = inspect.signature(function)
 
     @functools.wraps(function)
     def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
         started = time.perf_counter()
         try:
-            words = label.format(**signature.bind(*args, **kwargs).arguments)
-            with reporting(_progress_listener(words)):
+            arguments = signature.bind(*args, **kwargs).arguments
+            words = label.format(**arguments)
+            begun = Moment(name, str(arguments.get("name", "")), words, 0, 1)
+            log_line(f"           {words} ...", begun, logging.DEBUG)
+            with reporting(_progress_listener(begun)):
                 result = function(*args, **kwargs)
         except DPReleaseError as error:
             public: DPReleaseError = type(error)(*error.args)
@@ -115,7 +134,7 @@ def guard(function: Callable[P, R], label: str) -> Callable[P, R]:
                 raise
             public = _withheld(function.__name__, error)
         else:
-            log_line(f"{time.perf_counter() - started:6.2f} s  {words}")
+            log_line(f"{time.perf_counter() - started:6.2f} s  {words}", replace(begun, done=1))
             return result
         # Raised here, outside the except block: an exception raised inside would carry the
         # original, and its values, as its context.
@@ -130,15 +149,17 @@ def _of_prefect(error: Exception) -> bool:
     return exceptions is not None and isinstance(error, exceptions.PrefectException)
 
 
-def _progress_listener(label: str, every: float = 10.0) -> Callable[[str, int, int], None]:
-    """A listener to ``dpcore.progress`` that reports at most once in ``every`` seconds."""
+def _progress_listener(begun: Moment, every: float = 10.0) -> Callable[[str, int, int], None]:
+    """A listener to ``dpcore.progress`` that shows a line at most once in ``every`` seconds."""
     last = time.monotonic()
 
     def listen(what: str, done: int, of: int) -> None:
         nonlocal last
+        level = logging.DEBUG
         if time.monotonic() - last >= every:
-            last = time.monotonic()
-            log_line(f"         {label} ({what}: {done} of {of})")
+            last, level = time.monotonic(), logging.INFO
+        words = f"{begun.words} ({what}: {done} of {of})"
+        log_line(f"         {words}", replace(begun, words=words, done=done, of=of), level)
 
     return listen
 

@@ -5,7 +5,7 @@ import shlex
 
 import yaml
 
-from flows.cli import command_parser
+from flows.cli import command_line
 from flows.serve import POOL
 from tests.conftest import ROOT
 
@@ -34,7 +34,8 @@ def test_every_prefect_setting_is_one_that_prefect_knows():
 def test_what_it_runs_of_dprelease_is_a_command():
     command, *arguments = commands()["deployments"]
     assert command == "dprelease"
-    assert command_parser().parse_args(arguments).runs_at_once == 2
+    _, bound, _ = command_line().parse_args(arguments, exit_on_error=False, print_error=False)
+    assert bound.arguments["runs_at_once"] == 2
 
 
 def test_the_worker_works_for_the_pool_that_is_deployed_to():

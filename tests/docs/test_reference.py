@@ -6,22 +6,30 @@ import re
 import pytest
 
 from docs.reference import PAGES
-from docs.reference.commands import arguments, commands_page, parsers, spelled
+from docs.reference.commands import arguments, commands, commands_page, described, spelled
 from docs.reference.mechanisms import PARTS, law, offers
 from docs.reference.method_sheet import SHEET
 from docs.reference.plan import kind_of, plan_page, sections
+from dpcore.errors import DPReleaseError
 from dpcore.mechanisms import THEOREMS
+from flows.cli import EXIT_CODES
 
 
-@pytest.mark.parametrize("parser", list(parsers()), ids=lambda parser: parser.prog)
-def test_every_command_and_option_says_what_it_is_for(parser):
+@pytest.mark.parametrize(("name", "command"), [pytest.param(*c, id=c[0]) for c in commands()])
+def test_every_command_and_option_says_what_it_is_for(name, command):
+    section = commands_page().partition(f"## {name}\n")[2].partition("\n## ")[0]
+    assert described(command) in section
+    for argument in arguments(command):
+        words = spelled(argument)
+        assert argument.parameter.help, f"{name} {words} has no help"
+        assert f"`{words}`".replace("|", r"\|") in section
+        assert argument.parameter.help in section
+
+
+def test_every_exit_code_of_an_error_is_on_the_page():
     page = commands_page()
-    section = page.partition(f"## {parser.prog}\n")[2].partition("\n## ")[0]
-    assert parser.description
-    for action in arguments(parser):
-        assert action.help, f"{parser.prog} {spelled(action)} has no help"
-        assert f"`{spelled(action)}`" in section
-        assert action.help in section
+    for error in (DPReleaseError, *DPReleaseError.__subclasses__()):
+        assert f"| {error.exit_code} | {EXIT_CODES[error.exit_code]} |" in page
 
 
 @pytest.mark.parametrize(("name", "section"), [pytest.param(*s, id=s[0]) for s in sections()])

@@ -1,29 +1,34 @@
 """The command line: what it prints, where, and with which exit code."""
 
 import json
+import logging
 import os
 import re
 import subprocess
 import sys
+from importlib.metadata import version
+from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from dpcore.budget import Budget
+from dpcore.progress import report
 from dpcore.statistic import Noisy
 from flows.cli import main
+from flows.cli.progress import showing
 from schemas.plan import load_plan
 from tasks.ledger import Charge, Ledger
+from tasks.workplace.step import guard
 from tests.bare import small_plan
 from tests.conftest import ROOT, write_plan
 
 
 def dprelease(*arguments: object, capsys) -> tuple[int, str, str]:
-    try:
-        code = main([str(a) for a in arguments])
-    except SystemExit as stop:  # argparse's own usage errors
-        code = int(stop.code or 0)
+    code = main([str(a) for a in arguments])
     printed = capsys.readouterr()
     return code, printed.out, printed.err
 
@@ -57,7 +62,7 @@ def test_run_prints_the_bundle_s_path_last_and_verify_accepts_it(
     manifest["guarantee"]["alpha"] = "1"
     (bundle / "manifest.json").write_text(json.dumps(manifest))
     code, _, err = dprelease("verify", bundle, "--ledger", ledger, capsys=capsys)
-    assert code == 1
+    assert code == 6
     assert "manifest.json was changed" in err
 
 
@@ -139,7 +144,7 @@ def test_gamma_after_a_first_release_exits_with_3_and_explain_says_so_before(
         (("explain", "PLAN", "--target", "people=-1"), "a positive number"),
         (("explain", "PLAN", "--target", "nobody=1"), "no release 'nobody'"),
         (("run", "PLAN", "--due", "2026-12-01"), "--due: the plan has no operation.schedule"),
-        (("run", "PLAN", "--due", "2026-12-01", "--release-id", "r1"), "not allowed with"),
+        (("run", "PLAN", "--due", "2026-12-01", "--release-id", "r1"), "leave out"),
         (("ledger", "show"), "no ledger yet"),
         (
             ("ledger", "grant", "d", "--alpha", "x", "--who", "a", "--why", "b"),
@@ -156,8 +161,21 @@ def test_gamma_after_a_first_release_exits_with_3_and_explain_says_so_before(
         (("run", "PLAN", "--ledger", "sqlite:////nowhere/l.sqlite"), "no such folder"),
         (("ledger", "grant", "d", "--who", "a", "--why", "b"), "nothing to grant"),
         (("ledger", "grant", "d", "--alpha", "1", "--why", "b"), "--who"),
-        (("publish",), "invalid choice"),
-        ((), "required"),
+        (("aprove",), 'Did you mean "approve"?'),
+        (("ledger", "grnt"), 'Did you mean "grant"?'),
+        (("run", "PLAN", "--releaseid", "r1"), "Did you mean --release-id?"),
+        (("run", "PLAN", "--release-id", "a", "--release-id", "b"), "multiple times"),
+        (("explain", "PLAN", "--analysis", "y ~ a", "--analysis", "y ~ b"), "multiple times"),
+        (
+            ("explain", "PLAN", "--set", "budget.requested.epsilon=1"),
+            "epsilon is called alpha here",
+        ),
+        (("explain", "PLAN", "--set", "budgte.requested.alpha=1"), "did you mean 'budget'?"),
+        (("explain", "PLAN", "--set", "releases.0.kind=histogramm"), "did you mean 'histogram'?"),
+        (("explain", "PLAN", "--set", "releases.0.columns=[sexe]"), "did you mean 'sex'?"),
+        (("explain", "PLAN", "--target", "peopel=8"), "did you mean 'people'?"),
+        ((), "Usage: dprelease"),
+        (("ledger",), "Usage: dprelease ledger"),
     ],
 )
 def test_bad_input_exits_with_2_and_says_why(plan_path, capsys, arguments, says):
@@ -176,6 +194,51 @@ def test_a_missing_survey_exits_with_2_and_spends_nothing(prefect, plan_path, le
     assert "no such file" in err
     _, out, _ = dprelease("ledger", "show", "--ledger", ledger, capsys=capsys)
     assert "reserve" not in out
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [("--set", "source=nowhere.parquet"), ("--ledger", "sqlite:////nowhere/l.sqlite")],
+    ids=["source", "ledger"],
+)
+def test_a_wrong_address_is_found_before_the_audit(prefect, plan_path, ledger, wrong, capsys):
+    asked = ("run", plan_path, "--out", plan_path.parent)
+    given = wrong if "--ledger" in wrong else (*wrong, "--ledger", ledger)
+    code, out, err = dprelease(*asked, *given, capsys=capsys)
+    assert (code, out) == (2, "")
+    assert "audit" not in err
+
+
+def test_quiet_runs_print_the_answer_alone_and_verbose_ones_each_beginning(
+    prefect, plan_path, ledger, tmp_path, capsys
+):
+    place = ("--ledger", ledger, "--out", tmp_path / "out")
+    asked = ("run", plan_path, *place, "--release-id", "r1", "-q", "--json")
+    code, out, err = dprelease(*asked, capsys=capsys)
+    assert (code, err) == (0, "")
+    answer = json.loads(out)
+    assert (answer["dataset"], answer["release_id"]) == ("survey", "r1")
+    assert dprelease("verify", answer["bundle"], *place[:2], "--json", capsys=capsys)[0] == 0
+    code, _, err = dprelease("run", plan_path, *place, "-v", capsys=capsys)
+    assert code == 0
+    assert re.search(r"^ +check budget \.\.\.$", err, re.M)
+
+
+def test_a_terminal_shows_a_bar_for_each_release_and_the_time_left(
+    plan_path, plan_document, monkeypatch
+):
+    terminal = Console(file=StringIO(), force_terminal=True, width=100, color_system=None)
+    monkeypatch.setattr("flows.cli.progress.Console", lambda **_: terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    with showing(load_plan(plan_path), logging.INFO):
+        guard(lambda: None, "check budget")()
+        guard(lambda name: report("fit", 1, 2), "write tables: {name}", "write tables")("people")
+    shown = terminal.file.getvalue()
+    for release in plan_document["releases"]:
+        assert f"  {release['name']} " in shown
+    assert re.search(r"all of survey .*about \d+:\d\d left", shown)
+    assert re.search(r"people +━+", shown)
+    assert "s  write tables: people\n" in shown
 
 
 def test_the_wrong_number_of_rows_is_refused_without_telling_the_right_one(
@@ -256,16 +319,93 @@ def test_schema_prints_a_json_schema(capsys):
     assert unit["$ref"].endswith("UnitColumn")
 
 
-def test_light_commands_do_not_import_prefect_or_pandas(tmp_path):
+HEAVY = ("prefect", "pandas", "ibis", "duckdb")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "heavy"),
+    [
+        (["explain", "PLAN"], HEAVY),
+        (["explain", "PLAN", "--json"], HEAVY),
+        (["--help"], (*HEAVY, "numpy", "pydantic")),
+        (["--version"], (*HEAVY, "numpy", "pydantic")),
+        (["completion", "bash"], (*HEAVY, "numpy", "pydantic")),
+    ],
+    ids=lambda value: " ".join(value),
+)
+def test_light_commands_do_not_import_what_is_slow(tmp_path, arguments, heavy):
     script = (
-        "import sys; from flows.cli import main; main(['explain', sys.argv[1]]);"
-        "sys.exit(any(name in sys.modules for name in ('prefect', 'pandas', 'ibis', 'duckdb')))"
+        f"import sys; from flows.cli import main; code = main(sys.argv[1:]);"
+        f"sys.exit(code or any(name in sys.modules for name in {heavy}))"
     )
-    plan = small_plan(tmp_path)
+    arguments = [str(small_plan(tmp_path)) if a == "PLAN" else a for a in arguments]
     done = subprocess.run(
-        [sys.executable, "-c", script, plan], cwd=ROOT, capture_output=True, check=False
+        [sys.executable, "-c", script, *arguments], cwd=ROOT, capture_output=True, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_the_version_is_the_installed_one(capsys):
+    assert dprelease("--version", capsys=capsys) == (0, f"{version('dprelease')}\n", "")
+
+
+def test_a_shell_completes_commands_and_options(tmp_path, capsys):
+    code, script, _ = dprelease("completion", "bash", capsys=capsys)
+    assert code == 0
+    (tmp_path / "completion").write_text(script)
+    asked = (
+        "source completion; f=$(complete -p dprelease | sed 's/.*-F \\([^ ]*\\).*/\\1/');"
+        "COMP_WORDS=(dprelease ledger gr); COMP_CWORD=2; $f; echo ${COMPREPLY[@]};"
+        "COMP_WORDS=(dprelease explain plan.yaml --fam); COMP_CWORD=3; $f; echo ${COMPREPLY[@]}"
+    )
+    done = subprocess.run(
+        ["bash", "-c", asked], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["grant", "--family"]
+
+
+def test_every_command_of_the_ledger_answers_in_json_with_exact_amounts(
+    plan_path, ledger, tmp_path, capsys
+):
+    def asked(*arguments: object, code: int = 0) -> Any:
+        found, out, err = dprelease(*arguments, "--json", "--ledger", ledger, capsys=capsys)
+        assert found == code, err
+        return json.loads(out)
+
+    who = ("--who", "the board", "--why", "test")
+    granted = asked("ledger", "grant", "survey", "--epsilon", "1/3", "--delta", "1e-6", *who)
+    assert granted["left"] == {"alpha": "1/3", "beta": "1/1000000", "gamma": "0"}
+    charge = Charge(Budget.of("1/7"), {"neighbours": "replace-one"})
+    Ledger(ledger).reserve("survey", "r1", "a plan", {"people": charge})
+    (shown,) = asked("ledger", "show")
+    assert shown["spent"]["alpha"] == "1/7"
+    assert [line["action"] for line in shown["history"]] == ["grant", "reserve"]
+    assert asked("ledger", "check", code=6)["faults"][0]["what"] == "reserved, not drawn"
+    voided = asked("ledger", "void", "survey", "r1", "people", *who)
+    assert voided["spent"]["alpha"] == "0"
+    assert asked("ledger", "check") == {"bundles_compared": False, "faults": []}
+    assert asked("ledger", "checkpoint", tmp_path / "witness")["draws"] == 0
+    assert asked("ledger", "backup", tmp_path / "copy")["file"] == str(tmp_path / "copy")
+    found = asked("explain", plan_path, "--target", "people=1", code=3)
+    assert found["error"] <= 1 < found["error_now"]
+
+
+def test_a_file_that_is_no_ledger_is_not_restored_and_exits_with_2(tmp_path, ledger, capsys):
+    (tmp_path / "letter.txt").write_text("not a ledger")
+    asked = ("ledger", "restore", tmp_path / "letter.txt", "--ledger", ledger)
+    code, out, err = dprelease(*asked, capsys=capsys)
+    assert (code, out) == (2, "")
+    assert "is not the backup of a ledger" in err
+
+
+@pytest.mark.parametrize("written", ["yes", "NO", "null"])
+def test_a_column_whose_name_yaml_misreads_is_to_be_quoted(tmp_path, written, capsys):
+    plan = tmp_path / "plan.yaml"
+    plan.write_text(f"columns:\n  {written}: {{type: integer, bounds: [0, 1]}}\n")
+    code, _, err = dprelease("explain", plan, capsys=capsys)
+    assert code == 2
+    assert f"line 2: YAML reads the key {written} as" in err
+    assert f'write "{written}", in quotes' in err
 
 
 @pytest.mark.slow

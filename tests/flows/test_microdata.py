@@ -50,8 +50,13 @@ def test_microdata_is_published_in_the_surveys_own_columns(plan_path, plan_docum
     assert set(support["grade"]) <= {"accurate", "weak"}
     together = (support["distance"] + support["expected_distance"]) <= 0.1
     assert ((support["grade"] == "accurate") == together).all()
-    assert len(support) == 5 + 10 + ("also" in choice)
-    assert ("sex x age x children" in support.index) == ("also" in choice)
+    measured = [f"{a} x {b} x {c}" for a, b, c in manifest.releases[0].facts.get("triples", [])]
+    assert len(measured) == (5 if choice["choose"] == "adaptive" else 0)
+    triples = set(measured or ["sex x age x children"])
+    assert set(support.index[support["ways"] == 3]) == triples
+    assert len(support) == 5 + 10 + len(triples)
+    names = [triple.replace(" x ", ".") for triple in triples]
+    assert all((bundle / "tables" / f"everyone.{name}.parquet").is_file() for name in names)
 
 
 @pytest.mark.slow

@@ -223,9 +223,34 @@ def test_every_release_is_built_for_the_neighbours_of_the_plan(tmp_path, plan_do
     plan_document["neighbours"] = "replace-one"
     replaced = load_plan(write_plan(tmp_path, plan_document))
     assert isinstance(replaced.built["mean"], Mean)
+    assert "by" not in replaced.section("mean").model_dump()
     # The same alpha buys counts half the noise where a record is added: nothing is converted.
     errors = [plan["people"].expected_error()[0].value for plan in (built, replaced.built)]
     assert errors[0] < 0.6 * errors[1]
+
+
+def test_a_mean_by_group_or_of_a_column_with_nulls_counts_its_records(tmp_path, plan_document):
+    plan_document["columns"]["income"]["nullable"] = True
+    plan_document["releases"] = [
+        {"name": "paid", "kind": "mean", "column": "income"},
+        {"name": "by-sex", "kind": "mean", "column": "age", "by": "sex"},
+    ]
+    plan_document["synthesis"], plan_document["budget"]["requested"]["beta"] = [], "0"
+    plan = load_plan(write_plan(tmp_path, plan_document))
+    paid, by_sex = plan.built.values()
+    assert isinstance(paid, RatioMean)
+    assert isinstance(by_sex, RatioMean)
+    assert by_sex.domain.names == ("sex", "age")
+    assert "by" in plan.section("by-sex").model_dump()
+    last = plan_document["releases"][1]
+    for change, says in [
+        ({"by": "nowhere"}, r"releases\[1\]\.by: the plan declares no column 'nowhere'"),
+        ({"by": "income"}, r"releases\[1\]\.by: 'income' has real numbers"),
+        ({"mechanism": "random-smooth-laplace"}, r"by: only with the mechanism discrete-laplace"),
+    ]:
+        plan_document["releases"][1] = last | change
+        with pytest.raises(PlanError, match=says):
+            load_plan(write_plan(tmp_path, plan_document))
 
 
 @pytest.mark.parametrize(

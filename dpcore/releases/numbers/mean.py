@@ -14,6 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
+from dpcore.arrays import Floats
 from dpcore.domain import Domain, Grid, Tally
 from dpcore.mechanisms import DiscreteLaplace, SmoothLaplace
 from dpcore.post.tables.bounded import bounded_interval
@@ -27,7 +28,6 @@ from dpcore.releases.table import (
     Uncertainty,
     error_column,
     interval_columns,
-    one_row,
 )
 from dpcore.sampling.discrete_laplace import laplace_quantile, laplace_stddev
 from dpcore.statistic import Exact, Noisy
@@ -69,16 +69,15 @@ def ends_of(grid: Grid) -> tuple[float, float]:
 
 
 def mean_columns(
-    grid: Grid, estimate: float, noisy: str, error: TableColumn, ends: tuple[float, float]
+    grid: Grid, estimates: Floats, noisy: str, error: TableColumn, ends: tuple[Floats, Floats]
 ) -> list[TableColumn]:
-    """The columns of a table of one mean; ``noisy``: what ``noisy_mean`` is."""
-    first, last = ends_of(grid)
+    """The columns of a table of means (k,) and ends of intervals; ``noisy``: what ``noisy_mean`` is."""
     nearest = f"Mean of {grid.name}: noisy_mean, or the nearest bound where noise took it outside"
     return [
-        one_row("noisy_mean", estimate, noisy, grid.name),
+        TableColumn("noisy_mean", estimates, noisy, grid.name),
         error,
-        *interval_columns(np.array([ends[0]]), np.array([ends[1]]), "the mean"),
-        one_row("mean", max(first, min(last, estimate)), nearest, grid.name),
+        *interval_columns(*ends, "the mean"),
+        TableColumn("mean", np.clip(estimates, *ends_of(grid)), nearest, grid.name),
     ]
 
 
@@ -151,10 +150,10 @@ class Mean(Release):
         at_most = ", at most (with 95% confidence)" if self.smooth else ""
         columns = mean_columns(
             self.grid,
-            estimate,
+            np.array([estimate]),
             f"Mean of {self.grid.name} plus noise of mean zero",
             error_column(np.array([deviation]), "noisy_mean", at_most),
-            (float(lower), float(upper)),
+            (np.atleast_1d(lower), np.atleast_1d(upper)),
         )
         by = f"From the distribution of the noise{at_most}; moving a mean to a bound adds no error."
         table = Table("tables", self.name, columns, mean_uncertainty(by + of_the_grid(self.grid)))

@@ -8,6 +8,11 @@ N is counted in units of u, a public number.  A record moves (S, u N) by (R, u) 
 added or removed, by (2 R, 0) where it is replaced by another.  Codes about the middle of the grid move S
 least, and leave the noise in N without effect on a mean in the middle.  S and N are cut at what
 ``most_rows`` records can reach (``dpcore.adjacency``).
+
+A record without a value is left out of both.  Where there is a mean for each group of a second column,
+the pairs (S, u N) of all groups are one vector, and a record lies in one of them.  To add or remove a
+record then still moves the vector by R + u at most, whatever the number of groups; to replace it by one
+without a value moves it by R + u, by one of another group by 2 (R + u).
 """
 
 from __future__ import annotations
@@ -19,50 +24,97 @@ from functools import cached_property
 
 import numpy as np
 
-from dpcore.arrays import wide
-from dpcore.domain import Grid, Tally
+from dpcore.arrays import Floats, wide
+from dpcore.domain import Axis, Grid, Tally
 from dpcore.mechanisms import DiscreteLaplace
 from dpcore.releases.base import ErrorStatement, Release
+from dpcore.releases.counts.cells import describe_cells
 from dpcore.releases.numbers.mean import (
     TOO_LARGE,
     ends_of,
     mean_columns,
     mean_uncertainty,
-    numeric_axis,
     of_the_grid,
 )
-from dpcore.releases.table import LEVEL, Published, Table, Uncertainty, error_column, one_row
+from dpcore.releases.table import (
+    ENDS,
+    LEVEL,
+    Published,
+    Table,
+    TableColumn,
+    Uncertainty,
+    error_column,
+)
 from dpcore.statistic import Exact, Noisy
+
+MOST_GROUPS = 4096
+"""A mean for each of more groups would be noise."""
 
 
 @dataclass(frozen=True)
 class RatioMean(Release):
-    """The mean of the one axis of the domain, a grid, and the number of records."""
+    """The mean of the last axis of the domain, a grid that may have nulls, and the number of records.
+
+    An axis before it has the groups: categories, or whole numbers; null is a group of its own.
+    """
 
     chart = "number"
     too_large = TOO_LARGE
+    statistics = ("standard_error", *ENDS, "noisy_rows", "rows_standard_error")
+
+    def __post_init__(self) -> None:
+        groups = self.domain.axes[:-1]
+        if len(groups) > 1:
+            raise ValueError("by: groups are those of one column")
+        if any(isinstance(axis, Grid) and not axis.integer for axis in groups):
+            raise ValueError(
+                f"by: {groups[0].name!r} has real numbers; choose a column of categories"
+            )
+        if self.groups > MOST_GROUPS:
+            raise ValueError(
+                f"by: {groups[0].name!r} has {self.groups} groups, and means are of {MOST_GROUPS} at"
+                " most; choose a coarser column"
+            )
+        super().__post_init__()
+
+    def published_names(self, axis: Axis) -> tuple[str, ...]:
+        of_numbers = ("noisy_mean", "mean")
+        return of_numbers if axis.name == self.grid.name else super().published_names(axis)
 
     @property
     def grid(self) -> Grid:
-        return numeric_axis(self.domain)
+        axis = self.domain.axes[-1]
+        if not isinstance(axis, Grid):
+            raise ValueError(f"column: {axis.name!r} is not numeric; choose a numeric column")
+        return axis
+
+    @property
+    def groups(self) -> int:
+        """The number of means."""
+        return math.prod(self.domain.shape[:-1])
 
     @property
     def reach(self) -> int:
         """R, the last code."""
-        return self.grid.size - 1
+        return self.grid.cells - 1
+
+    @property
+    def _stays(self) -> bool:
+        """Whether records move within their group only, so that to replace one may cost no count."""
+        return self.adjacency.relation == "replace-one" and self.groups == 1
 
     @property
     def record(self) -> int:
         """u: where a record that is replaced moves the sum by 2 R, R of it cost nothing more."""
-        part = 1 if self.adjacency.relation == "replace-one" else 2
-        return max(self.reach // part, 1)
+        return max(self.reach if self._stays else self.reach // 2, 1)
 
     @cached_property
     def mechanism(self) -> DiscreteLaplace:
-        sensitivity = self.adjacency.sensitivity(
-            moved=Fraction(max(2 * self.reach, 1)), present=Fraction(self.reach + self.record)
-        )
-        return DiscreteLaplace.within(self.share, 2, sensitivity)
+        present = self.reach + self.record
+        # One that is replaced by a record without a value is in one of the tables only.
+        moved = max(2 * self.reach, present) if self._stays else 2 * present
+        sensitivity = self.adjacency.sensitivity(moved=Fraction(moved), present=Fraction(present))
+        return DiscreteLaplace.within(self.share, 2 * self.groups, sensitivity)
 
     @property
     def largest_statistic(self) -> int:
@@ -70,76 +122,90 @@ class RatioMean(Release):
 
     def statistic(self, tally: Tally) -> Exact:
         counts, most = wide(tally.counts, self.most_rows), self.most_rows
-        total = np.clip(
-            counts @ (2 * tally.cells - self.reach), -self.reach * most, self.reach * most
-        )
-        rows = min(int(counts.sum()), most)
-        return Exact(np.array([total, self.record * rows], dtype=np.int64))
+        group, code = np.divmod(tally.cells, self.grid.size)
+        known = code < self.grid.cells
+        totals, rows = np.zeros((2, self.groups), dtype=counts.dtype)
+        np.add.at(totals, group[known], (counts * (2 * code - self.reach))[known])
+        np.add.at(rows, group[known], counts[known])
+        totals = np.clip(totals, -self.reach * most, self.reach * most)
+        return Exact(np.r_[totals, self.record * np.minimum(rows, most)].astype(np.int64))
 
     def publish(self, noisy: Noisy) -> Published:
         first, last = ends_of(self.grid)
         half = (last - first) / 2 / max(self.reach, 1)
-        total, count = float(noisy.values[0]), float(noisy.values[1]) / self.record
-        lower, upper = self._interval(total, count)
-        middle, positive = (first + last) / 2, max(count, 1.0)
-        error = half * self._error(total / positive, positive)
-        columns = mean_columns(
-            self.grid,
-            middle + half * total / positive,
-            f"Noisy sum of {self.grid.name} over noisy_rows",
-            error_column(np.array([error]), "noisy_mean", ", to first order"),
-            (middle + half * lower, middle + half * upper),
-        )
-        of_rows = self.mechanism.stddev / self.record
-        columns += [
-            one_row("noisy_rows", count, "Number of records plus noise of mean zero"),
-            error_column(np.array([of_rows]), "noisy_rows", name="rows_standard_error"),
+        totals, counts = noisy.values.astype(np.float64).reshape(2, self.groups)
+        counts = counts / self.record
+        lower, upper = self._intervals(totals, counts)
+        middle, positive = (first + last) / 2, np.maximum(counts, 1.0)
+        errors = half * self._error(totals / positive, positive)
+        of_rows = np.full(self.groups, self.mechanism.stddev / self.record)
+        known = " with a value" if self.grid.nullable else ""
+        inside = f"{known} in the group" if self.domain.axes[:-1] else known
+        by = self.domain.names[:-1]
+        columns = [
+            *(describe_cells(self.domain.select(by)) if by else []),
+            *mean_columns(
+                self.grid,
+                middle + half * totals / positive,
+                f"Noisy sum of {self.grid.name} over noisy_rows",
+                error_column(errors, "noisy_mean", ", to first order"),
+                (middle + half * lower, middle + half * upper),
+            ),
+            TableColumn("noisy_rows", counts, f"Number of records{inside} plus noise of mean zero"),
+            error_column(of_rows, "noisy_rows", name="rows_standard_error"),
         ]
-        known = "From the distribution of the noise"
-        holds = (
-            f"{known} in sum and count; the interval holds the mean in at least 90% of releases."
-        )
+        law = "From the distribution of the noise"
+        holds = f"{law} in sum and count; the interval holds the mean in at least 90% of releases."
         table = Table(
             "tables",
             self.name,
             columns,
             (
                 *mean_uncertainty(holds + of_the_grid(self.grid)),
-                Uncertainty("noisy_rows", "rows_standard_error", None, "exact", f"{known}."),
+                Uncertainty("noisy_rows", "rows_standard_error", None, "exact", f"{law}."),
             ),
         )
         return Published((table,), {"column": self.grid.name, "grid_step": 2 * half})
 
-    def _interval(self, total: float, count: float) -> tuple[float, float]:
-        """Ends of S / N, within -R and R: both are within their own intervals in 90% of releases."""
+    def _intervals(self, totals: Floats, counts: Floats) -> tuple[Floats, Floats]:
+        """(groups,) ends of S / N, within -R and R: both are within their own intervals in 90% of
+        releases."""
         width = self.mechanism.half_width((1 + LEVEL) / 2)
-        counts = [count - width / self.record, count + width / self.record]
-        if counts[0] <= 0:
-            return -self.reach, self.reach
-        ratios = [(total + sign * width) / n for sign in (-1, 1) for n in counts]
-        return max(min(ratios), -self.reach), min(max(ratios), self.reach)
+        fewest, most = counts - width / self.record, counts + width / self.record
+        positive = fewest > 0
+        ratios = [
+            (totals + sign * width) / np.where(positive, rows, 1.0)
+            for sign in (-1, 1)
+            for rows in (fewest, most)
+        ]
+        lower = np.clip(np.min(ratios, axis=0), -self.reach, self.reach)
+        upper = np.clip(np.max(ratios, axis=0), -self.reach, self.reach)
+        return np.where(positive, lower, -self.reach), np.where(positive, upper, self.reach)
 
-    def _error(self, ratio: float, count: float) -> float:
-        """Standard deviation of S / N, to the first order."""
-        ratio = min(abs(ratio), self.reach)
-        return self.mechanism.stddev * math.hypot(1.0, ratio / self.record) / count
+    def _error(self, ratios: Floats, counts: Floats | float) -> Floats:
+        """Standard deviations of S / N, to the first order."""
+        ratios = np.minimum(np.abs(ratios), self.reach)
+        return np.asarray(self.mechanism.stddev * np.hypot(1.0, ratios / self.record) / counts)
 
     def expected_error(self) -> tuple[ErrorStatement, ...]:
         first, last = ends_of(self.grid)
         half = (last - first) / 2 / max(self.reach, 1)
-        note = "if there are as many records as the plan guesses"
+        each = self.rows / self.groups
+        if self.groups > 1:
+            note = (
+                f"in a group of {each:.3g} records, an equal part; ten times that in one of a tenth"
+            )
+        elif self.grid.nullable:
+            note = "if as many records as the plan states have a value"
+        else:
+            note = "if there are as many records as the plan guesses"
+        middle, bound = (half * self._error(np.array([0.0, self.reach]), each)).tolist()
+        of = " in a group" if self.groups > 1 else ""
         return (
+            ErrorStatement("standard error of a mean in the middle of its bounds", middle, note),
+            ErrorStatement("standard error of a mean at a bound", bound, note),
             ErrorStatement(
-                "standard error of a mean in the middle of its bounds",
-                half * self._error(0.0, self.rows),
-                note,
-            ),
-            ErrorStatement(
-                "standard error of a mean at a bound",
-                half * self._error(self.reach, self.rows),
-                note,
-            ),
-            ErrorStatement(
-                "standard error of the number of records", self.mechanism.stddev / self.record
+                f"standard error of the number of records{of}",
+                self.mechanism.stddev / self.record,
             ),
         )

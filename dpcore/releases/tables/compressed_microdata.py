@@ -135,7 +135,7 @@ class CompressedMicrodata(CountsRelease):
         first, again = two_rounds(
             self.share,
             self.noise,
-            self.part,
+            (self.part, 1 - self.part),
             (self._alone, self._sensitivity(len(self.merged))),
             (cells, self._sensitivity(len(self.sets))),
         )

@@ -125,7 +125,17 @@ class Margins(CountsRelease):
     @cached_property
     def domains(self) -> tuple[Domain, ...]:
         """The domain of each table."""
-        return tuple(Domain(tuple(self.domain.axes[a] for a in attrs)) for attrs in self.sets)
+        return self._domains(self.sets)
+
+    def sets_of(self, noisy: Noisy) -> tuple[Attributes, ...]:
+        """The tables of one draw, which may choose more than ``sets``."""
+        return self.sets
+
+    def domains_of(self, noisy: Noisy | None) -> tuple[Domain, ...]:
+        return self.domains if noisy is None else self._domains(self.sets_of(noisy))
+
+    def _domains(self, sets: Sequence[Attributes]) -> tuple[Domain, ...]:
+        return tuple(Domain(tuple(self.domain.axes[a] for a in attrs)) for attrs in sets)
 
     @cached_property
     def cells(self) -> int:
@@ -256,7 +266,7 @@ class Margins(CountsRelease):
     def consistent_margins(self, noisy: Noisy) -> list[Margin]:
         """The tables adjusted so that they agree with each other, and with the rows if public."""
         agreement = self.agreement(noisy)
-        return [agreement.margin(attributes) for attributes in self.sets]
+        return [agreement.margin(attributes) for attributes in self.sets_of(noisy)]
 
     def noisy_margins(self, noisy: Noisy) -> list[Margin]:
         """The tables as models are fitted to them: as drawn, or where residuals were, in agreement."""
@@ -283,18 +293,20 @@ class Margins(CountsRelease):
 
     def publish(self, noisy: Noisy) -> Published:
         agreed, total = self.consistent_margins(noisy), self.total(noisy)
-        whole = _fitted(self, noisy.to_bytes(), total).margins(self.domain.shape, self.sets)
+        sets = self.sets_of(noisy)
+        whole = _fitted(self, noisy.to_bytes(), total).margins(self.domain.shape, sets)
         tables = [
             self._table(*parts)
             for parts in zip(
-                self.domains,
+                self.domains_of(noisy),
                 agreed,
                 whole,
                 *self._count_errors(noisy, agreed, whole),
                 strict=True,
             )
         ]
-        facts: dict[str, object] = {"tables": len(tables), "cells": self.cells}
+        cells = sum(table.size for table in whole)
+        facts: dict[str, object] = {"tables": len(tables), "cells": cells}
         return Published(tuple(tables), facts | self.weight_facts)
 
     def _count_errors(
@@ -309,12 +321,12 @@ class Margins(CountsRelease):
             [margin.table.size for margin in agreed],
         )
         counts, estimates = _all_cells(whole), _all_cells([margin.table for margin in agreed])
-        generator = post_processing_generator(noisy)
+        generator, sets = post_processing_generator(noisy), self.sets_of(noisy)
 
         def again() -> Iterator[tuple[Integers, Floats]]:
             for _ in range(repeats(self.cells, SIMULATED)):
                 drawn = self._drawn_again(noisy, whole, generator)
-                fitted = self.fit(drawn, self.total(drawn)).margins(self.domain.shape, self.sets)
+                fitted = self.fit(drawn, self.total(drawn)).margins(self.domain.shape, sets)
                 estimated = [margin.table for margin in self.consistent_margins(drawn)]
                 yield _all_cells(fitted), _all_cells(estimated)
 
@@ -331,10 +343,13 @@ class Margins(CountsRelease):
         self, noisy: Noisy, whole: list[Integers], generator: np.random.Generator
     ) -> Noisy:
         """A noisy statistic like this one, had these tables been the exact ones: for simulation."""
+        sets = self.sets_of(noisy)
 
         def table(attributes: Attributes) -> Integers:
-            place = next(i for i, attrs in enumerate(self.sets) if set(attributes) <= set(attrs))
-            return summed_to(whole[place], self.sets[place], attributes)
+            place = next((i for i, attrs in enumerate(sets) if set(attributes) <= set(attrs)), None)
+            if place is None:  # it was not chosen
+                return np.zeros([self.domain.shape[a] for a in attributes], dtype=np.int64)
+            return summed_to(whole[place], sets[place], attributes)
 
         return self._plus_noise(noisy, self._counted(table), generator)
 
@@ -343,21 +358,22 @@ class Margins(CountsRelease):
         return Noisy(counted + self.mechanism.simulate(counted.size, generator))
 
     def noise_alone(self, noisy: Noisy, generator: np.random.Generator) -> Noisy:
-        nothing = np.zeros(sum(b.size for b in self._blocks(self.allocation)), dtype=np.int64)
+        nothing = np.zeros(self.mechanism.size, dtype=np.int64)
         return self._plus_noise(noisy, nothing, generator)
 
     def replicate_noise(self, noisy: Noisy, number: int) -> Mapping[str, NDArray[np.float32]]:
         """The noise in all that was measured, sent through the agreement of the tables."""
-        generator = replicate_generator(noisy)
+        generator, sets = replicate_generator(noisy), self.sets_of(noisy)
         total = 0.0 if self.adjacency.public_rows else None
 
         def noise(several: int) -> list[Floats]:
             again = [self.measured(self.noise_alone(noisy, generator)) for _ in range(several)]
             agreed = side_by_side([Agreement(self.domain.shape, each, total) for each in again])
-            return [self.unit.scaled(agreed.margin(attrs).table) for attrs in self.sets]
+            return [self.unit.scaled(agreed.margin(attrs).table) for attrs in sets]
 
-        tables = agreed_again(noise, [domain.size for domain in self.domains], number)
-        names = [self.table_name(domain) for domain in self.domains]
+        domains = self.domains_of(noisy)
+        tables = agreed_again(noise, [domain.size for domain in domains], number)
+        names = [self.table_name(domain) for domain in domains]
         return dict(zip(names, tables, strict=True))
 
     def _table(
@@ -469,7 +485,8 @@ class Margins(CountsRelease):
     def supported_margins(
         self, noisy: Noisy, several: Sequence[tuple[str, ...]]
     ) -> Iterator[tuple[Floats, float] | None]:
-        followed = self.sets if self.tree is None else (*self._edges(noisy), *_singles(self.sets))
+        sets = self.sets_of(noisy)
+        followed = sets if self.tree is None else (*self._edges(noisy), *_singles(sets))
         holding: dict[int, list[set[int]]] = {}
         for table in followed:
             for attribute in table:

@@ -102,6 +102,7 @@ THREE = Domain((Categories("size", (1, 2, 3)),))
 TABLE = Domain((PLACE, AGE))
 CUBE = Domain((Categories("place", ("a", "b")), YES, Categories("size", (1, 2, 3))))
 SWITCHES = Domain(tuple(Categories(name, (False, True)) for name in ("on", "hot", "dry")))
+FOUR = Domain((*SWITCHES.axes, Categories("old", (False, True))))
 TRIO = Domain((Categories("size", (1, 2, 3)), Categories("kind", (1, 2, 3)), YES))
 QUARTET = Domain((*TRIO.axes, Categories("old", (False, True))))
 MONTHLY = Domain((Categories("month", (1, 2, 3)), YES))
@@ -136,6 +137,12 @@ CASES: dict[str, Case] = {
     "mean": Case(Mean("m", Domain((grid("x", 3),)), 3, PURE), (0, 0, 0), (0, 0, 2), 1.0),
     "mean of private rows": Case(
         RatioMean("m", Domain((grid("x", 4),)), 3, PURE), (0, 0, 0), (0, 0, 3), 1.0
+    ),
+    "mean of those with a value": Case(
+        RatioMean("m", Domain((WITH_NULLS.axes[0],)), 3, PURE), (0, 0, 0), (0, 0, 2), 1.0
+    ),
+    "mean by group": Case(
+        RatioMean("m", Domain((PLACE, WITH_NULLS.axes[0])), 3, PURE), (0, 0, 0), (0, 0, 6), 1.0
     ),
     "smooth mean": Case(
         Mean("s", Domain((grid("x", 3),)), 5, Budget.of("1", "0.01", "0.9"), smooth=True),
@@ -209,6 +216,16 @@ CASES: dict[str, Case] = {
         (0, 0),
         (0, 11),
         1.0,
+    ),
+    "adaptive triples": Case(
+        AdaptiveMicrodata("a", FOUR, 2, PURE, chosen=1, triples=2), (0, 0), (0, 15), 1.0, fault=4
+    ),
+    "gaussian adaptive triples": Case(
+        AdaptiveMicrodata("a", FOUR, 2, APPROXIMATE, (), "discrete-gaussian", chosen=1, triples=1),
+        (0, 0),
+        (0, 15),
+        1.0,
+        fault=3,
     ),
     "compressed microdata": Case(
         CompressedMicrodata("c", CUBE, 2, PURE, keep=2, **HALVES), (0, 0), (0, 11), 1.0

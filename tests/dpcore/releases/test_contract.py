@@ -132,6 +132,8 @@ def moved(release: Release, difference: np.ndarray) -> np.ndarray:
     event = release.mechanism.event
     if isinstance(release.mechanism, BlockGaussian | BlockLaplace):
         return moved_in_blocks(release.mechanism, difference)
+    if isinstance(release.mechanism, AdaptiveMargins):  # later: ``test_adaptive_microdata``
+        difference = difference[..., : release.mechanism.first.size]
     if squares(event):
         return (difference**2).sum(axis=-1)
     if isinstance(release.mechanism, DifferenceBody):
@@ -322,7 +324,11 @@ def with_less_noise(case: Case) -> Mechanism:
         return replace(case.release, share=generous).mechanism
     if isinstance(mechanism, AdaptiveMargins | CompressedMargins):
         first, again = (quieter(each, case.fault) for each in (mechanism.first, mechanism.again))
-        return replace(mechanism, first=first, again=again)
+        faulty = replace(mechanism, first=first, again=again)
+        if isinstance(mechanism, AdaptiveMargins) and mechanism.triples:
+            triples = replace(mechanism.triples, scale=mechanism.triples.scale / case.fault)
+            faulty = replace(faulty, triples=triples)
+        return faulty
     if isinstance(mechanism.event, GaussianEvent | BlockGaussianEvent):
         return replace(mechanism, variance=mechanism.variance / case.fault**2)
     return replace(mechanism, scale=mechanism.scale / case.fault)

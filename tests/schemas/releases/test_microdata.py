@@ -94,12 +94,22 @@ def test_all_triples_where_the_plan_says_so(tmp_path, document):
     assert built(tmp_path, document).sets == ((0, 1, 2), (0, 1, 3), (0, 2, 3), (1, 2, 3))
 
 
-@pytest.mark.parametrize(("given", "chosen"), [({}, 6), ({"chosen": 2}, 2)])
-def test_pairs_that_the_noisy_tables_choose_are_measured_again(tmp_path, document, given, chosen):
+@pytest.mark.parametrize(
+    ("given", "chosen", "triples"),
+    [
+        ({}, 6, 4),
+        ({"chosen": 2}, 2, 4),
+        ({"chosen": 2, "triples": 0}, 2, 0),
+        ({"triples": 3}, 6, 3),
+    ],
+)
+def test_pairs_that_the_noisy_tables_choose_are_measured_again(
+    tmp_path, document, given, chosen, triples
+):
     document["releases"][0] |= {"choose": "adaptive", **given}
     release = built(tmp_path, document)
     assert isinstance(release, AdaptiveMicrodata)
-    assert release.chosen == chosen
+    assert (release.chosen, release.triples) == (chosen, triples)
 
 
 @pytest.mark.parametrize(
@@ -163,6 +173,8 @@ def test_memory_in_other_words_is_refused(tmp_path, document, memory):
         ({"chosen": 2}, "only where choose is adaptive"),
         ({"also": [["sex", "age", "region"]], "choose": "adaptive"}, "also: only where choose"),
         ({"choose": "adaptive", "chosen": 7}, "between 1 and the 6 pairs"),
+        ({"triples": 2}, "triples: only where choose is adaptive"),
+        ({"choose": "adaptive", "triples": 9}, "triples: must lie between 0 and the 4 triples"),
         ({"choose": "adaptive", "compress": {"keep": 3}}, "compress: only where choose is fixed"),
         ({"compress": {"keep": 50}}, "no column has more than keep = 50 cells"),
         ({"compress": {"keep": 1}}, "keep"),

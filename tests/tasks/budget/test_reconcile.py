@@ -162,7 +162,7 @@ def test_the_commands_print_faults_and_remedies_and_repair_nothing(published, le
     ledger.reserve("survey", "r2", "p", {"people": Charge(Budget.of("1/2"), ROWS)})
     history = ledger.history()
     for _ in range(2):
-        assert main(["ledger", "check", "survey", *out]) == 1
+        assert main(["ledger", "check", "survey", *out]) == 6
         printed = capsys.readouterr()
         assert "r2 people" in printed.out
         assert "ledger void survey r2 people" in printed.out
@@ -200,5 +200,5 @@ def test_a_forged_bundle_is_noticed_by_the_ledger_alone(ledger, published, capsy
     verify_files(bundle, read_manifest(bundle))
     ((_, _, what),) = found(ledger, published)
     assert "the ledger does not know this bundle" in what
-    assert main(["verify", str(bundle), "--ledger", ledger_url()]) == 1
+    assert main(["verify", str(bundle), "--ledger", ledger_url()]) == 6
     assert "forged" in capsys.readouterr().err

@@ -8,9 +8,9 @@ from itertools import combinations_with_replacement, permutations
 import numpy as np
 import pytest
 
-from dpcore.adjacency import Adjacency
+from dpcore.adjacency import Adjacency, Relation
 from dpcore.budget import Budget
-from dpcore.domain import Domain, Grid, Tally
+from dpcore.domain import Categories, Domain, Grid, Tally
 from dpcore.mechanism import affordable
 from dpcore.mechanisms.smooth_laplace import SmoothLaplace
 from dpcore.privacy_line import perturb
@@ -18,6 +18,7 @@ from dpcore.releases.numbers.mean import Mean
 from dpcore.releases.numbers.ratio_mean import RatioMean
 from dpcore.sampling.source import SeededSource
 from tests.dpcore.releases.contract import tally_of
+from tests.dpcore.releases.test_contract import claim
 
 LOOSE = Budget.of("1", "1e-6", "0.1")
 WEIGHT = Domain((Grid("weight", 0.0, 100.0, 1000),))
@@ -196,3 +197,63 @@ def test_the_largest_mean_that_fits_is_published_right():
     noisy = perturb(exact, release.mechanism, release.share, SeededSource(3))
     (mean,) = release.publish(noisy).tables[0].columns["noisy_mean"]
     assert mean == pytest.approx(2**30, abs=30.0)
+
+
+SMALL = Domain((Categories("place", ("a", "b"), nullable=True), Grid("x", 0, 3, 3, True, True)))
+
+
+@pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
+@pytest.mark.parametrize("names", [("place", "x"), ("x",)])
+def test_no_record_moves_the_means_by_more_than_is_stated_and_some_pair_by_as_much(
+    names: tuple[str, ...], relation: Relation
+):
+    domain = SMALL.select(names)
+    release = RatioMean("m", domain, 2, LOOSE, adjacency=Adjacency(relation))
+
+    def opened(*cells: int) -> np.ndarray:
+        return release.statistic(tally_of(domain, cells))._values
+
+    cells = range(domain.size)
+    if relation == "replace-one":
+        moved = [opened(c, a) - opened(c, b) for a in cells for b in cells for c in cells]
+    else:
+        moved = [opened(c, a) - opened(c) for a in cells for c in cells]
+    assert max(np.abs(change).sum() for change in moved) == claim(release)
+
+
+@pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
+def test_the_means_of_groups_hold_those_with_a_value_inside_their_intervals(relation: Relation):
+    """Groups of unequal size, one of them empty, and of null; a fifth of the values are null."""
+    generator = np.random.default_rng(6)
+    places = Categories("place", ("a", "b", "nobody"), nullable=True)
+    domain = Domain((places, replace(WEIGHT.axes[0], nullable=True)))
+    place = generator.choice(4, 3000, p=[0.7, 0.25, 0, 0.05])
+    code = generator.binomial(999, np.array([0.1, 0.5, 0.5, 0.8])[place])
+    code[generator.random(3000) < 0.2] = 1000
+    release = RatioMean("m", domain, 3000, LOOSE, adjacency=Adjacency(relation))
+    exact = release.statistic(tally_of(domain, place * 1001 + code))
+    inside = [code[(place == g) & (code < 1000)] for g in (0, 1, 3)]
+    truth = np.array([(codes.mean() + 0.5) * 0.1 for codes in inside])
+    held, away, stated, rows = [], [], [], []
+    for seed in range(300):
+        noisy = perturb(exact, release.mechanism, LOOSE, SeededSource(seed))
+        (table,) = release.publish(noisy).tables
+        columns = {name: np.ma.getdata(c)[[0, 1, 3]] for name, c in table.columns.items()}
+        held.append((columns["lower_90"] <= truth) & (truth <= columns["upper_90"]))
+        away.append(columns["noisy_mean"] - truth)
+        stated.append(columns["standard_error"])
+        rows.append(columns["noisy_rows"])
+    assert table.columns["place"].tolist() == ["a", "b", "nobody", None]
+    assert np.all(np.mean(held, axis=0) >= 0.87)
+    np.testing.assert_allclose(np.std(away, axis=0), np.median(stated, axis=0), rtol=0.2)
+    np.testing.assert_allclose(np.mean(rows, axis=0), [len(codes) for codes in inside], atol=3)
+    assert np.std(rows, axis=0) == pytest.approx(table.columns["rows_standard_error"][0], rel=0.2)
+
+
+def test_groups_that_are_not_public_cells_are_refused():
+    real = Domain((Grid("height", 0.0, 2.0, 64), *WEIGHT.axes))
+    with pytest.raises(ValueError, match=r"^by: 'height' has real numbers"):
+        RatioMean("m", real, 10, LOOSE)
+    many = Domain((Grid("zip", 0, 99999, 99999, integer=True), *WEIGHT.axes))
+    with pytest.raises(ValueError, match=r"^by: 'zip' has 99999 groups"):
+        RatioMean("m", many, 10, LOOSE)

@@ -1,30 +1,43 @@
-"""Pairs measured twice where the first draw says so: what is chosen, what it costs, what it gains.
+"""Pairs measured twice where the first draw says so, and triples that pairs do not imply: what is
+chosen, what it costs, what it gains.
 
 The sensitivity of the first round and the privacy of both are claims of ``test_contract``.
 """
 
 from dataclasses import replace
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, permutations
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from dpcore.accounting.analytic import analytic_gaussian_scale
 from dpcore.accounting.zcdp import covers_rho
 from dpcore.budget import Budget
 from dpcore.domain import Categories, Domain, Tally
 from dpcore.mechanism import affordable
-from dpcore.mechanisms import read_event
+from dpcore.mechanisms import AdaptiveMargins, read_event
+from dpcore.mechanisms.adaptive_margins import GAUSSIAN_PRICE
+from dpcore.mechanisms.third_order import implied_triples, shrunk_pairs
 from dpcore.privacy_line import perturb
-from dpcore.releases.tables.adaptive_microdata import AdaptiveMicrodata
+from dpcore.releases.tables.adaptive_microdata import AdaptiveMicrodata, candidates_among
 from dpcore.releases.tables.microdata import Microdata
 from dpcore.repricing.history import RENYI, Charged, prices
 from dpcore.sampling.source import SeededSource
 from dpcore.statistic import ABSENT, Noisy
 from tasks.evaluate.distances import margin_errors
 from tests.dpcore.mechanisms.noise_laws import goodness_of_fit
-from tests.dpcore.releases.contract import APPROXIMATE, CUBE, PURE, families, repeated_draws
+from tests.dpcore.releases.contract import (
+    APPROXIMATE,
+    CUBE,
+    FOUR,
+    PURE,
+    families,
+    opened,
+    repeated_draws,
+    tally_of,
+)
 
 DOMAIN = Domain(tuple(Categories(name, tuple(range(5))) for name in "abcd"))
 ROWS = 3000
@@ -179,3 +192,235 @@ def test_tables_of_no_record_and_of_one_cell_are_measured_too():
     empty = Tally(single, np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
     noisy = perturb(made.statistic(empty), made.mechanism, PURE, SeededSource(1))
     assert len(noisy.values) == 2
+
+
+TEN = Domain(tuple(Categories(f"c{i}", (0, 1)) for i in range(10)))
+PLANTED = ("c2", "c4", "c7")
+
+
+def planted(rows: int = 5000) -> np.ndarray:
+    """Ten fair coins; in four of five records c7 is whether c2 and c4 differ: no pair shows it."""
+    generator = np.random.default_rng(6)
+    codes = generator.integers(0, 2, (rows, 10))
+    codes[:, 7] = np.where(generator.random(rows) < 0.8, codes[:, 2] ^ codes[:, 4], codes[:, 7])
+    return codes
+
+
+def among_coins(triples: int, seed: int) -> tuple[AdaptiveMicrodata, Noisy]:
+    made = AdaptiveMicrodata(
+        "x", TEN, 5000, SHARE, noise="discrete-gaussian", chosen=3, triples=triples
+    )
+    exact = made.statistic(tally_of(TEN, TEN.pack(planted())))
+    return made, perturb(exact, made.mechanism, SHARE, SeededSource(seed))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_an_interaction_that_no_pair_shows_is_found_measured_and_in_the_records(seed: int):
+    made, noisy = among_coins(2, seed)
+    found = made.publish(noisy)
+    assert found.facts["triples"][0] == list(PLANTED)
+    assert len(found.tables) == 47
+    table = next(t for t in found.tables if t.name == "x.c2.c4.c7")
+    cells = planted()[:, [2, 4, 7]] @ [4, 2, 1]
+    exact = np.bincount(cells, minlength=8)
+    error = table.columns["standard_error"]
+    assert np.all(np.abs(table.columns["estimate"] - exact) < 5 * error)
+    assert np.all(error < made.mechanism.again.stddev)
+
+    def distance(of: AdaptiveMicrodata, drawn: Noisy) -> float:
+        records = of.sample(drawn, 5000)[1][:, [2, 4, 7]] @ [4, 2, 1]
+        return float(np.abs(np.bincount(records, minlength=8) - exact).sum() / 10_000)
+
+    assert distance(made, noisy) < 0.05 < 0.3 < distance(*among_coins(0, seed))
+
+
+def test_only_triples_that_were_chosen_are_supported():
+    made, noisy = among_coins(2, 1)
+    counts, error = made.supported_margin(noisy, PLANTED)
+    assert len(counts) == 8
+    assert 0 < error < made.mechanism.again.stddev
+    assert made.supported_margin(noisy, ("c0", "c1", "c5")) is None
+    triples = {d.names for d in made.domains_of(noisy) if len(d.names) > 2}
+    assert triples == {tuple(names) for names in made.publish(noisy).facts["triples"]}
+    assert len(made.domains_of(None)) == 45 + 120
+
+
+def test_the_noise_of_chosen_triples_is_in_their_replicates():
+    made, noisy = among_coins(2, 1)
+    seen = np.sqrt(np.mean(made.replicate_noise(noisy, 400)["x.c2.c4.c7"] ** 2))
+    assert seen == pytest.approx(made.supported_margin(noisy, PLANTED)[1], rel=0.1)
+
+
+def of_four(noise: str = "discrete-laplace", triples: int = 2) -> AdaptiveMicrodata:
+    share = APPROXIMATE if "gauss" in noise else PURE
+    return AdaptiveMicrodata("x", FOUR, 2, share, noise=noise, chosen=1, triples=triples)
+
+
+def test_no_neighbour_moves_a_score_by_more_than_the_choice_claims_whatever_was_seen_before():
+    mechanism = of_four().mechanism
+    seen = np.random.default_rng(2).integers(-60, 60, (6, mechanism.first.size))
+    farthest = 0
+    for family in families(of_four()):
+        scores = np.stack([mechanism._scores(seen, table) for table in family])
+        farthest = max(farthest, int(np.abs(scores - scores[:, None]).max()))
+    assert farthest == mechanism.event.score_sensitivity
+
+
+@pytest.mark.parametrize("noise", NOISES)
+def test_no_choice_of_triples_moves_by_more_than_the_second_round_claims(noise):
+    made, farthest = of_four(noise), 0
+    for family in families(made):
+        difference = family - family[:, None]
+        norm = difference**2 if "gauss" in noise else np.abs(difference)
+        tables = np.add.reduceat(norm, made.mechanism._starts, axis=-1)
+        pairs, triples = np.sort(tables[..., :6], axis=-1), np.sort(tables[..., 6:], axis=-1)
+        farthest = max(farthest, int((pairs[..., -1] + triples[..., -2:].sum(-1)).max()))
+    assert farthest == made.mechanism.event.again_sensitivity
+
+
+def test_triples_are_chosen_in_turn_with_the_stated_scale_and_neither_two_thirds_nor_three_halves():
+    mechanism = of_four().mechanism
+    scale = float(mechanism.triples.scale)
+    scores = np.array([0, 40, -60, 200])
+    order = mechanism._triples_chosen(np.tile(scores, (20_000, 1)), SeededSource(4))
+    seen = np.array([np.all(order == pair, axis=1).sum() for pair in permutations(range(4), 2)])
+    for stretch, fits in ((1, True), (2 / 3, False), (3 / 2, False)):
+        weights = np.exp(-scores / (scale * stretch))
+        expected = [
+            weights[a] / weights.sum() * weights[b] / (weights.sum() - weights[a])
+            for a, b in permutations(range(4), 2)
+        ]
+        p_value = stats.chisquare(seen, np.array(expected) * len(order)).pvalue
+        assert p_value > 1e-4 if fits else p_value < 1e-9
+
+
+@pytest.mark.parametrize("noise", NOISES)
+def test_its_likelihood_ratio_is_that_of_what_it_draws(noise):
+    """The mean over one side of how much likelier the other is must be 1; of another law it is not."""
+    made = of_four(noise)
+    tables = [tally_of(FOUR, cells) for cells in ((0, 0), (0, 15))]
+    near, far = (opened(made, table).astype(float) for table in tables)
+    law = made.mechanism
+    clear = replace(law, triples=replace(law.triples, scale=Fraction(2)))
+    wrong = replace(law, triples=replace(law.triples, scale=Fraction(1)))
+    plenty = replace(made.share, alpha=Fraction(100))
+    ratio = clear.log_ratio(np.arange(law.size), near, far)
+
+    def mean(drawn_by: AdaptiveMargins) -> tuple[float, float]:
+        draws = repeated_draws(made, tables[1], 20_000, SeededSource(9), drawn_by, plenty)
+        factors = np.exp(ratio(draws))
+        return float(factors.mean()), float(factors.std() / len(factors) ** 0.5)
+
+    found, error = mean(clear)
+    assert abs(found - 1) < 4 * error
+    found, error = mean(wrong)
+    assert abs(found - 1) > 6 * error
+
+
+def test_an_audit_sees_choices_that_are_sharper_than_stated():
+    made = of_four()
+    exact = opened(made, tally_of(FOUR, (0, 0))).astype(float)
+    likely = {}
+    for part in (1, 3):
+        law = replace(made.mechanism, triples=replace(made.mechanism.triples, scale=Fraction(6)))
+        sharper = replace(law, triples=replace(law.triples, scale=Fraction(6, part)))
+        draws = repeated_draws(
+            made, tally_of(FOUR, (0, 0)), 3000, SeededSource(3), sharper, Budget.of(100)
+        )
+        _, _, order = law.rounds(draws)
+        scores = law._scores(law.rounds(draws)[0], exact)
+        likely[part] = [law._chances(scores, order, factor).mean() for factor in (1.0, 1 / 3)]
+    assert likely[1][0] > likely[1][1]
+    assert likely[3][1] > likely[3][0]
+
+
+@pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.parametrize("rho", [False, True])
+def test_what_the_choice_costs_is_in_the_price_and_no_more_is_spent(noise, rho):
+    share = (
+        Budget(Fraction(0), rho=Fraction("0.1"))
+        if rho
+        else APPROXIMATE
+        if "gauss" in noise
+        else PURE
+    )
+    event = replace(of_four(noise), share=share).event
+    assert read_event(event.to_dict()) == event
+    assert affordable(event, share)
+    for key, factor in (("score_scale", Fraction(9, 10)), ("selections", 0), ("score_scale", -1)):
+        changed = getattr(event, key) * factor
+        changed = int(changed) if key == "selections" else Fraction(changed)
+        assert not affordable(replace(event, **{key: changed}), share)
+    less = share * Fraction(999, 1000)
+    assert not affordable(event, less)
+    each = 2 * event.score_sensitivity / event.score_scale
+    without = replace(of_four(noise, 0), share=share).event
+    assert without.kind == "adaptive-margins"
+    if noise == "discrete-laplace":
+        spent = event.sensitivity / event.scale + event.again_sensitivity / event.again_scale
+        assert event.pure_alpha == spent + 2 * each
+    rounds = (event.sensitivity / event.scale, event.again_sensitivity / event.again_scale)
+    noisy = sum(rounds) / 2 if "gauss" in noise else sum(r**2 for r in rounds) / 2
+    assert event.concentrated == (noisy + 2 * each**2 / 8, 0)
+
+
+@pytest.mark.parametrize("length", [0.05, 0.5, 2.0])
+@pytest.mark.parametrize("lean", [0.1, 0.5, 0.8])
+def test_choices_and_gaussian_noise_together_lose_no_more_than_the_noise_that_stands_for_them(
+    length: float, lean: float
+):
+    """Exactly, for the choices of two answers that dominate all others, leaning to either side."""
+
+    def beta(mu: float, alpha: float) -> float:
+        upper, lower = stats.norm.cdf([mu / 2 - alpha / mu, -mu / 2 - alpha / mu])
+        return float(upper - np.exp(alpha) * lower)
+
+    times, mu = 6, 0.4
+    gain, loss = length * lean, length * (lean - 1)
+    chance = np.exp(gain) * np.expm1(loss) / (np.exp(loss) - np.exp(gain))
+    stands = (mu**2 + times * float(GAUSSIAN_PRICE) * length**2) ** 0.5
+    for alpha in (0.1, 1.0, 3.0):
+        exact = sum(
+            stats.binom.pmf(j, times, chance) * beta(mu, alpha - j * gain - (times - j) * loss)
+            for j in range(times + 1)
+        )
+        assert exact <= beta(stands, alpha) * (1 + 1e-9)
+    # It is nearly as little as can be said: half of it would be too little for some alpha.
+    less = (mu**2 + times * float(GAUSSIAN_PRICE) / 2 * length**2) ** 0.5
+    if lean == 0.5:
+        exact = sum(
+            stats.binom.pmf(j, times, chance) * beta(mu, 0.1 - j * gain - (times - j) * loss)
+            for j in range(times + 1)
+        )
+        assert exact > beta(less, 0.1)
+
+
+def test_candidates_are_the_triples_of_fewest_cells_whose_pairs_are_measured(monkeypatch):
+    every = tuple(combinations(range(4), 2))
+    assert candidates_among((2, 3, 1, 4), every) == ((0, 1, 3),)
+    assert candidates_among((2, 3, 2, 4), every[1:]) == ((0, 2, 3), (1, 2, 3))
+    module = "dpcore.releases.tables.adaptive_microdata.MOST_CELLS"
+    monkeypatch.setattr(module, 12 + 16 + 23)
+    assert candidates_among((2, 3, 2, 4), every) == ((0, 1, 2), (0, 2, 3))
+    with pytest.raises(ValueError, match="triples: must lie between 0 and the 2 triples"):
+        AdaptiveMicrodata("x", CUBE_OF_FOUR, 9, PURE, chosen=1, triples=3)
+
+
+CUBE_OF_FOUR = Domain(
+    tuple(
+        Categories(name, tuple(range(size)))
+        for name, size in zip("abcd", (2, 3, 2, 4), strict=True)
+    )
+)
+
+
+def test_pairs_without_an_interaction_imply_their_triple_and_noise_is_no_dependence():
+    shares = np.random.default_rng(3).dirichlet(np.ones(2), 3)
+    table = 10_000 * np.einsum("i,j,k->ijk", *shares)[None]
+    pairs = [table.sum(axis=axis) for axis in (3, 2, 1)]
+    np.testing.assert_allclose(implied_triples(*pairs), table, atol=1)
+    noisy = np.rint(pairs[0]).astype(np.int64) + np.array([[3, -3], [-3, 3]])
+    shrunk = shrunk_pairs(noisy, 100.0)
+    product = shrunk.sum(2)[:, :, None] * shrunk.sum(1)[:, None] / shrunk.sum()
+    np.testing.assert_allclose(shrunk, product, rtol=1e-6)
+    assert np.all(np.isfinite(shrunk_pairs(np.array([[[-5, -2], [-4, 0]]]), 9.0)))
