@@ -6,13 +6,14 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 DEMO := build/demo
 
-.PHONY: help demo docs test test-all lint format clean
+.PHONY: help demo docs wheel test test-all lint format clean
 
 help:
 	@echo "make demo      publish the demo survey; the last line is the bundle's path"
 	@echo "make test      linters, types and the tests that need no server"
 	@echo "make test-all  also the slow tests"
 	@echo "make docs      the documentation, as pages in build/site; its notebooks run on the demo"
+	@echo "make wheel     the package as one file; the last line is its path"
 	@echo "make format    lay out the code"
 	@echo "make papers    repeats the experiments of the source papers; writes their page"
 	@echo "make clean     remove what the other targets made"
@@ -48,6 +49,12 @@ demo: $(VENV)/.demo
 	@mkdir -p $(DEMO)
 	@DPRELEASE_HOME=$(DEMO)/home $(BIN)/dprelease run deployments/plans/fair.yaml \
 	    --ledger sqlite:///$(DEMO)/ledger.sqlite --release-id demo --out $(DEMO)/published
+
+# What an earlier build left would be packed too.
+wheel: $(BIN)/python
+	@rm -rf build/lib build/bdist.* build/dprelease-*.whl
+	@$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir build . >&2
+	@ls build/dprelease-*.whl
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

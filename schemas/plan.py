@@ -9,6 +9,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
+from copy import deepcopy
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
@@ -474,26 +475,31 @@ class Plan(Section):
         return digest_of(self.public())
 
 
-def load_plan(path: Path | str, overrides: Mapping[str, Any] | None = None) -> Plan:
+def load_plan(
+    plan: Path | str | Mapping[str, Any], overrides: Mapping[str, Any] | None = None
+) -> Plan:
     """Read a plan; ``overrides`` replace values at dotted places, such as ``source``.
 
+    ``plan``: a YAML file, or its document as a mapping; relative paths start where the file is, or here.
     Raises ``PlanError`` with one line for each fault.
     """
-    path = Path(path)
-    document = read_yaml(path)
+    if isinstance(plan, Mapping):
+        path, document = Path("plan"), deepcopy(dict(plan))
+    else:
+        path, document = Path(plan), read_yaml(Path(plan))
     for place, value in (overrides or {}).items():
         _set(document, place, value)
     refuse_blanks(path, document)
     read_public_files(path, document)
     try:
-        plan = Plan.model_validate(document)
+        read = Plan.model_validate(document)
     except ValidationError as error:
         raise PlanError(
             f"{path}: the plan is not valid\n{explain_errors(error, document, Plan)}"
         ) from None
     if "source" in (overrides or {}):
-        return plan
-    return plan.model_copy(update={"source": resolve_source(path, plan.source)})
+        return read
+    return read.model_copy(update={"source": resolve_source(path, read.source)})
 
 
 def published_plan(public: Mapping[str, Any]) -> Plan:

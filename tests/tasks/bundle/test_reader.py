@@ -218,7 +218,7 @@ def test_a_changed_bundle_does_not_open(folder, tmp_path):
 
 def test_the_reader_works_where_nothing_but_what_the_page_names_is_installed(folder):
     """Every other package is hidden from it, Prefect and DuckDB among them."""
-    (line,) = re.findall(r"^pip install (numpy .*)$", PAGE.read_text(), re.M)
+    (line,) = re.findall(r"^pip install (numpy scipy .*)$", PAGE.read_text(), re.M)
     named = {"pyyaml": "yaml"}
     allowed = {named.get(name, name) for name in line.split()} | PYDANTIC
     done = subprocess.run(
