@@ -8,16 +8,16 @@ from typing import Literal
 
 from prefect.flow_runs import suspend_flow_run
 from prefect.input import RunInput
-from prefect.runtime import deployment, flow_run
+from prefect.runtime import deployment
 from pydantic import Field
 
 from dpcore.audit import AuditResult
+from flows.once import notify_once
 from schemas.plan import Plan
 from tasks.announce.announce import show_preview
 from tasks.announce.markdown import escape
 from tasks.ledger import Decision, Ledger
 from tasks.workplace.home import ledger_url
-from tasks.workplace.notify import notify
 from tasks.workplace.step import step
 
 KEY = "approval"
@@ -46,8 +46,8 @@ def ask_in_form(plan: Plan, release_id: str, audited: list[AuditResult]) -> Deci
     if not deployment.id:
         return None
     show_preview(plan, release_id, audited)
-    if flow_run.run_count == 1:  # a resumed run notified before
-        notify(plan.dataset, release_id, "waits for a disclosure officer")
+    waits = "waits for a disclosure officer"
+    notify_once(plan.dataset, release_id, waits, f"{release_id} {waits}")
     review = suspend_flow_run(
         wait_for_input=Review.with_initial_data(
             description=f"**{escape(plan.publication.title)}**, release `{release_id}` of"
