@@ -7,7 +7,7 @@ with the same steps as the plain functions that they are, without Prefect.
 from pathlib import Path
 
 from dpcore.audit import AuditResult
-from dpcore.errors import AuditError, InputError, ServerError
+from dpcore.errors import AuditError, InputError
 from flows.approval import await_approval
 from flows.parallel import require_workers, wait_for_all
 from schemas.plan import Plan
@@ -78,10 +78,7 @@ def carry_out(the_plan: Plan, release_id: str, out: Path) -> str:
         await_approval(the_plan, release_id, audited)
         publish(the_plan, release_id, staging, bundle, tables, microdata, analyses, audited)
     if in_flow_run():
-        try:
-            announce(the_plan, release_id, bundle)
-        except ServerError as error:  # what is published stays so
-            log_line(f"published, but not announced: {error}")
+        announce(the_plan, release_id, bundle)
     return str(bundle)
 
 

@@ -12,6 +12,7 @@ from prefect.runtime import deployment
 from pydantic import Field
 
 from dpcore.audit import AuditResult
+from dpcore.errors import InputError
 from flows.once import notify_once
 from schemas.plan import Plan
 from tasks.announce.announce import show_preview
@@ -20,7 +21,8 @@ from tasks.ledger import Decision, Ledger
 from tasks.workplace.home import ledger_url
 from tasks.workplace.step import step
 
-KEY = "approval"
+KEY, SUBMISSION = "approval", "submission"
+WEEK = 7 * 24 * 3600
 
 LINE = r"^[^\n]*\S[^\n]*$"
 """One line that is not blank."""
@@ -56,6 +58,15 @@ def ask_in_form(plan: Plan, release_id: str, audited: list[AuditResult]) -> Deci
         key=KEY,
     )
     return record_decision(plan, release_id, review)
+
+
+def await_submission() -> None:
+    """Suspend a run of a deployment, which has charged nothing, until somebody presses Resume."""
+    if not deployment.id:
+        raise InputError(
+            "dry_run: only a run of a deployment can wait; use `dprelease explain` elsewhere"
+        )
+    suspend_flow_run(key=SUBMISSION, timeout=WEEK)
 
 
 @step("record the decision")
