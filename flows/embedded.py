@@ -105,6 +105,7 @@ def prefect_api() -> Iterator[None]:
     from prefect.events.worker import EventsWorker
     from prefect.settings import (
         PREFECT_API_URL,
+        PREFECT_CLIENT_MAX_RETRIES,
         PREFECT_FLOWS_HEARTBEAT_FREQUENCY,
         temporary_settings,
     )
@@ -120,7 +121,10 @@ def prefect_api() -> Iterator[None]:
     if PREFECT_API_URL.value():
         # It reports every event that a lost server did not get; the run says that once.
         logging.getLogger("prefect._internal.concurrency").setLevel(logging.CRITICAL)
-        yield
+        own = "PREFECT_CLIENT_MAX_RETRIES" in os.environ
+        # By default each request waits a minute for a lost server, which a release does not need.
+        with temporary_settings({} if own else {PREFECT_CLIENT_MAX_RETRIES: 2}):
+            yield
         return
     if not (Path(os.environ["PREFECT_HOME"]) / "prefect.db").exists():
         log_line("first run in this home: creating Prefect's database")
