@@ -57,8 +57,11 @@ class EmbeddedFlow(Flow[P, R]):
             try:
                 with prefect_api():
                     return super().__call__(*args, **kwargs)
-            except HTTPError as error:
-                lost = f"the Prefect server no longer answers ({type(error).__name__})"
+            except (HTTPError, RuntimeError) as error:
+                unreached = str(error).startswith("Failed to reach API")  # Prefect's own words
+                if not unreached and not isinstance(error, HTTPError):
+                    raise
+                lost = f"the Prefect server does not answer ({type(error).__name__})"
             if not _OUTCOMES:
                 raise ServerError(
                     f"{lost}: start it, or correct or unset PREFECT_API_URL, and repeat the command with"

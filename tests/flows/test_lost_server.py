@@ -90,6 +90,6 @@ def test_a_server_that_is_not_there_charges_nothing_and_has_its_own_exit_code(
     arguments = ("run", "plan.yaml", "--release-id", "r1", "--out", "out")
     done = run(tmp_path, environment, "-m", "flows.cli", *arguments)
     assert done.returncode == 7, done.stderr
-    assert "no longer answers (ConnectError)" in done.stderr
+    assert "the Prefect server does not answer" in done.stderr
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "home" / "ledger.sqlite").exists()
