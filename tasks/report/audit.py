@@ -67,6 +67,17 @@ def draw_audit(
     return Drawn(figures, words, [_alone(of_each)] if of_each else [])
 
 
+def in_one_sentence(audit: Mapping[str, Any]) -> str:
+    """What an attack showed, beside what is claimed."""
+    claim, bound = Fraction(audit["claim"]["alpha"]), _number(audit["lower_bound"])
+    return (
+        f"Before anything was drawn, an attack on made-up surveys, in {audit['draws']:,} draws of the"
+        f" same program, showed a privacy loss of {figure(bound)} at least ({100 * audit['level']:.4g}%"
+        f" confidence), which is {'within' if bound <= claim else 'ABOVE'} the claim of"
+        f" {decimal_text(claim)}."
+    )
+
+
 def _surveys(pair: str, protection: Protection) -> str:
     """The made-up surveys of an audit, whose name tells in which columns they differ."""
     moved, _, others = pair.partition("; others ")

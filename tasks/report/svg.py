@@ -150,5 +150,16 @@ def figure(value: float) -> str:
     return f"{value:.4g}"
 
 
+def supported(values: Sequence[float], error: float) -> list[str]:
+    """Numbers with the digits that a standard error supports: two of its own.
+
+    >>> supported((423.62, -1234.5), 34.2), supported((0.48731,), 0.0123), supported((67412.0,), 1840)
+    (['424', '-1,234'], ['0.487'], ['67,400'])
+    """
+    size = math.floor(math.log10(error)) if 0 < error < math.inf else 0
+    digits = min(1 - size, 12)
+    return [f"{round(value, digits) + 0.0:,.{max(digits, 0)}f}" for value in values]
+
+
 def _short(value: object) -> str:
     return f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
