@@ -1,4 +1,4 @@
-"""The findings with which a report opens: their intervals hold together, and only noisy numbers speak."""
+"""The findings with which a report opens: their intervals hold together, whatever was selected."""
 
 import re
 
