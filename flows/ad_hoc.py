@@ -11,10 +11,10 @@ from typing import Annotated
 from pydantic import Field
 
 from dpcore.errors import InputError
+from flows.course import carry_out
 from flows.embedded import flow
 from flows.identity import own_release_id
 from flows.notify import HOOKS
-from flows.release import carry_out
 from schemas.plan import Plan, load_plan
 from schemas.selection import select
 from tasks.announce.announce import show_explanation

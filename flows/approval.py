@@ -1,70 +1,22 @@
 """A disclosure officer's approval, after the last synthetic record and before publication.
 
-The decision in the ledger counts, whether it came from the form of a suspended Prefect run, the
-terminal or ``dprelease approve``.  A run of a deployment suspends itself and ends; when the form is
-filled in, Prefect starts it again from the beginning, and it finds its draws in the ledger.
+The decision in the ledger counts, whether it came from the form of a suspended Prefect run
+(``flows.form``), the terminal or ``dprelease approve``.
 """
-
-from typing import Literal
-
-from prefect.flow_runs import suspend_flow_run
-from prefect.input import RunInput
-from prefect.runtime import deployment, flow_run
-from pydantic import Field
 
 from dpcore.audit import AuditResult
 from schemas.plan import Plan
-from tasks.announce.announce import show_preview
-from tasks.announce.markdown import escape
 from tasks.bundle.publish import require_approved
-from tasks.ledger import Decision, Ledger
+from tasks.ledger import Ledger
 from tasks.workplace.home import ledger_url
-from tasks.workplace.notify import notify
-from tasks.workplace.step import step
-
-KEY = "approval"
-
-LINE = r"^[^\n]*\S[^\n]*$"
-"""One line that is not blank."""
-
-
-class Review(RunInput):
-    """Approve or reject this release."""
-
-    decision: Literal["approve", "reject"] = Field(
-        description="approve publishes the bundle; reject publishes nothing, and the budget stays"
-        " spent. A decision is final."
-    )
-    name: str = Field(
-        pattern=LINE, max_length=200, description="Your name. It is published with the bundle."
-    )
-    reason: str = Field(
-        pattern=LINE, max_length=500, description="The reason. It is published too."
-    )
+from tasks.workplace.step import in_flow_run
 
 
 def await_approval(plan: Plan, release_id: str, audited: list[AuditResult]) -> None:
     """Return if the release may be published; otherwise suspend the run or raise ``ApprovalError``."""
     decision = Ledger(ledger_url()).decision(plan.dataset, release_id)
-    if decision is None and plan.publication.approval and deployment.id:
-        show_preview(plan, release_id, audited)
-        if flow_run.run_count == 1:  # a resumed run notified before
-            notify(plan.dataset, release_id, "waits for a disclosure officer")
-        review = suspend_flow_run(
-            wait_for_input=Review.with_initial_data(
-                description=f"**{escape(plan.publication.title)}**, release `{release_id}` of"
-                f" `{plan.dataset}`. Read the artifact `approval-preview` of this run first."
-            ),
-            key=KEY,
-        )
-        decision = record_decision(plan, release_id, review)
+    if decision is None and plan.publication.approval and in_flow_run():
+        from flows.form import ask_in_form
+
+        decision = ask_in_form(plan, release_id, audited)
     require_approved(plan, release_id, decision)
-
-
-@step("record the decision")
-def record_decision(plan: Plan, release_id: str, review: Review) -> Decision:
-    """Record an officer's decision in the ledger, for good."""
-    approved = review.decision == "approve"
-    return Ledger(ledger_url()).decide(
-        plan.dataset, release_id, approved, who=review.name, why=review.reason
-    )

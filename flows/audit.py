@@ -8,21 +8,10 @@ nothing is charged.  A lower bound above the claim fails the run.
 from typing import Any
 
 from dpcore.audit import AuditResult
-from dpcore.errors import AuditError, InputError
+from flows.course import audit_plan
 from flows.embedded import flow
 from flows.notify import notify_crash, notify_failure
-from schemas.plan import Plan, load_plan
-from tasks.audit.audit import (
-    ATTENDED,
-    FULL_DRAWS,
-    QUICK_DRAWS,
-    audit_one,
-    audit_together,
-    label,
-    level_of_each,
-    show_audit,
-)
-from tasks.audit.rehearsal import rehearse
+from schemas.plan import load_plan
 from tasks.workplace.plans import find_plan
 
 
@@ -56,32 +45,4 @@ def audit(
     Examples:
         results = audit("deployments/plans/fair.yaml", quick=True)
     """
-    if draws is not None and draws < 1:
-        raise InputError("draws: write a positive whole number")
-    the_plan = load_plan(find_plan(plan), overrides)
-    draws = draws or (QUICK_DRAWS if quick else FULL_DRAWS)
-    if not quick:
-        rehearse(the_plan)
-    level = level_of_each(the_plan, ATTENDED)
-    results = [audit_one(the_plan, name, draws, level) for name in the_plan.built]
-    if len(results) > 1:
-        results.append(audit_together(the_plan, draws, level))
-    show_audit(the_plan, results)
-    require_passed(the_plan, results)
-    return results
-
-
-def require_passed(plan: Plan, results: list[AuditResult]) -> None:
-    """Raise ``AuditError``, which carries the results, if a bound is above its claim."""
-    failed = [
-        f"{label(plan, result)} ({', '.join(result.faults)})"
-        for result in results
-        if not result.passed
-    ]
-    if failed:
-        error = AuditError(
-            f"the audit found more privacy loss than is claimed: {'; '.join(failed)}. Do not publish"
-            " this plan with this version of dprelease; report the fault"
-        )
-        error.results = results
-        raise error
+    return audit_plan(load_plan(find_plan(plan), overrides), draws, quick)

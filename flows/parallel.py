@@ -7,12 +7,14 @@ receive the path of the private workspace, never values.
 
 import os
 from collections.abc import Iterable
-from typing import Any, TypeVar
-
-from prefect.futures import PrefectFuture, wait
-from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from dpcore.errors import InputError
+
+if TYPE_CHECKING:  # without a flow run, steps run one after the other, and Prefect is not imported
+    from prefect.futures import PrefectFuture
+    from prefect.task_runners import TaskRunner
 
 R = TypeVar("R")
 
@@ -20,8 +22,10 @@ ANSWERS_WITHIN = 10
 """Seconds to wait for a scheduler."""
 
 
-def task_runner() -> TaskRunner[Any]:
+def task_runner() -> "TaskRunner[Any]":
     """The runner that the environment asks for; raises ``InputError`` if it is not installed."""
+    from prefect.task_runners import ThreadPoolTaskRunner
+
     scheduler = os.environ.get("DPRELEASE_DASK")
     if not scheduler:
         return ThreadPoolTaskRunner(max_workers=os.cpu_count())
@@ -51,8 +55,11 @@ def require_workers() -> None:
         ) from None
 
 
-def wait_for_all(submitted: Iterable[PrefectFuture[R]]) -> list[R]:
+def wait_for_all(submitted: "Iterable[PrefectFuture[R] | Future[R]]") -> list[R]:
     """The results in the order of submission; an error is raised only after all have ended."""
     futures = list(submitted)
-    wait(futures)
+    if waiting := [future for future in futures if not isinstance(future, Future)]:
+        from prefect.futures import wait
+
+        wait(waiting)
     return [future.result() for future in futures]

@@ -35,10 +35,6 @@ from schemas.document import Section
 from schemas.numbers import Rational
 from schemas.plan import Plan
 
-MANIFEST = "manifest.json"
-DIGESTS = "SHA256SUMS"
-SIGNATURE = "SHA256SUMS.sig"
-
 REPLICATES = (
     "Each replicate holds the published numbers with their noise drawn again, jointly in all tables of"
     " a release. The standard error of any function of the numbers is the root mean square, over"

@@ -9,6 +9,8 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
+from copy import deepcopy
+from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -30,6 +32,7 @@ from dpcore.mechanism import promise_together
 from dpcore.releases.base import Release
 from dpcore.suggestion import suggestion
 from schemas.analysis import Analysis
+from schemas.best import BEST, chosen
 from schemas.blanks import refuse_blanks
 from schemas.budget import BudgetSection
 from schemas.columns import (
@@ -152,6 +155,22 @@ class Plan(Section):
         if isinstance(columns, dict) and (alike := look_alikes(columns)):
             raise ValueError(f"columns: {told_apart(*alike)}")
         return document
+
+    @model_validator(mode="after")
+    def _best(self) -> "Plan":
+        """Put the mechanism in the place of every ``best``, and ask for no beta that it spares."""
+        plan: Plan = self
+        for i, section in enumerate(self.releases):
+            if section.mechanism == BEST:
+                releases = [*plan.releases[:i], chosen(plan, i), *plan.releases[i + 1 :]]
+                plan = plan.changed(releases=releases)
+        composition = plan.budget.composition
+        if plan is not self and not any(s.spends_beta(composition) for s in plan.releases):
+            asked = plan.budget.requested.model_copy(update={"beta": Fraction(0)})
+            if composition == "basic":
+                budget = plan.budget.model_copy(update={"requested": asked})
+                plan = plan.changed(budget=budget)
+        return plan
 
     @model_validator(mode="after")
     def _coherent(self) -> Self:
@@ -456,26 +475,31 @@ class Plan(Section):
         return digest_of(self.public())
 
 
-def load_plan(path: Path | str, overrides: Mapping[str, Any] | None = None) -> Plan:
+def load_plan(
+    plan: Path | str | Mapping[str, Any], overrides: Mapping[str, Any] | None = None
+) -> Plan:
     """Read a plan; ``overrides`` replace values at dotted places, such as ``source``.
 
+    ``plan``: a YAML file, or its document as a mapping; relative paths start where the file is, or here.
     Raises ``PlanError`` with one line for each fault.
     """
-    path = Path(path)
-    document = read_yaml(path)
+    if isinstance(plan, Mapping):
+        path, document = Path("plan"), deepcopy(dict(plan))
+    else:
+        path, document = Path(plan), read_yaml(Path(plan))
     for place, value in (overrides or {}).items():
         _set(document, place, value)
     refuse_blanks(path, document)
     read_public_files(path, document)
     try:
-        plan = Plan.model_validate(document)
+        read = Plan.model_validate(document)
     except ValidationError as error:
         raise PlanError(
             f"{path}: the plan is not valid\n{explain_errors(error, document, Plan)}"
         ) from None
     if "source" in (overrides or {}):
-        return plan
-    return plan.model_copy(update={"source": resolve_source(path, plan.source)})
+        return read
+    return read.model_copy(update={"source": resolve_source(path, read.source)})
 
 
 def published_plan(public: Mapping[str, Any]) -> Plan:

@@ -1,15 +1,12 @@
-"""The release flow without Prefect: its steps are called as the plain functions that they are.
-
-For tests of what lies under Prefect, where starting it would take most of the time.
-"""
+"""A small plan, and its release without a Prefect flow, which would take most of a test's time."""
 
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from prefect import Task
 
+import flows.course
 import flows.release
 from dpcore.audit import AuditResult
 from schemas.plan import Plan
@@ -46,37 +43,21 @@ def small_plan(folder: Path) -> Path:
     return path
 
 
-class Direct:
-    """A step that is called where it stands, and submitted as well."""
+def audit_once(put: Callable[[object, str, Any], None] = setattr) -> None:
+    """Leave out all short audits but the first: they read no survey and charge nothing.
 
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self.submit = self.function = function
-
-    def __call__(self, *arguments: Any) -> Any:
-        return self.function(*arguments)
-
-
-def without_prefect(put: Callable[[object, str, Any], None] = setattr) -> None:
-    """Make ``flows.release.release.fn`` run its steps directly; ``put`` is how to patch.
-
-    Left out are the artifacts, which are Prefect's, and all audits but the first: they read no
-    survey and charge nothing.
+    ``put`` is how to patch.
     """
-    for name, value in list(vars(flows.release).items()):
-        if isinstance(value, Task):
-            put(flows.release, name, Direct(value.fn))
-    put(flows.release, "wait_for_all", list)
-    put(flows.release, "announce", lambda *_: None)
     audited: list[AuditResult] = []
 
-    def audit_once(plan: Plan) -> list[AuditResult]:
+    def first(plan: Plan) -> list[AuditResult]:
         if not audited:
-            audited.extend(audit_shortly.fn(plan))
+            audited.extend(audit_shortly(plan))
         return audited
 
-    put(flows.release, "audit_shortly", audit_once)
+    put(flows.course, "audit_shortly", first)
 
 
 def release(plan: Path, release_id: str, out: Path, **overrides: Any) -> Path:
-    """Run the flow; after ``without_prefect``."""
+    """Run the flow's function outside a flow, so that its steps are plain functions."""
     return Path(flows.release.release.fn(str(plan), release_id, str(out), overrides))

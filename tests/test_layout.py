@@ -9,7 +9,7 @@ import pytest
 
 from tests.conftest import ROOT
 
-PACKAGES = ("dpcore", "schemas", "tasks", "flows", "benchmarks")
+PACKAGES = ("dpcore", "schemas", "tasks", "flows", "dprelease", "benchmarks")
 
 
 def modules(root: Path) -> dict[str, Path]:
@@ -81,7 +81,7 @@ def test_a_circle_is_found(tmp_path: Path, text: str):
 def test_the_tests_mirror_the_code_folder_by_folder():
     folders = {
         file.parent.relative_to(ROOT / "tests")
-        for package in ("dpcore", "schemas", "tasks", "flows")
+        for package in ("dpcore", "schemas", "tasks", "flows", "dprelease")
         for file in (ROOT / "tests" / package).rglob("test_*.py")
     }
     assert len(folders) > 20

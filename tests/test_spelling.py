@@ -48,7 +48,7 @@ def strings(file: Path) -> Iterator[str]:
 
 def texts() -> Iterator[tuple[Path, str]]:
     """All texts and the files that they are in."""
-    for package in ("dpcore", "schemas", "tasks", "flows"):
+    for package in ("dpcore", "schemas", "tasks", "flows", "dprelease"):
         for file in sorted((ROOT / package).rglob("*.py")):
             kept = (text for text in strings(file) if " " in text and not SQL.search(text))
             yield from ((file, text) for text in kept)

@@ -17,6 +17,8 @@ from dpcore.domain import Domain, Grid, Tally
 from dpcore.releases.densities.binned_density import BinnedDensity
 from dpcore.releases.densities.body_density import BodyDensity
 from dpcore.releases.densities.density import Density
+from dpcore.releases.densities.function import SmoothFunction
+from dpcore.releases.densities.process import default_points
 from dpcore.releases.densities.pure_density import CoefficientDensity, GammaDensity
 from dpcore.releases.densities.spectral_density import SpectralDensity
 from dpcore.releases.table import TWO_SIDED
@@ -55,7 +57,7 @@ SHAPES: Mapping[str, Draw] = {
 }
 """Ten shapes on [0, 1]; what falls outside is moved to the ends."""
 
-KINDS: Mapping[tuple[str, int], tuple[type[Density], float, int]] = {
+KINDS: Mapping[tuple[str, int], tuple[type[Density | SmoothFunction], float, int]] = {
     ("binned-laplace", 1): (BinnedDensity, 0.05, 2**16),
     ("spectral-gaussian", 1): (SpectralDensity, 0.05, 2**16),
     ("spectral-gamma", 1): (GammaDensity, 0.2, 2**16),
@@ -64,6 +66,8 @@ KINDS: Mapping[tuple[str, int], tuple[type[Density], float, int]] = {
     ("binned-laplace", 2): (BinnedDensity, 0.1, 2**12),
     ("spectral-gaussian", 2): (SpectralDensity, 0.1, 2**12),
     ("spectral-gamma", 2): (GammaDensity, 0.5, 2**12),
+    ("gaussian-process", 1): (SmoothFunction, 0.05, 2**16),
+    ("gaussian-process", 2): (SmoothFunction, 0.1, 2**12),
 }
 """Mechanism and columns, with a bandwidth and the cells of the columns' own grid."""
 
@@ -83,9 +87,12 @@ def by_shape(
         exact: dict[str, Floats] = {}  # the same for every alpha
         axes = tuple(Grid(f"x{i}", 0.0, 1.0, cells or size) for i in range(columns))
         for alpha in ALPHAS:
-            share = Budget.of(alpha, "1e-6" if kind is SpectralDensity else "0")
-            release = kind("r", Domain(axes), ROWS, share, (bandwidth,) * columns)
-            noise = list(release._noise(Noisy(np.arange(3)), draws))
+            release = _release(kind, Domain(axes), alpha, (bandwidth,) * columns)
+            size, generator = release.mechanism.size, np.random.default_rng(3)
+            if isinstance(release, SmoothFunction):
+                noise = [release.mechanism.simulate(size, generator) for _ in range(draws)]
+            else:
+                noise = list(release._noise(Noisy(np.arange(3)), draws))
             factor = release.band_factor(Noisy(np.zeros(release.mechanism.size, dtype=np.int64)))
             for shape in SHAPES:
                 values = records(shape, columns)
@@ -93,6 +100,16 @@ def by_shape(
                     exact[shape] = exact_density(release, values)
                 row = {"mechanism": name, "columns": columns, "alpha": alpha, "shape": shape}
                 yield row | _coverage(release, values, exact[shape], noise, factor)
+
+
+def _release(
+    kind: type[Density | SmoothFunction], domain: Domain, alpha: str, bandwidths: tuple[float, ...]
+) -> Density | SmoothFunction:
+    share = Budget.of(alpha, "1e-6" if kind in (SpectralDensity, SmoothFunction) else "0")
+    if kind is SmoothFunction:
+        points = default_points(bandwidths)
+        return SmoothFunction("r", domain, ROWS, share, "gaussian", bandwidths, points)
+    return kind("r", domain, ROWS, share, bandwidths)
 
 
 def records(shape: str, columns: int, rows: int = ROWS) -> Floats:
@@ -103,35 +120,61 @@ def records(shape: str, columns: int, rows: int = ROWS) -> Floats:
     return np.clip(np.column_stack([first, *others]), 0.0, 1.0)
 
 
-def exact_density(release: Density, values: Floats) -> Floats:
-    """The reflected kernel estimate of the values themselves on the published grid, by definition."""
-    kernels = []
-    for size, h, x in zip(release.printed.shape, release.bandwidths, values.T, strict=True):
-        points = (np.arange(size) + 0.5) / size
-        total = np.zeros((size, len(x)))
-        for turn in (-2.0, 0.0, 2.0):
-            for image in (turn + x, turn - x):
-                total += np.exp(-0.5 * ((points[:, None] - image[None, :]) / h) ** 2)
-        kernels.append(total / h / np.sqrt(2 * np.pi))
-    if len(kernels) == 1:
-        return np.asarray(kernels[0].mean(axis=1))
-    return np.asarray(kernels[0] @ kernels[1].T / len(values))
+def exact_density(release: Density | SmoothFunction, values: Floats) -> Floats:
+    """The kernel estimate of the values themselves on the published grid, by definition: reflected
+    at the bounds for a density."""
+    shape = release.printed.shape if isinstance(release, Density) else release.points
+    rows, counts = np.unique(values, axis=0, return_counts=True)
+    total = np.zeros(shape)
+    for start in range(0, len(rows), BLOCK):
+        block = slice(start, start + BLOCK)
+        first, *others = (
+            bumps(size, h, x, isinstance(release, Density))
+            for size, h, x in zip(shape, release.bandwidths, rows[block].T, strict=True)
+        )
+        first *= counts[block]
+        total += first @ others[0].T if others else first.sum(axis=1)
+    return total / len(values)
+
+
+BLOCK = 2**13
+"""Different records whose bumps are added up at once."""
+
+
+def bumps(size: int, h: float, x: Floats, reflected: bool = True) -> Floats:
+    """(size, len(x)) the kernel at the centres of so many cells for records at x."""
+    points = (np.arange(size) + 0.5) / size
+    total = np.zeros((size, len(x)))
+    for turn in (-2.0, 0.0, 2.0) if reflected else (0.0,):
+        for image in (turn + x, turn - x) if reflected else (x,):
+            total += np.exp(-0.5 * ((points[:, None] - image[None, :]) / h) ** 2)
+    return total / h / np.sqrt(2 * np.pi)
 
 
 def _coverage(
-    release: Density, values: Floats, exact: Floats, noise: list[Floats], factor: float
+    release: Density | SmoothFunction,
+    values: Floats,
+    exact: Floats,
+    noise: list[Floats],
+    factor: float,
 ) -> dict[str, float]:
     sizes = np.array(release.domain.shape)
     codes = np.minimum((values * sizes).astype(np.int64), sizes - 1)
     cells, counts = np.unique(release.domain.pack(codes), return_counts=True)
     tally = Tally(release.domain, cells, counts)
     # The values are made up, so reading their exact statistic reveals nothing.
-    clean = release.coefficients(Noisy(release.statistic(tally)._values))
-    variance = release.printed_variance
+    clean = release.statistic(tally)._values
+    if isinstance(release, Density):
+        clean = release.coefficients(Noisy(clean))
+        variance = release.printed_variance
     held, each, left = [], [], []
     for drawn in noise:
-        stated = release.stated(clean + drawn, factor, release.printed.density, variance)
-        away = np.abs(stated["estimate"] - exact) - stated["left_out_bound"]
+        if isinstance(release, SmoothFunction):
+            stated = release.stated(Noisy(clean + drawn), factor)
+        else:
+            stated = release.stated(clean + drawn, factor, release.printed.density, variance)
+        away = np.abs(stated["estimate"] - exact.reshape(stated["estimate"].shape))
+        away -= stated["left_out_bound"]
         held.append(bool(np.all(away <= factor * stated["standard_error"])))
         each.append(float(np.mean(away <= TWO_SIDED * stated["standard_error"])))
         half = stated["upper_simultaneous_90"] - stated["estimate"]

@@ -8,6 +8,7 @@ from typing import Any, get_args
 from docs.reference.markdown import docstring, table
 from dpcore.mechanism import Mechanism
 from dpcore.mechanisms import THEOREMS
+from schemas.best import BEST
 from schemas.releases import AnyRelease
 
 HEAD = """\
@@ -54,7 +55,8 @@ def offers() -> Iterator[tuple[Any, str]]:
     """The section of each kind of release, with each mechanism that it may name."""
     for section in get_args(get_args(AnyRelease)[0]):
         for mechanism in get_args(section.model_fields["mechanism"].annotation):
-            yield section, mechanism
+            if mechanism != BEST:  # which stands for one of the others
+                yield section, mechanism
 
 
 def _laws() -> Iterator[tuple[str, str, str]]:

@@ -104,6 +104,7 @@ PARTS = (
         (
             "schemas/budget.py",
             "schemas/plan.py",
+            "schemas/best.py",
             "schemas/analysis.py",
             "schemas/publication.py",
             "schemas/document.py",
@@ -168,6 +169,7 @@ UNREAD = {
     "schemas/first_plan.py": "writes a plan from names and types of columns",
     "schemas/operation.py": "schedules and approval",
     "schemas/synthesis.py": "synthetic records, from noisy statistics",
+    "tasks/bundle/digests.py": "digests of published files",
     "schemas/text.py": "refuses text that is not what it looks like",
     "tasks/bundle/sign.py": "Ed25519, of the library cryptography",
     "tasks/bundle/verify.py": "compares digests of published files",

@@ -106,7 +106,8 @@ def widths_of(table: ReleaseDraws, outputs: Outputs) -> list[Widths]:
     mechanism, found = table.release.mechanism, []
     parts = list(mechanism.parts(outputs))
     for release, own in parts:
-        found += widths_of(ReleaseDraws(release, table.near, table.far), own)
+        whole = max(table.wide, own.shape[1])  # a part's outputs have all of its numbers
+        found += widths_of(ReleaseDraws(release, table.near, table.far, whole), own)
     if not parts:
         widths = mechanism.widths(outputs, *table.centres[:2])
         found += [] if widths is None else [widths]

@@ -50,7 +50,6 @@ from dpcore.errors import PrivacyLineError
 from dpcore.library.order import PLACES, Dense, Markov, Order, Place
 from dpcore.mechanisms import DiscreteGaussian
 from dpcore.privacy_line import perturb
-from dpcore.releases.densities.function import require_lines
 from dpcore.releases.densities.kernels import (
     KERNELS,
     ExponentialKernel,
@@ -58,6 +57,7 @@ from dpcore.releases.densities.kernels import (
     KernelName,
     distance,
 )
+from dpcore.releases.densities.process import require_lines
 from dpcore.sampling.source import RandomSource
 from dpcore.statistic import Exact
 

@@ -129,6 +129,15 @@ class Staged(Mechanism):
     sparse = True
 
     @property
+    def words(self) -> tuple[int, ...]:
+        return self.domain.words
+
+    @property
+    def numbers(self) -> int:
+        """The length of the result."""
+        return self.chosen + self.longest
+
+    @property
     def event(self) -> StagedEvent:
         choice, rest = self.steps.choice, self.steps.rest
         first = choice.share
@@ -148,7 +157,7 @@ class Staged(Mechanism):
         tally, first = Tally(self.domain, cells, values), self.steps.choice
         choosing = Repeated.of(first.mechanism, times)
         chosen = perturb(first.statistic(tally), choosing, first.share, source).values
-        result = np.zeros((times, self.chosen + self.longest), dtype=np.int64)
+        result = np.zeros((times, self.numbers), dtype=np.int64)
         result[:, : self.chosen] = chosen.reshape(times, -1)
         for second, alike in self._seconds(result[:, : self.chosen]):
             drawing = Repeated.of(second.mechanism, len(alike))
@@ -165,15 +174,14 @@ class Staged(Mechanism):
             yield second, whole[alike, self.chosen : self.chosen + second.mechanism.size]
 
     def output_width(self, watched: int) -> int:
-        return max(self.chosen + self.longest, self.steps.choice.mechanism.size)
+        return max(self.numbers, self.steps.choice.mechanism.size)
 
     def _seconds(self, chosen: Integers) -> list[tuple[Step, Integers]]:
         """The different second steps after choices (times, chosen), and the rows that lead to each."""
         choices, which = np.unique(chosen, axis=0, return_inverse=True)
         steps = [self.steps.after(Noisy(choice)) for choice in choices]
-        different: list[Step] = []
-        for step in steps:
-            if step not in different:
-                different.append(step)
-        of_choice = np.array([different.index(step) for step in steps])[which.ravel()]
+        different: dict[Step, int] = {}
+        of_choice = np.array([different.setdefault(s, len(different)) for s in steps])[
+            which.ravel()
+        ]
         return [(step, np.flatnonzero(of_choice == i)) for i, step in enumerate(different)]

@@ -1,14 +1,16 @@
 """Classifiers in a plan."""
 
+from dataclasses import replace
 from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, StrictFloat, StrictInt, StrictStr, model_validator
 
 from dpcore.budget import Budget
-from dpcore.domain import Axis, Categories
+from dpcore.domain import Axis, Categories, Grid
 from dpcore.releases.base import Release
+from dpcore.releases.machines.additive import AdditiveClassifier, part_for_places
 from dpcore.releases.machines.classifier import Classifier, LossName
-from schemas.columns import CategoricalColumn, IntegerColumn
+from schemas.columns import CategoricalColumn, Column, IntegerColumn
 from schemas.document import Section
 from schemas.releases.base import (
     Columns,
@@ -22,6 +24,9 @@ from schemas.releases.base import (
 )
 
 Width = Annotated[float, Field(gt=0.01, le=100)]
+
+COARSE = 128
+"""Cells of a column of numbers in an additive classifier."""
 
 
 class Label(Section):
@@ -65,7 +70,7 @@ class Label(Section):
 
 
 class ClassifierSection(ReleaseSection):
-    """A support vector machine, or logistic regression, with a Gaussian kernel."""
+    """An additive model, or a machine with a Gaussian kernel: support vectors or logistic regression."""
 
     words: ClassVar[str] = "Classifier"
     product: ClassVar[Product] = "Machine learning model"
@@ -74,20 +79,46 @@ class ClassifierSection(ReleaseSection):
         min_length=1, max_length=20, description="The columns that it predicts from."
     )
     label: Label
-    bandwidth: Width | list[Width] = Field(
-        description="Of the Gaussian kernel, numbers scaled to [0, 1] and different categories at "
-        "distance 1: one for all features, or one for each.",
+    bandwidth: Width | list[Width] | None = Field(
+        default=None,
+        description="gaussian-process: of the kernel, numbers scaled to [0, 1] and different categories"
+        " at distance 1: one for all features, or one for each.",
     )
-    regularisation: float = Field(
-        gt=0, le=1, description="lambda in mean loss + lambda ||f||^2; less noise if larger."
+    regularisation: float | None = Field(
+        default=None,
+        gt=0,
+        le=1,
+        description="gaussian-process: lambda in mean loss + lambda ||f||^2; less noise if larger.",
     )
     loss: LossName = Field(
-        default="hinge", description="logistic gives log-odds, hinge the sharper boundary."
+        default="hinge",
+        description="gaussian-process: logistic gives log-odds, hinge the sharper boundary.",
     )
     frequencies: StrictInt = Field(
-        default=256, ge=1, le=1024, description="Half the dimension of the feature space."
+        default=256,
+        ge=1,
+        le=1024,
+        description="gaussian-process: half the dimension of the feature space.",
     )
-    mechanism: Literal["gaussian-process"] = "gaussian-process"
+    mechanism: Literal["gaussian-process", "noisy-products"] = "gaussian-process"
+
+    @model_validator(mode="after")
+    def _stated(self) -> Self:
+        of_kernels = ("bandwidth", "regularisation", "loss", "frequencies")
+        if self.mechanism == "noisy-products":
+            defaults = {name: type(self).model_fields[name].default for name in of_kernels}
+            idle = [name for name in of_kernels if getattr(self, name) != defaults[name]]
+            if idle:
+                raise ValueError(
+                    f"{idle[0]}: belongs to mechanism gaussian-process; noisy-products has no use for it"
+                )
+            return self
+        for name in of_kernels[:2]:
+            if getattr(self, name) is None:
+                raise ValueError(
+                    f"{name}: missing; state it, or mechanism: noisy-products, which needs none"
+                )
+        return self
 
     @property
     def gaussian(self) -> bool:
@@ -97,10 +128,17 @@ class ClassifierSection(ReleaseSection):
         if self.label.column in self.features:
             raise ValueError("label.column: is also a feature")
         axis, signs = self.label.axis(survey.columns)
-        axes = [declared(survey.columns, name, "features").axis(name) for name in self.features]
+        columns = {name: declared(survey.columns, name, "features") for name in self.features}
+        if self.mechanism == "noisy-products":
+            domain = domain_of([*(_coarse(name, c) for name, c in columns.items()), axis])
+            part = part_for_places(domain, survey.rows, share)
+            facts = (self.name, domain, survey.rows, share, signs, part)
+            return AdditiveClassifier(*facts, adjacency=survey.adjacency)
+        assert self.bandwidth is not None
+        assert self.regularisation is not None
         return Classifier(
             self.name,
-            domain_of([*axes, axis]),
+            domain_of([*(column.axis(name) for name, column in columns.items()), axis]),
             survey.rows,
             share,
             one_each(self.bandwidth, self.features),
@@ -114,3 +152,16 @@ class ClassifierSection(ReleaseSection):
     @property
     def title(self) -> str:
         return f"{self.label.column} from {listed(self.features, ', ')}"
+
+
+def _coarse(name: str, column: Column) -> Axis:
+    """The axis of a column, with at most ``COARSE`` cells where it has numbers without levels."""
+    fine = column.axis(name)
+    if isinstance(column, CategoricalColumn) or column.listed is not None or fine.size <= COARSE:
+        return fine
+    if isinstance(fine, Grid) and not fine.integer and not column.point_masses:
+        return replace(fine, cells=COARSE)
+    lower, upper = column.bounds[0], column.bounds[1] + isinstance(column, IntegerColumn)
+    edges = [lower + (upper - lower) * i / COARSE for i in range(COARSE)] + [upper]
+    whole = isinstance(column, IntegerColumn)
+    return column.bins(name, [float(round(edge)) for edge in edges] if whole else edges)

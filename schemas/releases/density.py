@@ -36,16 +36,22 @@ class DensitySection(ReleaseSection):
         min_length=1, max_length=2, description="One numeric column, or two."
     )
     bandwidth: float | list[float] | PrivateBandwidth = Field(
-        description="Standard deviation of the Gaussian kernel, in units of a column's range; or, for"
-        " one column, how it is drawn from the records."
+        description="Standard deviation of the Gaussian kernel, as a fraction of the column's range"
+        " (0.05 of a range of 200 is 10), one for all columns or one each; or, for one or two"
+        " columns, how it is drawn from the records."
     )
     mechanism: Literal[
+        "best",
         "spectral-gaussian",
         "binned-laplace",
         "spectral-gamma",
         "difference-body",
         "coefficient-laplace",
-    ]
+    ] = Field(
+        description="best: the one of least whole error, noise and all that is left out, that the plan"
+        " allows; it is chosen when the plan is read, from the plan alone, and takes the place of this"
+        " word in all that is recorded and published."
+    )
     boundary: Literal["reflected", "periodic"] = Field(
         default="reflected",
         description="periodic: the ends of the columns meet, like those of a day; spectral-gaussian"
@@ -61,6 +67,8 @@ class DensitySection(ReleaseSection):
 
     @model_validator(mode="after")
     def _spectral(self) -> Self:
+        if self.mechanism == "best":
+            return self
         if self.mechanism != "spectral-gaussian" and self.boundary != "reflected":
             raise ValueError("boundary: only with the mechanism spectral-gaussian")
         if self.terms is not None and self.mechanism not in TRUNCATED:

@@ -7,8 +7,9 @@ from pydantic import Field, StrictInt, StrictStr
 from dpcore.budget import Budget
 from dpcore.domain import Domain
 from dpcore.releases.base import Release
-from dpcore.releases.densities.function import SmoothFunction, default_points
+from dpcore.releases.densities.function import SmoothFunction
 from dpcore.releases.densities.kernels import KernelName
+from dpcore.releases.densities.process import default_points
 from schemas.releases.base import ReleaseSection, SurveyFacts, declared, domain_of, listed, one_each
 from schemas.releases.private_bandwidth import PrivateBandwidth
 
@@ -22,8 +23,9 @@ class FunctionSection(ReleaseSection):
         min_length=1, max_length=3, description="One numeric column, up to three."
     )
     bandwidth: float | list[float] | PrivateBandwidth = Field(
-        description="Standard deviation of the Gaussian kernel, in units of a column's range; or, for"
-        " one column, how it is drawn from the records."
+        description="Standard deviation of the Gaussian kernel, as a fraction of the column's range"
+        " (0.05 of a range of 200 is 10), one for all columns or one each; or, for one or two"
+        " columns, how it is drawn from the records."
     )
     kernel: KernelName = Field(
         default="gaussian",

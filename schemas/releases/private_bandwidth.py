@@ -17,8 +17,9 @@ class PrivateBandwidth(Section):
     """Silverman's rule on a private interquartile range, paid from the share of the release."""
 
     private: Literal["quantiles", "interquartile-range"] = Field(
-        description="quantiles: both quartiles by the exponential mechanism, alpha alone."
-        " interquartile-range: propose-test-release, which spends beta and may give no answer."
+        description="quantiles: both quartiles of each column by the exponential mechanism, alpha"
+        " alone. interquartile-range: propose-test-release for one column, which spends beta and may"
+        " give no answer."
     )
     share: WrittenRational = Field(
         default=Fraction(1, 5), description="The part of the release's alpha that it takes."
@@ -26,7 +27,7 @@ class PrivateBandwidth(Section):
     smallest: float = Field(
         ge=0.002,
         le=1,
-        description="The least bandwidth, in units of the column's range; it is used where the"
+        description="The least bandwidth, a fraction of each column's range; it is used where the"
         " records give none.",
     )
 

@@ -1,13 +1,16 @@
-"""Steps that publish Prefect artifacts for operators and officers; everything in them is public."""
+"""Steps that publish Prefect artifacts for operators and officers; everything in them is public.
 
+Only a run of a flow has artifacts, so Prefect is imported when a step runs.
+"""
+
+from collections.abc import Sequence
 from pathlib import Path
-
-from prefect.artifacts import create_link_artifact, create_markdown_artifact, create_table_artifact
 
 from dpcore.audit import AuditResult
 from schemas.bundle import Manifest
 from schemas.plan import Plan
 from tasks.announce.markdown import cost_and_accuracy, escape, explanation, preview
+from tasks.audit.audit import embed_picture, result_rows
 from tasks.bundle.verify import read_manifest
 from tasks.explain.explain import explain_refusal, ledger_rows
 from tasks.ledger import Ledger
@@ -18,6 +21,8 @@ from tasks.workplace.step import step
 @step("explain")
 def show_explanation(plan: Plan) -> None:
     """Show what a release will cost and how accurate it will be, before anything is charged."""
+    from prefect.artifacts import create_markdown_artifact
+
     ledger = Ledger(ledger_url())
     granted, spent = ledger.granted(plan.dataset), ledger.spent(plan.dataset)
     create_markdown_artifact(
@@ -30,6 +35,8 @@ def show_explanation(plan: Plan) -> None:
 @step("show the preview")
 def show_preview(plan: Plan, release_id: str, audited: list[AuditResult]) -> None:
     """Show a disclosure officer what is to be published."""
+    from prefect.artifacts import create_markdown_artifact
+
     create_markdown_artifact(
         preview(plan, release_id, audited),
         key="approval-preview",
@@ -37,9 +44,36 @@ def show_preview(plan: Plan, release_id: str, audited: list[AuditResult]) -> Non
     )
 
 
+@step("show the audit")
+def show_audit(plan: Plan, results: Sequence[AuditResult]) -> None:
+    """Create Prefect artifacts: a table of results, and a plot of bounds and loss functions."""
+    from prefect.artifacts import create_markdown_artifact, create_table_artifact
+
+    create_table_artifact(
+        result_rows(plan, results),
+        key="audit",
+        description=f"Privacy audit: {plan.publication.title}",
+    )
+    create_markdown_artifact(
+        f"# Privacy audit: {plan.publication.title}\n\n"
+        "A lower bound above the claim proves a violation. One below it shows only that this audit"
+        " found no violation. The curves estimate the privacy loss of an output, |ln f - ln f'|,"
+        " over the score that best separates the two tables; where beta is positive, rare outputs"
+        " may lose more than alpha.\n\n"
+        f"{embed_picture(plan, results)}",
+        key="audit-plot",
+    )
+
+
 @step("announce")
 def announce(plan: Plan, release_id: str, bundle: Path) -> None:
     """Create Prefect artifacts: a summary, the dataset's budget and a link to the bundle."""
+    from prefect.artifacts import (
+        create_link_artifact,
+        create_markdown_artifact,
+        create_table_artifact,
+    )
+
     ledger = Ledger(ledger_url())
     manifest = read_manifest(bundle)
     create_markdown_artifact(_summary(plan, manifest), key="release-summary")

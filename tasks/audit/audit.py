@@ -1,10 +1,8 @@
-"""Steps that audit a plan's releases and show the results."""
+"""Steps that audit a plan's releases."""
 
 import base64
 import math
 from collections.abc import Sequence
-
-from prefect.artifacts import create_markdown_artifact, create_table_artifact
 
 from dpcore.audit import AuditResult, audit_release, audit_releases, short_audit
 from schemas.plan import Plan
@@ -50,25 +48,6 @@ def audit_shortly(plan: Plan) -> list[AuditResult]:
     """Rehearse the survey's path, and audit all releases together and each alone, in seconds."""
     rehearse_shortly(plan)
     return short_audit(list(plan.built.values()), level_of_each(plan, UNATTENDED))
-
-
-@step("show the audit")
-def show_audit(plan: Plan, results: Sequence[AuditResult]) -> None:
-    """Create Prefect artifacts: a table of results, and a plot of bounds and loss functions."""
-    create_table_artifact(
-        result_rows(plan, results),
-        key="audit",
-        description=f"Privacy audit: {plan.publication.title}",
-    )
-    create_markdown_artifact(
-        f"# Privacy audit: {plan.publication.title}\n\n"
-        "A lower bound above the claim proves a violation. One below it shows only that this audit"
-        " found no violation. The curves estimate the privacy loss of an output, |ln f - ln f'|,"
-        " over the score that best separates the two tables; where beta is positive, rare outputs"
-        " may lose more than alpha.\n\n"
-        f"{embed_picture(plan, results)}",
-        key="audit-plot",
-    )
 
 
 def embed_picture(plan: Plan, results: Sequence[AuditResult]) -> str:

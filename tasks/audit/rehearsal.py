@@ -30,7 +30,7 @@ from schemas.columns import CategoricalColumn, Column, IntegerColumn
 from schemas.linked import SIZE
 from schemas.plan import Plan
 from tasks.draw import tally_releases
-from tasks.survey.ingest import ingest
+from tasks.survey.ingest import hide_bar, ingest
 from tasks.survey.sql import quote, real, text
 from tasks.survey.validate import validate
 from tasks.workplace.home import private_workspace
@@ -151,7 +151,7 @@ def _write_survey(plan: Plan, path: Path, far: bool) -> None:
         for record, count in counted
     ]
     with duckdb.connect(config={"autoinstall_known_extensions": "false"}) as connection:
-        connection.execute("SET enable_progress_bar = false")
+        hide_bar(connection)
         connection.execute(f"COPY ({' UNION ALL '.join(parts)}) TO {text(str(path))}")
 
 

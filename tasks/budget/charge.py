@@ -3,9 +3,10 @@
 from pathlib import Path
 
 from dpcore.errors import LedgerError
-from schemas.bundle import MANIFEST, Manifest
+from schemas.bundle import Manifest
 from schemas.plan import Plan
 from tasks.budget.checkpoint import require_checkpoint
+from tasks.bundle.digests import MANIFEST
 from tasks.bundle.verify import read_manifest
 from tasks.ledger import Ledger, charges_of
 from tasks.ledger.runs_and_grant import require_grant

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from dpcore.errors import DPReleaseError
-from schemas.bundle import MANIFEST
+from tasks.bundle.digests import MANIFEST
 from tasks.bundle.verify import read_manifest, verify_budget, verify_files, verify_seal
 from tasks.ledger import ChargeRecord, Fault, Ledger, State
 

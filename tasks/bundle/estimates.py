@@ -18,9 +18,11 @@ FEWEST_ERRORS = 5
 """A quotient is nearly normal where its divisor exceeds this many of its standard errors."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Estimate:
     """A number with the standard error of its noise; ``interval`` is a normal 90% interval.
+
+    It reads "424 ± 34", the number and its standard error to two digits.
 
     ``draws``: digests of the noisy statistics from which it was computed.
     """
@@ -28,6 +30,13 @@ class Estimate:
     value: float
     standard_error: float
     draws: frozenset[str] = frozenset()
+
+    def __repr__(self) -> str:
+        if not self.standard_error:
+            return f"{self.value:.10g}, exact"
+        places = 1 - math.floor(math.log10(self.standard_error))
+        value, error = (round(each, places) + 0.0 for each in (self.value, self.standard_error))
+        return f"{value:,.{max(places, 0)}f} ± {error:,.{max(places, 0)}f}"
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -85,11 +94,14 @@ class Estimate:
             )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Quotient(Estimate):
     """A quotient by a number near zero: it has no standard error, but Fieller's 90% set."""
 
     pieces: Pieces = EVERYTHING
+
+    def __repr__(self) -> str:
+        return f"{self.value:.2g}. {self.words}"
 
     @classmethod
     def of(cls, number: Estimate, by: Estimate, covariance: float) -> Quotient:

@@ -30,9 +30,7 @@ from dpcore.releases.tables.margins import Margins
 from dpcore.releases.tables.series import SeriesRun
 from dpcore.statistic import Noisy
 from schemas.bundle import (
-    DIGESTS,
     IMPLICATES,
-    MANIFEST,
     AnalysisRecord,
     Approval,
     Guarantee,
@@ -44,19 +42,14 @@ from schemas.bundle import (
 from schemas.draws import draw_table
 from schemas.plan import Plan
 from schemas.standards import documents
+from tasks.bundle.digests import DIGESTS, MANIFEST, bundle_digest, sha256_of
 from tasks.bundle.implicates import make_implicates
 from tasks.bundle.joined import Part, parts_of, replicates_of_best, with_best
 from tasks.bundle.parquet import write_csv, write_table, write_tables
 from tasks.bundle.records import synthetic_records, understated_by
 from tasks.bundle.series import earlier_runs
 from tasks.bundle.sign import sign, signing_key
-from tasks.bundle.verify import (
-    bundle_digest,
-    read_manifest,
-    sha256_of,
-    verify_files,
-    verify_seal,
-)
+from tasks.bundle.verify import read_manifest, verify_files, verify_seal
 from tasks.ledger import ChargeRecord, Decision, Ledger, State
 from tasks.report import write_report
 from tasks.workplace.home import claim_outside, ledger_url, private_workspace

@@ -16,9 +16,9 @@ from pathlib import Path
 from dpcore.errors import InputError
 from dpcore.releases.tables.series import SeriesRun
 from dpcore.statistic import Noisy
-from schemas.bundle import MANIFEST
 from schemas.plan import Plan
 from schemas.series import of_any_run
+from tasks.bundle.digests import MANIFEST
 from tasks.bundle.reader import Bundle, open_bundle
 from tasks.bundle.verify import read_manifest
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpcore.errors import BundleError, InputError
-from schemas.bundle import DIGESTS, SIGNATURE
+from tasks.bundle.digests import DIGESTS, SIGNATURE
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import (

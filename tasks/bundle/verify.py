@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,16 +12,10 @@ from pydantic import ValidationError
 
 from dpcore.budget import Budget, total
 from dpcore.errors import BundleError, InputError
-from schemas.bundle import (
-    DIGESTS,
-    MANIFEST,
-    SIGNATURE,
-    Manifest,
-    TableFile,
-    privacy_statement,
-)
+from schemas.bundle import Manifest, TableFile, privacy_statement
 from schemas.plan import digest_of, published_plan
 from schemas.standards import documents
+from tasks.bundle.digests import DIGESTS, MANIFEST, bundle_digest, verify_digests
 from tasks.bundle.parquet import arrow_types
 
 if TYPE_CHECKING:  # reading a bundle needs no database
@@ -44,29 +37,7 @@ def read_manifest(bundle: Path) -> Manifest:
 
 def verify_files(bundle: Path, manifest: Manifest) -> int:
     """Check digests, documents and table schemas; return the number of files."""
-    for entry in bundle.rglob("*"):
-        if entry.is_symlink():
-            raise BundleError(
-                f"{bundle}: {entry.relative_to(bundle)} is a symbolic link, not a file"
-            )
-    digests = _read_digests(bundle)
-    folders = {(bundle / path).parent for path in digests}
-    for folder in bundle.rglob("*"):
-        if folder.is_dir() and not any(folder in (each, *each.parents) for each in folders):
-            raise BundleError(
-                f"{bundle}: {folder.relative_to(bundle)} is a folder without its files"
-            )
-    present = {
-        path.relative_to(bundle).as_posix()
-        for path in bundle.rglob("*")
-        if not path.is_dir() and path not in (bundle / DIGESTS, bundle / SIGNATURE)
-    }
-    for path in sorted(present ^ set(digests)):
-        state = "is missing" if path in digests else f"is not listed in {DIGESTS}"
-        raise BundleError(f"{bundle}: {path} {state}")
-    for path, digest in digests.items():
-        if sha256_of(bundle / path) != digest:
-            raise BundleError(f"{bundle}: {path} was changed after publication")
+    digests = verify_digests(bundle)
     if digest_of(manifest.plan) != manifest.plan_digest:
         raise BundleError(f"{bundle}: the plan in the manifest does not match its digest")
     guarantee, plan = manifest.guarantee, published_plan(manifest.plan)
@@ -152,31 +123,3 @@ def verify_seal(bundle: Path, manifest: Manifest, ledger: Ledger) -> None:
             f"{bundle}: the ledger does not know this bundle: it is forged, or its {DIGESTS} was"
             " changed"
         )
-
-
-def sha256_of(path: Path) -> str:
-    """The SHA-256 of a file, in hexadecimal digits."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def bundle_digest(bundle: Path) -> str:
-    """The SHA-256 of ``SHA256SUMS``, and so of the whole bundle."""
-    try:
-        return sha256_of(bundle / DIGESTS)
-    except OSError:
-        raise BundleError(f"{bundle}: {DIGESTS} is missing or cannot be read") from None
-
-
-def _read_digests(bundle: Path) -> dict[str, str]:
-    try:
-        lines = (bundle / DIGESTS).read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError):
-        raise BundleError(f"{bundle}: {DIGESTS} is missing or cannot be read") from None
-    digests = {}
-    for line in lines:
-        digest, separator, path = line.partition("  ")
-        if not separator or not path or len(digest) != 64:
-            raise BundleError(f"{bundle}: {DIGESTS} does not have the form of sha256sum")
-        digests[path] = digest
-    return digests

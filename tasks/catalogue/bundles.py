@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dpcore.errors import DPReleaseError, InputError
-from schemas.bundle import DIGESTS, MANIFEST, Manifest
+from schemas.bundle import Manifest
+from tasks.bundle.digests import DIGESTS, MANIFEST
 from tasks.bundle.verify import read_manifest, verify_files
 
 

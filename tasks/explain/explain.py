@@ -14,6 +14,7 @@ from dpcore.errors import BudgetError
 from dpcore.releases.base import Release
 from schemas.plan import Plan
 from tasks.explain.analysis import analyses_text
+from tasks.explain.densities import best_lines, found_ways, way_rows
 from tasks.explain.kinds import advice, found_kinds, kind_rows
 from tasks.explain.least import least_rows
 from tasks.explain.runs import last_release_text, runs_text, series_text
@@ -167,6 +168,7 @@ def explain(plan: Plan, granted: Budget | None, spent: Budget, refusal: str = ""
             *analyses_text(plan),
             *least_text(plan),
             *kinds_text(plan),
+            *densities_text(plan),
             *implicates_text(plan),
         ]
     )
@@ -230,6 +232,20 @@ def kinds_text(plan: Plan) -> list[str]:
         " (0: none; 1: all noise)",
         text_table(kind_rows(found)),
         *advice(plan, found),
+    ]
+
+
+def densities_text(plan: Plan) -> list[str]:
+    """The comparison of mechanisms and kinds for densities, and the best; nothing without any."""
+    found = found_ways(plan)
+    if not found:
+        return []
+    return [
+        "",
+        "How to release a density: the whole error at the same share, typical noise and bounds of all"
+        " that is left out, relative to a uniform density",
+        text_table(way_rows(plan, found)),
+        *best_lines(found),
     ]
 
 

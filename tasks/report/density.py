@@ -22,36 +22,29 @@ BANDS = {
 }
 
 
+DIVIDED = ". All are divided by the noisy number of records, and include its error"
+
+
 def draw_curve(source: Source) -> Drawn:
     """The published grid of one or two columns; of three there is no picture."""
     names = source.release.domain.names
     table = source.read(source.record.tables[0])
-    scale = "" if "density" in table else _scale(source)  # a density has mass one
     if len(names) == 1:
-        return Drawn(_one_column(table, names[0], scale))
+        return Drawn(_one_column(table, names[0], source.plan.adjacency.public_rows))
     if len(names) > 2:
         return Drawn()
-    return Drawn(_two_columns(table, names, "density" if "density" in table else "estimate", scale))
+    return Drawn(_two_columns(table, names, "density" if "density" in table else "estimate"))
 
 
-def _scale(source: Source) -> str:
-    """What the estimate is relative to where the number of records is private."""
-    if source.plan.adjacency.public_rows:
-        return ""
-    return (
-        f". The estimate is per {source.release.rows:,} records, which is the plan's guess: its mass is"
-        " not one, but the number of records divided by the guess"
-    )
-
-
-def _one_column(table: Mapping[str, NDArray[Any]], name: str, scale: str) -> list[Figure]:
+def _one_column(table: Mapping[str, NDArray[Any]], name: str, public_rows: bool) -> list[Figure]:
     half = figure(float(f"{(table['upper_90'] - table['lower_90']).mean() / 2:.3g}"))
     title = f"Density of {name}"
     bands = [band for band in BANDS if band in table]
     at_once = "; the lines around it hold all of it at once with that probability"
     says = (
-        "The line is the noisy estimate; the shaded band holds what it is without noise with 90%"
-        f" probability at each point, ±{half} on average{at_once if len(bands) > 2 else ''}{scale}"
+        "The line is the noisy estimate; the shaded band holds the exact kernel estimate with 90%"
+        f" probability at each point, ±{half} on average{at_once}"
+        f"{'' if public_rows else DIVIDED}"
     )
     curve = Curve(table[name], table["estimate"], *(table[end] for end in bands))
     shown = np.unique(np.linspace(0, len(table[name]) - 1, MOST_POINTS).astype(int))
@@ -64,7 +57,7 @@ def _one_column(table: Mapping[str, NDArray[Any]], name: str, scale: str) -> lis
 
 
 def _two_columns(
-    table: Mapping[str, NDArray[Any]], names: Sequence[str], shown: str, scale: str
+    table: Mapping[str, NDArray[Any]], names: Sequence[str], shown: str
 ) -> list[Figure]:
     """Maps of the column ``shown`` and of the error of the estimate, with their scale."""
     one, other = names
@@ -79,11 +72,11 @@ def _two_columns(
         drawn(
             shown,
             f"Density of {one} and {other}",
-            f"Noisy estimate, shades as below the map{scale}",
+            "Noisy estimate, shades as below the map",
         ),
         drawn(
             "standard_error",
             "Its standard error",
-            "From privacy noise, on its own scale: compare the numbers below the two maps" + scale,
+            "From privacy noise, on its own scale: compare the numbers below the two maps",
         ),
     ]

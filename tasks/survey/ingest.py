@@ -20,7 +20,7 @@ import glob
 import gzip
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -36,6 +36,7 @@ from schemas.columns import ReadColumn, multiples_in, part_of_date, sources
 from schemas.source import TableSource
 from tasks.survey.counts import total_of_counts
 from tasks.survey.dates import part_in_sql
+from tasks.survey.memory import MemoryTable
 from tasks.survey.sql import clamp, convert, multiples_in_sql, quote, sql_type, text
 from tasks.workplace.home import private_folder
 
@@ -88,14 +89,20 @@ def connect(path: Path, read_only: bool = True) -> Iterator[duckdb.DuckDBPyConne
         f"{path}: cannot be opened as a DuckDB file",
     )
     try:
-        connection.execute("SET enable_progress_bar = false")
+        hide_bar(connection)
         yield connection
     finally:
         connection.close()
 
 
+def hide_bar(connection: duckdb.DuckDBPyConnection) -> None:
+    """Show no progress bar; in a notebook without widgets there is none, and this cannot be set."""
+    with suppress(duckdb.InvalidInputException):
+        connection.execute("SET enable_progress_bar = false")
+
+
 def ingest(
-    source: str | TableSource,
+    source: str | TableSource | MemoryTable,
     columns: Mapping[str, ReadColumn],
     rows: int,
     workspace: Path,
@@ -191,12 +198,14 @@ class _Relation:
 
 
 def _locate(
-    source: str | TableSource,
+    source: str | TableSource | MemoryTable,
     columns: Collection[str],
     connection: duckdb.DuckDBPyConnection,
 ) -> _Relation:
     if isinstance(source, TableSource):
         return _attached(source, connection)
+    if isinstance(source, MemoryTable):
+        return _registered(source, columns, connection)
     path = find_file(source)
     # Without the escapes, DuckDB would read every file that [...] or * in the name matches.
     escaped = text(glob.escape(str(path)))
@@ -259,6 +268,16 @@ def _attached(source: TableSource, connection: duckdb.DuckDBPyConnection) -> _Re
         connection,
         f"{source.database}: the table {source.table!r} cannot be read",
     )
+
+
+def _registered(
+    source: MemoryTable, columns: Collection[str], connection: duckdb.DuckDBPyConnection
+) -> _Relation:
+    unreadable = f"{source}: cannot be read as an Arrow table"
+    table = call_guarded(source.arrow, InputError, unreadable)
+    require_once(columns, table.column_names)
+    connection.register("memory", table)
+    return _described("memory", connection, unreadable, table.column_names)
 
 
 def _described(

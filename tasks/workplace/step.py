@@ -1,4 +1,7 @@
-"""One step of a flow: a plain function, decorated as a Prefect task that leaks nothing private.
+"""One step of a flow: a plain function that leaks nothing private, and a Prefect task inside a flow.
+
+In a run of a Prefect flow a step is a task.  Anywhere else, as in ``dprelease.release``, it is the same
+function, called where it stands; Prefect is then not even imported.
 
 Prefect writes exceptions, results and cached values to its database, and a data library's exception
 may quote a private value.  So a step
@@ -18,20 +21,23 @@ import functools
 import inspect
 import logging
 import os
+import sys
 import time
 import traceback
 from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import ParamSpec, TypeVar
-
-from prefect import Task, task
-from prefect.cache_policies import NO_CACHE
-from prefect.exceptions import PrefectException
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 from dpcore.errors import DPReleaseError
 from dpcore.progress import reporting
 from tasks.workplace.home import home, private_folder
+
+if TYPE_CHECKING:  # a step is a task only where Prefect runs
+    from prefect import Task
+    from prefect.futures import PrefectFuture
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -57,17 +63,52 @@ def log_line(line: str, moment: Moment | None = None, level: int = logging.INFO)
     LOGGER.log(level, line, extra={"moment": moment})
 
 
-def step(name: str, run_name: str | None = None) -> Callable[[Callable[P, R]], Task[P, R]]:
-    """Make a function a step.  ``run_name`` is a template over its (public) parameters."""
+def in_flow_run() -> bool:
+    """Whether a run of a Prefect flow has called."""
+    context = sys.modules.get("prefect.context")
+    return context is not None and context.FlowRunContext.get() is not None
 
-    def decorate(function: Callable[P, R]) -> Task[P, R]:
+
+class Step(Generic[P, R]):
+    """A step; ``fn`` is its function, which leaks nothing private."""
+
+    def __init__(self, fn: Callable[P, R], name: str, run_name: str) -> None:
+        self.fn, self.name, self.run_name = fn, name, run_name
+        functools.update_wrapper(self, fn)
+
+    @cached_property
+    def task(self) -> "Task[P, R]":
+        """The step as a task, which stores nothing."""
+        from prefect import task
+        from prefect.cache_policies import NO_CACHE
+
         return task(
-            name=name,
-            task_run_name=run_name or name,
+            name=self.name,
+            task_run_name=self.run_name,
             persist_result=False,
             cache_policy=NO_CACHE,
             log_prints=False,
-        )(guard(function, run_name or name, name))
+        )(self.fn)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        return self.task(*args, **kwargs) if in_flow_run() else self.fn(*args, **kwargs)
+
+    def submit(self, *args: P.args, **kwargs: P.kwargs) -> "PrefectFuture[R] | Future[R]":
+        """Run the step beside others; outside a flow run, at once."""
+        if in_flow_run():
+            submit: Any = self.task.submit
+            future: PrefectFuture[R] = submit(*args, **kwargs)
+            return future
+        done: Future[R] = Future()
+        done.set_result(self.fn(*args, **kwargs))
+        return done
+
+
+def step(name: str, run_name: str | None = None) -> Callable[[Callable[P, R]], Step[P, R]]:
+    """Make a function a step.  ``run_name`` is a template over its (public) parameters."""
+
+    def decorate(function: Callable[P, R]) -> Step[P, R]:
+        return Step(guard(function, run_name or name, name), name, run_name or name)
 
     return decorate
 
@@ -86,11 +127,11 @@ def guard(function: Callable[P, R], label: str, name: str = "") -> Callable[P, R
             log_line(f"           {words} ...", begun, logging.DEBUG)
             with reporting(_progress_listener(begun)):
                 result = function(*args, **kwargs)
-        except PrefectException:
-            raise
         except DPReleaseError as error:
             public: DPReleaseError = type(error)(*error.args)
         except Exception as error:
+            if _of_prefect(error):
+                raise
             public = _withheld(function.__name__, error)
         else:
             log_line(f"{time.perf_counter() - started:6.2f} s  {words}", replace(begun, done=1))
@@ -100,6 +141,12 @@ def guard(function: Callable[P, R], label: str, name: str = "") -> Callable[P, R
         raise public
 
     return wrapper
+
+
+def _of_prefect(error: Exception) -> bool:
+    """Whether an error is how Prefect stops a run."""
+    exceptions = sys.modules.get("prefect.exceptions")
+    return exceptions is not None and isinstance(error, exceptions.PrefectException)
 
 
 def _progress_listener(begun: Moment, every: float = 10.0) -> Callable[[str, int, int], None]:

@@ -15,6 +15,7 @@ from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.densities.bandwidth import Bandwidth, SteadyBandwidth
 from dpcore.releases.densities.density import Density
 from dpcore.releases.densities.tuned import TunedDensity, TunedFunction
+from dpcore.releases.machines.curves import FeatureSums
 from dpcore.releases.numbers.moments import Moments
 from dpcore.releases.numbers.quantiles import Quantiles
 from dpcore.releases.records.near_records import NearRecords, NearSeries
@@ -204,17 +205,21 @@ def test_a_mean_over_noisy_rows_lies_in_its_interval():
     ],
 )
 def test_values_of_functions_lie_in_their_intervals(name: str, column: str):
-    (values,) = [c for c in found(name, 2, 400) if c.column == column]
+    values, *band = [
+        c for c in found(name, 2, 400 if column != "estimate" else 100) if c.column == column
+    ]
     # Values at neighbouring points err together: 400 draws are worth some 1,600 values.
-    assert 0.86 <= values.cover <= 0.94
-    assert values.rms == pytest.approx(1, abs=0.1)
+    # Those of a function allow for rounding to its coarse grid, and its band holds them at once.
+    assert 0.86 <= values.cover <= (0.99 if band else 0.94)
+    assert all(each.cover >= 0.82 for each in band)
+    assert values.rms == pytest.approx(1, abs=0.2 if band else 0.1)
 
 
 def test_every_kind_of_release_with_intervals_is_measured():
     measured = {type(build(100)) for build in RELEASES.values()}
     # Quantiles and bandwidths err in rank; the others' intervals have tests of their own (moments state
     # those of a population), and those of a drawn bandwidth, or of groups that were drawn, are those of
-    # the release at them.
+    # the release at them.  Sums of features have none: a classifier is fitted to them.
     assert concrete_releases() - measured <= {
         Quantiles,
         Moments,
@@ -228,6 +233,7 @@ def test_every_kind_of_release_with_intervals_is_measured():
         NearRecords,
         NearSeries,
         SeriesRun,
+        FeatureSums,
     }
 
 

@@ -9,7 +9,7 @@ errors = pytest.importorskip("nbclient.exceptions")
 
 from docs.notebooks import NOTEBOOKS, notebook_page
 from schemas.plan import load_plan
-from tests.bare import release, without_prefect
+from tests.bare import audit_once, release
 from tests.conftest import ROOT
 from tests.tasks.made_up import publish_made_up
 
@@ -45,7 +45,7 @@ def test_a_notebook_runs_on_the_bundle_of_the_demo(tmp_path, monkeypatch):
 def test_eight_questions_are_answered_and_their_intervals_hold_the_public_truth(
     tmp_path, monkeypatch
 ):
-    without_prefect(monkeypatch.setattr)
+    audit_once(monkeypatch.setattr)
     monkeypatch.setenv("DPRELEASE_BUNDLE", str(release(DEMO, "demo", tmp_path / "out")))
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     page = notebook_page(NOTEBOOKS / "eight-questions.ipynb")

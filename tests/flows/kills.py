@@ -32,7 +32,7 @@ from pandera.backends.ibis.register import register_ibis_backends
 from sqlalchemy import Engine, event
 from sqlalchemy.engine.default import DefaultDialect
 
-import flows.release
+import flows.course
 import tasks.bundle.publish
 import tasks.draw
 from dpcore.budget import Budget
@@ -42,7 +42,8 @@ from tasks.budget.reconcile import reconcile
 from tasks.bundle.verify import read_manifest, verify_budget, verify_files
 from tasks.ledger import Ledger, State, queries, tables
 from tasks.workplace.home import ledger_url
-from tests.bare import Direct, release, small_plan, without_prefect
+from tasks.workplace.step import Step
+from tests.bare import audit_once, release, small_plan
 
 STEPS = (
     "check_budget",
@@ -93,11 +94,11 @@ class Boundaries:
 
 def install(boundaries: Boundaries) -> None:
     """Mark every boundary of the release path in this process and those forked from it."""
-    without_prefect()
+    audit_once()
     register_ibis_backends()
     for name in STEPS:
-        function = boundaries.around(f"step {name}", getattr(flows.release, name))
-        setattr(flows.release, name, Direct(function))
+        function = boundaries.around(f"step {name}", getattr(flows.course, name))
+        setattr(flows.course, name, Step(function, name, name))
     for name in FILE_CALLS:
         setattr(os, name, boundaries.around(f"file {name}", getattr(os, name)))
     make_folder, commit = os.mkdir, DefaultDialect.do_commit
@@ -342,7 +343,7 @@ def sabotage(name: str | None) -> None:
             target.mkdir(parents=True)
             yield target
 
-        flows.release.staging_folder = in_place  # type: ignore[assignment]
+        flows.course.staging_folder = in_place  # type: ignore[assignment]
     elif name == "one staging for all":
 
         def same_name(size: int) -> str:
@@ -379,7 +380,7 @@ def main() -> None:
     install(boundaries)
     sabotage(options.sabotage)
     cases = new_cases(options.folder, options.composition)
-    flows.release.audit_shortly(load_plan(next(cases).plan))
+    flows.course.audit_shortly(load_plan(next(cases).plan))
     rows = kill_at_every_boundary(cases, boundaries, until_harm=bool(options.sabotage))
     if options.random:
         rows |= kill_at_random(cases, boundaries, options.random)

@@ -17,7 +17,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import flows.release
+import flows.course
 from schemas.plan import load_plan
 from tasks.ledger import Ledger
 from tests.flows.kills import (
@@ -94,7 +94,7 @@ def main() -> None:
     install(boundaries)
     sabotage(options.sabotage)
     cases = new_cases(options.folder, "concentrated")
-    flows.release.audit_shortly(load_plan(next(cases).plan))
+    flows.course.audit_shortly(load_plan(next(cases).plan))
     row = races(cases, boundaries, options.pairs, options.ledger)
     print(f"{options.pairs} pairs, {row.kills} kills, {row.resumes} resumes", file=sys.stderr)
     print(*row.violations, sep="\n")

@@ -25,6 +25,7 @@ PROXY = {"HTTP_PROXY": "http://192.0.2.1:3128", "NO_PROXY": "localhost"}
 
 COMMAND = "from flows.cli import main; raise SystemExit(main({arguments}))"
 RELEASE = "from flows.release import release; print(release('plan.yaml', 'r1', out='out'))"
+PYTHON = "import dprelease; print(dprelease.release('plan.yaml', release_id='r1', out='out'))"
 BUNDLE = "out/survey/r1"
 SIGNED = ("--who", "A. Officer", "--why", "test")
 CALLS = [
@@ -142,6 +143,13 @@ def test_the_release_flow_called_from_python_contacts_nobody(alone):
 def test_explain_contacts_nobody(alone):
     alone.run(COMMAND.format(arguments=["explain", "plan.yaml"]))
     assert alone.outside() == ""
+
+
+def test_a_release_from_python_contacts_nobody_and_shows_a_bar(alone):
+    said = alone.run(PYTHON)
+    assert alone.outside() == ""
+    assert "out/survey/r1" in said
+    assert "[####" in said
 
 
 @pytest.mark.slow

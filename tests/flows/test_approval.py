@@ -72,7 +72,7 @@ def test_a_rejection_counts_even_where_the_plan_asks_for_no_approval(plan_path, 
 
     arguments = (str(plan_path), "r1", str(plan_path.parent / "out"))
     with monkeypatch.context() as patched:
-        patched.setattr("flows.release.publish", lambda *_: 1 / 0)
+        patched.setattr("flows.course.publish", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             release(*arguments)
     assert decide("reject") == 0
@@ -83,7 +83,7 @@ def test_a_rejection_counts_even_where_the_plan_asks_for_no_approval(plan_path, 
 def test_publication_itself_refuses_what_is_not_approved(guarded_plan, monkeypatch):
     from flows.release import release
 
-    monkeypatch.setattr("flows.release.await_approval", lambda *_: None)  # a flow that forgets
+    monkeypatch.setattr("flows.course.await_approval", lambda *_: None)  # a flow that forgets
     with pytest.raises(ApprovalError, match="waits for a disclosure officer"):
         release(str(guarded_plan), "r1", str(guarded_plan.parent / "out"))
     assert not (guarded_plan.parent / "out" / "survey" / "r1").exists()

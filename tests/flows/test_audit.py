@@ -42,7 +42,7 @@ def too_little_noise(monkeypatch):
 @pytest.fixture
 def sure(monkeypatch):
     """An audit that does not accuse a right plan by chance in one of twenty runs of the tests."""
-    monkeypatch.setattr("flows.audit.ATTENDED", 0.99999)
+    monkeypatch.setattr("flows.course.ATTENDED", 0.99999)
 
 
 def test_right_releases_pass_and_nothing_is_charged(small_plan, sure, own_home, capsys):
@@ -97,7 +97,7 @@ def test_one_release_with_half_its_noise_is_stopped_though_the_sum_of_claims_hol
 
 def test_gaussian_noise_of_half_its_scale_is_stopped(small_plan):
     from benchmarks.planted import narrower_noise
-    from flows.audit import require_passed
+    from flows.course import require_passed
     from tasks.audit.audit import short_audit
 
     change = {"releases.2.mechanism": "discrete-gaussian", "budget.requested.beta": "1e-6"}

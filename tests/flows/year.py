@@ -13,7 +13,7 @@ import sys
 from itertools import islice
 from pathlib import Path
 
-import flows.release
+import flows.course
 from schemas.plan import load_plan
 from tasks.workplace.schedule import beginning, due_times, run_id
 from tests.bare import release
@@ -27,7 +27,7 @@ def main() -> None:
     boundaries = Boundaries()
     install(boundaries)
     loaded = load_plan(plan)
-    flows.release.audit_shortly(loaded)
+    flows.course.audit_shortly(loaded)
     schedule = loaded.operation.schedule
     assert schedule is not None
     begins = beginning(schedule, plan, ())

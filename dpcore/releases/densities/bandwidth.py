@@ -1,16 +1,20 @@
-"""A bandwidth for the kernel density of a column, from a private interquartile range (METHODS m).
+"""Bandwidths for a kernel density, from private interquartile ranges (METHODS m).
 
-    Bandwidth          from two quartiles by the exponential mechanism on the public grid: pure alpha
-    SteadyBandwidth    from their difference by propose-test-release: (alpha, beta), or no answer
+    Bandwidth          from two quartiles of each column by the exponential mechanism on the public
+                       grid: pure alpha
+    SteadyBandwidth    of one column from their difference by propose-test-release: (alpha, beta), or
+                       no answer
 
-Silverman's rule is h = 1.06 n^(-1/5) IQR/1.34; n is public.  All after the choice is post-processing:
-a density at this bandwidth is a release of its own, which pays for itself (``tuned``).
+Silverman's rule for d columns is h = (4/(d + 2))^(1/(d + 4)) n^(-1/(d + 4)) IQR/1.34, which begins with
+1.06 for one column and with 1 for two (Silverman 1986, section 4.3.2); n is public.  All after the
+choice is post-processing: a density at these bandwidths is a release of its own, which pays for itself
+(``tuned``).
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 
@@ -28,7 +32,7 @@ from dpcore.statistic import Exact, Noisy
 
 @dataclass(frozen=True)
 class Bandwidth(Quantiles):
-    """The quartiles of one column, and a bandwidth as a part of its range.
+    """The quartiles of each column, and bandwidths as parts of their ranges.
 
     ``smallest``: the least bandwidth that is published, public; it is used where the quartiles meet,
     as they do where half of the records are in one cell.
@@ -41,14 +45,12 @@ class Bandwidth(Quantiles):
         super().__post_init__()
         _require_positive(self.smallest)
 
-    def bandwidth(self, noisy: Noisy) -> float:
-        """The standard deviation of the kernel, as a part of the column's range."""
-        first, third = noisy.values.tolist()
-        return max(_silverman(abs(third - first) / self.domain.size, self.rows), self.smallest)
-
-    def publish(self, noisy: Noisy) -> Published:
-        published = super().publish(noisy)
-        return replace(published, facts={**published.facts, "bandwidth": self.bandwidth(noisy)})
+    def bandwidths(self, noisy: Noisy) -> tuple[float, ...]:
+        """The standard deviations of the kernel, as parts of the columns' ranges."""
+        cells = self.sorted_cells(noisy)
+        spreads = np.diff(cells, axis=0)[0] / self.domain.shape
+        found = (_silverman(float(spread), self.rows, len(spreads)) for spread in spreads)
+        return tuple(max(bandwidth, self.smallest) for bandwidth in found)
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,9 @@ class SteadyBandwidth(Release):
     smallest: float = 0.0
 
     def __post_init__(self) -> None:
-        (axis,) = self.domain.axes
+        axis, *others = self.domain.axes
+        if others:
+            raise ValueError("interquartile-range is for a single column; use quantiles")
         if not isinstance(axis, Grid) or axis.nullable:
             raise ValueError(
                 f"column: {axis.name} must be an integer or continuous column without nulls"
@@ -84,11 +88,11 @@ class SteadyBandwidth(Release):
     def statistic(self, tally: Tally) -> Exact:
         return Exact(tally.counts, tally.cells)
 
-    def bandwidth(self, noisy: Noisy) -> float:
+    def bandwidths(self, noisy: Noisy) -> tuple[float, ...]:
         """The standard deviation of the kernel, as a part of the column's range."""
         grid, steps = noisy.values.tolist()
         spread = self.mechanism.width(steps) / self.domain.size if grid else 0.0
-        return max(_silverman(spread, self.rows), self.smallest)
+        return (max(_silverman(spread, self.rows), self.smallest),)
 
     @property
     def _error(self) -> int:
@@ -119,7 +123,7 @@ class SteadyBandwidth(Release):
         )
         known = Uncertainty("interquartile_range", None, ENDS, "exact", statement)
         table = Table("tables", self.name, columns, (known,))
-        return Published((table,), {"bandwidth": self.bandwidth(noisy), "answered": bool(grid)})
+        return Published((table,), {"answered": bool(grid)})
 
     def expected_error(self) -> tuple[ErrorStatement, ...]:
         factor = math.exp(min(self._error / STEPS * math.log(self.mechanism.base), 700.0))
@@ -133,8 +137,8 @@ class SteadyBandwidth(Release):
         )
 
 
-def _silverman(spread: float, rows: int) -> float:
-    return float(1.06 * rows**-0.2 * spread / 1.34)
+def _silverman(spread: float, rows: int, columns: int = 1) -> float:
+    return float((4 / ((columns + 2) * rows)) ** (1 / (columns + 4)) * spread / 1.34)
 
 
 def _require_positive(smallest: float) -> None:

@@ -63,6 +63,15 @@ REPEATS = 1000
 BAND = ("lower_simultaneous_90", "upper_simultaneous_90")
 """The columns with both sides of the simultaneous band."""
 
+SIMULTANEOUS = Uncertainty(
+    "estimate",
+    "standard_error",
+    BAND,
+    "simulated",
+    "Holds the exact kernel density everywhere at once, by the simulated distribution of the largest"
+    " noise in standard errors, and left_out_bound on both sides.",
+)
+
 UNCERTAINTY = (
     Uncertainty(
         "estimate",
@@ -74,16 +83,15 @@ UNCERTAINTY = (
         " are. It includes neither sampling error nor smoothing bias, of which smoothing_bias is an"
         " estimate.",
     ),
-    Uncertainty(
-        "estimate",
-        "standard_error",
-        BAND,
-        "simulated",
-        "Holds the exact kernel density everywhere at once, by the simulated distribution of the largest"
-        " noise in standard errors, and left_out_bound on both sides.",
-    ),
+    SIMULTANEOUS,
 )
 
+
+WHOLE = "typical error of the density, relative to a uniform one"
+"""The error statement of the noise and of all that is left out, of every kind of density."""
+
+OF_MASS_ONE = "; of mass one, with the noise in the number of records"
+"""What an error statement adds where that number is private."""
 
 SCALED = "the number of records divided by the rows of the plan"
 
@@ -91,6 +99,8 @@ SCALED = "the number of records divided by the rows of the plan"
 @dataclass(frozen=True)
 class Density(Release):
     """Density over the Grid axes of the domain; bandwidths in units of each column's range."""
+
+    finer = "a larger bandwidth, fewer columns or mechanism: best"
 
     bandwidths: tuple[float, ...] = ()
 
@@ -243,7 +253,7 @@ class Density(Release):
             "bounds": {axis.name: list(axis.bounds) for axis in self.axes},
             "noise_integrated_squared_error": self._noise_squared,
             "simultaneous_factor": factor,
-            "error_parts": self._parts,
+            "error_parts": self.error_parts,
             "errors": "Standard errors are of the privacy noise. Intervals and bands also include bounds"
             " of binning, rounding and truncation, and neither sampling error nor smoothing bias.",
         }
@@ -278,14 +288,7 @@ class Density(Release):
             "Standard deviation of the privacy noise in estimate",
         ]
         meanings += [
-            f"{side} of a {what} for the exact kernel density"
-            for what in (
-                "pointwise 90% interval (normal)",
-                "90% band that holds everywhere at once",
-            )
-            for side in ("Lower end", "Upper end")
-        ]
-        meanings += [
+            *band_meanings("the exact kernel density"),
             "How far estimate without noise may be from the exact kernel density: bounds of binning,"
             " rounding and truncation, already in the interval and the band",
             "How far the kernel moved the density, an estimate: what smoothing once more does to"
@@ -401,12 +404,12 @@ class Density(Release):
         return float(self.coefficient_variances[int(self.counts_mass) :].sum())
 
     @property
-    def _parts(self) -> dict[str, float]:
+    def error_parts(self) -> dict[str, float]:
         """The typical noise, and the bounds of what is left out, relative to a uniform density."""
         return {"noise": math.sqrt(self._noise_squared), **self.left_out.parts}
 
     def expected_error(self) -> tuple[ErrorStatement, ...]:
-        noise, *bounds = self._parts.items()
+        noise, *bounds = self.error_parts.items()
         most = ", ".join(f"{name} {value:.2g}" for name, value in bounds)
         return (
             ErrorStatement(
@@ -415,9 +418,9 @@ class Density(Release):
                 "columns scaled to [0, 1]",
             ),
             ErrorStatement(
-                "typical error of the density, relative to a uniform one",
-                sum(self._parts.values()),
-                f"noise {noise[1]:.2g}; at most {most}",
+                WHOLE,
+                sum(self.error_parts.values()),
+                f"noise {noise[1]:.2g}; at most {most}" + OF_MASS_ONE * self.counts_mass,
             ),
         )
 
@@ -428,6 +431,13 @@ class Density(Release):
         levels = (np.arange(rows) + generator.random()) / max(rows, 1) * cumulative[-1]
         cells = np.minimum(np.searchsorted(cumulative, levels, "right"), len(cumulative) - 1)
         return self.domain, self.domain.unpack(generator.permutation(cells))
+
+
+def band_meanings(of: str) -> Iterator[str]:
+    """What the ends of intervals and of the band mean, in the order of ``ENDS`` and ``BAND``."""
+    for what in ("pointwise 90% interval (normal)", "90% band that holds everywhere at once"):
+        for side in ("Lower end", "Upper end"):
+            yield f"{side} of a {what} for {of}"
 
 
 def _as_probabilities(density: Floats) -> Floats:

@@ -1,209 +1,177 @@
-"""A kernel density as one draw of a Gaussian process, on a public grid and from there anywhere.
+"""What is published of a kernel density behind a Gaussian process, and how wrong it may be.
 
-The function is the kernel estimate itself, over one to three numeric columns scaled to [0, 1],
+**What is left out.**  Records are moved to the middle of a cell of their column's grid, and their
+vectors to whole numbers.  The second adds half a step times a row of L (``Whitening.blur``).  The first
+is bounded from the released function itself, as for densities (``left_out``): by a function smoothed
+once more, whose values beyond the bounds are not above those reflected there, because no record lies
+beyond.
 
-    f_D(x) = (1/n) sum over records a of  prod over axes of  height_i phi_a(x_i),
-
-neither reflected at the bounds nor cut at zero.  What is released is f_D + s G, where G is a Gaussian
-process with the chosen covariance (``kernels``; Hall, Rinaldo & Wasserman 2013,
-sections 4.1 and 4.2), at all points of a public grid at once.
-
-**What is private, and at what sensitivity.**  On the grid T_1 x ... x T_d a record is the tensor
-product U(a) of whole vectors U_i(a_i), which are rounded whitened bumps and depend on the record's
-cell alone (``whitening``).  The statistic is the sum of U(a) over the records, in
-64-bit integers without any rounding, and replacing a record moves it by
-
-    |U(a) - U(b)| <= 2^bits (distance + 2 slack),
-
-where ``distance`` is that in the Hilbert space of the kernel and ``slack`` what rounding may add to
-a tensor product of vectors of norm one at most.  A record that is added or removed moves it by
-|U(a)| <= 2^bits (1 + slack), and n is then the rows of the plan, a scale.  This integer vector is
-perturbed as one, by discrete Gaussian noise of one variance: s^2 K is the covariance of the result,
-not s K as printed (METHODS f).
-
-**Between the grid's points** the published function is the kernel interpolant of the noisy values.
-It is post-processing: questions that come later cost nothing, and the same question has the same
-answer.  ``dpcore.library.online`` is for points that no grid reaches.
+Where the number of records is private the published function is f/m, with m the noisy records over the
+rows of the plan, and its error includes that of m.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcore.arrays import Floats, Integers, wide
-from dpcore.domain import Axis, Grid, Tally
-from dpcore.mechanisms import DiscreteGaussian
-from dpcore.releases.base import ErrorStatement, Release, unit_points
-from dpcore.releases.densities.kernels import KERNELS, Kernel, KernelName, distance
-from dpcore.releases.densities.whitening import JITTER, MOST_POINTS, Whitening
-from dpcore.releases.table import ENDS, Published, Table, TableColumn, Uncertainty, normal_interval
-from dpcore.statistic import Exact, Noisy
+from dpcore.arrays import Floats
+from dpcore.releases.base import ErrorStatement, post_processing_generator, unit_points
+from dpcore.releases.densities.density import (
+    BAND,
+    OF_MASS_ONE,
+    REPEATS,
+    SIMULTANEOUS,
+    WHOLE,
+    band_meanings,
+)
+from dpcore.releases.densities.left_out import half_cells, widened
+from dpcore.releases.densities.process import GridProcess, along_axes, at_points
+from dpcore.releases.table import (
+    ENDS,
+    LEVEL,
+    Published,
+    Table,
+    TableColumn,
+    Uncertainty,
+    normal_interval,
+)
+from dpcore.statistic import Noisy
 
-MOST_DIMENSIONS = 3
-LARGEST_GRID = 2**16
-LARGEST_AXIS = 2**25
-"""The most numbers in the public vectors U_i of one axis: its cells times its points."""
+POINTWISE = Uncertainty(
+    "estimate",
+    "standard_error",
+    ENDS,
+    "normal",
+    "The variance of the noise is exact; the interval is normal and pointwise, and is wider by"
+    " left_out_bound on both sides: it is for the exact kernel density of the records, whatever they"
+    " are. It includes neither sampling error nor smoothing bias nor mass beyond the bounds.",
+)
 
-_BLOCK = 2**22
-"""Numbers in a block of records."""
+MOST_SIMULATED = 2**24
+"""Numbers that are drawn again for a band, at most."""
+
+ENOUGH, NEAR = 1.25, 1.001
+"""With so many points for a bandwidth, sums over them are this near to integrals."""
 
 
 @dataclass(frozen=True)
-class SmoothFunction(Release):
-    """``kernel``: covariance of the noise; ``bandwidths``: h of each axis, in units of its range;
-    ``points``: points of the public grid along each axis."""
-
-    kernel: KernelName = "gaussian"
-    bandwidths: tuple[float, ...] = ()
-    points: tuple[int, ...] = ()
+class SmoothFunction(GridProcess):
+    """The function with its errors, interval and band on the grid, and anywhere else."""
 
     chart = "curve"
-    statistics = ("estimate", "standard_error", *ENDS, "coefficient")
+    statistics = ("estimate", "standard_error", *ENDS, *BAND, "left_out_bound", "coefficient")
 
-    def __post_init__(self) -> None:
-        require_lines(self.domain.axes, self.bandwidths)
-        if len(self.points) != len(self.bandwidths):
-            raise ValueError("points: one number, or one for each column")
-        if not all(1 <= m <= MOST_POINTS for m in self.points):
-            raise ValueError(f"points: must lie between 1 and {MOST_POINTS} for each column")
-        if math.prod(self.points) > LARGEST_GRID:
-            raise ValueError(f"points: must not make more than {LARGEST_GRID} together")
-        for axis, m in zip(self.domain.axes, self.points, strict=True):
-            if axis.size * m > LARGEST_AXIS:
-                raise ValueError(
-                    f"columns: {axis.name} has {axis.size:.3g} values, which are too many for {m}"
-                    " points; use narrower bounds or a coarser grid"
-                )
-        super().__post_init__()
-
-    def published_names(self, axis: Axis) -> tuple[str, ...]:
-        return (axis.name,)
+    def _error(self, relative: Floats, lengths: Floats | float, mass: float) -> Floats:
+        """Standard errors of the density of mass one: the noise in f/m is that in f less f/m times that
+        in m, over m."""
+        noise = self.mechanism.stddev * self.unit * lengths
+        return np.asarray(np.sqrt(noise**2 + (relative * self.mass_stddev) ** 2) / mass)
 
     @property
-    def axes(self) -> tuple[Grid, ...]:
-        return tuple(axis for axis in self.domain.axes if isinstance(axis, Grid))
+    def binning(self) -> float:
+        """What whole numbers may add at any point, relative to a uniform density."""
+        return self.height * (math.prod(1 + w.blur(self.bits) for w in self.whitenings) - 1)
+
+    @cached_property
+    def _widened(self) -> list[float]:
+        return [widened(move) for move in half_cells(self.axes, self.bandwidths)]
 
     @property
-    def bits(self) -> int:
-        """Of precision in the vector of one axis: as many as the sum over the records allows."""
-        d = len(self.bandwidths)
-        return max(8, min(22, 30 // d, (60 - self.most_rows.bit_length()) // d))
-
-    @cached_property
-    def kernels(self) -> tuple[Kernel, ...]:
-        return tuple(KERNELS[self.kernel](h) for h in self.bandwidths)
-
-    @cached_property
-    def whitenings(self) -> tuple[Whitening, ...]:
-        return tuple(
-            Whitening(kernel, (np.arange(m) + 0.5) / m)
-            for kernel, m in zip(self.kernels, self.points, strict=True)
-        )
-
-    @cached_property
-    def _longest(self) -> float:
-        """No U is longer, as a multiple of 2^bits for each axis."""
-        return math.prod(1 + whitening.slack(self.bits) for whitening in self.whitenings)
+    def rounding(self) -> float:
+        """The bound of rounding to the columns' grids for a uniform density, away from the bounds."""
+        return math.prod(1 + c for c in self._widened) - 1
 
     @property
-    def largest_statistic(self) -> int:
-        return self.most_rows * math.ceil(math.ldexp(self._longest, self.bits * len(self.points)))
+    def _farthest(self) -> float:
+        """The same where all records are at one place: the bump of bandwidth h sqrt 2 is the lower."""
+        highest = [1 / math.sqrt(2 * math.pi) / h for h in self.bandwidths]
+        return math.prod(highest) * (math.prod(1 + c / math.sqrt(2) for c in self._widened) - 1)
 
-    @cached_property
-    def sensitivity(self) -> float:
-        """Of the sum of U, in the Euclidean norm, as a multiple of 2^bits for each axis."""
-        moved = distance(self.kernels) + 2 * (self._longest - 1)
-        return self.adjacency.sensitivity(moved=moved, present=self._longest) * (1 + 1e-12)
+    @property
+    def _fine(self) -> bool:
+        """Whether sums over the grid are as good as integrals."""
+        return all(m * h >= ENOUGH for m, h in zip(self.points, self.bandwidths, strict=True))
 
-    @cached_property
-    def mechanism(self) -> DiscreteGaussian:
-        steps = Fraction(self.sensitivity) * 2 ** (self.bits * len(self.points))
-        return DiscreteGaussian.within(self.share, math.prod(self.points), steps * steps)
+    def band_factor(self, noisy: Noisy) -> float:
+        """Standard errors that the noise nowhere on the grid exceeds in 90% of releases, by simulation.
 
-    @cached_property
-    def _vectors(self) -> list[Integers]:
-        """U_i of every cell: (cells of the axis, points) for each axis."""
-        return [
-            whitening.integers((np.arange(axis.size) + 0.5) / axis.size, self.bits)
-            for whitening, axis in zip(self.whitenings, self.axes, strict=True)
+        The distribution of the noise is public; ``noisy`` only seeds the simulation.
+        """
+        generator, mass = post_processing_generator(noisy), self.mass(noisy)
+        relative = self.on_grid(noisy) / mass
+        error = self._error(relative, self.length, 1.0)
+        largest = []
+        for _ in range(min(REPEATS, MOST_SIMULATED // math.prod(self.points))):
+            again = Noisy(self.mechanism.simulate(self.mechanism.size, generator))
+            away = self.on_grid(again)
+            if self.counts_mass:
+                away -= relative * (again.values[-1] / self.mass_steps / self.rows)
+            largest.append(float(np.max(np.abs(away) / error)))
+        return float(np.quantile(largest, LEVEL))
+
+    def stated(
+        self, noisy: Noisy, factor: float, points: Floats | None = None
+    ) -> dict[str, Floats]:
+        """The function and all that is said of its error, relative to a uniform density.
+
+        ``points``: (k, d) scaled; None: all of the grid, in row-major order.
+        """
+        whitened, mass = self.whitened(noisy), self.mass(noisy)
+        everywhere = self._error(self.on_grid(noisy) / mass, self.length, mass)
+        apply: Callable[[Sequence[Floats], Floats], Floats]
+        if points is None:
+            apply, places = along_axes, [w.points for w in self.whitenings]
+            rows, lengths = [w.factor for w in self.whitenings], np.array(self.length)
+        else:
+            apply, places = at_points, list(points.T)
+            rows = [w.between(x) for w, x in zip(self.whitenings, places, strict=True)]
+            # Whitened noise is independent; a point adds it up by the product of its axes' weights.
+            lengths = np.prod([np.linalg.norm(row, axis=1) for row in rows], axis=0)
+        times_mass = apply(rows, whitened).ravel()
+        estimate = times_mass / mass
+        error = self._error(estimate, lengths, mass)
+        wider = [
+            row + c * w.smoothed(x)
+            for row, c, w, x in zip(rows, self._widened, self.whitenings, places, strict=True)
         ]
-
-    def statistic(self, tally: Tally) -> Exact:
-        all_counts = wide(tally.counts, self.most_rows)
-        codes = tally.domain.unpack(tally.cells)
-        total = np.zeros(self.mechanism.size, all_counts.dtype)
-        rest = self.mechanism.size // self.points[0]
-        step = max(1, _BLOCK // max(self.points[0], rest))
-        for start in range(0, len(codes), step):
-            block, counts = codes[start : start + step], all_counts[start : start + step]
-            # Whole numbers below 2^53 are exact in floating point, however they are summed.
-            small = int(counts.sum()) < 2 ** (52 - self.bits * len(self.points))
-            kind = np.dtype(np.float64) if small else all_counts.dtype
-            first, *others = (u[block[:, i]].astype(kind) for i, u in enumerate(self._vectors))
-            product: NDArray[Any] = np.ones((len(block), 1), dtype=kind)
-            for other in others:
-                product = (product[:, :, None] * other[:, None, :]).reshape(len(block), -1)
-            weighted = first * counts[:, None].astype(kind)
-            total += (weighted.T @ product).ravel().astype(np.int64 if small else kind)
-        return Exact(
-            np.clip(total, -self.largest_statistic, self.largest_statistic).astype(np.int64)
+        moved = NEAR * (apply(wider, whitened).ravel() - times_mass) / mass
+        e = factor * float(everywhere.max()) + self.binning
+        rounding = np.maximum(moved, 0) + self.rounding * e
+        most = (
+            np.minimum(rounding, self._farthest)
+            if self._fine
+            else np.full_like(rounding, self._farthest)
         )
-
-    @property
-    def _unit(self) -> float:
-        """A whitened step as a density, relative to a uniform one."""
-        height = math.prod(kernel.height for kernel in self.kernels)
-        return math.ldexp(height / self.rows, -self.bits * len(self.points))
-
-    @property
-    def stddev(self) -> float:
-        """Of the noise at every point, relative to a uniform density."""
-        jitter = math.pow(1 + JITTER, len(self.points) / 2)
-        return self.mechanism.stddev * self._unit * jitter
-
-    def whitened(self, noisy: Noisy) -> Floats:
-        """The noisy whitened vector, in the shape of the grid, relative to a uniform density."""
-        return np.asarray(noisy.values.reshape(self.points) * self._unit)
-
-    def on_grid(self, noisy: Noisy) -> Floats:
-        """f_D + s G at the public points, relative to a uniform density, in the grid's shape."""
-        return _along_axes([w.factor for w in self.whitenings], self.whitened(noisy))
-
-    def interpolate(self, noisy: Noisy, points: Floats) -> Floats:
-        """The interpolated function at scaled points: (k, d) to (k,), relative to a uniform one."""
-        axes = "abc"[: len(self.points)]
-        sums = axes + "".join(f",k{axis}" for axis in axes) + "->k"
-        weights = [w.between(points[:, i]) for i, w in enumerate(self.whitenings)]
-        return np.asarray(np.einsum(sums, self.whitened(noisy), *weights, optimize=True))
+        bound = self.binning + most
+        stated = {"estimate": estimate, **normal_interval(estimate, error)}
+        stated |= dict(
+            zip(BAND, (estimate - factor * error, estimate + factor * error), strict=True)
+        )
+        for lower, upper in (ENDS, BAND):
+            stated[lower], stated[upper] = stated[lower] - bound, stated[upper] + bound
+        return {**stated, "left_out_bound": bound}
 
     def evaluate(self, noisy: Noisy, points: Mapping[str, NDArray[Any]]) -> dict[str, Floats]:
-        """``estimate`` at points, as density per unit of the columns, with its interval.
+        """``estimate`` at points, as density per unit of the columns, with its interval and band.
 
         It is about the interpolated function without noise.
         """
-        scaled = unit_points(points, self.axes)
         unit = 1 / math.prod(axis.upper - axis.lower for axis in self.axes)
-        estimate = self.interpolate(noisy, scaled) * unit
-        # Whitened noise is independent; a point adds it up by the product of its axes' weights.
-        lengths = [
-            np.linalg.norm(w.between(x), axis=1)
-            for w, x in zip(self.whitenings, scaled.T, strict=True)
-        ]
-        error = self.mechanism.stddev * self._unit * unit * np.prod(lengths, axis=0)
-        return {"estimate": estimate, **normal_interval(estimate, error)}
+        scaled = unit_points(points, self.axes)
+        stated = self.stated(noisy, self.band_factor(noisy), scaled)
+        return {name: column * unit for name, column in stated.items()}
 
     def publish(self, noisy: Noisy) -> Published:
         unit = 1 / math.prod(axis.upper - axis.lower for axis in self.axes)
-        estimate, names = self.on_grid(noisy).ravel() * unit, self.domain.names
-        dual = _along_axes([w.dual for w in self.whitenings], self.whitened(noisy))
+        names, mass, factor = self.domain.names, self.mass(noisy), self.band_factor(noisy)
+        dual = along_axes([w.dual for w in self.whitenings], self.whitened(noisy)) / mass
         places = np.meshgrid(
             *(
                 axis.bounds[0] + whitening.points * (axis.upper - axis.lower)
@@ -211,31 +179,26 @@ class SmoothFunction(Release):
             ),
             indexing="ij",
         )
-        times = (
-            "" if self.adjacency.public_rows else ", times the records over the rows of the plan"
-        )
-        values = [estimate, *normal_interval(estimate, self.stddev * unit).values()]
-        of = "of a pointwise 90% interval for the kernel density without noise (normal)"
-        meanings = (
-            f"Unbiased noisy kernel density per unit of the columns{times}; may be negative",
+        divided = ", divided by its noisy mass" if self.counts_mass else ""
+        stated = {name: column * unit for name, column in self.stated(noisy, factor).items()}
+        stated["coefficient"] = dual.ravel() * unit
+        meanings = [
+            f"Noisy kernel density per unit of the columns{divided}; may be negative",
             "Standard deviation of the privacy noise in estimate",
-            f"Lower end {of}",
-            f"Upper end {of}",
+            *band_meanings("the exact kernel density of the records"),
+            "How far estimate without noise may be from the exact kernel density: a bound of rounding,"
+            " already in the interval and the band",
             "Coefficient of the kernel centred at this point, in the sum that is the function",
-        )
+        ]
         columns = [
             TableColumn(name, place.ravel(), f"Value of {name} at a point of the public grid", name)
             for name, place in zip(names, places, strict=True)
         ]
-        values.append(dual.ravel() * unit)
-        columns += map(TableColumn, self.statistics, values, meanings)
-        statement = (
-            "The variance is exact; the interval is normal and pointwise. It is for the kernel density"
-            " without noise, and includes neither sampling error nor smoothing bias nor mass beyond the"
-            " bounds."
-        )
-        known = Uncertainty("estimate", "standard_error", ENDS, "normal", statement)
-        table = Table("functions", self.name, columns, (known,))
+        columns += [
+            TableColumn(name, stated[name], text)
+            for name, text in zip(self.statistics, meanings, strict=True)
+        ]
+        table = Table("functions", self.name, columns, (POINTWISE, SIMULTANEOUS))
         scale = {"gaussian": "exp(-(x - t)^2 / (2 h^2))", "exponential": "exp(-|x - t| / h)"}
         facts = {
             "function": "f(x) = sum over the rows of the table of coefficient * product over columns of "
@@ -246,42 +209,32 @@ class SmoothFunction(Release):
                 for axis, h in zip(self.axes, self.bandwidths, strict=True)
             },
             "bounds": {axis.name: list(axis.bounds) for axis in self.axes},
-            "errors": "Standard errors and intervals include privacy noise alone, and neither"
-            " sampling error nor smoothing bias nor mass beyond the bounds.",
+            "simultaneous_factor": factor,
+            "error_parts": self.error_parts,
+            "errors": "Standard errors are of the privacy noise. Intervals and bands also include a"
+            " bound of rounding, and neither sampling error nor smoothing bias nor mass beyond the"
+            " bounds.",
         }
+        if self.counts_mass:
+            rows, error = self.rows * mass, self.rows * self.mass_stddev
+            facts |= {"noisy_rows": rows, "rows_standard_error": error}
         return Published((table,), facts)
 
+    @property
+    def error_parts(self) -> dict[str, float]:
+        """The noise, and the bounds of what is left out, relative to a uniform density."""
+        noise = float(self._error(np.ones(1), self.length, 1.0)[0])
+        rounding = min(self.rounding if self._fine else math.inf, self._farthest)
+        return {"noise": noise, "binning": self.binning, "rounding": rounding}
+
     def expected_error(self) -> tuple[ErrorStatement, ...]:
+        noise, binning, rounding = self.error_parts.values()
         return (
+            ErrorStatement("standard error at every point, relative to a uniform density", noise),
             ErrorStatement(
-                "standard error at every point, relative to a uniform density", self.stddev
+                WHOLE,
+                sum(self.error_parts.values()),
+                f"noise {noise:.2g}; at most binning {binning:.2g}, rounding {rounding:.2g}"
+                + OF_MASS_ONE * self.counts_mass,
             ),
         )
-
-
-def default_points(bandwidths: tuple[float, ...]) -> tuple[int, ...]:
-    """Four points for each bandwidth along each axis, as far as they fit in the largest grid."""
-    most = (512, 128, 40)[min(len(bandwidths), MOST_DIMENSIONS) - 1]
-    return tuple(min(most, max(16, math.ceil(4 / max(h, 0.002)))) for h in bandwidths)
-
-
-def require_lines(axes: Sequence[Axis], bandwidths: tuple[float, ...]) -> None:
-    """Raise ``ValueError`` where the axes are not numeric columns with a bandwidth each."""
-    if not 1 <= len(axes) <= MOST_DIMENSIONS:
-        raise ValueError(f"columns: a function has one to {MOST_DIMENSIONS} columns")
-    if len(bandwidths) != len(axes):
-        raise ValueError("bandwidth: one number, or one for each column")
-    for axis, bandwidth in zip(axes, bandwidths, strict=True):
-        if not isinstance(axis, Grid) or axis.nullable:
-            raise ValueError(
-                f"columns: {axis.name} must be an integer or continuous column without nulls"
-            )
-        if not 0.002 <= bandwidth <= 1:
-            raise ValueError("bandwidth: must lie between 0.002 and 1 of the column's range")
-
-
-def _along_axes(matrices: Sequence[Floats], tensor: Floats) -> Floats:
-    """Each matrix applied along its own axis."""
-    for i, matrix in enumerate(matrices):
-        tensor = np.moveaxis(np.tensordot(matrix, tensor, axes=(1, i)), 0, i)
-    return tensor

@@ -70,7 +70,7 @@ class LeftOut:
 
     @cached_property
     def _widened(self) -> list[float]:
-        return [_constant(move) for move in self.moves]
+        return [widened(move) for move in self.moves]
 
     @property
     def moved(self) -> float:
@@ -119,7 +119,7 @@ def half_cells(axes: Sequence[Grid], bandwidths: Sequence[float]) -> tuple[float
     )
 
 
-def _constant(move: float) -> float:
+def widened(move: float) -> float:
     """C of the theorem; beyond twenty bandwidths it says nothing."""
     u = min(move, 20.0)
     s = (u + math.sqrt(u * u + 8)) / 2

@@ -1,4 +1,4 @@
-"""A density or function of one column at a bandwidth that is drawn from the records first.
+"""A density or function at bandwidths that are drawn from the records first.
 
 The choice of the bandwidth and what is drawn at it each have a part of the share
 (``dpcore.mechanisms.staged``); both are one draw.  Before the choice is known, everything is stated for
@@ -34,11 +34,13 @@ RULES: Mapping[Rule, type[Bandwidth] | type[SteadyBandwidth]] = {
     "interquartile-range": SteadyBandwidth,
 }
 
+MOST_COLUMNS = 2
+
 RUNGS = 8
 """Bandwidths in each doubling."""
 
 CHOSEN = 2
-"""Numbers of a choice: two quartiles, or which test was passed and a width."""
+"""Numbers of a choice for each column: two quartiles, or which test was passed and a width."""
 
 
 @dataclass(frozen=True)
@@ -57,8 +59,10 @@ class TunedFunction(Release):
     statistics: ClassVar[tuple[str, ...]] = SmoothFunction.statistics
 
     def __post_init__(self) -> None:
-        if len(self.domain.axes) != 1:
-            raise ValueError("bandwidth: a private one is for a single column; state numbers")
+        if len(self.domain.axes) > MOST_COLUMNS:
+            raise ValueError("bandwidth: a private one is for one or two columns; state numbers")
+        if self.rule != "quantiles" and len(self.domain.axes) > 1:
+            raise ValueError(f"bandwidth: {self.rule} is for a single column; use quantiles")
         self.adjacency.require_public_rows("a private bandwidth")
         super().__post_init__()
 
@@ -88,22 +92,31 @@ class TunedFunction(Release):
         return replace(self.smooth, rows=self.rows, share=self.rest)
 
     def after(self, choice: Noisy) -> Density | SmoothFunction:
-        """The second step at the chosen bandwidth, on the ladder."""
+        """The second step at the chosen bandwidths, on the ladder."""
         smallest = self.choice.smallest
-        rung = round(RUNGS * math.log2(self.choice.bandwidth(choice) / smallest))
-        return replace(self._first, bandwidths=(float(smallest * 2 ** (rung / RUNGS)),))
+        rungs = (round(RUNGS * math.log2(h / smallest)) for h in self.choice.bandwidths(choice))
+        bandwidths = tuple(float(smallest * 2 ** (rung / RUNGS)) for rung in rungs)
+        return replace(self._first, bandwidths=bandwidths)
+
+    @property
+    def chosen(self) -> int:
+        """Numbers of the choice."""
+        return CHOSEN * len(self.domain.axes)
+
+    def _choice_of(self, noisy: Noisy) -> Noisy:
+        return Noisy(noisy.values[: self.chosen])
 
     def settled(self, noisy: Noisy) -> tuple[Density | SmoothFunction, Noisy]:
         """What was released at the bandwidth that was chosen, and its draw."""
-        release = self.after(Noisy(noisy.values[:CHOSEN]))
-        values = noisy.values[CHOSEN : CHOSEN + release.mechanism.size]
+        release = self.after(self._choice_of(noisy))
+        values = noisy.values[self.chosen : self.chosen + release.mechanism.size]
         return release, replace(noisy, values=values)
 
     @cached_property
     def mechanism(self) -> Staged:
         first = self._first
         longest = first.most_numbers if isinstance(first, Density) else first.mechanism.size
-        return Staged(self.domain.size, self, self.domain, CHOSEN, longest)
+        return Staged(self.domain.size, self, self.domain, self.chosen, longest)
 
     @property
     def largest_statistic(self) -> int:
@@ -114,7 +127,7 @@ class TunedFunction(Release):
 
     def publish(self, noisy: Noisy) -> Published:
         release, drawn = self.settled(noisy)
-        published, choice = release.publish(drawn), Noisy(noisy.values[:CHOSEN])
+        published, choice = release.publish(drawn), self._choice_of(noisy)
         (table, *_), of = self.choice.publish(choice).tables, self.choice.share
         chosen = {name: column.tolist() for name, column in table.columns.items()}
         facts = {"bandwidth_choice": {"rule": self.rule, "spent": of.as_strings(), **chosen}}
@@ -124,6 +137,11 @@ class TunedFunction(Release):
         """``estimate`` at points, as the release at the chosen bandwidth has it."""
         release, drawn = self.settled(noisy)
         return release.evaluate(drawn, points)
+
+    @property
+    def error_parts(self) -> Mapping[str, float]:
+        """The typical noise, and bounds of what is left out, at the smallest bandwidth."""
+        return self._first.error_parts
 
     def expected_error(self) -> tuple[ErrorStatement, ...]:
         least = "at the smallest bandwidth"

@@ -68,10 +68,25 @@ class Whitening:
             JITTER
         )
 
+    def blur(self, bits: int) -> float:
+        """A bound on the distance of L U(a) / 2^bits from the bump at any of the points."""
+        solved = math.sqrt(1 + JITTER) * (
+            self.slack(bits) - math.ldexp(math.sqrt(len(self.points)), -bits - 1)
+        )
+        return math.ldexp(float(np.abs(self.factor).sum(axis=1).max()), -bits - 1) + solved
+
     def between(self, x: Floats) -> Floats:
         """(k, m) weights of the whitened vector in the interpolated values at x (k,)."""
         covariance = self.kernel.covariance(self.points[:, None], x[None, :])
         return np.asarray(solve_triangular(self.factor, covariance, lower=True).T)
+
+    def smoothed(self, x: Floats) -> Floats:
+        """(k, m) weights of the whitened vector in the function at x (k,), reflected at 0 and 1 and
+        smoothed once more; in the values at the points they are positive and add up to one."""
+        images = np.stack([turn + sign * self.points for turn in (-2, 0, 2) for sign in (1, -1)])
+        away = (x[:, None, None] - images) / self.kernel.bandwidth
+        weights = np.exp(-0.5 * away**2).sum(axis=1)
+        return np.asarray(weights / weights.sum(axis=1, keepdims=True) @ self.factor)
 
     @cached_property
     def dual(self) -> Floats:

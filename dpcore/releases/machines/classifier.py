@@ -71,7 +71,7 @@ class Classifier(KernelMachine):
         return {
             "decision": "f(x) = sum of cos * cos(<w, x>) + sin * sin(<w, x>); positive where f > 0",
             "label": self.domain.names[-1],
-            "positive": _positive(self.domain.axes[-1], self.signs),
+            "positive": positive_side(self.domain.axes[-1], self.signs),
             "decision_standard_error": self.decision_stddev,
             "decision_errors": "The noise in f is a Gaussian process: at each x, the interval f plus or"
             " minus 1.645 standard errors holds f without noise in 90% of releases, and the noise"
@@ -83,7 +83,7 @@ class Classifier(KernelMachine):
         return (ErrorStatement("standard error of a decision value", self.decision_stddev, scale),)
 
 
-def _positive(axis: Axis, signs: tuple[int, ...]) -> object:
+def positive_side(axis: Axis, signs: tuple[int, ...]) -> object:
     """What f > 0 stands for: categories, or [from, to] of numbers."""
     codes = [code for code, sign in enumerate(signs) if sign > 0]
     if isinstance(axis, Categories):

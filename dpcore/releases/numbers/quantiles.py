@@ -1,4 +1,4 @@
-"""Quantiles of a numeric column, each chosen by the exponential mechanism from the public grid.
+"""Quantiles of numeric columns, each chosen by the exponential mechanism from the public grid.
 
 A cell c of the grid is a q-quantile of n records where
 
@@ -16,6 +16,9 @@ Where n is private the table's own number of records stands for it.  A cell miss
 or by 0.  A record that is added or removed is in one of the two places of either line, so both move
 by q or by 1 - q, and the score by max(q, 1 - q) at most.  Scores are cut at a public maximum, which
 moves no two of them apart.
+
+Of several columns each has its choices, from as many candidates: a candidate of a column with a coarser
+grid is a part of one of its cells, and has the score of that cell.
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ from functools import cached_property
 
 import numpy as np
 
-from dpcore.arrays import wide
+from dpcore.arrays import Integers, wide
 from dpcore.domain import Grid, Tally
 from dpcore.mechanism import WorstTable
 from dpcore.mechanisms import ExponentialMechanism
@@ -42,7 +45,9 @@ LARGEST_SCORES = 2**24
 
 @dataclass(frozen=True)
 class Quantiles(Release):
-    """Quantiles of one column at public ``levels``, ascending, each strictly between 0 and 1."""
+    """Quantiles of each column at public ``levels``, ascending, each strictly between 0 and 1."""
+
+    finer = "narrower bounds or fewer quantiles"
 
     levels: tuple[Fraction, ...] = ()
 
@@ -51,16 +56,16 @@ class Quantiles(Release):
     statistics = ("level", "rank_error_90", "rank_error_records_90")
 
     def __post_init__(self) -> None:
-        (axis,) = self.domain.axes
-        if not isinstance(axis, Grid) or axis.nullable:
-            raise ValueError(
-                f"column: {axis.name} must be an integer or continuous column without nulls"
-            )
+        for axis in self.domain.axes:
+            if not isinstance(axis, Grid) or axis.nullable:
+                raise ValueError(
+                    f"column: {axis.name} must be an integer or continuous column without nulls"
+                )
         if not self.levels or any(not 0 < level < 1 for level in self.levels):
             raise ValueError("levels: one at least, each strictly between 0 and 1")
         if list(self.levels) != sorted(set(self.levels)):
             raise ValueError("levels: must ascend")
-        if self.domain.size * len(self.levels) > LARGEST_SCORES:
+        if self.candidates * self.choices > LARGEST_SCORES:
             raise ValueError(
                 f"column: {axis.name} has too many values to choose from; use narrower bounds"
             )
@@ -71,12 +76,22 @@ class Quantiles(Release):
         """Scores are counted in parts of a record, so that they are whole numbers."""
         return math.lcm(*(level.denominator for level in self.levels))
 
+    @property
+    def choices(self) -> int:
+        """Quantiles of all columns."""
+        return len(self.levels) * len(self.domain.axes)
+
+    @property
+    def candidates(self) -> int:
+        """How many each choice has."""
+        return max(self.domain.shape)
+
     @cached_property
     def mechanism(self) -> ExponentialMechanism:
         farthest = max(max(level, 1 - level) for level in self.levels)
         sensitivity = self.adjacency.sensitivity(moved=Fraction(1), present=farthest)
         return ExponentialMechanism.within(
-            self.share, len(self.levels), self.domain.size, sensitivity * self._unit
+            self.share, self.choices, self.candidates, sensitivity * self._unit
         )
 
     @property
@@ -84,15 +99,29 @@ class Quantiles(Release):
         return self._unit * self.most_rows
 
     def statistic(self, tally: Tally) -> Exact:
-        counts = wide(tally.dense(), self.most_rows)
-        up_to = np.cumsum(counts)
-        ranks = [int(level * self._unit) * int(counts.sum()) for level in self.levels]
-        missed = [
-            np.maximum(self._unit * (up_to - counts) - rank, rank - self._unit * up_to)
-            for rank in ranks
-        ]
+        all_counts, missed = wide(tally.counts, self.most_rows), []
+        for codes, size in zip(tally.domain.unpack(tally.cells).T, self.domain.shape, strict=True):
+            counts = np.zeros(size, all_counts.dtype)
+            np.add.at(counts, codes, all_counts)
+            up_to, candidate = np.cumsum(counts), self._places(np.arange(self.candidates), size)
+            for level in self.levels:
+                rank = int(level * self._unit) * int(counts.sum())
+                misses = np.maximum(self._unit * (up_to - counts) - rank, rank - self._unit * up_to)
+                missed.append(misses[candidate])
         scores = np.clip(np.concatenate(missed), 0, self.largest_statistic)
         return Exact(scores.astype(np.int64))
+
+    def _places(self, candidates: Integers, size: int) -> Integers:
+        """The cells of a column of so many for which the candidates stand."""
+        return candidates * size // self.candidates
+
+    def sorted_cells(self, noisy: Noisy) -> Integers:
+        """(levels, columns) the chosen cells of each column, ascending."""
+        chosen = noisy.values.reshape(len(self.domain.axes), -1)
+        cells = [
+            self._places(row, size) for row, size in zip(chosen, self.domain.shape, strict=True)
+        ]
+        return np.sort(np.stack(cells, axis=1), axis=0)
 
     def worst_tables(self) -> Iterator[WorstTable]:
         """Ranks at a gap, where one record decides between one cell and all others; and on a slope,
@@ -121,13 +150,13 @@ class Quantiles(Release):
         Of each choice a candidate that scores 0 has weight 1, and those beyond the error together
         (candidates - 1) exp(-error/scale) at most.
         """
-        others = len(self.levels) * max(self.domain.size - 1, 1)
+        others = self.choices * max(self.candidates - 1, 1)
         scale = float(self.mechanism.scale) / self._unit
         return min(scale * math.log(others / (1 - LEVEL)), float(self.most_rows))
 
     def publish(self, noisy: Noisy) -> Published:
         # Cells within the error of each level: ends ascend, so that sorted cells are within it too.
-        cells = np.sort(noisy.values)
+        cells = self.domain.pack(self.sorted_cells(noisy))
         columns = describe_cells(self.domain, cells)
         name, error, unit = (
             "rank_error_90",
@@ -157,7 +186,7 @@ class Quantiles(Release):
             ],
             tuple(Uncertainty(c.name, None, None, "exact", statement) for c in columns),
         )
-        return Published((table,), {"candidates": self.domain.size})
+        return Published((table,), {"candidates": self.candidates})
 
     def expected_error(self) -> tuple[ErrorStatement, ...]:
         return (

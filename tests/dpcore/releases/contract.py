@@ -41,7 +41,9 @@ from dpcore.releases.densities.function import SmoothFunction
 from dpcore.releases.densities.pure_density import CoefficientDensity, GammaDensity
 from dpcore.releases.densities.spectral_density import SpectralDensity
 from dpcore.releases.densities.tuned import TunedDensity, TunedFunction
+from dpcore.releases.machines.additive import AdditiveClassifier
 from dpcore.releases.machines.classifier import Classifier
+from dpcore.releases.machines.curves import FeatureSums
 from dpcore.releases.machines.regression import Regression
 from dpcore.releases.numbers.mean import Mean
 from dpcore.releases.numbers.moments import Moments
@@ -118,6 +120,7 @@ LINE, SQUARE = Domain((grid("x", 24),)), Domain((grid("x", 6), grid("y", 5)))
 EVEN = Domain((grid("x", 6), grid("y", 4)))
 SOLID = Domain((grid("x", 3), grid("y", 3), grid("z", 2)))
 FEW = Domain((grid("x", 6),))
+TILES = Domain((grid("x", 3), grid("y", 2)))
 FEW_WHOLE = Domain((Grid("x", 0.0, 6.0, 6, integer=True),))
 MIXED = Domain((FEW_WHOLE.axes[0], YES))
 LABELLED, NUMBERED = Domain((grid("x", 4), YES)), Domain((grid("x", 3), grid("y", 3)))
@@ -365,6 +368,19 @@ CASES: dict[str, Case] = {
         0.985,
         alone_attained=0.98,
     ),
+    "sums of features": Case(
+        FeatureSums("f", LABELLED, 2, APPROXIMATE, signs=(-1, 1), places=((0.0, 0.4, 0.7, 1.0),)),
+        (0, 0),
+        (0, 7),
+        0.8,
+    ),
+    "additive classifier": Case(
+        AdditiveClassifier("a", LABELLED, 2, APPROXIMATE, (-1, 1), Fraction(1, 2)),
+        (0, 0),
+        (0, 7),
+        1.0,
+        fault=5,
+    ),
     "huber regression": Case(
         Regression("r", NUMBERED, 2, APPROXIMATE, (0.5,), 0.5, 4, "huber", 0.1),
         (3, 3),
@@ -419,6 +435,21 @@ CASES: dict[str, Case] = {
             3,
             PURE,
             BinnedDensity("d", FEW, 3, PURE, (0.3,)),
+            "quantiles",
+            (Weight(1, 0), Weight(1, 0)),
+        ),
+        (0, 0, 0),
+        (0, 0, 5),
+        1.0,
+        fault=4,
+    ),
+    "density at private bandwidths of two columns": Case(
+        TunedDensity(
+            "d2",
+            TILES,
+            3,
+            PURE,
+            BinnedDensity("d2", TILES, 3, PURE, (0.5, 0.5)),
             "quantiles",
             (Weight(1, 0), Weight(1, 0)),
         ),

@@ -288,6 +288,7 @@ LONG = {
     *further_forms(lambda release: (type(release), type(release.mechanism))),
     "weighted compressed microdata",
     "function at a steady bandwidth",
+    "additive classifier",
 }
 """Cases whose audits are left to the slow run: all kinds and all mechanisms are in the fast one."""
 

@@ -43,8 +43,11 @@ REFUSED = [
     "near series",
     "steady bandwidth",
     "density at a private bandwidth",
+    "density at private bandwidths of two columns",
     "function at a steady bandwidth",
     "body density",
+    "sums of features",
+    "additive classifier",
 ]
 """Proved for a public number of records."""
 

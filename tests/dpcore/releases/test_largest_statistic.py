@@ -40,8 +40,8 @@ def crossing(release: Release) -> Iterator[Release]:
     yield release
     if isinstance(release, TunedFunction):
         yield release.choice
-        for chosen in ([0, 0], [0, release.domain.size - 1]):
-            yield release.after(Noisy(np.array(chosen)))
+        for last in (0, max(release.domain.shape) - 1):
+            yield release.after(Noisy(np.arange(release.chosen) % 2 * last))
 
 
 @every_release

@@ -1,5 +1,6 @@
 """Where the number of records is private, the rows of a plan are a scale and never taken for it."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 
@@ -128,13 +129,15 @@ def test_a_density_and_its_estimate_have_mass_one_whatever_the_guess(
 
 
 @pytest.mark.parametrize("guess", GUESSES)
-def test_a_function_is_over_the_guess(guess: int):
+def test_a_function_is_divided_by_its_noisy_mass(guess: int):
     release = SmoothFunction(
         "f", LINE, guess, APPROXIMATE, "gaussian", (0.1,), (40,), adjacency=ADDED
     )
     _, published = drawn(release)
     columns = published.tables[0].columns
-    assert columns["estimate"].sum() * 12 / 40 == pytest.approx(0.95 * TRUE / guess, rel=0.05)
+    assert columns["estimate"].sum() * 12 / 40 == pytest.approx(0.95, rel=0.05)
+    rows, error = (published.facts[name] for name in ("noisy_rows", "rows_standard_error"))
+    assert abs(rows - TRUE) < 4 * error < 1000
 
 
 LABELLED = Domain((Grid("x", 0.0, 12.0, 6), Categories("yes", (False, True))))
@@ -173,9 +176,13 @@ def test_neighbours_of_any_size_lie_within_the_claim(release: Release, adjacency
                 assert moved(release, far - near) <= claim(release)
 
 
-@pytest.mark.parametrize("kind", [BinnedDensity, SpectralDensity])
+def smooth_function(name: str, domain: Domain, rows: int, share: Budget, widths: tuple, adjacency):
+    return SmoothFunction(name, domain, rows, share, "gaussian", widths, (40,), adjacency=adjacency)
+
+
+@pytest.mark.parametrize("kind", [BinnedDensity, SpectralDensity, smooth_function])
 def test_the_band_of_a_density_with_private_rows_is_on_the_scale_of_the_density(
-    kind: type[Density],
+    kind: Callable[..., Density | SmoothFunction],
 ):
     """The guess is wrong by a third, far more than the band is wide: it holds the exact density of
     mass one, and its standard errors are those of repeated draws."""

@@ -7,7 +7,7 @@ from dpcore.errors import PlanError
 from dpcore.releases.densities.function import SmoothFunction
 from dpcore.releases.densities.spectral_density import SpectralDensity
 from dpcore.releases.densities.tuned import TunedDensity, TunedFunction
-from schemas.plan import load_plan
+from schemas.plan import load_plan, published_plan
 from tests.conftest import write_plan
 
 DENSITY = {
@@ -117,7 +117,67 @@ def test_a_private_bandwidth_that_cannot_be_is_refused(tmp_path, plan_document, 
         built(tmp_path, plan_document, **(DENSITY | {"bandwidth": bandwidth}))
 
 
-def test_a_private_bandwidth_is_for_one_column(tmp_path, plan_document):
-    change = {"bandwidth": PRIVATE, "columns": ["age", "income"]}
-    with pytest.raises(PlanError, match="bandwidth: a private one is for a single column"):
-        built(tmp_path, plan_document, **(DENSITY | change))
+def test_a_private_bandwidth_is_for_two_columns_at_most(tmp_path, plan_document):
+    two = {"bandwidth": PRIVATE, "columns": ["age", "income"]}
+    release = built(tmp_path, plan_document, **(FUNCTION | two))
+    assert isinstance(release, TunedFunction)
+    assert release.smooth.bandwidths == (0.02, 0.02)
+    plan_document["releases"].pop()
+    tested = two | {"bandwidth": PRIVATE | {"private": "interquartile-range"}}
+    with pytest.raises(PlanError, match="bandwidth: interquartile-range is for a single column"):
+        built(tmp_path, plan_document, **(FUNCTION | tested))
+
+
+BEST = DENSITY | {"mechanism": "best"}
+PURE_ONES = ("binned-laplace", "spectral-gamma", "difference-body", "coefficient-laplace")
+
+
+def whole(release) -> float:
+    return sum(release.error_parts.values())
+
+
+@pytest.mark.parametrize("bandwidth", [0.02, 0.3])
+def test_best_is_the_mechanism_of_least_whole_error(tmp_path, plan_document, bandwidth):
+    section = BEST | {"bandwidth": bandwidth}
+    best = built(tmp_path, plan_document, **section)
+    for mechanism in ("spectral-gaussian", *PURE_ONES):
+        plan_document["releases"][-1]["mechanism"] = mechanism
+        try:
+            other = load_plan(write_plan(tmp_path, plan_document)).built["extra"]
+        except PlanError:
+            assert bandwidth == 0.02  # too many coefficients
+            continue
+        assert whole(best) <= whole(other)
+
+
+def test_the_mechanism_takes_the_place_of_the_word_in_all_that_is_published(
+    tmp_path, plan_document
+):
+    plan_document["releases"].append({"name": "extra", **BEST})
+    plan = load_plan(write_plan(tmp_path, plan_document))
+    mechanism = plan.section("extra").mechanism
+    assert mechanism in PURE_ONES
+    assert plan.public()["releases"][-1]["mechanism"] == mechanism
+    assert published_plan(plan.public()).digest == plan.digest
+    plan_document["releases"][-1]["mechanism"] = mechanism
+    assert load_plan(write_plan(tmp_path, plan_document)).digest == plan.digest
+
+
+def test_beta_that_the_best_mechanism_spares_is_not_requested(tmp_path, plan_document):
+    plan_document["releases"] = [{"name": "extra", **BEST}]
+    for section in ("synthesis", "weights", "analyses"):
+        plan_document.pop(section, None)
+    plan_document["budget"]["requested"] |= {"beta": "1e-6", "gamma": "0"}
+    plan = load_plan(write_plan(tmp_path, plan_document))
+    assert plan.budget.requested.beta == 0 == plan.built["extra"].share.beta
+    assert plan.requested == plan.prices["extra"]
+
+
+def test_a_periodic_density_has_the_one_mechanism_that_knows_how(tmp_path, plan_document):
+    release = built(tmp_path, plan_document, **BEST, boundary="periodic")
+    assert isinstance(release, SpectralDensity)
+
+
+def test_what_no_mechanism_can_do_is_refused_at_its_place(tmp_path, plan_document):
+    with pytest.raises(PlanError, match=r"columns: the plan declares no column 'shoe'"):
+        built(tmp_path, plan_document, **(BEST | {"columns": ["shoe"]}))

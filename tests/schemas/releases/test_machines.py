@@ -2,8 +2,10 @@
 
 import pytest
 
+from dpcore.domain import Bins, Grid
 from dpcore.errors import PlanError
 from dpcore.machines.losses import EpsilonInsensitive, Huber, Logistic
+from dpcore.releases.machines.additive import AdditiveClassifier
 from dpcore.releases.machines.classifier import Classifier
 from dpcore.releases.machines.regression import Regression
 from schemas.plan import load_plan
@@ -68,3 +70,37 @@ def test_a_label_with_nulls_is_refused(tmp_path, plan_document):
     section = plan_document["releases"][5] | {"name": "extra", "label": label}
     with pytest.raises(PlanError, match=r"label\.column: region has nulls"):
         built(tmp_path, plan_document, **section)
+
+
+ADDITIVE = {
+    "kind": "classifier",
+    "features": ["age", "income", "region"],
+    "label": {"column": "sex", "positive": ["F"]},
+    "mechanism": "noisy-products",
+}
+
+
+def test_an_additive_classifier_needs_no_bandwidth_and_has_coarse_cells(tmp_path, plan_document):
+    plan_document["columns"]["code"] = {"type": "integer", "bounds": [0, 999]}
+    section = ADDITIVE | {"features": ["code", "income", "region"]}
+    release = built(tmp_path, plan_document, **section)
+    assert isinstance(release, AdditiveClassifier)
+    code, income, _ = release.feature_axes
+    assert isinstance(code, Bins)
+    assert code.integer
+    assert (code.edges[0], code.edges[-1]) == (0, 1000)
+    assert isinstance(income, Grid)
+    assert (code.cells, income.cells) == (128, 128)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"bandwidth": 0.5}, "bandwidth: belongs to mechanism gaussian-process"),
+        ({"loss": "logistic"}, "loss: belongs to mechanism gaussian-process"),
+        ({"mechanism": "gaussian-process"}, "bandwidth: missing; state it, or mechanism: noisy"),
+    ],
+)
+def test_what_belongs_to_the_other_mechanism_is_refused(tmp_path, plan_document, change, says):
+    with pytest.raises(PlanError, match=says):
+        built(tmp_path, plan_document, **(ADDITIVE | change))

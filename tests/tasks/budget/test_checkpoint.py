@@ -43,7 +43,7 @@ def cli(*arguments: object) -> int:
 
 def test_an_old_copy_of_the_ledger_draws_nothing_a_second_time(tmp_path, monkeypatch, witness):
     monkeypatch.setenv("DPRELEASE_LEDGER", f"sqlite:///{tmp_path}/ledger.db")
-    bare.without_prefect(monkeypatch.setattr)
+    bare.audit_once(monkeypatch.setattr)
     plan = bare.small_plan(tmp_path)
     Ledger(ledger_url())
     shutil.copy(tmp_path / "ledger.db", tmp_path / "old.db")

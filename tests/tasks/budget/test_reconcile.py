@@ -14,13 +14,13 @@ from sqlalchemy import insert, update
 from dpcore.budget import Budget
 from dpcore.statistic import Noisy
 from flows.cli import main
-from schemas.bundle import DIGESTS, MANIFEST
 from schemas.standards import documents
 from tasks.budget.reconcile import reconcile
+from tasks.bundle.digests import DIGESTS, MANIFEST
 from tasks.bundle.verify import read_manifest, verify_files
 from tasks.ledger import Charge, Ledger, State, charge_id, tables
 from tasks.workplace.home import ledger_url
-from tests.bare import release, small_plan, without_prefect
+from tests.bare import audit_once, release, small_plan
 from tests.tasks.bundle.damage import by_hand
 
 WHO_WHY = ("--who", "A. Officer", "--why", "the disk was lost")
@@ -30,7 +30,7 @@ ROWS = {"neighbours": "replace-one"}
 @pytest.fixture
 def published(tmp_path, monkeypatch) -> Path:
     """A folder with one bundle, and the ledger that paid for it."""
-    without_prefect(monkeypatch.setattr)
+    audit_once(monkeypatch.setattr)
     release(small_plan(tmp_path), "r1", tmp_path / "out")
     return tmp_path / "out"
 

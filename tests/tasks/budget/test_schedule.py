@@ -17,7 +17,7 @@ from schemas.plan import Plan, load_plan
 from tasks.budget.schedule import late_releases, require_first_year
 from tasks.explain.runs import runs_text
 from tasks.ledger import Charge, Ledger
-from tests.bare import small_plan, without_prefect
+from tests.bare import audit_once, small_plan
 
 MONTHLY = """
 operation:
@@ -117,7 +117,7 @@ def test_a_plan_without_a_schedule_is_never_late_or_refused(tmp_path, ledger):
 def test_a_backfill_is_the_release_of_the_scheduled_run_and_is_paid_once(
     tmp_path, monkeypatch, capsys
 ):
-    without_prefect(monkeypatch.setattr)
+    audit_once(monkeypatch.setattr)
     flow = flows.release.release
     monkeypatch.setattr(flows.release, "release", flow.fn)
     path = monthly(tmp_path, since="2026-11-01")

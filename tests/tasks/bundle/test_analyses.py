@@ -17,7 +17,7 @@ from tasks.inference.fit import HARDLY_ANY, Coefficient, Fit
 from tasks.ledger import Ledger
 from tasks.report.page import REPORT
 from tasks.workplace.home import ledger_url
-from tests.bare import release, small_plan, without_prefect
+from tests.bare import audit_once, release, small_plan
 from tests.conftest import write_plan
 from tests.tasks.made_up import publish_made_up
 from tests.tasks.report.pages import require_sound
@@ -98,7 +98,7 @@ def test_two_models_of_one_name_are_refused(plan_document, tmp_path):
 def test_what_the_plan_would_not_measure_is_refused_before_anything_is_charged(
     tmp_path, monkeypatch
 ):
-    without_prefect(monkeypatch.setattr)
+    audit_once(monkeypatch.setattr)
     path = small_plan(tmp_path)
     formula = "age ~ C(sex)"
     asked = f"analyses: [{{name: a, title: Age by sex, formula: '{formula}'}}]\n"

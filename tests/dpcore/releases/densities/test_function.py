@@ -9,8 +9,9 @@ from scipy.linalg import solve_triangular
 from dpcore.budget import Budget
 from dpcore.domain import Categories, Domain, Grid, Tally
 from dpcore.privacy_line import perturb
-from dpcore.releases.densities.function import SmoothFunction, default_points
+from dpcore.releases.densities.function import SmoothFunction
 from dpcore.releases.densities.kernels import KERNELS, KernelName
+from dpcore.releases.densities.process import default_points
 from dpcore.releases.densities.whitening import Whitening
 from dpcore.sampling.source import SeededSource
 from dpcore.statistic import Noisy
@@ -94,8 +95,9 @@ def test_the_noise_is_the_gaussian_process_with_the_stated_covariance(
         expected *= np.exp(-0.5 * away**2) if kernel == "gaussian" else np.exp(-away)
     np.testing.assert_allclose(errors.std(axis=0), release.stddev, rtol=0.1)
     np.testing.assert_allclose(np.corrcoef(errors[:, chosen].T), expected, atol=0.12)
-    (statement,) = release.expected_error()
-    assert statement.value == release.stddev
+    statement, whole = release.expected_error()
+    assert statement.value == pytest.approx(release.stddev)
+    assert whole.value > release.stddev
 
 
 def test_the_standard_error_is_that_of_the_formula():
@@ -129,8 +131,11 @@ def test_the_published_table_is_the_function_in_units_of_the_columns(kernel: Ker
     unit = 1 / (8 * 72)
     np.testing.assert_allclose(columns["estimate"], release.on_grid(noisy).ravel() * unit)
     np.testing.assert_allclose(columns["standard_error"], release.stddev * unit)
-    half = (columns["upper_90"] - columns["lower_90"]) / 2
+    half = (columns["upper_90"] - columns["lower_90"]) / 2 - columns["left_out_bound"]
     np.testing.assert_allclose(half, 1.6448536 * columns["standard_error"])
+    wide = columns["upper_simultaneous_90"] - columns["estimate"] - columns["left_out_bound"]
+    np.testing.assert_allclose(wide, facts["simultaneous_factor"] * columns["standard_error"])
+    assert 1.8 < facts["simultaneous_factor"] < 4.5
 
     at = np.array([[-1.0, 40.0], [4.0, 80.0], [0.123, 25.5]])
     away = [
@@ -188,6 +193,35 @@ def test_an_empty_table_and_a_single_point_are_released():
             noisy = perturb(release.statistic(tally), release.mechanism, SHARE, SeededSource(1))
             assert len(release.publish(noisy).tables[0].columns["estimate"]) == 1
         assert not opened(release, tally_of(release.domain, np.empty(0, dtype=np.int64))).any()
+
+
+@every_kernel
+@pytest.mark.parametrize(
+    ("sizes", "bandwidths", "points"),
+    [
+        ((20,), (0.05,), (80,)),
+        ((50,), (0.3,), (12,)),
+        ((12, 9), (0.2, 0.3), (20, 12)),
+        ((9,), (0.1,), (5,)),
+    ],
+)
+def test_the_bound_holds_for_records_at_either_end_of_every_cell(kernel, sizes, bandwidths, points):
+    """Records at one end of a cell, all at one place or spread: the worst that rounding can do."""
+    release = function(kernel, sizes, bandwidths, points)
+    x = grid_points(release)
+    spread = np.random.default_rng(9).integers(0, release.domain.size, 60)
+    for cells in [*np.arange(0, release.domain.size, 5)[:, None], spread]:
+        codes = release.domain.unpack(np.asarray(cells))
+        tally = tally_of(release.domain, np.repeat(cells, ROWS // len(cells) + 1)[:ROWS])
+        weights = np.repeat(np.arange(len(cells)), ROWS // len(cells) + 1)[:ROWS]
+        clean = release.stated(Noisy(opened(release, tally)), 0.0)
+        for end in (0, 1):
+            product = np.ones((len(x), len(cells)))
+            for i, (size, h) in enumerate(zip(sizes, bandwidths, strict=True)):
+                away = (x[:, i, None] - (codes[:, i] + end) / size) / h
+                product *= np.exp(-0.5 * away**2) / (math.sqrt(2 * math.pi) * h)
+            exact = product[:, weights].mean(axis=1)
+            assert np.all(np.abs(clean["estimate"] - exact) <= clean["left_out_bound"] + 1e-9)
 
 
 def test_default_points_follow_the_bandwidths_and_fit():

@@ -130,9 +130,29 @@ def test_errors_are_stated_at_the_smallest_bandwidth():
     assert all("at the smallest bandwidth" in error.note for error in fine[1:])
 
 
-def test_two_columns_and_other_neighbours_are_refused():
-    square = Domain((Grid("x", 0.0, 1.0, 9), Grid("y", 0.0, 1.0, 9)))
-    with pytest.raises(ValueError, match="single column"):
-        replace(density(), domain=square)
+SQUARE = Domain((Grid("x", 0.0, 10.0, 500), Grid("y", 0.0, 1.0, 40)))
+
+
+def test_two_columns_have_a_bandwidth_each_and_the_density_that_follows():
+    smooth = SpectralDensity("d", SQUARE, ROWS, SHARE, (0.02, 0.02))
+    release = replace(density(), domain=SQUARE, smooth=smooth)
+    generator = np.random.default_rng(2)
+    cells = np.clip(generator.normal((250, 20), (50, 2), (ROWS, 2)), 0, (499, 39)).astype(int)
+    noisy = drawn(release, tally_of(SQUARE, SQUARE.pack(cells)))
+    settled, second = release.settled(noisy)
+    expected = np.array([0.1, 0.05]) * ROWS ** (-1 / 6)
+    np.testing.assert_allclose(settled.bandwidths, np.maximum(expected, 0.02), rtol=0.12)
+    assert len(second.values) == settled.mechanism.size
+    published = release.publish(noisy)
+    assert published.facts["bandwidths"].keys() == {"x", "y"}
+    assert len(published.facts["bandwidth_choice"]["y_from"]) == 2
+
+
+def test_three_columns_the_other_rule_for_two_and_other_neighbours_are_refused():
+    cube = Domain(tuple(Grid(name, 0.0, 1.0, 9) for name in "xyz"))
+    with pytest.raises(ValueError, match="one or two columns"):
+        replace(density(), domain=cube)
+    with pytest.raises(ValueError, match="interquartile-range is for a single column"):
+        replace(density(), domain=SQUARE, rule="interquartile-range")
     with pytest.raises(ValueError, match="a private bandwidth is private only"):
         replace(density(), adjacency=Adjacency("add-remove"))

@@ -6,6 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from dpcore.releases.densities.function import ENOUGH, NEAR
 from dpcore.releases.densities.kernels import ExponentialKernel, GaussianKernel, Kernel
 from dpcore.releases.densities.whitening import JITTER, MOST_POINTS, Whitening
 
@@ -77,3 +78,18 @@ def test_weights_between_points_are_those_of_kernel_interpolation():
     expected = np.linalg.solve(gram, axis.factor).T @ across.T
     np.testing.assert_allclose(axis.between(x), expected.T, atol=1e-6)
     np.testing.assert_allclose(across @ axis.dual, axis.between(x), atol=1e-6)
+
+
+@pytest.mark.parametrize("bandwidth", [0.02, 0.1, 0.3])
+def test_a_bump_smoothed_over_few_points_is_no_lower_than_the_wider_one(bandwidth: float):
+    """What reflection adds is no less than what a bump has beyond the bounds."""
+    points = (np.arange(math.ceil(ENOUGH / bandwidth)) + 0.5) / math.ceil(ENOUGH / bandwidth)
+    line = Whitening(GaussianKernel(bandwidth), points)
+    x, places = np.linspace(0, 1, 301), np.linspace(0, 1, 401)
+    bumps = line.kernel.bump(points[:, None], places[None, :])
+    smoothed = line.smoothed(x) @ np.linalg.solve(line.factor, bumps)
+    away = (x[:, None] - places) / bandwidth
+    wider = np.exp(-(away**2) / 4) / math.sqrt(2)
+    near = np.abs(away) < 6
+    assert (wider / smoothed)[near].max() <= NEAR
+    assert (wider / smoothed)[near].max() > 0.9  # nor much higher

@@ -1,0 +1,294 @@
+"""Additive classifier: a sum of one smooth curve for each feature, from noisy sums.
+
+    f(x) = intercept + sum over the features j of f_j(x_j),   positive where f > 0
+
+is fitted by least squares to labels of +1 and -1, from the noisy sums of products of public features
+(``dpcore.releases.machines.curves``).  Everything after them is post-processing: the fit, how much it
+shrinks, and its errors.
+
+    counts of each column of numbers  --noise-->  places of its values in [0, 1]
+    products of features of places    --noise-->  curves
+
+The first draw spends ``part`` of the budget.  It is left out (part 0), and places are even ones, where
+its noise would hide them (``part_for_places``).
+
+**Fit.**  With G the noisy mean products of the row (1, z) and b those with the label, theta = G^-1 b,
+where G has a ridge on all but the intercept: PENALTY * s * sqrt(d), s the standard deviation of the
+noise in a mean product, d the length of the row.  It is of the order of the noise's own eigenvalues, the
+largest of which is about 2 s sqrt(d).  Eigenvalues that noise made negative count as 0.
+The ridge depends on public numbers alone.  It shrinks curves towards 0: this is no part of the stated
+errors, which are about noise.
+
+**Errors.**  To first order the noise E in G and e in b moves theta by G^-1 (e - E theta), normal with a
+variance that follows from theta and the noise alone (``Fit.covariance``).
+
+Source.  Least squares from noisy moments with a ridge as large as the noise: Wang 2018 ("Revisiting
+differentially private linear regression", AdaSSP), who chooses the ridge by a private eigenvalue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpcore.arrays import Floats
+from dpcore.budget import Budget
+from dpcore.domain import Axis, Domain, Tally
+from dpcore.mechanisms import DiscreteGaussian, Staged
+from dpcore.releases.base import ErrorStatement, Release, named_points
+from dpcore.releases.counts.cells import describe_cells
+from dpcore.releases.machines.classifier import positive_side
+from dpcore.releases.machines.curves import (
+    SCALE,
+    FeatureSums,
+    cells_at,
+    even_places,
+    spread_places,
+)
+from dpcore.releases.machines.features import ordered
+from dpcore.releases.table import (
+    ENDS,
+    Published,
+    Table,
+    TableColumn,
+    Uncertainty,
+    error_column,
+    interval_columns,
+    normal_interval,
+)
+from dpcore.releases.tables.margins import Margins, dotted_name
+from dpcore.releases.work import Work
+from dpcore.statistic import Exact, Noisy
+
+PENALTY = 0.7
+"""Of the tables of ``python -m benchmarks.classifiers``, the best of 0.25, 0.35, 0.5, 0.7 and 1."""
+
+FOR_PLACES = Fraction(1, 10)
+"""The share of the budget for the counts of columns, where they are worth it."""
+
+BLURRED = 0.25
+"""Counts are worth it where half of those of a column err by less than this part of the records."""
+
+
+@dataclass(frozen=True)
+class Fit:
+    """theta (d,), and what its errors follow from; all of it public.
+
+    ``inverse``: G^-1 (d, d); ``measured``: which products have noise (d, d); ``stddevs``: of the noise
+    in products and in b; ``centres``: (d,) noisy means of the row.
+    """
+
+    theta: Floats
+    inverse: Floats
+    measured: NDArray[np.bool_]
+    stddevs: tuple[float, float]
+    centres: Floats
+
+    @cached_property
+    def covariance(self) -> Floats:
+        """Of the noise in theta, to first order: (d, d)."""
+        product, label = self.stddevs
+        noisy = (self.measured | self.measured.T).astype(np.float64)
+        # (E theta)_i and (E theta)_k share the one number E_ik.
+        shared = product**2 * noisy * np.outer(self.theta, self.theta)
+        np.fill_diagonal(shared, product**2 * (noisy @ self.theta**2) + label**2)
+        return np.asarray(self.inverse @ shared @ self.inverse)
+
+    def errors(self, rows: Floats) -> Floats:
+        """Standard deviations of the noise in rows @ theta, (k,) of (k, d)."""
+        variances = np.einsum("ki,ij,kj->k", rows, self.covariance, rows)
+        return np.asarray(np.sqrt(np.maximum(variances, 0.0)))
+
+
+@dataclass(frozen=True)
+class AdditiveClassifier(Release):
+    """``signs``: +1 or -1 for each code of the label, the last axis; ``part``: of the share, for the
+    counts by which values get places; 0 for even places."""
+
+    finer = "fewer features"
+
+    signs: tuple[int, ...] = ()
+    part: Fraction = FOR_PLACES
+
+    statistics = ("contribution", "standard_error", *ENDS)
+
+    def __post_init__(self) -> None:
+        self.adjacency.require_public_rows("an additive classifier")
+        label = self.domain.axes[-1]
+        if label.nullable:
+            raise ValueError(
+                f"label.column: {label.name} has nulls, which are neither positive nor negative;"
+                " choose a column without nulls"
+            )
+        super().__post_init__()
+
+    @property
+    def feature_axes(self) -> tuple[Axis, ...]:
+        return self.domain.axes[:-1]
+
+    @cached_property
+    def domains(self) -> tuple[Domain, ...]:
+        return tuple(Domain((axis,)) for axis in self.feature_axes)
+
+    def table_name(self, domain: Domain) -> str:
+        return dotted_name(self.name, domain)
+
+    @cached_property
+    def choice(self) -> Margins:
+        """The first step: counts of each column of numbers."""
+        axes = tuple(axis for axis in self.feature_axes if ordered(axis))
+        sets = tuple((i,) for i in range(len(axes)))
+        share = self.share * self.part
+        return Margins(self.name, Domain(axes), self.rows, share, sets, "discrete-gaussian")
+
+    @cached_property
+    def rest(self) -> Budget:
+        """The share of the second step."""
+        return self.share - self.share * self.part
+
+    def after(self, choice: Noisy | None) -> FeatureSums:
+        """The second step at the places that the counts show; without them at even ones."""
+        places = {axis.name: even_places(axis) for axis in self.feature_axes}
+        if choice is not None:
+            axes = self.choice.domain.axes
+            for axis, table in zip(axes, self.choice.measured(choice), strict=True):
+                places[axis.name] = spread_places(axis, table.table)
+        return FeatureSums(
+            self.name, self.domain, self.rows, self.rest, self.signs, tuple(places.values())
+        )
+
+    @cached_property
+    def _even(self) -> FeatureSums:
+        return self.after(None)
+
+    @cached_property
+    def mechanism(self) -> Staged | DiscreteGaussian:
+        if not self.part:
+            return self._even.mechanism
+        counts, sums = self.choice.mechanism.size, self._even.mechanism.size
+        return Staged(self.domain.size, self, self.domain, counts, sums)
+
+    @property
+    def largest_statistic(self) -> int:
+        return max(self._even.largest_statistic, self.rows)
+
+    def statistic(self, tally: Tally) -> Exact:
+        return Exact(tally.counts, tally.cells) if self.part else self._even.statistic(tally)
+
+    @property
+    def work(self) -> Work:
+        return self._even.work
+
+    def settled(self, noisy: Noisy) -> tuple[FeatureSums, Noisy]:
+        """The sums that were measured, at their places, and their draw."""
+        if not self.part:
+            return self._even, noisy
+        counts = self.choice.mechanism.size
+        sums = self.after(Noisy(noisy.values[:counts]))
+        return sums, replace(noisy, values=noisy.values[counts:])
+
+    def fit(self, noisy: Noisy) -> tuple[FeatureSums, Fit]:
+        """The sums at their places, and what is fitted to them."""
+        sums, drawn = self.settled(noisy)
+        products, labels = sums.opened(drawn)
+        penalty = PENALTY * sums.stddevs[0] * np.sqrt(len(labels))
+        centres = products[0].copy()
+        values, vectors = np.linalg.eigh(products[1:, 1:] - np.outer(centres[1:], centres[1:]))
+        inner = (vectors / (np.maximum(values, 0.0) + penalty)) @ vectors.T
+        inverse = np.zeros_like(products)
+        inverse[1:, 1:] = inner
+        inverse[0, 1:] = inverse[1:, 0] = -inner @ centres[1:]
+        inverse[0, 0] = 1.0 - inverse[0, 1:] @ centres[1:]
+        return sums, Fit(inverse @ labels, inverse, sums.measured, sums.stddevs, centres)
+
+    def evaluate(self, noisy: Noisy, points: Mapping[str, NDArray[Any]]) -> dict[str, Floats]:
+        """``decision`` at points, with its interval, and ``sign_error`` as of a kernel machine."""
+        from scipy.special import ndtr
+
+        sums, fit = self.fit(noisy)
+        given = named_points(points, tuple(axis.name for axis in self.feature_axes))
+        parts = [
+            table[cells_at(axis, values)]
+            for axis, table, values in zip(self.feature_axes, sums.tables, given, strict=True)
+        ]
+        rows = np.column_stack([np.full(len(given[0]), SCALE), *parts]) / SCALE
+        decision, error = rows @ fit.theta, fit.errors(rows)
+        turned = np.asarray(ndtr(-np.abs(decision) / error))
+        return {"decision": decision, **normal_interval(decision, error), "sign_error": turned}
+
+    def publish(self, noisy: Noisy) -> Published:
+        sums, fit = self.fit(noisy)
+        tables = []
+        for domain, coordinates, start in zip(self.domains, sums.tables, sums.starts, strict=False):
+            part = slice(start, start + coordinates.shape[1])
+            rows = np.zeros((len(coordinates), len(fit.theta)))
+            rows[:, part] = coordinates / SCALE - fit.centres[part]
+            value, error = rows @ fit.theta, fit.errors(rows)
+            ends = normal_interval(value, error)
+            columns = [
+                *describe_cells(domain),
+                TableColumn("contribution", value, "What the cell adds to the decision value"),
+                error_column(error, "contribution", ", to first order"),
+                *interval_columns(ends[ENDS[0]], ends[ENDS[1]], "contribution"),
+            ]
+            known = "To first order in the noise of the sums; shrinkage is not part of it."
+            uncertainty = Uncertainty("contribution", "standard_error", ENDS, "normal", known)
+            tables.append(Table("classifiers", self.table_name(domain), columns, (uncertainty,)))
+        intercept = float(fit.centres @ fit.theta)
+        facts: dict[str, object] = {
+            "decision": "f(x) = intercept + sum of the contributions of the cells of x; positive where"
+            " f > 0",
+            "label": self.domain.names[-1],
+            "positive": positive_side(self.domain.axes[-1], self.signs),
+            "intercept": intercept,
+            "intercept_standard_error": float(fit.errors(fit.centres[None, :])[0]),
+            "places": "by square roots of noisy counts" if self.part else "even",
+            "ridge": PENALTY * sums.stddevs[0] * float(np.sqrt(len(fit.theta))),
+            "decision_errors": "Intervals hold the decision value that the same ridge would give without"
+            " noise in the sums, in about 90% of releases. The ridge, which grows with the noise,"
+            " shrinks contributions towards 0; intervals do not include this.",
+        }
+        return Published(tuple(tables), facts)
+
+    def expected_error(self) -> tuple[ErrorStatement, ...]:
+        """For even features that have nothing to do with each other and little with the label."""
+        sums = self._even
+        product, label = sums.stddevs
+        penalty = PENALTY * product * np.sqrt(sums.starts[-1])
+        spread = np.concatenate([(table / SCALE).var(axis=0) for table in sums.tables])
+        error = float(label * np.sqrt(1 + np.sum(spread / (spread + penalty) ** 2)))
+        note = "on average, for independent features that are spread evenly"
+        lost = float(penalty / (spread.max() + penalty))
+        return (
+            ErrorStatement("standard error of a decision value", error, note),
+            ErrorStatement("part of the steadiest contribution that the ridge takes", lost, note),
+        )
+
+
+def part_for_places(domain: Domain, rows: int, share: Budget) -> Fraction:
+    """The part of the share for counts of columns, or 0 where noise would hide the places.
+
+    Half of a column's counts err, added up, by sqrt(cells / 2) standard deviations of one.
+    """
+    numbers = [axis for axis in domain.axes[:-1] if ordered(axis)]
+    if not numbers:
+        return Fraction(0)
+    counts = Margins(
+        "counts",
+        Domain(tuple(numbers)),
+        rows,
+        share * FOR_PLACES,
+        tuple((i,) for i in range(len(numbers))),
+        "discrete-gaussian",
+    )
+    mechanism = counts.mechanism
+    assert isinstance(mechanism, DiscreteGaussian)
+    most = max(axis.size for axis in numbers)
+    blurred = mechanism.stddev * float(np.sqrt(most / 2)) > BLURRED * rows
+    return Fraction(0) if blurred else FOR_PLACES

@@ -1,0 +1,274 @@
+"""Public features of one column each, in whole numbers, and the noisy sums of their products.
+
+    numbers       TERMS cosines of the value's place u in [0, 1], cos(pi k u) / k: smooth curves, of
+                  which the first ones weigh most
+    null of one   a coordinate of its own, 0.7 where the value is null, when all cosines are 0
+    categories    a coordinate for each, 0.7 for the record's own and 0 for the others
+
+All are multiplied by ``SCALE`` and rounded, so that sums of products are whole numbers: each record's
+row z begins with ``SCALE`` itself, the intercept.  A place is an even one inside the column's bounds,
+or the share of all cumulated square roots of noisy counts below it (the rule by which Dalenius & Hodges
+1959 cut strata): half way between even places and ranks, it spreads out where records are many, and
+leaves room to rare values.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from math import isqrt
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpcore.arrays import Booleans, Floats, Integers
+from dpcore.budget import Budget
+from dpcore.domain import LARGEST_EXACT, Axis, Bins, Categories, Grid, Tally
+from dpcore.mechanisms import DiscreteGaussian
+from dpcore.releases.base import ErrorStatement, Release, outside
+from dpcore.releases.machines.features import MOST_CATEGORIES, ordered, scaling
+from dpcore.releases.table import Published
+from dpcore.releases.work import Work, publishing
+from dpcore.statistic import Exact, Noisy
+
+TERMS = 4
+"""Cosines of a column of numbers; one of k values has k - 1 at most."""
+
+SCALE = 2**10
+
+PART = round(0.7 * SCALE)
+"""The coordinate of a category, or of a null."""
+
+ROWS_AT_ONCE = 2**14
+
+SUMMED = 2e-10
+"""Seconds for each distinct row and product."""
+
+TALLIED = 150
+"""Bytes for each distinct row, while they are counted."""
+
+Places = tuple[tuple[float, ...], ...]
+"""Of each feature the places of its values (cells without null); of categories none."""
+
+
+def even_places(axis: Axis) -> tuple[float, ...]:
+    """The middle of each cell, in [0, 1] of the column's bounds; () for categories."""
+    if not ordered(axis):
+        return ()
+    if isinstance(axis, Categories):
+        lower, width = scaling(axis)
+        values = np.asarray(axis.categories, dtype=np.float64)
+        return tuple(((values - lower) / width).tolist())
+    edges = np.asarray(axis.edges)
+    return tuple((((edges[1:] + edges[:-1]) / 2 - edges[0]) / (edges[-1] - edges[0])).tolist())
+
+
+def spread_places(axis: Axis, counts: Floats) -> tuple[float, ...]:
+    """The place of the middle of each cell by noisy counts (size,), which may be negative."""
+    even = even_places(axis)
+    found = np.sqrt(np.maximum(counts[: len(even)], 0.0))
+    if not found.sum() > 0:
+        return even
+    return tuple(((np.cumsum(found) - found / 2) / found.sum()).tolist())
+
+
+def terms_of(axis: Axis) -> Integers:
+    """The numbers k of the cosines of a column of numbers."""
+    values = axis.size - axis.nullable
+    return np.arange(1, min(TERMS, max(values - 1, 1)) + 1)
+
+
+def coordinates_of(axis: Axis, places: tuple[float, ...]) -> Integers:
+    """The features of each cell of an axis: (size, coordinates)."""
+    if not places:
+        if axis.size > MOST_CATEGORIES:
+            raise ValueError(
+                f"features: {axis.name} has {axis.size:.3g} values, which are too many"
+            )
+        return PART * np.eye(axis.size, dtype=np.int64)
+    terms = terms_of(axis)
+    curves = SCALE * np.cos(np.pi * np.outer(places, terms)) / terms
+    whole = np.rint(curves).astype(np.int64)
+    if not axis.nullable:
+        return whole
+    table = np.zeros((axis.size, len(terms) + 1), dtype=np.int64)
+    table[:-1, :-1], table[-1, -1] = whole, PART
+    return table
+
+
+def cells_at(axis: Axis, values: NDArray[Any]) -> Integers:
+    """The cells of values (k,) in the column's own units; a null is masked, None or NaN.
+
+    Raises ``ValueError`` where a value is not one of the axis.
+    """
+    null = np.ma.getmaskarray(np.ma.asarray(values)) | np.array(
+        [value is None or value != value for value in np.ma.getdata(values).tolist()], dtype=bool
+    )
+    if null.any() and not axis.nullable:
+        raise ValueError(f"points: {axis.name} has no nulls")
+    found = np.full(len(null), axis.size - 1)
+    given = np.ma.getdata(values)[~null]
+    if isinstance(axis, Categories):
+        codes = {category: code for code, category in enumerate(axis.categories)}
+        unknown = [value for value in given.tolist() if value not in codes]
+        if unknown:
+            raise ValueError(f"points: {axis.name} has no category {unknown[0]!r}")
+        found[~null] = [codes[value] for value in given.tolist()]
+        return found
+    numbers = given.astype(np.float64)
+    upper = axis.upper - axis.integer
+    if not np.all((numbers >= axis.lower) & (numbers <= upper)):
+        raise _outside(axis, upper)
+    starts = axis.starts if isinstance(axis, Bins) else axis.edges[:-1]
+    found[~null] = np.searchsorted(np.asarray(starts), numbers, side="right") - 1
+    return found
+
+
+def _outside(axis: Bins | Grid, upper: float) -> ValueError:
+    half = 0.5 if isinstance(axis, Grid) and axis.integer else 0.0
+    return outside(axis, axis.lower - half, upper + half)
+
+
+@dataclass(frozen=True)
+class FeatureSums(Release):
+    """Noisy sums over records of the products of their features, and of label times feature.
+
+    Claim.  For a row z = (SCALE, features), and a label y of +1 or -1, a record adds the numbers
+    z_i z_j, i <= j, and w y z_i, w = ``weight``.  Products that are public are left out: that of the
+    intercept with itself, n SCALE^2, and those of two coordinates of which one is always 0.  Where one
+    record replaces another, the squared L2 norm of the change of the sums is at most
+
+        R^2 + H - SCALE^4 + 2 w^2 R + w^4,    R >= |z|^2,  H >= sum of z_i^4
+
+    Proof.  Let a be the products of z, all with i <= j, and a' those of z'.  Then a.a' =
+    (t^2 + sum of z_i^2 z'_i^2)/2 with t = z.z', so |a|^2 = (|z|^4 + sum of z_i^4)/2 and |a - a'|^2 <=
+    R^2 + H - t^2 - SCALE^4, as z_0 = z'_0 = SCALE.  The labels add w^2 |y z - y' z'|^2 <=
+    w^2 (2 R + 2 |t|), and 2 w^2 |t| - t^2 <= w^4.  Numbers that do not change may be left out.  QED
+
+    R and H are the sums over the columns of the largest values that a cell can have at any places, so
+    that the noise does not depend on them.  All numbers are whole, and every sum of at most n of them in
+    any order is below 2^52, so floats add them up exactly.
+
+    The last axis of the domain is the label; ``signs``: +1 or -1 for each of its codes.
+    """
+
+    signs: tuple[int, ...] = ()
+    places: Places = ()
+
+    def __post_init__(self) -> None:
+        self.adjacency.require_public_rows("a noisy sum of products of features")
+        if self.largest_statistic >= LARGEST_EXACT:
+            raise ValueError(
+                f"rows: {self.rows:.3g} are too many for exact sums;"
+                f" {LARGEST_EXACT * self.rows / self.largest_statistic:.3g} are the most; state fewer"
+            )
+        super().__post_init__()
+
+    @cached_property
+    def tables(self) -> tuple[Integers, ...]:
+        """The coordinates of each cell of each feature: (size, coordinates)."""
+        axes = self.domain.axes[:-1]
+        return tuple(coordinates_of(axis, p) for axis, p in zip(axes, self.places, strict=True))
+
+    @cached_property
+    def starts(self) -> tuple[int, ...]:
+        """The position of each feature's first coordinate in a row, and the length of a row."""
+        return tuple(np.cumsum([1, *(table.shape[1] for table in self.tables)]).tolist())
+
+    @cached_property
+    def measured(self) -> Booleans:
+        """Which products are measured: (d, d), of i <= j."""
+        found = np.triu(np.ones((self.starts[-1],) * 2, dtype=bool))
+        found[0, 0] = False
+        for axis, table, start in zip(self.domain.axes, self.tables, self.starts, strict=False):
+            end = start + table.shape[1]
+            if not ordered(axis):
+                found[start:end, start:end] = np.eye(end - start, dtype=bool)
+            elif axis.nullable:
+                found[start : end - 1, end - 1] = False
+        return found
+
+    def _norm(self, power: int) -> int:
+        return int(SCALE**power) + sum(_largest(axis, power) for axis in self.domain.axes[:-1])
+
+    @cached_property
+    def weight(self) -> int:
+        """w: with half the norm of a row, labels and products are measured about equally well."""
+        return isqrt(self._norm(2)) // 2
+
+    @cached_property
+    def mechanism(self) -> DiscreteGaussian:
+        norm, squared = self._norm(2), self.weight**2
+        moved = norm**2 + self._norm(4) - SCALE**4 + 2 * squared * norm + squared**2
+        return _noise(self.share, int(self.measured.sum()) + self.starts[-1], moved)
+
+    @property
+    def largest_statistic(self) -> int:
+        return self.rows * SCALE * max(SCALE, self.weight)
+
+    def statistic(self, tally: Tally) -> Exact:
+        size = self.starts[-1]
+        products, labels = np.zeros((size, size)), np.zeros(size)
+        signs = np.asarray(self.signs, dtype=np.float64)
+        for first in range(0, len(tally.cells), ROWS_AT_ONCE):
+            part = slice(first, first + ROWS_AT_ONCE)
+            counts, codes = (
+                tally.counts[part].astype(np.float64),
+                tally.domain.unpack(tally.cells[part]),
+            )
+            rows = np.empty((len(counts), size))
+            rows[:, 0] = SCALE
+            for i, (table, start) in enumerate(zip(self.tables, self.starts, strict=False)):
+                rows[:, start : start + table.shape[1]] = table[codes[:, i]]
+            weighed = rows * counts[:, None]
+            products += weighed.T @ rows
+            labels += signs[codes[:, -1]] @ weighed
+        sums = np.concatenate([products[self.measured], self.weight * labels])
+        return Exact(sums.astype(np.int64))
+
+    def opened(self, noisy: Noisy) -> tuple[Floats, Floats]:
+        """Noisy means over the records: of products (d, d), and of label times feature (d,)."""
+        sums = noisy.values.astype(np.float64) / self.rows
+        products, many = np.zeros(self.measured.shape), int(self.measured.sum())
+        products[self.measured] = sums[:many] / SCALE**2
+        products[0, 0] = 1.0
+        products += np.triu(products, 1).T
+        return products, sums[many:] / (self.weight * SCALE)
+
+    @property
+    def stddevs(self) -> tuple[float, float]:
+        """Of the noise in each mean of a product, and of a label times a feature."""
+        stddev = self.mechanism.stddev / self.rows
+        return stddev / SCALE**2, stddev / (self.weight * SCALE)
+
+    @property
+    def work(self) -> Work:
+        distinct, size = min(self.rows, self.domain.size), self.starts[-1]
+        drawn = Work(SUMMED * distinct * size**2, TALLIED * distinct)
+        return drawn + publishing(self.mechanism.size)
+
+    def publish(self, noisy: Noisy) -> Published:
+        """Nothing by itself: ``additive`` makes a classifier of it."""
+        return Published(())
+
+    def expected_error(self) -> tuple[ErrorStatement, ...]:
+        product, label = self.stddevs
+        return (
+            ErrorStatement("standard error of a mean product of two features", product),
+            ErrorStatement("standard error of a mean of label times feature", label),
+        )
+
+
+def _largest(axis: Axis, power: int) -> int:
+    """The most that the coordinates of a cell can come to, in this power, at any places."""
+    if not ordered(axis):
+        return int(PART**power)
+    curves = sum(int(round(SCALE / k) ** power) for k in terms_of(axis).tolist())
+    return max(curves, int(PART**power)) if axis.nullable else curves
+
+
+@lru_cache
+def _noise(share: Budget, size: int, moved: int) -> DiscreteGaussian:
+    return DiscreteGaussian.within(share, size, Fraction(moved))

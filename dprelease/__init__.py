@@ -1,0 +1,83 @@
+"""Differentially private releases from Python, in a script or a notebook.
+
+    import dprelease
+
+    plan = dprelease.load_plan("plan.yaml")
+    dprelease.explain(plan)                                  # cost and accuracy; opens no data
+    bundle = dprelease.release(plan, source=table, out="published")
+    bundle.table("people")                                   # a pandas DataFrame
+    bundle.total("people", lambda t: t["age_from"] >= 65)    # 424 ± 34
+
+``open_bundle`` needs numpy, pandas and pyarrow only.  Whatever is used first imports what it needs.
+Errors are those of the command line, as subclasses of ``DPReleaseError``.
+"""
+
+from importlib import import_module
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+from dpcore.errors import (
+    ApprovalError,
+    AuditError,
+    BudgetError,
+    BundleError,
+    DataError,
+    DPReleaseError,
+    InputError,
+    LedgerError,
+    PlanError,
+)
+
+if TYPE_CHECKING:
+    from dprelease.bundle import Bundle, open_bundle
+    from dprelease.running import audit, explain, load_plan, release
+    from schemas.plan import Plan
+    from tasks.ledger import Ledger
+
+__version__ = version("dprelease")
+
+_PLACES = {
+    "Bundle": "dprelease.bundle",
+    "open_bundle": "dprelease.bundle",
+    "audit": "dprelease.running",
+    "explain": "dprelease.running",
+    "load_plan": "dprelease.running",
+    "release": "dprelease.running",
+    "Plan": "schemas.plan",
+    "Ledger": "tasks.ledger",
+}
+
+__all__ = [
+    "ApprovalError",
+    "AuditError",
+    "BudgetError",
+    "Bundle",
+    "BundleError",
+    "DPReleaseError",
+    "DataError",
+    "InputError",
+    "Ledger",
+    "LedgerError",
+    "Plan",
+    "PlanError",
+    "__version__",
+    "audit",
+    "explain",
+    "load_plan",
+    "open_bundle",
+    "release",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PLACES:
+        raise AttributeError(f"module 'dprelease' has no attribute {name!r}")
+    try:
+        return getattr(import_module(_PLACES[name]), name)
+    except ModuleNotFoundError as missing:
+        lacking = f"dprelease.{name}: needs {missing.name}, which is not installed"
+    raise InputError(f"{lacking}; install dprelease with its dependencies")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,216 @@
+"""A published bundle as data frames, and answers with their errors.
+
+Tables need numpy, pandas and pyarrow only.  What is computed from noisy statistics (``total``, ``fit``,
+``sample`` and so on) comes from ``tasks.bundle.reader``, which needs more; an error names it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from html import escape
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.parquet as pq
+
+from dpcore.errors import BundleError, InputError
+from dprelease.frames import check_frames, frame_of, frame_of_columns
+from tasks.bundle.digests import MANIFEST, verify_digests
+
+if TYPE_CHECKING:
+    from tasks.bundle import reader
+    from tasks.bundle.estimates import Estimate
+    from tasks.bundle.reader import Weights
+    from tasks.inference.fit import Coefficient, Fit
+    from tasks.inference.questions import Independence, Quantile
+
+TABLE = "table_name"
+"""In a file of several tables: the table of each row."""
+
+READER = ("scipy", "pydantic", "pyyaml", "formulaic")
+"""What the reader needs beside numpy, pandas and pyarrow."""
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A table of a bundle: its file, its columns and how to find its rows."""
+
+    path: str
+    rows: int
+    columns: tuple[str, ...]
+    filters: list[tuple[str, str, str]] | None = None
+
+
+@dataclass(frozen=True, repr=False)
+class Bundle:
+    """A published bundle, checked when it was opened."""
+
+    path: Path
+    manifest: Mapping[str, Any]
+    """The facts in ``manifest.json``."""
+    frames: str = "pandas"
+    earlier: tuple[Bundle, ...] = ()
+
+    @cached_property
+    def tables(self) -> dict[str, Listed]:
+        """Every table by its name; synthetic tables and models are named with their folder."""
+        return dict(_listed(self.manifest))
+
+    def table(self, name: str, replicates: bool = False) -> Any:
+        """A table as a data frame; with ``replicates`` also the columns to compute errors with."""
+        if name not in self.tables:
+            raise InputError(
+                f"{self.path}: has no table {name!r}; its tables: {sorted(self.tables)}"
+            )
+        listed = self.tables[name]
+        file = self.path / listed.path
+        again = [c for c in pq.read_schema(file).names if c.startswith("replicate_")]
+        columns = [*listed.columns, *(again if replicates else ())]
+        return frame_of(pq.read_table(file, columns=columns, filters=listed.filters), self.frames)
+
+    def best(self, table: str) -> Any:
+        """A table of counts with the best estimates that all releases give together."""
+        return self._framed(self._ask("best", table))
+
+    def sources(self, table: str) -> list[str]:
+        """The releases from which the numbers of ``best``, ``total`` and ``share`` come."""
+        return list(self._ask("sources", table))
+
+    def total(self, table: str, weights: Weights = None) -> Estimate:
+        """The number of records in some cells of a table of counts, with its standard error.
+
+        ``weights``: true, false or a number for each row, or a function of the columns; all by default.
+        """
+        found: Estimate = self._ask("total", table, weights)
+        return found
+
+    def share(self, table: str, part: Weights, of: Weights = None) -> Estimate:
+        """The share of the records ``of`` (all by default) that are also in ``part``."""
+        found: Estimate = self._ask("share", table, part, of)
+        return found
+
+    def evaluate(self, release: str, points: Mapping[str, Any]) -> Any:
+        """A density, function or machine at points, with intervals."""
+        return self._framed(self._ask("evaluate", release, points))
+
+    def sample(self, table: str, rows: int) -> Any:
+        """Any number of synthetic records, as of a synthetic table of the bundle."""
+        return self._framed(self._ask("sample", table, rows))
+
+    def implicates(self, table: str) -> list[Any]:
+        """The implicates of a synthetic table, each as many records as the survey has."""
+        return [self._framed(each) for each in self._ask("implicates", table)]
+
+    def fit(self, formula: str, family: str = "gaussian") -> Fit:
+        """A linear, logistic (``binomial``) or Poisson model, with errors that hold."""
+        found: Fit = self._ask("fit", formula, family)
+        return found
+
+    def correlation(self, one: str, other: str) -> Coefficient:
+        """Pearson's correlation of two columns of numbers, with errors from sampling and privacy."""
+        found: Coefficient = self._ask("correlation", one, other)
+        return found
+
+    def independence(self, one: str, other: str) -> Independence:
+        """A chi-square test that two columns are independent, by sampling and noise together."""
+        found: Independence = self._ask("independence", one, other)
+        return found
+
+    def quantile(self, column: str, level: float) -> Quantile:
+        """A quantile of a column of numbers, with an interval that holds sampling and noise."""
+        found: Quantile = self._ask("quantile", column, level)
+        return found
+
+    @cached_property
+    def reader(self) -> reader.Bundle:
+        """The bundle as ``tasks.bundle.reader`` opens it, with its plan and its draws."""
+        from tasks.bundle.reader import open_bundle
+
+        return open_bundle(self.path, [each.reader for each in self.earlier])
+
+    def _ask(self, method: str, *arguments: Any) -> Any:
+        try:
+            answer: Callable[..., Any] = getattr(self.reader, method)
+            return answer(*arguments)
+        except ModuleNotFoundError as missing:
+            raise InputError(
+                f"{method}: needs {missing.name}, which is not installed; run: pip install"
+                f" {' '.join(READER)}"
+            ) from None
+
+    def _framed(self, columns: Mapping[str, Any]) -> Any:
+        return frame_of_columns(columns, self.frames)
+
+    def _lines(self) -> list[tuple[str, str, str]]:
+        return [
+            (name, f"{listed.rows:,}", ", ".join(listed.columns))
+            for name, listed in self.tables.items()
+        ]
+
+    def __repr__(self) -> str:
+        heading = f"{self.manifest['title']}\n{self.path}: its tables, and their rows"
+        wide = max((len(name) for name in self.tables), default=0)
+        return "\n".join([heading, *(f"  {n:{wide}} {r:>10}" for n, r, _ in self._lines())])
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td>{escape(n)}</td><td>{r}</td><td>{escape(c)}</td></tr>"
+            for n, r, c in self._lines()
+        )
+        return (
+            f"<p><b>{escape(self.manifest['title'])}</b><br>"
+            f"{escape(self.manifest['guarantee']['statement'])}</p>"
+            f"<table><tr><th>table</th><th>rows</th><th>columns</th></tr>{rows}</table>"
+        )
+
+
+def open_bundle(path: str | Path, earlier: Sequence[Bundle] = (), frames: str = "pandas") -> Bundle:
+    """Open a published bundle and check the digest of every file in it.
+
+    Args:
+        path: The bundle's folder, DATASET/RELEASE_ID.
+        earlier: Opened bundles of the same private table, whose counts improve those of this one.
+        frames: What tables are: ``pandas``, ``arrow`` or ``polars``.
+
+    Raises:
+        InputError: The folder has no manifest, or there are no such data frames.
+        BundleError: The manifest cannot be read, or a file was changed, added or removed after
+            publication.
+    """
+    folder = Path(path)
+    check_frames(frames)
+    try:
+        text = (folder / MANIFEST).read_bytes()
+    except OSError:
+        raise InputError(f"{folder}: is not a bundle: it has no {MANIFEST}") from None
+    verify_digests(folder)
+    try:
+        bundle = Bundle(folder, json.loads(text), frames, tuple(earlier))
+        repr(bundle)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        raise BundleError(f"{folder / MANIFEST}: is not a valid manifest") from None
+    return bundle
+
+
+def _listed(manifest: Mapping[str, Any]) -> Iterator[tuple[str, Listed]]:
+    """The tables of releases, which may share a file, then those of records and models, by name."""
+    for record in manifest["releases"]:
+        for file in record["files"]:
+            path, columns, holds = file["path"], file["columns"], file.get("holds", {})
+            if len(holds) < 2:
+                name = next(iter(holds), PurePosixPath(path).name.removesuffix(".parquet"))
+                yield name, Listed(path, file["rows"], tuple(columns))
+                continue
+            cells = {column for held in holds.values() for column in held["columns"]}
+            others = [column for column in columns if column not in {*cells, TABLE}]
+            for name, held in holds.items():
+                filters = [(TABLE, "==", name)]
+                yield name, Listed(path, held["rows"], (*held["columns"], *others), filters)
+    for record in [*manifest["synthesis"], *manifest["analyses"]]:
+        for file in record.values():
+            if isinstance(file, dict) and "path" in file:
+                name = file["path"].removesuffix(".parquet")
+                yield name, Listed(file["path"], file["rows"], tuple(file["columns"]))

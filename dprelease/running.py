@@ -1,0 +1,170 @@
+"""Plans, releases and audits from Python: the steps of the flows, without Prefect."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dpcore.budget import Budget
+from dpcore.errors import InputError
+from dprelease.bundle import Bundle, open_bundle
+from dprelease.progress import showing
+from schemas.identity import check_release_id
+from schemas.plan import Plan
+from schemas.plan import load_plan as read_plan
+
+if TYPE_CHECKING:
+    from dpcore.audit import AuditResult
+
+PlanLike = Plan | Mapping[str, Any] | str | Path
+"""A plan: as ``load_plan`` gives it, as a document, or as a YAML file."""
+
+NOWHERE = "(given to release)"
+"""The source of a plan that names none."""
+
+
+@dataclass(frozen=True, repr=False)
+class Answer:
+    """An answer in words (``text``) and in numbers (``facts``)."""
+
+    text: str
+    facts: Any
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(self.text)}</pre>"
+
+
+def load_plan(plan: PlanLike, overrides: Mapping[str, Any] | None = None) -> Plan:
+    """Read a plan from a YAML file, or from its document as a dictionary, which may lack ``source``.
+
+    ``overrides`` replace values at dotted places, such as ``budget.requested.alpha``.  Raises
+    ``PlanError`` with one line for each fault.
+    """
+    if isinstance(plan, Plan):
+        if overrides:
+            raise InputError(
+                "overrides: change the plan's file or dictionary, not a plan that was read"
+            )
+        return plan
+    if isinstance(plan, Mapping):
+        plan = {"source": NOWHERE, **plan}
+    return read_plan(plan, overrides)
+
+
+def explain(plan: PlanLike, ledger: str | Path | None = None) -> Answer:
+    """What a plan costs and how accurate it will be; opens no data and spends nothing."""
+    from tasks.explain.explain import explain, explain_refusal, explanation
+    from tasks.ledger import Ledger
+    from tasks.ledger.runs_and_grant import at_its_run
+    from tasks.workplace.home import ledger_exists, ledger_url
+
+    the_plan = load_plan(plan)
+    with _using(ledger):
+        granted, spent, refusal = None, Budget(), ""
+        if ledger_exists():
+            records = Ledger(ledger_url(), create=False)
+            the_plan = at_its_run(the_plan, records)
+            granted = records.granted(the_plan.dataset)
+            spent = records.spent(the_plan.dataset)
+            refusal = explain_refusal(the_plan, records)
+        asked = (the_plan, granted, spent, refusal)
+        return Answer(explain(*asked), explanation(*asked))
+
+
+def release(
+    plan: PlanLike,
+    source: Any = None,
+    *,
+    ledger: str | Path | None = None,
+    release_id: str | None = None,
+    out: str | Path = "published",
+    progress: bool = True,
+) -> Bundle:
+    """Publish one release of a survey and open its bundle.
+
+    The steps, the ledger and the guarantee are those of ``dprelease run``; Prefect does not take part.
+
+    Args:
+        plan: A plan, its document, or its YAML file.
+        source: The private table, if not the one that the plan names: a path, a pandas, Arrow or Polars
+            table, or a DuckDB relation.
+        ledger: An SQLite file or a URL; by default DPRELEASE_LEDGER, or a file in dprelease's home.
+        release_id: Names the release; the same id never charges or draws twice.  By default it is made
+            of the plan's name and the time.
+        out: Folder under which the bundle appears, as DATASET/RELEASE_ID.
+        progress: Show a bar in a notebook and on a terminal.
+
+    Raises:
+        InputError: The plan, the survey or the signing key is not valid or cannot be read.
+        BudgetError: The dataset has too little budget left. Nothing was charged.
+        AuditError: The audit found more privacy loss than is claimed. Nothing was charged.
+        LedgerError: The ledger cannot be used, or it has other charges under this release id.
+        ApprovalError: A disclosure officer has not approved the release, or has rejected it.
+    """
+    from flows.course import carry_out
+    from tasks.ledger import Ledger
+    from tasks.ledger.runs_and_grant import at_its_run
+    from tasks.survey.memory import MemoryTable
+    from tasks.workplace.home import ledger_url
+    from tasks.workplace.schedule import due_of, run_id
+
+    the_plan = load_plan(plan)
+    path = Path(plan) if isinstance(plan, str | Path) else Path(the_plan.dataset)
+    if source is None and the_plan.source == NOWHERE:
+        raise InputError("source: the plan names no table; give one, release(plan, source=table)")
+    name = release_id or run_id(path, datetime.now(UTC), own=secrets.token_hex(2))
+    check_release_id(name)
+    with _using(ledger), showing(the_plan, progress):
+        if the_plan.series:
+            the_plan = at_its_run(the_plan, Ledger(ledger_url()), name, due_of(path, name))
+        if source is not None:
+            named = isinstance(source, str | Path)
+            private = str(source) if named else MemoryTable(source)
+            the_plan = the_plan.model_copy(update={"source": private})
+        return open_bundle(carry_out(the_plan, name, Path(out)))
+
+
+def audit(
+    plan: PlanLike, *, quick: bool = False, draws: int | None = None, progress: bool = True
+) -> Answer:
+    """Test a plan's privacy as an attacker would; reads no survey and charges nothing.
+
+    Its ``facts`` are one ``AuditResult`` for each release, then one for all together.
+
+    Raises:
+        InputError: The plan is not valid.
+        AuditError: A lower bound is above its claim; the error carries the results.
+    """
+    from flows.course import audit_plan
+    from tasks.audit.audit import result_rows
+    from tasks.explain.explain import text_table
+
+    the_plan = load_plan(plan)
+    with showing(None, progress):
+        results: list[AuditResult] = audit_plan(the_plan, draws, quick)
+    return Answer(text_table(result_rows(the_plan, results)), results)
+
+
+@contextmanager
+def _using(ledger: str | Path | None) -> Iterator[None]:
+    """Within this context, the ledger of every step is this one."""
+    before = os.environ.get("DPRELEASE_LEDGER")
+    if ledger is not None:
+        url = str(ledger) if "://" in str(ledger) else f"sqlite:///{Path(ledger).absolute()}"
+        os.environ["DPRELEASE_LEDGER"] = url
+    try:
+        yield
+    finally:
+        os.environ.pop("DPRELEASE_LEDGER", None)
+        if before is not None:
+            os.environ["DPRELEASE_LEDGER"] = before

@@ -1,0 +1,131 @@
+"""The course of a release and of an audit, written as prose.
+
+A Prefect flow runs it with its steps as tasks.  ``dprelease.release`` and ``dprelease.audit`` run it
+with the same steps as the plain functions that they are, without Prefect.
+"""
+
+from pathlib import Path
+
+from dpcore.audit import AuditResult
+from dpcore.errors import AuditError, InputError
+from flows.approval import await_approval
+from flows.parallel import require_workers, wait_for_all
+from schemas.plan import Plan
+from tasks.announce.announce import announce, show_audit
+from tasks.audit.audit import (
+    ATTENDED,
+    FULL_DRAWS,
+    QUICK_DRAWS,
+    audit_one,
+    audit_shortly,
+    audit_together,
+    label,
+    level_of_each,
+)
+from tasks.audit.rehearsal import rehearse
+from tasks.budget.charge import check_budget, missing_draws, reserve_budget
+from tasks.budget.checkpoint import add_to_checkpoint
+from tasks.bundle.analyses import write_analyses
+from tasks.bundle.publish import (
+    bundle_path,
+    check_published,
+    publish,
+    staging_folder,
+    write_microdata,
+    write_release,
+)
+from tasks.bundle.series import earlier_runs
+from tasks.bundle.sign import signing_key
+from tasks.draw import draw, tally_survey
+from tasks.explain.analysis import check_analyses
+from tasks.ledger import Ledger
+from tasks.survey.reading import closing_survey
+from tasks.survey.steps import ingest_survey, require_source, validate_survey
+from tasks.workplace.home import ledger_url, one_at_a_time, private_workspace, remove_abandoned
+from tasks.workplace.step import in_flow_run, log_line
+
+
+def carry_out(the_plan: Plan, release_id: str, out: Path) -> str:
+    """Run a release from the budget check to the bundle; returns the bundle's path."""
+    signing_key()  # fail before anything is charged if the key cannot be read
+    require_workers()
+    bundle = bundle_path(the_plan, release_id, out)
+    log_line(f"release {release_id} of {the_plan.dataset}: a retry with this id costs nothing more")
+    remove_abandoned()
+    check_budget(the_plan, release_id, bundle.parent)
+    if bundle.exists():
+        check_published(the_plan, release_id, bundle)
+        log_line("already published: nothing was charged or drawn again")
+        return str(bundle)
+    check_analyses(the_plan)
+    if missing_draws(the_plan, release_id):
+        require_source(the_plan)
+    earlier_runs(the_plan, release_id, bundle.parent)  # fail before anything is charged
+    audited = audit_shortly(the_plan)
+    require_passed(the_plan, audited)
+    with staging_folder(bundle) as staging:
+        if missing_draws(the_plan, release_id):
+            draw_missing(the_plan, release_id)
+        add_to_checkpoint(Ledger(ledger_url()))
+        tables = wait_for_all(
+            write_release.submit(the_plan, release_id, name, staging) for name in the_plan.built
+        )
+        microdata = wait_for_all(
+            write_microdata.submit(the_plan, release_id, synthesis.name, staging)
+            for synthesis in the_plan.synthesis
+        )
+        analyses = write_analyses(the_plan, release_id, staging)
+        await_approval(the_plan, release_id, audited)
+        publish(the_plan, release_id, staging, bundle, tables, microdata, analyses, audited)
+    if in_flow_run():
+        announce(the_plan, release_id, bundle)
+    return str(bundle)
+
+
+def draw_missing(plan: Plan, release_id: str) -> None:
+    """The private part, one run at a time for each dataset: from the survey to committed draws."""
+    with one_at_a_time(plan.dataset), private_workspace(plan.dataset, release_id) as workspace:
+        survey = ingest_survey(plan, workspace)
+        with closing_survey(survey):
+            validate_survey(plan, survey)
+            reserve_budget(plan, release_id)
+            names = missing_draws(plan, release_id)
+            tallied = tally_survey(plan, release_id, names, survey, workspace)
+        sections = [plan.section(name) for name in names]
+        wait_for_all(
+            draw.submit(plan, release_id, s.name, f"{s.kind}: {s.name} ({s.title})", tallied)
+            for s in sections
+        )
+
+
+def audit_plan(the_plan: Plan, draws: int | None = None, quick: bool = False) -> list[AuditResult]:
+    """Audit every release of a plan, and all of them together; raises ``AuditError``."""
+    if draws is not None and draws < 1:
+        raise InputError("draws: write a positive whole number")
+    draws = draws or (QUICK_DRAWS if quick else FULL_DRAWS)
+    if not quick:
+        rehearse(the_plan)
+    level = level_of_each(the_plan, ATTENDED)
+    results = [audit_one(the_plan, name, draws, level) for name in the_plan.built]
+    if len(results) > 1:
+        results.append(audit_together(the_plan, draws, level))
+    if in_flow_run():
+        show_audit(the_plan, results)
+    require_passed(the_plan, results)
+    return results
+
+
+def require_passed(plan: Plan, results: list[AuditResult]) -> None:
+    """Raise ``AuditError``, which carries the results, if a bound is above its claim."""
+    failed = [
+        f"{label(plan, result)} ({', '.join(result.faults)})"
+        for result in results
+        if not result.passed
+    ]
+    if failed:
+        error = AuditError(
+            f"the audit found more privacy loss than is claimed: {'; '.join(failed)}. Do not publish"
+            " this plan with this version of dprelease; report the fault"
+        )
+        error.results = results
+        raise error

@@ -1,0 +1,174 @@
+"""Additive classifiers: exact sums, errors that hold, and curves that separate what lines cannot."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dpcore.adjacency import Adjacency
+from dpcore.budget import Budget
+from dpcore.domain import Bins, Categories, Domain, Grid, Tally
+from dpcore.privacy_line import perturb
+from dpcore.releases.machines.additive import AdditiveClassifier, part_for_places
+from dpcore.releases.machines.curves import (
+    PART,
+    SCALE,
+    FeatureSums,
+    cells_at,
+    coordinates_of,
+    even_places,
+    spread_places,
+)
+from dpcore.sampling.source import SeededSource
+from dpcore.statistic import Noisy
+from tests.dpcore.releases.contract import opened, tally_of
+
+SHARE = Budget.of("1", "1e-6")
+X, KIND = Grid("x", 0.0, 1.0, 32), Categories("kind", ("a", "b", "c"))
+AMOUNT = Bins("amount", tuple(float(10 * i) for i in range(33)), nullable=True)
+LABEL = Categories("label", ("no", "yes"))
+DOMAIN = Domain((X, KIND, AMOUNT, LABEL))
+ROWS = 20_000
+
+
+def records(rows: int = ROWS, seed: int = 0) -> np.ndarray:
+    """Positive in the middle of x, more often where kind is b; amounts crowd at the lower end."""
+    random = np.random.default_rng(seed)
+    x, kind = random.random(rows), random.integers(0, 3, rows)
+    amount = np.minimum(random.exponential(15, rows) / 10, 31).astype(int)
+    amount[random.random(rows) < 0.1] = 32
+    value = 0.25 - np.abs(x - 0.5) + 0.1 * (kind == 1) + 0.05 * (amount == 32)
+    label = (value + random.normal(0, 0.05, rows) > 0).astype(int)
+    codes = np.column_stack([(32 * x).astype(int), kind, amount, label])
+    return DOMAIN.pack(codes)
+
+
+def classifier(part: Fraction = Fraction(1, 10), share: Budget = SHARE) -> AdditiveClassifier:
+    return AdditiveClassifier("c", DOMAIN, ROWS, share, (-1, 1), part)
+
+
+def drawn(release: AdditiveClassifier, seed: int = 1) -> Noisy:
+    tally = tally_of(DOMAIN, records())
+    return perturb(release.statistic(tally), release.mechanism, release.share, SeededSource(seed))
+
+
+def test_the_sums_are_those_of_whole_numbers_record_by_record():
+    release = classifier(Fraction(0)).after(None)
+    cells = records(300)
+    codes = DOMAIN.unpack(cells)
+    products, labels = [], []
+    for row in codes.tolist():
+        parts = [table[code].tolist() for table, code in zip(release.tables, row, strict=False)]
+        z = [SCALE, *(number for part in parts for number in part)]
+        products.append([a * b for i, a in enumerate(z) for b in z[i:]])
+        labels.append([release.weight * (-1, 1)[row[-1]] * a for a in z])
+    kept = release.measured[np.triu_indices(len(release.measured))]
+    products_kept = np.array(products, dtype=object)[:, kept]
+    # What is not measured is the same in every table of as many records.
+    assert set(np.array(products, dtype=object)[:, ~kept].ravel()) == {0, SCALE**2}
+    expected = [*products_kept.sum(axis=0), *np.array(labels, dtype=object).sum(axis=0)]
+    assert opened(release, tally_of(DOMAIN, cells)).tolist() == expected
+
+
+def test_curves_separate_what_no_line_can():
+    release = classifier()
+    test = DOMAIN.unpack(records(5000, seed=9))
+    points = {
+        "x": (test[:, 0] + 0.5) / 32,
+        "kind": np.array(KIND.categories, dtype=object)[test[:, 1]],
+        "amount": np.ma.masked_array(10.0 * test[:, 2] + 5, mask=test[:, 2] == 32),
+    }
+    found = release.evaluate(drawn(release), points)
+    assert np.mean((found["decision"] > 0) == (test[:, 3] == 1)) > 0.9
+    assert np.all((found["sign_error"] >= 0) & (found["sign_error"] <= 0.5))
+
+
+def test_the_decision_is_the_intercept_and_the_published_contributions():
+    release = classifier()
+    noisy = drawn(release)
+    published = release.publish(noisy)
+    x, kind, amount = (table.columns["contribution"] for table in published.tables)
+    points = {"x": np.array([0.02, 0.98]), "kind": np.array(["a", "c"], dtype=object)}
+    points["amount"] = np.array([None, 15.0], dtype=object)
+    expected = published.facts["intercept"] + x[[0, 31]] + kind[[0, 2]] + amount[[32, 1]]
+    np.testing.assert_allclose(release.evaluate(noisy, points)["decision"], expected, atol=1e-12)
+    assert published.facts["positive"] == ["yes"]
+
+
+def test_intervals_hold_what_the_same_ridge_gives_without_noise():
+    """Of the sums alone, at the places that were drawn: nine in ten, over points and draws."""
+    release = classifier()
+    tally, grid = tally_of(DOMAIN, records()), np.linspace(0.02, 0.98, 9)
+    points = {"x": grid, "kind": np.full(9, "b", dtype=object), "amount": np.full(9, 30.0)}
+    inside, scaled = [], []
+    for seed in range(60):
+        sums, noisy = release.settled(drawn(release, seed))
+        even = AdditiveClassifier("c", DOMAIN, ROWS, release.rest, (-1, 1), Fraction(0))
+        even.__dict__["_even"] = sums  # the same places, without a draw of them
+        found = even.evaluate(noisy, points)
+        quiet = even.evaluate(Noisy(opened(sums, tally)), points)["decision"]
+        inside.append((found["lower_90"] <= quiet) & (quiet <= found["upper_90"]))
+        scaled.append((found["decision"] - quiet) / found["standard_error"])
+    assert np.mean(inside) == pytest.approx(0.9, abs=0.06)
+    assert np.std(scaled) == pytest.approx(1, abs=0.15)
+
+
+def test_places_spread_where_records_are_and_leave_room_to_rare_values():
+    counts = np.zeros(AMOUNT.size)
+    counts[:4], counts[31] = 10_000, 100
+    places = spread_places(AMOUNT, counts)
+    assert len(places) == 32
+    assert np.all(np.diff(places) >= 0)
+    assert places[0] == pytest.approx(50 / 410)
+    assert places[31] == pytest.approx(405 / 410)
+    assert spread_places(AMOUNT, -np.ones(AMOUNT.size)) == even_places(AMOUNT)
+
+
+def test_coordinates_of_numbers_nulls_and_categories():
+    table = coordinates_of(AMOUNT, even_places(AMOUNT))
+    assert table.shape == (33, 5)
+    assert table[-1].tolist() == [0, 0, 0, 0, PART]
+    assert np.abs(table[:-1, 0]).max() <= SCALE
+    assert np.abs(table[:-1, 3]).max() <= SCALE // 4
+    assert coordinates_of(KIND, ()).tolist() == (PART * np.eye(3)).tolist()
+    with pytest.raises(ValueError, match="features: many has 65 values, which are too many"):
+        coordinates_of(Categories("many", tuple(f"c{i}" for i in range(65))), ())
+
+
+def test_values_find_their_cells():
+    assert cells_at(X, np.array([0.0, 0.5, 1.0])).tolist() == [0, 16, 31]
+    assert cells_at(AMOUNT, np.array([9.99, 10.0, 320.0, np.nan])).tolist() == [0, 1, 31, 32]
+    whole = Bins("n", (0.0, 3.0, 10.0), integer=True)
+    assert cells_at(whole, np.array([2, 3, 9])).tolist() == [0, 1, 1]
+    with pytest.raises(ValueError, match="n must lie in"):
+        cells_at(whole, np.array([10]))
+    with pytest.raises(ValueError, match="no category 'z'"):
+        cells_at(KIND, np.array(["z"], dtype=object))
+    with pytest.raises(ValueError, match="x has no nulls"):
+        cells_at(X, np.array([np.nan]))
+
+
+def test_counts_for_places_are_left_out_where_noise_would_hide_them():
+    assert part_for_places(DOMAIN, 100, SHARE) == 0
+    assert part_for_places(DOMAIN, 10**6, SHARE) > 0
+    assert part_for_places(Domain((KIND, LABEL)), 10**6, SHARE) == 0
+
+
+def test_rows_and_neighbours_that_are_not_proved_are_refused():
+    with pytest.raises(ValueError, match=r"^rows: .* too many for exact sums"):
+        FeatureSums("f", DOMAIN, 2**45, SHARE, (-1, 1), classifier().after(None).places)
+    with pytest.raises(ValueError, match=r"^mechanism: .*number of records is public"):
+        AdditiveClassifier("c", DOMAIN, ROWS, SHARE, (-1, 1), adjacency=Adjacency("add-remove"))
+    nullable = Domain((X, Categories("label", ("no", "yes"), nullable=True)))
+    with pytest.raises(ValueError, match=r"^label.column: label has nulls"):
+        AdditiveClassifier("c", nullable, ROWS, SHARE, (-1, 1, 1))
+
+
+def test_no_table_makes_the_fit_fail():
+    """All records alike, or none but noise: eigenvalues that are zero or negative."""
+    release = classifier()
+    tally = Tally(DOMAIN, np.array([0]), np.array([ROWS]))
+    noisy = perturb(release.statistic(tally), release.mechanism, SHARE, SeededSource(3))
+    for table in release.publish(noisy).tables:
+        assert np.all(np.isfinite(table.columns["contribution"]))
+        assert np.all(np.isfinite(table.columns["standard_error"]))
