@@ -85,7 +85,13 @@ class Counts:
     @property
     def title(self) -> str:
         """What is counted by what."""
-        return f"{self.unit.things.capitalize()} by {', '.join(self.titles)}"
+        return f"{self.unit.things.capitalize()} by {', '.join(self.quoted)}"
+
+    @property
+    def quoted(self) -> list[str]:
+        """The titles of the columns in a sentence: in quotes where they are more than a name."""
+        pairs = zip(self.titles, self.names, strict=True)
+        return [title if title == name else f"“{title}”" for title, name in pairs]
 
     @property
     def plus_minus(self) -> str:

@@ -82,9 +82,7 @@ def figures_of(source: Source, file: TableFile) -> list[Figure]:
         return []
     if file.rows > LARGEST_SIDE**2:
         return [largest(table, columns, file.place, source.unit)]
-    counts = read_counts(table, columns, source.unit)
-    if source.plan.adjacency.public_rows and not source.unit.weighted:
-        counts = replace(counts, whole=float(source.plan.rows))
+    counts = replace(read_counts(table, columns, source.unit), whole=_whole(source))
     dense = file.rows == math.prod(counts.shape)
     if len(counts.names) == 1:
         return [one_way(counts, file.place)]
@@ -93,6 +91,12 @@ def figures_of(source: Source, file: TableFile) -> list[Figure]:
     if len(source.release.domains) == 1 and (implied := noisy_columns(source)):
         return [one_way(column, file.place) for column in implied]
     return [largest(table, columns, file.place, source.unit)]
+
+
+def _whole(source: Source) -> float | None:
+    """The number of records of which counts are shares, where it is public."""
+    public = source.plan.adjacency.public_rows and not source.unit.weighted
+    return float(source.plan.rows) if public else None
 
 
 def one_way(counts: Counts, path: str) -> Figure:
@@ -107,7 +111,7 @@ def one_way(counts: Counts, path: str) -> Figure:
 
 def two_way(counts: Counts, path: str) -> Figure:
     """Two columns: a heat map, hatched where zero lies inside the interval."""
-    title = f"{counts.unit.things.capitalize()} by {counts.titles[0]} and {counts.titles[1]}"
+    title = f"{counts.unit.things.capitalize()} by {' and '.join(counts.quoted)}"
     doubtful = counts.grid(counts.lower <= 0)
     says = (
         f"Shades as below the map. Each {counts.number} has a 90% interval of {counts.plus_minus};"
@@ -151,7 +155,8 @@ def noisy_columns(source: Source) -> list[Counts]:
             value, error = source.release.supported_margin(noisy, (axis.name,)) or (None, math.nan)
             if value is not None and math.isfinite(error):
                 columns = source.plan.described_columns
-                found.append(Counts.of_axis(axis, value, error, columns, source.unit))
+                counts = Counts.of_axis(axis, value, error, columns, source.unit)
+                found.append(replace(counts, whole=_whole(source)))
     return found
 
 

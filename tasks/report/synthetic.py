@@ -155,13 +155,13 @@ def _comparison(noisy: Counts, counted: Floats) -> Figure:
         for i in range(len(counted))
     ]
     name = noisy.titles[0]
-    title = f"Synthetic records by {name}"
+    title = f"Synthetic records by {noisy.quoted[0]}"
     says = (
         f"Bars: synthetic records; dots and lines: noisy {noisy.unit.numbers} {noisy.plus_minus}"
         " (90%)"
     )
     table = DataTable(
-        f"Synthetic records and noisy {noisy.unit.numbers} by {name}",
+        f"Synthetic records and noisy {noisy.unit.numbers} by {noisy.quoted[0]}",
         (name, "Synthetic", "Noisy", "90% interval"),
         [
             (
