@@ -14,7 +14,7 @@ from tasks.report.bars import Bar, bars
 from tasks.report.cells import Columns, Counts, noisy, read_counts, sides_of
 from tasks.report.heat import Side, heat_map
 from tasks.report.parts import DataTable, Drawn, Figure, Source
-from tasks.report.svg import supported
+from tasks.report.svg import percent, supported
 
 MOST_FIGURES = 4
 LARGEST_SIDE = 100
@@ -162,16 +162,12 @@ def noisy_columns(source: Source) -> list[Counts]:
 
 def count_table(counts: Counts, path: str) -> DataTable:
     """The numbers of a chart of the table at ``path``, and the shares where their whole is public."""
-    shares = ("Share of all records", "90% interval of the share") if counts.whole else ()
+    shares = ("Share of all records (90% interval)",) if counts.whole else ()
     rows = []
     for i in range(len(counts.value)):
         numbers = [float(each[i]) for each in (counts.value, counts.lower, counts.upper)]
         value, low, high = supported(numbers, max(float(counts.error[i]), 10.0))
         row = [*(axis[i] for axis in counts.labels), value, f"{low} to {high}"]
-        if counts.whole:
-            percents = [100 * number / counts.whole for number in numbers]
-            value, low, high = supported(percents, 100 * float(counts.error[i]) / counts.whole)
-            row += [f"{value}%", f"{low}% to {high}%"]
-        rows.append(row)
+        rows.append([*row, percent(*(n / counts.whole for n in numbers))] if counts.whole else row)
     header = (*counts.titles, counts.number.capitalize(), "90% interval", *shares)
     return DataTable(counts.title, header, rows, path)

@@ -32,7 +32,7 @@ from tasks.report.analyses import INTERCEPT
 from tasks.report.cells import NULL, called, read_labels
 from tasks.report.counts import LARGEST_SIDE
 from tasks.report.parts import Source, read_columns
-from tasks.report.svg import supported
+from tasks.report.svg import percent, supported
 
 MOST, MOST_ANSWERS = 5, 2
 ERROR = 0.05
@@ -243,28 +243,14 @@ def _relation(
             continue
         i, j = np.unravel_index(int(np.argmax(np.where(possible, rank, -1.0))), rank.shape)
         if best is None or rank[i, j] > best.rank:
-            among, others = (percent(*(float(v[i, j]) for v in each)) for each in (inside, outside))
+            found = ([float(v[i, j]) for v in each] for each in (inside, outside))
+            among, others = (percent(min(max(v, low), high), low, high) for v, low, high in found)
             sentence = (
                 f"Of {text.unit.things} with {text.cell(given, int(i))}, {among} have"
                 f" {text.cell(shown, int(j))}; of all others {others}."
             )
             best = Stated(float(rank[i, j]), sentence, frozenset([given.name, shown.name]))
     return best
-
-
-def percent(value: float, low: float, high: float) -> str:
-    """A share with its interval, rounded outwards, to what the interval supports.
-
-    >>> percent(0.4567, 0.4312, 0.4831), percent(0.00461, 0.0042, 0.0051)
-    ('46% (43% to 49%)', '0.5% (0.4% to 0.6%)')
-    """
-    half = 50 * (high - low)
-    digits = 0 if half <= 0 else min(max(-math.floor(math.log10(half / 2)), 0), 6)
-    scale = 10**digits
-    ends = (math.floor(100 * low * scale) / scale, math.ceil(100 * high * scale) / scale)
-    values = (min(max(value, low), high), *(end / 100 for end in ends))
-    middle, *shown = (f"{100 * each:.{digits}f}%" for each in values)
-    return f"{middle} ({' to '.join(shown)})"
 
 
 def _answers(plan: Plan, analyses: Sequence[AnalysisRecord], bundle: Path) -> tuple[list[str], int]:

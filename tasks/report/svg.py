@@ -161,5 +161,20 @@ def supported(values: Sequence[float], error: float) -> list[str]:
     return [f"{round(value, digits) + 0.0:,.{max(digits, 0)}f}" for value in values]
 
 
+def percent(value: float, low: float, high: float) -> str:
+    """A share with its interval, whose ends are rounded outwards, as far as its width supports.
+
+    >>> percent(0.4567, 0.4312, 0.4831), percent(0.00461, 0.0042, 0.0051)
+    ('46% (43% to 49%)', '0.5% (0.4% to 0.6%)')
+    """
+    half = 50 * (high - low)
+    digits = 0 if half <= 0 else min(max(-math.floor(math.log10(half / 2)), 0), 6)
+    scale = 10**digits
+    ends = (math.floor(100 * low * scale) / scale, math.ceil(100 * high * scale) / scale)
+    values = (value, *(end / 100 for end in ends))
+    middle, *shown = (f"{100 * each:.{digits}f}%" for each in values)
+    return f"{middle} ({' to '.join(shown)})"
+
+
 def _short(value: object) -> str:
     return f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
