@@ -192,10 +192,10 @@ def _share(
 ) -> Stated | None:
     """The largest share of a column."""
     i = int(np.argmax(counts))
-    low, high = ends[0][i] / whole[1], min(ends[1][i] / whole[0], 1.0)
+    low, high = (min(float(e[i]) / n, 1.0) for e, n in zip(ends, whole[::-1], strict=True))
     if axis.nullable and i == axis.size - 1:
         return None
-    value = counts[i] / (sum(whole) / 2)
+    value = min(max(float(counts[i]) / (sum(whole) / 2), low), high)
     sentence = f"{percent(value, low, high)} of all {text.unit.things} have {text.cell(axis, i)}."
     return Stated(low, sentence, frozenset([axis.name]))
 
