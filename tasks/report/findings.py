@@ -96,7 +96,7 @@ def deviations(chance: float, gaussian: bool) -> float:
     """Standard errors that noise exceeds in size with at most this chance.
 
     >>> round(deviations(0.05, gaussian=True), 2), round(deviations(0.05, gaussian=False), 2)
-    (1.96, 4.15)
+    (1.96, 4.13)
     """
     if gaussian:
         return NormalDist().inv_cdf(1 - chance / 2)

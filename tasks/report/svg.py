@@ -165,7 +165,7 @@ def percent(value: float, low: float, high: float) -> str:
     """A share with its interval, whose ends are rounded outwards, as far as its width supports.
 
     >>> percent(0.4567, 0.4312, 0.4831), percent(0.00461, 0.0042, 0.0051)
-    ('46% (43% to 49%)', '0.5% (0.4% to 0.6%)')
+    ('46% (43% to 49%)', '0.46% (0.42% to 0.51%)')
     """
     half = 50 * (high - low)
     digits = 0 if half <= 0 else min(max(-math.floor(math.log10(half / 2)), 0), 6)
