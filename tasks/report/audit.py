@@ -70,11 +70,13 @@ def draw_audit(
 def in_one_sentence(audit: Mapping[str, Any]) -> str:
     """What an attack showed, beside what is claimed."""
     claim, bound = Fraction(audit["claim"]["alpha"]), _number(audit["lower_bound"])
-    shown = "no privacy loss" if bound <= 0 else f"a privacy loss of {figure(bound)} at least"
+    shown = "could not show any privacy loss"
+    if bound > 0:
+        shown = f"showed a privacy loss of {figure(bound)} at least"
     return (
         f"Before anything was drawn from the survey, an attack on {audit['draws']:,} draws from made-up"
-        f" surveys showed {shown} ({100 * audit['level']:.4g}% confidence); the claim is that it is"
-        f" {decimal_text(claim)} at most."
+        f" surveys {shown} ({100 * audit['level']:.4g}% confidence); the claim is that it is"
+        f" {decimal_text(claim)} at most. An attack that finds less proves nothing."
     )
 
 

@@ -135,10 +135,10 @@ def _of_counts(plan: Plan, manifest: Manifest, bundle: Path) -> tuple[list[str],
 
 
 def _plain(source: Source) -> bool:
-    """Whether a release is a table of counts with noise of a known law."""
+    """Whether a release is a table of counts with noise of a known law, whichever tables it chose."""
     section = source.plan.section(source.record.name)
     known = section.gaussian or section.mechanism == "discrete-laplace"
-    return source.release.chart == "cells" and known
+    return source.release.chart == "cells" and known and not source.release.draws_choose
 
 
 def _margins(source: Source) -> Iterator[tuple[Axes, Margin]]:
