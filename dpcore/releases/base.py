@@ -110,6 +110,9 @@ class Release(ABC):
     """Columns that it publishes beside those of the survey; empty where none of the survey's columns
     can have such a name."""
 
+    draws_choose: ClassVar[bool] = False
+    """Whether the noise of some numbers was seen when it was chosen which are measured again."""
+
     finer: ClassVar[str] = "coarser bins, fewer cells or another mechanism"
     """What makes its error smaller, other than more budget."""
 

@@ -48,6 +48,8 @@ class AdaptiveMicrodata(Microdata):
     ``triples``: how many triples are measured; chosen from the counts, at a price.
     """
 
+    draws_choose = True
+
     chosen: int = 20
     triples: int = 0
 
