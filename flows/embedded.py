@@ -124,9 +124,9 @@ def prefect_api() -> Iterator[None]:
     if PREFECT_API_URL.value():
         # It reports every event that a lost server did not get; the run says that once.
         logging.getLogger("prefect._internal.concurrency").setLevel(logging.CRITICAL)
-        own = "PREFECT_CLIENT_MAX_RETRIES" in os.environ
+        chosen = "PREFECT_CLIENT_MAX_RETRIES" in os.environ
         # By default each request waits a minute for a lost server, which a release does not need.
-        with temporary_settings({} if own else {PREFECT_CLIENT_MAX_RETRIES: 2}):
+        with temporary_settings({} if chosen else {PREFECT_CLIENT_MAX_RETRIES: 2}):
             yield
         return
     if not (Path(os.environ["PREFECT_HOME"]) / "prefect.db").exists():
