@@ -15,6 +15,7 @@ help:
 	@echo "make docs      the documentation, as pages in build/site; its notebooks run on the demo"
 	@echo "make wheel     the package as one file; the last line is its path"
 	@echo "make format    lay out the code"
+	@echo "make image     the container image of server and worker; needs docker"
 	@echo "make papers    repeats the experiments of the source papers; writes their page"
 	@echo "make clean     remove what the other targets made"
 
@@ -93,3 +94,23 @@ papers: $(VENV)/.benchmarks
 .PHONY: pictures
 pictures: demo $(VENV)/.all
 	$(BIN)/python docs/pictures.py $(DEMO)/published/fair-1978/demo docs/pages/images
+
+$(VENV)/.image: | $(BIN)/python
+	@$(PIP) "pip-tools>=7.5"
+	@touch $@
+
+# Every package of the image with its version and hashes, for this machine's platform and Python.
+build/requirements.txt: pyproject.toml constraints.txt $(VENV)/.image
+	@mkdir -p build
+	@$(BIN)/python -m piptools compile --quiet --strip-extras --generate-hashes --allow-unsafe --extra image \
+	    --constraint constraints.txt --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
+	    --output-file $@ pyproject.toml
+
+# Base images are pulled by their names, and used by the digests that these stand for today.
+.PHONY: image
+image: build/requirements.txt
+	@digest() { docker pull --quiet "$$1" >/dev/null && docker image inspect --format '{{index .RepoDigests 0}}' "$$1"; }; \
+	base=$$(digest python:$$($(BIN)/python -c 'import sys; print("%d.%d" % sys.version_info[:2])')-slim) && \
+	database=$$(digest postgres:17) && \
+	docker build --build-arg "BASE=$$base" --tag dprelease --file deployments/Dockerfile . && \
+	printf 'BASE=%s\nPOSTGRES_IMAGE=%s\n' "$$base" "$$database" > build/images.env

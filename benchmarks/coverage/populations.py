@@ -22,6 +22,7 @@ from dpcore.releases.densities.body_density import BodyDensity
 from dpcore.releases.densities.function import SmoothFunction
 from dpcore.releases.densities.pure_density import CoefficientDensity, GammaDensity
 from dpcore.releases.densities.spectral_density import SpectralDensity
+from dpcore.releases.machines.additive import AdditiveClassifier
 from dpcore.releases.machines.classifier import Classifier
 from dpcore.releases.machines.regression import Regression
 from dpcore.releases.numbers.mean import Mean
@@ -113,6 +114,9 @@ RELEASES: dict[str, Callable[[int], Release]] = {
     ),
     "classifier": lambda rows: Classifier(
         "r", Domain((INCOME, RICH)), rows, APPROXIMATE, (0.3,), 0.1, 32, (-1, 1)
+    ),
+    "additive classifier": lambda rows: AdditiveClassifier(
+        "r", Domain((INCOME, TRADE, RICH)), rows, APPROXIMATE, (-1, 1), Fraction(0)
     ),
     "regression": lambda rows: Regression(
         "r", Domain((INCOME, TRADE)), rows, APPROXIMATE, (0.3,), 0.1, 32

@@ -7,7 +7,8 @@ differ in one record more (add-remove), and the number of records is the method'
 in an environment that has dpsynth (github.com/google/dpsynth) and its requirements, pandas and pyarrow.
 
 All columns are categorical with the cells of ``tables``.  Settings are those of the library, with a
-tenth of the budget for tables of one column; ``--clique`` limits the cells of a clique of SWIFT.
+tenth of the budget for tables of one column; ``--clique`` limits the cells of a clique of SWIFT, and
+``--rounds`` AIM.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ def main() -> None:
     parser.add_argument("--alpha", type=float, default=1.0, help="default: 1")
     parser.add_argument("--beta", type=float, default=1e-9, help="default: 1e-9")
     parser.add_argument("--clique", type=float, default=1e5, help="default: 1e5")
+    parser.add_argument("--rounds", type=int, help="of AIM; default: 16 for each column")
     parser.add_argument("--draws", type=int, default=1, help="default: 1")
     options = parser.parse_args()
     if not DATA.is_dir():
@@ -49,7 +51,7 @@ def main() -> None:
     config: Any = {
         "mst": library.MSTConfig(),
         "swift": library.SWIFTConfig(),
-        "aim": library.AIMConfig(),
+        "aim": library.AIMConfig(max_rounds=options.rounds),
     }[options.method]
     if options.method == "swift":
         config = replace(config, max_clique_size=options.clique)

@@ -110,6 +110,9 @@ class Release(ABC):
     """Columns that it publishes beside those of the survey; empty where none of the survey's columns
     can have such a name."""
 
+    finer: ClassVar[str] = "coarser bins, fewer cells or another mechanism"
+    """What makes its error smaller, other than more budget."""
+
     too_large: ClassVar[tuple[str, str]] = (
         "rows",
         "state fewer, or choose a kind that counts records",

@@ -59,7 +59,7 @@ def find_target(plan: Plan, release: str, wanted: float, quantity: str = "") -> 
         error = statement(plan.built[release])
         raise InputError(
             f"--target: no {_coordinate(plan)} that a plan may request brings {name!r} of {release} to"
-            f" {wanted:g} (it is {error:.4g} now); try coarser bins, fewer cells or another mechanism"
+            f" {wanted:g} (it is {error:.4g} now); try {plan.built[release].finer}"
         )
     loss = _decimal(step)
     weight = plan.section(release).weight * loss / now

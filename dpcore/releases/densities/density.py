@@ -100,6 +100,8 @@ SCALED = "the number of records divided by the rows of the plan"
 class Density(Release):
     """Density over the Grid axes of the domain; bandwidths in units of each column's range."""
 
+    finer = "a larger bandwidth, fewer columns or mechanism: best"
+
     bandwidths: tuple[float, ...] = ()
 
     of_coefficients: ClassVar[Uncertainty] = Uncertainty(

@@ -63,6 +63,8 @@ class GridProcess(Release):
     """``kernel``: covariance of the noise; ``bandwidths``: h of each axis, in units of its range;
     ``points``: points of the public grid along each axis."""
 
+    finer = "a larger bandwidth or fewer columns"
+
     kernel: KernelName = "gaussian"
     bandwidths: tuple[float, ...] = ()
     points: tuple[int, ...] = ()

@@ -111,6 +111,8 @@ class AdditiveClassifier(Release):
     """``signs``: +1 or -1 for each code of the label, the last axis; ``part``: of the share, for the
     counts by which values get places; 0 for even places."""
 
+    finer = "fewer features"
+
     signs: tuple[int, ...] = ()
     part: Fraction = FOR_PLACES
 

@@ -67,6 +67,8 @@ class KernelMachine(Release):
     mean loss + lambda ||f||^2; ``frequencies``: half the dimension of the feature space.
     """
 
+    finer = "more regularisation, a larger bandwidth or fewer features"
+
     bandwidths: tuple[float, ...] = ()
     regularisation: float = 0.01
     frequencies: int = 256

@@ -93,6 +93,8 @@ def mean_uncertainty(statement: str) -> tuple[Uncertainty, ...]:
 class Mean(Release):
     """The mean of the one axis of the domain, a grid."""
 
+    finer = "narrower bounds"
+
     smooth: bool = False
 
     chart = "number"

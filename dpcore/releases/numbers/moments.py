@@ -54,6 +54,8 @@ Label = tuple[str, str, str | None, str | None]
 class Moments(Release):
     """Sums of products of the columns of the domain: numbers and categories, without nulls."""
 
+    finer = "fewer columns or narrower bounds"
+
     chart = "estimates"
 
     def __post_init__(self) -> None:

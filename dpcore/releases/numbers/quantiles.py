@@ -47,6 +47,8 @@ LARGEST_SCORES = 2**24
 class Quantiles(Release):
     """Quantiles of each column at public ``levels``, ascending, each strictly between 0 and 1."""
 
+    finer = "narrower bounds or fewer quantiles"
+
     levels: tuple[Fraction, ...] = ()
 
     chart = "levels"

@@ -58,6 +58,8 @@ class RatioMean(Release):
     An axis before it has the groups: categories, or whole numbers; null is a group of its own.
     """
 
+    finer = "narrower bounds or fewer groups"
+
     chart = "number"
     too_large = TOO_LARGE
     statistics = ("standard_error", *ENDS, "noisy_rows", "rows_standard_error")

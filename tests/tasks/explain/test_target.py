@@ -55,6 +55,8 @@ def test_the_plan_with_the_chosen_budget_reaches_the_target_and_a_digit_less_doe
         ("peple", 2.0, "", "has no release 'peple'; its releases: people, rare"),
         ("people", 2.0, "colour", "they are: standard error of a count"),
         ("people", 1e-300, "", "no alpha that a plan may request"),
+        ("people", 1e-300, "", "; try coarser bins"),
+        ("wealth", 1e-300, "", "; try a larger bandwidth"),
     ],
 )
 def test_an_impossible_target_is_refused(plan_path, release, wanted, quantity, says):
