@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from tasks.report.svg import (
     horizontal_axis,
     label,
     picture,
+    supported,
     tag,
     text_width,
 )
@@ -60,8 +60,7 @@ def _numbers(record: AnalysisRecord, found: Mapping[str, NDArray[Any]]) -> DataT
         names = ("estimate", "sampling_error", "privacy_error", "lower_95", "upper_95")
         estimate, sampling, noise, low, high = (float(found[name][i]) for name in names)
         if np.isfinite(low):
-            digits = max(1 - math.floor(math.log10(max(sampling, noise, 1e-300))), 0)
-            middle, *ends = (f"{round(v, digits) + 0.0:,.{digits}f}" for v in (estimate, low, high))
+            middle, *ends = supported((estimate, low, high), max(sampling, noise, 1e-300))
             rows.append((str(term), middle, f"{sampling:.2g}", f"{noise:.2g}", " to ".join(ends)))
         else:
             reason = f"none: {found['reason'][i]}"

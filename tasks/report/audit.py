@@ -67,6 +67,17 @@ def draw_audit(
     return Drawn(figures, words, [_alone(of_each)] if of_each else [])
 
 
+def in_one_sentence(audit: Mapping[str, Any]) -> str:
+    """What an attack showed, beside what is claimed."""
+    claim, bound = Fraction(audit["claim"]["alpha"]), _number(audit["lower_bound"])
+    shown = "no privacy loss" if bound <= 0 else f"a privacy loss of {figure(bound)} at least"
+    return (
+        f"Before anything was drawn from the survey, an attack on {audit['draws']:,} draws from made-up"
+        f" surveys showed {shown} ({100 * audit['level']:.4g}% confidence); the claim is that it is"
+        f" {decimal_text(claim)} at most."
+    )
+
+
 def _surveys(pair: str, protection: Protection) -> str:
     """The made-up surveys of an audit, whose name tells in which columns they differ."""
     moved, _, others = pair.partition("; others ")

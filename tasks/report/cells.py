@@ -1,5 +1,6 @@
 """Count tables of a bundle, read as people read them: labels along each side, numbers with errors."""
 
+import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,13 +23,18 @@ Columns = Mapping[str, Column]
 
 NULL = "null"
 
+CLAUSE = re.compile(r"[,;:(]|\.(?:\s|$)")
+LONGEST = 60
+"""Characters of a description that is a title."""
+
 
 @dataclass(frozen=True)
 class Counts:
     """A table of counts: ``keys`` and ``labels`` (axes, k) of each of k cells, and (k,) numbers.
 
     Two cells of one side may have the same label, but not the same key.  ``unit``: what is counted;
-    ``number``: what each value is.
+    ``number``: what each value is; ``titles``: what readers call the columns; ``whole``: all records,
+    where their number is public.
     """
 
     names: Sequence[str]
@@ -40,6 +46,8 @@ class Counts:
     error: Floats
     unit: Unit = RECORDS
     number: str = "noisy count"
+    titles: Sequence[str] = ()
+    whole: float | None = None
 
     @classmethod
     def of_axis(
@@ -51,7 +59,15 @@ class Counts:
         half, errors = TWO_SIDED * error, np.full(len(value), error)
         ends = value - half, value + half
         return cls(
-            [axis.name], [keys], [labels], value, *ends, errors, unit, f"noisy {unit.number}"
+            [axis.name],
+            [keys],
+            [labels],
+            value,
+            *ends,
+            errors,
+            unit,
+            f"noisy {unit.number}",
+            [called(axis.name, columns)],
         )
 
     @cached_property
@@ -69,7 +85,13 @@ class Counts:
     @property
     def title(self) -> str:
         """What is counted by what."""
-        return f"{self.unit.things.capitalize()} by {', '.join(self.names)}"
+        return f"{self.unit.things.capitalize()} by {', '.join(self.quoted)}"
+
+    @property
+    def quoted(self) -> list[str]:
+        """The titles of the columns in a sentence: in quotes where they are more than a name."""
+        pairs = zip(self.titles, self.names, strict=True)
+        return [title if title == name else f"“{title}”" for title, name in pairs]
 
     @property
     def plus_minus(self) -> str:
@@ -101,7 +123,8 @@ def read_counts(
     number = f"{'estimated' if 'estimate' in table else 'noisy'} {unit.number}"
     if BEST[0] in table:
         number = f"{unit.number} estimated from all releases"
-    return Counts(names, keys, labels, value, lower, upper, error, unit, number)
+    titles = [called(name, columns) for name in names]
+    return Counts(names, keys, labels, value, lower, upper, error, unit, number, titles)
 
 
 def read_labels(table: Mapping[str, NDArray[Any]], name: str, columns: Columns) -> list[str]:
@@ -121,6 +144,12 @@ def sides_of(published: Iterable[str], columns: Columns) -> list[str]:
         n if n in columns else n.removesuffix(ends[0]).removesuffix(ends[1]) for n in published
     )
     return [name for name in dict.fromkeys(names) if name in columns]
+
+
+def called(name: str, columns: Columns) -> str:
+    """What readers call a column: the first clause of its description, if it is short, or its name."""
+    first = CLAUSE.split(columns[name].description, maxsplit=1)[0].strip()
+    return first if 0 < len(first) <= LONGEST else name
 
 
 def category_text(value: Any, column: Column) -> str:

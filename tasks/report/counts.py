@@ -14,7 +14,7 @@ from tasks.report.bars import Bar, bars
 from tasks.report.cells import Columns, Counts, noisy, read_counts, sides_of
 from tasks.report.heat import Side, heat_map
 from tasks.report.parts import DataTable, Drawn, Figure, Source
-from tasks.report.svg import figure
+from tasks.report.svg import percent, supported
 
 MOST_FIGURES = 4
 LARGEST_SIDE = 100
@@ -82,7 +82,7 @@ def figures_of(source: Source, file: TableFile) -> list[Figure]:
         return []
     if file.rows > LARGEST_SIDE**2:
         return [largest(table, columns, file.place, source.unit)]
-    counts = read_counts(table, columns, source.unit)
+    counts = replace(read_counts(table, columns, source.unit), whole=_whole(source))
     dense = file.rows == math.prod(counts.shape)
     if len(counts.names) == 1:
         return [one_way(counts, file.place)]
@@ -91,6 +91,12 @@ def figures_of(source: Source, file: TableFile) -> list[Figure]:
     if len(source.release.domains) == 1 and (implied := noisy_columns(source)):
         return [one_way(column, file.place) for column in implied]
     return [largest(table, columns, file.place, source.unit)]
+
+
+def _whole(source: Source) -> float | None:
+    """The number of records of which counts are shares, where it is public."""
+    public = source.plan.adjacency.public_rows and not source.unit.weighted
+    return float(source.plan.rows) if public else None
 
 
 def one_way(counts: Counts, path: str) -> Figure:
@@ -105,13 +111,13 @@ def one_way(counts: Counts, path: str) -> Figure:
 
 def two_way(counts: Counts, path: str) -> Figure:
     """Two columns: a heat map, hatched where zero lies inside the interval."""
-    title = f"{counts.unit.things.capitalize()} by {counts.names[0]} and {counts.names[1]}"
+    title = f"{counts.unit.things.capitalize()} by {' and '.join(counts.quoted)}"
     doubtful = counts.grid(counts.lower <= 0)
     says = (
         f"Shades as below the map. Each {counts.number} has a 90% interval of {counts.plus_minus};"
         f" {doubtful.sum():,} of {doubtful.size:,} cells are hatched: zero lies inside their interval"
     )
-    rows, columns = (Side(n, labels) for n, labels in zip(counts.names, counts.sides, strict=True))
+    rows, columns = (Side(n, labels) for n, labels in zip(counts.titles, counts.sides, strict=True))
     shades = heat_map(counts.grid(counts.value), rows, columns, title, says, doubtful)
     return Figure(title, says, shades, count_table(counts, path))
 
@@ -149,22 +155,19 @@ def noisy_columns(source: Source) -> list[Counts]:
             value, error = source.release.supported_margin(noisy, (axis.name,)) or (None, math.nan)
             if value is not None and math.isfinite(error):
                 columns = source.plan.described_columns
-                found.append(Counts.of_axis(axis, value, error, columns, source.unit))
+                counts = Counts.of_axis(axis, value, error, columns, source.unit)
+                found.append(replace(counts, whole=_whole(source)))
     return found
 
 
 def count_table(counts: Counts, path: str) -> DataTable:
-    """The numbers of a chart of the table at ``path``."""
-    return DataTable(
-        counts.title,
-        (*counts.names, counts.number.capitalize(), "90% interval"),
-        [
-            (
-                *(axis[i] for axis in counts.labels),
-                figure(round(float(counts.value[i]), 1)),
-                f"{figure(round(float(counts.lower[i])))} to {figure(round(float(counts.upper[i])))}",
-            )
-            for i in range(len(counts.value))
-        ],
-        path,
-    )
+    """The numbers of a chart of the table at ``path``, and the shares where their whole is public."""
+    shares = ("Share of all records (90% interval)",) if counts.whole else ()
+    rows = []
+    for i in range(len(counts.value)):
+        numbers = [float(each[i]) for each in (counts.value, counts.lower, counts.upper)]
+        value, low, high = supported(numbers, max(float(counts.error[i]), 10.0))
+        row = [*(axis[i] for axis in counts.labels), value, f"{low} to {high}"]
+        rows.append([*row, percent(*(n / counts.whole for n in numbers))] if counts.whole else row)
+    header = (*counts.titles, counts.number.capitalize(), "90% interval", *shares)
+    return DataTable(counts.title, header, rows, path)

@@ -11,12 +11,13 @@ from schemas.columns import CategoricalColumn, Column
 from schemas.numbers import plain
 from schemas.plan import Plan
 from tasks.ledger import HistoryRecord
-from tasks.report.audit import draw_audit
+from tasks.report.audit import draw_audit, in_one_sentence
 from tasks.report.cells import category_text
+from tasks.report.findings import findings
 from tasks.report.history import history_figure, history_until
 from tasks.report.parts import DataTable
 from tasks.report.release import analysis_parts, release_parts, synthetic_parts
-from tasks.report.words import in_plain_words, in_symbols, limits
+from tasks.report.words import in_plain_words, in_short, in_symbols, limits
 
 REPORT = "report.html"
 MOST_CATEGORIES = 12
@@ -50,6 +51,8 @@ def report_page(
         records=plan.protection.records,
         unit=plan.protection.one,
         citation=cite(plan, manifest),
+        findings=findings(plan, manifest, bundle),
+        short=in_short(plan, manifest.guarantee),
         words=in_plain_words(plan, manifest.guarantee),
         symbols=in_symbols(plan, manifest.guarantee),
         columns=columns_table(plan),
@@ -57,6 +60,7 @@ def report_page(
         synthetic=synthetic_parts(plan, manifest, bundle),
         analyses=analysis_parts(manifest, bundle),
         budget=history_figure(history_until(history, manifest.drawn_at)),
+        audited=in_one_sentence(manifest.audit),
         audit=draw_audit(manifest.audit, manifest.audit_of_each, plan.protection),
         limits=limits(plan),
     )

@@ -63,13 +63,23 @@ def _release(source: Source) -> Part:
     )
     return Part(
         f"release-{record.name}",
-        record.name,
-        f"{section.words}: {record.title}. Mechanism {record.mechanism}, at {price}.",
+        headed(record.name),
+        f"{section.words}: {record.title}. Release {record.name}, by the mechanism {record.mechanism},"
+        f" at {price}.",
         CHARTS[chart](source) if chart else Drawn(),
         error_table(record),
         record.files[:MOST_FILES],
         max(len(record.files) - MOST_FILES, 0),
     )
+
+
+def headed(name: str) -> str:
+    """A name as a heading.
+
+    >>> headed("marriage-and-affairs")
+    'Marriage and affairs'
+    """
+    return name.replace("-", " ").capitalize()
 
 
 def error_table(record: ReleaseRecord) -> DataTable:
@@ -89,8 +99,9 @@ def synthetic_parts(plan: Plan, manifest: Manifest, bundle: Path) -> list[Part]:
     return [
         Part(
             f"synthetic-{record.name}",
-            record.name,
-            f"{record.file.rows:,} synthetic records of {len(record.file.columns)} columns"
+            headed(record.name),
+            f"{record.name}: {record.file.rows:,} synthetic records of"
+            f" {len(record.file.columns)} columns"
             f"{_and_members(record)}, drawn from the release {record.source}. They cost nothing more.",
             draw_synthetic(record, Source(plan, releases[record.source], bundle)),
             None,

@@ -38,7 +38,7 @@ def _figures(source: Source, file: TableFile) -> Iterator[Figure]:
         rows = here[np.sort(largest)]
         counts = read_counts({name: values[rows] for name, values in table.items()}, columns)
         words = QUANTITIES[quantity]
-        title = f"{words.capitalize()}, by {', '.join(counts.names)}"
+        title = f"{words.capitalize()}, by {', '.join(counts.titles)}"
         left = f"; the {len(rows)} largest of {len(here):,} are shown" * (len(rows) < len(here))
         says = f"Each bar is one {words}; its line is the 90% interval, {counts.plus_minus}{left}"
         ends = zip(counts.value.tolist(), counts.lower.tolist(), counts.upper.tolist(), strict=True)

@@ -150,5 +150,31 @@ def figure(value: float) -> str:
     return f"{value:.4g}"
 
 
+def supported(values: Sequence[float], error: float) -> list[str]:
+    """Numbers with the digits that a standard error supports: two of its own.
+
+    >>> supported((423.62, -1234.5), 34.2), supported((0.48731,), 0.0123), supported((67412.0,), 1840)
+    (['424', '-1,234'], ['0.487'], ['67,400'])
+    """
+    size = math.floor(math.log10(error)) if 0 < error < math.inf else 0
+    digits = min(1 - size, 12)
+    return [f"{round(value, digits) + 0.0:,.{max(digits, 0)}f}" for value in values]
+
+
+def percent(value: float, low: float, high: float) -> str:
+    """A share with its interval, whose ends are rounded outwards, as far as its width supports.
+
+    >>> percent(0.4567, 0.4312, 0.4831), percent(0.00461, 0.0042, 0.0051)
+    ('46% (43% to 49%)', '0.46% (0.42% to 0.51%)')
+    """
+    half = 50 * (high - low)
+    digits = 0 if half <= 0 else min(max(-math.floor(math.log10(half / 2)), 0), 6)
+    scale = 10**digits
+    ends = (math.floor(100 * low * scale) / scale, math.ceil(100 * high * scale) / scale)
+    values = (value, *(end / 100 for end in ends))
+    middle, *shown = (f"{100 * each:.{digits}f}%" for each in values)
+    return f"{middle} ({' to '.join(shown)})"
+
+
 def _short(value: object) -> str:
     return f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)

@@ -67,7 +67,7 @@ def draw_synthetic(record: SynthesisRecord, source: Source) -> Drawn:
         f"How far the synthetic counts are from the noisy {source.unit.numbers}, by column",
         ("Column", "Largest difference", "90% interval of a noisy number"),
         [
-            (n.names[0], figure(round(float(np.abs(c - n.value).max()), 1)), n.plus_minus)
+            (n.names[0], figure(round(float(np.abs(c - n.value).max()))), n.plus_minus)
             for n, c in compared
         ],
     )
@@ -154,14 +154,14 @@ def _comparison(noisy: Counts, counted: Floats) -> Figure:
         Bar(noisy.sides[0][i], *(float(values[i]) for values in numbers))
         for i in range(len(counted))
     ]
-    name = noisy.names[0]
-    title = f"Synthetic records by {name}"
+    name = noisy.titles[0]
+    title = f"Synthetic records by {noisy.quoted[0]}"
     says = (
         f"Bars: synthetic records; dots and lines: noisy {noisy.unit.numbers} {noisy.plus_minus}"
         " (90%)"
     )
     table = DataTable(
-        f"Synthetic records and noisy {noisy.unit.numbers} by {name}",
+        f"Synthetic records and noisy {noisy.unit.numbers} by {noisy.quoted[0]}",
         (name, "Synthetic", "Noisy", "90% interval"),
         [
             (

@@ -38,6 +38,20 @@ def how_often(guarantee: Guarantee) -> str:
     return f"{nearly}at most {most:,g} times as often or as rarely{chance}"
 
 
+def in_short(plan: Plan, guarantee: Guarantee) -> str:
+    """The promise in a sentence or two."""
+    return (
+        f"Noise protects {plan.protection.who}: somebody who knows everything else, and guesses between"
+        f" two possibilities for one {plan.protection.one}, is right"
+        f" {_percent(best_guess(guarantee))} of the time at most (50% is blind guessing)."
+        + (
+            f" A part gamma = {decimal_text(guarantee.gamma)} of the people is not protected so."
+            if guarantee.gamma
+            else ""
+        )
+    )
+
+
 def in_plain_words(plan: Plan, guarantee: Guarantee) -> Sequence[str]:
     """What the promise means for the people in the survey."""
     guess, alpha = best_guess(guarantee), float(guarantee.alpha)

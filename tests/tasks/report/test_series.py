@@ -40,7 +40,7 @@ def test_each_quantity_has_its_bars_and_the_earlier_runs_are_named(out):
     shown = [next(iter(row.all("td"))).words for row in list(chart.all("tr"))[1:]]
     assert len(shown) == 2
     for text, number in zip(shown, table["estimate"][:2], strict=True):
-        assert float(text.replace(",", "")) == pytest.approx(number, rel=1e-3, abs=0.1)
+        assert float(text.replace(",", "")) == pytest.approx(number, abs=0.5)
 
 
 def test_of_many_cells_the_largest_are_drawn(out):
