@@ -10,6 +10,7 @@
     +-- ApprovalError         exit code 5: a disclosure officer has not approved, or has rejected
     +-- BundleError           exit code 6: a bundle is incomplete or changed, or contradicts the ledger
     +-- LedgerError               the ledger cannot be read or written, or contradicts the request
+    +-- ServerError           exit code 7: the Prefect server does not answer
     +-- PrivacyLineError          a statistic, mechanism or price is not as declared
 
 A message says what is wrong, where, and what to do.  It never contains a value that was read from
@@ -73,6 +74,12 @@ class BundleError(DPReleaseError):
     """A bundle is incomplete, was changed, or contradicts the ledger."""
 
     exit_code = 6
+
+
+class ServerError(DPReleaseError):
+    """The Prefect server does not answer; what was charged and drawn before stays so."""
+
+    exit_code = 7
 
 
 class PrivacyLineError(DPReleaseError):

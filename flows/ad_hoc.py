@@ -13,6 +13,7 @@ from pydantic import Field
 from dpcore.errors import InputError
 from flows.course import carry_out
 from flows.embedded import flow
+from flows.form import await_submission
 from flows.identity import own_release_id
 from flows.notify import HOOKS
 from schemas.plan import Plan, load_plan
@@ -32,6 +33,7 @@ def ad_hoc(
     releases: list[str] = [],  # noqa: B006 - the form shows the default, and nothing changes it
     percent_of_budget: Annotated[int, Field(ge=1, le=100)] = 100,
     title: Annotated[str, Field(max_length=200)] = "",
+    dry_run: bool = False,
     requester: Annotated[str, Field(min_length=1, max_length=200)],
 ) -> str:
     """Publish some releases of a plan, once.
@@ -45,19 +47,24 @@ def ad_hoc(
         percent_of_budget: Per cent (1 to 100) of the alpha, beta and gamma that the plan asks for. The
             chosen releases share it by their weights.
         title: Title of the bundle. If empty, the plan's title is used.
+        dry_run: First only show what the release costs, how accurate it is and what is left of the
+            grant, and charge nothing. The run then waits a week: Resume publishes.
         requester: Your name. It is published with the bundle and recorded in the ledger.
 
     Returns:
         The path of the bundle.
 
     Raises:
-        InputError: The choice is impossible, or the survey is not as the plan declares.
+        InputError: The choice is impossible, or the survey is not as the plan declares; or a dry run
+            is not of a deployment, and nobody could resume it.
         BudgetError: The dataset has too little budget left. Nothing was charged.
         AuditError: The audit found more privacy loss than is claimed. Nothing was charged.
         ApprovalError: A disclosure officer has not approved the release, or has rejected it.
     """
     chosen = select_releases(plan, releases, percent_of_budget, title, requester)
     show_explanation(chosen)
+    if dry_run:
+        await_submission()
     return carry_out(chosen, own_release_id(plan), published_folder())
 
 

@@ -34,6 +34,7 @@ from prefect.workers.process import ProcessWorker
 from dpcore.errors import BudgetError, InputError, PlanError
 from flows.ad_hoc import ad_hoc
 from flows.audit import audit
+from flows.exhaustion import covered, pause_schedule, resume_schedules
 from flows.release import release
 from schemas.plan import Plan, load_plan
 from tasks.budget.schedule import require_first_year
@@ -66,6 +67,7 @@ def deploy(folder: Path, runs_at_once: int) -> Deployed:
     parts = [f"{name}: {release}" for name, plan in plans.items() for release in plan.built]
     with get_client(sync_client=True) as client:
         _make_pool(client, runs_at_once)
+        resume_schedules()
         deployed = [
             _deploy(client, release, name, {"plan": name}, _schedules(plan))
             for name, plan in plans.items()
@@ -74,6 +76,8 @@ def deploy(folder: Path, runs_at_once: int) -> Deployed:
             _deploy(client, ad_hoc, "ad-hoc-release", choices=which | {"releases": parts}),
             _deploy(client, audit, "audit-a-plan", choices=which),
         ]
+        if ledger_exists():
+            _pause_exhausted(client, plans)
         _remove_others(client, {f"release/{name}" for name in plans_in(folder)} | {*deployed})
     return Deployed(deployed, refused)
 
@@ -168,6 +172,14 @@ def _deploy(
         tags=[TAG],
     )
     return f"{flow.name}/{name}"
+
+
+def _pause_exhausted(client: SyncPrefectClient, plans: Mapping[str, Plan]) -> None:
+    ledger = Ledger(ledger_url())
+    for name, plan in plans.items():
+        if plan.operation.schedule and not covered(plan, ledger):
+            pause_schedule(client, client.read_deployment_by_name(f"release/{name}").id)
+            log_line(f"{name}: its schedule is paused until {plan.dataset} is granted more")
 
 
 def _remove_others(client: SyncPrefectClient, kept: set[str]) -> None:

@@ -6,6 +6,8 @@ that is valid for this process alone.  If an API is configured (PREFECT_API_URL)
 nothing is started.
 """
 
+import atexit
+import functools
 import logging
 import os
 import secrets
@@ -16,9 +18,11 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
+from httpx import HTTPError
 from prefect import Flow
 
-from dpcore.errors import DPReleaseError
+from dpcore.errors import DPReleaseError, ServerError
+from flows import end_quietly
 from tasks.workplace.home import home, locked, private_folder
 from tasks.workplace.step import log_line
 
@@ -26,6 +30,12 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 STARTUP_SECONDS = 120
+
+_OUTCOMES: list[Any] = []
+"""What the flow that this process runs returned or raised, as long as it has ended."""
+
+if "PREFECT__FLOW_RUN_ID" in os.environ:  # a worker started this process for one run, and logs it
+    atexit.register(end_quietly)
 
 _QUIET = {
     "PREFECT_LOGGING_LEVEL": "CRITICAL",
@@ -35,21 +45,51 @@ _QUIET = {
 
 
 class EmbeddedFlow(Flow[P, R]):
-    """A flow that provides the API that it needs when it is called; a worker calls ``fn`` itself."""
+    """A flow that provides the API that it needs when it is called; a worker calls ``fn`` itself.
+
+    If a configured API stops answering while the function runs, the function decides about the outcome.
+    """
 
     if not TYPE_CHECKING:  # callers see the signature of the decorated function
 
         def __call__(self, *args: Any, **kwargs: Any) -> Any:
-            with prefect_api():
-                return super().__call__(*args, **kwargs)
+            _OUTCOMES.clear()
+            try:
+                with prefect_api():
+                    return super().__call__(*args, **kwargs)
+            except (HTTPError, RuntimeError) as error:
+                unreached = str(error).startswith("Failed to reach API")  # Prefect's own words
+                if not unreached and not isinstance(error, HTTPError):
+                    raise
+                lost = f"the Prefect server does not answer ({type(error).__name__})"
+            if not _OUTCOMES:
+                raise ServerError(
+                    f"{lost}: start it, or correct or unset PREFECT_API_URL, and repeat the command with"
+                    " the same release id, which pays nothing twice"
+                )
+            (outcome,) = _OUTCOMES
+            if isinstance(outcome, DPReleaseError):
+                raise outcome
+            log_line(f"{lost}, and does not show that this run has ended")
+            return outcome
 
 
 def flow(name: str, flow_run_name: str, **options: Any) -> Callable[[Callable[P, R]], Flow[P, R]]:
     """Make a function a flow that stores no result.  Prefect looks for a decorator of this name."""
 
     def decorate(function: Callable[P, R]) -> Flow[P, R]:
+        @functools.wraps(function)
+        def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
+            try:
+                result = function(*args, **kwargs)
+            except DPReleaseError as error:
+                _OUTCOMES[:] = [error]
+                raise
+            _OUTCOMES[:] = [result]
+            return result
+
         return EmbeddedFlow(
-            function,
+            wrapper,
             name=name,
             flow_run_name=flow_run_name,
             log_prints=False,
@@ -68,6 +108,7 @@ def prefect_api() -> Iterator[None]:
     from prefect.events.worker import EventsWorker
     from prefect.settings import (
         PREFECT_API_URL,
+        PREFECT_CLIENT_MAX_RETRIES,
         PREFECT_FLOWS_HEARTBEAT_FREQUENCY,
         temporary_settings,
     )
@@ -81,7 +122,12 @@ def prefect_api() -> Iterator[None]:
         os.environ["PREFECT_API_AUTH_STRING"] = os.environ["PREFECT_SERVER_API_AUTH_STRING"]
         refresh_global_settings_context()  # Prefect read its settings when it was imported
     if PREFECT_API_URL.value():
-        yield
+        # It reports every event that a lost server did not get; the run says that once.
+        logging.getLogger("prefect._internal.concurrency").setLevel(logging.CRITICAL)
+        chosen = "PREFECT_CLIENT_MAX_RETRIES" in os.environ
+        # By default each request waits a minute for a lost server, which a release does not need.
+        with temporary_settings({} if chosen else {PREFECT_CLIENT_MAX_RETRIES: 2}):
+            yield
         return
     if not (Path(os.environ["PREFECT_HOME"]) / "prefect.db").exists():
         log_line("first run in this home: creating Prefect's database")

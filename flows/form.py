@@ -8,19 +8,21 @@ from typing import Literal
 
 from prefect.flow_runs import suspend_flow_run
 from prefect.input import RunInput
-from prefect.runtime import deployment, flow_run
+from prefect.runtime import deployment
 from pydantic import Field
 
 from dpcore.audit import AuditResult
+from dpcore.errors import InputError
+from flows.once import notify_once
 from schemas.plan import Plan
 from tasks.announce.announce import show_preview
 from tasks.announce.markdown import escape
 from tasks.ledger import Decision, Ledger
 from tasks.workplace.home import ledger_url
-from tasks.workplace.notify import notify
 from tasks.workplace.step import step
 
-KEY = "approval"
+KEY, SUBMISSION = "approval", "submission"
+WEEK = 7 * 24 * 3600
 
 LINE = r"^[^\n]*\S[^\n]*$"
 """One line that is not blank."""
@@ -46,8 +48,8 @@ def ask_in_form(plan: Plan, release_id: str, audited: list[AuditResult]) -> Deci
     if not deployment.id:
         return None
     show_preview(plan, release_id, audited)
-    if flow_run.run_count == 1:  # a resumed run notified before
-        notify(plan.dataset, release_id, "waits for a disclosure officer")
+    waits = "waits for a disclosure officer"
+    notify_once(plan.dataset, release_id, waits, f"{release_id} {waits}")
     review = suspend_flow_run(
         wait_for_input=Review.with_initial_data(
             description=f"**{escape(plan.publication.title)}**, release `{release_id}` of"
@@ -56,6 +58,15 @@ def ask_in_form(plan: Plan, release_id: str, audited: list[AuditResult]) -> Deci
         key=KEY,
     )
     return record_decision(plan, release_id, review)
+
+
+def await_submission() -> None:
+    """Suspend a run of a deployment, which has charged nothing, until somebody presses Resume."""
+    if not deployment.id:
+        raise InputError(
+            "dry_run: only a run of a deployment can wait; use `dprelease explain` elsewhere"
+        )
+    suspend_flow_run(key=SUBMISSION, timeout=WEEK)
 
 
 @step("record the decision")

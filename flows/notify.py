@@ -4,14 +4,17 @@ from datetime import UTC, datetime
 from typing import Any
 
 from prefect import Flow
+from prefect.client.orchestration import get_client
 from prefect.client.schemas.objects import FlowRun, State
 
 from dpcore.errors import ApprovalError, AuditError, BudgetError, DPReleaseError, InputError
+from flows.exhaustion import pause_schedule
 from flows.identity import release_id_of
+from flows.once import notify_once
 from schemas.plan import Plan, load_plan
 from tasks.budget.schedule import late_releases
 from tasks.explain.runs import runs_left, runs_text
-from tasks.ledger import Ledger
+from tasks.ledger import Action, Ledger
 from tasks.workplace.home import ledger_exists, ledger_url
 from tasks.workplace.notify import notify
 from tasks.workplace.plans import find_plan
@@ -30,6 +33,14 @@ def notify_failure(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -
     """Notify what kind of trouble ended a run, and after how many attempts."""
     error = state.result(raise_on_failure=False)
     trouble = next((words for kind, words in TROUBLES if isinstance(error, kind)), "failed")
+    if isinstance(error, BudgetError) and flow_run.auto_scheduled and flow_run.deployment_id:
+        dataset, release_id = _names(flow, flow_run)
+        pauses = f"{trouble}; the schedule is paused until the dataset is granted more"
+        event = f"{flow_run.parameters['plan']}: {trouble}, {_last_grant(dataset)}"
+        notify_once(dataset, release_id, pauses, event)
+        with get_client(sync_client=True) as client:
+            pause_schedule(client, flow_run.deployment_id)
+        return
     attempts = f", after {flow_run.run_count} attempts" if flow_run.run_count > 1 else ""
     notify(*_names(flow, flow_run), trouble + attempts)
 
@@ -46,11 +57,15 @@ def notify_low_budget(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]
         return
     ledger = Ledger(ledger_url(), create=False)
     left = ledger.remaining(plan.dataset)
-    if not left.covers(plan.operation.warn_below.budget):
-        notify(*_names(flow, flow_run), f"{LOW}: {left} left")
-    if plan.operation.schedule and runs_left(plan, left, ledger) <= plan.operation.warn_runs:
+    names, grant = _names(flow, flow_run), _last_grant(plan.dataset)
+    threshold = plan.operation.warn_below.budget
+    if not left.covers(threshold):
+        notify_once(*names, f"{LOW}: {left} left", f"below {threshold}, {grant}")
+    warn_runs = plan.operation.warn_runs
+    if plan.operation.schedule and runs_left(plan, left, ledger) <= warn_runs:
         words = runs_text(plan, left, datetime.now(UTC), ledger)
-        notify(*_names(flow, flow_run), f"{LOW}: it covers {words}")
+        event = f"{flow_run.parameters['plan']}: at most {warn_runs} runs left, {grant}"
+        notify_once(*names, f"{LOW}: it covers {words}", event)
 
 
 def notify_late(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> None:
@@ -63,7 +78,8 @@ def notify_late(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> N
     own = _names(flow, flow_run)
     for late in late_releases(plan, path, ledger, datetime.now(UTC)):
         if late.release_id != own[1]:
-            notify(late.dataset, late.release_id, f"{late.what}; see `dprelease ledger check`")
+            trouble = f"{late.what}; see `dprelease ledger check`"
+            notify_once(late.dataset, late.release_id, trouble, f"{late.release_id} is late")
 
 
 HOOKS: dict[str, Any] = {
@@ -71,6 +87,13 @@ HOOKS: dict[str, Any] = {
     "on_crashed": [notify_crash, notify_late],
     "on_completion": [notify_low_budget, notify_late],
 }
+
+
+def _last_grant(dataset: str) -> str:
+    """Names the dataset's last grant: after another, everything about its budget is said again."""
+    history = Ledger(ledger_url(), create=False).history(dataset)
+    grants = [line.at for line in history if line.action is Action.GRANT]
+    return f"granted at {max(grants, default='no time')}"
 
 
 def _plan(run: FlowRun) -> Plan | None:

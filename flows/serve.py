@@ -20,6 +20,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 
+from httpx import HTTPError
 from prefect.context import refresh_global_settings_context
 
 from dpcore.errors import DPReleaseError, InputError
@@ -29,6 +30,7 @@ from tasks.workplace.step import log_line
 
 HOST = "127.0.0.1"
 STARTUP_SECONDS = 180
+RESUME_SECONDS = 20  # how soon a grant resumes a schedule
 STOP_SECONDS = 30
 POOL = "dprelease"
 
@@ -61,6 +63,7 @@ def serve(
         )
         _wait_until_healthy(server, f"{os.environ['PREFECT_API_URL']}/health", folder)
         from flows.deploy import deploy, end_lost_runs
+        from flows.exhaustion import resume_schedules
 
         end_lost_runs()  # our worker has not started, so nothing is working on them
         for name in deploy(plans, runs_at_once).names:
@@ -68,7 +71,10 @@ def serve(
         worker = ["worker", "start", "--pool", POOL, "--type", "process"]
         stack.enter_context(run_prefect(worker, folder / "worker.log"))
         ready(f"http://{HOST}:{port}")
-        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)  # until server or worker ends unexpectedly
+        while os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT | os.WNOHANG) is None:
+            time.sleep(RESUME_SECONDS)
+            with suppress(HTTPError, DPReleaseError):  # the next round may go better
+                resume_schedules()
         ended = "worker" if server.poll() is None else "server"
         raise DPReleaseError(f"the {ended} ended by itself; see {folder / ended}.log")
 

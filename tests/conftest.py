@@ -18,7 +18,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from flows.cli import end_quietly
+from flows import end_quietly
 from tasks.workplace.home import locked
 
 atexit.register(end_quietly)

@@ -13,6 +13,7 @@ from typing import Annotated, Literal, NoReturn
 from cyclopts import App, CycloptsError, Parameter
 
 from dpcore.errors import DPReleaseError, InputError
+from flows import end_quietly
 from flows.cli import (
     approve,
     audit,
@@ -37,6 +38,7 @@ EXIT_CODES = {
     4: "an audit found more loss than is claimed",
     5: "a disclosure officer has not approved, or has rejected",
     6: "a bundle is damaged or was changed, or the ledger and its bundles disagree",
+    7: "the Prefect server at PREFECT_API_URL does not answer",
 }
 COMMANDS: tuple[App | Callable[..., None], ...] = (
     init.init,
@@ -140,13 +142,3 @@ def console() -> NoReturn:
     """The installed command: runs ``main`` and exits without messages of the interpreter's shutdown."""
     atexit.register(end_quietly)
     sys.exit(main())
-
-
-def end_quietly() -> None:
-    """Close standard error as the last exit function.
-
-    While the interpreter shuts down, DuckDB's binding reports objects that Prefect's threads still
-    hold.  Exit functions run last in, first out, so this one must be registered first.
-    """
-    sys.stderr.flush()
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)

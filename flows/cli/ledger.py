@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -74,7 +75,23 @@ def grant(
             " comes after this grant; its promise adds to those of earlier grants, and what they had"
             " left can no longer be spent. A series that was begun before cannot go on: begin a new one."
         )
+    if os.environ.get("PREFECT_API_URL"):
+        words += _resume_schedules()
     output.answer("\n".join(words), _budget_facts(known, dataset))
+
+
+def _resume_schedules() -> list[str]:
+    from httpx import HTTPError
+
+    from flows.exhaustion import resume_schedules
+
+    try:
+        return [f"The schedule of {plan} is resumed." for plan in resume_schedules()]
+    except HTTPError:
+        return [
+            "The Prefect server at PREFECT_API_URL does not answer: when it does, `dprelease deploy`"
+            " resumes the schedules that this grant covers."
+        ]
 
 
 def show(

@@ -15,7 +15,7 @@ from tasks.bundle.verify import read_manifest
 from tasks.explain.explain import explain_refusal, ledger_rows
 from tasks.ledger import Ledger
 from tasks.workplace.home import ledger_url
-from tasks.workplace.step import step
+from tasks.workplace.step import log_line, step
 
 
 @step("explain")
@@ -67,7 +67,18 @@ def show_audit(plan: Plan, results: Sequence[AuditResult]) -> None:
 
 @step("announce")
 def announce(plan: Plan, release_id: str, bundle: Path) -> None:
-    """Create Prefect artifacts: a summary, the dataset's budget and a link to the bundle."""
+    """Show in Prefect what was published; a server that does not answer changes nothing about it."""
+    from httpx import HTTPError
+
+    try:
+        _announce(plan, release_id, bundle)
+    except HTTPError as error:
+        lost = f"the Prefect server does not answer ({type(error).__name__})"
+        log_line(f"published, but not announced: {lost}")
+
+
+def _announce(plan: Plan, release_id: str, bundle: Path) -> None:
+    """Create artifacts: a summary, the dataset's budget and a link to the bundle."""
     from prefect.artifacts import (
         create_link_artifact,
         create_markdown_artifact,

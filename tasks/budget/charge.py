@@ -25,9 +25,15 @@ def check_budget(plan: Plan, release_id: str, published: Path) -> None:
     for path in published.glob(f"[!.]*/{MANIFEST}"):  # hidden folders hold unfinished work
         require_known(read_manifest(path.parent), ledger, path.parent)
     require_checkpoint(ledger)
+    if ledger.account(plan.dataset) is None:
+        log_line("the ledger does not know this dataset yet: the plan's grant will be recorded")
+    require_budget(plan, release_id, ledger)
+
+
+def require_budget(plan: Plan, release_id: str, ledger: Ledger) -> None:
+    """Raise what reserving would raise; a dataset that the ledger does not know has the plan's grant."""
     account = ledger.account(plan.dataset)
     if account is None:
-        log_line("the ledger does not know this dataset yet: the plan's grant will be recorded")
         return
     if set(ledger.release(plan.dataset, release_id)) != set(plan.built):  # else nothing is charged
         require_grant(plan, account)

@@ -31,7 +31,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
-from dpcore.errors import DPReleaseError
+from dpcore.errors import DPReleaseError, ServerError
 from dpcore.progress import reporting
 from tasks.workplace.home import home, private_folder
 
@@ -132,7 +132,7 @@ def guard(function: Callable[P, R], label: str, name: str = "") -> Callable[P, R
         except Exception as error:
             if _of_prefect(error):
                 raise
-            public = _withheld(function.__name__, error)
+            public = _lost(error) or _withheld(function.__name__, error)
         else:
             log_line(f"{time.perf_counter() - started:6.2f} s  {words}", replace(begun, done=1))
             return result
@@ -147,6 +147,14 @@ def _of_prefect(error: Exception) -> bool:
     """Whether an error is how Prefect stops a run."""
     exceptions = sys.modules.get("prefect.exceptions")
     return exceptions is not None and isinstance(error, exceptions.PrefectException)
+
+
+def _lost(error: Exception) -> ServerError | None:
+    """How a step says that it could not reach the Prefect server, which the others do not need."""
+    httpx = sys.modules.get("httpx")
+    if httpx is None or not isinstance(error, httpx.HTTPError):
+        return None
+    return ServerError(f"the Prefect server does not answer ({type(error).__name__})")
 
 
 def _progress_listener(begun: Moment, every: float = 10.0) -> Callable[[str, int, int], None]:

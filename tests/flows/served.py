@@ -63,9 +63,13 @@ class Served:
         return self.process.wait(timeout=SECONDS)
 
     def api(self, method: str, path: str, **document: Any) -> Any:
-        answer = httpx.request(
-            method, f"{self.address}/api{path}", json=document, auth=_login(), timeout=60
-        )
+        for _ in range(5):
+            answer = httpx.request(
+                method, f"{self.address}/api{path}", json=document, auth=_login(), timeout=60
+            )
+            if answer.status_code != httpx.codes.SERVICE_UNAVAILABLE:
+                break
+            time.sleep(2)  # its database is locked by another writer
         answer.raise_for_status()
         return answer.json() if answer.content else None
 

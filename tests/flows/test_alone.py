@@ -20,7 +20,11 @@ from tests.flows.served import PASSWORD, Served, own_environment, prepare
 from tests.tasks.bundle.test_sign import write_keys
 
 SECONDS = 300
-PROXY = {"HTTP_PROXY": "http://192.0.2.1:3128", "NO_PROXY": "localhost"}
+PROXY = {
+    "HTTP_PROXY": "http://192.0.2.1:3128",
+    "ALL_PROXY": "socks5://192.0.2.1:1080",
+    "NO_PROXY": "localhost",
+}
 """An agency's proxy, which cannot forward what a machine says to itself."""
 
 COMMAND = "from flows.cli import main; raise SystemExit(main({arguments}))"

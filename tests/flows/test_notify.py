@@ -6,7 +6,8 @@ import threading
 
 import pytest
 
-from dpcore.errors import DPReleaseError
+from dpcore.budget import Budget
+from dpcore.errors import BudgetError, DPReleaseError
 from tasks.ledger import Ledger
 from tasks.workplace.home import ledger_url
 from tests.conftest import write_plan
@@ -96,9 +97,14 @@ def test_a_low_budget_is_told_once_it_is_low(told, small_plan, plan_document):
     release(small_plan, "r1")
     assert told == []  # 6 of 10 left
     release(small_plan, "r2")
+    release(small_plan, "r2")  # a retry: the notice is not repeated
     assert [d["trouble"] for d in told] == [
         "the budget is low: alpha = 2, beta = 1e-05, gamma = 0 left"
     ]
+    more = Budget.of(4)
+    Ledger(ledger_url()).grant("survey", more, who="the board", why="another quarter")
+    release(small_plan, "r3")  # below the threshold once more, after a grant
+    assert len(told) == 2
 
 
 @pytest.mark.parametrize(("warn_runs", "told_after"), [(None, 1), (1, 1), (0, 2)])
@@ -147,6 +153,7 @@ def test_a_scheduled_run_tells_of_the_others_that_were_due_and_are_missing(
     Ledger(ledger_url())
     for hook in HOOKS["on_completion"]:
         hook(flow, run, Completed())
+        hook(flow, run, Completed())  # a later run: it is not said again
     late = [document for document in told if "late" in document["trouble"]]
     assert [document["release_id"] for document in late] == [
         f"plan-{year - 1}0101-000000"
@@ -195,3 +202,56 @@ def test_a_webhook_that_fails_changes_nothing(small_plan, monkeypatch, caplog):
     notify("survey", "r1", "failed")
     assert "posting to DPRELEASE_WEBHOOK failed" in caplog.text
     assert "hush-hush" not in caplog.text
+
+
+def deployed(plans):
+    """The deployment of the plan, as its Prefect server has it."""
+    from prefect.client.orchestration import get_client
+
+    from flows.deploy import deploy
+
+    deploy(plans, 2)
+    with get_client(sync_client=True) as client:
+        return client.read_deployment_by_name("release/plan")
+
+
+def test_a_schedule_without_budget_is_told_once_paused_and_resumed_by_a_grant(
+    told, small_plan, plan_document, monkeypatch, capsys
+):
+    from prefect.client.orchestration import get_client
+    from prefect.states import Failed
+
+    from flows.cli import main
+    from flows.notify import notify_failure
+    from flows.release import release as flow
+
+    monkeypatch.setenv("DPRELEASE_PLANS", str(small_plan.parent))
+    with get_client(sync_client=True) as client:
+        monkeypatch.setenv("PREFECT_API_URL", str(client.api_url))
+        _, run = yearly_run(small_plan, plan_document, auto_scheduled=True)
+        document = plan_document | {"operation": {"schedule": {"cron": "0 0 1 1 *"}}}
+        write_plan(small_plan.parent, document)
+        before = deployed(small_plan.parent)
+        assert not before.paused
+        for release_id in ("r1", "r2"):
+            release(small_plan, release_id)  # 2 of 10 are left, and a run costs 4
+        told.clear()
+        run.deployment_id = before.id
+        for _ in range(3):
+            notify_failure(flow, run, Failed(data=BudgetError("too little is left")))
+        assert [d["trouble"] for d in told] == [
+            "the budget does not allow the release; the schedule is paused until the dataset is"
+            " granted more"
+        ]
+        assert client.read_deployment(before.id).paused
+        document["operation"]["allow_exhaustion"] = True
+        write_plan(small_plan.parent, document)
+        assert deployed(small_plan.parent).paused  # deploying again does not start it
+        grant = ["ledger", "grant", "survey", "--who", "the board", "--why", "more", "--alpha"]
+        assert main([*grant, "1"]) == 0
+        assert client.read_deployment(before.id).paused  # 3 are left
+        assert main([*grant, "1"]) == 0
+        assert "The schedule of plan is resumed." in capsys.readouterr().out
+        after = client.read_deployment(before.id)
+        assert not after.paused
+        assert after.tags == before.tags

@@ -105,6 +105,20 @@ class TestServed:
         assert ended["state_type"] == "FAILED"
         assert "choose releases of one plan" in ended["state"]["message"]
 
+    def test_a_dry_run_charges_nothing_until_it_is_resumed(self, served):
+        def charged() -> bool:
+            return any(name.endswith(run["id"][-4:]) for name in served.ledger.releases("income"))
+
+        run = ask(served, "income", dry_run=True)
+        assert served.settled(run["id"])["state_name"] == "Suspended"
+        seen = served.artifact(run["id"], "cost-and-accuracy")["data"]
+        assert "| left afterwards |" in seen
+        assert "standard error of a count" in seen
+        assert not charged()
+        served.api("POST", f"/flow_runs/{run['id']}/resume")
+        assert served.settled(run["id"])["state_type"] == "COMPLETED"
+        assert charged()
+
     def test_a_rejection_is_kept_over_a_restart_and_publishes_nothing(self, served):
         run = ask(served, "health")
         waiting = served.settled(run["id"])

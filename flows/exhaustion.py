@@ -1,0 +1,64 @@
+"""Pauses a schedule that its dataset's budget no longer covers, and resumes it after a grant.
+
+Otherwise such a schedule would fail at every due time.  A deployment that was paused here has the tag
+``budget exhausted``; one that a person paused does not have it and is left alone.
+"""
+
+from uuid import UUID
+
+from prefect.client.orchestration import SyncPrefectClient, get_client
+from prefect.client.schemas.actions import DeploymentUpdate
+from prefect.client.schemas.filters import DeploymentFilter, DeploymentFilterTags
+
+from dpcore.errors import BudgetError, InputError
+from schemas.plan import Plan, load_plan
+from tasks.budget.charge import require_budget
+from tasks.ledger import Ledger
+from tasks.ledger.runs_and_grant import at_its_run
+from tasks.workplace.home import ledger_url
+from tasks.workplace.plans import find_plan
+from tasks.workplace.step import log_line
+
+EXHAUSTED = "budget exhausted"
+
+NEXT = "next"
+"""Stands for the release id of a run that is still to come."""
+
+
+def pause_schedule(client: SyncPrefectClient, deployment: UUID) -> None:
+    """Pause a deployment until ``resume_schedules`` finds that its dataset has budget again."""
+    tags = [*{*client.read_deployment(deployment).tags, EXHAUSTED}]
+    client.update_deployment(deployment, DeploymentUpdate(tags=sorted(tags)))
+    client.pause_deployment(deployment)
+
+
+def resume_schedules() -> list[str]:
+    """Resume every schedule that was paused for lack of budget and is covered now; returns their plans.
+
+    Due times that passed meanwhile are late releases, which ``notify_late`` reports.
+    """
+    resumed = []
+    paused = DeploymentFilter(tags=DeploymentFilterTags(all_=[EXHAUSTED]))
+    with get_client(sync_client=True) as client:
+        for deployment in client.read_deployments(deployment_filter=paused):
+            name = str(deployment.parameters["plan"])
+            try:
+                affordable = covered(load_plan(find_plan(name)), Ledger(ledger_url()))
+            except InputError:  # the plan is gone or no longer valid: it stays paused
+                continue
+            if affordable:
+                tags = [tag for tag in deployment.tags if tag != EXHAUSTED]
+                client.update_deployment(deployment.id, DeploymentUpdate(tags=tags))
+                client.resume_deployment(deployment.id)
+                log_line(f"{name}: the budget covers another run; its schedule is resumed")
+                resumed.append(name)
+    return resumed
+
+
+def covered(plan: Plan, ledger: Ledger) -> bool:
+    """Whether the ledger would allow the plan's next run."""
+    try:
+        require_budget(at_its_run(plan, ledger), NEXT, ledger)
+    except (BudgetError, InputError):  # no budget, or a series without another run
+        return False
+    return True

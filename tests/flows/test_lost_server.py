@@ -1,0 +1,95 @@
+"""A Prefect server that dies while a release runs: the release says what became of it."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+
+import httpx
+import pytest
+
+from tests.bare import small_plan
+from tests.flows.served import SECONDS, free_port, own_environment
+
+pytestmark = pytest.mark.slow
+
+RELEASE = """
+import os, signal, sys
+from flows import course
+from flows.cli import main
+
+def end_server_before(name):
+    step = getattr(course, name)
+    def wrapper(*args, **kwargs):
+        os.killpg(int(sys.argv[1]), signal.SIGKILL)
+        return step(*args, **kwargs)
+    setattr(course, name, wrapper)
+
+end_server_before(sys.argv[2])
+sys.exit(main(["run", "plan.yaml", "--release-id", "r1", "--out", "out"]))
+"""
+
+
+@pytest.fixture
+def environment(tmp_path):
+    """A folder with a plan, whose commands use a Prefect server of this port."""
+    small_plan(tmp_path)
+    own = own_environment(tmp_path / "home") | {"PREFECT_HOME": str(tmp_path / "prefect")}
+    return own | {"PREFECT_API_URL": f"http://127.0.0.1:{free_port()}/api"}
+
+
+@pytest.fixture
+def server(tmp_path, environment):
+    """The id of a Prefect server's process group, which ends with the test."""
+    port = environment["PREFECT_API_URL"].split(":")[2].split("/")[0]
+    command = ["server", "start", "--host", "127.0.0.1", "--port", port]
+    with (tmp_path / "server.log").open("wb") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "prefect", *command],
+            env=environment,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+    try:
+        deadline = time.monotonic() + SECONDS
+        while time.monotonic() < deadline:
+            try:
+                httpx.get(f"{environment['PREFECT_API_URL']}/health").raise_for_status()
+                break
+            except httpx.HTTPError:
+                time.sleep(0.5)
+        yield process.pid
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def run(folder, environment, *program):
+    return subprocess.run(
+        [sys.executable, *program], cwd=folder, env=environment, capture_output=True, text=True
+    )
+
+
+@pytest.mark.parametrize("step", ["audit_shortly", "draw_missing", "announce"])
+def test_a_release_outlives_its_server(tmp_path, environment, server, step):
+    done = run(tmp_path, environment, "-c", RELEASE, str(server), step)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "out/survey/r1\n"
+    assert (tmp_path / "out/survey/r1/manifest.json").exists()
+    assert "published, but not announced: the Prefect server does not answer" in done.stderr
+    assert "does not show that this run has ended" in done.stderr
+
+
+def test_a_server_that_is_not_there_charges_nothing_and_has_its_own_exit_code(
+    tmp_path, environment
+):
+    arguments = ("run", "plan.yaml", "--release-id", "r1", "--out", "out")
+    done = run(tmp_path, environment, "-m", "flows.cli", *arguments)
+    assert done.returncode == 7, done.stderr
+    assert "the Prefect server does not answer" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "home" / "ledger.sqlite").exists()
