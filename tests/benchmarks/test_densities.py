@@ -14,7 +14,10 @@ def values_of(tmp_path, columns: Columns) -> np.ndarray:
     return records(tmp_path / columns.table, columns.bounds)
 
 
-@pytest.mark.parametrize("bounds", [{"x": (0, 10)}, {"x": (0, 10), "y": (0, 10)}])
+@pytest.mark.parametrize(
+    "bounds",
+    [{"x": (0, 10)}, pytest.param({"x": (0, 10), "y": (0, 10)}, marks=pytest.mark.slow)],
+)
 def test_the_best_density_is_nearer_than_smoothed_histograms(tmp_path, bounds):
     pytest.importorskip("opendp")
     columns = Columns("made-up.csv", bounds, 0.05)
