@@ -5,6 +5,7 @@ from typing import Any
 
 from mkdocs.structure.files import File
 
+from docs.kinds import illustrated, style
 from docs.notebooks import NOTEBOOKS, notebook_page
 from docs.reference import PAGES
 from schemas.plan import load_plan
@@ -26,9 +27,16 @@ def on_files(files: Any, config: Any) -> Any:
     made = {path: page() for path, page in PAGES.items()}
     made |= {f"notebooks/{p.stem}.md": notebook_page(p) for p in NOTEBOOKS.glob("*.ipynb")}
     made["images/accuracy.svg"] = trade_off_picture(load_plan(DEMO))
+    made["kinds/figures.css"] = style()
     for path, content in made.items():
         files.append(File.generated(config, path, content=content))
     return files
+
+
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """The page of a kind of release gets the pictures of its example."""
+    path = Path(page.file.src_uri)
+    return illustrated(markdown, path.stem) if path.parent.name == "kinds" else markdown
 
 
 def on_nav(nav: Any, **_: Any) -> Any:

@@ -1,5 +1,5 @@
 """The pages of the kinds of release: the example on each page runs, on one made-up survey, and its
-picture is what the report of that release shows."""
+pictures are those of the report of that release."""
 
 from functools import cache
 from pathlib import Path
@@ -13,6 +13,7 @@ import yaml
 import dprelease
 from schemas.plan import Plan
 from tasks.bundle.verify import read_manifest
+from tasks.report.page import ENVIRONMENT
 from tasks.report.release import Part, release_parts
 
 PAGES = Path(__file__).parent / "pages" / "kinds"
@@ -99,3 +100,24 @@ def parts() -> dict[str, Part]:
         )
         shown = release_parts(bundle.reader.plan, read_manifest(bundle.path), bundle.path)
         return dict(zip(examples(), shown, strict=True))
+
+
+def style() -> str:
+    """The report's style, for what is shown of it alone."""
+    source, _, _ = ENVIRONMENT.loader.get_source(ENVIRONMENT, "style.css")  # type: ignore[union-attr]
+    return f".figures {{ {source.replace(':root', '&')} }}"
+
+
+def illustrated(page: str, kind: str) -> str:
+    """A page, with pictures of its example behind the example."""
+    drawn = parts()[kind].drawn
+    template = ENVIRONMENT.from_string(
+        '{% import "parts.html" as parts %}'
+        "{% for figure in figures %}{{ parts.chart(figure) }}{% endfor %}"
+        "{% for table in tables %}{{ parts.numbers(table) }}{% endfor %}"
+    )
+    shown = template.render(
+        figures=drawn.figures[:2], tables=[] if drawn.figures else drawn.tables[:1]
+    )
+    start = page.index("*More:*")
+    return f'{page[:start]}<div class="figures">{shown}</div>\n\n{page[start:]}'
