@@ -265,7 +265,9 @@ class IntegerColumn(_NumberColumn):
         if isinstance(self.from_, PartOfDate):
             self.from_.check(self.bounds)
         if isinstance(self.from_, Multiples) and self.missing:
-            raise ValueError(f"missing: state it for {self.from_.column}, of which these are multiples")
+            raise ValueError(
+                f"missing: state it for {self.from_.column}, of which these are multiples"
+            )
         if isinstance(self.from_, Multiples) and self.levels != self.from_.levels:
             raise ValueError(f"levels: are {self.from_.levels} by `from`; leave them out")
         if max(abs(bound) for bound in self.bounds) > 2**53:
