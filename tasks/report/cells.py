@@ -152,6 +152,12 @@ def called(name: str, columns: Columns) -> str:
     return first if 0 < len(first) <= LONGEST else name
 
 
+def measured(name: str, columns: Columns) -> str:
+    """What readers call a column, with its unit: the title of an axis."""
+    unit = getattr(columns[name], "unit", "")
+    return called(name, columns) + (f" ({unit})" if unit else "")
+
+
 def category_text(value: Any, column: Column) -> str:
     """A category with its label, if the plan gives one."""
     meaning = column.labels.get(str(value)) if isinstance(column, CategoricalColumn) else None

@@ -1,5 +1,6 @@
 """Classifiers and regressions on the page: predictions along each feature, with their intervals."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,8 +13,10 @@ from dpcore.releases.table import TWO_SIDED
 from schemas.columns import CategoricalColumn
 from schemas.numbers import plain
 from tasks.report.band import Curve, band
-from tasks.report.bars import Bar, bars
-from tasks.report.cells import category_text
+from tasks.report.cells import Columns, called, category_text, measured
+from tasks.report.chart import Axis as Side
+from tasks.report.chart import Panel, alike, chart
+from tasks.report.marks import across, dots, spans
 from tasks.report.parts import DataTable, Drawn, Figure, Source
 from tasks.report.svg import figure
 
@@ -21,6 +24,21 @@ MOST_FEATURES = 6
 POINTS = 2000
 MOST_VALUES = 200
 MOST_ROWS = 25
+MOST_TICKS = 12
+
+
+@dataclass(frozen=True, eq=False)
+class Along:
+    """Predictions (k,) along a feature: its values in words, and where they lie on its scale.
+
+    ``apart``: the values are categories without an order.
+    """
+
+    name: str
+    values: Sequence[str]
+    x: Floats
+    f: Floats
+    apart: bool
 
 
 @dataclass(frozen=True)
@@ -35,8 +53,12 @@ class Machine:
         """Half of every 90% interval: the error is the same everywhere."""
         return TWO_SIDED * self.release.output_stddev
 
+    @property
+    def columns(self) -> Columns:
+        return self.source.plan.described_columns
+
     def figures(self) -> list[Figure]:
-        """One chart per feature, the others held in the middle of what the plan allows."""
+        """One chart per feature on one scale, the others held in the middle of what the plan allows."""
         middles = [scaled_positions(axis)[axis.size // 2] for axis in self.release.feature_axes]
         found = []
         for i, axis in enumerate(self.release.feature_axes[:MOST_FEATURES]):
@@ -45,7 +67,8 @@ class Machine:
             parts = [np.broadcast_to(m, (len(codes), np.size(m))) for m in middles]
             parts[i] = scaled_positions(axis)[codes].reshape(len(codes), -1)
             found.append(self._along(axis, codes, self.at(np.hstack(parts))))
-        return found
+        panels = alike([self._panel(along) for along in found])
+        return [self._figure(*each) for each in zip(found, panels, strict=True)]
 
     def at(self, points: Floats) -> Floats:
         """The predictions at scaled points (k, coordinates), from the published table."""
@@ -54,35 +77,49 @@ class Machine:
         phases = points @ matrix.T
         return self.release.outputs(np.cos(phases) @ table["cos"] + np.sin(phases) @ table["sin"])
 
-    def _along(self, axis: Axis, codes: Integers, f: Floats) -> Figure:
-        output, half = self.release.output, self.half
-        output = output[0].upper() + output[1:]
-        title = f"{output} along {axis.name}"
-        across = self.release.boundary
-        side = f"Positive above {across:g}; " if across is not None else ""
-        says = f"{side}90% interval ±{half:.3g}; other features in the middle"
+    def _along(self, axis: Axis, codes: Integers, f: Floats) -> Along:
         if isinstance(axis, Categories) and not ordered(axis):
-            column, categories = (
-                self.source.plan.described_columns[axis.name],
-                (*axis.categories, "null"),
-            )
-            names = [category_text(categories[code], column) for code in codes.tolist()]
-            ends = zip(names, f, f - half, f + half, strict=True)
-            rows = [Bar(name, *map(float, numbers)) for name, *numbers in ends]
-            picture = bars(rows, title, says, self.release.output)
-        else:
-            x = _values(axis)[codes]
-            order = np.argsort(x)
-            x, f = x[order], f[order]
-            names = [plain(float(f"{v:.6g}")) for v in x]
-            curve = Curve(x, f, f - half, f + half)
-            picture = band(curve, title, says, axis.name, across=across)
-        shown = np.unique(np.linspace(0, len(f) - 1, MOST_ROWS).astype(int))
-        numbers = [
-            (names[i], *(figure(float(v)) for v in (f[i], f[i] - half, f[i] + half))) for i in shown
+            categories = (*axis.categories, "null")
+            names = [category_text(categories[code], self.columns[axis.name]) for code in codes]
+            places = np.arange(len(codes), dtype=np.float64) + 0.5
+            return Along(axis.name, names, places, f, apart=True)
+        x = _values(axis)[codes]
+        order = np.argsort(x)
+        names = [plain(float(f"{v:.6g}")) for v in x[order]]
+        return Along(axis.name, names, x[order], f[order], apart=False)
+
+    def _panel(self, along: Along) -> Panel:
+        boundary, curve = self.release.boundary, _with_interval(along, self.half)
+        lines = (
+            {}
+            if boundary is None
+            else {boundary: f"above {boundary:g}: {positive_text(self.source)}"}
+        )
+        y = Side(_capital(self.release.output))
+        if not along.apart:
+            few = len(along.x) <= MOST_TICKS
+            ticks = dict(zip(along.x.tolist(), along.values, strict=True)) if few else None
+            return band(curve, Side(measured(along.name, self.columns), ticks=ticks), y, lines)
+        names = Side(called(along.name, self.columns), along.values)
+        marks = [
+            spans(curve.x, curve.lower, curve.upper, upright=True),
+            dots(curve.x, curve.middle),
         ]
-        header = (axis.name, output, "Lower end (90%)", "Upper end (90%)")
-        return Figure(title, says, picture, DataTable(title, header, numbers))
+        marks += [across(height, words) for height, words in lines.items()]
+        return Panel(marks, names, y, key=[("dot", "estimate"), ("whisker", "90% interval")])
+
+    def _figure(self, along: Along, panel: Panel) -> Figure:
+        name, output = called(along.name, self.columns), _capital(self.release.output)
+        title = f"{output} by “{name}”"
+        says = f"90% interval ±{self.half:.3g}; the other features in the middle of their values"
+        curve = _with_interval(along, self.half)
+        shown = np.unique(np.linspace(0, len(along.x) - 1, MOST_ROWS).astype(int))
+        numbers = [
+            (along.values[i], *(figure(float(each[i])) for each in (curve.middle, *curve[2:4])))
+            for i in shown
+        ]
+        header = (name, output, "Lower end (90%)", "Upper end (90%)")
+        return Figure(title, says, chart(title, says, [[panel]]), DataTable(title, header, numbers))
 
     def meaning(self) -> str:
         """What the predictions and their errors mean."""
@@ -109,6 +146,14 @@ def draw_features(source: Source) -> Drawn:
     if rest > 0:
         notes.append(f"{rest} more features are not drawn.")
     return Drawn(machine.figures(), notes)
+
+
+def _with_interval(along: Along, half: float) -> Curve:
+    return Curve(along.x, along.f, along.f - half, along.f + half)
+
+
+def _capital(words: str) -> str:
+    return words[0].upper() + words[1:]
 
 
 def positive_text(source: Source) -> str:

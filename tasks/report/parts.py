@@ -50,7 +50,7 @@ class DataTable:
 class Figure:
     """A chart with its title, a sentence on how to read it, and its numbers as a table.
 
-    ``needed``: the chart cannot be read without the table.
+    ``needed``: the chart cannot be read without the table; ``broad``: it is wider than others.
     """
 
     title: str
@@ -58,15 +58,20 @@ class Figure:
     picture: Markup
     table: DataTable | None = None
     needed: bool = False
+    broad: bool = False
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """What is shown of one release or synthetic table, beside what all have in common."""
+    """What is shown of one release or synthetic table, beside what all have in common.
+
+    ``more``: charts that are folded.
+    """
 
     figures: Sequence[Figure] = ()
     notes: Sequence[str] = ()
     tables: Sequence[DataTable] = ()
+    more: Sequence[Figure] = ()
 
 
 @dataclass(frozen=True)

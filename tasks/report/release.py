@@ -112,7 +112,7 @@ def synthetic_parts(plan: Plan, manifest: Manifest, bundle: Path) -> list[Part]:
     ]
 
 
-def analysis_parts(manifest: Manifest, bundle: Path) -> list[Part]:
+def analysis_parts(plan: Plan, manifest: Manifest, bundle: Path) -> list[Part]:
     """One part for each model."""
     moments = {each.name for each in manifest.releases if each.kind == "moments"}
     return [
@@ -126,7 +126,7 @@ def analysis_parts(manifest: Manifest, bundle: Path) -> list[Part]:
                 else f"tables of {record.source} and of all releases that count the same"
             )
             + ". It costs nothing more.",
-            draw_analysis(record, bundle),
+            draw_analysis(record, bundle, plan.described_columns),
             None,
             [record.file],
             0,

@@ -213,9 +213,8 @@ def test_a_quantile_has_an_orange_line_as_long_as_its_error(
     )
     (says,) = [" ".join(n.words.split()) for n in section.all("figcaption")]
     drawn = [n.attributes["d"] for n in section.all("path") if n.attributes["class"] == "whisker"]
-    widths = [
-        float(d[d.index("H") + 1 : d.index("M", 1)]) - float(d[1 : d.index(" ")]) for d in drawn
-    ]
+    ends = [[float(point.split(" ")[0]) for point in d[1:].split("M")[0].split("L")] for d in drawn]
+    widths = [end - start for start, end in ends]
     bars = [
         float(n.attributes["width"]) for n in section.all("rect") if n.attributes["class"] == "bar"
     ]
