@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from dpcore.audit import AuditResult
-from tasks.report.chart import WIDTH, Axis, Panel, document
+from tasks.report.chart import Axis, Panel, document
 from tasks.report.marks import across, bars, dots, line, texts
 
 KEY = (("other", "alpha claimed"), ("bar", "alpha shown at least"), ("failed", "more than claimed"))
@@ -20,25 +20,20 @@ def audit_picture(results: Mapping[str, AuditResult]) -> str:
     ``results``: audits by the name to display.
     """
     panels = [_loss_function(name, result) for name, result in results.items()]
-    rows = [panels[i : i + 2] for i in range(0, len(panels), 2)]
     says = "How much privacy loss attacks on made-up tables showed, of what each release claims"
-    return document("Audit", says, [[_bounds(results)], *rows], 2 * WIDTH)
+    return document("Audit", says, panels, [_bounds(results)])
 
 
 def _bounds(results: Mapping[str, AuditResult]) -> Panel:
     """Bars: the claimed alpha, and on top of it the lower bound."""
-    places = np.arange(len(results)) + 0.5
-    claims, bounds = (
-        np.array([number(result) for result in results.values()])
-        for number in (lambda r: float(r.claim.alpha), lambda r: r.lower_bound)
-    )
-    passed = np.array([result.passed for result in results.values()], dtype=bool)
+    places, found = np.arange(len(results)) + 0.5, list(results.values())
+    claims = np.array([float(result.claim.alpha) for result in found])
+    bounds = np.array([result.lower_bound for result in found])
     most = np.maximum(claims, bounds)
     words = [f"{b:.3g} of {c:.3g}" for b, c in zip(bounds, claims, strict=True)]
     marks = [
         bars(places, claims, class_="other"),
-        bars(places[passed], bounds[passed], thick=0.3),
-        bars(places[~passed], bounds[~passed], class_="failed", thick=0.3),
+        bars(places, bounds, class_=["bar" if r.passed else "failed" for r in found], thick=0.3),
         texts(most, places, words, anchor="start"),
     ]
     x = Axis("alpha (epsilon)", zero=True, high=1.15 * float(most.max()) or 1.0)

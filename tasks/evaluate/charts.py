@@ -11,7 +11,7 @@ from dpcore.arrays import Floats
 from tasks.evaluate.regressions import NORMAL, Coefficient, Regression
 from tasks.evaluate.shapes import Shape
 from tasks.report.chart import Axis, Panel, chart
-from tasks.report.marks import Mark, area, dots, down, line, rectangle, spans, texts
+from tasks.report.marks import Mark, area, dots, down, line, spans, texts
 
 FARTHEST = 25.0
 """Coefficients are drawn up to this many standard errors from the real one."""
@@ -57,7 +57,7 @@ def coefficient_chart(regression: Regression, title: str, says: str) -> Markup:
     y, none = np.arange(len(rows)) + 0.5, np.isnan(place)
     words = ["not in the synthetic records"] * int(none.sum())
     marks = [
-        rectangle((-NORMAL, NORMAL), (0.0, len(rows)), "band"),
+        area([-NORMAL, NORMAL], 0.0, float(len(rows))),
         down(0.0),
         spans(y, low, high),
         dots(np.clip(place, -FARTHEST, FARTHEST), y, radius=3.4),

@@ -11,7 +11,7 @@ import numpy as np
 
 from schemas.plan import Plan
 from tasks.explain.target import at_loss
-from tasks.report.chart import WIDTH, Axis, Panel, document
+from tasks.report.chart import Axis, Panel, document
 from tasks.report.marks import dots, line, texts
 from tasks.report.svg import figure
 
@@ -31,8 +31,7 @@ def trade_off_picture(plan: Plan) -> str:
     panels = [_panel(plan, name) for name in plan.built]
     title = f"Expected error against {plan.requested.coordinates[0]}, for each release"
     says = "Each line falls from little to much privacy loss; the dot is what the plan asks for"
-    rows = [panels[i : i + 2] for i in range(0, len(panels), 2)]
-    return document(title, says, rows, 2 * WIDTH)
+    return document(title, says, panels)
 
 
 def curve(plan: Plan, release: str) -> list[Point]:

@@ -31,16 +31,13 @@ def bars(
 ) -> Markup:
     """Horizontal bars with their intervals, if any; of many rows only some are labelled."""
     places = np.arange(len(rows)) + 0.5
-    compared = np.array([row.other is not None for row in rows], dtype=bool)
-    length = np.array([row.value if row.other is None else row.other for row in rows])
-    low, high = (np.array([getattr(row, end) for row in rows]) for end in ("lower", "upper"))
-    value = np.array([row.value if row.other is not None else np.nan for row in rows])
+    length = [row.value if row.other is None else row.other for row in rows]
+    value = [row.value if row.other is not None else np.nan for row in rows]
     marks = [
-        *(
-            drawn_bars(places[which], length[which], class_=class_)
-            for which, class_ in ((~compared, "bar"), (compared, "other"))
+        drawn_bars(
+            places, length, class_=["bar" if row.other is None else "other" for row in rows]
         ),
-        spans(places, low, high),
+        spans(places, [row.lower for row in rows], [row.upper for row in rows]),
         dots(value, places),
         down(0.0),
     ]

@@ -9,26 +9,25 @@ charting library behind this: the publishing process would carry a browser's scr
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
 
+import numpy as np
 from markupsafe import Markup
 
+from dpcore.arrays import Floats
 from tasks.report.marks import Mark
-from tasks.report.svg import Scale, around, figure, label, tag, text_width
+from tasks.report.svg import Scale, figure, label, tag, text_width
 
 WIDTH, HEIGHT = 380, 180
-HEAVY = 1.2
-"""How much wider a heading is than a label."""
+LINE, LONGEST, WIDEST = 13, 92, 0.36
+"""Room for a line of text, for a label that is turned, and for labels beside, of the whole width."""
 
-LINE = 13
-"""Room that a line of text takes."""
+WIDER = {"axis": 12 / 11, "heading": 1.2}
+"""How much wider than other labels some are written."""
 
-LONGEST = 92
-"""Room for a label that is turned."""
-
-LINES, DOTS = ("line", "outer", "whisker", "limit", "zero", "stem"), ("dot", "point", "now")
+LINES, DOTS = ("line", "whisker", "limit", "zero", "stem"), ("dot", "point", "now", "peak")
 """Classes that a key shows as a line, and as a dot; the others are filled."""
 
 
@@ -49,14 +48,12 @@ class Axis:
     ticks: Mapping[float, str] | None = None
     write: Callable[[float], str] = figure
 
-    def scale(self, values: Iterable[float], start: float, end: float) -> Scale:
+    def scale(self, values: Floats, start: float, end: float) -> Scale:
+        known = [*values[np.isfinite(values)].tolist(), *([0.0] if self.zero else [])] or [0.0]
+        low = min(known) if self.low is None else self.low
+        high = max(known) if self.high is None else self.high
         if self.names is not None:
-            return Scale(0.0, len(self.names) or 1.0, start, end)
-        found = around(values, start, end, self.zero)
-        low, high = (
-            end if given is None else given
-            for given, end in ((self.low, found.low), (self.high, found.high))
-        )
+            low, high = 0.0, float(len(self.names))
         return Scale(low, high if high > low else low + 1.0, start, end, self.log)
 
     def labels(self, scale: Scale, most: int = 5) -> list[tuple[float, str]]:
@@ -66,11 +63,6 @@ class Axis:
         if self.ticks is not None:
             return [*self.ticks.items()]
         return [(value, self.write(value)) for value in scale.ticks(max(most, 2))]
-
-    def shown(self, values: Iterable[float]) -> "Axis":
-        """The same, with the ends that these values need."""
-        scale = self.scale(values, 0.0, 1.0)
-        return replace(self, low=scale.low, high=scale.high)
 
 
 @dataclass(frozen=True)
@@ -88,61 +80,50 @@ class Panel:
     height: float = HEIGHT
     step: float | None = None
 
-    def values(self, side: str) -> list[float]:
-        return [v for mark in self.marks for v in (mark.xs if side == "x" else mark.ys)]
+    def values(self, side: str) -> Floats:
+        """What the marks must show along "xs" or "ys"."""
+        found = (np.ravel(values) for mark in self.marks for values in getattr(mark, side))
+        return np.concatenate([*found, []]).astype(np.float64)
 
     def draw(self, width: float) -> tuple[Markup, float]:
         """The panel, and how high it is."""
-        parts, top = [], 4.0
-        if self.heading:
-            for part in _two_lines(self.heading, width / HEAVY):
-                parts.append(label(part, 0, top + 8, width / HEAVY, class_="heading"))
-                top += 15
-        if self.key:
-            drawn, top = _key(self.key, top, width)
-            parts.append(drawn)
-        if self.y.title:
-            for part in _two_lines(self.y.title, width * 11 / 12):
-                parts.append(label(part, 0, top + 10, width * 11 / 12, class_="axis"))
-                top += 14
-            top += 8
+        key, top = _key(self.key, 4.0, width)
+        heading = _words(self.heading, 0, top + 8, width, "heading")
+        top += 15 * len(heading)
+        title = _words(self.y.title, 0, top + 10, width, "axis")
+        top += 14 * len(title) + 8 * bool(title)
         names = self.y.names
-        above = names is not None and self.step is None and len(names) <= 30
-        above = above and text_width(names or ()) > 0.36 * width
-        top += 4 * above
-        step = self.step or (34 if above else _step(len(names or ())))
+        step, above = self.step or max(5, min(20, 600 // max(len(names or ()), 1))), False
+        if names is not None and not self.step and len(names) <= 30:
+            above = text_width(names) > WIDEST * width
+            step, top = (34, top + 4) if above else (20, top)
         bottom = top + (self.height if names is None else step * len(names))
-        ends = (bottom, top) if names is None else (top, bottom)
-        y = self.y.scale(self.values("y"), *ends)
-        marked = self.y.labels(y, int(abs(y.start - y.end) / 30))
-        left = 1.0 if above else min(text_width(text for _, text in marked), 0.36 * width) + 7
-        x = self.x.scale(self.values("x"), left, width - 12)
-        sides = [_on_y(marked, y, x, width, above, names is None)]
-        drawn, bottom = _on_x(self.x, x, top, bottom, width)
-        for mark in self.marks:
-            sides.append(mark.draw(x, y))
-        return Markup().join([*parts, drawn, *sides]), bottom
+        y = self.y.scale(self.values("ys"), *((bottom, top) if names is None else (top, bottom)))
+        marked = self.y.labels(y, int((bottom - top) / 30))
+        left = 1.0 if above else min(text_width(text for _, text in marked), WIDEST * width) + 7
+        x = self.x.scale(self.values("xs"), left, width - 12)
+        beside = _above(marked, y, width) if above else _beside(marked, y, x, names is None)
+        below, bottom = _below(self.x, x, top, bottom, width)
+        marks = (mark.draw(x, y) for mark in self.marks)
+        return Markup().join([*key, *heading, *title, *beside, *below, *marks]), bottom
 
 
 def chart(title: str, says: str, rows: Sequence[Sequence[Panel]], width: float = WIDTH) -> Markup:
-    """Rows of panels as one picture, with its title and description for those who do not see it."""
-    columns, y, parts = max(map(len, rows)), 0.0, []
+    """Rows of panels as one picture, with its title and description for those who do not see it.
+
+    A row of one panel is as wide as the picture.
+    """
+    y, parts = 0.0, []
     for row in rows:
-        each = width / (columns if len(row) > 1 or len(rows) == 1 else 1)
-        drawn = [panel.draw(each - 12 * (each < width)) for panel in row]
+        each = width / len(row)
+        drawn = [panel.draw(each - 12 * (len(row) > 1)) for panel in row]
         for i, (body, _) in enumerate(drawn):
-            moved = {"transform": f"translate({i * each:g} {y:g})"} if i or y else {}
-            parts.append(tag("g", body, **moved) if moved else body)
+            parts.append(
+                tag("g", body, transform=f"translate({i * each:g} {y:g})") if i or y else body
+            )
         y += max(height for _, height in drawn) + 6
-    return tag(
-        "svg",
-        tag("title", title),
-        tag("desc", says),
-        *parts,
-        viewBox=f"0 0 {width:g} {y:.0f}",
-        role="img",
-        aria_label=f"{title}. {says}",
-    )
+    spoken = {"viewBox": f"0 0 {width:g} {y:.0f}", "role": "img", "aria_label": f"{title}. {says}"}
+    return tag("svg", tag("title", title), tag("desc", says), *parts, **spoken)
 
 
 def side_by_side(pictures: Iterable[Markup]) -> Markup:
@@ -150,29 +131,47 @@ def side_by_side(pictures: Iterable[Markup]) -> Markup:
     return Markup('<div class="multiples">{}</div>').format(Markup().join(pictures))
 
 
-def document(title: str, says: str, rows: Sequence[Sequence[Panel]], width: float) -> str:
-    """A chart as a file of its own, with the style that it needs."""
+def document(title: str, says: str, panels: Sequence[Panel], above: Sequence[Panel] = ()) -> str:
+    """Panels in two columns as a file of its own, with the style that it needs."""
     style = files("tasks.report").joinpath("templates/chart.css").read_text(encoding="utf-8")
     own = "svg { background: var(--page); font-family: system-ui, sans-serif; }"
-    drawn = str(chart(title, says, rows, width))
-    drawn = drawn.replace("<svg ", f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:g}" ', 1)
-    return drawn.replace("</desc>", f"</desc><style>{style}{own}</style>", 1)
+    rows = [panels[i : i + 2] for i in range(0, len(panels), 2)]
+    drawn = str(chart(title, says, [*([above] if above else []), *rows], 2 * WIDTH))
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{2 * WIDTH}" '
+    return drawn.replace("<svg ", head, 1).replace(
+        "</desc>", f"</desc><style>{style}{own}</style>", 1
+    )
 
 
 def alike(panels: Sequence[Panel]) -> list[Panel]:
     """Panels with one scale of y."""
-    both = panels[0].y.shown(v for panel in panels for v in panel.values("y")) if panels else None
-    return [
-        replace(panel, y=replace(panel.y, low=both.low, high=both.high)) for panel in panels if both
-    ]
+    scales = [panel.y.scale(panel.values("ys"), 0.0, 1.0) for panel in panels]
+    low, high = (min((s.low for s in scales), default=0), max((s.high for s in scales), default=1))
+    return [replace(panel, y=replace(panel.y, low=low, high=high)) for panel in panels]
 
 
-def _step(count: int) -> float:
-    return 20 if count <= 30 else max(5, 600 // count)
+def _words(
+    text: str, x: float, y: float, room: float, class_: str, anchor: str = "start"
+) -> list[Markup]:
+    """Words in one line or two."""
+    room /= WIDER.get(class_, 1.0)
+    lines = _two_lines(text, room) if text else []
+    spot = {"class_": class_, "text_anchor": anchor}
+    return [label(part, x, y + 14 * i, room, **spot) for i, part in enumerate(lines)]
 
 
-def _key(key: Sequence[tuple[str, str]], top: float, width: float) -> tuple[Markup, float]:
-    """What marks are, in as many lines as they need."""
+def _two_lines(text: str, room: float) -> list[str]:
+    """A label that has not enough room in two lines, if its words allow it."""
+    if text_width([text]) <= room:
+        return [text]
+    words, first = text.split(), ""
+    while words and text_width([f"{first} {words[0]}"]) <= room:
+        first = f"{first} {words.pop(0)}".strip()
+    return [first, " ".join(words)] if first and words else [text]
+
+
+def _key(key: Sequence[tuple[str, str]], top: float, width: float) -> tuple[list[Markup], float]:
+    """What marks are, in as many lines as they need, and where these end."""
     parts, x = [], 0.0
     for class_, words in key:
         if x and x + 24 + text_width([words]) > width:
@@ -186,54 +185,40 @@ def _key(key: Sequence[tuple[str, str]], top: float, width: float) -> tuple[Mark
             parts.append(tag("rect", class_=class_, x=x + 0.5, y=middle - 5, width=17, height=10))
         parts.append(label(words, x + 23, middle + 4, width - x - 23, class_="tick"))
         x += 33 + text_width([words])
-    return Markup().join(parts), top + 20
+    return parts, top + 20 * bool(key)
 
 
-def _on_y(
-    marked: Sequence[tuple[float, str]], y: Scale, x: Scale, width: float, above: bool, grid: bool
-) -> Markup:
-    """Labels left of the plot or, of bars with long names, above each; grid lines of numbers."""
-    parts, last = [], -math.inf
-    place = abs(y(1.0) - y(0.0))
+def _above(marked: Iterable[tuple[float, str]], y: Scale, width: float) -> Iterator[Markup]:
+    """Long names, each above its bar."""
+    return (label(text, 5, y(value) - y.unit / 2 + 6, width - 5) for value, text in marked)
+
+
+def _beside(
+    marked: Iterable[tuple[float, str]], y: Scale, x: Scale, numbers: bool
+) -> Iterator[Markup]:
+    """Labels left of the plot, as many as have room; numbers have grid lines."""
+    last = -math.inf
     for value, text in marked:
-        at = y(value)
-        if grid:
-            parts.append(tag("line", class_="grid", x1=x.start, x2=x.end, y1=at, y2=at))
-        if above:
-            parts.append(label(text, 5, at - place / 2 + 6, width - 5))
-        elif abs(at - last) >= LINE:
-            wrapped = not grid and place >= 2 * LINE
-            lines = _two_lines(text, x.start - 7) if wrapped else [text]
+        at, room = y(value), x.start - 6
+        if numbers:
+            yield tag("line", class_="grid", x1=x.start, x2=x.end, y1=at, y2=at)
+        if abs(at - last) >= LINE:
+            lines = _two_lines(text, room) if not numbers and y.unit >= 2 * LINE else [text]
             for i, part in enumerate(lines):
-                shown = at + 4 + (i - (len(lines) - 1) / 2) * LINE
-                whole = {"class_": "tick"} if grid else {}
-                parts.append(
-                    label(part, x.start - 6, shown, x.start - 6, text_anchor="end", **whole)
-                )
+                height = at + 4 + (i - (len(lines) - 1) / 2) * LINE
+                spot = {"class_": "tick" if numbers else "name", "text_anchor": "end"}
+                yield label(part, room, height, room, **spot)
             last = at
-    return Markup().join(parts)
 
 
-def _two_lines(text: str, room: float) -> list[str]:
-    """A label that has not enough room in two lines, if its words allow it."""
-    if text_width([text]) <= room:
-        return [text]
-    words, first = text.split(), ""
-    while words and text_width([f"{first} {words[0]}"]) <= room:
-        first = f"{first} {words.pop(0)}".strip()
-    return [first, " ".join(words)] if first and words else [text]
-
-
-def _on_x(axis: Axis, x: Scale, top: float, bottom: float, width: float) -> tuple[Markup, float]:
-    """Labels and the title below the plot, and where they end."""
-    room = x.end - x.start
-    marked, parts = axis.labels(x), []
-    if axis.names is None and axis.ticks is None:
-        widest = text_width(text for _, text in marked) + 14
-        marked = axis.labels(x, min(6, int(room / widest)))
-    place = abs(x(1.0) - x(0.0))
-    turned = axis.names is not None and text_width(axis.names) > place - 3
-    last, lowest = -math.inf, bottom + (4 if not marked else 18)
+def _below(
+    axis: Axis, x: Scale, top: float, bottom: float, width: float
+) -> tuple[list[Markup], float]:
+    """Labels and the title below the plot, as many as have room, and where they end."""
+    widest = text_width(text for _, text in axis.labels(x)) + 14
+    marked, parts = axis.labels(x, min(6, int((x.end - x.start) / widest))), []
+    turned = axis.names is not None and widest - 14 > x.unit - 3
+    last, lowest = -math.inf, bottom + (18 if marked else 4)
     for value, text in marked:
         at, half = x(value), text_width([text]) / 2
         if axis.names is None and not axis.log:
@@ -241,19 +226,15 @@ def _on_x(axis: Axis, x: Scale, top: float, bottom: float, width: float) -> tupl
         if not text or at - last < (LINE if turned else half + 2):
             continue
         if turned:
-            spot = f"rotate(-45 {at + 4:.1f} {bottom + 9:.1f})"
-            turn = {"text_anchor": "end", "transform": spot}
-            parts.append(label(text, at + 4, bottom + 9, LONGEST, **turn))
-            lowest = max(lowest, bottom + 14 + 0.71 * min(2 * half, LONGEST))
-            last = at
+            turn = f"rotate(-45 {at + 4:.1f} {bottom + 9:.1f})"
+            spot = {"text_anchor": "end", "transform": turn}
+            parts.append(label(text, at + 4, bottom + 9, LONGEST, **spot))
+            lowest, last = max(lowest, bottom + 14 + 0.71 * min(2 * half, LONGEST)), at
         else:
             middle = max(min(at, width - half), half)
             parts.append(label(text, middle, bottom + 14, class_="tick", text_anchor="middle"))
             last = middle + half
-    for part in _two_lines(axis.title, width * 11 / 12) if axis.title else ():
-        half = min(text_width([part]) * 12 / 11, width) / 2  # an axis is written larger
-        middle = max(min((x.start + x.end) / 2, width - half), half)
-        lowest += 14
-        room = width * 11 / 12
-        parts.append(label(part, middle, lowest - 2, room, class_="axis", text_anchor="middle"))
-    return Markup().join(parts), lowest + 2
+    half = min(text_width([axis.title]) * WIDER["axis"], width) / 2
+    middle = max(min((x.start + x.end) / 2, width - half), half)
+    title = _words(axis.title, middle, lowest + 12, width, "axis", "middle")
+    return parts + title, lowest + 14 * len(title) + 2

@@ -1,8 +1,5 @@
 """A table of two variables in shades; cells that may well be empty are hatched."""
 
-from collections.abc import Sequence
-from itertools import product
-
 import numpy as np
 from markupsafe import Markup
 
@@ -61,22 +58,10 @@ def shaded(
     names = text_width(rows.names or ())
     place = (width - min(names, 0.36 * width) - 20) / shape[1]
     if step >= LINE and text_width(written) <= place - 2:
-        marks += _numbers(written, shades)
+        i, j = np.indices(values.shape).reshape(2, -1) + 0.5
+        classes = ["low" if shade < SHADES // 2 else "high" for shade in shades.ravel()]
+        marks.append(texts(j, i, written, classes))
     return Panel(marks, columns, rows, step=step, height=step * shape[0])
-
-
-def _numbers(written: Sequence[str], shades: Floats) -> list[Mark]:
-    """The values, written in their cells: dark on light shades, light on dark ones."""
-    places = list(zip(written, product(*map(range, shades.shape)), strict=True))
-    found = []
-    for class_ in ("low", "high"):
-        here = [
-            (t, i, j) for t, (i, j) in places if (shades[i, j] < SHADES // 2) == (class_ == "low")
-        ]
-        if here:
-            words, i, j = zip(*here, strict=True)
-            found.append(texts(np.array(j) + 0.5, np.array(i) + 0.5, words, class_))
-    return found
 
 
 def shades_key(largest: float) -> Panel:
@@ -85,5 +70,6 @@ def shades_key(largest: float) -> Panel:
         float(k): figure(float(f"{largest * (k / SHADES) ** 2:.2g}"))
         for k in range(0, SHADES + 1, 2)
     }
-    marks = [bars([0.5], [k + 1.0], float(k), f"shade{k}") for k in range(SHADES)]
+    start = np.arange(SHADES, dtype=float)
+    marks = [bars(np.full(SHADES, 0.5), start + 1, start, [f"shade{k}" for k in range(SHADES)])]
     return Panel(marks, Axis(low=0.0, high=float(SHADES), ticks=ticks), Axis(names=[""]), step=14)

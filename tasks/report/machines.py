@@ -1,6 +1,6 @@
 """Classifiers and regressions on the page: predictions along each feature, with their intervals."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +17,7 @@ from tasks.report.cells import Columns, called, category_text, measured
 from tasks.report.chart import Axis as Side
 from tasks.report.chart import Panel, alike, chart
 from tasks.report.marks import across, dots, spans
-from tasks.report.parts import DataTable, Drawn, Figure, Source
+from tasks.report.parts import DataTable, Drawn, Figure, Source, read_columns
 from tasks.report.svg import figure
 
 MOST_FEATURES = 6
@@ -29,16 +29,12 @@ MOST_TICKS = 12
 
 @dataclass(frozen=True, eq=False)
 class Along:
-    """Predictions (k,) along a feature: its values in words, and where they lie on its scale.
-
-    ``apart``: the values are categories without an order.
-    """
+    """Predictions along a feature, and its values in words; ``apart``: categories without an order."""
 
     name: str
     values: Sequence[str]
-    x: Floats
-    f: Floats
-    apart: bool
+    curve: Curve
+    apart: bool = False
 
 
 @dataclass(frozen=True)
@@ -78,27 +74,26 @@ class Machine:
         return self.release.outputs(np.cos(phases) @ table["cos"] + np.sin(phases) @ table["sin"])
 
     def _along(self, axis: Axis, codes: Integers, f: Floats) -> Along:
-        if isinstance(axis, Categories) and not ordered(axis):
-            categories = (*axis.categories, "null")
-            names = [category_text(categories[code], self.columns[axis.name]) for code in codes]
-            places = np.arange(len(codes), dtype=np.float64) + 0.5
-            return Along(axis.name, names, places, f, apart=True)
-        x = _values(axis)[codes]
-        order = np.argsort(x)
-        names = [plain(float(f"{v:.6g}")) for v in x[order]]
-        return Along(axis.name, names, x[order], f[order], apart=False)
+        apart = isinstance(axis, Categories) and not ordered(axis)
+        if isinstance(axis, Categories) and apart:
+            categories, column = (*axis.categories, "null"), self.columns[axis.name]
+            names = [category_text(categories[code], column) for code in codes.tolist()]
+            x = np.arange(len(codes), dtype=np.float64) + 0.5
+        else:
+            x = _values(axis)[codes]
+            order = np.argsort(x)
+            x, f = x[order], f[order]
+            names = [plain(float(f"{v:.6g}")) for v in x]
+        return Along(axis.name, names, Curve(x, f, f - self.half, f + self.half), apart)
 
     def _panel(self, along: Along) -> Panel:
-        boundary, curve = self.release.boundary, _with_interval(along, self.half)
-        lines = (
-            {}
-            if boundary is None
-            else {boundary: f"above {boundary:g}: {positive_text(self.source)}"}
-        )
+        boundary, curve, lines = self.release.boundary, along.curve, {}
+        if boundary is not None:
+            lines[boundary] = f"above {boundary:g}: {positive_text(self.source)}"
         y = Side(_capital(self.release.output))
         if not along.apart:
-            few = len(along.x) <= MOST_TICKS
-            ticks = dict(zip(along.x.tolist(), along.values, strict=True)) if few else None
+            few = len(along.values) <= MOST_TICKS
+            ticks = dict(zip(curve.x.tolist(), along.values, strict=True)) if few else None
             return band(curve, Side(measured(along.name, self.columns), ticks=ticks), y, lines)
         names = Side(called(along.name, self.columns), along.values)
         marks = [
@@ -112,11 +107,9 @@ class Machine:
         name, output = called(along.name, self.columns), _capital(self.release.output)
         title = f"{output} by “{name}”"
         says = f"90% interval ±{self.half:.3g}; the other features in the middle of their values"
-        curve = _with_interval(along, self.half)
-        shown = np.unique(np.linspace(0, len(along.x) - 1, MOST_ROWS).astype(int))
+        shown = np.unique(np.linspace(0, len(along.values) - 1, MOST_ROWS).astype(int))
         numbers = [
-            (along.values[i], *(figure(float(each[i])) for each in (curve.middle, *curve[2:4])))
-            for i in shown
+            (along.values[i], *(figure(float(each[i])) for each in along.curve[1:4])) for i in shown
         ]
         header = (name, output, "Lower end (90%)", "Upper end (90%)")
         return Figure(title, says, chart(title, says, [[panel]]), DataTable(title, header, numbers))
@@ -137,19 +130,40 @@ class Machine:
             f" {boundary:g} lies inside the 90% interval: there the noise may have turned the decision."
         )
 
+    def accuracy(self) -> Iterator[str]:
+        """How often the decision is right of synthetic records with the label and all features."""
+        facts, features = self.source.record.facts, [a.name for a in self.release.feature_axes]
+        if self.release.boundary is None:
+            return
+        for record in self.source.synthesis:
+            if not {*features, facts["label"]} <= set(record.file.columns):
+                continue
+            table = read_columns(self.source.bundle, record.file)
+            points = {name: table[name] for name in features}
+            decided = self.release.at(self.source.noisy, points) > self.release.boundary
+            values, positive = table[str(facts["label"])], facts["positive"]
+            column = self.columns[str(facts["label"])]
+            named = isinstance(column, CategoricalColumn)
+            true = np.isin(values, positive) if named else values >= positive[0][0]
+            right, most = float(np.mean(decided == true)), max(np.mean(true), 1 - np.mean(true))
+            yield (
+                f"Of the {len(true):,} synthetic records of {record.name} it decides {right:.0%}"
+                f" correctly; to say the same of all would be right of {most:.0%}. Synthetic records"
+                " show only what the releases behind them measured."
+            )
+
 
 def draw_features(source: Source) -> Drawn:
     """The predictions along each feature."""
     assert isinstance(source.release, KernelMachine)
     machine = Machine(source, source.release)
-    notes, rest = [machine.meaning()], len(source.release.feature_axes) - MOST_FEATURES
+    notes, rest = (
+        [machine.meaning(), *machine.accuracy()],
+        len(source.release.feature_axes) - MOST_FEATURES,
+    )
     if rest > 0:
         notes.append(f"{rest} more features are not drawn.")
     return Drawn(machine.figures(), notes)
-
-
-def _with_interval(along: Along, half: float) -> Curve:
-    return Curve(along.x, along.f, along.f - half, along.f + half)
 
 
 def _capital(words: str) -> str:

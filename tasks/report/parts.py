@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dpcore.releases.base import Release
 from dpcore.releases.counts.unit import Unit
 from dpcore.statistic import Noisy
-from schemas.bundle import ReleaseRecord, TableFile
+from schemas.bundle import ReleaseRecord, SynthesisRecord, TableFile
 from schemas.draws import noisy_of
 from schemas.plan import Plan
 
@@ -76,11 +76,15 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Source:
-    """One release of a bundle, as its charts need it: everything here is public."""
+    """One release of a bundle, as its charts need it: everything here is public.
+
+    ``synthesis``: the synthetic tables beside it.
+    """
 
     plan: Plan
     record: ReleaseRecord
     bundle: Path
+    synthesis: Sequence[SynthesisRecord] = ()
 
     @property
     def release(self) -> Release:

@@ -50,7 +50,8 @@ class Part:
 
 def release_parts(plan: Plan, manifest: Manifest, bundle: Path) -> list[Part]:
     """One part for each release, in the plan's order."""
-    return [_release(Source(plan, record, bundle)) for record in manifest.releases]
+    sources = (Source(plan, record, bundle, manifest.synthesis) for record in manifest.releases)
+    return [_release(source) for source in sources]
 
 
 def _release(source: Source) -> Part:

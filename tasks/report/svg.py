@@ -75,6 +75,11 @@ class Scale:
         share = (value - low) / (high - low)
         return self.start + min(max(share, 0.0), 1.0) * (self.end - self.start)
 
+    @property
+    def unit(self) -> float:
+        """Room from one value to the next whole one."""
+        return abs(self(1.0) - self(0.0))
+
     def ticks(self, most: int = 5) -> list[float]:
         """Round values inside the scale."""
         if self.log:
@@ -90,17 +95,6 @@ class Scale:
         step = next(power * m for m in (1, 2, 5, 10) if power * m >= rough * (1 - 1e-9))
         first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
         return [i * step for i in range(first, last + 1)]
-
-
-def around(values: Iterable[float], start: float, end: float, zero: bool = True) -> Scale:
-    """A scale that shows all values, and zero."""
-    finite = [v for v in values if math.isfinite(v)] or [0.0]
-    low, high = min(finite), max(finite)
-    if zero:
-        low, high = min(low, 0.0), max(high, 0.0)
-    if high <= low:
-        high = low + 1.0
-    return Scale(low, high, start, end)
 
 
 def line_path(points: Sequence[tuple[float, float]]) -> str:
