@@ -85,8 +85,8 @@ class Panel:
         found = (np.ravel(values) for mark in self.marks for values in getattr(mark, side))
         return np.concatenate([*found, []]).astype(np.float64)
 
-    def draw(self, width: float) -> tuple[Markup, float]:
-        """The panel, and how high it is."""
+    def draw(self, width: float, left: float = 0.0) -> tuple[Markup, float, float]:
+        """The panel, how high it is and where its plot begins: at ``left`` or beyond."""
         key, top = _key(self.key, 4.0, width)
         heading = _words(self.heading, 0, top + 8, width, "heading")
         top += 15 * len(heading)
@@ -100,28 +100,32 @@ class Panel:
         bottom = top + (self.height if names is None else step * len(names))
         y = self.y.scale(self.values("ys"), *((bottom, top) if names is None else (top, bottom)))
         marked = self.y.labels(y, int((bottom - top) / 30))
-        left = 1.0 if above else min(text_width(text for _, text in marked), WIDEST * width) + 7
-        x = self.x.scale(self.values("xs"), left, width - 12)
+        widest = min(text_width(text for _, text in marked), WIDEST * width)
+        left = max(left, 1.0 if above else widest + 7)
+        x = self.x.scale(self.values("xs"), left, width - 14)
         beside = _above(marked, y, width) if above else _beside(marked, y, x, names is None)
         below, bottom = _below(self.x, x, top, bottom, width)
         marks = (mark.draw(x, y) for mark in self.marks)
-        return Markup().join([*key, *heading, *title, *beside, *below, *marks]), bottom
+        return Markup().join([*key, *heading, *title, *beside, *below, *marks]), bottom, left
 
 
 def chart(title: str, says: str, rows: Sequence[Sequence[Panel]], width: float = WIDTH) -> Markup:
     """Rows of panels as one picture, with its title and description for those who do not see it.
 
-    A row of one panel is as wide as the picture.
+    A row of one panel is as wide as the picture; plots of one width begin at one place.
     """
-    y, parts = 0.0, []
+    y, parts, left = 0.0, [], dict.fromkeys(map(len, rows), 0.0)
+    for row in rows if len(rows) > 1 else ():
+        begins = (panel.draw(width / len(row))[2] for panel in row)
+        left[len(row)] = max(left[len(row)], *begins)
     for row in rows:
         each = width / len(row)
-        drawn = [panel.draw(each - 12 * (len(row) > 1)) for panel in row]
-        for i, (body, _) in enumerate(drawn):
+        drawn = [panel.draw(each, left[len(row)]) for panel in row]
+        for i, (body, *_) in enumerate(drawn):
             parts.append(
                 tag("g", body, transform=f"translate({i * each:g} {y:g})") if i or y else body
             )
-        y += max(height for _, height in drawn) + 6
+        y += max(height for _, height, _ in drawn) + 6
     spoken = {"viewBox": f"0 0 {width:g} {y:.0f}", "role": "img", "aria_label": f"{title}. {says}"}
     return tag("svg", tag("title", title), tag("desc", says), *parts, **spoken)
 

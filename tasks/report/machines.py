@@ -148,7 +148,7 @@ class Machine:
             right, most = float(np.mean(decided == true)), max(np.mean(true), 1 - np.mean(true))
             yield (
                 f"Of the {len(true):,} synthetic records of {record.name} it decides {right:.0%}"
-                f" correctly; to say the same of all would be right of {most:.0%}. Synthetic records"
+                f" correctly; one answer for all of them is right for {most:.0%}. Synthetic records"
                 " show only what the releases behind them measured."
             )
 

@@ -5,6 +5,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 from markupsafe import Markup
 
 UNSEEN = 0.03
@@ -12,6 +13,9 @@ UNSEEN = 0.03
 
 CHARACTER = 6.8
 """Mean width of a character at the size of chart labels (11 units)."""
+
+WIDE = frozenset("%@&WMmw<>=+~±…—")
+"""Characters that are half as wide again."""
 
 
 def tag(element: str, *children: str, **attributes: object) -> Markup:
@@ -40,22 +44,20 @@ def clip(text: str, room: float) -> str:
     >>> clip("a very long name", 60)
     'a very…'
     """
-    widths = [CHARACTER * (2 if unicodedata.east_asian_width(c) in "WF" else 1) for c in text]
-    if sum(widths) <= room:
+    if text_width([text]) <= room:
         return text
-    taken, kept = CHARACTER, ""
-    for character, width in zip(text, widths, strict=True):
-        taken += width
-        if taken > room:
-            break
-        kept += character
-    return kept.rstrip() + "…"
+    ends = np.cumsum([text_width([character]) for character in text]) + text_width("…")
+    return text[: int(np.searchsorted(ends, room, side="right"))].rstrip() + "…"
 
 
 def text_width(texts: Iterable[str]) -> float:
     """Room that the longest of some texts takes."""
-    wide = (sum(1 + (unicodedata.east_asian_width(c) in "WF") for c in text) for text in texts)
-    return CHARACTER * max(wide, default=0)
+    return max((sum(map(_character, text)) for text in texts), default=0.0)
+
+
+def _character(character: str) -> float:
+    wide = 2.0 if unicodedata.east_asian_width(character) in "WF" else 1.0
+    return CHARACTER * (1.5 if character in WIDE else wide)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from dpcore.audit.neighbours import survey_pairs
 from dpcore.budget import Budget
 from dpcore.domain import Categories, Domain
 from dpcore.releases.counts.histogram import Histogram
+from schemas.draws import noisy_of
 from schemas.grades import grade
 from schemas.plan import Plan, load_plan
 from schemas.protection import Protection
@@ -23,7 +24,7 @@ from tasks.bundle.verify import read_manifest, verify_files
 from tasks.ledger import Ledger
 from tasks.report.audit import draw_audit
 from tasks.report.page import ENVIRONMENT, REPORT, report_page
-from tasks.report.parts import DataTable
+from tasks.report.parts import DataTable, read_columns
 from tasks.report.support import how_supported, support_table
 from tasks.report.svg import figure
 from tasks.report.synthetic import assumed_in_bins
@@ -335,6 +336,48 @@ def test_functions_and_features_with_nulls_are_drawn(plan_document, plan_path, t
     assert not list(sections["release-three"].all("svg"))
     assert len(list(sections["release-rich"].all("svg"))) == 3
     assert "null" in sections["release-rich"].words
+
+
+def test_a_table_of_three_columns_is_drawn_as_maps_in_the_same_shades(bundle, plan):
+    part = next(
+        n for n in page_of(bundle).all("section") if "release-people" in n.attributes.values()
+    )
+    (maps,) = [n for n in part.all("div") if n.attributes.get("class") == "multiples"]
+    drawn = {}
+    for svg in maps.all("svg"):
+        (heading,) = [n.words for n in svg.all("text") if n.attributes.get("class") == "heading"]
+        (darkest,) = [n for n in svg.all("path") if n.attributes.get("class") == "shade7"]
+        drawn[heading] = bool(darkest.attributes["d"])
+    assert list(drawn) == [f"sex: {value}" for value in plan.columns["sex"].categories]
+    table = pd.read_parquet(bundle / "tables" / "people.parquet")
+    largest = table.groupby("sex")["best_estimate"].max()
+    dark = largest >= (7 / 8) ** 2 * largest.max()
+    assert drawn == {f"sex: {value}": dark[value] for value in dark.index}
+
+
+def test_every_synthetic_column_stands_beside_its_table(bundle):
+    parts = {n.attributes.get("aria-labelledby"): n for n in page_of(bundle).all("section")}
+    drawn = [svg.children[0].words for svg in parts["synthetic-everybody"].all("svg")]
+    columns = ("sex", "region", "children", "income")
+    assert drawn == [f"Synthetic records by {column}" for column in columns]
+
+
+def test_a_classifier_says_how_often_it_is_right_of_synthetic_records(
+    plan_document, plan_path, tmp_path
+):
+    plan_document["releases"][5] |= {"features": ["children", "sex"], "bandwidth": [0.5, 1]}
+    plan = load_plan(write_plan(plan_path.parent, plan_document))
+    bundle = publish_made_up(plan, "r1", tmp_path / "out")
+    part = next(
+        n for n in page_of(bundle).all("section") if "release-rich" in n.attributes.values()
+    )
+    said = re.findall(r"Of the 400 synthetic records of (\w+) it decides (\d+)% c", part.words)
+    table = pd.read_parquet(bundle / "microdata" / "everybody.parquet")
+    record = next(r for r in read_manifest(bundle).releases if r.name == "rich")
+    points = {name: table[name].to_numpy() for name in ("children", "sex")}
+    decided = plan.built["rich"].at(noisy_of(read_columns(bundle, record.draw)), points) > 0
+    right = np.mean(decided == (table["income"] >= 2000))
+    assert said == [("everybody", f"{right:.0%}"[:-1])]
 
 
 def test_gamma_is_explained_where_it_is_spent(bundle, plan):
