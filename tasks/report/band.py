@@ -42,9 +42,9 @@ def enlarged(curve: Curve, x: Axis, y: Axis) -> Panel | None:
     """The part of a curve near zero, where a peak makes its band too narrow to be seen."""
     outer = curve.upper if curve.highest is None else curve.highest
     width = float(np.median(curve.upper - curve.lower))
-    if width >= LEGIBLE * float(outer.max()) or width <= 0:
-        return None
     top = max(float(np.quantile(outer, 0.75)), 6 * width)
+    if width >= LEGIBLE * float(outer.max()) or not 0 < top < float(outer.max()) / 3:
+        return None
     low = curve.lower <= top
     lowest = float(np.min(curve.lower if curve.lowest is None else curve.lowest))
     cut = Curve(

@@ -232,7 +232,7 @@ def _below(
         if turned:
             turn = f"rotate(-45 {at + 4:.1f} {bottom + 9:.1f})"
             spot = {"text_anchor": "end", "transform": turn}
-            parts.append(label(text, at + 4, bottom + 9, LONGEST, **spot))
+            parts.append(label(text, at + 4, bottom + 9, min(LONGEST, 1.4 * at), **spot))
             lowest, last = max(lowest, bottom + 14 + 0.71 * min(2 * half, LONGEST)), at
         else:
             middle = max(min(at, width - half), half)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from schemas.columns import CategoricalColumn
 from tasks.report.band import Curve, band, enlarged
-from tasks.report.cells import Columns, called, measured
+from tasks.report.cells import Columns, measured, quoted
 from tasks.report.chart import Axis, chart
 from tasks.report.heat import heat_map, of_numbers
 from tasks.report.marks import down
@@ -18,6 +18,9 @@ from tasks.report.svg import figure
 
 MOST_POINTS = 25
 """Points of a curve that its table lists."""
+
+SAME = 0.05
+"""Errors that differ by less than this share of the largest are not drawn."""
 
 BANDS = {
     "lower_90": "Lower end, at the point",
@@ -47,7 +50,7 @@ def _one_column(
     table: Mapping[str, NDArray[Any]], name: str, columns: Columns, public_rows: bool
 ) -> list[Figure]:
     half = figure(float(f"{(table['upper_90'] - table['lower_90']).mean() / 2:.3g}"))
-    title = f"Density of “{called(name, columns)}”"
+    title = f"Density of {quoted(name, columns)}"
     bands = [band for band in BANDS if band in table]
     at_once = "; the paler band holds all of it at once with that probability"
     says = (
@@ -85,21 +88,15 @@ def _two_columns(
     below, beside = (
         of_numbers(measured(name, columns), at) for name, at in zip(names, (x, y), strict=True)
     )
-    one, other = (called(name, columns) for name in names)
+    both = " and ".join(quoted(name, columns) for name in names)
 
     def drawn(column: str, title: str, says: str) -> Figure:
         values = table[column].reshape(len(x), len(y)).T
         return Figure(title, says, heat_map(values, beside, below, title, says))
 
-    return [
-        drawn(
-            shown,
-            f"Density of “{one}” and “{other}”",
-            "Noisy estimate, shades as below the map",
-        ),
-        drawn(
-            "standard_error",
-            "Its standard error",
-            "From privacy noise, on its own scale: compare the numbers below the two maps",
-        ),
-    ]
+    title, says = f"Density of {both}", "Noisy estimate, shades as below the map"
+    error = table["standard_error"]
+    if error.max() - error.min() <= SAME * error.max():
+        return [drawn(shown, title, f"{says}; its standard error is {error.max():.2g} everywhere")]
+    from_noise = "From privacy noise, on its own scale: compare the numbers below the two maps"
+    return [drawn(shown, title, says), drawn("standard_error", "Its standard error", from_noise)]

@@ -13,7 +13,7 @@ from dpcore.releases.table import TWO_SIDED
 from schemas.columns import CategoricalColumn
 from schemas.numbers import plain
 from tasks.report.band import Curve, band
-from tasks.report.cells import Columns, called, category_text, measured
+from tasks.report.cells import Columns, called, category_text, measured, quoted
 from tasks.report.chart import Axis as Side
 from tasks.report.chart import Panel, alike, chart
 from tasks.report.marks import across, dots, spans
@@ -105,7 +105,7 @@ class Machine:
 
     def _figure(self, along: Along, panel: Panel) -> Figure:
         name, output = called(along.name, self.columns), _capital(self.release.output)
-        title = f"{output} by “{name}”"
+        title = f"{output} by {quoted(along.name, self.columns)}"
         says = f"90% interval ±{self.half:.3g}; the other features in the middle of their values"
         shown = np.unique(np.linspace(0, len(along.values) - 1, MOST_ROWS).astype(int))
         numbers = [
