@@ -4,7 +4,7 @@ import numpy as np
 from markupsafe import Markup
 
 from dpcore.arrays import Booleans, Floats
-from tasks.report.chart import LINE, WIDTH, Axis, Panel, chart
+from tasks.report.chart import LINE, WIDEST, WIDTH, Axis, Panel, chart
 from tasks.report.marks import Mark, bars, texts, tiles
 from tasks.report.svg import Scale, figure, text_width
 
@@ -52,11 +52,10 @@ def shaded(
     marks: list[Mark] = [tiles(shades == k, f"shade{k}") for k in range(SHADES)]
     if doubtful is not None:
         marks.append(tiles(doubtful, "hatched"))
-    place = 0.7 * width / shape[1]
+    names = min(text_width(rows.names or ()), WIDEST * width)
+    place = (width - names - 22) / shape[1]
     step = min(26.0, max(place, 22.0 if shape[0] <= 13 else 3.4))
     written = [figure(round(value)) for value in values.ravel().tolist()]
-    names = text_width(rows.names or ())
-    place = (width - min(names, 0.36 * width) - 20) / shape[1]
     if step >= LINE and text_width(written) <= place - 2:
         i, j = np.indices(values.shape).reshape(2, -1) + 0.5
         classes = ["low" if shade < SHADES // 2 else "high" for shade in shades.ravel()]

@@ -23,6 +23,8 @@ from schemas.unit import UnitColumn
 from tasks.bundle.verify import read_manifest, verify_files
 from tasks.ledger import Ledger
 from tasks.report.audit import draw_audit
+from tasks.report.band import Curve, enlarged
+from tasks.report.chart import Axis
 from tasks.report.page import ENVIRONMENT, REPORT, report_page
 from tasks.report.parts import DataTable, read_columns
 from tasks.report.support import how_supported, support_table
@@ -354,6 +356,29 @@ def test_a_table_of_three_columns_is_drawn_as_maps_in_the_same_shades(bundle, pl
     largest = table.groupby("sex")["best_estimate"].max()
     dark = largest >= (7 / 8) ** 2 * largest.max()
     assert drawn == {f"sex: {value}": dark[value] for value in dark.index}
+
+
+def test_a_density_marks_point_masses(plan_document, plan_path, tmp_path):
+    plan_document["columns"]["income"]["point_masses"] = [0, 9000]
+    plan_document["releases"] = plan_document["releases"][3:4]
+    plan_document["synthesis"] = []
+    plan_document["budget"]["requested"]["beta"] = "0"
+    plan = load_plan(write_plan(plan_path.parent, plan_document))
+    page = page_of(publish_made_up(plan, "r1", tmp_path / "out"))
+    (chart,) = [svg for svg in page.all("svg") if svg.children[0].words == "Density of income"]
+    stems = [n.attributes["x1"] for n in chart.all("line") if n.attributes["class"] == "stem"]
+    assert len(set(stems)) == 2
+    assert "a value that many records share" in chart.words
+
+
+def test_a_band_is_enlarged_where_a_peak_hides_it():
+    x = np.linspace(0.0, 1.0, 101)
+    sides = Axis("x"), Axis("y", zero=True)
+    flat, peak = np.full(101, 1.0), 100 * np.exp(-((x / 0.05) ** 2))
+    for middle, shown in ((flat, False), (peak, True), (50 + flat, False)):
+        panel = enlarged(Curve(x, middle, middle - 0.2, middle + 0.2), *sides)
+        assert (panel is not None) == shown
+    assert enlarged(Curve(x, peak, peak - 9, peak + 9), *sides) is None  # wide enough as it is
 
 
 def test_every_synthetic_column_stands_beside_its_table(bundle):
