@@ -75,7 +75,7 @@ def carry_out(the_plan: Plan, release_id: str, out: Path) -> str:
             for synthesis in the_plan.synthesis
         )
         analyses = write_analyses(the_plan, release_id, staging)
-        await_approval(the_plan, release_id, audited)
+        await_approval(the_plan, release_id, audited, staging, tables, microdata)
         publish(the_plan, release_id, staging, bundle, tables, microdata, analyses, audited)
     if in_flow_run():
         announce(the_plan, release_id, bundle)

@@ -51,10 +51,11 @@ class Part:
 def release_parts(plan: Plan, manifest: Manifest, bundle: Path) -> list[Part]:
     """One part for each release, in the plan's order."""
     sources = (Source(plan, record, bundle, manifest.synthesis) for record in manifest.releases)
-    return [_release(source) for source in sources]
+    return [release_part(source) for source in sources]
 
 
-def _release(source: Source) -> Part:
+def release_part(source: Source) -> Part:
+    """One release; public, as its source is."""
     record = source.record
     section, chart = source.plan.section(record.name), source.release.chart
     price = ", ".join(
