@@ -173,6 +173,6 @@ def _each(class_: Classes) -> Iterable[str]:
 
 def _without_gaps(points: Points) -> Iterator[list[tuple[float, ...]]]:
     """Runs of points in which nothing is NaN."""
-    for known, part in groupby(points, key=lambda point: not np.isnan(point).any()):
+    for known, part in groupby(points, key=lambda point: all(v == v for v in point)):
         if known:
             yield list(part)
