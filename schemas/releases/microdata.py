@@ -195,7 +195,9 @@ class MicrodataSection(CountsSection):
             alone = set(range(len(self.columns))) - {place for places in usual for place in places}
             if alone:
                 names = [self.columns[place] for place in sorted(alone)]
-                raise ValueError(f"pairs: none holds {names}; add one, or leave them out of columns")
+                raise ValueError(
+                    f"pairs: none holds {names}; add one, or leave them out of columns"
+                )
         return usual
 
     def _more(self, usual: tuple[tuple[int, ...], ...]) -> tuple[tuple[int, ...], ...]:
