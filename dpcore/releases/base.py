@@ -34,7 +34,16 @@ from dpcore.releases.work import Work, publishing
 from dpcore.statistic import Exact, Noisy
 
 Chart = Literal[
-    "cells", "regions", "curve", "features", "number", "levels", "cumulative", "series", "estimates"
+    "cells",
+    "regions",
+    "curve",
+    "features",
+    "contributions",
+    "number",
+    "levels",
+    "cumulative",
+    "series",
+    "estimates",
 ]
 """How the tables of a release are drawn:
 
@@ -42,6 +51,7 @@ Chart = Literal[
     regions      the total of each of the larger regions: bars with intervals
     curve        a function of one column inside its band, or a map of two columns
     features     a prediction along each feature
+    contributions    what each feature adds to a decision value
     number       one bar with its interval
     levels       quantiles: a bar for each, as long as its level
     cumulative   drawn records: the share of them up to each cell

@@ -69,7 +69,7 @@ def _one_column(
     assert not isinstance(column, CategoricalColumn)
     low, high = (float(end) for end in column.bounds)
     x = Axis(measured(name, columns), low=low, high=high)
-    y = Axis("Share of records per step of 1 below", zero=True)
+    y = Axis("Share of records per unit of the scale below", zero=True)
     panels = [panel for panel in (band(curve, x, y), enlarged(curve, x, y)) if panel]
     if column.point_masses:
         stems = [down(float(point), "stem") for point in column.point_masses]

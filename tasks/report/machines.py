@@ -1,15 +1,16 @@
 """Classifiers and regressions on the page: predictions along each feature, with their intervals."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from dpcore.arrays import Floats, Integers
 from dpcore.domain import Axis, Categories
+from dpcore.releases.machines.additive import AdditiveClassifier
 from dpcore.releases.machines.features import ordered, scaled_positions
 from dpcore.releases.machines.machine import KernelMachine
-from dpcore.releases.table import TWO_SIDED
+from dpcore.releases.table import ENDS, TWO_SIDED
 from schemas.columns import CategoricalColumn
 from schemas.numbers import plain
 from tasks.report.band import Curve, band
@@ -62,9 +63,12 @@ class Machine:
             codes = np.unique(np.linspace(0, last, MOST_VALUES).astype(int))
             parts = [np.broadcast_to(m, (len(codes), np.size(m))) for m in middles]
             parts[i] = scaled_positions(axis)[codes].reshape(len(codes), -1)
-            found.append(self._along(axis, codes, self.at(np.hstack(parts))))
-        panels = alike([self._panel(along) for along in found])
-        return [self._figure(*each) for each in zip(found, panels, strict=True)]
+            f = self.at(np.hstack(parts))
+            found.append(_along(axis, codes, self.columns, f, f - self.half, f + self.half))
+        boundary = self.release.boundary
+        lines = {} if boundary is None else {boundary: _above(boundary, self.source)}
+        says = f"90% interval ±{self.half:.3g}; the other features in the middle of their values"
+        return _figures(found, self.columns, _capital(self.release.output), lines, says)
 
     def at(self, points: Floats) -> Floats:
         """The predictions at scaled points (k, coordinates), from the published table."""
@@ -72,47 +76,6 @@ class Machine:
         matrix = np.column_stack([v for name, v in table.items() if name.startswith("w_")])
         phases = points @ matrix.T
         return self.release.outputs(np.cos(phases) @ table["cos"] + np.sin(phases) @ table["sin"])
-
-    def _along(self, axis: Axis, codes: Integers, f: Floats) -> Along:
-        apart = isinstance(axis, Categories) and not ordered(axis)
-        if isinstance(axis, Categories) and apart:
-            categories, column = (*axis.categories, "null"), self.columns[axis.name]
-            names = [category_text(categories[code], column) for code in codes.tolist()]
-            x = np.arange(len(codes), dtype=np.float64) + 0.5
-        else:
-            x = _values(axis)[codes]
-            order = np.argsort(x)
-            x, f = x[order], f[order]
-            names = [plain(float(f"{v:.6g}")) for v in x]
-        return Along(axis.name, names, Curve(x, f, f - self.half, f + self.half), apart)
-
-    def _panel(self, along: Along) -> Panel:
-        boundary, curve, lines = self.release.boundary, along.curve, {}
-        if boundary is not None:
-            lines[boundary] = f"above {boundary:g}: {positive_text(self.source)}"
-        y = Side(_capital(self.release.output))
-        if not along.apart:
-            few = len(along.values) <= MOST_TICKS
-            ticks = dict(zip(curve.x.tolist(), along.values, strict=True)) if few else None
-            return band(curve, Side(measured(along.name, self.columns), ticks=ticks), y, lines)
-        names = Side(called(along.name, self.columns), along.values)
-        marks = [
-            spans(curve.x, curve.lower, curve.upper, upright=True),
-            dots(curve.x, curve.middle),
-        ]
-        marks += [across(height, words) for height, words in lines.items()]
-        return Panel(marks, names, y, key=[("dot", "estimate"), ("whisker", "90% interval")])
-
-    def _figure(self, along: Along, panel: Panel) -> Figure:
-        name, output = called(along.name, self.columns), _capital(self.release.output)
-        title = f"{output} by {quoted(along.name, self.columns)}"
-        says = f"90% interval ±{self.half:.3g}; the other features in the middle of their values"
-        shown = np.unique(np.linspace(0, len(along.values) - 1, MOST_ROWS).astype(int))
-        numbers = [
-            (along.values[i], *(figure(float(each[i])) for each in along.curve[1:4])) for i in shown
-        ]
-        header = (name, output, "Lower end (90%)", "Upper end (90%)")
-        return Figure(title, says, chart(title, says, [[panel]]), DataTable(title, header, numbers))
 
     def meaning(self) -> str:
         """What the predictions and their errors mean."""
@@ -153,17 +116,93 @@ class Machine:
             )
 
 
+def draw_contributions(source: Source) -> Drawn:
+    """What each feature adds to the decision value."""
+    release, columns = source.release, source.plan.described_columns
+    assert isinstance(release, AdditiveClassifier)
+    found = []
+    for axis, file in zip(release.feature_axes, source.record.tables, strict=True):
+        last = axis.size - 1 - (axis.nullable and ordered(axis))
+        codes = np.unique(np.linspace(0, last, MOST_VALUES).astype(int))
+        table = source.read(file)
+        ends = [table[name][codes] for name in ("contribution", *ENDS)]
+        found.append(_along(axis, codes, columns, *ends))
+    says = "With the intercept, contributions add up to the decision value; bands are 90% intervals"
+    figures = _figures(found[:MOST_FEATURES], columns, "Contribution", {0.0: ""}, says)
+    intercept = source.record.facts["intercept"]
+    assert isinstance(intercept, float)
+    above = _above(0.0, source)
+    notes = [
+        f"The decision value is {figure(intercept)} plus one contribution of each feature; {above}."
+    ]
+    notes += _not_drawn(len(found))
+    return Drawn(figures, notes)
+
+
 def draw_features(source: Source) -> Drawn:
     """The predictions along each feature."""
     assert isinstance(source.release, KernelMachine)
     machine = Machine(source, source.release)
-    notes, rest = (
-        [machine.meaning(), *machine.accuracy()],
-        len(source.release.feature_axes) - MOST_FEATURES,
-    )
-    if rest > 0:
-        notes.append(f"{rest} more features are not drawn.")
-    return Drawn(machine.figures(), notes)
+    more = _not_drawn(len(source.release.feature_axes))
+    return Drawn(machine.figures(), [machine.meaning(), *machine.accuracy(), *more])
+
+
+def _not_drawn(features: int) -> list[str]:
+    rest = features - MOST_FEATURES
+    return [f"{rest} more features are not drawn."] if rest > 0 else []
+
+
+def _along(axis: Axis, codes: Integers, columns: Columns, *ends: Floats) -> Along:
+    """``ends``: middle, lower and upper end at each of the axis's codes."""
+    apart = isinstance(axis, Categories) and not ordered(axis)
+    if isinstance(axis, Categories) and apart:
+        categories, column = (*axis.categories, "null"), columns[axis.name]
+        names = [category_text(categories[code], column) for code in codes.tolist()]
+        x = np.arange(len(codes), dtype=np.float64) + 0.5
+    else:
+        x = _values(axis)[codes]
+        order = np.argsort(x)
+        x, ends = x[order], tuple(end[order] for end in ends)
+        names = [plain(float(f"{v:.6g}")) for v in x]
+    return Along(axis.name, names, Curve(x, *ends), apart)
+
+
+def _figures(
+    found: Sequence[Along], columns: Columns, output: str, lines: Mapping[float, str], says: str
+) -> list[Figure]:
+    """A figure for each feature, on one scale."""
+    panels = alike([_panel(along, columns, output, lines) for along in found])
+    return [_figure(*each, columns, output, says) for each in zip(found, panels, strict=True)]
+
+
+def _panel(along: Along, columns: Columns, output: str, lines: Mapping[float, str]) -> Panel:
+    curve, y = along.curve, Side(output)
+    if not along.apart:
+        few = len(along.values) <= MOST_TICKS
+        ticks = dict(zip(curve.x.tolist(), along.values, strict=True)) if few else None
+        return band(curve, Side(measured(along.name, columns), ticks=ticks), y, lines)
+    names = Side(called(along.name, columns), along.values)
+    marks = [
+        spans(curve.x, curve.lower, curve.upper, upright=True),
+        dots(curve.x, curve.middle),
+    ]
+    marks += [across(height, words) for height, words in lines.items()]
+    return Panel(marks, names, y, key=[("dot", "estimate"), ("whisker", "90% interval")])
+
+
+def _figure(along: Along, panel: Panel, columns: Columns, output: str, says: str) -> Figure:
+    name = called(along.name, columns)
+    title = f"{output} by {quoted(along.name, columns)}"
+    shown = np.unique(np.linspace(0, len(along.values) - 1, MOST_ROWS).astype(int))
+    numbers = [
+        (along.values[i], *(figure(float(each[i])) for each in along.curve[1:4])) for i in shown
+    ]
+    header = (name, output, "Lower end (90%)", "Upper end (90%)")
+    return Figure(title, says, chart(title, says, [[panel]]), DataTable(title, header, numbers))
+
+
+def _above(boundary: float, source: Source) -> str:
+    return f"above {boundary:g}: {positive_text(source)}"
 
 
 def _capital(words: str) -> str:

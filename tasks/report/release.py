@@ -12,7 +12,7 @@ from schemas.plan import Plan
 from tasks.report.analyses import MODELS, draw_analysis
 from tasks.report.counts import draw_counts
 from tasks.report.density import draw_curve
-from tasks.report.machines import draw_features
+from tasks.report.machines import draw_contributions, draw_features
 from tasks.report.numbers import draw_cumulative, draw_estimates, draw_levels, draw_number
 from tasks.report.parts import DataTable, Drawn, Source
 from tasks.report.regions import draw_regions
@@ -25,6 +25,7 @@ CHARTS: Mapping[Chart, Callable[[Source], Drawn]] = {
     "regions": draw_regions,
     "curve": draw_curve,
     "features": draw_features,
+    "contributions": draw_contributions,
     "number": draw_number,
     "levels": draw_levels,
     "cumulative": draw_cumulative,

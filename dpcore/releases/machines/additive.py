@@ -112,6 +112,7 @@ class AdditiveClassifier(Release):
     counts by which values get places; 0 for even places."""
 
     finer = "fewer features"
+    chart = "contributions"
 
     signs: tuple[int, ...] = ()
     part: Fraction = FOR_PLACES
