@@ -8,7 +8,7 @@ of 90% intervals that contain the number without noise; ``doubt``, the standard 
 ``large``, the share where the number is more than three standard errors from zero; and ``rms``, the
 root mean square of the stated standard errors over that of the actual errors.  Every draw goes through
 the privacy line, and everything is published anew.  ``--bands`` measures densities only, from their
-noise, which is fast enough for thousands of draws.
+noise, which is fast enough for thousands of draws.  Quantiles err in rank, within a bound.
 
     python -m benchmarks.coverage --shapes --draws 200 --json
 

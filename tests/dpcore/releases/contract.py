@@ -476,6 +476,39 @@ CASES: dict[str, Case] = {
     # A number at both its bounds, with the ends of an odd number of columns: the lemma's equality.
     "moments": Case(Moments("m", FEW_WHOLE, 2, APPROXIMATE), (0, 0), (0, 5), 0.99),
     "moments of several columns": Case(Moments("m", MIXED, 2, APPROXIMATE), (0, 0), (0, 11), 0.8),
+    "median by group": Case(
+        Quantiles("q", Domain((PLACE, *LINE.axes)), 2, PURE, (Fraction(1, 2),), by=1),
+        (0, 1),
+        (1, 23),
+        1.0,
+        12 * (0, 23, 30, 53),
+        others=(1,),
+    ),
+    # From one group to another: the medians of both move.
+    "median by group of those with a value": Case(
+        Quantiles(
+            "q",
+            Domain((YES, replace(LINE.axes[0], nullable=True))),
+            2,
+            PURE,
+            (Fraction(1, 2),),
+            by=1,
+        ),
+        (0, 1),
+        (1, 48),
+        1.0,
+        12 * (0, 23) + 14 * (25,) + 8 * (48,),
+        fault=4,
+        alone=23,
+        others=(1,),
+    ),
+    "median of those with a value": Case(
+        Quantiles("q", Domain((replace(LINE.axes[0], nullable=True),)), 2, PURE, (Fraction(1, 2),)),
+        (0, 1),
+        (1, 23),
+        1.0,
+        others=(1,),
+    ),
     "quantiles": Case(
         Quantiles("q", LINE, 2, PURE, (Fraction(1, 2),)), (0, 1), (1, 23), 1.0, others=(1,)
     ),
