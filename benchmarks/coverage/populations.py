@@ -117,6 +117,18 @@ RELEASES: dict[str, Callable[[int], Release]] = {
     "coefficient density": lambda rows: CoefficientDensity(
         "r", Domain((INCOME,)), rows, PURE, (0.2,)
     ),
+    "density of those with a value": lambda rows: BinnedDensity(
+        "r", Domain((REPORTED,)), rows, PURE, (0.05,)
+    ),
+    "spectral density of those with a value": lambda rows: SpectralDensity(
+        "r", Domain((REPORTED,)), rows, APPROXIMATE, (0.05,)
+    ),
+    "gamma density of those with a value": lambda rows: GammaDensity(
+        "r", Domain((REPORTED,)), rows, PURE, (0.2,)
+    ),
+    "function of those with a value": lambda rows: SmoothFunction(
+        "r", Domain((REPORTED,)), rows, APPROXIMATE, "gaussian", (0.05,), (80,)
+    ),
     "function": lambda rows: SmoothFunction(
         "r", Domain((INCOME,)), rows, APPROXIMATE, "gaussian", (0.05,), (80,)
     ),

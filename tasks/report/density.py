@@ -6,6 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpcore.releases.base import Release
+from dpcore.releases.densities.answered import OfAnswered
+from dpcore.releases.densities.tuned import TunedFunction
 from tasks.report.band import Curve, band
 from tasks.report.heat import Side, heat_map
 from tasks.report.parts import DataTable, Drawn, Figure, Source
@@ -22,21 +25,26 @@ BANDS = {
 }
 
 
-DIVIDED = ". All are divided by the noisy number of records, and include its error"
-
-
 def draw_curve(source: Source) -> Drawn:
     """The published grid of one or two columns; of three there is no picture."""
     names = source.release.domain.names
     table = source.read(source.record.tables[0])
     if len(names) == 1:
-        return Drawn(_one_column(table, names[0], source.plan.adjacency.public_rows))
+        return Drawn(_one_column(table, names[0], _divided(source.release)))
     if len(names) > 2:
         return Drawn()
     return Drawn(_two_columns(table, names, "density" if "density" in table else "estimate"))
 
 
-def _one_column(table: Mapping[str, NDArray[Any]], name: str, public_rows: bool) -> list[Figure]:
+def _divided(release: Release) -> str:
+    smooth = release.smooth if isinstance(release, TunedFunction) else release
+    assert isinstance(smooth, OfAnswered)
+    if not smooth.counts_mass:
+        return ""
+    return f". All are divided by the noisy number of {smooth.of_rows}, and include its error"
+
+
+def _one_column(table: Mapping[str, NDArray[Any]], name: str, divided: str) -> list[Figure]:
     half = figure(float(f"{(table['upper_90'] - table['lower_90']).mean() / 2:.3g}"))
     title = f"Density of {name}"
     bands = [band for band in BANDS if band in table]
@@ -44,7 +52,7 @@ def _one_column(table: Mapping[str, NDArray[Any]], name: str, public_rows: bool)
     says = (
         "The line is the noisy estimate; the shaded band holds the exact kernel estimate with 90%"
         f" probability at each point, ±{half} on average{at_once}"
-        f"{'' if public_rows else DIVIDED}"
+        f"{divided}"
     )
     curve = Curve(table[name], table["estimate"], *(table[end] for end in bands))
     shown = np.unique(np.linspace(0, len(table[name]) - 1, MOST_POINTS).astype(int))

@@ -166,9 +166,10 @@ def test_densities_err_as_their_tables_say(name: str):
     assert all(c.rms == pytest.approx(1, abs=0.25) for c in columns)
 
 
-def test_bands_hold_the_exact_kernel_density_whatever_the_shape():
-    """At 5,000 records, atoms and spikes included, on a fine grid."""
-    for row in by_shape(60, "binned-laplace"):
+@pytest.mark.parametrize("answered", [1.0, 0.02])
+def test_bands_hold_the_exact_kernel_density_whatever_the_shape(answered: float):
+    """At 5,000 records, all or 100 of them with a value, atoms and spikes included, on a fine grid."""
+    for row in by_shape(60, "binned-laplace", answered=answered):
         if row["columns"] == 1:
             # 60 draws: a standard error of 4 per cent.
             assert row["cover"] >= 0.8, row
