@@ -41,12 +41,18 @@ from tasks.explain.analysis import check_analyses
 from tasks.ledger import Ledger
 from tasks.survey.reading import closing_survey
 from tasks.survey.steps import ingest_survey, require_source, validate_survey
+from tasks.workplace.events import recorded_run
 from tasks.workplace.home import ledger_url, one_at_a_time, private_workspace, remove_abandoned
 from tasks.workplace.step import in_flow_run, log_line
 
 
 def carry_out(the_plan: Plan, release_id: str, out: Path) -> str:
     """Run a release from the budget check to the bundle; returns the bundle's path."""
+    with recorded_run(the_plan.dataset, release_id):
+        return _carried_out(the_plan, release_id, out)
+
+
+def _carried_out(the_plan: Plan, release_id: str, out: Path) -> str:
     signing_key()  # fail before anything is charged if the key cannot be read
     require_workers()
     bundle = bundle_path(the_plan, release_id, out)
@@ -75,7 +81,7 @@ def carry_out(the_plan: Plan, release_id: str, out: Path) -> str:
             for synthesis in the_plan.synthesis
         )
         analyses = write_analyses(the_plan, release_id, staging)
-        await_approval(the_plan, release_id, audited)
+        await_approval(the_plan, release_id, audited, staging, tables, microdata)
         publish(the_plan, release_id, staging, bundle, tables, microdata, analyses, audited)
     if in_flow_run():
         announce(the_plan, release_id, bundle)

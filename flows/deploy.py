@@ -8,7 +8,7 @@ Deploying again updates what has changed and keeps late runs, which are still du
 to plans by name, not by path, so that a worker on another machine finds them in its own folder.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -69,7 +69,7 @@ def deploy(folder: Path, runs_at_once: int) -> Deployed:
         _make_pool(client, runs_at_once)
         resume_schedules()
         deployed = [
-            _deploy(client, release, name, {"plan": name}, _schedules(plan))
+            _deploy(client, release, name, {"plan": name}, _schedules(plan), tags=[plan.dataset])
             for name, plan in plans.items()
         ]
         deployed += [
@@ -158,6 +158,7 @@ def _deploy(
     parameters: Mapping[str, Any] | None = None,
     schedules: list[DeploymentScheduleCreate] | None = None,
     choices: Mapping[str, list[str]] | None = None,
+    tags: Sequence[str] = (),
 ) -> str:
     client.create_deployment(
         flow_id=client.create_flow(flow),
@@ -169,7 +170,7 @@ def _deploy(
         parameter_openapi_schema=form_schema(flow, choices or {}),
         enforce_parameter_schema=True,
         work_pool_name=POOL,
-        tags=[TAG],
+        tags=[TAG, *tags],
     )
     return f"{flow.name}/{name}"
 

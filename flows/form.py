@@ -4,6 +4,7 @@ A run of a deployment suspends itself and ends; when the form is filled in, Pref
 the beginning, and it finds its draws in the ledger.
 """
 
+from pathlib import Path
 from typing import Literal
 
 from prefect.flow_runs import suspend_flow_run
@@ -14,6 +15,7 @@ from pydantic import Field
 from dpcore.audit import AuditResult
 from dpcore.errors import InputError
 from flows.once import notify_once
+from schemas.bundle import ReleaseRecord, SynthesisRecord
 from schemas.plan import Plan
 from tasks.announce.announce import show_preview
 from tasks.announce.markdown import escape
@@ -22,7 +24,8 @@ from tasks.workplace.home import ledger_url
 from tasks.workplace.step import step
 
 KEY, SUBMISSION = "approval", "submission"
-WEEK = 7 * 24 * 3600
+DAY = 24 * 3600
+WEEK = 7 * DAY
 
 LINE = r"^[^\n]*\S[^\n]*$"
 """One line that is not blank."""
@@ -43,11 +46,21 @@ class Review(RunInput):
     )
 
 
-def ask_in_form(plan: Plan, release_id: str, audited: list[AuditResult]) -> Decision | None:
-    """The officer's decision, for which a run of a deployment suspends itself; None in other runs."""
+def ask_in_form(
+    plan: Plan,
+    release_id: str,
+    audited: list[AuditResult],
+    staging: Path,
+    tables: list[ReleaseRecord],
+    microdata: list[SynthesisRecord],
+) -> Decision | None:
+    """The officer's decision, for which a run of a deployment suspends itself; None in other runs.
+
+    It waits as many days as the plan says, and then fails; a decision by the command line still counts.
+    """
     if not deployment.id:
         return None
-    show_preview(plan, release_id, audited)
+    show_preview(plan, release_id, audited, staging, tables, microdata)
     waits = "waits for a disclosure officer"
     notify_once(plan.dataset, release_id, waits, f"{release_id} {waits}")
     review = suspend_flow_run(
@@ -55,6 +68,7 @@ def ask_in_form(plan: Plan, release_id: str, audited: list[AuditResult]) -> Deci
             description=f"**{escape(plan.publication.title)}**, release `{release_id}` of"
             f" `{plan.dataset}`. Read the artifact `approval-preview` of this run first."
         ),
+        timeout=plan.operation.decide_within * DAY,
         key=KEY,
     )
     return record_decision(plan, release_id, review)

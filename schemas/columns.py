@@ -53,6 +53,10 @@ NAMEABLE = re.compile(r"[^\W\d_][\w .-]{0,99}")
 
 NULLABLE = "Whether null is a value; it gets a cell."
 DESCRIPTION = "What the column means, for readers."
+MISSING = (
+    'Codes that stand for no answer, such as [-9, "NA"]: they are read as null, and the column is'
+    " nullable. Numbers are compared as numbers, text as it is written."
+)
 
 _Kind = TypeVar("_Kind")
 _Listed = Annotated[list[_Kind], Field(min_length=1)]
@@ -85,6 +89,18 @@ def _two_numbers(value: Any) -> Any:
     return value
 
 
+def _nullable_if_missing(given: Any) -> Any:
+    """Codes of no answer make a column nullable, which need not be stated beside them."""
+    if not isinstance(given, dict) or not given.get("missing"):
+        return given
+    if given.get("nullable") is False:
+        raise ValueError("missing: its codes are read as null; leave out `nullable: false`")
+    return {**given, "nullable": True}
+
+
+_Missing = Annotated[list[StrictStr | StrictInt | StrictFloat], Field(description=MISSING)]
+
+
 def _as_text(mapping: Any) -> Any:
     """Categories as they are written; YAML reads some of them as numbers."""
     return {str(k): str(v) for k, v in mapping.items()} if isinstance(mapping, dict) else mapping
@@ -114,12 +130,17 @@ class CategoricalColumn(Section):
         " both columns in the plan's folder.",
     )
     nullable: bool = Field(default=False, description=NULLABLE)
+    missing: _Missing = Field(default_factory=list)
     description: str = Field(default="", description=DESCRIPTION)
+
+    _nullable = model_validator(mode="before")(_nullable_if_missing)
 
     @model_validator(mode="after")
     def _distinct(self) -> Self:
         if len(set(self.categories)) != len(self.categories):
             raise ValueError("categories: a category is listed twice")
+        if both := {str(c) for c in self.categories} & {str(c) for c in self.missing}:
+            raise ValueError(f"missing: {sorted(both)} are categories too")
         if alike := look_alikes(self.categories):
             raise ValueError(f"categories: {told_apart(*alike)}")
         if any(isinstance(c, int) and abs(c) >= 2**63 for c in self.categories):
@@ -148,6 +169,7 @@ class _NumberColumn(Section):
         "the nearest bound.",
     )
     nullable: bool = Field(default=False, description=NULLABLE)
+    missing: _Missing = Field(default_factory=list)
     unit: str = Field(default="", description="What the numbers count, such as years or EUR.")
     description: str = Field(default="", description=DESCRIPTION)
 
@@ -156,6 +178,8 @@ class _NumberColumn(Section):
         step: float | None
         levels: Sequence[float] | None
         point_masses: Sequence[float]
+
+    _nullable = model_validator(mode="before")(_nullable_if_missing)
 
     @model_validator(mode="before")
     @classmethod
@@ -240,6 +264,10 @@ class IntegerColumn(_NumberColumn):
     def _exact(self) -> Self:
         if isinstance(self.from_, PartOfDate):
             self.from_.check(self.bounds)
+        if isinstance(self.from_, Multiples) and self.missing:
+            raise ValueError(
+                f"missing: state it for {self.from_.column}, of which these are multiples"
+            )
         if isinstance(self.from_, Multiples) and self.levels != self.from_.levels:
             raise ValueError(f"levels: are {self.from_.levels} by `from`; leave them out")
         if max(abs(bound) for bound in self.bounds) > 2**53:
@@ -353,6 +381,17 @@ def sources(columns: Mapping[str, ReadColumn]) -> dict[str, str]:
     """By column, the survey's column from which it is read: of its own name, or of another."""
     parts = {name: part_of_date(c) or multiples_in(c) for name, c in columns.items()}
     return {name: part.column if part else name for name, part in parts.items()}
+
+
+def missing_codes(
+    name: str, columns: Mapping[str, ReadColumn]
+) -> tuple[Sequence[str], Sequence[float]]:
+    """The text and the numbers that stand for no answer where a column is read."""
+    heap = multiples_in(columns[name])
+    column = columns[heap.column if heap else name]
+    codes = () if isinstance(column, IdentifierColumn) else column.missing
+    texts = [code for code in codes if isinstance(code, str)]
+    return texts, [float(code) for code in codes if not isinstance(code, str)]
 
 
 def column_description(text: str, column: Column | None) -> str:

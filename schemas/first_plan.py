@@ -1,4 +1,4 @@
-"""Writes a first plan for a table, from the names and types of its columns alone.
+"""Writes a first plan for a table, from the names and types of its columns and a questionnaire.
 
 A column of dates becomes a column for each of its parts.  What is released depends on what readers are
 to get: tables of counts, synthetic records, or functions.
@@ -20,6 +20,7 @@ from dpcore.releases.tables.margins import Margins
 from schemas.blanks import BLANK
 from schemas.columns import NAMEABLE
 from schemas.dates import RANGES, Part
+from schemas.questionnaire import Question
 
 
 class Kind(StrEnum):
@@ -49,6 +50,15 @@ PARTS: Mapping[Kind, tuple[Part, ...]] = {
 
 NUMERIC = (Kind.WHOLE, Kind.REAL, Kind.OPEN)
 
+KINDS = {
+    "categorical": Kind.TEXT,
+    "integer": Kind.WHOLE,
+    "continuous": Kind.REAL,
+    "date": Kind.DAY,
+    "time": Kind.TIME,
+}
+"""By a question's type."""
+
 MOST_KNOWN = 24
 """Of more yes-and-no columns, a histogram has too many cells."""
 
@@ -66,7 +76,7 @@ WORDS = {
 }
 
 HEAD = """\
-# A first plan, made of the names and types of a table's columns alone. No value was read.
+# A first plan, made of {origin}. No value of the table was read.
 #
 # Every {blank} is a public fact or a decision that people must state: from the questionnaire, the
 # codebook or the law, and never from the table. Its smallest age, its rarest category and the
@@ -108,36 +118,67 @@ def first_plan(
     source: str | Mapping[str, str],
     columns: Mapping[str, Kind],
     purpose: Purpose = "tables",
+    questions: Mapping[str, Question] | None = None,
 ) -> str:
     """The plan as YAML, with blanks.  ``columns``: names and kinds in the table's order.
 
-    Raises ``InputError`` if a plan can describe none of them, or none is numeric where functions are to
-    be released.
+    With ``questions`` the plan has the columns that they describe, as they describe them.  Raises
+    ``InputError`` if a plan can describe none, or none is numeric where functions are to be released.
     """
+    said = questions or {}
     kept = {
-        name: kind
+        name: KINDS[said[name].type] if name in said else kind
         for name, kind in columns.items()
-        if kind is not Kind.OTHER and NAMEABLE.fullmatch(name)
+        if (name in said or (not said and kind is not Kind.OTHER)) and NAMEABLE.fullmatch(name)
     }
+    if said and not kept:
+        raise InputError("the questionnaire names no column of the table: names must match exactly")
     if not kept:
         raise InputError(
             "the table has no column that a plan can describe: names must begin with a letter, and"
             " types must be text, numbers, truth values or dates"
         )
-    described = dict(_described(kept))
+    described = dict(_described(kept, said))
     kinds = {name: kind for name, (kind, _) in described.items()}
-    released = list(_functions(kinds) if purpose == "functions" else _counts(kinds, purpose))
+    if purpose == "functions":
+        null = {
+            name
+            for name, question in said.items()
+            if question.keys.keys() & {"missing", "nullable"}
+        }
+        released = list(_functions({n: kind for n, kind in kinds.items() if n not in null}))
+    else:
+        released = list(_counts(kinds, purpose, said))
     beta = BLANK if any("discrete-gaussian" in line for line in released) else '"0"'
-    head = HEAD.format(blank=BLANK, beta=beta, dataset=_flow(dataset), source=_flow(source))
+    origin = (
+        f"the names of a table's columns and {'a questionnaire' if said else 'their types alone'}"
+    )
+    head = HEAD.format(
+        blank=BLANK, beta=beta, dataset=_flow(dataset), source=_flow(source), origin=origin
+    )
     lines = [f"  {line}" for _, written in described.values() for line in written]
-    lines += [*_left_out([name for name in columns if name not in kept]), "", *released]
+    lines += _left_out([name for name in columns if name not in kept], bool(said))
+    if absent := [name for name in said if name not in columns]:
+        lines += [
+            "  # In the questionnaire, but no column of the table:",
+            *map("  #   {!r}".format, absent),
+        ]
+    lines += ["", *released]
     return head + "\n".join(lines) + "\n" + TAIL.format(blank=BLANK)
 
 
-def _described(columns: Mapping[str, Kind]) -> Iterator[tuple[str, tuple[Kind, list[str]]]]:
+def _described(
+    columns: Mapping[str, Kind], said: Mapping[str, Question]
+) -> Iterator[tuple[str, tuple[Kind, list[str]]]]:
     """By name, each column of the plan: its kind, and its lines."""
     taken = {name.lower() for name in columns}
     for name, kind in columns.items():
+        question = said.get(name)
+        if question and kind not in PARTS:
+            keys = {"type": question.type, **question.keys}
+            lines = [f"  {key}: {_flow(value)}" for key, value in keys.items()]
+            yield name, (kind, [f"{_flow(name)}:", *lines])
+            continue
         if kind not in PARTS:
             yield name, (kind, [f"{_flow(name)}:", *(f"  {line}" for line in WORDS[kind])])
             continue
@@ -149,14 +190,22 @@ def _described(columns: Mapping[str, Kind]) -> Iterator[tuple[str, tuple[Kind, l
             taken.add(own.lower())
             lower, upper = RANGES[part]
             bounds = BLANK if part == "year" else f"[{lower}, {upper}]"
+            if question and part == "year":
+                lower, upper = question.keys["bounds"]
+                if lower == upper:
+                    continue
+                bounds = f"[{lower}, {upper}]"
             lines += [f"{_flow(own)}:", "  type: integer", f"  bounds: {bounds}"]
             lines.append(f"  from: {_flow({'column': name, 'part': part})}")
             yield own, (Kind.PART, lines)
             lines = []
 
 
-def _left_out(names: list[str]) -> Iterator[str]:
-    if names:
+def _left_out(names: list[str], said: bool) -> Iterator[str]:
+    if names and said:
+        yield "  # Left out, because the questionnaire does not name them:"
+        yield from (f"  #   {name!r}" for name in names)
+    elif names:
         yield "  # Left out, because a plan cannot describe the type, or because the name does not"
         yield "  # begin with a letter or has characters other than letters, digits, blanks, _ . -"
         yield from (f"  #   {name!r}" for name in names)
@@ -168,7 +217,9 @@ COUNTED = {
 }
 
 
-def _counts(columns: Mapping[str, Kind], purpose: Purpose) -> Iterator[str]:
+def _counts(
+    columns: Mapping[str, Kind], purpose: Purpose, said: Mapping[str, Question]
+) -> Iterator[str]:
     """All pairs of columns, or all columns together where that is known to be more accurate."""
     together = _full_table_is_better(columns)
     name = "all-columns" if together else "all-pairs"
@@ -184,7 +235,7 @@ def _counts(columns: Mapping[str, Kind], purpose: Purpose) -> Iterator[str]:
         yield "    kind: histogram"
         yield f"    columns: {_flow(list(columns))}"
     else:
-        yield from _pairs(columns, purpose)
+        yield from _pairs(columns, purpose, said)
     if purpose == "records":
         yield "synthesis:"
         yield "  - name: records"
@@ -192,15 +243,21 @@ def _counts(columns: Mapping[str, Kind], purpose: Purpose) -> Iterator[str]:
         yield "    rows: 10000    # a public choice; any number costs the same"
 
 
-def _pairs(columns: Mapping[str, Kind], purpose: Purpose) -> Iterator[str]:
+def _pairs(
+    columns: Mapping[str, Kind], purpose: Purpose, said: Mapping[str, Question]
+) -> Iterator[str]:
     yield f"    kind: {'microdata-margins' if purpose == 'records' else 'margins'}"
     yield f"    columns: {_flow(list(columns))}"
     if purpose == "tables":
         yield f"    ways: {min(2, len(columns))}"
-    real = {name: BLANK for name, kind in columns.items() if kind is Kind.REAL}
-    if real:
-        yield f"    bins: {_flow(real)}"
-    if set(columns.values()) & {Kind.WHOLE, Kind.OPEN}:
+    known = {name: said[name].edges for name in columns if name in said}
+    bins: dict[str, object] = {name: edges for name, edges in known.items() if edges}
+    bins |= {
+        name: BLANK for name, kind in columns.items() if kind is Kind.REAL and name not in known
+    }
+    if bins:
+        yield f"    bins: {_flow(bins)}"
+    if not said and set(columns.values()) & {Kind.WHOLE, Kind.OPEN}:
         yield "    # numeric columns with many values need bins too: a number of bins, or their edges"
     # The noise of all pairs of many columns is far smaller where a beta may be spent.
     yield f"    mechanism: discrete-{'gaussian' if purpose == 'records' else 'laplace'}"

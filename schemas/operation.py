@@ -83,6 +83,12 @@ class Operation(Section):
         ge=0,
         description="Warn when the dataset has budget for at most this many more runs of the schedule.",
     )
+    decide_within: int = Field(
+        default=30,
+        ge=1,
+        le=366,
+        description="Days that a run waits in Prefect for a disclosure officer's decision.",
+    )
     allow_exhaustion: bool = Field(
         default=False,
         description="Deploy the schedule although the dataset's budget ends within its first year.",

@@ -1,6 +1,7 @@
 """What ``dprelease explain`` states of time and memory, beside what a run takes.
 
     python -m benchmarks.scale.work fair histogram margins density classifier nhanes 30x8x20000
+    python -m benchmarks.scale.work curves-10000 curves-1000000 curves-10000000
 
 prints one JSON line for each survey: processor seconds and peak GiB of ``dprelease run`` as stated and
 as measured, and the ratios of both.  Surveys of ``benchmarks.scale.width``, and of one release each:
@@ -10,6 +11,7 @@ as measured, and the ratios of both.  Surveys of ``benchmarks.scale.width``, and
     margins      all pairs of twelve columns of six categories, 200,000 records
     density      two columns of numbers, 100,000 records
     classifier   by three columns of numbers, 20,000 records
+    curves-N     noisy-products by eight columns of numbers, N records
 """
 
 from __future__ import annotations
@@ -69,18 +71,22 @@ def plan_of(name: str, folder: Path) -> Path:
         release: Plan = {"name": name, "kind": name, "columns": list(frame)}
         release["mechanism"] = "discrete-laplace"
         release |= {"ways": [2], "mechanism": "discrete-gaussian"} if name == "margins" else {}
-    elif name in ("density", "classifier"):
-        columns, rows = (2, 100_000) if name == "density" else (3, 20_000)
+    elif name in ("density", "classifier") or name.startswith("curves-"):
+        columns, rows = {"density": (2, 100_000), "classifier": (3, 20_000)}.get(name) or (
+            8,
+            int(name.partition("-")[2]),
+        )
         values = np.random.default_rng(0).beta(2, 3, (rows, columns))
         frame = pd.DataFrame({f"x{i}": values[:, i] for i in range(columns)})
         answers = {c: {"type": "continuous", "bounds": [0, 1]} for c in frame}
         release = {"name": name, "kind": "density", "columns": list(frame), "bandwidth": 0.05}
         release["mechanism"] = "spectral-gaussian"
-        if name == "classifier":
-            release = {"name": name, "kind": name, "features": list(frame)}
-            release |= {"bandwidth": 0.3, "regularisation": 0.01}
+        if name != "density":
+            release = {"name": name, "kind": "classifier", "features": list(frame)}
+            kernel = {"bandwidth": 0.3, "regularisation": 0.01}
+            release |= kernel if name == "classifier" else {"mechanism": "noisy-products"}
             release["label"] = {"column": "y", "positive": ["yes"]}
-            frame["y"] = np.where(values.sum(axis=1) > 1.2, "yes", "no")
+            frame["y"] = np.where(values.mean(axis=1) > 0.4, "yes", "no")
             answers["y"] = {"type": "categorical", "categories": ["no", "yes"]}
     else:
         return write(name, folder, "1")

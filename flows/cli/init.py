@@ -31,13 +31,18 @@ def init(
             " default: tables",
         ),
     ] = "tables",
+    questionnaire: Annotated[
+        Path | None,
+        file_option("a CSV file of what the questionnaire says of each column", "CSV"),
+    ] = None,
     out: Annotated[
         Path | None, file_option("the file to write; default: standard output", "PLAN")
     ] = None,
     output: Output = ANSWER,
 ) -> None:
-    """Write a first plan from the names and types of a table's columns; reads no value."""
+    """Write a first plan from a table's columns, and a questionnaire if there is one; reads no value."""
     from schemas.first_plan import first_plan
+    from schemas.questionnaire import read_questionnaire
     from schemas.source import TableSource
     from tasks.survey.table_schema import table_schema
 
@@ -45,7 +50,8 @@ def init(
     place = _relative_to(out.parent if out else Path(), file)
     source = {"database": place, "table": table} if table else place
     words = re.findall("[a-z0-9]+", (table or Path(file).name.partition(".")[0]).lower())
-    text = first_plan("-".join(words) or "survey", source, columns, purpose)
+    questions = read_questionnaire(questionnaire) if questionnaire else None
+    text = first_plan("-".join(words) or "survey", source, columns, purpose, questions)
     if out is None:
         output.answer(text.removesuffix("\n"), {"plan": text})
         return

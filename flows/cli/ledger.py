@@ -200,6 +200,33 @@ def check(
         raise BundleError(f"{count} found; nothing was changed")
 
 
+def metrics(
+    *,
+    events: Annotated[
+        Path | None, file_option("the file of events; default: DPRELEASE_EVENTS, if it is set")
+    ] = None,
+    plans: Annotated[
+        Path | None,
+        file_option(
+            "the folder of plans, to count scheduled releases that are late; default: plans, if there"
+            " is one",
+            "DIR",
+        ),
+    ] = None,
+    ledger: LedgerURL = None,
+    output: Output = ANSWER,
+) -> None:
+    """Print budgets, releases, runs, notices and the time of steps as OpenMetrics."""
+    from tasks.budget.metrics import metrics_text
+    from tasks.workplace.events import VARIABLE
+
+    set_by = os.environ.get(VARIABLE)
+    path = events or (Path(set_by) if set_by and Path(set_by).exists() else None)
+    known, loaded = _existing_ledger(), _valid_plans(plans, output)
+    text = metrics_text(known, loaded, path, datetime.now(UTC))
+    output.answer(text.removesuffix("\n"), {"metrics": text})
+
+
 def reprice(
     dataset: Dataset,
     /,
@@ -326,6 +353,7 @@ _ACTIONS: tuple[Callable[..., None], ...] = (
     show,
     void,
     check,
+    metrics,
     reprice,
     checkpoint,
     backup,

@@ -50,10 +50,11 @@ class Part:
 
 def release_parts(plan: Plan, manifest: Manifest, bundle: Path) -> list[Part]:
     """One part for each release, in the plan's order."""
-    return [_release(Source(plan, record, bundle)) for record in manifest.releases]
+    return [release_part(Source(plan, record, bundle)) for record in manifest.releases]
 
 
-def _release(source: Source) -> Part:
+def release_part(source: Source) -> Part:
+    """One release; public, as its source is."""
     record = source.record
     section, chart = source.plan.section(record.name), source.release.chart
     price = ", ".join(

@@ -32,12 +32,12 @@ from pyarrow import parquet
 from dpcore.adjacency import REPLACE_ONE, Adjacency
 from dpcore.errors import DataError, DPReleaseError, InputError
 from dpcore.suggestion import suggestion
-from schemas.columns import ReadColumn, multiples_in, part_of_date, sources
+from schemas.columns import ReadColumn, missing_codes, multiples_in, part_of_date, sources
 from schemas.source import TableSource
 from tasks.survey.counts import total_of_counts
 from tasks.survey.dates import part_in_sql
 from tasks.survey.memory import MemoryTable
-from tasks.survey.sql import clamp, convert, multiples_in_sql, quote, sql_type, text
+from tasks.survey.sql import answered, clamp, convert, multiples_in_sql, quote, sql_type, text
 from tasks.workplace.home import private_folder
 
 FILE = "survey.duckdb"
@@ -348,7 +348,7 @@ def _copy(
     read = sources(columns)
     for i, (name, column) in enumerate(columns.items()):
         expression, kind = relation.columns[read[name]]
-        raw.append(f"{expression} AS raw{i}")
+        raw.append(f"{answered(expression, *missing_codes(name, columns))} AS raw{i}")
         if part := part_of_date(column):
             value = part_in_sql(f"raw{i}", kind, part.part)
         elif heap := multiples_in(column):

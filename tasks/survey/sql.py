@@ -40,6 +40,15 @@ def sql_type(column: ReadColumn) -> str:
     return "BIGINT" if isinstance(column, IntegerColumn) else "DOUBLE"
 
 
+def answered(value: str, texts: Sequence[str], numbers: Sequence[float]) -> str:
+    """SQL of a value, null where it is one of the codes that stand for no answer; never raises."""
+    written = f"CAST({value} AS VARCHAR)"
+    tests = [f"{written} IN ({', '.join(map(text, texts))})"] if texts else []
+    if numbers:
+        tests.append(f"TRY_CAST({written} AS DOUBLE) IN ({', '.join(map(real, numbers))})")
+    return f"CASE WHEN {' OR '.join(tests)} THEN NULL ELSE {value} END" if tests else value
+
+
 def multiples_in_sql(value: str, every: Sequence[int]) -> str:
     """SQL of the first of some numbers of which a value is a multiple, or 0; null for null."""
     whens = (f"WHEN floor({value}::DOUBLE / {m}) * {m} = {value} THEN {m}" for m in every)

@@ -10,6 +10,8 @@ import logging
 import os
 import urllib.request
 
+from tasks.workplace.events import record_event
+
 LOGGER = logging.getLogger("dprelease.notify")
 
 SECONDS = 10
@@ -19,6 +21,7 @@ def notify(dataset: str, release_id: str, trouble: str) -> None:
     """Log the trouble and post it to the webhook; a webhook that fails is only logged."""
     line = f"{dataset} {release_id}: {trouble}"
     LOGGER.warning(line)
+    record_event("notice", dataset=dataset, release_id=release_id, trouble=trouble)
     address = os.environ.get("DPRELEASE_WEBHOOK")
     if not address:
         return

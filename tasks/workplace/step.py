@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 from dpcore.errors import DPReleaseError, ServerError
 from dpcore.progress import reporting
+from tasks.workplace.events import record_event
 from tasks.workplace.home import home, private_folder
 
 if TYPE_CHECKING:  # a step is a task only where Prefect runs
@@ -134,7 +135,9 @@ def guard(function: Callable[P, R], label: str, name: str = "") -> Callable[P, R
                 raise
             public = _lost(error) or _withheld(function.__name__, error)
         else:
-            log_line(f"{time.perf_counter() - started:6.2f} s  {words}", replace(begun, done=1))
+            seconds = time.perf_counter() - started
+            log_line(f"{seconds:6.2f} s  {words}", replace(begun, done=1))
+            record_event("step", step=name, about=begun.about, seconds=round(seconds, 3))
             return result
         # Raised here, outside the except block: an exception raised inside would carry the
         # original, and its values, as its context.

@@ -9,8 +9,11 @@ import pytest
 from dpcore.budget import Budget
 from dpcore.errors import ApprovalError, BundleError
 from flows.cli import main
+from tasks.announce.markdown import preview
+from tasks.bundle.reader import open_bundle
 from tasks.bundle.verify import read_manifest, verify_budget
 from tasks.ledger import Ledger
+from tasks.report.release import headed
 from tasks.workplace.home import ledger_url
 from tests.conftest import write_plan
 
@@ -124,3 +127,22 @@ def test_a_person_at_a_terminal_is_asked(guarded_plan, monkeypatch, answers, cod
 def test_deciding_needs_a_ledger_and_a_draw(own_home, capsys):
     assert decide("approve") == 1
     assert "there is no ledger" in capsys.readouterr().err
+
+
+def test_an_officer_sees_the_beginning_of_every_table(plan_path, plan_document, monkeypatch):
+    seen: list[str] = []
+    monkeypatch.setattr(
+        "flows.course.await_approval",
+        lambda plan, release_id, *made: seen.append(preview(plan, release_id, *made)),
+    )
+    plan_document["columns"]["sex"]["description"] = "Sex <img src=x> of a person"
+    plan = write_plan(plan_path.parent, plan_document)
+    assert run(plan) == 0
+    (text,) = seen
+    bundle = open_bundle(plan.parent / "out" / "survey" / "r1")
+    for record in bundle.manifest.releases:
+        assert f"### {headed(record.name)}" in text
+    assert "| F | north |" in text
+    (synthetic,) = bundle.manifest.synthesis
+    assert f"the first of {synthetic.file.rows:,}" in text
+    assert "<img" not in text.replace("\\<img", "")

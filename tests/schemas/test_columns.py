@@ -55,6 +55,13 @@ def test_a_step_is_exactly_the_number_that_is_written():
         ("integer", {"bounds": [0, 9], "step": 0}, "greater than or equal to 1"),
         ("continuous", {"bounds": [0, 9], "step": 0}, "greater than 0"),
         ("continuous", {"bounds": [0, 9], "step": 1e-300}, "step: too small"),
+        ("integer", {"bounds": [0, 9], "missing": [-9], "nullable": False}, "leave out `nullable"),
+        ("categorical", {"categories": ["9", "NA"], "missing": [9, "NA"]}, "are categories too"),
+        (
+            "integer",
+            {"from": {"column": "x", "multiples_of": [5]}, "missing": [9]},
+            "state it for x",
+        ),
         ("continuous", {"bounds": [0, 9], "point_masses": [10]}, "point_masses: must lie within"),
         ("continuous", {"bounds": [0, 9], "point_masses": [1, 1]}, "point_masses: must ascend"),
     ],
@@ -62,6 +69,11 @@ def test_a_step_is_exactly_the_number_that_is_written():
 def test_what_contradicts_is_refused(kind: str, rest: dict, said: str):
     with pytest.raises(ValidationError, match=said):
         column(kind, **rest)
+
+
+def test_codes_of_no_answer_make_a_column_nullable():
+    assert column("integer", bounds=[0, 9], missing=[-9, "NA"]).nullable
+    assert column("categorical", categories=["a"], missing=["NA"]).axis("x").size == 2
 
 
 def test_a_label_of_a_column_with_point_masses_still_has_two_sides():

@@ -5,7 +5,7 @@ No value is converted: a column fits if every value of its type is a value of th
 column that does not fit is refused; a view at the source can convert it.  Parts of dates are computed.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from dpcore.adjacency import Adjacency
@@ -15,6 +15,7 @@ from schemas.columns import (
     ContinuousColumn,
     IdentifierColumn,
     ReadColumn,
+    missing_codes,
     multiples_in,
     part_of_date,
     sources,
@@ -101,17 +102,16 @@ def _typed(
     """The table as the plan declares it; its number of records, and of dates without their part, by
     column (private)."""
     read = sources(columns)
+    raw = {name: _answered(table[read[name]], *missing_codes(name, columns)) for name in columns}
     typed = table.select(
         **{
-            name: _clamp(_value(table[read[name]], column, columns), column)
+            name: _clamp(_value(raw[name], column, columns), column)
             for name, column in columns.items()
         }
     )
     parts = [name for name, column in columns.items() if part_of_date(column)]
     asked = {
-        f"n{i}": (
-            table[read[name]].notnull() & _value(table[read[name]], columns[name], columns).isnull()
-        ).sum()
+        f"n{i}": (raw[name].notnull() & _value(raw[name], columns[name], columns).isnull()).sum()
         for i, name in enumerate(parts)
     }
     answers = table.aggregate(rows=table.count(), **asked).to_pyarrow().to_pylist()[0]
@@ -121,6 +121,20 @@ def _typed(
         return typed, int(answers["rows"]), unread
     found = total_of_counts(typed, counts)
     return typed.filter(typed[counts] > 0), found, unread  # 0 stands for no record
+
+
+def _answered(value: Any, texts: Sequence[str], numbers: Sequence[float]) -> Any:
+    """Null where a value is one of the codes that stand for no answer."""
+    import ibis
+
+    kind = value.type()
+    if kind.is_numeric():
+        codes = [exactly(number) for number in numbers]
+        found = value.cast("float64").isin(codes)
+    else:
+        codes = [*texts, *(f"{number:.15g}" for number in numbers)]
+        found = value.cast("string").isin(codes)
+    return ibis.ifelse(found, ibis.null(kind), value) if codes else value
 
 
 def _value(value: Any, column: ReadColumn, columns: Mapping[str, ReadColumn]) -> Any:

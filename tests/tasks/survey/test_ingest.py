@@ -225,6 +225,26 @@ def test_clamping_moves_values_and_leaves_null_and_nan(tmp_path):
     assert wrong == 0
 
 
+@pytest.mark.parametrize(
+    ("written", "of", "expected"),
+    [
+        ("['-9', '-9.0', 'NA', '3', NULL]", "integer", [None, None, None, 3, None]),
+        ("['-9', '9e0', 'NA', 'na', '3']", "continuous", [None, 9.0, None, None, 3.0]),
+        ("[-9, 3, NULL]::INTEGER[]", "integer", [None, 3, None]),
+        ("['-9', 'nan', '3']::FLOAT[]", "continuous", [None, "nan", 3.0]),
+        ("[-9, 3]::DECIMAL(5, 2)[]", "continuous", [None, 3.0]),
+        ("['-9', 'a', 'NA', ' NA', '']", "categorical", [None, "a", None, " NA", ""]),
+    ],
+)
+def test_codes_of_no_answer_are_null_and_no_faults(written, of, expected, tmp_path):
+    more = {"categories": ["a"]} if of == "categorical" else {"bounds": (0, 9)}
+    coded = column(of, missing=[-9, "NA"], **more)
+    source = write(tmp_path / "t.parquet", f"SELECT unnest({written}) AS x")
+    found, wrong = values(tmp_path, source, coded, len(expected))
+    assert sorted(map(str, found)) == sorted(map(str, expected))
+    assert wrong == ("'na'" in written)  # what is neither a code nor a number
+
+
 def test_whole_numbers_too_large_for_the_machine_are_clamped_or_stay_outside(tmp_path):
     source = csv(tmp_path / "t.csv", "x\n-5\n50\n1e30\n99999999999999999999\n\n")
     clamped = column("integer", bounds=(0, 100), outside="clamp", nullable=True)

@@ -129,6 +129,16 @@ def cases() -> dict[str, Case]:
         for of in base
     }
 
+    unanswered = heaped.append_column("said", pa.array([*"ab", "NA", "-9", "99", None, *"ab"]))
+    codes = {"missing": [-45, 99, "NA", 100.0]}
+    answers = {
+        "pay": column("continuous", bounds=(-1e3, 1e4), outside="clamp", **codes),
+        "age": column("integer", bounds=(-50, 99), outside="clamp", **codes),
+        "said": column("categorical", categories=["a", "b", "-9"], missing=["NA", 99]),
+        "age round": rounded["age round"],
+    }
+    known = {"year": parts["year on"].model_copy(update={"missing": ["1999-12-31"]})}
+
     def axes(columns: Mapping[str, Column]) -> list[Domain]:
         return [Domain(tuple(of.axis(name) for name, of in columns.items()))]
 
@@ -156,6 +166,8 @@ def cases() -> dict[str, Case]:
             8,
             [Domain((of.axis(name),)) for name, of in rounded.items()],
         ),
+        "no answer": (unanswered, answers, 8, axes(answers)),
+        "no date": (dated, known, 5, axes(known)),
         "dates that break rules": (dated, late, 5, []),
         "another's cells": (small, narrow, 2, [Domain((narrow["age"].bins("age", [0, 2, 10]),))]),
     }

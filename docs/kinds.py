@@ -1,0 +1,123 @@
+"""The pages of the kinds of release: the example on each page runs, on one made-up survey, and its
+pictures are those of the report of that release."""
+
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import yaml
+
+import dprelease
+from schemas.plan import Plan
+from tasks.bundle.verify import read_manifest
+from tasks.report.page import ENVIRONMENT
+from tasks.report.release import Part, release_parts
+
+PAGES = Path(__file__).parent / "pages" / "kinds"
+ROWS = 20_000
+DISTRICTS = {"north": ("n1", "n2"), "east": ("e1",), "south": ("s1", "s2"), "west": ("w1",)}
+
+COLUMNS: dict[str, Any] = {
+    "region": {"type": "categorical", "categories": list(DISTRICTS)},
+    "district": {"type": "categorical", "categories": [d for ds in DISTRICTS.values() for d in ds]},
+    "sex": {"type": "categorical", "categories": ["female", "male"]},
+    "age": {"type": "integer", "bounds": [18, 90], "unit": "years"},
+    "works": {"type": "categorical", "categories": ["no", "yes"], "description": "Works for pay"},
+    "hours": {"type": "integer", "bounds": [0, 80], "description": "Hours of work a week"},
+    "wage": {"type": "continuous", "bounds": [0, 100], "unit": "dollars an hour"},
+}
+
+
+def examples() -> dict[str, dict[str, Any]]:
+    """The release on each page, by its kind."""
+    return {
+        page.stem: yaml.safe_load(page.read_text().split("```yaml\n")[1].split("```")[0])[0]
+        for page in sorted(PAGES.glob("*.md"))
+    }
+
+
+def plan() -> Plan:
+    """All examples together, each at alpha 1 and beta 1e-6."""
+    releases = list(examples().values())
+    budget = {"alpha": str(len(releases)), "beta": f"{len(releases)}e-6", "gamma": "0"}
+    return dprelease.load_plan(
+        {
+            "dprelease": 1,
+            "dataset": "made-up-people",
+            "rows": ROWS,
+            "privacy_unit": "row",
+            "neighbours": "replace-one",
+            "budget": {"granted": budget, "requested": budget},
+            "columns": COLUMNS,
+            "releases": releases,
+            "publication": {"title": "Made-up people", "replicates": 40},
+        }
+    )
+
+
+def people() -> pd.DataFrame:
+    """20,000 made-up people: the older work less, and wages are skew."""
+    random = np.random.default_rng(1)
+    district = random.choice(
+        COLUMNS["district"]["categories"], ROWS, p=[0.3, 0.1, 0.2, 0.2, 0.05, 0.15]
+    )
+    region = pd.Series(district).map({d: r for r, ds in DISTRICTS.items() for d in ds})
+    age = np.where(
+        random.random(ROWS) < 0.6, random.normal(38, 10, ROWS), random.normal(68, 9, ROWS)
+    )
+    age = np.clip(age.round(), 18, 90).astype(int)
+    male = random.random(ROWS) < 0.5
+    works = random.random(ROWS) < np.where(age < 62, 0.75 + 0.1 * male, 0.15)
+    hours = (
+        np.where(works, np.clip(random.normal(33 + 7 * male, 9, ROWS), 1, 80), 0)
+        .round()
+        .astype(int)
+    )
+    growth = 1.6 + 0.5 * np.sin((age - 18) / 72 * np.pi) + 0.1 * male + 0.1 * (region == "north")
+    wage = np.clip(np.exp(growth + random.normal(0.6, 0.5, ROWS)), 0, 100)
+    return pd.DataFrame(
+        {
+            "region": region,
+            "district": district,
+            "sex": np.where(male, "male", "female"),
+            "age": age,
+            "works": np.where(works, "yes", "no"),
+            "hours": hours,
+            "wage": wage,
+        }
+    )
+
+
+@cache
+def parts() -> dict[str, Part]:
+    """What the report shows of each example, by its kind."""
+    with TemporaryDirectory() as folder:
+        bundle = dprelease.release(
+            plan(), people(), ledger=Path(folder) / "ledger.sqlite", out=folder, progress=False
+        )
+        shown = release_parts(bundle.reader.plan, read_manifest(bundle.path), bundle.path)
+        return dict(zip(examples(), shown, strict=True))
+
+
+def style() -> str:
+    """The report's style, for what is shown of it alone."""
+    source, _, _ = ENVIRONMENT.loader.get_source(ENVIRONMENT, "style.css")  # type: ignore[union-attr]
+    return f".figures {{ {source.replace(':root', '&')} }}"
+
+
+def illustrated(page: str, kind: str) -> str:
+    """A page, with pictures of its example behind the example."""
+    drawn = parts()[kind].drawn
+    template = ENVIRONMENT.from_string(
+        '{% import "parts.html" as parts %}'
+        "{% for figure in figures %}{{ parts.chart(figure) }}{% endfor %}"
+        "{% for table in tables %}{{ parts.numbers(table) }}{% endfor %}"
+    )
+    shown = template.render(
+        figures=drawn.figures[:2], tables=[] if drawn.figures else drawn.tables[:1]
+    )
+    start = page.index("*More:*")
+    return f'{page[:start]}<div class="figures">{shown}</div>\n\n{page[start:]}'

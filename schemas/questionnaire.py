@@ -1,0 +1,187 @@
+"""A questionnaire as a CSV file: what it says of each column becomes that column of a first plan.
+
+    column,description,type,values,lower,upper,step,unit,missing
+    SEX,Sex,,1=female; 2=male,,,,,
+    AGE,Age at the interview,,,16,99,,years,
+    PAY,Gross weekly pay,,,0,5000,0.01,pounds,-9; empty
+
+Only ``column`` is needed; a cell is empty where there is nothing to say.  ``values`` makes a column
+categorical, ``lower`` and ``upper`` make it one of whole numbers, or of real ones if they or ``step``
+have a decimal point; ``type`` overrules this, and says ``date`` or ``time`` of a column whose parts are
+released, between the years ``lower`` and ``upper``.  ``missing`` are codes that stand for no answer, and
+the word ``empty`` where a cell may be empty.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import Any
+
+from dpcore.errors import InputError
+from dpcore.suggestion import suggestion
+
+HEADER = (
+    "column",
+    "description",
+    "type",
+    "values",
+    "lower",
+    "upper",
+    "step",
+    "unit",
+    "missing",
+)
+TYPES = ("categorical", "integer", "continuous", "date", "time")
+EMPTY = "empty"
+MOST_BINS = 12
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is said of one column: its keys in a plan but for ``type``, and its bins where it is a number
+    with many values."""
+
+    type: str
+    keys: Mapping[str, Any]
+    edges: list[float] | None = None
+
+
+def read_questionnaire(path: Path) -> dict[str, Question]:
+    """The questions by column, in their order.
+
+    Raises ``InputError``, which names line and cell, where one cannot be read or contradicts another.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError):
+        raise InputError(f"{path}: cannot be read as UTF-8 text") from None
+    first = text.partition("\n")[0]
+    delimiter = max(",;\t", key=first.count)
+    rows = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
+    names = [name.strip().lower() for name in rows.fieldnames or ()]
+    for name in names:
+        if name not in HEADER:
+            raise InputError(
+                f"{path}, line 1: {name!r} is not one of {', '.join(HEADER)}{suggestion(name, HEADER)}"
+            )
+    if "column" not in names:
+        raise InputError(
+            f"{path}, line 1: has no `column`; the first line must be of {', '.join(HEADER)}"
+        )
+    rows.fieldnames = names
+    found: dict[str, Question] = {}
+    for row in rows:
+        place = f"{path}, line {rows.line_num}"
+        if None in row:
+            raise InputError(
+                f"{place}: has more cells than the first line; quote text with {delimiter!r}"
+            )
+        said = {key: (value or "").strip() for key, value in row.items()}
+        name = said.pop("column")
+        if not any([name, *said.values()]):
+            continue
+        if not name or name in found:
+            raise InputError(
+                f"{place}: {f'{name!r} is there twice' if name else 'names no column'}"
+            )
+        found[name] = _question(place, said)
+    return found
+
+
+def _question(place: str, said: Mapping[str, str]) -> Question:
+    def number(key: str) -> Decimal | None:
+        if not said.get(key):
+            return None
+        with suppress(InvalidOperation):
+            if (found := Decimal(said[key])).is_finite():
+                return found
+        raise InputError(f"{place}, {key}: {said[key]!r} is not a number")
+
+    lower, upper, step = number("lower"), number("upper"), number("step")
+    values = dict(_values(place, said.get("values", "")))
+    given = [amount for amount in (lower, upper, step) if amount is not None]
+    whole = all(amount == amount.to_integral_value() for amount in given)
+    written = any("." in said.get(key, "") for key in ("lower", "upper", "step"))
+    guess = "categorical" if values else "integer" if whole and not written else "continuous"
+    kind = said.get("type") or guess
+    if kind not in TYPES:
+        raise InputError(f"{place}, type: {kind!r} is not one of {', '.join(TYPES)}")
+    keys: dict[str, Any] = {}
+    edges = None
+    if kind == "categorical":
+        if not values:
+            raise InputError(
+                f"{place}, values: list them, such as 1=yes; 2=no, or state lower and upper"
+            )
+        keys["categories"] = _codes(list(values))
+        labels = {code: label for code, label in values.items() if label}
+        keys |= {"labels": labels} if labels else {}
+    else:
+        dated = kind in ("date", "time")
+        if lower is None or upper is None or lower > upper or (lower == upper and not dated):
+            what = (
+                "lower and upper, two years"
+                if dated
+                else "lower and upper, the smaller first, or values"
+            )
+            raise InputError(f"{place}: state {what}")
+        if kind != "continuous" and not whole:
+            raise InputError(f"{place}: {kind} has whole bounds and steps")
+        cast: type[int | float] = float if kind == "continuous" else int
+        keys["bounds"] = [cast(lower), cast(upper)]
+        keys |= (
+            {"step": cast(step)}
+            if step is not None and not (kind == "integer" and step == 1)
+            else {}
+        )
+        edges = round_edges(lower, upper, kind != "continuous")
+    codes = [code for code, _ in _values(place, said.get("missing", ""))]
+    missing = _codes([code for code in codes if code != EMPTY], together=False)
+    keys |= {"nullable": True} if EMPTY in codes else {}
+    keys |= {"missing": missing} if missing else {}
+    if said.get("unit") and kind != "categorical":
+        keys["unit"] = said["unit"]
+    keys |= {"description": said["description"]} if said.get("description") else {}
+    return Question(kind, keys, edges)
+
+
+def _values(place: str, text: str) -> Iterator[tuple[str, str]]:
+    """Each code with its label, of ``1=female; 2=male``."""
+    for item in filter(None, (part.strip() for part in text.split(";"))):
+        code, _, label = item.partition("=")
+        if not code.strip():
+            raise InputError(f"{place}: {item!r} has no code before the =")
+        yield code.strip(), label.strip()
+
+
+def _codes(codes: list[str], together: bool = True) -> list[str | int]:
+    """Codes as whole numbers where they are written as such: all of them, or (not together) each."""
+    whole = [re.fullmatch(r"0|-?[1-9]\d{0,17}", code) is not None for code in codes]
+    if together:
+        whole = [all(whole)] * len(codes)
+    return [int(code) if number else code for code, number in zip(codes, whole, strict=True)]
+
+
+def round_edges(lower: Decimal, upper: Decimal, whole: bool) -> list[float] | None:
+    """At most ``MOST_BINS`` bins with round edges between the bounds; None for few whole numbers.
+
+    >>> round_edges(Decimal(16), Decimal(95), True), round_edges(Decimal(0), Decimal(9), True)
+    ([16, 20, 30, 40, 50, 60, 70, 80, 90, 96], None)
+    """
+    top = upper + 1 if whole else upper
+    if whole and top - lower <= MOST_BINS:
+        return None
+    width = (top - lower) / MOST_BINS
+    power = Decimal(10) ** width.adjusted()
+    step = next(power * m for m in (1, 2, 5, 10) if power * m >= width)
+    first = (lower // step + (lower >= 0)) * step
+    inner = [first + step * i for i in range(MOST_BINS + 1)]
+    edges = [lower, *(edge for edge in inner if lower < edge < upper), top]
+    return [int(edge) if whole else float(edge) for edge in edges]

@@ -1,0 +1,148 @@
+"""Metrics of a ledger, its schedules and recorded events, as OpenMetrics text.
+
+    dprelease_budget{dataset, coordinate, part}       granted, spent and left: alpha, beta, gamma, rho
+    dprelease_releases_total{dataset, state}          releases in the ledger: drawn, reserved or void
+    dprelease_last_draw_timestamp_seconds{dataset}    when the last release was drawn
+    dprelease_late_releases{dataset}                  due times that have passed without a release
+    dprelease_runs_total{dataset, outcome}            by exit code, waits or interrupted
+    dprelease_steps_seconds{step}                     a summary: seconds, and how often
+    dprelease_notices_total{dataset, trouble}         what the operator was notified of
+
+The last three are of events (``tasks.workplace.events``); all of it is public.
+"""
+
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from prometheus_client import CollectorRegistry, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, SummaryMetricFamily
+from prometheus_client.openmetrics.exposition import generate_latest
+from prometheus_client.registry import Collector
+
+from dpcore.budget import Budget
+from dpcore.errors import InputError
+from schemas.plan import Plan
+from tasks.budget.schedule import late_releases
+from tasks.ledger import Ledger, State
+
+
+def metrics_text(
+    ledger: Ledger, plans: Mapping[Path, Plan], events: Path | None, now: datetime
+) -> str:
+    """The metrics.  Raises ``InputError`` if the file of events cannot be read."""
+
+    class Everything(Collector):
+        def collect(self) -> Iterable[Metric]:
+            yield from _of_ledger(ledger, plans, now)
+            yield from _of_events(events)
+
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(Everything())
+    text: bytes = generate_latest(registry)  # type: ignore[no-untyped-call]
+    return text.decode()
+
+
+def _of_ledger(ledger: Ledger, plans: Mapping[Path, Plan], now: datetime) -> Iterator[Metric]:
+    amounts = GaugeMetricFamily(
+        "dprelease_budget",
+        "What a dataset was granted, has spent and has left",
+        labels=("dataset", "coordinate", "part"),
+    )
+    releases = CounterMetricFamily(
+        "dprelease_releases", "Releases in the ledger", labels=("dataset", "state")
+    )
+    drawn_at = GaugeMetricFamily(
+        "dprelease_last_draw_timestamp",
+        "When the last release was drawn",
+        labels=("dataset",),
+        unit="seconds",
+    )
+    late = GaugeMetricFamily(
+        "dprelease_late_releases", "Due times that passed without a release", labels=("dataset",)
+    )
+    for dataset in ledger.datasets():
+        granted = ledger.granted(dataset) or Budget()
+        parts = {
+            "granted": granted,
+            "spent": ledger.spent(dataset),
+            "left": ledger.remaining(dataset),
+        }
+        for part, budget in parts.items():
+            for coordinate in granted.coordinates:
+                amount = float(getattr(budget, coordinate))
+                amounts.add_metric((dataset, coordinate, part), amount)
+        made = ledger.releases(dataset)
+        states = Counter(_state(charge.state for charge in each.values()) for each in made.values())
+        for state, number in sorted(states.items()):
+            releases.add_metric((dataset, state), number)
+        times = [c.committed_at for each in made.values() for c in each.values() if c.committed_at]
+        if times:
+            last = datetime.fromisoformat(max(times))
+            drawn_at.add_metric((dataset,), last.replace(tzinfo=last.tzinfo or UTC).timestamp())
+    for dataset, number in sorted(_late(ledger, plans, now).items()):
+        late.add_metric((dataset,), number)
+    yield from (amounts, releases, drawn_at, late)
+
+
+def _state(states: Iterable[State]) -> str:
+    """A release is drawn if all of its charges are, and void if all are given up."""
+    found = set(states) - {State.VOID}
+    return "void" if not found else "drawn" if found == {State.COMMITTED} else "reserved"
+
+
+def _late(ledger: Ledger, plans: Mapping[Path, Plan], now: datetime) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for path, plan in plans.items():
+        if plan.operation.schedule:
+            found[plan.dataset] += len(late_releases(plan, path, ledger, now))
+    return found
+
+
+def _of_events(path: Path | None) -> Iterator[Metric]:
+    runs, notices = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
+    seconds = defaultdict[str, list[float]](list)
+    for line in _lines(path):
+        if line["event"] == "run":
+            runs[line["dataset"], line["outcome"]] += 1
+        elif line["event"] == "notice":
+            notices[line["dataset"], re.split("[:,;]", line["trouble"])[0]] += 1
+        elif line["event"] == "step":
+            seconds[line["step"]].append(float(line["seconds"]))
+    ended = CounterMetricFamily(
+        "dprelease_runs", "Runs that ended, by exit code or how else", labels=("dataset", "outcome")
+    )
+    for labels, number in sorted(runs.items()):
+        ended.add_metric(labels, number)
+    said = CounterMetricFamily(
+        "dprelease_notices", "Notices to the operator", labels=("dataset", "trouble")
+    )
+    for labels, number in sorted(notices.items()):
+        said.add_metric(labels, number)
+    steps = SummaryMetricFamily(
+        "dprelease_steps", "Seconds that steps took", labels=("step",), unit="seconds"
+    )
+    for step, times in sorted(seconds.items()):
+        steps.add_metric((step,), count_value=len(times), sum_value=sum(times))
+    yield from (ended, said, steps)
+
+
+def _lines(path: Path | None) -> Iterator[dict[str, Any]]:
+    """The events in a file.  A last line that is being written, or was cut off, is left out."""
+    if path is None:
+        return
+    try:
+        with path.open(encoding="utf-8") as file:
+            for line in file:
+                try:
+                    found = json.loads(line)
+                except ValueError:
+                    continue
+                if isinstance(found, dict) and "event" in found:
+                    yield found
+    except (OSError, UnicodeDecodeError):
+        raise InputError(f"{path}: the events cannot be read") from None

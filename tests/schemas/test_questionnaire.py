@@ -1,0 +1,117 @@
+"""A questionnaire becomes columns of a plan that loads, and what is wrong in it is named."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import yaml
+
+import dprelease
+from dpcore.errors import InputError, PlanError
+from flows.cli import main
+from schemas.first_plan import Kind, first_plan
+from schemas.questionnaire import read_questionnaire
+
+TEXT = """\
+column,description,type,values,lower,upper,step,unit,missing
+when,Day of the interview,date,,2024,2025,,,
+sex,Sex,,1=female; 2=male,,,,,9
+code,,,01; 02; 10,,,,,
+age,Age,,,16,99,,years,
+pay,Weekly pay,,,0,5000,0.01,pounds,-9; NA; empty
+rooms,,,,1,8,,,
+elsewhere,,,yes; no,,,,,
+"""
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "questions.csv"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def survey(folder: Path) -> Path:
+    rows = 60
+    frame = pd.DataFrame(
+        {
+            "when": ["2024-03-09", "2025-01-31"] * (rows // 2),
+            "sex": [1, 2, 9] * (rows // 3),
+            "code": ["01", "02", "10"] * (rows // 3),
+            "age": [16 + i for i in range(rows)],
+            "pay": ["-9", "NA", "", "123.45"] * (rows // 4),
+            "rooms": [1 + i % 8 for i in range(rows)],
+            "name": ["secret"] * rows,
+        }
+    )
+    frame.to_csv(folder / "survey.csv", index=False)
+    return folder / "survey.csv"
+
+
+def test_a_questionnaire_leaves_decisions_open_and_nothing_else(tmp_path, capsys):
+    table, questions = survey(tmp_path), written(tmp_path, TEXT)
+    plan = tmp_path / "plan.yaml"
+    assert main(["init", str(table), "--questionnaire", str(questions), "--out", str(plan)]) == 0
+    text = plan.read_text(encoding="utf-8")
+    assert "#   'name'" in text
+    assert "no column of the table:\n  #   'elsewhere'" in text
+    assert "secret" not in text
+    with pytest.raises(PlanError) as refused:
+        dprelease.load_plan(plan)
+    blanks = {line.split(":")[0].strip() for line in str(refused.value).splitlines()[1:]}
+    asked = {"budget.granted.alpha", "budget.requested.alpha"}
+    assert blanks == {"rows", *asked, "publication.title"}
+
+    document = yaml.safe_load(text)
+    document["rows"] = 60
+    for key in ("granted", "requested"):
+        document["budget"][key]["alpha"] = "2"
+    document["publication"]["title"] = "Pay"
+    loaded = dprelease.load_plan(document)
+    assert loaded.columns["sex"].missing == [9]
+    assert loaded.columns["code"].categories == ["01", "02", "10"]
+    assert loaded.columns["pay"].nullable
+    assert set(loaded.columns) == {
+        *("when_year", "when_month", "when_weekday"),
+        *("sex", "code", "age", "pay", "rooms"),
+    }
+    bundle = dprelease.release(
+        loaded, table, ledger=tmp_path / "ledger.sqlite", out=tmp_path, progress=False
+    )
+    assert bundle.total("all-pairs.sex.pay").value == pytest.approx(60, abs=20)
+
+
+def test_functions_are_released_of_the_numbers_that_are_never_null(tmp_path):
+    questions = read_questionnaire(written(tmp_path, TEXT))
+    columns = dict.fromkeys(questions, Kind.OPEN)
+    plan = yaml.safe_load(first_plan("x", "x.csv", columns, "functions", questions))
+    assert [release["columns"] for release in plan["releases"]] == [["age"], ["rooms"]]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("colum,values\nx,1\n", "line 1: 'colum' is not one of .*did you mean 'column'"),
+        ("values\n1\n", "has no `column`"),
+        ("column,lower,upper\nx,1,2\nx,1,2\n", "line 3: 'x' is there twice"),
+        ("column,lower,upper\n,1,2\n", "line 2: names no column"),
+        ("column,lower,upper\nx,1\n", "line 2: state lower and upper"),
+        ("column,lower,upper\nx,2,1\n", "the smaller first"),
+        ("column,lower,upper\nx,nan,1\n", "line 2, lower: 'nan' is not a number"),
+        ("column,lower,upper\nx,a,1\n", "line 2, lower: 'a' is not a number"),
+        ("column,lower,upper\nx,1,2,3\n", "has more cells than the first line"),
+        ("column,type\nx,text\n", "line 2, type: 'text' is not one of"),
+        ("column,type\nx,categorical\n", "line 2, values: list them"),
+        ("column,type,lower,upper\nx,integer,0.5,3\n", "integer has whole bounds"),
+        ("column,type,lower,upper\nx,date,,\n", "two years"),
+        ("column,values\nx,=yes\n", "has no code before the ="),
+    ],
+)
+def test_what_cannot_be_read_is_named_with_its_line(text, says, tmp_path):
+    with pytest.raises(InputError, match=says):
+        read_questionnaire(written(tmp_path, text))
+
+
+def test_a_questionnaire_of_another_table_is_refused(tmp_path):
+    questions = read_questionnaire(written(tmp_path, "column,values\nSEX,f; m\n"))
+    with pytest.raises(InputError, match="names no column of the table"):
+        first_plan("x", "x.csv", {"sex": Kind.OPEN}, questions=questions)
