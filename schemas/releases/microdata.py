@@ -164,6 +164,8 @@ class MicrodataSection(CountsSection):
     def _go_together(self) -> Self:
         if self.ways != 2 and (self.pairs is not None or self.choose == "adaptive"):
             raise ValueError("ways: pairs and choose are for pairs")
+        if self.choose == "adaptive" and len(self.columns) < 2:
+            raise ValueError("choose: adaptive chooses pairs, and one column has none")
         if self.also and self.choose == "adaptive":
             raise ValueError("also: only where choose is fixed")
         if self.choose == "fixed":
@@ -188,7 +190,15 @@ class MicrodataSection(CountsSection):
             )
             if len(set(usual)) != len(usual) or not usual:
                 raise ValueError("pairs: one at least, and none twice")
-        return usual + self._more(usual)
+        usual += self._more(usual)
+        if self.pairs is not None:
+            alone = set(range(len(self.columns))) - {place for places in usual for place in places}
+            if alone:
+                names = [self.columns[place] for place in sorted(alone)]
+                raise ValueError(
+                    f"pairs: none holds {names}; add one, or leave them out of columns"
+                )
+        return usual
 
     def _more(self, usual: tuple[tuple[int, ...], ...]) -> tuple[tuple[int, ...], ...]:
         """The sets of ``also``."""

@@ -16,6 +16,7 @@ from schemas.bundle import ReleaseRecord, TableFile
 from schemas.series import of_any_run
 from tasks.catalogue.bundles import CheckedBundle, Dataset
 from tasks.report.band import Curve, band
+from tasks.report.chart import Axis, chart
 from tasks.report.parts import DataTable, Figure, read_columns
 from tasks.report.svg import figure
 
@@ -74,8 +75,9 @@ def _figures(
                 (name, *map(figure, row)) for name, row in zip(names, numbers.tolist(), strict=True)
             ]
             table = DataTable(title, ("Period", "Estimate", "From", "To"), rows, "the bundles")
-            unit = f"number of the period, {names[0]} to {names[-1]}"
-            yield Figure(title, says, band(curve, title, says, unit), table)
+            ticks = dict(zip(runs.tolist(), names, strict=True))
+            panel = band(curve, Axis("Period", ticks=ticks), Axis("Records", zero=True))
+            yield Figure(title, says, chart(title, says, [[panel]]), table)
 
 
 def _row(table: Mapping[str, NDArray[Any]], quantity: str, cell: int) -> list[float]:

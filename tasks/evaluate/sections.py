@@ -10,7 +10,8 @@ import numpy as np
 from tasks.evaluate.charts import coefficient_chart, number_chart
 from tasks.evaluate.compare import Evaluation
 from tasks.evaluate.shapes import Rounding, Shape
-from tasks.report.heat import Side, heat_map
+from tasks.report.chart import Axis
+from tasks.report.heat import heat_map
 from tasks.report.parts import DataTable, Figure
 from tasks.report.svg import figure
 
@@ -113,7 +114,7 @@ def _margins(e: Evaluation) -> Section:
     )
     says = "Total variation in percent; on the diagonal that of one column, elsewhere that of two"
     title = "Distance of the tables of one and two columns"
-    side = Side("", names)
+    side = Axis(names=names)
     worst = sorted(
         ((columns, d) for columns, d in e.distances.items() if len(columns) == 2),
         key=lambda item: -item[1],

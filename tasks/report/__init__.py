@@ -3,7 +3,7 @@
 One file that needs no network and no script.  It is written from the bundle's own tables and
 manifest and the ledger's history, all public; the same bundle gives the same bytes.
 
-    svg -> bars, band, heat -> counts, density, machines, synthetic -> release ---+
+    svg -> marks -> chart -> bars, band, heat -> counts, density, ... -> release -+
     parts, cells               words, columns, history, audit --------------------+-> page
 """
 

@@ -12,21 +12,17 @@ from numpy.typing import NDArray
 
 from dpcore.releases.table import SIGMAS_95
 from schemas.bundle import AnalysisRecord
+from tasks.report.cells import Columns, called
+from tasks.report.chart import Axis, Panel, chart
+from tasks.report.marks import bars, dots, down, spans, texts
 from tasks.report.parts import DataTable, Drawn, Figure, read_columns
-from tasks.report.svg import (
-    WIDTH,
-    around,
-    figure,
-    horizontal_axis,
-    label,
-    picture,
-    supported,
-    tag,
-    text_width,
-)
+from tasks.report.svg import figure, supported
 
-HEIGHT, TOP = 26, 30
-"""Of a row, and of the key above them."""
+KEY = (
+    ("dot", "estimate"),
+    ("bar", "95% by sampling"),
+    ("whisker", "95% by sampling and noise"),
+)
 
 MODELS = {
     "gaussian": ("Linear regression", "coefficient"),
@@ -37,7 +33,7 @@ MODELS = {
 INTERCEPT, TITLE = "Intercept", "Coefficients and their 95% intervals"
 
 
-def draw_analysis(record: AnalysisRecord, bundle: Path) -> Drawn:
+def draw_analysis(record: AnalysisRecord, bundle: Path, columns: Columns) -> Drawn:
     """One row for each coefficient but the intercept, which has a scale of its own."""
     found = read_columns(bundle, record.file)
     terms = found["term"].tolist()
@@ -50,7 +46,8 @@ def draw_analysis(record: AnalysisRecord, bundle: Path) -> Drawn:
     )
     if len(shown) < len(terms):
         says += ". The intercept is in the table"
-    drawn = _intervals(found, shown, TITLE, says, MODELS[record.family][1])
+    names = [called(terms[i], columns) if terms[i] in columns else terms[i] for i in shown]
+    drawn = _intervals(found, shown, names, says, MODELS[record.family][1])
     return Drawn([Figure(TITLE, says, drawn, _numbers(record, found), needed=True)], record.notes)
 
 
@@ -70,54 +67,32 @@ def _numbers(record: AnalysisRecord, found: Mapping[str, NDArray[Any]]) -> DataT
 
 
 def _intervals(
-    found: Mapping[str, NDArray[Any]], rows: Sequence[int], title: str, says: str, unit: str
+    found: Mapping[str, NDArray[Any]],
+    rows: Sequence[int],
+    names: Sequence[str],
+    says: str,
+    unit: str,
 ) -> Markup:
     """Intervals as in a plot of coefficients, around a line at zero."""
-    left = min(text_width(str(found["term"][i]) for i in rows), 0.36 * WIDTH) + 8
-    ends = [float(found[end][i]) for i in rows for end in ("lower_95", "upper_95")]
-    scale = around(ends, left + 4, WIDTH - 20)
-    bottom = TOP + HEIGHT * len(rows)
-    zero = scale(0.0)
-    parts = [
-        *_key(),
-        horizontal_axis(scale, bottom, TOP, unit),
-        tag("line", class_="zero", x1=zero, x2=zero, y1=TOP, y2=bottom),
+    places = np.arange(len(rows)) + 0.5
+    estimate, error, low, high = (
+        found[name][list(rows)].astype(float)
+        for name in ("estimate", "sampling_error", "lower_95", "upper_95")
+    )
+    known = np.isfinite(low)
+    middle, half, at = estimate[known], SIGMAS_95 * error[known], places[known]
+    marks = [
+        down(0.0),
+        bars(at, middle + half, middle - half),
+        spans(at, low[known], high[known]),
+        dots(middle, at, radius=3.4),
+        texts(
+            np.zeros((~known).sum()),
+            places[~known],
+            ["no interval"] * int((~known).sum()),
+            "tick",
+            "start",
+        ),
     ]
-    for number, i in enumerate(rows):
-        middle = TOP + (number + 0.5) * HEIGHT
-        parts.append(
-            label(str(found["term"][i]), left - 6, middle + 4, left - 6, text_anchor="end")
-        )
-        if not np.isfinite(found["lower_95"][i]):
-            parts.append(label("no interval", left + 8, middle + 4, class_="tick"))
-            continue
-        estimate, half = (float(found[name][i]) for name in ("estimate", "sampling_error"))
-        half *= SIGMAS_95
-        outer = (scale(float(found[end][i])) for end in ("lower_95", "upper_95"))
-        parts += _mark(
-            (scale(estimate - half), scale(estimate + half)), outer, scale(estimate), middle
-        )
-    return picture(title, says, bottom + 38, *parts)
-
-
-def _mark(inner: Sequence[float], outer: Any, at: float, middle: float) -> list[Markup]:
-    """A wide bar, a thin line with ends and a dot."""
-    (start, end), (low, high) = inner, outer
-    caps = "".join(f"M{x:.2f} {middle - 5:.2f}v10" for x in (low, high))
-    return [
-        tag("rect", class_="bar", x=start, y=middle - 5, width=end - start, height=10),
-        tag("path", class_="whisker", d=f"M{low:.2f} {middle:.2f}H{high:.2f}{caps}"),
-        tag("circle", class_="dot", cx=at, cy=middle, r=3.4),
-    ]
-
-
-def _key() -> list[Markup]:
-    """What the marks are, above the rows."""
-    return [
-        tag("circle", class_="dot", cx=8, cy=12, r=3.4),
-        label("estimate", 16, 16, class_="tick"),
-        tag("rect", class_="bar", x=94, y=7, width=24, height=10),
-        label("sampling", 123, 16, class_="tick"),
-        tag("path", class_="whisker", d="M202 12H230M202 7v10M230 7v10"),
-        label("sampling and noise", 236, 16, class_="tick"),
-    ]
+    panel = Panel(marks, Axis(unit, zero=True), Axis(names=names), key=KEY)
+    return chart(TITLE, says, [[panel]])

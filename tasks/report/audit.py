@@ -1,30 +1,19 @@
 """The audit that went before a release, on the page."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from itertools import groupby
 from typing import Any
 
-from markupsafe import Markup
+import numpy as np
 
 from dpcore.budget import decimal_text
 from schemas.protection import Protection
 from tasks.report.bars import Bar, bars
+from tasks.report.chart import Axis, Panel, chart
+from tasks.report.marks import across, dots, line
 from tasks.report.parts import DataTable, Drawn, Figure
-from tasks.report.svg import (
-    WIDTH,
-    Scale,
-    around,
-    figure,
-    horizontal_axis,
-    label,
-    line_path,
-    picture,
-    tag,
-    text_width,
-    vertical_axis,
-)
+from tasks.report.svg import figure
 
 TRIED = (
     "The audit tried made-up neighbouring surveys, on which the program drew as it does for a release;"
@@ -50,8 +39,6 @@ OTHERS = {
     "half like either": ", half of them with the first value in every column, half with the last one in",
 }
 """What the records are that both surveys have, by what the audit calls them."""
-
-TOP, BOTTOM = 12, 190
 
 
 def draw_audit(
@@ -176,34 +163,15 @@ def _losses(
         f" logarithm: {figure(largest)} at most; the broken line is the claim of {figure(claim)}."
         " An estimate that may be off by a third, left out where hardly any draw fell"
     )
-    vertical = around([claim, largest], BOTTOM, TOP)
-    left = text_width(figure(v) for v in vertical.ticks()) + 8
-    scale = around([x for x, _ in known], left, WIDTH - 16, zero=False)
-    height = vertical(claim)
-    drawn = picture(
-        title,
-        says,
-        BOTTOM + 38,
-        vertical_axis(vertical, left, WIDTH - 16),
-        horizontal_axis(scale, BOTTOM, TOP, "score of the output"),
-        *_marks(audit["curve"]["discrete"], curve, scale, vertical),
-        tag("line", class_="limit", x1=left, x2=WIDTH - 16, y1=height, y2=height),
-        label("claimed", WIDTH - 18, height + 13, class_="tick", text_anchor="end"),
-    )
+    x, y = (np.array(values, dtype=float) for values in zip(*curve, strict=True))
+    y[np.isnan(x)] = np.nan
+    losses = dots(x, y, "point", 1.8) if audit["curve"]["discrete"] else line(x, y)
+    marks = [losses, across(claim, f"claimed: {figure(claim)}", "limit")]
+    sides = Axis("score of the output"), Axis("Estimated loss", zero=True)
+    drawn = chart(title, says, [[Panel(marks, *sides)]])
     step = max(1, len(known) // 20)
     rows = [(figure(x), figure(y)) for x, y in known[::step]]
     return Figure(title, says, drawn, DataTable(title, ("Score", "Estimated loss"), rows))
-
-
-def _marks(
-    discrete: bool, curve: list[tuple[float | None, float | None]], x: Scale, y: Scale
-) -> Iterator[Markup]:
-    for known, part in groupby(curve, key=lambda point: None not in point):
-        places = [(x(a), y(b)) for a, b in part if a is not None and b is not None]
-        if known and (discrete or len(places) == 1):
-            yield from (tag("circle", class_="point", cx=a, cy=b, r=1.8) for a, b in places)
-        elif known:
-            yield tag("path", class_="line", d=line_path(places))
 
 
 def _found(part: Mapping[str, Any] | None, name: str) -> str:

@@ -1,23 +1,19 @@
-"""A function of one variable inside its pointwise interval, for densities and decision functions."""
+"""A function of one variable inside its intervals, for densities, predictions and series."""
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
-from markupsafe import Markup
+import numpy as np
 
 from dpcore.arrays import Floats
-from tasks.report.svg import (
-    WIDTH,
-    around,
-    figure,
-    horizontal_axis,
-    line_path,
-    picture,
-    tag,
-    text_width,
-    vertical_axis,
-)
+from tasks.report.chart import Axis, Panel
+from tasks.report.marks import across, area, line
 
-MARGIN = 8
+LEGIBLE = 0.04
+"""A band that is narrower than this share of the panel cannot be seen."""
+
+POINTWISE, AT_ONCE = "90% interval at each point", "90% band for all at once"
 
 
 class Curve(NamedTuple):
@@ -31,32 +27,30 @@ class Curve(NamedTuple):
     highest: Floats | None = None
 
 
-def band(
-    curve: Curve, title: str, description: str, unit: str, across: float | None = None
-) -> Markup:
-    """A line inside its bands; ``across`` draws a line that it may cross."""
-    x, middle, lower, upper, *outer = curve
-    around_it = [end for end in outer if end is not None]
-    bottom = 210
-    vertical = around(
-        [v for end in (middle, lower, upper, *around_it) for v in end], bottom, MARGIN
+def band(curve: Curve, x: Axis, y: Axis, lines: Mapping[float, str] | None = None) -> Panel:
+    """A line inside its bands; ``lines``: heights with a line across the panel, and its words."""
+    marks = [area(curve.x, curve.lower, curve.upper), line(curve.x, curve.middle)]
+    key = [("line", "estimate"), ("band", POINTWISE)]
+    if curve.lowest is not None and curve.highest is not None:
+        marks.insert(0, area(curve.x, curve.lowest, curve.highest, "wide"))
+        key.append(("wide", AT_ONCE))
+    marks += [across(height, words) for height, words in (lines or {}).items()]
+    return Panel(marks, x, y, key=key)
+
+
+def enlarged(curve: Curve, x: Axis, y: Axis) -> Panel | None:
+    """The part of a curve near zero, where a peak makes its band too narrow to be seen."""
+    outer = curve.upper if curve.highest is None else curve.highest
+    width = float(np.median(curve.upper - curve.lower))
+    top = max(float(np.quantile(outer, 0.75)), 6 * width)
+    if width >= LEGIBLE * float(outer.max()) or not 0 < top < float(outer.max()) / 3:
+        return None
+    low = curve.lower <= top
+    lowest = float(np.min(curve.lower if curve.lowest is None else curve.lowest))
+    cut = Curve(
+        curve.x,
+        np.where(curve.middle <= top, curve.middle, np.nan),
+        *(np.where(low, np.minimum(end, top), np.nan) for end in curve[2:] if end is not None),
     )
-    left = text_width(figure(v) for v in vertical.ticks()) + MARGIN
-    scale = around(x, left, WIDTH - 16, zero=False)
-    there = [(scale(a), vertical(b)) for a, b in zip(x, upper, strict=True)]
-    back = [(scale(a), vertical(b)) for a, b in zip(x[::-1], lower[::-1], strict=True)]
-    line = [(scale(a), vertical(b)) for a, b in zip(x, middle, strict=True)]
-    parts = [
-        vertical_axis(vertical, left, WIDTH - 16),
-        horizontal_axis(scale, bottom, MARGIN, unit),
-        tag("path", class_="band", d=line_path([*there, *back]) + "Z"),
-        *(
-            tag("path", class_="outer", d=line_path([(scale(a), vertical(b)) for a, b in pairs]))
-            for pairs in (zip(x, end, strict=True) for end in around_it)
-        ),
-        tag("path", class_="line", d=line_path(line)),
-    ]
-    if across is not None:
-        y = vertical(across)
-        parts.append(tag("line", class_="zero", x1=left, x2=WIDTH - 16, y1=y, y2=y))
-    return picture(title, description, bottom + 38, *parts)
+    panel = band(cut, x, replace(y, low=min(lowest, 0.0), high=top))
+    return replace(panel, key=(), height=110, heading="The same, enlarged where it is low")

@@ -1,5 +1,6 @@
 """Count tables of a bundle, read as people read them: labels along each side, numbers with errors."""
 
+import math
 import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -90,8 +91,7 @@ class Counts:
     @property
     def quoted(self) -> list[str]:
         """The titles of the columns in a sentence: in quotes where they are more than a name."""
-        pairs = zip(self.titles, self.names, strict=True)
-        return [title if title == name else f"“{title}”" for title, name in pairs]
+        return [*map(_quoted, self.titles, self.names)]
 
     @property
     def plus_minus(self) -> str:
@@ -152,6 +152,17 @@ def called(name: str, columns: Columns) -> str:
     return first if 0 < len(first) <= LONGEST else name
 
 
+def quoted(name: str, columns: Columns) -> str:
+    """What readers call a column, in a sentence."""
+    return _quoted(called(name, columns), name)
+
+
+def measured(name: str, columns: Columns) -> str:
+    """What readers call a column, with its unit: the title of an axis."""
+    unit = getattr(columns[name], "unit", "")
+    return called(name, columns) + (f" ({unit})" if unit else "")
+
+
 def category_text(value: Any, column: Column) -> str:
     """A category with its label, if the plan gives one."""
     meaning = column.labels.get(str(value)) if isinstance(column, CategoricalColumn) else None
@@ -173,12 +184,21 @@ def _label(key: Any, column: Column) -> str:
         return NULL
     if not isinstance(key, tuple):
         return category_text(key, column)
-    low, high = (plain(float(end)) for end in key)
+    low, high = (plain(_shortened(float(end))) for end in key)
     if low == high:
         return low
     if column.type == "integer" and low[0] != "-":
         return f"{low}–{high}"
     return f"{low} to {high}"
+
+
+def _shortened(end: float) -> float:
+    """An end with six digits, or with all those of its whole part."""
+    return round(end, max(5 - math.floor(math.log10(abs(end) or 1.0)), 0))
+
+
+def _quoted(title: str, name: str) -> str:
+    return title if title == name else f"“{title}”"
 
 
 def _missing(value: Any) -> bool:

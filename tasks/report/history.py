@@ -6,12 +6,15 @@ Later grants and charges are left out, so that a release that is published again
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
 from markupsafe import Markup
 
 from dpcore.budget import Budget, decimal_text, total
 from tasks.ledger import Action, HistoryRecord
+from tasks.report.chart import Axis, Panel, chart
+from tasks.report.marks import bars, down
 from tasks.report.parts import DataTable, Figure
-from tasks.report.svg import WIDTH, Scale, horizontal_axis, label, picture, tag, text_width
+from tasks.report.svg import figure
 
 MOST_BARS = 20
 STATES = {
@@ -89,24 +92,17 @@ def waterfall(history: History, title: str, description: str) -> Markup:
     """Bars that begin where the one before ended; the newest where there are many."""
     shown = history.spendings[-MOST_BARS:]
     before = total(s.budget for s in history.spendings[: len(history.spendings) - len(shown)])
-    names = [f"{spending.at[:10]} {spending.release_id}" for spending in shown]
-    left = min(text_width(names), 0.42 * WIDTH) + 8
-    most = max(float(history.granted.loss), float(history.spent.loss), 1e-9)
-    scale, height, top = Scale(0.0, most, left, WIDTH - 20), 22, 8
-    bottom = top + height * len(shown)
+    ends = [float(before.loss)]
+    for spending in shown:
+        before += spending.budget
+        ends.append(float(before.loss))
+    names = Axis(names=[f"{spending.at[:10]} {spending.release_id}" for spending in shown])
     unit = "rho" if history.granted.rho else "alpha (epsilon)"
-    parts = [horizontal_axis(scale, bottom, top, f"{unit} spent, of all that was granted")]
-    start = before
-    for i, spending in enumerate(shown):
-        end, y = start + spending.budget, top + i * height
-        x = scale(float(start.loss))
-        width = max(scale(float(end.loss)) - x, 1.0)
-        parts.append(label(names[i], left - 6, y + 15, left - 6, text_anchor="end"))
-        parts.append(tag("rect", class_="bar", x=x, y=y + 5, width=width, height=12))
-        start = end
-    x = scale(float(history.granted.loss))
-    parts.append(tag("line", class_="limit", x1=x, x2=x, y1=top, y2=bottom))
-    return picture(title, description, bottom + 38, *parts)
+    granted = float(history.granted.loss)
+    marks = [bars(np.arange(len(shown)) + 0.5, ends[1:], ends[:-1]), down(granted, "limit")]
+    x = Axis(f"{unit} spent, of all that was granted", zero=True)
+    key = [("bar", "one release"), ("limit", f"granted: {figure(granted)}")]
+    return chart(title, description, [[Panel(marks, x, names, key=key)]])
 
 
 def history_table(history: History) -> DataTable:

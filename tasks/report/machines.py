@@ -1,5 +1,6 @@
 """Classifiers and regressions on the page: predictions along each feature, with their intervals."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,15 +13,28 @@ from dpcore.releases.table import TWO_SIDED
 from schemas.columns import CategoricalColumn
 from schemas.numbers import plain
 from tasks.report.band import Curve, band
-from tasks.report.bars import Bar, bars
-from tasks.report.cells import category_text
-from tasks.report.parts import DataTable, Drawn, Figure, Source
+from tasks.report.cells import Columns, called, category_text, measured, quoted
+from tasks.report.chart import Axis as Side
+from tasks.report.chart import Panel, alike, chart
+from tasks.report.marks import across, dots, spans
+from tasks.report.parts import DataTable, Drawn, Figure, Source, read_columns
 from tasks.report.svg import figure
 
 MOST_FEATURES = 6
 POINTS = 2000
 MOST_VALUES = 200
 MOST_ROWS = 25
+MOST_TICKS = 12
+
+
+@dataclass(frozen=True, eq=False)
+class Along:
+    """Predictions along a feature, and its values in words; ``apart``: categories without an order."""
+
+    name: str
+    values: Sequence[str]
+    curve: Curve
+    apart: bool = False
 
 
 @dataclass(frozen=True)
@@ -35,8 +49,12 @@ class Machine:
         """Half of every 90% interval: the error is the same everywhere."""
         return TWO_SIDED * self.release.output_stddev
 
+    @property
+    def columns(self) -> Columns:
+        return self.source.plan.described_columns
+
     def figures(self) -> list[Figure]:
-        """One chart per feature, the others held in the middle of what the plan allows."""
+        """One chart per feature on one scale, the others held in the middle of what the plan allows."""
         middles = [scaled_positions(axis)[axis.size // 2] for axis in self.release.feature_axes]
         found = []
         for i, axis in enumerate(self.release.feature_axes[:MOST_FEATURES]):
@@ -45,7 +63,8 @@ class Machine:
             parts = [np.broadcast_to(m, (len(codes), np.size(m))) for m in middles]
             parts[i] = scaled_positions(axis)[codes].reshape(len(codes), -1)
             found.append(self._along(axis, codes, self.at(np.hstack(parts))))
-        return found
+        panels = alike([self._panel(along) for along in found])
+        return [self._figure(*each) for each in zip(found, panels, strict=True)]
 
     def at(self, points: Floats) -> Floats:
         """The predictions at scaled points (k, coordinates), from the published table."""
@@ -54,35 +73,46 @@ class Machine:
         phases = points @ matrix.T
         return self.release.outputs(np.cos(phases) @ table["cos"] + np.sin(phases) @ table["sin"])
 
-    def _along(self, axis: Axis, codes: Integers, f: Floats) -> Figure:
-        output, half = self.release.output, self.half
-        output = output[0].upper() + output[1:]
-        title = f"{output} along {axis.name}"
-        across = self.release.boundary
-        side = f"Positive above {across:g}; " if across is not None else ""
-        says = f"{side}90% interval ±{half:.3g}; other features in the middle"
-        if isinstance(axis, Categories) and not ordered(axis):
-            column, categories = (
-                self.source.plan.described_columns[axis.name],
-                (*axis.categories, "null"),
-            )
+    def _along(self, axis: Axis, codes: Integers, f: Floats) -> Along:
+        apart = isinstance(axis, Categories) and not ordered(axis)
+        if isinstance(axis, Categories) and apart:
+            categories, column = (*axis.categories, "null"), self.columns[axis.name]
             names = [category_text(categories[code], column) for code in codes.tolist()]
-            ends = zip(names, f, f - half, f + half, strict=True)
-            rows = [Bar(name, *map(float, numbers)) for name, *numbers in ends]
-            picture = bars(rows, title, says, self.release.output)
+            x = np.arange(len(codes), dtype=np.float64) + 0.5
         else:
             x = _values(axis)[codes]
             order = np.argsort(x)
             x, f = x[order], f[order]
             names = [plain(float(f"{v:.6g}")) for v in x]
-            curve = Curve(x, f, f - half, f + half)
-            picture = band(curve, title, says, axis.name, across=across)
-        shown = np.unique(np.linspace(0, len(f) - 1, MOST_ROWS).astype(int))
-        numbers = [
-            (names[i], *(figure(float(v)) for v in (f[i], f[i] - half, f[i] + half))) for i in shown
+        return Along(axis.name, names, Curve(x, f, f - self.half, f + self.half), apart)
+
+    def _panel(self, along: Along) -> Panel:
+        boundary, curve, lines = self.release.boundary, along.curve, {}
+        if boundary is not None:
+            lines[boundary] = f"above {boundary:g}: {positive_text(self.source)}"
+        y = Side(_capital(self.release.output))
+        if not along.apart:
+            few = len(along.values) <= MOST_TICKS
+            ticks = dict(zip(curve.x.tolist(), along.values, strict=True)) if few else None
+            return band(curve, Side(measured(along.name, self.columns), ticks=ticks), y, lines)
+        names = Side(called(along.name, self.columns), along.values)
+        marks = [
+            spans(curve.x, curve.lower, curve.upper, upright=True),
+            dots(curve.x, curve.middle),
         ]
-        header = (axis.name, output, "Lower end (90%)", "Upper end (90%)")
-        return Figure(title, says, picture, DataTable(title, header, numbers))
+        marks += [across(height, words) for height, words in lines.items()]
+        return Panel(marks, names, y, key=[("dot", "estimate"), ("whisker", "90% interval")])
+
+    def _figure(self, along: Along, panel: Panel) -> Figure:
+        name, output = called(along.name, self.columns), _capital(self.release.output)
+        title = f"{output} by {quoted(along.name, self.columns)}"
+        says = f"90% interval ±{self.half:.3g}; the other features in the middle of their values"
+        shown = np.unique(np.linspace(0, len(along.values) - 1, MOST_ROWS).astype(int))
+        numbers = [
+            (along.values[i], *(figure(float(each[i])) for each in along.curve[1:4])) for i in shown
+        ]
+        header = (name, output, "Lower end (90%)", "Upper end (90%)")
+        return Figure(title, says, chart(title, says, [[panel]]), DataTable(title, header, numbers))
 
     def meaning(self) -> str:
         """What the predictions and their errors mean."""
@@ -100,15 +130,44 @@ class Machine:
             f" {boundary:g} lies inside the 90% interval: there the noise may have turned the decision."
         )
 
+    def accuracy(self) -> Iterator[str]:
+        """How often the decision is right of synthetic records with the label and all features."""
+        facts, features = self.source.record.facts, [a.name for a in self.release.feature_axes]
+        if self.release.boundary is None:
+            return
+        for record in self.source.synthesis:
+            if not {*features, facts["label"]} <= set(record.file.columns):
+                continue
+            table = read_columns(self.source.bundle, record.file)
+            points = {name: table[name] for name in features}
+            decided = self.release.at(self.source.noisy, points) > self.release.boundary
+            values, positive = table[str(facts["label"])], facts["positive"]
+            column = self.columns[str(facts["label"])]
+            named = isinstance(column, CategoricalColumn)
+            true = np.isin(values, positive) if named else values >= positive[0][0]
+            right, most = float(np.mean(decided == true)), max(np.mean(true), 1 - np.mean(true))
+            yield (
+                f"Of the {len(true):,} synthetic records of {record.name} it decides {right:.0%}"
+                f" correctly; one answer for all of them is right for {most:.0%}. Synthetic records"
+                " show only what the releases behind them measured."
+            )
+
 
 def draw_features(source: Source) -> Drawn:
     """The predictions along each feature."""
     assert isinstance(source.release, KernelMachine)
     machine = Machine(source, source.release)
-    notes, rest = [machine.meaning()], len(source.release.feature_axes) - MOST_FEATURES
+    notes, rest = (
+        [machine.meaning(), *machine.accuracy()],
+        len(source.release.feature_axes) - MOST_FEATURES,
+    )
     if rest > 0:
         notes.append(f"{rest} more features are not drawn.")
     return Drawn(machine.figures(), notes)
+
+
+def _capital(words: str) -> str:
+    return words[0].upper() + words[1:]
 
 
 def positive_text(source: Source) -> str:

@@ -58,7 +58,7 @@ def report_page(
         columns=columns_table(plan),
         releases=release_parts(plan, manifest, bundle),
         synthetic=synthetic_parts(plan, manifest, bundle),
-        analyses=analysis_parts(manifest, bundle),
+        analyses=analysis_parts(plan, manifest, bundle),
         budget=history_figure(history_until(history, manifest.drawn_at)),
         audited=in_one_sentence(manifest.audit),
         audit=draw_audit(manifest.audit, manifest.audit_of_each, plan.protection),

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dpcore.releases.base import Release
 from dpcore.releases.counts.unit import Unit
 from dpcore.statistic import Noisy
-from schemas.bundle import ReleaseRecord, TableFile
+from schemas.bundle import ReleaseRecord, SynthesisRecord, TableFile
 from schemas.draws import noisy_of
 from schemas.plan import Plan
 
@@ -50,7 +50,7 @@ class DataTable:
 class Figure:
     """A chart with its title, a sentence on how to read it, and its numbers as a table.
 
-    ``needed``: the chart cannot be read without the table.
+    ``needed``: the chart cannot be read without the table; ``broad``: it is wider than others.
     """
 
     title: str
@@ -58,24 +58,33 @@ class Figure:
     picture: Markup
     table: DataTable | None = None
     needed: bool = False
+    broad: bool = False
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """What is shown of one release or synthetic table, beside what all have in common."""
+    """What is shown of one release or synthetic table, beside what all have in common.
+
+    ``more``: charts that are folded.
+    """
 
     figures: Sequence[Figure] = ()
     notes: Sequence[str] = ()
     tables: Sequence[DataTable] = ()
+    more: Sequence[Figure] = ()
 
 
 @dataclass(frozen=True)
 class Source:
-    """One release of a bundle, as its charts need it: everything here is public."""
+    """One release of a bundle, as its charts need it: everything here is public.
+
+    ``synthesis``: the synthetic tables beside it.
+    """
 
     plan: Plan
     record: ReleaseRecord
     bundle: Path
+    synthesis: Sequence[SynthesisRecord] = ()
 
     @property
     def release(self) -> Release:

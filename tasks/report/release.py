@@ -50,7 +50,8 @@ class Part:
 
 def release_parts(plan: Plan, manifest: Manifest, bundle: Path) -> list[Part]:
     """One part for each release, in the plan's order."""
-    return [release_part(Source(plan, record, bundle)) for record in manifest.releases]
+    sources = (Source(plan, record, bundle, manifest.synthesis) for record in manifest.releases)
+    return [release_part(source) for source in sources]
 
 
 def release_part(source: Source) -> Part:
@@ -113,7 +114,7 @@ def synthetic_parts(plan: Plan, manifest: Manifest, bundle: Path) -> list[Part]:
     ]
 
 
-def analysis_parts(manifest: Manifest, bundle: Path) -> list[Part]:
+def analysis_parts(plan: Plan, manifest: Manifest, bundle: Path) -> list[Part]:
     """One part for each model."""
     moments = {each.name for each in manifest.releases if each.kind == "moments"}
     return [
@@ -127,7 +128,7 @@ def analysis_parts(manifest: Manifest, bundle: Path) -> list[Part]:
                 else f"tables of {record.source} and of all releases that count the same"
             )
             + ". It costs nothing more.",
-            draw_analysis(record, bundle),
+            draw_analysis(record, bundle, plan.described_columns),
             None,
             [record.file],
             0,

@@ -1,20 +1,21 @@
-"""SVG by hand: elements, scales and the frame that all charts share.
-
-Charts are drawn about as wide as a phone, 380 units, and stand side by side where there is room;
-text then never gets smaller than it was drawn.  Colours are classes of the page's style sheet, so
-that a chart follows light, dark and print.
-"""
+"""Elements of SVG, scales, and numbers as charts and tables write them."""
 
 import math
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 from markupsafe import Markup
 
-WIDTH = 380
+UNSEEN = 0.03
+"""How far a point may lie from a line before it is drawn."""
+
 CHARACTER = 6.8
 """Mean width of a character at the size of chart labels (11 units)."""
+
+WIDE = frozenset("%@&WMmw<>=+~±…—")
+"""Characters that are half as wide again."""
 
 
 def tag(element: str, *children: str, **attributes: object) -> Markup:
@@ -30,19 +31,6 @@ def tag(element: str, *children: str, **attributes: object) -> Markup:
     return Markup("<{0}{1}>{2}</{0}>").format(element, written, Markup().join(children))
 
 
-def picture(title: str, description: str, height: float, *children: Markup) -> Markup:
-    """A whole chart, with its title and description for those who do not see it."""
-    return tag(
-        "svg",
-        tag("title", title),
-        tag("desc", description),
-        *children,
-        viewBox=f"0 0 {WIDTH} {_short(height)}",
-        role="img",
-        aria_label=f"{title}. {description}",
-    )
-
-
 def label(text: str, x: float, y: float, room: float | None = None, **attributes: object) -> Markup:
     """Text at a place; cut short, with the whole as a tooltip, where it has not enough room."""
     shown = text if room is None else clip(text, room)
@@ -56,39 +44,54 @@ def clip(text: str, room: float) -> str:
     >>> clip("a very long name", 60)
     'a very…'
     """
-    widths = [CHARACTER * (2 if unicodedata.east_asian_width(c) in "WF" else 1) for c in text]
-    if sum(widths) <= room:
+    if text_width([text]) <= room:
         return text
-    taken, kept = CHARACTER, ""
-    for character, width in zip(text, widths, strict=True):
-        taken += width
-        if taken > room:
-            break
-        kept += character
-    return kept.rstrip() + "…"
+    ends = np.cumsum([text_width([character]) for character in text]) + text_width("…")
+    return text[: int(np.searchsorted(ends, room, side="right"))].rstrip() + "…"
 
 
 def text_width(texts: Iterable[str]) -> float:
     """Room that the longest of some texts takes."""
-    wide = (sum(1 + (unicodedata.east_asian_width(c) in "WF") for c in text) for text in texts)
-    return CHARACTER * max(wide, default=0)
+    return max((sum(map(_character, text)) for text in texts), default=0.0)
+
+
+def _character(character: str) -> float:
+    wide = 2.0 if unicodedata.east_asian_width(character) in "WF" else 1.0
+    return CHARACTER * (1.5 if character in WIDE else wide)
 
 
 @dataclass(frozen=True)
 class Scale:
-    """A linear map from values [low, high] to places [start, end] in the picture."""
+    """A map from values [low, high] to places [start, end] in the picture, linear or logarithmic."""
 
     low: float
     high: float
     start: float
     end: float
+    log: bool = False
 
     def __call__(self, value: float) -> float:
-        share = (value - self.low) / (self.high - self.low)
+        low, high = self.low, self.high
+        if self.log:
+            low, high, value = (math.log(v) for v in (low, high, max(value, low)))
+        share = (value - low) / (high - low)
         return self.start + min(max(share, 0.0), 1.0) * (self.end - self.start)
+
+    @property
+    def unit(self) -> float:
+        """Room from one value to the next whole one."""
+        return abs(self(1.0) - self(0.0))
 
     def ticks(self, most: int = 5) -> list[float]:
         """Round values inside the scale."""
+        if self.log:
+            first, last = (math.floor(math.log10(end)) for end in (self.low, self.high))
+            powers = [10.0**k for k in range(first, last + 1)]
+            for steps in ((1, 2, 5), (1, 3), (1,)):
+                found = [p * m for p in powers for m in steps if self.low <= p * m <= self.high]
+                if len(found) <= most:
+                    return found
+            return found[:: -(-len(found) // most)]
         rough = (self.high - self.low) / most
         power = 10.0 ** math.floor(math.log10(rough))
         step = next(power * m for m in (1, 2, 5, 10) if power * m >= rough * (1 - 1e-9))
@@ -96,46 +99,19 @@ class Scale:
         return [i * step for i in range(first, last + 1)]
 
 
-def around(values: Iterable[float], start: float, end: float, zero: bool = True) -> Scale:
-    """A scale that shows all values, and zero."""
-    finite = [v for v in values if math.isfinite(v)] or [0.0]
-    low, high = min(finite), max(finite)
-    if zero:
-        low, high = min(low, 0.0), max(high, 0.0)
-    if high <= low:
-        high = low + 1.0
-    return Scale(low, high, start, end)
-
-
-def horizontal_axis(scale: Scale, y: float, top: float, title: str) -> Markup:
-    """Ticks and grid lines of a horizontal scale, labelled below ``y``."""
-    parts = []
-    for value in scale.ticks():
-        x = scale(value)
-        parts.append(tag("line", class_="grid", x1=x, x2=x, y1=top, y2=y))
-        text = figure(value)
-        outside = x + text_width([text]) / 2 > WIDTH
-        place, anchor = (WIDTH, "end") if outside else (x, "middle")
-        parts.append(label(text, place, y + 14, class_="tick", text_anchor=anchor))
-    half = text_width([title]) * 12 / 11 / 2  # an axis is written larger
-    middle = max(min((scale.start + scale.end) / 2, WIDTH - half), half)
-    parts.append(label(title, middle, y + 30, WIDTH, class_="axis", text_anchor="middle"))
-    return Markup().join(parts)
-
-
-def vertical_axis(scale: Scale, x: float, right: float) -> Markup:
-    """Ticks and grid lines of a vertical scale, labelled left of ``x``."""
-    parts = []
-    for value in scale.ticks():
-        y = scale(value)
-        parts.append(tag("line", class_="grid", x1=x, x2=right, y1=y, y2=y))
-        parts.append(label(figure(value), x - 5, y + 4, class_="tick", text_anchor="end"))
-    return Markup().join(parts)
-
-
 def line_path(points: Sequence[tuple[float, float]]) -> str:
-    """A polygonal line through points, as path data."""
-    return "M" + "L".join(f"{_short(x)} {_short(y)}" for x, y in points)
+    """A polygonal line through points, as path data; without those that nobody could see.
+
+    >>> line_path([(0.0, 0.0), (1.0, 1.0), (2.0, 2.0), (3.0, 0.0)])
+    'M0.0 0.0L2.0 2.0L3.0 0.0'
+    """
+    kept = [*points[:1]]
+    for (x, y), after in zip(points[1:], points[2:], strict=False):
+        across, down = after[0] - kept[-1][0], after[1] - kept[-1][1]
+        aside = across * (y - kept[-1][1]) - down * (x - kept[-1][0])
+        if abs(aside) > UNSEEN * math.hypot(across, down):
+            kept.append((x, y))
+    return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in (*kept, *points[1:][-1:]))
 
 
 def figure(value: float) -> str:

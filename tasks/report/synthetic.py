@@ -19,7 +19,8 @@ from tasks.report.parts import DataTable, Drawn, Figure, Source, read_columns
 from tasks.report.support import how_supported, support_table
 from tasks.report.svg import figure
 
-MOST_FIGURES = 4
+OPEN_FIGURES, MOST_FIGURES = 6, 60
+"""Charts that are not folded, and all."""
 
 
 def draw_synthetic(record: SynthesisRecord, source: Source) -> Drawn:
@@ -72,7 +73,8 @@ def draw_synthetic(record: SynthesisRecord, source: Source) -> Drawn:
         ],
     )
     tables = [differences, listing]
-    return Drawn([_comparison(*pair) for pair in compared[:MOST_FIGURES]], notes, tables)
+    figures = [_comparison(*pair) for pair in compared[:MOST_FIGURES]]
+    return Drawn(figures[:OPEN_FIGURES], notes, tables, figures[OPEN_FIGURES:])
 
 
 def _records(record: SynthesisRecord, source: Source) -> Mapping[str, NDArray[Any]]:
@@ -160,6 +162,7 @@ def _comparison(noisy: Counts, counted: Floats) -> Figure:
         f"Bars: synthetic records; dots and lines: noisy {noisy.unit.numbers} {noisy.plus_minus}"
         " (90%)"
     )
+    key = [("other", "synthetic records"), ("whisker", f"noisy {noisy.unit.numbers}, 90% interval")]
     table = DataTable(
         f"Synthetic records and noisy {noisy.unit.numbers} by {noisy.quoted[0]}",
         (name, "Synthetic", "Noisy", "90% interval"),
@@ -173,4 +176,4 @@ def _comparison(noisy: Counts, counted: Floats) -> Figure:
             for row in rows
         ],
     )
-    return Figure(title, says, bars(rows, title, says, noisy.unit.things), table)
+    return Figure(title, says, bars(rows, title, says, noisy.unit.things, key), table)

@@ -54,7 +54,7 @@ def test_charts_are_legible(chromium, report, scheme):
         paper = tab.evaluate("getComputedStyle(document.body).backgroundColor")
         for text in fills(tab, "svg text:not(.low):not(.high)"):
             assert contrast(text, paper) >= LEGIBLE
-        for drawn in strokes(tab, ".bar, .whisker, .line, .outer, .zero, .limit") | fills(
+        for drawn in strokes(tab, ".bar, .whisker, .line, .wide, .zero, .limit") | fills(
             tab, ".dot, .point"
         ):
             assert contrast(drawn, paper) >= VISIBLE

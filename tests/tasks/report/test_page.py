@@ -15,6 +15,7 @@ from dpcore.audit.neighbours import survey_pairs
 from dpcore.budget import Budget
 from dpcore.domain import Categories, Domain
 from dpcore.releases.counts.histogram import Histogram
+from schemas.draws import noisy_of
 from schemas.grades import grade
 from schemas.plan import Plan, load_plan
 from schemas.protection import Protection
@@ -22,8 +23,10 @@ from schemas.unit import UnitColumn
 from tasks.bundle.verify import read_manifest, verify_files
 from tasks.ledger import Ledger
 from tasks.report.audit import draw_audit
+from tasks.report.band import Curve, enlarged
+from tasks.report.chart import Axis
 from tasks.report.page import ENVIRONMENT, REPORT, report_page
-from tasks.report.parts import DataTable
+from tasks.report.parts import DataTable, read_columns
 from tasks.report.support import how_supported, support_table
 from tasks.report.svg import figure
 from tasks.report.synthetic import assumed_in_bins
@@ -213,9 +216,8 @@ def test_a_quantile_has_an_orange_line_as_long_as_its_error(
     )
     (says,) = [" ".join(n.words.split()) for n in section.all("figcaption")]
     drawn = [n.attributes["d"] for n in section.all("path") if n.attributes["class"] == "whisker"]
-    widths = [
-        float(d[d.index("H") + 1 : d.index("M", 1)]) - float(d[1 : d.index(" ")]) for d in drawn
-    ]
+    ends = [[float(point.split(" ")[0]) for point in d[1:].split("M")[0].split("L")] for d in drawn]
+    widths = [end - start for start, end in ends]
     bars = [
         float(n.attributes["width"]) for n in section.all("rect") if n.attributes["class"] == "bar"
     ]
@@ -350,10 +352,76 @@ def test_functions_and_features_with_nulls_are_drawn(plan_document, plan_path, t
     plan = load_plan(write_plan(plan_path.parent, plan_document))
     page = page_of(publish_made_up(plan, "r1", tmp_path / "out"))
     sections = {n.attributes.get("aria-labelledby"): n for n in page.all("section")}
-    assert len(list(sections["release-two"].all("svg"))) == 2
+    assert len(list(sections["release-two"].all("svg"))) == 1
+    assert "everywhere" in sections["release-two"].words  # a process has one error
     assert not list(sections["release-three"].all("svg"))
     assert len(list(sections["release-rich"].all("svg"))) == 3
     assert "null" in sections["release-rich"].words
+
+
+def test_a_table_of_three_columns_is_drawn_as_maps_in_the_same_shades(bundle, plan):
+    part = next(
+        n for n in page_of(bundle).all("section") if "release-people" in n.attributes.values()
+    )
+    (maps,) = [n for n in part.all("div") if n.attributes.get("class") == "multiples"]
+    drawn = {}
+    for svg in maps.all("svg"):
+        (heading,) = [n.words for n in svg.all("text") if n.attributes.get("class") == "heading"]
+        (darkest,) = [n for n in svg.all("path") if n.attributes.get("class") == "shade7"]
+        drawn[heading] = bool(darkest.attributes["d"])
+    assert list(drawn) == [f"sex: {value}" for value in plan.columns["sex"].categories]
+    table = pd.read_parquet(bundle / "tables" / "people.parquet")
+    largest = table.groupby("sex")["best_estimate"].max()
+    dark = largest >= (7 / 8) ** 2 * largest.max()
+    assert drawn == {f"sex: {value}": dark[value] for value in dark.index}
+
+
+def test_a_density_marks_point_masses(plan_document, plan_path, tmp_path):
+    plan_document["columns"]["income"]["point_masses"] = [0, 9000]
+    plan_document["releases"] = plan_document["releases"][3:4]
+    plan_document["synthesis"] = []
+    plan_document["budget"]["requested"]["beta"] = "0"
+    plan = load_plan(write_plan(plan_path.parent, plan_document))
+    page = page_of(publish_made_up(plan, "r1", tmp_path / "out"))
+    (chart,) = [svg for svg in page.all("svg") if svg.children[0].words == "Density of income"]
+    stems = [n.attributes["x1"] for n in chart.all("line") if n.attributes["class"] == "stem"]
+    assert len(set(stems)) == 2
+    assert "a value that many records share" in chart.words
+
+
+def test_a_band_is_enlarged_where_a_peak_hides_it():
+    x = np.linspace(0.0, 1.0, 101)
+    sides = Axis("x"), Axis("y", zero=True)
+    flat, peak = np.full(101, 1.0), 100 * np.exp(-((x / 0.05) ** 2))
+    for middle, shown in ((flat, False), (peak, True), (50 + flat, False)):
+        panel = enlarged(Curve(x, middle, middle - 0.2, middle + 0.2), *sides)
+        assert (panel is not None) == shown
+    assert enlarged(Curve(x, peak, peak - 9, peak + 9), *sides) is None  # wide enough as it is
+
+
+def test_every_synthetic_column_stands_beside_its_table(bundle):
+    parts = {n.attributes.get("aria-labelledby"): n for n in page_of(bundle).all("section")}
+    drawn = [svg.children[0].words for svg in parts["synthetic-everybody"].all("svg")]
+    columns = ("sex", "region", "children", "income")
+    assert drawn == [f"Synthetic records by {column}" for column in columns]
+
+
+def test_a_classifier_says_how_often_it_is_right_of_synthetic_records(
+    plan_document, plan_path, tmp_path
+):
+    plan_document["releases"][5] |= {"features": ["children", "sex"], "bandwidth": [0.5, 1]}
+    plan = load_plan(write_plan(plan_path.parent, plan_document))
+    bundle = publish_made_up(plan, "r1", tmp_path / "out")
+    part = next(
+        n for n in page_of(bundle).all("section") if "release-rich" in n.attributes.values()
+    )
+    said = re.findall(r"Of the 400 synthetic records of (\w+) it decides (\d+)% c", part.words)
+    table = pd.read_parquet(bundle / "microdata" / "everybody.parquet")
+    record = next(r for r in read_manifest(bundle).releases if r.name == "rich")
+    points = {name: table[name].to_numpy() for name in ("children", "sex")}
+    decided = plan.built["rich"].at(noisy_of(read_columns(bundle, record.draw)), points) > 0
+    right = np.mean(decided == (table["income"] >= 2000))
+    assert said == [("everybody", f"{right:.0%}"[:-1])]
 
 
 def test_gamma_is_explained_where_it_is_spent(bundle, plan):
