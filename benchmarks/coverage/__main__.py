@@ -8,12 +8,13 @@ of 90% intervals that contain the number without noise; ``doubt``, the standard 
 ``large``, the share where the number is more than three standard errors from zero; and ``rms``, the
 root mean square of the stated standard errors over that of the actual errors.  Every draw goes through
 the privacy line, and everything is published anew.  ``--bands`` measures densities only, from their
-noise, which is fast enough for thousands of draws.
+noise, which is fast enough for thousands of draws.  Quantiles err in rank, within a bound.
 
     python -m benchmarks.coverage --shapes --draws 200 --json
 
 prints how often the bands of densities hold the exact kernel estimate of ten shapes, and with ``--json``
-a line of JSON for each; ``--cells 1440`` is for a coarse grid of the columns.
+a line of JSON for each; ``--cells 1440`` is for a coarse grid of the columns, ``--answered 0.3`` for
+columns in which three records of ten have a value.
 
     python -m benchmarks.coverage --strata --draws 8
     python -m benchmarks.coverage --strata --draws 2 --table survey.parquet --alpha 1/2
@@ -52,10 +53,13 @@ def main() -> None:
     parser.add_argument("--shapes", action="store_true", help="bands of densities, by shape")
     parser.add_argument("--mechanism", help="with --shapes: only this one")
     parser.add_argument("--cells", type=int, help="with --shapes: of the columns' own grid")
+    parser.add_argument(
+        "--answered", type=float, default=1.0, help="with --shapes: the share with a value"
+    )
     parser.add_argument("--json", action="store_true", help="with --shapes: lines of JSON")
     options = parser.parse_args()
     if options.shapes:
-        found = by_shape(options.draws, options.mechanism, options.cells)
+        found = by_shape(options.draws, options.mechanism, options.cells, options.answered)
         if options.json:
             for row in found:
                 print(json.dumps(row), flush=True)

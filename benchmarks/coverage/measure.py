@@ -13,12 +13,15 @@ from dpcore.privacy_line import perturb
 from dpcore.releases.base import Release
 from dpcore.releases.densities.density import Density
 from dpcore.releases.machines.machine import KernelMachine
-from dpcore.releases.table import TWO_SIDED, Uncertainty
+from dpcore.releases.numbers.quantiles import Quantiles
+from dpcore.releases.table import ENDS, TWO_SIDED, Uncertainty
 from dpcore.sampling.source import SeededSource
 from dpcore.statistic import ABSENT, Noisy
 
 AWAY = 3.0
 """Numbers this many standard errors from zero are not affected by cutting off at zero."""
+
+TOGETHER = ("lower_simultaneous", "upper_simultaneous")
 
 FACTORS = 4
 """The factor of a band is itself simulated: coverage is averaged over this many simulations."""
@@ -64,6 +67,12 @@ def measure(release: Release, tally: Tally, draws: int, seed: int = 0) -> list[C
     truth = dict(zip(_cells(exact._cells, exact._values), exact._values.tolist(), strict=True))
     for draw in range(draws):
         noisy = perturb(exact, release.mechanism, release.share, SeededSource(seed + draw))
+        if isinstance(release, Quantiles):
+            for uncertainty in (
+                Uncertainty("rank", None, each, "exact", "") for each in (ENDS, TOGETHER)
+            ):
+                seen.setdefault(uncertainty, []).append(_ranks(release, exact._values, noisy))
+            continue
         cells = _cells(noisy.cells, noisy.values)
         exactly = [truth.get(cell % release.mechanism.size, 0) for cell in cells]
         without = np.where(noisy.values == ABSENT, ABSENT, np.array(exactly, dtype=np.int64))
@@ -71,6 +80,15 @@ def measure(release: Release, tally: Tally, draws: int, seed: int = 0) -> list[C
         for uncertainty, found in _compared(release, noisy, quiet):
             seen.setdefault(uncertainty, []).append(found)
     return [_coverage(uncertainty, found) for uncertainty, found in seen.items()]
+
+
+def _ranks(release: Quantiles, scores: Integers, noisy: Noisy) -> _Seen:
+    """By how many records each published cell misses the rank of its level."""
+    cells = release.sorted_cells(noisy).ravel()
+    missed = scores.reshape(len(cells), -1)[np.arange(len(cells)), cells]
+    unit = release.largest_statistic / release.most_rows
+    ends = np.full(len(cells), -1.0), np.full(len(cells), release.rank_error)
+    return _Seen(missed / unit, missed / unit, np.full(len(cells), np.nan), ends)
 
 
 def _cells(cells: Integers | None, values: Integers) -> list[int]:

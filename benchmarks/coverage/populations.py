@@ -26,6 +26,7 @@ from dpcore.releases.machines.additive import AdditiveClassifier
 from dpcore.releases.machines.classifier import Classifier
 from dpcore.releases.machines.regression import Regression
 from dpcore.releases.numbers.mean import Mean
+from dpcore.releases.numbers.quantiles import Quantiles
 from dpcore.releases.numbers.ratio_mean import RatioMean
 from dpcore.releases.tables.adaptive_microdata import AdaptiveMicrodata
 from dpcore.releases.tables.hierarchy import Hierarchy
@@ -35,10 +36,13 @@ from dpcore.releases.tables.microdata import Microdata
 PLACE = Categories("place", tuple(range(40)))
 TRADE = Categories("trade", tuple(range(12)))
 INCOME = Grid("income", 0.0, 1.0, 256)
+REPORTED = Grid("reported", 0.0, 1.0, 256, nullable=True)
+"""The income of those who answer: the more the rarer."""
 RICH = Categories("rich", (False, True))
 LISTED = Regions(Domain((TRADE, PLACE)), np.flatnonzero(np.arange(12 * 40) % 7))
 """Some places have no leaf under some trades: their records lie outside."""
 
+QUARTILES = (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4))
 PURE, APPROXIMATE = Budget.of("0.5"), Budget.of("1", "1e-6")
 
 
@@ -100,6 +104,10 @@ RELEASES: dict[str, Callable[[int], Release]] = {
     ),
     "mean": lambda rows: Mean("r", Domain((INCOME,)), rows, PURE),
     "mean by group": lambda rows: RatioMean("r", Domain((TRADE, INCOME)), rows, PURE),
+    "quantiles": lambda rows: Quantiles("r", Domain((REPORTED,)), rows, PURE, QUARTILES),
+    "quantiles by group": lambda rows: Quantiles(
+        "r", Domain((TRADE, REPORTED)), rows, PURE, QUARTILES, 1
+    ),
     "binned density": lambda rows: BinnedDensity("r", Domain((INCOME,)), rows, PURE, (0.05,)),
     "spectral density": lambda rows: SpectralDensity(
         "r", Domain((INCOME,)), rows, APPROXIMATE, (0.05,)
@@ -108,6 +116,18 @@ RELEASES: dict[str, Callable[[int], Release]] = {
     "body density": lambda rows: BodyDensity("r", Domain((INCOME,)), rows, PURE, (0.2,)),
     "coefficient density": lambda rows: CoefficientDensity(
         "r", Domain((INCOME,)), rows, PURE, (0.2,)
+    ),
+    "density of those with a value": lambda rows: BinnedDensity(
+        "r", Domain((REPORTED,)), rows, PURE, (0.05,)
+    ),
+    "spectral density of those with a value": lambda rows: SpectralDensity(
+        "r", Domain((REPORTED,)), rows, APPROXIMATE, (0.05,)
+    ),
+    "gamma density of those with a value": lambda rows: GammaDensity(
+        "r", Domain((REPORTED,)), rows, PURE, (0.2,)
+    ),
+    "function of those with a value": lambda rows: SmoothFunction(
+        "r", Domain((REPORTED,)), rows, APPROXIMATE, "gaussian", (0.05,), (80,)
     ),
     "function": lambda rows: SmoothFunction(
         "r", Domain((INCOME,)), rows, APPROXIMATE, "gaussian", (0.05,), (80,)
@@ -167,10 +187,13 @@ def tally(population: Population, domain: Domain, seed: int = 1) -> Tally:
     trade = np.where(generator.random(population.rows) < 0.5, place % TRADE.size, trade)
     income = generator.beta(2 + trade % 3, 6, population.rows)
     rich = (income + generator.normal(0, 0.1, population.rows) > 0.4).astype(np.int64)
+    cell = np.minimum((income * INCOME.size).astype(np.int64), INCOME.size - 1)
+    silent = generator.random(population.rows) < income
     codes = {
         "place": place,
         "trade": trade,
-        "income": np.minimum((income * INCOME.size).astype(np.int64), INCOME.size - 1),
+        "income": cell,
+        "reported": np.where(silent, REPORTED.cells, cell),
         "rich": rich,
     }
     packed = domain.pack(np.stack([codes[name] for name in domain.names], axis=1))

@@ -73,19 +73,21 @@ KINDS: Mapping[tuple[str, int], tuple[type[Density | SmoothFunction], float, int
 
 
 def by_shape(
-    draws: int, mechanism: str | None = None, cells: int | None = None
+    draws: int, mechanism: str | None = None, cells: int | None = None, answered: float = 1.0
 ) -> Iterator[dict[str, Any]]:
     """A row for each mechanism, number of columns, alpha and shape: ``cover``, the share of bands that
     hold the exact kernel density everywhere; ``each``, of pointwise intervals; and ``left``, the largest
     bound of what is left out over the half width of the band there.
 
-    ``cells``: of the columns' own grid, instead of those of ``KINDS``.
+    ``cells``: of the columns' own grid, instead of those of ``KINDS``; ``answered``: the share of the
+    records that have values, where it is below 1.
     """
+    null = answered < 1
     for (name, columns), (kind, bandwidth, size) in KINDS.items():
-        if mechanism not in (None, name):
+        if mechanism not in (None, name) or (null and kind is BodyDensity):
             continue
         exact: dict[str, Floats] = {}  # the same for every alpha
-        axes = tuple(Grid(f"x{i}", 0.0, 1.0, cells or size) for i in range(columns))
+        axes = tuple(Grid(f"x{i}", 0.0, 1.0, cells or size, null) for i in range(columns))
         for alpha in ALPHAS:
             release = _release(kind, Domain(axes), alpha, (bandwidth,) * columns)
             size, generator = release.mechanism.size, np.random.default_rng(3)
@@ -95,7 +97,7 @@ def by_shape(
                 noise = list(release._noise(Noisy(np.arange(3)), draws))
             factor = release.band_factor(Noisy(np.zeros(release.mechanism.size, dtype=np.int64)))
             for shape in SHAPES:
-                values = records(shape, columns)
+                values = records(shape, columns)[: round(answered * ROWS)]
                 if shape not in exact:
                     exact[shape] = exact_density(release, values)
                 row = {"mechanism": name, "columns": columns, "alpha": alpha, "shape": shape}
@@ -158,8 +160,9 @@ def _coverage(
     noise: list[Floats],
     factor: float,
 ) -> dict[str, float]:
-    sizes = np.array(release.domain.shape)
+    sizes = np.array(release.answered.shape)
     codes = np.minimum((values * sizes).astype(np.int64), sizes - 1)
+    codes = np.vstack([codes, np.tile(sizes, (ROWS - len(codes), 1))])
     cells, counts = np.unique(release.domain.pack(codes), return_counts=True)
     tally = Tally(release.domain, cells, counts)
     # The values are made up, so reading their exact statistic reveals nothing.

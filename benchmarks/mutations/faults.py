@@ -582,6 +582,24 @@ FAULTS: tuple[Fault, ...] = (
         "return alpha**2 / (8 * selections)",
         "return alpha**2 / (16 * selections)",
     ),
+    _of_release(
+        "a record that leaves a group for another moves one group",
+        "numbers/quantiles",
+        "math.ceil(len(self.measured) * 2 * sum(alone))",
+        "math.ceil(len(self.measured) * sum(alone))",
+    ),
+    _of_release(
+        "only one of several columns' quantiles moves",
+        "numbers/quantiles",
+        "math.ceil(len(self.measured) * 2 * sum(alone))",
+        "math.ceil(2 * sum(alone))",
+    ),
+    _of_release(
+        "no record is replaced by one without a value",
+        "densities/answered",
+        "return max(moved, present) if self.nullable else moved",
+        "return moved",
+    ),
     Fault(
         "a run of a series pays for one period alone",
         "dpcore/series.py",

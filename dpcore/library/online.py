@@ -83,6 +83,8 @@ class Questions:
 
     def __post_init__(self) -> None:
         require_lines(self.domain.axes, self.bandwidths)
+        if any(axis.nullable for axis in self.domain.axes):
+            raise ValueError("columns: must be without nulls")
         if self.most_answers < 1:
             raise ValueError(f"most_answers must be positive, not {self.most_answers}")
         if self.domain.size * (1 if self.markov else self.most_answers) > LARGEST_TABLE:

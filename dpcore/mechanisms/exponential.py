@@ -1,9 +1,11 @@
 """The exponential mechanism over finite public sets, drawn exactly.
 
-Claim.  Input: whole-number scores, the lower the better, of every candidate of k = ``selections``
-choices, one choice after the other.  Neighbours: any relation under which every score moves by at
-most ``sensitivity`` = D.  Output: for each choice the number i of a candidate, independently, with
-P(i) proportional to exp(-score_i/scale).  It is (2 k D/scale, 0, 0)-DP, and k (2 D/scale)^2/8-zCDP.
+Claim.  Input: whole-number scores, the lower the better, of every candidate of some choices, one choice
+after the other.  Neighbours: any relation under which every score moves by at most ``sensitivity`` = D,
+and the largest moves of all choices add up to at most k D, k = ``selections``: the number of choices,
+or less where no neighbour changes all of them, because each is about one group of records.  Output: for
+each choice the number i of a candidate, independently, with P(i) proportional to exp(-score_i/scale).
+It is (2 k D/scale, 0, 0)-DP, and k (2 D/scale)^2/8-zCDP.
 
     values   scores of choice 0, then of choice 1, ...      size = choices x candidates
     result   the number of the chosen candidate, for each choice
@@ -11,10 +13,12 @@ P(i) proportional to exp(-score_i/scale).  It is (2 k D/scale, 0, 0)-DP, and k (
 Preconditions.  scale lies between 2^-45 and 2^45 (``within`` checks it), there is a choice, and
 2 k D <= alpha scale (the privacy line checks it).  D is the release's claim, proved there.
 
-Proof.  A neighbour changes the weight exp(-score/scale) of each candidate by a factor of at most
-exp(D/scale), and the sum of all weights by as much the other way; choices are independent.  The
-log-ratios of all candidates of a choice lie within an interval as long as a = 2 D/scale, not 2 a: the
-choice is a-bounded-range, and so a^2/8-zCDP; rho adds up over choices.
+Proof.  Where no score of a choice moves by more than d, a neighbour changes the weight exp(-score/scale)
+of each candidate by a factor of at most exp(d/scale), and the sum of all weights by as much the other
+way; choices are independent, and the sum of all d is k D at most.  The log-ratios of all candidates of
+a choice lie within an interval as long as a = 2 d/scale, not 2 a: the choice is a-bounded-range, and so
+a^2/8-zCDP; rho adds up over choices, and the sum of all d^2 is at most D times that of all d, k D^2.
+Where d = 0 a choice has the same law for both neighbours: groups that no neighbour reaches cost nothing.
 
 Ranges.  Every release checks that |score| < 2^61 (``largest_statistic``), so differences fit in 64 bits.
 Candidates are drawn uniformly and kept by a geometric number (``sampling.choice``): no weight is ever
@@ -43,9 +47,10 @@ from dpcore.statistic import Noisy
 
 @dataclass(frozen=True)
 class ExponentialEvent(Event):
-    """Choices i from finite sets, P(i) proportional to exp(-score_i/scale), ``selections`` of them.
+    """Choices i from finite sets, P(i) proportional to exp(-score_i/scale).
 
-    ``sensitivity``: the most by which a neighbour changes any score.
+    ``sensitivity``: the most by which a neighbour changes any score; ``selections``: times that, the
+    largest changes of all choices add up to at most.
     """
 
     kind = "exponential"
@@ -72,27 +77,37 @@ class ExponentialMechanism(Mechanism):
     """P(i) proportional to exp(-score_i/scale): (2 sensitivity/scale)-DP for each choice, exactly.
 
     ``candidates``: how many each choice has; ``sensitivity``: the most by which a neighbour changes
-    any score.
+    any score; ``selections``: times that, the largest changes of all choices add up to at most.
     """
 
     candidates: int
     sensitivity: Fraction
     scale: Fraction
+    selections: int
 
     side_by_side = True
 
     @classmethod
     def within(
-        cls, share: Budget, choices: int, candidates: int, sensitivity: Fraction
+        cls,
+        share: Budget,
+        choices: int,
+        candidates: int,
+        sensitivity: Fraction,
+        selections: int = 0,
     ) -> ExponentialMechanism:
-        """The mechanism that spends all of the share's alpha, the same for each choice."""
-        scale = exponential_scale(sensitivity, choices, share)
+        """The mechanism that spends all of the share's alpha, the same for each choice.
+
+        ``selections``: where they are fewer than the choices.
+        """
+        selections = selections or choices
+        scale = exponential_scale(sensitivity, selections, share)
         _validate.positive_rational("scale", scale, LARGEST_SCALE)
-        return cls(choices * candidates, candidates, sensitivity, scale)
+        return cls(choices * candidates, candidates, sensitivity, scale, selections)
 
     @property
     def event(self) -> ExponentialEvent:
-        return ExponentialEvent(self.sensitivity, self.scale, self.size // self.candidates)
+        return ExponentialEvent(self.sensitivity, self.scale, self.selections)
 
     def draw(self, values: Integers, cells: Integers | None, source: RandomSource) -> Noisy:
         scores = values.reshape(-1, self.candidates)
@@ -115,7 +130,9 @@ class ExponentialMechanism(Mechanism):
         )
 
     def moved_by(self, cells: Integers, near: Integers, far: Integers) -> float:
-        return float(Fraction(int(np.abs(near - far).max())) / self.sensitivity)
+        moves = np.abs(near - far).reshape(-1, self.candidates).max(axis=1)
+        most = max(Fraction(int(moves.max())), Fraction(int(moves.sum())) / self.selections)
+        return float(most / self.sensitivity)
 
     def distance(self, near: Floats, far: Floats) -> float:
         spans = np.ptp((near - far).reshape(-1, self.candidates), axis=1)

@@ -3,9 +3,17 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field, StrictBool, StringConstraints, model_validator
+from pydantic import (
+    Field,
+    SerializerFunctionWrapHandler,
+    StrictBool,
+    StrictStr,
+    StringConstraints,
+    model_serializer,
+    model_validator,
+)
 
 from dpcore.accounting.concentrated import Composition
 from dpcore.adjacency import Adjacency
@@ -130,6 +138,36 @@ class ReleaseSection(Section):
     def spends_gamma(self) -> bool:
         """Whether the mechanism is one of random differential privacy."""
         return False
+
+
+class GroupsSection(ReleaseSection):
+    """Numbers of one column, of all records or of each group of them."""
+
+    column: StrictStr = Field(description="A numeric column.")
+    by: StrictStr | list[StrictStr] | None = Field(
+        default=None,
+        description="A column of categories or whole numbers, or a list of them: numbers of each of its"
+        " groups, at the price of one, or of two at most where a record may leave a group for another.",
+    )
+
+    @model_serializer(mode="wrap")
+    def _brief(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Without ``by`` where there is none: the digests of such plans know nothing of it."""
+        return {k: v for k, v in dump(self).items() if (k, v) != ("by", None)}
+
+    @property
+    def groups(self) -> list[str]:
+        """The columns of groups."""
+        return [self.by] if isinstance(self.by, str) else self.by or []
+
+    def domain(self, columns: Columns) -> Domain:
+        """The columns of groups, and the numeric column."""
+        axes = [declared(columns, name, "by").axis(name) for name in self.groups]
+        return domain_of([*axes, declared(columns, self.column, "column").axis(self.column)])
+
+    @property
+    def title(self) -> str:
+        return f"{self.column} by {listed(self.groups, ' x ')}" if self.groups else self.column
 
 
 class CountsSection(ReleaseSection):

@@ -2,21 +2,20 @@
 
 from typing import ClassVar, Literal
 
-from pydantic import Field, StrictStr
+from pydantic import Field
 
 from dpcore.budget import Budget
 from dpcore.releases.base import Release
 from dpcore.releases.numbers.quantiles import Quantiles
 from schemas.numbers import WrittenRational
-from schemas.releases.base import ReleaseSection, SurveyFacts, declared, domain_of
+from schemas.releases.base import GroupsSection, SurveyFacts
 
 
-class QuantilesSection(ReleaseSection):
-    """Quantiles of a numeric column."""
+class QuantilesSection(GroupsSection):
+    """Quantiles of a numeric column, of all records that have a value or of each group of them."""
 
     words: ClassVar[str] = "Quantiles"
     kind: Literal["quantiles"]
-    column: StrictStr = Field(description="A numeric column.")
     levels: list[WrittenRational] = Field(
         min_length=1,
         max_length=100,
@@ -25,11 +24,12 @@ class QuantilesSection(ReleaseSection):
     mechanism: Literal["exponential"] = "exponential"
 
     def build(self, survey: SurveyFacts, share: Budget) -> Release:
-        domain = domain_of([declared(survey.columns, self.column, "column").axis(self.column)])
         return Quantiles(
-            self.name, domain, survey.rows, share, tuple(self.levels), adjacency=survey.adjacency
+            self.name,
+            self.domain(survey.columns),
+            survey.rows,
+            share,
+            tuple(self.levels),
+            len(self.groups),
+            adjacency=survey.adjacency,
         )
-
-    @property
-    def title(self) -> str:
-        return self.column

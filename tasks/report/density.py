@@ -7,6 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpcore.releases.base import Release
+from dpcore.releases.densities.answered import OfAnswered
+from dpcore.releases.densities.tuned import TunedFunction
 from schemas.columns import CategoricalColumn
 from tasks.report.band import Curve, band, enlarged
 from tasks.report.cells import Columns, measured, quoted
@@ -30,24 +33,29 @@ BANDS = {
 }
 
 
-DIVIDED = ". All are divided by the noisy number of records, and include its error"
-
-
 def draw_curve(source: Source) -> Drawn:
     """The published grid of one or two columns; of three there is no picture."""
     names = source.release.domain.names
     table = source.read(source.record.tables[0])
     if len(names) == 1:
-        columns, public = source.plan.described_columns, source.plan.adjacency.public_rows
-        return Drawn(_one_column(table, names[0], columns, public))
+        columns, divided = source.plan.described_columns, _divided(source.release)
+        return Drawn(_one_column(table, names[0], columns, divided))
     if len(names) > 2:
         return Drawn()
     shown = "density" if "density" in table else "estimate"
     return Drawn(_two_columns(table, names, source.plan.described_columns, shown))
 
 
+def _divided(release: Release) -> str:
+    smooth = release.smooth if isinstance(release, TunedFunction) else release
+    assert isinstance(smooth, OfAnswered)
+    if not smooth.counts_mass:
+        return ""
+    return f". All are divided by the noisy number of {smooth.of_rows}, and include its error"
+
+
 def _one_column(
-    table: Mapping[str, NDArray[Any]], name: str, columns: Columns, public_rows: bool
+    table: Mapping[str, NDArray[Any]], name: str, columns: Columns, divided: str
 ) -> list[Figure]:
     half = figure(float(f"{(table['upper_90'] - table['lower_90']).mean() / 2:.3g}"))
     title = f"Density of {quoted(name, columns)}"
@@ -56,7 +64,7 @@ def _one_column(
     says = (
         "The line is the noisy estimate; the shaded band holds the exact kernel estimate with 90%"
         f" probability at each point, ±{half} on average{at_once}"
-        f"{'' if public_rows else DIVIDED}"
+        f"{divided}"
     )
     curve = Curve(table[name], table["estimate"], *(table[end] for end in bands))
     shown = np.unique(np.linspace(0, len(table[name]) - 1, MOST_POINTS).astype(int))

@@ -1,6 +1,10 @@
 """A few numbers on the page, each with its interval: counts, means, quantiles, drawn records."""
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from tasks.report.bars import Bar, bars
 from tasks.report.cells import read_labels, sides_of
@@ -16,8 +20,8 @@ def draw_number(source: Source) -> Drawn:
     title = f"{source.plan.section(source.record.name).words}: {source.record.title}"
     unit = file.about.get(stated[0], source.unit.things)
     if by := sides_of(table, source.plan.described_columns):
-        labels = read_labels(table, by[0], source.plan.described_columns)
-        says = f"Each bar is a group of {by[0]}, with its own 90% interval"
+        labels = _labels(source, table, by)
+        says = f"Each bar is a group of {' and '.join(by)}, with its own 90% interval"
         notes = [f"{file.descriptions[name]}." for name in stated]
     else:
         labels, (value, lower, upper) = [source.record.name], (each[0] for each in columns)
@@ -27,21 +31,29 @@ def draw_number(source: Source) -> Drawn:
     return Drawn([Figure(title, says, bars(rows, title, says, unit))], notes)
 
 
+def _labels(source: Source, table: Mapping[str, NDArray[Any]], names: Sequence[str]) -> list[str]:
+    """The label of each row: what it is on each of these sides."""
+    sides = [read_labels(table, name, source.plan.described_columns) for name in names]
+    return [", ".join(words) for words in zip(*sides, strict=True)]
+
+
 def draw_levels(source: Source) -> Drawn:
     """One bar for each quantile, as long as its level, with the error of its rank."""
-    table, name = source.read(source.record.tables[0]), source.record.title
-    labels = read_labels(table, name, source.plan.described_columns)
-    public = source.plan.adjacency.public_rows
+    table, names = source.read(source.record.tables[0]), source.release.domain.names
+    labels, name = _labels(source, table, names), names[-1]
+    parts = source.release.domain.select(names[:-1]).size
+    public = "rank_error_90" in table
     error = float(table["rank_error_90" if public else "rank_error_records_90"][0])
-    half = error if public else error / source.plan.rows
+    half = error if public else error * parts / source.plan.rows
     shown = figure(error)
     if not public:
-        shown += f" records (drawn as a share of {source.plan.protection.records})"
+        of = source.plan.protection.records
+        shown += f" records (drawn as a share of {of if parts == 1 else 'groups of equal size'})"
     rows = [
         Bar(label, level, max(level - half, 0.0), min(level + half, 1.0))
         for label, level in zip(labels, table["level"].tolist(), strict=True)
     ]
-    title = f"Quantiles of {name}"
+    title = f"Quantiles of {source.record.title}"
     says = (
         "Each bar is the level that the plan asks for, a share of the records; with 90% probability"
         f" every value of {name} is a quantile of a level on its orange line, within {shown}"

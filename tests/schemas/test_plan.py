@@ -9,6 +9,7 @@ from dpcore.adjacency import Adjacency
 from dpcore.budget import Budget, total
 from dpcore.errors import PlanError
 from dpcore.releases.numbers.mean import Mean
+from dpcore.releases.numbers.quantiles import Quantiles
 from dpcore.releases.numbers.ratio_mean import RatioMean
 from schemas.bundle import privacy_statement
 from schemas.plan import Plan, load_plan
@@ -243,7 +244,15 @@ def test_a_mean_by_group_or_of_a_column_with_nulls_counts_its_records(tmp_path, 
     assert by_sex.domain.names == ("sex", "age")
     assert "by" in plan.section("by-sex").model_dump()
     last = plan_document["releases"][1]
+    levels, both = {"kind": "quantiles", "levels": ["1/2"]}, {"by": ["sex", "region"]}
+    plan_document["releases"][1] = last | levels | both | {"column": "income"}
+    medians = load_plan(write_plan(tmp_path, plan_document)).built["by-sex"]
+    assert isinstance(medians, Quantiles)
+    assert (medians.domain.names, medians.parts) == (("sex", "region", "income"), 10)
     for change, says in [
+        (levels | {"by": "income"}, r"releases\[1\]\.by: 'income' has real numbers"),
+        (levels | {"by": ["sex", "sx"]}, r"releases\[1\]\.by: .* no column 'sx'.*did you mean"),
+        (levels | {"by": ["sex", "age"]}, r"a column appears twice"),
         ({"by": "nowhere"}, r"releases\[1\]\.by: the plan declares no column 'nowhere'"),
         ({"by": "income"}, r"releases\[1\]\.by: 'income' has real numbers"),
         ({"mechanism": "random-smooth-laplace"}, r"by: only with the mechanism discrete-laplace"),

@@ -43,6 +43,8 @@ class Bandwidth(Quantiles):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if any(axis.nullable for axis in self.measured):
+            raise ValueError("bandwidth: a private one is for columns without nulls")
         _require_positive(self.smallest)
 
     def bandwidths(self, noisy: Noisy) -> tuple[float, ...]:

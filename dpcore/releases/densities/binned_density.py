@@ -47,11 +47,11 @@ class BinnedDensity(Density):
         """Cells along each axis, from public values alone."""
         scale = laplace_scale(self._sensitivity, self.share.pure_alpha)
         stddev = laplace_stddev(scale) / self.whole / self.rows
-        return best_cells(self.domain.shape, self.bandwidths, stddev)
+        return best_cells(self.answered.shape, self.bandwidths, stddev)
 
     @property
     def most_numbers(self) -> int:
-        return most_cells(self.domain.shape, self.bandwidths)
+        return most_cells(self.answered.shape, self.bandwidths)
 
     @cached_property
     def basis(self) -> Basis:
@@ -59,7 +59,7 @@ class BinnedDensity(Density):
 
     @property
     def _sensitivity(self) -> Fraction:
-        # A record has ``whole`` parts in all; replacing it moves at most all of them.
+        # A record has ``whole`` parts in all, one without a value none; replacing it moves at most all.
         moved, present = Fraction(2 * self.whole), Fraction(self.whole)
         return self.adjacency.sensitivity(moved=moved, present=present)
 
@@ -73,7 +73,7 @@ class BinnedDensity(Density):
         Non-negative parts that add up to ``whole``, by a public rule that acts on each record alone.
         """
         cells, weights = np.zeros((len(codes), 1), dtype=np.int64), np.ones((len(codes), 1))
-        for i, (fine, size) in enumerate(zip(self.domain.shape, self.cells, strict=True)):
+        for i, (fine, size) in enumerate(zip(self.answered.shape, self.cells, strict=True)):
             where, share = shares(codes[:, i], fine, size)
             cells = (cells[:, :, None] * size + where[:, None, :]).reshape(len(codes), -1)
             weights = (weights[:, :, None] * share[:, None, :]).reshape(len(codes), -1)
@@ -86,6 +86,7 @@ class BinnedDensity(Density):
         return self.most_rows * self.whole
 
     def statistic(self, tally: Tally) -> Exact:
+        tally = self.with_values(tally)
         counts = wide(tally.counts, self.most_rows)
         totals = np.zeros(math.prod(self.cells), dtype=counts.dtype)
         for start in range(0, len(counts), _BLOCK):
@@ -97,7 +98,7 @@ class BinnedDensity(Density):
 
     def _along_axes(self, factors: Callable[[int, int], Floats]) -> Iterator[Floats]:
         """(coefficients,) factors of ``splines`` for each axis."""
-        for i, (fine, cells) in enumerate(zip(self.domain.shape, self.cells, strict=True)):
+        for i, (fine, cells) in enumerate(zip(self.answered.shape, self.cells, strict=True)):
             yield factors(fine, cells)[self.basis.frequencies[:, i]]
 
     @cached_property
@@ -112,7 +113,7 @@ class BinnedDensity(Density):
         added = math.prod(1 + s for s in self._along_axes(strange)) - 1
         corners = math.prod(
             1 if fine == cells else DEGREE + 1
-            for fine, cells in zip(self.domain.shape, self.cells, strict=True)
+            for fine, cells in zip(self.answered.shape, self.cells, strict=True)
         )
         in_parts = 0 if corners == 1 else corners / self.whole
         return float(powers @ (self.basis.lambdas * added + self.correction * in_parts))

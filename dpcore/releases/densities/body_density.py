@@ -58,6 +58,10 @@ class BodyDensity(Density):
         if len(self.bandwidths) != 1:
             raise ValueError("columns: difference-body is for one column; use binned-laplace")
         self.adjacency.require_public_rows("difference-body")
+        if self.nullable:
+            raise ValueError(
+                "columns: difference-body is for columns without nulls; use binned-laplace"
+            )
 
     @cached_property
     def basis(self) -> Cosines:

@@ -11,7 +11,8 @@ Standard errors are about privacy noise alone.  Intervals and bands are for the 
 the noise they add bounds of all that a release leaves out (``left_out``).  They do not count sampling
 error; the smoothing bias of the kernel is estimated in a column of its own.
 
-Where the number of records is private, the released coefficients are those of the density times m, the
+Records without a value in some column are left out (``answered``).  Where the number of the others is
+private, the released coefficients are those of the density times m, the
 records over the rows of the plan, and m is the first of them.  The published density is f/m, and
 
     noisy f / noisy m - f/m  =  (noise in f - f/m * noise in m) / noisy m
@@ -32,10 +33,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Floats, Integers
-from dpcore.domain import Axis, Domain, Grid
+from dpcore.domain import Domain, Grid
 from dpcore.mechanisms import DiscreteGaussian, DiscreteKNorm, DiscreteLaplace
 from dpcore.post.tables.simplex import project_to_simplex
-from dpcore.releases.base import ErrorStatement, Release, post_processing_generator, unit_points
+from dpcore.releases.base import ErrorStatement, post_processing_generator, unit_points
+from dpcore.releases.densities.answered import OfAnswered
 from dpcore.releases.densities.basis import Basis
 from dpcore.releases.densities.left_out import LeftOut, half_cells
 from dpcore.releases.table import (
@@ -90,14 +92,11 @@ UNCERTAINTY = (
 WHOLE = "typical error of the density, relative to a uniform one"
 """The error statement of the noise and of all that is left out, of every kind of density."""
 
-OF_MASS_ONE = "; of mass one, with the noise in the number of records"
-"""What an error statement adds where that number is private."""
-
-SCALED = "the number of records divided by the rows of the plan"
+SCALED = "divided by the rows of the plan"
 
 
 @dataclass(frozen=True)
-class Density(Release):
+class Density(OfAnswered):
     """Density over the Grid axes of the domain; bandwidths in units of each column's range."""
 
     finer = "a larger bandwidth, fewer columns or mechanism: best"
@@ -125,35 +124,21 @@ class Density(Release):
         if len(self.bandwidths) != len(self.domain.axes):
             raise ValueError("bandwidth: one number, or one for each column")
         for axis, bandwidth in zip(self.domain.axes, self.bandwidths, strict=True):
-            if not isinstance(axis, Grid) or axis.nullable:
-                raise ValueError(
-                    f"columns: {axis.name} must be an integer or continuous column without nulls"
-                )
+            if not isinstance(axis, Grid):
+                raise ValueError(f"columns: {axis.name} must be an integer or continuous column")
             if not 0.002 <= bandwidth <= 1:
                 raise ValueError("bandwidth: must lie between 0.002 and 1 of the column's range")
-        if self.domain.size > LARGEST_GRID:
+        if self.answered.size > LARGEST_GRID:
             raise ValueError(
-                f"columns: {self.domain.size:.3g} grid cells are too many for a density; use narrower"
+                f"columns: {self.answered.size:.3g} grid cells are too many for a density; use narrower"
                 " bounds or a coarser grid"
             )
         super().__post_init__()
-
-    def published_names(self, axis: Axis) -> tuple[str, ...]:
-        return (axis.name,)
-
-    @property
-    def axes(self) -> tuple[Grid, ...]:
-        return tuple(axis for axis in self.domain.axes if isinstance(axis, Grid))
 
     @property
     @abstractmethod
     def mechanism(self) -> DiscreteGaussian | DiscreteKNorm | DiscreteLaplace:
         """The noise that the share buys."""
-
-    @property
-    def counts_mass(self) -> bool:
-        """Whether the number of records is private, so that the mass is one of the coefficients."""
-        return not self.adjacency.public_rows
 
     def mass(self, coefficients: Floats) -> float:
         """Records over the rows of the plan: 1 where these are public, else noisy and positive."""
@@ -209,7 +194,7 @@ class Density(Release):
     @cached_property
     def fine(self) -> Basis:
         """The same frequencies on the columns' own grids."""
-        return replace(self.basis, shape=self.domain.shape)
+        return replace(self.basis, shape=self.answered.shape)
 
     @cached_property
     def printed(self) -> Basis:
@@ -217,7 +202,7 @@ class Density(Release):
         target = PRINTED_CELLS[len(self.bandwidths)]
         shape = tuple(
             min(size, max(target, math.ceil(2 / h)))
-            for size, h in zip(self.domain.shape, self.bandwidths, strict=True)
+            for size, h in zip(self.answered.shape, self.bandwidths, strict=True)
         )
         return replace(self.basis, shape=shape)
 
@@ -225,7 +210,7 @@ class Density(Release):
         theta, variances = self.coefficients(noisy), self.coefficient_variances
         factor = self.band_factor(noisy)
         names = self.domain.names
-        constant = f"{SCALED}: divide by it" if self.counts_mass else 1
+        constant = f"the number of {self.of_rows} {SCALED}: divide by it" if self.counts_mass else 1
         meaning = (
             f"Noisy coefficient of the {self.basis.meaning}, x scaled to [0, 1]; the constant"
             f" coefficient is {constant}"
@@ -396,7 +381,9 @@ class Density(Release):
 
     def supported_margin(self, noisy: Noisy, names: tuple[str, ...]) -> tuple[Floats, float] | None:
         gone = tuple(i for i, name in enumerate(self.domain.names) if name not in names)
-        return self.rows * self.probabilities(noisy).sum(axis=gone).ravel(), math.nan
+        counts = self.rows * self.probabilities(noisy).sum(axis=gone)
+        nulls = [(0, axis.nullable) for axis in self.domain.select(names).axes]
+        return np.pad(counts, nulls).ravel(), math.nan
 
     @property
     def _noise_squared(self) -> float:
@@ -420,17 +407,18 @@ class Density(Release):
             ErrorStatement(
                 WHOLE,
                 sum(self.error_parts.values()),
-                f"noise {noise[1]:.2g}; at most {most}" + OF_MASS_ONE * self.counts_mass,
+                f"noise {noise[1]:.2g}; at most {most}" + self.of_mass,
             ),
         )
 
     def sample(self, noisy: Noisy, rows: int) -> tuple[Domain, Integers]:
-        """Records on the columns' own grids, spread evenly over the density."""
+        """Records with a value in every column, on the columns' own grids, spread evenly over the
+        density."""
         generator = post_processing_generator(noisy)
         cumulative = np.cumsum(self.probabilities(noisy).ravel())
         levels = (np.arange(rows) + generator.random()) / max(rows, 1) * cumulative[-1]
         cells = np.minimum(np.searchsorted(cumulative, levels, "right"), len(cumulative) - 1)
-        return self.domain, self.domain.unpack(generator.permutation(cells))
+        return self.answered, self.answered.unpack(generator.permutation(cells))
 
 
 def band_meanings(of: str) -> Iterator[str]:

@@ -25,7 +25,6 @@ from dpcore.arrays import Floats
 from dpcore.releases.base import ErrorStatement, post_processing_generator, unit_points
 from dpcore.releases.densities.density import (
     BAND,
-    OF_MASS_ONE,
     REPEATS,
     SIMULTANEOUS,
     WHOLE,
@@ -235,6 +234,6 @@ class SmoothFunction(GridProcess):
                 WHOLE,
                 sum(self.error_parts.values()),
                 f"noise {noise:.2g}; at most binning {binning:.2g}, rounding {rounding:.2g}"
-                + OF_MASS_ONE * self.counts_mass,
+                + self.of_mass,
             ),
         )

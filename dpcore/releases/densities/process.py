@@ -19,10 +19,10 @@ where ``distance`` is that in the Hilbert space of the kernel and ``slack`` what
 a tensor product of vectors of norm one at most.  This integer vector is perturbed as one, by discrete
 Gaussian noise of one variance: s^2 K is the covariance of the result, not s K as printed (METHODS f).
 
-Where the number of records is private, a record has one more coordinate, w 2^bits, whose sum is that
-number; one that is added or removed moves the vector by 2^bits sqrt((1 + slack)^2 + w^2) at most.  With
-H the height of the kernel, the error of a uniform density of noisy mass is least at w^2 = 1/H, where it
-is (H + 1)/H times that of a known mass.
+Where the number of records is private, or that of those with a value, a record has one more coordinate,
+w 2^bits, whose sum is that number; one that is added or removed moves the vector by
+2^bits sqrt((1 + slack)^2 + w^2) at most.  With H the height of the kernel, the error of a uniform
+density of noisy mass is least at w^2 = 1/H, where it is (H + 1)/H times that of a known mass.
 
 **Between the grid's points** the published function is the kernel interpolant of the noisy values.
 It is post-processing: questions that come later cost nothing, and the same question has the same
@@ -44,7 +44,7 @@ from numpy.typing import NDArray
 from dpcore.arrays import Floats, Integers, wide
 from dpcore.domain import Axis, Grid, Tally
 from dpcore.mechanisms import DiscreteGaussian
-from dpcore.releases.base import Release
+from dpcore.releases.densities.answered import OfAnswered
 from dpcore.releases.densities.kernels import KERNELS, Kernel, KernelName, distance
 from dpcore.releases.densities.whitening import JITTER, MOST_POINTS, Whitening
 from dpcore.statistic import Exact, Noisy
@@ -59,7 +59,7 @@ _BLOCK = 2**22
 
 
 @dataclass(frozen=True)
-class GridProcess(Release):
+class GridProcess(OfAnswered):
     """``kernel``: covariance of the noise; ``bandwidths``: h of each axis, in units of its range;
     ``points``: points of the public grid along each axis."""
 
@@ -77,20 +77,13 @@ class GridProcess(Release):
             raise ValueError(f"points: must lie between 1 and {MOST_POINTS} for each column")
         if math.prod(self.points) > LARGEST_GRID:
             raise ValueError(f"points: must not make more than {LARGEST_GRID} together")
-        for axis, m in zip(self.domain.axes, self.points, strict=True):
+        for axis, m in zip(self.axes, self.points, strict=True):
             if axis.size * m > LARGEST_AXIS:
                 raise ValueError(
                     f"columns: {axis.name} has {axis.size:.3g} values, which are too many for {m}"
                     " points; use narrower bounds or a coarser grid"
                 )
         super().__post_init__()
-
-    def published_names(self, axis: Axis) -> tuple[str, ...]:
-        return (axis.name,)
-
-    @property
-    def axes(self) -> tuple[Grid, ...]:
-        return tuple(axis for axis in self.domain.axes if isinstance(axis, Grid))
 
     @property
     def bits(self) -> int:
@@ -123,12 +116,8 @@ class GridProcess(Release):
         """Of the sum of U, in the Euclidean norm, as a multiple of 2^bits for each axis."""
         moved = distance(self.kernels) + 2 * (self.longest - 1)
         present = math.hypot(self.longest, self.mass_steps / self.whole)
+        moved = self.apart(moved, present)
         return self.adjacency.sensitivity(moved=moved, present=present) * (1 + 1e-12)
-
-    @property
-    def counts_mass(self) -> bool:
-        """Whether the number of records is private, so that it is the last number of the statistic."""
-        return not self.adjacency.public_rows
 
     @property
     def whole(self) -> int:
@@ -160,6 +149,7 @@ class GridProcess(Release):
         ]
 
     def statistic(self, tally: Tally) -> Exact:
+        tally = self.with_values(tally)
         all_counts = wide(tally.counts, self.most_rows)
         codes = tally.domain.unpack(tally.cells)
         total = np.zeros(math.prod(self.points), all_counts.dtype)
@@ -238,10 +228,8 @@ def require_lines(axes: Sequence[Axis], bandwidths: tuple[float, ...]) -> None:
     if len(bandwidths) != len(axes):
         raise ValueError("bandwidth: one number, or one for each column")
     for axis, bandwidth in zip(axes, bandwidths, strict=True):
-        if not isinstance(axis, Grid) or axis.nullable:
-            raise ValueError(
-                f"columns: {axis.name} must be an integer or continuous column without nulls"
-            )
+        if not isinstance(axis, Grid):
+            raise ValueError(f"columns: {axis.name} must be an integer or continuous column")
         if not 0.002 <= bandwidth <= 1:
             raise ValueError("bandwidth: must lie between 0.002 and 1 of the column's range")
 

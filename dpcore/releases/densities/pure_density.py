@@ -54,7 +54,7 @@ class GammaDensity(WhitenedDensity):
         """All functions that no axis damps below this."""
         reach = math.sqrt(2 * math.log(1 / damped)) / math.pi
         limits = tuple(1 + math.floor(reach / bandwidth) for bandwidth in self.bandwidths)
-        return Cosines(self.domain.shape, self.bandwidths, limits, self.counts_mass)
+        return Cosines(self.answered.shape, self.bandwidths, limits, self.counts_mass)
 
     @cached_property
     def mechanism(self) -> DiscreteKNorm:
@@ -86,7 +86,7 @@ class CoefficientDensity(WhitenedDensity):
         return least_left_out(some, LARGEST_DIMENSION, self._typical_noise)
 
     def _first(self, terms: int) -> Cosines:
-        return Cosines(self.domain.shape, self.bandwidths, (terms + 1,), self.counts_mass)
+        return Cosines(self.answered.shape, self.bandwidths, (terms + 1,), self.counts_mass)
 
     @cached_property
     def l1_sensitivity(self) -> float:
@@ -104,8 +104,9 @@ class CoefficientDensity(WhitenedDensity):
             float(np.abs(waves - waves[:, i : i + 1]).sum(axis=0).max()) for i in range(steps + 1)
         )
         between = float(heights @ (np.pi * j)) / steps
+        present = 1 + float(heights.sum())
         apart: float = self.adjacency.sensitivity(
-            moved=farthest + between, present=1 + float(heights.sum())
+            moved=self.apart(farthest + between, present), present=present
         )
         return apart / self.rows * (1 + 1e-12)
 

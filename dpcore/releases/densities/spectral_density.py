@@ -46,10 +46,9 @@ class WhitenedDensity(Density):
         squared length of those of one record is k(x,x) at most, and lower likewise.
         """
         largest, smallest = self.basis.extremes
-        square = self.adjacency.squared(
-            moved=min(2 * (largest - smallest), self.basis.widest or math.inf),
-            present=min(largest, self.basis.longest or math.inf),
-        )
+        moved = min(2 * (largest - smallest), self.basis.widest or math.inf)
+        present = min(largest, self.basis.longest or math.inf)
+        square = self.adjacency.squared(moved=self.apart(moved, present), present=present)
         return math.sqrt(square) / self.rows * (1 + 1e-12)
 
     def _typical_noise(self, basis: Cosines) -> float:
@@ -74,11 +73,12 @@ class WhitenedDensity(Density):
 
     @property
     def _roundings(self) -> int:
-        return transform_roundings(self.domain.shape)
+        return transform_roundings(self.answered.shape)
 
     def statistic(self, tally: Tally) -> Exact:
+        tally = self.with_values(tally)
         share = self.adjacency.taper(int(tally.counts.sum()), self.most_rows) / self.rows
-        weights = np.multiply(tally.dense().reshape(self.domain.shape), share, dtype=np.float64)
+        weights = np.multiply(tally.dense().reshape(self.answered.shape), share, dtype=np.float64)
         whitened = np.sqrt(self.basis.lambdas) * self.basis.means(weights)
         return Exact(self.lattice.encode(whitened))
 
@@ -108,12 +108,12 @@ class SpectralDensity(WhitenedDensity):
 
     @cached_property
     def basis(self) -> Basis:
-        shape = self.domain.shape
+        shape = self.answered.shape
         if self.terms is not None:
             most = 2 * self.terms + 1 if self.periodic else self.terms + 1
             shape = tuple(min(size, most) for size in shape)
         kind = Waves if self.periodic else Cosines
-        return kind(self.domain.shape, self.bandwidths, shape, self.counts_mass)
+        return kind(self.answered.shape, self.bandwidths, shape, self.counts_mass)
 
     @cached_property
     def mechanism(self) -> DiscreteGaussian:

@@ -64,6 +64,8 @@ class TunedFunction(Release):
         if self.rule != "quantiles" and len(self.domain.axes) > 1:
             raise ValueError(f"bandwidth: {self.rule} is for a single column; use quantiles")
         self.adjacency.require_public_rows("a private bandwidth")
+        if self.smooth.nullable:
+            raise ValueError("bandwidth: a private one is for columns without nulls; state numbers")
         super().__post_init__()
 
     def published_names(self, axis: Axis) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ A cell c of the grid is a q-quantile of n records where
 (METHODS m on a grid).  Some cell always scores 0.  Replacing a record moves each of the two counts
 by at most one, so a score moves by at most one, and in whole numbers, for q = a/b, by at most b.
 
-Where n is private the table's own number of records stands for it.  A cell misses by the larger of
+Where n is private the table's own number of records is put for it.  A cell misses by the larger of
 
     records below - q n  =  (1 - q) records below  -  q records elsewhere
     q n - records up to  =  q records above  -  (1 - q) records elsewhere
@@ -19,24 +19,46 @@ moves no two of them apart.
 
 Of several columns each has its choices, from as many candidates: a candidate of a column with a coarser
 grid is a part of one of its cells, and has the score of that cell.
+
+A record without a value is left out.  With ``by`` the first columns have groups, and each group has
+quantiles of its own records.  The number of those that count is then private under every relation.
+
+**Lemma.**  Of C columns and levels q let Q be the sum of all max(q, 1 - q), D = 1 under replace-one and
+the largest max(q, 1 - q) under add-remove, m the most records of a unit.  Then no score moves by more
+than m D, and the largest moves of all choices add up to at most m k D, where k is
+
+    C x levels      of one group, or where a record is in one of the tables only (add-remove)
+    C x 2 Q         of several groups under replace-one; it is at least C x levels: max(q, 1 - q) >= 1/2
+
+*Proof.*  From one table to its neighbour there are at most m steps, each of which adds or removes a
+record, or replaces one by another (``dpcore.adjacency``).  A record in no table has no group, and one
+without a value moves nothing.  One that comes or goes moves the scores of its own group alone, by
+max(q, 1 - q) at most for each level of each column; one that is replaced within its group by 1 at most;
+one that is replaced by a record of another group is one that goes from the first, and one that comes to
+the second: each score is of one group and moves by max(q, 1 - q) <= 1, and all together by C 2 Q.  The
+scores of other groups stay as they are.  Steps add up, and so do their largest moves.  QED
+
+k is rounded up to a whole number.  So the groups cost what one costs, twice that at most, however many
+there are (``mechanisms.exponential``).  In a group without records every cell scores 0: any is chosen.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
 
 from dpcore.arrays import Integers, wide
-from dpcore.domain import Grid, Tally
+from dpcore.domain import Axis, Domain, Grid, Tally
 from dpcore.mechanism import WorstTable
 from dpcore.mechanisms import ExponentialMechanism
 from dpcore.releases.base import ErrorStatement, Release
 from dpcore.releases.counts.cells import describe_cells
+from dpcore.releases.numbers.by_group import require_groups
 from dpcore.releases.table import LEVEL, Published, Table, TableColumn, Uncertainty
 from dpcore.statistic import Exact, Noisy
 
@@ -45,22 +67,25 @@ LARGEST_SCORES = 2**24
 
 @dataclass(frozen=True)
 class Quantiles(Release):
-    """Quantiles of each column at public ``levels``, ascending, each strictly between 0 and 1."""
+    """Quantiles of each column at public ``levels``, ascending, each strictly between 0 and 1.
 
-    finer = "narrower bounds or fewer quantiles"
+    ``by``: how many of the first columns have the groups; null is a group of its own.
+    """
+
+    finer = "narrower bounds, fewer quantiles or fewer groups"
 
     levels: tuple[Fraction, ...] = ()
+    by: int = 0
 
     chart = "levels"
     too_large = ("levels", "use levels with fewer digits")
     statistics = ("level", "rank_error_90", "rank_error_records_90")
 
     def __post_init__(self) -> None:
-        for axis in self.domain.axes:
-            if not isinstance(axis, Grid) or axis.nullable:
-                raise ValueError(
-                    f"column: {axis.name} must be an integer or continuous column without nulls"
-                )
+        for axis in self.domain.axes[self.by :]:
+            if not isinstance(axis, Grid):
+                raise ValueError(f"column: {axis.name} must be an integer or continuous column")
+        require_groups(self.groups)
         if not self.levels or any(not 0 < level < 1 for level in self.levels):
             raise ValueError("levels: one at least, each strictly between 0 and 1")
         if list(self.levels) != sorted(set(self.levels)):
@@ -68,6 +93,7 @@ class Quantiles(Release):
         if self.candidates * self.choices > LARGEST_SCORES:
             raise ValueError(
                 f"column: {axis.name} has too many values to choose from; use narrower bounds"
+                + " or fewer groups" * bool(self.by)
             )
         super().__post_init__()
 
@@ -77,21 +103,45 @@ class Quantiles(Release):
         return math.lcm(*(level.denominator for level in self.levels))
 
     @property
+    def groups(self) -> tuple[Axis, ...]:
+        """The columns of groups."""
+        return self.domain.axes[: self.by]
+
+    @property
+    def measured(self) -> tuple[Grid, ...]:
+        """The columns that have quantiles."""
+        return tuple(axis for axis in self.domain.axes[self.by :] if isinstance(axis, Grid))
+
+    @cached_property
+    def parts(self) -> int:
+        """The number of groups; one without ``by``."""
+        return math.prod(axis.size for axis in self.groups)
+
+    @property
+    def public_rows(self) -> bool:
+        """Whether the number of records that count is public."""
+        known = not any(axis.nullable for axis in self.measured)
+        return known and self.parts == 1 and self.adjacency.public_rows
+
+    @property
     def choices(self) -> int:
-        """Quantiles of all columns."""
-        return len(self.levels) * len(self.domain.axes)
+        """Quantiles of all columns and groups."""
+        return self.parts * len(self.levels) * len(self.measured)
 
     @property
     def candidates(self) -> int:
         """How many each choice has."""
-        return max(self.domain.shape)
+        return max(axis.cells for axis in self.measured)
 
     @cached_property
     def mechanism(self) -> ExponentialMechanism:
-        farthest = max(max(level, 1 - level) for level in self.levels)
-        sensitivity = self.adjacency.sensitivity(moved=Fraction(1), present=farthest)
+        alone = [max(level, 1 - level) for level in self.levels]
+        sensitivity = self.adjacency.sensitivity(moved=Fraction(1), present=max(alone))
+        selections = self.choices // self.parts
+        if self.parts > 1 and self.adjacency.relation == "replace-one":
+            selections = math.ceil(len(self.measured) * 2 * sum(alone))
         return ExponentialMechanism.within(
-            self.share, self.choices, self.candidates, sensitivity * self._unit
+            self.share, self.choices, self.candidates, sensitivity * self._unit, selections
         )
 
     @property
@@ -100,14 +150,20 @@ class Quantiles(Release):
 
     def statistic(self, tally: Tally) -> Exact:
         all_counts, missed = wide(tally.counts, self.most_rows), []
-        for codes, size in zip(tally.domain.unpack(tally.cells).T, self.domain.shape, strict=True):
-            counts = np.zeros(size, all_counts.dtype)
-            np.add.at(counts, codes, all_counts)
-            up_to, candidate = np.cumsum(counts), self._places(np.arange(self.candidates), size)
-            for level in self.levels:
-                rank = int(level * self._unit) * int(counts.sum())
-                misses = np.maximum(self._unit * (up_to - counts) - rank, rank - self._unit * up_to)
-                missed.append(misses[candidate])
+        all_codes = tally.domain.unpack(tally.cells)
+        group = Domain(self.groups).pack(all_codes[:, : self.by])
+        for codes, axis in zip(all_codes.T[self.by :], self.measured, strict=True):
+            table = np.zeros((self.parts, axis.size), all_counts.dtype)
+            np.add.at(table, (group, codes), all_counts)
+            candidate = self._places(np.arange(self.candidates), axis.cells)
+            for counts in table[:, : axis.cells]:
+                up_to = np.cumsum(counts)
+                for level in self.levels:
+                    rank = int(level * self._unit) * int(counts.sum())
+                    misses = np.maximum(
+                        self._unit * (up_to - counts) - rank, rank - self._unit * up_to
+                    )
+                    missed.append(misses[candidate])
         scores = np.clip(np.concatenate(missed), 0, self.largest_statistic)
         return Exact(scores.astype(np.int64))
 
@@ -116,21 +172,43 @@ class Quantiles(Release):
         return candidates * size // self.candidates
 
     def sorted_cells(self, noisy: Noisy) -> Integers:
-        """(levels, columns) the chosen cells of each column, ascending."""
-        chosen = noisy.values.reshape(len(self.domain.axes), -1)
+        """(groups x levels, columns) the chosen cells of each column, ascending in each group."""
+        chosen = noisy.values.reshape(len(self.measured), self.parts, len(self.levels))
         cells = [
-            self._places(row, size) for row, size in zip(chosen, self.domain.shape, strict=True)
+            np.sort(self._places(each, axis.cells), axis=1).ravel()
+            for each, axis in zip(chosen, self.measured, strict=True)
         ]
-        return np.sort(np.stack(cells, axis=1), axis=0)
+        return np.stack(cells, axis=1)
 
     def worst_tables(self) -> Iterator[WorstTable]:
         """Ranks at a gap, where one record decides between one cell and all others; and on a slope,
-        where cells miss the rank by multiples of the scale, so that all of them are chosen."""
-        last, others = self.domain.size - 1, self.rows - 1
+        where cells miss the rank by multiples of the scale, so that all of them are chosen.  Of groups
+        the first and the last are such tables, and one record leaves the one for the other."""
+        (last, *start) = self.domain.pack(
+            np.array(
+                [
+                    [0] * self.by + [axis.cells - 1 for axis in self.measured],
+                    [axis.size - 1 for axis in self.groups] + [0] * len(self.measured),
+                ][: 1 + (self.parts > 1)]
+            )
+        ).tolist()
+        if not start:
+            yield from self._tight(self.rows, last)
+        for of_group in start:
+            for label, counts, first, second in self._tight(self.rows // 2, last):
+                others = {of_group + cell: count for cell, count in counts.items()}
+                both = counts | others
+                both[of_group] += self.rows - 1 - sum(both.values())
+                yield f"{label}, within a group", both, first, second
+                yield f"{label}, between groups", both, first, of_group + second
+
+    def _tight(self, rows: int, last: int) -> Iterator[WorstTable]:
+        """Those of so many records, all between the cells 0 and ``last``."""
+        others = rows - 1
         if last < 3:
             return
         for level in self.levels[:3]:
-            rank = max(1, math.floor(level * self.rows))
+            rank = max(1, math.floor(level * rows))
             if rank + 2 <= others:
                 counts = {0: rank - 1, last - 1: 2, last: others - rank - 1}
                 yield f"the rank of {float(level):g} at a gap", counts, 0, last
@@ -156,20 +234,27 @@ class Quantiles(Release):
 
     def publish(self, noisy: Noisy) -> Published:
         # Cells within the error of each level: ends ascend, so that sorted cells are within it too.
-        cells = self.domain.pack(self.sorted_cells(noisy))
-        columns = describe_cells(self.domain, cells)
+        values = tuple(replace(axis, nullable=False) for axis in self.measured)
+        domain, groups = Domain((*self.groups, *values)), Domain(self.groups)
+        of_group = groups.unpack(np.repeat(np.arange(self.parts), len(self.levels)))
+        cells = domain.pack(np.hstack([of_group, self.sorted_cells(noisy)]))
+        columns = describe_cells(domain, cells)
         name, error, unit = (
             "rank_error_90",
             self.rank_error / self.rows,
             "as a share of all records",
         )
-        if not self.adjacency.public_rows:
+        if not self.public_rows:
             name, error, unit = "rank_error_records_90", self.rank_error, "in records"
-        levels = np.array([float(level) for level in self.levels])
+            if self.by:
+                unit += ", in all groups at once; a group of not many more records has any value"
+        levels = np.tile([float(level) for level in self.levels], self.parts)
         within = (
             "With probability 90% every cell holds a quantile whose rank differs from that of its level"
             f" by at most this much, {unit}"
         )
+        counted = "the group's records" if self.by else "the records"
+        counted += " with a value" * any(axis.nullable for axis in self.measured)
         statement = (
             f"The error is one of rank: the cell holds a quantile within {name} of the stated level, for"
             " all levels together with probability 90% at least."
@@ -178,21 +263,25 @@ class Quantiles(Release):
             "tables",
             self.name,
             [
-                TableColumn(
-                    "level", levels, "The share of the records that lie below the quantile"
-                ),
+                TableColumn("level", levels, f"The share of {counted} that lie below the quantile"),
                 *columns,
                 TableColumn(name, np.full(len(cells), error), within),
             ],
-            tuple(Uncertainty(c.name, None, None, "exact", statement) for c in columns),
+            tuple(
+                Uncertainty(column.name, None, None, "exact", statement)
+                for column in columns
+                if column.about in {axis.name for axis in self.measured}
+            ),
         )
         return Published((table,), {"candidates": self.candidates})
 
     def expected_error(self) -> tuple[ErrorStatement, ...]:
+        each = self.rows / self.parts
+        of = f"a group of {each:.3g}, an equal part" if self.parts > 1 else "all records"
         return (
             ErrorStatement(
                 "90% bound of the largest rank error, in records",
                 self.rank_error,
-                f"{self.rank_error / self.rows:.1%} of all records; from noise, whatever the data",
+                f"{self.rank_error / each:.1%} of {of}; from noise, whatever the data",
             ),
         )

@@ -9,7 +9,7 @@ added or removed, by (2 R, 0) where it is replaced by another.  Codes about the 
 least, and leave the noise in N without effect on a mean in the middle.  S and N are cut at what
 ``most_rows`` records can reach (``dpcore.adjacency``).
 
-A record without a value is left out of both.  Where there is a mean for each group of a second column,
+A record without a value is left out of both.  Where there is a mean for each group of other columns,
 the pairs (S, u N) of all groups are one vector, and a record lies in one of them.  To add or remove a
 record then still moves the vector by R + u at most, whatever the number of groups; to replace it by one
 without a value moves it by R + u, by one of another group by 2 (R + u).
@@ -29,6 +29,7 @@ from dpcore.domain import Axis, Grid, Tally
 from dpcore.mechanisms import DiscreteLaplace
 from dpcore.releases.base import ErrorStatement, Release
 from dpcore.releases.counts.cells import describe_cells
+from dpcore.releases.numbers.by_group import require_groups
 from dpcore.releases.numbers.mean import (
     TOO_LARGE,
     ends_of,
@@ -47,15 +48,12 @@ from dpcore.releases.table import (
 )
 from dpcore.statistic import Exact, Noisy
 
-MOST_GROUPS = 4096
-"""A mean for each of more groups would be noise."""
-
 
 @dataclass(frozen=True)
 class RatioMean(Release):
     """The mean of the last axis of the domain, a grid that may have nulls, and the number of records.
 
-    An axis before it has the groups: categories, or whole numbers; null is a group of its own.
+    The axes before it have the groups: categories, or whole numbers; null is a group of its own.
     """
 
     finer = "narrower bounds or fewer groups"
@@ -65,18 +63,7 @@ class RatioMean(Release):
     statistics = ("standard_error", *ENDS, "noisy_rows", "rows_standard_error")
 
     def __post_init__(self) -> None:
-        groups = self.domain.axes[:-1]
-        if len(groups) > 1:
-            raise ValueError("by: groups are those of one column")
-        if any(isinstance(axis, Grid) and not axis.integer for axis in groups):
-            raise ValueError(
-                f"by: {groups[0].name!r} has real numbers; choose a column of categories"
-            )
-        if self.groups > MOST_GROUPS:
-            raise ValueError(
-                f"by: {groups[0].name!r} has {self.groups} groups, and means are of {MOST_GROUPS} at"
-                " most; choose a coarser column"
-            )
+        require_groups(self.domain.axes[:-1])
         super().__post_init__()
 
     def published_names(self, axis: Axis) -> tuple[str, ...]:

@@ -100,7 +100,7 @@ def renyi(near: Floats, far: Floats, order: float) -> float:
 @pytest.mark.parametrize("scale", ["1/3", "1", "4"])
 def test_a_choice_has_the_concentrated_price_that_it_states(scale: str):
     """Over all neighbouring scores: each moves by the sensitivity, one way or the other."""
-    mechanism = ExponentialMechanism(5, 5, Fraction(1), Fraction(scale))
+    mechanism = ExponentialMechanism(5, 5, Fraction(1), Fraction(scale), 1)
     price = mechanism.event.concentrated
     assert price[1] == 0
     worst = 0.0

@@ -124,6 +124,7 @@ TILES = Domain((grid("x", 3), grid("y", 2)))
 FEW_WHOLE = Domain((Grid("x", 0.0, 6.0, 6, integer=True),))
 MIXED = Domain((FEW_WHOLE.axes[0], YES))
 LABELLED, NUMBERED = Domain((grid("x", 4), YES)), Domain((grid("x", 3), grid("y", 3)))
+FEW_OR_NULL = Domain((Grid("x", 0.0, 6.0, 6, nullable=True),))
 WITH_NULLS = Domain((Grid("x", 0.0, 3.0, 3, nullable=True), YES))
 
 CASES: dict[str, Case] = {
@@ -476,6 +477,58 @@ CASES: dict[str, Case] = {
     # A number at both its bounds, with the ends of an odd number of columns: the lemma's equality.
     "moments": Case(Moments("m", FEW_WHOLE, 2, APPROXIMATE), (0, 0), (0, 5), 0.99),
     "moments of several columns": Case(Moments("m", MIXED, 2, APPROXIMATE), (0, 0), (0, 11), 0.8),
+    # One without a value has no part of a density: the last cell of the grid is null.
+    "density of those with a value": Case(
+        BinnedDensity("d", FEW_OR_NULL, 2, PURE, (0.3,)), (0, 0), (0, 5), 0.98
+    ),
+    "spectral density of those with a value": Case(
+        SpectralDensity("s", FEW_OR_NULL, 2, APPROXIMATE, (0.2,)), (0, 0), (0, 5), 0.8
+    ),
+    "gamma density of those with a value, wide": Case(
+        GammaDensity("g", FEW_OR_NULL, 2, PURE, (0.9,)), (0, 6), (0, 0), 0.8
+    ),
+    "coefficient density of those with a value": Case(
+        CoefficientDensity("c", FEW_OR_NULL, 2, PURE, (0.9,), 1), (0, 6), (0, 0), 0.8
+    ),
+    "function of those with a value": Case(
+        SmoothFunction("f", FEW_OR_NULL, 2, APPROXIMATE, "gaussian", (0.3,), (6,)),
+        (0, 0),
+        (0, 5),
+        0.8,
+    ),
+    "median by group": Case(
+        Quantiles("q", Domain((PLACE, *LINE.axes)), 2, PURE, (Fraction(1, 2),), by=1),
+        (0, 1),
+        (1, 23),
+        1.0,
+        12 * (0, 23, 30, 53),
+        others=(1,),
+    ),
+    # From one group to another: the medians of both move.
+    "median by group of those with a value": Case(
+        Quantiles(
+            "q",
+            Domain((YES, replace(LINE.axes[0], nullable=True))),
+            2,
+            PURE,
+            (Fraction(1, 2),),
+            by=1,
+        ),
+        (0, 1),
+        (1, 48),
+        1.0,
+        12 * (0, 23) + 14 * (25,) + 8 * (48,),
+        fault=4,
+        alone=23,
+        others=(1,),
+    ),
+    "median of those with a value": Case(
+        Quantiles("q", Domain((replace(LINE.axes[0], nullable=True),)), 2, PURE, (Fraction(1, 2),)),
+        (0, 1),
+        (1, 23),
+        1.0,
+        others=(1,),
+    ),
     "quantiles": Case(
         Quantiles("q", LINE, 2, PURE, (Fraction(1, 2),)), (0, 1), (1, 23), 1.0, others=(1,)
     ),

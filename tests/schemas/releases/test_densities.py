@@ -181,3 +181,21 @@ def test_a_periodic_density_has_the_one_mechanism_that_knows_how(tmp_path, plan_
 def test_what_no_mechanism_can_do_is_refused_at_its_place(tmp_path, plan_document):
     with pytest.raises(PlanError, match=r"columns: the plan declares no column 'shoe'"):
         built(tmp_path, plan_document, **(BEST | {"columns": ["shoe"]}))
+
+
+def test_densities_of_columns_with_nulls_have_a_best_mechanism_among_those_that_take_them(
+    tmp_path, plan_document
+):
+    plan_document["columns"]["age"]["nullable"] = True
+    plan_document |= {"synthesis": []}
+    plan_document["releases"] = [s for s in plan_document["releases"] if s["name"] == "people"]
+    best = built(tmp_path, plan_document, **BEST | {"bandwidth": 0.25})
+    assert best.nullable
+    assert best.counts_mass
+    assert "if all have one" in best.expected_error()[-1].note
+    plan_document["releases"].pop()
+    plan_document["budget"]["requested"]["beta"] = "0"
+    with pytest.raises(PlanError, match="difference-body is for columns without nulls"):
+        built(
+            tmp_path, plan_document, **DENSITY | {"mechanism": "difference-body", "bandwidth": 0.25}
+        )

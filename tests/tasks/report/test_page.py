@@ -228,6 +228,24 @@ def test_a_quantile_has_an_orange_line_as_long_as_its_error(
     assert f"within {figure(error if relation == 'replace-one' else error * 400)}" in says
 
 
+def test_quantiles_of_groups_have_a_bar_for_each_and_say_of_what_they_are_shares(
+    plan_document, plan_path, tmp_path
+):
+    kept = [s for s in plan_document["releases"] if s["name"] == "age-quartiles"]
+    plan_document |= {"releases": [kept[0] | {"by": ["sex"]}], "synthesis": []}
+    plan_document["budget"]["requested"]["beta"] = "0"
+    plan = load_plan(write_plan(plan_path.parent, plan_document))
+    section = next(
+        n
+        for n in page_of(publish_made_up(plan, "r1", tmp_path / "out")).all("section")
+        if "release-age-quartiles" in n.attributes.values()
+    )
+    assert "Quantiles of age by sex" in section.words
+    assert "drawn as a share of groups of equal size" in " ".join(section.words.split())
+    bars = [n for n in section.all("rect") if n.attributes["class"] == "bar"]
+    assert len(bars) == 3 * plan.built["age-quartiles"].parts
+
+
 def test_the_files_of_a_count_say_what_is_counted(bundle):
     package = (bundle / "datapackage.json").read_text()
     assert package.count("Number of records with age of 40 or more") == 2

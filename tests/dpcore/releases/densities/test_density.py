@@ -1,18 +1,23 @@
 """Densities: the kernel estimate behind the noise, its sensitivity, and the stated errors."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from dpcore.budget import Budget
+from dpcore.budget import Budget, Weight
 from dpcore.domain import Categories, Domain, Grid, Tally
 from dpcore.privacy_line import perturb
+from dpcore.releases.densities.bandwidth import Bandwidth
 from dpcore.releases.densities.binned_density import BinnedDensity
+from dpcore.releases.densities.body_density import BodyDensity
 from dpcore.releases.densities.density import Density
+from dpcore.releases.densities.pure_density import CoefficientDensity, GammaDensity
 from dpcore.releases.densities.spectral_density import SpectralDensity
 from dpcore.releases.densities.splines import kept, shares, strange
+from dpcore.releases.densities.tuned import TunedDensity
 from dpcore.sampling.source import SeededSource
 from dpcore.statistic import Noisy
 from tests.dpcore.releases.contract import grid, opened, repeated_draws, tally_of
@@ -306,7 +311,6 @@ def test_columns_that_have_no_density_are_refused():
         (Domain((line,)), (0.1, 0.1), "one number"),
         (Domain(nothing), nothing, "one or two columns"),
         (Domain((Categories("c", ("a", "b")),)), (0.1,), "integer or continuous"),
-        (Domain((Grid("x", 0.0, 1.0, 9, nullable=True),)), (0.1,), "without nulls"),
         (Domain((line,)), (0.001,), "between 0.002 and 1"),
         (Domain((line,)), (1.1,), "between 0.002 and 1"),
         (Domain((line,)), (math.nan,), "between 0.002 and 1"),
@@ -333,3 +337,54 @@ def test_the_density_of_whole_numbers_peaks_at_the_number_itself(kind: type):
     np.testing.assert_allclose(at_points, columns["estimate"], rtol=1e-9, atol=1e-12)
     with pytest.raises(ValueError, match=r"age must lie in \[18, 89\]"):
         release.evaluate(noisy, {"age": [90]})
+
+
+@pytest.mark.parametrize("kind", [BinnedDensity, SpectralDensity, GammaDensity, CoefficientDensity])
+def test_records_without_a_value_leave_a_density_as_it_is_and_are_counted(kind: type[Density]):
+    """As of the table without them, in which the number of records is public, but for the noise."""
+    line = Grid("x", 0.0, 2.0, 30)
+    values, generous = 1000 * np.arange(30) ** 2, Budget.of("2", "0.01")
+    with_nulls = Domain((replace(line, nullable=True),))
+    tables = [
+        Tally(Domain((line,)), np.arange(30), values),
+        Tally(with_nulls, np.arange(31), np.append(values, values.sum())),
+    ]
+    estimates = []
+    for table, rows in zip(tables, (values.sum(), 2 * values.sum()), strict=True):
+        release = kind("d", table.domain, int(rows), generous, (0.3,))
+        noisy = perturb(release.statistic(table), release.mechanism, generous, SeededSource(1))
+        published = release.publish(noisy)
+        estimates.append(published.tables[0].columns["estimate"])
+    np.testing.assert_allclose(*estimates, atol=2e-3)
+    assert published.facts["noisy_rows"] == pytest.approx(values.sum(), rel=1e-3)
+    margin, _ = release.supported_margin(noisy, ("x",))
+    assert margin.shape == (31,)
+    assert release.sample(noisy, 100)[1].max() < 30
+
+
+def test_a_density_of_no_records_and_one_of_two_columns_with_nulls_are_published():
+    square = Domain((Grid("x", 0.0, 1.0, 8, nullable=True), Grid("y", 0.0, 1.0, 6)))
+    release = BinnedDensity("d", square, 50, Budget.of("1"), (0.3, 0.3))
+    for cells, counts in (([50], [50]), ([0, 53], [25, 25])):  # x is null in the last six cells
+        tally = Tally(square, np.array(cells), np.array(counts))
+        exact = release.statistic(tally)
+        known = sum(n for cell, n in zip(cells, counts, strict=True) if cell < 48)
+        assert exact._values.sum() == known * release.whole
+        noisy = perturb(exact, release.mechanism, release.share, SeededSource(1))
+        columns = release.publish(noisy).tables[0].columns
+        assert all(np.isfinite(columns[name]).all() for name in columns)
+
+
+def test_no_body_and_no_private_bandwidth_for_columns_with_nulls():
+    line = Domain((Grid("x", 0.0, 1.0, 9, nullable=True),))
+    with pytest.raises(ValueError, match="difference-body is for columns without nulls"):
+        BodyDensity("d", line, 10, Budget.of("1"), (0.3,))
+    smooth = BinnedDensity("d", line, 10, Budget.of("1"), (0.1,))
+    for build in (
+        lambda: Bandwidth("b", line, 10, Budget.of("1"), smallest=0.1),
+        lambda: TunedDensity(
+            "d", line, 10, Budget.of("1"), smooth, "quantiles", (Weight(1, 0), Weight(1, 0))
+        ),
+    ):
+        with pytest.raises(ValueError, match="for columns without nulls"):
+            build()

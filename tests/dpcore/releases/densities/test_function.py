@@ -239,7 +239,6 @@ def test_default_points_follow_the_bandwidths_and_fit():
         ((), (), (), "one to 3 columns"),
         (tuple(grid(f"x{i}", 9) for i in range(4)), (0.1,) * 4, (9,) * 4, "one to 3 columns"),
         ((Categories("c", ("a", "b")),), (0.1,), (9,), "integer or continuous"),
-        ((Grid("x", 0.0, 1.0, 9, nullable=True),), (0.1,), (9,), "without nulls"),
         ((grid("x", 9),), (0.001,), (9,), "between 0.002 and 1"),
         ((grid("x", 9),), (math.nan,), (9,), "between 0.002 and 1"),
         ((grid("x", 9),), (0.1,), (0,), "between 1 and 1024"),

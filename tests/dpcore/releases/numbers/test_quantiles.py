@@ -6,8 +6,9 @@ from itertools import combinations_with_replacement
 import numpy as np
 import pytest
 
+from dpcore.adjacency import Adjacency, Relation
 from dpcore.budget import Budget
-from dpcore.domain import Domain, Grid
+from dpcore.domain import Categories, Domain, Grid
 from dpcore.privacy_line import perturb
 from dpcore.releases.numbers.quantiles import Quantiles
 from dpcore.sampling.source import SeededSource
@@ -126,7 +127,77 @@ def test_levels_that_make_no_sense_are_refused(levels, says):
 
 
 def test_columns_without_an_order_or_with_too_many_values_are_refused():
-    with pytest.raises(ValueError, match="without nulls"):
-        Quantiles("q", Domain((Grid("x", 0, 1, 4, True),)), 9, Budget.of("1"), QUARTILES)
+    with pytest.raises(ValueError, match="'x' has real numbers"):
+        Quantiles("q", Domain((Grid("x", 0, 1, 4), AGE.axes[0])), 9, Budget.of("1"), QUARTILES, 1)
+    many = Grid("n", 0, 5000, 5000, integer=True)
+    with pytest.raises(ValueError, match="4096 are the most"):
+        Quantiles("q", Domain((many, AGE.axes[0])), 9, Budget.of("1"), QUARTILES, 1)
     with pytest.raises(ValueError, match="too many values"):
         quantiles(2**24, 9)
+
+
+BY_GROUP = Domain((Categories("place", ("a", "b")), Grid("x", 0.0, 1.0, 4, nullable=True)))
+
+
+@pytest.mark.parametrize("most", [1, 2])
+@pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
+def test_no_unit_moves_the_scores_of_groups_by_more_than_their_price(relation: Relation, most: int):
+    """Over all tables of two records beside a unit, by the moves of scores and by losses of choices."""
+    adjacency = Adjacency(relation, most)
+    release = Quantiles("q", BY_GROUP, 3, Budget.of("1"), QUARTILES, by=1, adjacency=adjacency)
+    event, cells = release.mechanism.event, range(BY_GROUP.size)
+    least = most if adjacency.public_rows else 0
+    units = [u for n in range(least, most + 1) for u in combinations_with_replacement(cells, n)]
+    moved, together, losses = 0, 0, 0.0
+    for shared in combinations_with_replacement(cells, 2):
+        scores = np.array(
+            [opened(release, tally_of(BY_GROUP, shared + unit)).reshape(6, 4) for unit in units]
+        )
+        logs = -scores / float(event.scale)
+        logs -= np.logaddexp.reduce(logs, axis=2, keepdims=True)
+        for i in range(len(units)) if relation == "replace-one" else [0]:
+            moves = np.abs(scores - scores[i]).max(axis=2)
+            moved, together = max(moved, moves.max()), max(together, moves.sum(axis=1).max())
+            losses = max(losses, np.abs(logs - logs[i]).max(axis=2).sum(axis=1).max())
+    assert moved == event.sensitivity
+    assert 0.8 * event.selections < together / event.sensitivity <= event.selections
+    assert 0.35 < losses <= 1
+
+
+def test_groups_and_columns_multiply_the_price_of_a_record_that_leaves_one_for_another():
+    """Both columns' medians move in both groups, by half a record each."""
+    domain = Domain((*BY_GROUP.axes, AGE.axes[0]))
+    release = Quantiles("q", domain, 2, Budget.of("1"), (Fraction(1, 2),), by=1)
+    near, far = (
+        opened(release, tally_of(domain, domain.pack(np.array([[group, 1, 9]]))))
+        for group in (0, 1)
+    )
+    assert release.mechanism.moved_by(np.arange(0), near, far) == 1
+    assert release.mechanism.selections == 2
+
+
+def test_a_group_without_records_has_any_value_and_few_records_hardly_matter():
+    release = Quantiles("q", BY_GROUP, 9, Budget.of("1"), QUARTILES, by=1)
+    draws = repeated_draws(release, tally_of(BY_GROUP, (0, 0, 4)), 20_000, SeededSource(3))
+    for choice in range(3, 6):
+        np.testing.assert_allclose(
+            np.bincount(draws[:, choice].astype(int)) / 20_000, 0.25, atol=0.015
+        )
+    noisy = perturb(
+        release.statistic(tally_of(BY_GROUP, (0,))),
+        release.mechanism,
+        release.share,
+        SeededSource(1),
+    )
+    assert release.publish(noisy).tables[0].columns["rank_error_records_90"][0] > 8
+
+
+def test_much_budget_gives_each_group_its_own_quantiles():
+    release = Quantiles("q", BY_GROUP, 6, Budget.of("10000"), QUARTILES, by=1)
+    exact = release.statistic(tally_of(BY_GROUP, (0, 1, 2, 4, 4, 6, 6, 6, 9)))
+    noisy = perturb(exact, release.mechanism, release.share, SeededSource(1))
+    (table,) = release.publish(noisy).tables
+    assert table.columns["place"].tolist() == ["a"] * 3 + ["b"] * 3
+    assert table.columns["x_from"].tolist() == [0, 0.25, 0.5, 0.25, 0.25, 0.25]
+    assert not np.ma.is_masked(table.columns["x_from"])
+    assert "rank_error_records_90" in table.columns

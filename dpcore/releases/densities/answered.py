@@ -1,0 +1,75 @@
+"""Records with a value in every column of a density or function: those that it is of.
+
+Records without are left out, and the number of the others is then private, under every relation: it is
+one of the released numbers, and the density is what was released over it.  A record that is replaced by
+one without a value is in one of the tables only.  So between neighbours of public rows a sum moves by
+the larger of
+
+    moved      the difference of the terms of two records
+    present    the term of one, which has the number of records among its coordinates
+
+(``Adjacency.sensitivity`` allows for both already where the number of records is private), and what is
+left of a neighbour's m steps after nulls are dropped is m steps at most, each of one of these forms.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from dpcore.domain import Axis, Domain, Grid, Tally
+from dpcore.releases.base import Release
+
+
+@dataclass(frozen=True)
+class OfAnswered(Release):
+    """A release of the records that have a value in each of its columns, which are grids."""
+
+    def published_names(self, axis: Axis) -> tuple[str, ...]:
+        return (axis.name,)
+
+    @cached_property
+    def axes(self) -> tuple[Grid, ...]:
+        """The columns, without their nulls."""
+        grids = (axis for axis in self.domain.axes if isinstance(axis, Grid))
+        return tuple(replace(axis, nullable=False) for axis in grids)
+
+    @cached_property
+    def answered(self) -> Domain:
+        """The cells of records with a value in every column."""
+        return Domain(self.axes)
+
+    @property
+    def nullable(self) -> bool:
+        """Whether there may be other records."""
+        return any(axis.nullable for axis in self.domain.axes)
+
+    @property
+    def counts_mass(self) -> bool:
+        """Whether the number of records that count is private, so that it is released as well."""
+        return self.nullable or not self.adjacency.public_rows
+
+    @property
+    def of_rows(self) -> str:
+        """What the number of records that count is called."""
+        return "records with a value" if self.nullable else "records"
+
+    @property
+    def of_mass(self) -> str:
+        """What an error statement adds where that number is private."""
+        if not self.counts_mass:
+            return ""
+        note = f"; of mass one, with the noise in the number of {self.of_rows}"
+        return note + ", if all have one, and larger in proportion if fewer have" * self.nullable
+
+    def apart(self, moved: float, present: float) -> float:
+        """The norm of the difference of two records' terms, of which one may have no value."""
+        return max(moved, present) if self.nullable else moved
+
+    def with_values(self, tally: Tally) -> Tally:
+        """The records that count, over ``answered``: private."""
+        if not self.nullable:
+            return tally
+        codes = tally.domain.unpack(tally.cells)
+        known = (codes < self.answered.shape).all(axis=1)
+        return Tally(self.answered, self.answered.pack(codes[known]), tally.counts[known])
