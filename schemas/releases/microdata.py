@@ -128,6 +128,8 @@ class MicrodataSection(CountsSection):
             more = {"keep": self.compress.keep, "part": self.compress.share}
             more["apart"] = _apart(domain, survey.columns)
         if self.choose == "adaptive":
+            if len(domain.axes) < 2:
+                raise ValueError("choose: adaptive chooses pairs, and one column has none")
             kind = AdaptiveMicrodata
             more["chosen"] = self.chosen or min(USUALLY_CHOSEN, len(sets))
             candidates = len(candidates_among(domain.shape, sets))
@@ -164,8 +166,6 @@ class MicrodataSection(CountsSection):
     def _go_together(self) -> Self:
         if self.ways != 2 and (self.pairs is not None or self.choose == "adaptive"):
             raise ValueError("ways: pairs and choose are for pairs")
-        if self.choose == "adaptive" and len(self.columns) < 2:
-            raise ValueError("choose: adaptive chooses pairs, and one column has none")
         if self.also and self.choose == "adaptive":
             raise ValueError("also: only where choose is fixed")
         if self.choose == "fixed":

@@ -68,7 +68,7 @@ def test_members_and_those_near_them_are_measured_and_a_list_overrides(document)
     } < measured
     assert not {("age.1", "age.4"), ("age.1", "sex.2"), ("region", "age.1")} & measured
     document["releases"] = [HOMES | {"pairs": [["age.1", "sex.2"], ["size", "region"]]}]
-    assert "no set holds" in refusal(document)
+    assert "pairs: none holds" in refusal(document)
 
 
 def test_the_published_plan_and_a_part_of_it_build_the_same_release(document):
