@@ -171,7 +171,7 @@ def test_memory_in_other_words_is_refused(tmp_path, document, memory):
         ({"ways": 3, "pairs": [["sex", "age"]]}, "ways: pairs and choose are for pairs"),
         ({"ways": 3, "columns": ["sex", "age"], "bins": {}}, "must lie between 1 and 2"),
         ({"chosen": 2}, "only where choose is adaptive"),
-        ({"choose": "adaptive", "columns": ["sex"]}, "one column has none"),
+        ({"choose": "adaptive", "columns": ["sex"], "bins": {}}, "one column has none"),
         ({"also": [["sex", "age", "region"]], "choose": "adaptive"}, "also: only where choose"),
         ({"choose": "adaptive", "chosen": 7}, "between 1 and the 6 pairs"),
         ({"triples": 2}, "triples: only where choose is adaptive"),
