@@ -35,6 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Booleans, Floats, Integers
+from dpcore.transforms import TRANSFORMS, Transform, TransformName
 
 Category = str | int | float | bool
 
@@ -122,7 +123,7 @@ class Grid:
     """A fine grid of equal cells over [lower, upper]; integers have one cell per value.
 
     As for ``Bins``, ``upper`` of an integer column is its largest value plus one, and values are written
-    as multiples of ``step``.
+    as multiples of ``step``.  With a ``transform`` cells are equal on its scale: real numbers only.
     """
 
     name: str
@@ -132,6 +133,50 @@ class Grid:
     nullable: bool = False
     integer: bool = False
     step: Fraction | None = None
+    transform: TransformName = "none"
+
+    def __post_init__(self) -> None:
+        if self.transform == "none":
+            return
+        if self.integer:
+            raise ValueError(
+                f"transform: {self.name} has whole numbers; declare it as continuous, with step 1"
+            )
+        if not self._scale.valid(self.lower):
+            raise ValueError(
+                f"transform: {self.transform} of {self.name} needs {self._scale.needs}"
+            )
+
+    @property
+    def _scale(self) -> Transform:
+        return TRANSFORMS[self.transform]
+
+    @cached_property
+    def _ends(self) -> tuple[float, float]:
+        """The bounds on the scale of the transform."""
+        start, end = self._scale.forward(np.array(self.bounds)).tolist()
+        return start, end
+
+    @property
+    def span(self) -> float:
+        """The length of the axis on the scale of the transform."""
+        start, end = self._ends
+        return end - start
+
+    def to_unit(self, values: Floats) -> Floats:
+        """(k,) numbers within the bounds to parts of the axis, on the scale of the transform."""
+        inside = (self._scale.forward(np.asarray(values)) - self._ends[0]) / self.span
+        return np.asarray(np.clip(inside, 0.0, 1.0))
+
+    def from_unit(self, parts: Floats) -> Floats:
+        """(k,) the numbers at these parts of the axis."""
+        values = self._scale.backward(self._ends[0] + parts * self.span)
+        return np.asarray(np.clip(values, *self.bounds))
+
+    def slope(self, values: Floats) -> Floats:
+        """(k,) derivatives of ``to_unit``: a density of parts times them is one of the numbers."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(self._scale.slope(np.asarray(values, dtype=np.float64)) / self.span)
 
     @property
     def size(self) -> int:
@@ -150,6 +195,8 @@ class Grid:
     def edge(self, positions: Integers) -> Floats:
         """(k,) edges at the given positions (k,), for grids of which not all edges fit in memory."""
         inner = self.lower + positions * ((self.upper - self.lower) / self.cells)
+        if self.transform != "none":
+            inner = np.where(positions == 0, self.lower, self.from_unit(positions / self.cells))
         return np.where(positions == self.cells, self.upper, inner)
 
 

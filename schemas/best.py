@@ -84,7 +84,8 @@ def _sections(section: ReleaseSection) -> Iterator[ReleaseSection]:
     if not isinstance(section, DensitySection | FunctionSection):
         return
     known = section.model_dump(mode="json", by_alias=True)
-    shared = {key: known[key] for key in ("name", "weight", "columns", "bandwidth")}
+    keys = ("name", "weight", "columns", "bandwidth", "transform")
+    shared = {key: known[key] for key in keys if key in known}
     own = known if isinstance(section, DensitySection) else shared
     for mechanism in MECHANISMS:
         try:

@@ -14,7 +14,8 @@ noise, which is fast enough for thousands of draws.  Quantiles err in rank, with
 
 prints how often the bands of densities hold the exact kernel estimate of ten shapes, and with ``--json``
 a line of JSON for each; ``--cells 1440`` is for a coarse grid of the columns, ``--answered 0.3`` for
-columns in which three records of ten have a value.
+columns in which three records of ten have a value, ``--transform log`` for columns from 1 to 1000 whose
+density is estimated on the scale of their logarithms, and whose bands are on their own.
 
     python -m benchmarks.coverage --strata --draws 8
     python -m benchmarks.coverage --strata --draws 2 --table survey.parquet --alpha 1/2
@@ -38,6 +39,7 @@ from dpcore.releases.densities.density import Density
 from dpcore.releases.tables.adaptive_microdata import AdaptiveMicrodata
 from dpcore.releases.tables.hierarchy import Hierarchy
 from dpcore.releases.tables.margins import Margins
+from dpcore.transforms import TRANSFORMS
 from tasks.explain.explain import text_table
 
 
@@ -56,10 +58,14 @@ def main() -> None:
     parser.add_argument(
         "--answered", type=float, default=1.0, help="with --shapes: the share with a value"
     )
+    parser.add_argument(
+        "--transform", choices=[*TRANSFORMS], default="none", help="with --shapes: of the columns"
+    )
     parser.add_argument("--json", action="store_true", help="with --shapes: lines of JSON")
     options = parser.parse_args()
     if options.shapes:
-        found = by_shape(options.draws, options.mechanism, options.cells, options.answered)
+        of = options.mechanism, options.cells, options.answered, options.transform
+        found = by_shape(options.draws, *of)
         if options.json:
             for row in found:
                 print(json.dumps(row), flush=True)

@@ -7,6 +7,7 @@ from the law of the mechanism, which does not depend on the records.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from dpcore.releases.densities.pure_density import CoefficientDensity, GammaDens
 from dpcore.releases.densities.spectral_density import SpectralDensity
 from dpcore.releases.table import TWO_SIDED
 from dpcore.statistic import Noisy
+from dpcore.transforms import TransformName
 
 ALPHAS = ("1/2", "1", "4")
 
@@ -73,21 +75,28 @@ KINDS: Mapping[tuple[str, int], tuple[type[Density | SmoothFunction], float, int
 
 
 def by_shape(
-    draws: int, mechanism: str | None = None, cells: int | None = None, answered: float = 1.0
+    draws: int,
+    mechanism: str | None = None,
+    cells: int | None = None,
+    answered: float = 1.0,
+    transform: TransformName = "none",
 ) -> Iterator[dict[str, Any]]:
     """A row for each mechanism, number of columns, alpha and shape: ``cover``, the share of bands that
     hold the exact kernel density everywhere; ``each``, of pointwise intervals; and ``left``, the largest
     bound of what is left out over the half width of the band there.
 
     ``cells``: of the columns' own grid, instead of those of ``KINDS``; ``answered``: the share of the
-    records that have values, where it is below 1.
+    records that have values, where it is below 1; ``transform``: of columns from 1 to 1000, of which the
+    bands are those of the columns' own scale.
     """
     null = answered < 1
     for (name, columns), (kind, bandwidth, size) in KINDS.items():
         if mechanism not in (None, name) or (null and kind is BodyDensity):
             continue
         exact: dict[str, Floats] = {}  # the same for every alpha
-        axes = tuple(Grid(f"x{i}", 0.0, 1.0, cells or size, null) for i in range(columns))
+        bounds = (0.0, 1.0) if transform == "none" else (1.0, 1000.0)
+        grid = Grid("x", *bounds, cells or size, null, transform=transform)
+        axes = tuple(replace(grid, name=f"x{i}") for i in range(columns))
         for alpha in ALPHAS:
             release = _release(kind, Domain(axes), alpha, (bandwidth,) * columns)
             size, generator = release.mechanism.size, np.random.default_rng(3)
@@ -98,8 +107,10 @@ def by_shape(
             factor = release.band_factor(Noisy(np.zeros(release.mechanism.size, dtype=np.int64)))
             for shape in SHAPES:
                 values = records(shape, columns)[: round(answered * ROWS)]
+                values = bounds[0] + values * (bounds[1] - bounds[0])
                 if shape not in exact:
-                    exact[shape] = exact_density(release, values)
+                    scaled = [axis.to_unit(x) for axis, x in zip(axes, values.T, strict=True)]
+                    exact[shape] = exact_density(release, np.column_stack(scaled))
                 row = {"mechanism": name, "columns": columns, "alpha": alpha, "shape": shape}
                 yield row | _coverage(release, values, exact[shape], noise, factor)
 
@@ -139,6 +150,19 @@ def exact_density(release: Density | SmoothFunction, values: Floats) -> Floats:
     return total / len(values)
 
 
+def unit_density(release: Density | SmoothFunction) -> Floats:
+    """At the published points, the density of the columns that is uniform on their transforms' scale."""
+    shape = release.printed.shape if isinstance(release, Density) else release.points
+    points = np.meshgrid(
+        *(
+            axis.from_unit((np.arange(size) + 0.5) / size)
+            for axis, size in zip(release.axes, shape, strict=True)
+        ),
+        indexing="ij",
+    )
+    return release.unit_density([place.ravel() for place in points])
+
+
 BLOCK = 2**13
 """Different records whose bumps are added up at once."""
 
@@ -160,8 +184,12 @@ def _coverage(
     noise: list[Floats],
     factor: float,
 ) -> dict[str, float]:
-    sizes = np.array(release.answered.shape)
-    codes = np.minimum((values * sizes).astype(np.int64), sizes - 1)
+    sizes, axes = np.array(release.answered.shape), release.axes
+    found = [
+        np.searchsorted(axis.edges, x, "right") - 1 for axis, x in zip(axes, values.T, strict=True)
+    ]
+    codes = np.minimum(np.column_stack(found), sizes - 1)
+    unit = unit_density(release)
     codes = np.vstack([codes, np.tile(sizes, (ROWS - len(codes), 1))])
     cells, counts = np.unique(release.domain.pack(codes), return_counts=True)
     tally = Tally(release.domain, cells, counts)
@@ -176,8 +204,8 @@ def _coverage(
             stated = release.stated(Noisy(clean + drawn), factor)
         else:
             stated = release.stated(clean + drawn, factor, release.printed.density, variance)
-        away = np.abs(stated["estimate"] - exact.reshape(stated["estimate"].shape))
-        away -= stated["left_out_bound"]
+        stated = {name: column.ravel() * unit for name, column in stated.items()}
+        away = np.abs(stated["estimate"] - exact.ravel() * unit) - stated["left_out_bound"]
         held.append(bool(np.all(away <= factor * stated["standard_error"])))
         each.append(float(np.mean(away <= TWO_SIDED * stated["standard_error"])))
         half = stated["upper_simultaneous_90"] - stated["estimate"]

@@ -317,7 +317,7 @@ def unit_points(points: Mapping[str, NDArray[Any]], axes: Sequence[Grid]) -> Flo
         lower, upper = axis.bounds
         if not np.all(np.ma.filled((values >= lower) & (values <= upper), False)):
             raise outside(axis, lower, upper)
-        scaled.append((np.ma.getdata(values) - lower) / (upper - lower))
+        scaled.append(axis.to_unit(np.ma.getdata(values)))
     return np.column_stack(scaled)
 
 

@@ -13,8 +13,9 @@ from dpcore.releases.densities.body_density import BodyDensity
 from dpcore.releases.densities.density import Density
 from dpcore.releases.densities.pure_density import CoefficientDensity, GammaDensity
 from dpcore.releases.densities.spectral_density import SpectralDensity
-from schemas.releases.base import ReleaseSection, SurveyFacts, declared, domain_of, listed, one_each
+from schemas.releases.base import SurveyFacts, listed, one_each
 from schemas.releases.private_bandwidth import PrivateBandwidth
+from schemas.releases.transformed import TransformedSection
 
 _PURE: Mapping[str, type[Density]] = {
     "binned-laplace": BinnedDensity,
@@ -27,7 +28,7 @@ TRUNCATED = ("spectral-gaussian", "coefficient-laplace")
 """Mechanisms that may keep the first terms only."""
 
 
-class DensitySection(ReleaseSection):
+class DensitySection(TransformedSection):
     """A smooth density of one or two numeric columns."""
 
     words: ClassVar[str] = "Density"
@@ -84,7 +85,7 @@ class DensitySection(ReleaseSection):
         return self.mechanism == "spectral-gaussian"
 
     def build(self, survey: SurveyFacts, share: Budget) -> Release:
-        domain = domain_of([declared(survey.columns, name).axis(name) for name in self.columns])
+        domain = self.domain(survey.columns)
         if isinstance(self.bandwidth, PrivateBandwidth):
             smooth = self._at(self.bandwidth.smallest, domain, survey, share)
             return self.bandwidth.tune(smooth, share, self.gaussian)

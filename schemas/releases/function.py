@@ -10,11 +10,12 @@ from dpcore.releases.base import Release
 from dpcore.releases.densities.function import SmoothFunction
 from dpcore.releases.densities.kernels import KernelName
 from dpcore.releases.densities.process import default_points
-from schemas.releases.base import ReleaseSection, SurveyFacts, declared, domain_of, listed, one_each
+from schemas.releases.base import SurveyFacts, listed, one_each
 from schemas.releases.private_bandwidth import PrivateBandwidth
+from schemas.releases.transformed import TransformedSection
 
 
-class FunctionSection(ReleaseSection):
+class FunctionSection(TransformedSection):
     """A kernel density of one to three numeric columns, hidden by a Gaussian process."""
 
     words: ClassVar[str] = "Smooth function"
@@ -47,7 +48,7 @@ class FunctionSection(ReleaseSection):
         return True
 
     def build(self, survey: SurveyFacts, share: Budget) -> Release:
-        domain = domain_of([declared(survey.columns, name).axis(name) for name in self.columns])
+        domain = self.domain(survey.columns)
         if isinstance(self.bandwidth, PrivateBandwidth):
             smooth = self._at(self.bandwidth.smallest, domain, survey, share)
             return self.bandwidth.tune(smooth, share, gaussian=True)

@@ -38,24 +38,25 @@ def draw_curve(source: Source) -> Drawn:
     names = source.release.domain.names
     table = source.read(source.record.tables[0])
     if len(names) == 1:
-        columns, divided = source.plan.described_columns, _divided(source.release)
-        return Drawn(_one_column(table, names[0], columns, divided))
+        columns, notes = source.plan.described_columns, _notes(source.release)
+        return Drawn(_one_column(table, names[0], columns, notes))
     if len(names) > 2:
         return Drawn()
     shown = "density" if "density" in table else "estimate"
     return Drawn(_two_columns(table, names, source.plan.described_columns, shown))
 
 
-def _divided(release: Release) -> str:
+def _notes(release: Release) -> str:
+    """By what all is divided, and on which scale it was estimated, if on another."""
     smooth = release.smooth if isinstance(release, TunedFunction) else release
     assert isinstance(smooth, OfAnswered)
-    if not smooth.counts_mass:
-        return ""
-    return f". All are divided by the noisy number of {smooth.of_rows}, and include its error"
+    divided = f". All are divided by the noisy number of {smooth.of_rows}, and include its error"
+    scale = f". Estimated{smooth.of_scale.removeprefix(',')}, and shown on that of the column"
+    return divided * smooth.counts_mass + scale * bool(smooth.transforms)
 
 
 def _one_column(
-    table: Mapping[str, NDArray[Any]], name: str, columns: Columns, divided: str
+    table: Mapping[str, NDArray[Any]], name: str, columns: Columns, notes: str
 ) -> list[Figure]:
     half = figure(float(f"{(table['upper_90'] - table['lower_90']).mean() / 2:.3g}"))
     title = f"Density of {quoted(name, columns)}"
@@ -64,7 +65,7 @@ def _one_column(
     says = (
         "The line is the noisy estimate; the shaded band holds the exact kernel estimate with 90%"
         f" probability at each point, ±{half} on average{at_once}"
-        f"{divided}"
+        f"{notes}"
     )
     curve = Curve(table[name], table["estimate"], *(table[end] for end in bands))
     shown = np.unique(np.linspace(0, len(table[name]) - 1, MOST_POINTS).astype(int))

@@ -14,11 +14,19 @@ left of a neighbour's m steps after nulls are dropped is m steps at most, each o
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from dpcore.arrays import Floats
 from dpcore.domain import Axis, Domain, Grid, Tally
-from dpcore.releases.base import Release
+from dpcore.releases.base import Release, named_points
+from dpcore.transforms import TransformName
 
 
 @dataclass(frozen=True)
@@ -61,6 +69,42 @@ class OfAnswered(Release):
             return ""
         note = f"; of mass one, with the noise in the number of {self.of_rows}"
         return note + ", if all have one, and larger in proportion if fewer have" * self.nullable
+
+    @property
+    def transforms(self) -> dict[str, TransformName]:
+        """The transform of each column that has one."""
+        return {axis.name: axis.transform for axis in self.axes if axis.transform != "none"}
+
+    @property
+    def of_scale(self) -> str:
+        """What a statement about scaled columns adds where they are transformed first."""
+        scales = [f"{transform}({name})" for name, transform in self.transforms.items()]
+        return f", on the scale of {' and '.join(scales)}" if scales else ""
+
+    def scales(self, bandwidths: Sequence[float]) -> dict[str, Any]:
+        """Facts: bandwidths in units of the columns, or of their transforms, and bounds."""
+        widths = zip(self.axes, bandwidths, strict=True)
+        return {
+            "bandwidths": {axis.name: h * axis.span for axis, h in widths},
+            "bounds": {axis.name: list(axis.bounds) for axis in self.axes},
+            **({"transforms": self.transforms} if self.transforms else {}),
+        }
+
+    def unit_density(self, points: Sequence[Floats]) -> Floats:
+        """(k,) a density that is uniform on the scale of the transforms, per unit of the columns, at
+        points (k,) of each column."""
+        slopes = (axis.slope(at) for axis, at in zip(self.axes, points, strict=True))
+        return np.asarray(math.prod(slopes))
+
+    def unit_density_at(self, points: Mapping[str, NDArray[Any]]) -> Floats:
+        """The same at the points of a question, or ``ValueError`` where it is infinite."""
+        given = named_points(points, self.domain.names)
+        unit = self.unit_density([np.ma.getdata(values) for values in given])
+        if not np.all(np.isfinite(unit)):
+            raise ValueError(
+                f"points: {' and '.join(self.transforms)} has no density at 0 by sqrt; ask above 0"
+            )
+        return unit
 
     def apart(self, moved: float, present: float) -> float:
         """The norm of the difference of two records' terms, of which one may have no value."""

@@ -105,7 +105,7 @@ class SteadyBandwidth(Release):
         grid, steps = noisy.values.tolist()
         (axis,), width = self.domain.axes, self.mechanism.width
         assert isinstance(axis, Grid)
-        unit = (axis.upper - axis.lower) / axis.cells
+        unit = axis.span / axis.cells
         of = "of a 90% interval for the interquartile range of the cells"
         described = {
             "interquartile_range": (

@@ -212,8 +212,8 @@ class Density(OfAnswered):
         names = self.domain.names
         constant = f"the number of {self.of_rows} {SCALED}: divide by it" if self.counts_mass else 1
         meaning = (
-            f"Noisy coefficient of the {self.basis.meaning}, x scaled to [0, 1]; the constant"
-            f" coefficient is {constant}"
+            f"Noisy coefficient of the {self.basis.meaning}, x scaled to [0, 1]{self.of_scale}; the"
+            f" constant coefficient is {constant}"
         )
         coefficients = Table(
             "densities",
@@ -231,11 +231,7 @@ class Density(OfAnswered):
             (self.of_coefficients,),
         )
         facts = {
-            "bandwidths": {
-                axis.name: h * (axis.upper - axis.lower)
-                for axis, h in zip(self.axes, self.bandwidths, strict=True)
-            },
-            "bounds": {axis.name: list(axis.bounds) for axis in self.axes},
+            **self.scales(self.bandwidths),
             "noise_integrated_squared_error": self._noise_squared,
             "simultaneous_factor": factor,
             "error_parts": self.error_parts,
@@ -248,7 +244,6 @@ class Density(OfAnswered):
         return Published((self._grid_table(noisy, theta, factor), coefficients), facts)
 
     def _grid_table(self, noisy: Noisy, theta: Floats, factor: float) -> Table:
-        unit = 1 / math.prod(axis.upper - axis.lower for axis in self.axes)
         mass, shape = self.mass(theta), self.printed.shape
         stated = self.stated(theta, factor, self.printed.density, self.printed_variance)
         published = _as_probabilities(stated["estimate"]) * math.prod(shape)
@@ -259,11 +254,12 @@ class Density(OfAnswered):
         }
         points = np.meshgrid(
             *(
-                axis.bounds[0] + (np.arange(size) + 0.5) / size * (axis.upper - axis.lower)
+                axis.from_unit((np.arange(size) + 0.5) / size)
                 for axis, size in zip(self.axes, shape, strict=True)
             ),
             indexing="ij",
         )
+        unit = self.unit_density([place.ravel() for place in points])
         divided = ", divided by its noisy mass" if self.counts_mass else ""
         meanings = [
             "Density per unit of the columns: the nearest to estimate that is nowhere negative and has"
@@ -364,8 +360,8 @@ class Density(OfAnswered):
 
     def evaluate(self, noisy: Noisy, points: Mapping[str, NDArray[Any]]) -> dict[str, Floats]:
         """``estimate`` at points, with its error, pointwise interval and simultaneous band."""
-        unit = 1 / math.prod(axis.upper - axis.lower for axis in self.axes)
         functions = self.basis.functions(unit_points(points, self.axes))
+        unit = self.unit_density_at(points)
         stated = self.stated(
             self.coefficients(noisy),
             self.band_factor(noisy),
@@ -402,12 +398,12 @@ class Density(OfAnswered):
             ErrorStatement(
                 "integrated squared error from noise",
                 self._noise_squared,
-                "columns scaled to [0, 1]",
+                "columns scaled to [0, 1]" + self.of_scale,
             ),
             ErrorStatement(
                 WHOLE,
                 sum(self.error_parts.values()),
-                f"noise {noise[1]:.2g}; at most {most}" + self.of_mass,
+                f"noise {noise[1]:.2g}; at most {most}" + self.of_mass + self.of_scale,
             ),
         )
 

@@ -162,25 +162,25 @@ class SmoothFunction(GridProcess):
 
         It is about the interpolated function without noise.
         """
-        unit = 1 / math.prod(axis.upper - axis.lower for axis in self.axes)
         scaled = unit_points(points, self.axes)
+        unit = self.unit_density_at(points)
         stated = self.stated(noisy, self.band_factor(noisy), scaled)
         return {name: column * unit for name, column in stated.items()}
 
     def publish(self, noisy: Noisy) -> Published:
-        unit = 1 / math.prod(axis.upper - axis.lower for axis in self.axes)
         names, mass, factor = self.domain.names, self.mass(noisy), self.band_factor(noisy)
         dual = along_axes([w.dual for w in self.whitenings], self.whitened(noisy)) / mass
         places = np.meshgrid(
             *(
-                axis.bounds[0] + whitening.points * (axis.upper - axis.lower)
+                axis.from_unit(whitening.points)
                 for axis, whitening in zip(self.axes, self.whitenings, strict=True)
             ),
             indexing="ij",
         )
+        unit = self.unit_density([place.ravel() for place in places])
         divided = ", divided by its noisy mass" if self.counts_mass else ""
         stated = {name: column * unit for name, column in self.stated(noisy, factor).items()}
-        stated["coefficient"] = dual.ravel() * unit
+        stated["coefficient"] = dual.ravel() / math.prod(axis.span for axis in self.axes)
         meanings = [
             f"Noisy kernel density per unit of the columns{divided}; may be negative",
             "Standard deviation of the privacy noise in estimate",
@@ -202,12 +202,9 @@ class SmoothFunction(GridProcess):
         facts = {
             "function": "f(x) = sum over the rows of the table of coefficient * product over columns of "
             + scale[self.kernel]
-            + ", t the row's value and h the bandwidth",
-            "bandwidths": {
-                axis.name: h * (axis.upper - axis.lower)
-                for axis, h in zip(self.axes, self.bandwidths, strict=True)
-            },
-            "bounds": {axis.name: list(axis.bounds) for axis in self.axes},
+            + ", t the row's value and h the bandwidth"
+            + (f"; x and t{self.of_scale}, times its derivative at x" if self.transforms else ""),
+            **self.scales(self.bandwidths),
             "simultaneous_factor": factor,
             "error_parts": self.error_parts,
             "errors": "Standard errors are of the privacy noise. Intervals and bands also include a"
@@ -229,11 +226,16 @@ class SmoothFunction(GridProcess):
     def expected_error(self) -> tuple[ErrorStatement, ...]:
         noise, binning, rounding = self.error_parts.values()
         return (
-            ErrorStatement("standard error at every point, relative to a uniform density", noise),
+            ErrorStatement(
+                "standard error at every point, relative to a uniform density",
+                noise,
+                self.of_scale.removeprefix(", "),
+            ),
             ErrorStatement(
                 WHOLE,
                 sum(self.error_parts.values()),
                 f"noise {noise:.2g}; at most binning {binning:.2g}, rounding {rounding:.2g}"
-                + self.of_mass,
+                + self.of_mass
+                + self.of_scale,
             ),
         )

@@ -117,6 +117,7 @@ REGIONS = Regions(Domain(CUBE.axes[:2]), np.array([0, 1, 2]))
 
 LEAVES = Domain(CUBE.axes[:2])
 LINE, SQUARE = Domain((grid("x", 24),)), Domain((grid("x", 6), grid("y", 5)))
+LOGS = Domain((Grid("x", 1.0, 100.0, 24, transform="log"),))
 EVEN = Domain((grid("x", 6), grid("y", 4)))
 SOLID = Domain((grid("x", 3), grid("y", 3), grid("z", 2)))
 FEW = Domain((grid("x", 6),))
@@ -312,6 +313,9 @@ CASES: dict[str, Case] = {
     ),
     # Over so few cells even the splines of both ends overlap a little.
     "binned density": Case(BinnedDensity("b", LINE, 2, PURE, (0.3,)), (0, 0), (0, 23), 0.99),
+    "binned density of logarithms": Case(
+        BinnedDensity("b", LOGS, 2, PURE, (0.3,)), (0, 0), (0, 23), 0.99
+    ),
     "binned density in two dimensions": Case(
         BinnedDensity("b2", SQUARE, 2, PURE, (0.5, 0.6)), (0, 0), (0, 29), 0.92
     ),

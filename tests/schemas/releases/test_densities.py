@@ -199,3 +199,45 @@ def test_densities_of_columns_with_nulls_have_a_best_mechanism_among_those_that_
         built(
             tmp_path, plan_document, **DENSITY | {"mechanism": "difference-body", "bandwidth": 0.25}
         )
+
+
+@pytest.mark.parametrize("section", [DENSITY, FUNCTION])
+@pytest.mark.parametrize("transform", ["log1p", ["log1p"]])
+def test_a_density_may_be_estimated_on_another_scale(tmp_path, plan_document, section, transform):
+    release = built(
+        tmp_path, plan_document, **section | {"columns": ["income"]}, transform=transform
+    )
+    assert release.transforms == {"income": "log1p"}
+    assert release.domain.axes[0].bounds == (0.0, 9000.0)
+    assert any("on the scale of log1p(income)" in e.note for e in release.expected_error())
+
+
+def test_one_of_two_columns_may_be_transformed(tmp_path, plan_document):
+    two = {"columns": ["age", "income"], "transform": ["none", "sqrt"]}
+    assert built(tmp_path, plan_document, **(FUNCTION | two)).transforms == {"income": "sqrt"}
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"transform": "log"}, "transform: log of income needs a lower bound above 0.*log1p"),
+        ({"transform": ["log1p", "none"]}, "transform: one for all columns, or one for each"),
+        ({"transform": "exp"}, "transform"),
+        ({"columns": ["age"], "transform": "sqrt"}, "declare it as continuous, with step 1"),
+        ({"columns": ["region"], "transform": "sqrt"}, "region must be a continuous column"),
+    ],
+)
+def test_a_transform_that_cannot_be_is_refused(tmp_path, plan_document, change, says):
+    with pytest.raises(PlanError, match=says):
+        built(tmp_path, plan_document, **(DENSITY | {"columns": ["income"]} | change))
+
+
+def test_a_transform_needs_a_grid_whose_edges_an_engine_can_compare(tmp_path, plan_document):
+    plan_document["columns"]["income"]["grid"] = 65536
+    with pytest.raises(PlanError, match=r"state columns\.income\.grid: 4096 or less"):
+        built(tmp_path, plan_document, **(DENSITY | {"columns": ["income"], "transform": "sqrt"}))
+
+
+def test_best_keeps_the_transform(tmp_path, plan_document):
+    best = {"columns": ["income"], "transform": "sqrt", "mechanism": "best"}
+    assert built(tmp_path, plan_document, **(DENSITY | best)).transforms == {"income": "sqrt"}

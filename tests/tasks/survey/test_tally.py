@@ -3,6 +3,7 @@
 import traceback
 from collections.abc import Mapping
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -61,6 +62,8 @@ def code(value: object, axis: Axis) -> int:
         return min(sum(edge <= value for edge in axis.edges) - 1, axis.cells - 1)
     if axis.integer:
         return int(value - axis.lower)
+    if axis.transform != "none":
+        return min(sum(edge <= value for edge in axis.edges) - 1, axis.cells - 1)
     return min(int((value - axis.lower) / (axis.upper - axis.lower) * axis.cells), axis.cells - 1)
 
 
@@ -99,6 +102,8 @@ AXES = {
     "children bins": COLUMNS["children"].bins("children", [0, 1, 10]),
     "income bins": COLUMNS["income"].bins("income", [-0.3, -0.1, 0.1, 0.30000000000000004, 0.7]),
     "wealth bins": COLUMNS["wealth"].bins("wealth", [0.0, 1e9]),
+    "income by log1p": replace(COLUMNS["income"].axis("income"), transform="log1p"),
+    "wealth by sqrt": replace(COLUMNS["wealth"].axis("wealth"), cells=50, transform="sqrt"),
     "wealth points": POINTS.bins("wealth", [0.0, 12345.678, 1e6, 1e9]),
 }
 
@@ -109,7 +114,7 @@ WEALTH = [0.0, 1e9, 12345.678, 12345.678000000002, 12345.677999999998, 1e-300, 9
 def records(n: int = 5000) -> pd.DataFrame:
     rng = np.random.default_rng(7)
     income = rng.uniform(-0.3, 0.7, n)
-    edges = np.concatenate([AXES["income"].edges, AXES["income bins"].edges])
+    edges = np.concatenate([AXES[f"income{of}"].edges for of in ("", " bins", " by log1p")])
     edges = np.concatenate([edges, np.nextafter(edges, -1), np.nextafter(edges, 1)])
     edges = edges[(edges >= -0.3) & (edges <= 0.7)]
     income[-len(edges) :] = edges

@@ -14,12 +14,14 @@ from dpcore.releases.densities.bandwidth import Bandwidth
 from dpcore.releases.densities.binned_density import BinnedDensity
 from dpcore.releases.densities.body_density import BodyDensity
 from dpcore.releases.densities.density import Density
+from dpcore.releases.densities.function import SmoothFunction
 from dpcore.releases.densities.pure_density import CoefficientDensity, GammaDensity
 from dpcore.releases.densities.spectral_density import SpectralDensity
 from dpcore.releases.densities.splines import kept, shares, strange
 from dpcore.releases.densities.tuned import TunedDensity
 from dpcore.sampling.source import SeededSource
 from dpcore.statistic import Noisy
+from dpcore.transforms import TRANSFORMS
 from tests.dpcore.releases.contract import grid, opened, repeated_draws, tally_of
 from tests.dpcore.releases.densities.density_oracles import (
     centres,
@@ -388,3 +390,43 @@ def test_no_body_and_no_private_bandwidth_for_columns_with_nulls():
     ):
         with pytest.raises(ValueError, match="for columns without nulls"):
             build()
+
+
+@pytest.mark.parametrize("kind", [BinnedDensity, SpectralDensity, SmoothFunction])
+@pytest.mark.parametrize("transform", ["log", "sqrt", "log1p"])
+def test_a_transformed_density_is_that_of_the_columns_own_scale(kind: type, transform):
+    """By definition: a mean of kernels of t(x) - t(y), times the derivative of t at x."""
+    t, slope = TRANSFORMS[transform].forward, TRANSFORMS[transform].slope
+    axis, h = Grid("x", 1.0, 200.0, 900, transform=transform), 0.06
+    share = Budget.of("1000") if kind is BinnedDensity else Budget.of("1000", "1e-6")
+    if kind is SmoothFunction:
+        release = SmoothFunction("f", Domain((axis,)), 4000, share, "gaussian", (h,), (100,))
+    else:
+        release = kind("d", Domain((axis,)), 4000, share, (h,))
+    values = np.array([3.0, 20.0, 21.0, 90.0])
+    cells = np.searchsorted(axis.edges, values, "right") - 1
+    noisy = Noisy(opened(release, Tally(release.domain, cells, np.full(4, 1000))))
+    table = release.publish(noisy).tables[0].columns
+    at, width, (start, end) = table["x"], h * axis.span, t(np.array(axis.bounds))
+    expected = np.zeros(len(at))
+    for own in t(values):
+        images = [own] if kind is SmoothFunction else [own, 2 * start - own, 2 * end - own]
+        for image in images:
+            away = (t(at) - image) / width
+            expected += np.exp(-0.5 * away**2) / width / math.sqrt(2 * math.pi) / 4
+    expected *= slope(at)
+    bound = table["left_out_bound"] + 4 * table["standard_error"]
+    assert np.all(np.abs(table["estimate"] - expected) <= bound)
+    assert bound.max() < 0.1 * expected.max()
+    found = release.evaluate(noisy, {"x": at})
+    for name in ("estimate", "standard_error", "lower_90", "upper_simultaneous_90"):
+        np.testing.assert_allclose(found[name], table[name], rtol=1e-4, atol=1e-6)
+
+
+def test_a_density_by_the_root_is_infinite_at_zero_only():
+    domain = Domain((Grid("x", 0.0, 9.0, 90, transform="sqrt"),))
+    release = BinnedDensity("d", domain, ROWS, LITTLE, (0.1,))
+    noisy = noiseless(release)
+    assert np.isfinite(release.publish(noisy).tables[0].columns["estimate"]).all()
+    with pytest.raises(ValueError, match="x has no density at 0 by sqrt; ask above 0"):
+        release.evaluate(noisy, {"x": np.array([0.0, 1.0])})

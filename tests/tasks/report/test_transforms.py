@@ -1,0 +1,57 @@
+"""A plan with transformed columns, from the survey to the bundle, its reader and its page."""
+
+import numpy as np
+import pytest
+
+from schemas.plan import load_plan
+from tasks.bundle.reader import open_bundle
+from tests.conftest import write_plan
+from tests.tasks.made_up import publish_made_up
+from tests.tasks.report.test_page import page_of
+
+SECTIONS = {
+    "whole": {"kind": "density", "bandwidth": 0.05, "mechanism": "best"},
+    "tuned": {
+        "kind": "density",
+        "bandwidth": {"private": "quantiles", "smallest": 0.05},
+        "mechanism": "binned-laplace",
+    },
+    "path": {"kind": "function", "bandwidth": 0.05},
+}
+
+
+@pytest.fixture
+def bundle(tmp_path, plan_document):
+    plan_document["releases"] = [
+        {"name": name, "columns": ["income"], "transform": "sqrt"} | section
+        for name, section in SECTIONS.items()
+    ]
+    plan_document["synthesis"] = [{"name": "incomes", "from": "whole", "rows": 400}]
+    plan = load_plan(write_plan(tmp_path, plan_document))
+    return open_bundle(publish_made_up(plan, "r1", tmp_path / "out"))
+
+
+def test_what_is_published_is_on_the_scale_of_the_column(bundle):
+    for name in SECTIONS:
+        table = bundle.table(name)
+        found = bundle.evaluate(name, {"income": table["income"]})
+        np.testing.assert_allclose(
+            found["estimate"], table["estimate"], rtol=1e-4, atol=1e-3 * table["estimate"].max()
+        )
+        facts = next(r.facts for r in bundle.manifest.releases if r.name == name)
+        assert facts["transforms"] == {"income": "sqrt"}
+        assert facts["bounds"] == {"income": [0.0, 9000.0]}
+        assert np.all(np.diff(table["income"], 2) > 0)
+    whole = bundle.table("whole")
+    steps = np.diff(np.linspace(0, np.sqrt(9000), len(whole["income"]) + 1) ** 2)
+    assert (whole["density"] * steps).sum() == pytest.approx(1, abs=0.01)
+    incomes = np.asarray(bundle.sample("incomes", 400)["income"], dtype=float)
+    assert 0 <= incomes.min() < incomes.max() <= 9000
+    mean = (whole["density"] * steps * whole["income"]).sum()
+    assert incomes.mean() == pytest.approx(mean, rel=0.1)
+
+
+def test_the_page_says_on_which_scale_a_density_was_estimated(bundle):
+    captions = [" ".join(c.words.split()) for c in page_of(bundle.path).all("figcaption")]
+    said = [c for c in captions if "Estimated on the scale of sqrt(income)" in c]
+    assert len(said) == len(SECTIONS)
