@@ -72,6 +72,7 @@ PARTS = (
         (
             "dpcore/adjacency.py",
             "dpcore/domain.py",
+            "dpcore/transforms.py",
             "dpcore/regions.py",
             "dpcore/lattice.py",
             "dpcore/series.py",

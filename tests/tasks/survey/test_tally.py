@@ -102,7 +102,7 @@ AXES = {
     "children bins": COLUMNS["children"].bins("children", [0, 1, 10]),
     "income bins": COLUMNS["income"].bins("income", [-0.3, -0.1, 0.1, 0.30000000000000004, 0.7]),
     "wealth bins": COLUMNS["wealth"].bins("wealth", [0.0, 1e9]),
-    "income by log1p": replace(COLUMNS["income"].axis("income"), transform="log1p"),
+    "income by log1p": replace(COLUMNS["income"].axis("income"), cells=200, transform="log1p"),
     "wealth by sqrt": replace(COLUMNS["wealth"].axis("wealth"), cells=50, transform="sqrt"),
     "wealth points": POINTS.bins("wealth", [0.0, 12345.678, 1e6, 1e9]),
 }
