@@ -98,6 +98,8 @@ def _check_package(bundle: Path, manifest: Manifest) -> None:
     records = fields["microdata/everybody.parquet"]
     assert records["income"].constraints == {"minimum": 0, "maximum": 9000, "required": True}
     assert "required" not in records["region"].constraints
+    people = pq.read_schema(bundle / "microdata" / "everybody.parquet")
+    assert (people.field("income").nullable, people.field("region").nullable) == (False, True)
     licence = {"name": "CC0-1.0", "path": "https://spdx.org/licenses/CC0-1.0.html"}
     assert package.licenses == [licence]
     for text, licence in LICENCES.items():
