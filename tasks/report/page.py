@@ -91,6 +91,8 @@ def values(column: Column) -> str:
         kind = "whole numbers" if column.type == "integer" else "numbers"
         low, high = (plain(float(bound)) for bound in column.bounds)
         text = f"{kind} from {low} to {high} {column.unit}".rstrip()
+        if column.listed is None and column.labels:
+            text += "; " + "; ".join(f"{value}: {label}" for value, label in column.labels.items())
         if column.listed is not None:
             text = f"{'; '.join(category_text(level, column) for level in column.listed)} {column.unit}"
     return f"{text}; or null" if column.nullable else text
