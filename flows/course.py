@@ -38,11 +38,13 @@ from tasks.bundle.series import earlier_runs
 from tasks.bundle.sign import signing_key
 from tasks.draw import draw, tally_survey
 from tasks.explain.analysis import check_analyses
+from tasks.explain.work import bundle_bytes
 from tasks.ledger import Ledger
 from tasks.survey.reading import closing_survey
 from tasks.survey.steps import ingest_survey, require_source, validate_survey
 from tasks.workplace.events import recorded_run
 from tasks.workplace.home import ledger_url, one_at_a_time, private_workspace, remove_abandoned
+from tasks.workplace.room import require_room
 from tasks.workplace.step import in_flow_run, log_line
 
 
@@ -66,6 +68,7 @@ def _carried_out(the_plan: Plan, release_id: str, out: Path) -> str:
     check_analyses(the_plan)
     if missing_draws(the_plan, release_id):
         require_source(the_plan)
+        require_room(bundle.parent, bundle_bytes(the_plan))
     earlier_runs(the_plan, release_id, bundle.parent)  # fail before anything is charged
     audited = audit_shortly(the_plan)
     require_passed(the_plan, audited)
