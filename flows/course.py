@@ -27,6 +27,7 @@ from tasks.budget.charge import check_budget, missing_draws, reserve_budget
 from tasks.budget.checkpoint import add_to_checkpoint
 from tasks.bundle.analyses import write_analyses
 from tasks.bundle.publish import (
+    Made,
     bundle_path,
     check_published,
     publish,
@@ -84,8 +85,9 @@ def _carried_out(the_plan: Plan, release_id: str, out: Path) -> str:
             for synthesis in the_plan.synthesis
         )
         analyses = write_analyses(the_plan, release_id, staging)
-        await_approval(the_plan, release_id, audited, staging, tables, microdata)
-        publish(the_plan, release_id, staging, bundle, tables, microdata, analyses, audited)
+        made = Made(staging, tables, microdata, analyses, audited)
+        await_approval(the_plan, release_id, made)
+        publish(the_plan, release_id, made, bundle)
     if in_flow_run():
         announce(the_plan, release_id, bundle)
     return str(bundle)
