@@ -28,6 +28,7 @@ LINE = "tests/dpcore/test_privacy_line.py"
 OF_MECHANISMS = (
     "tests/dpcore/releases/counts",
     "tests/dpcore/releases/densities/test_bandwidth.py",
+    "tests/dpcore/releases/machines/test_additive.py",
     "tests/dpcore/releases/tables/test_adaptive_microdata.py",
     "tests/dpcore/releases/tables/test_compressed_microdata.py",
 )
@@ -304,6 +305,12 @@ FAULTS: tuple[Fault, ...] = (
         "staged",
         "drawn = perturb(second.statistic(tally), drawing, self.steps.rest, source).values",
         "drawn = second.statistic(tally)._values",
+    ),
+    _of_mechanism(
+        "the noise of the second stage is not the one that was priced",
+        "staged_gaussian",
+        "if any(step.mechanism != self.again for step, _ in found):",
+        "if not found:",
     ),
     _of_mechanism(
         "the second round has no noise",

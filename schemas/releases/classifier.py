@@ -131,9 +131,9 @@ class ClassifierSection(ReleaseSection):
         columns = {name: declared(survey.columns, name, "features") for name in self.features}
         if self.mechanism == "noisy-products":
             domain = domain_of([*(_coarse(name, c) for name, c in columns.items()), axis])
-            part = part_for_places(domain, survey.rows, share)
-            facts = (self.name, domain, survey.rows, share, signs, part)
-            return AdditiveClassifier(*facts, adjacency=survey.adjacency)
+            facts = (self.name, domain, survey.rows, share, signs)
+            release = AdditiveClassifier(*facts, adjacency=survey.adjacency)
+            return replace(release, part=part_for_places(release))
         assert self.bandwidth is not None
         assert self.regularisation is not None
         return Classifier(
