@@ -4,7 +4,7 @@
 
 is fitted by least squares to labels of +1 and -1, from the noisy sums of products of public features
 (``dpcore.releases.machines.curves``).  Everything after them is post-processing: the fit, how much it
-shrinks, and its errors.
+shrinks, and its errors (``dpcore.releases.machines.ridge``).
 
     counts of each column of numbers  --noise-->  places of its values in [0, 1]
     products of features of places    --noise-->  curves
@@ -14,19 +14,6 @@ places are even ones, where its noise would hide them (``part_for_places``).
 
 **A private number of records** is measured too, as the product of the intercept with itself.  It divides
 the sums and their noise alike, so theta does not depend on it: neither does the ridge in units of sums.
-
-**Fit.**  With G the noisy mean products of the row (1, z) and b those with the label, theta = G^-1 b,
-where G has a ridge on all but the intercept: PENALTY * s * sqrt(d), s the standard deviation of the
-noise in a mean product, d the length of the row.  It is of the order of the noise's own eigenvalues, the
-largest of which is about 2 s sqrt(d).  Eigenvalues that noise made negative count as 0.
-The ridge depends on public numbers alone.  It shrinks curves towards 0: this is no part of the stated
-errors, which are about noise.
-
-**Errors.**  To first order the noise E in G and e in b moves theta by G^-1 (e - E theta), normal with a
-variance that follows from theta and the noise alone (``Fit.covariance``).
-
-Source.  Least squares from noisy moments with a ridge as large as the noise: Wang 2018 ("Revisiting
-differentially private linear regression", AdaSSP), who chooses the ridge by a private eigenvalue.
 """
 
 from __future__ import annotations
@@ -56,6 +43,7 @@ from dpcore.releases.machines.curves import (
     spread_places,
 )
 from dpcore.releases.machines.features import ordered
+from dpcore.releases.machines.ridge import Fit, fitted, ridge
 from dpcore.releases.table import (
     ENDS,
     Published,
@@ -70,9 +58,6 @@ from dpcore.releases.tables.margins import Margins, dotted_name
 from dpcore.releases.work import Work
 from dpcore.statistic import Exact, Noisy
 
-PENALTY = 0.7
-"""Of the tables of ``python -m benchmarks.classifiers``, the best of 0.25, 0.35, 0.5, 0.7 and 1."""
-
 FOR_PLACES = Fraction(1, 20)
 """Of the precision (of rho) for the counts of columns, where they are worth it.  In tables of
 ``python -m benchmarks.classifiers`` 1/10 and 1/50 are as good."""
@@ -82,45 +67,17 @@ BLURRED = 0.25
 
 
 @dataclass(frozen=True)
-class Fit:
-    """theta (d,), and what its errors follow from; all of it public.
-
-    ``inverse``: G^-1 (d, d); ``measured``: which products have noise (d, d); ``stddevs``: of the noise
-    in products and in b; ``centres``: (d,) noisy means of the row.
-    """
-
-    theta: Floats
-    inverse: Floats
-    measured: NDArray[np.bool_]
-    stddevs: tuple[float, float]
-    centres: Floats
-
-    @cached_property
-    def covariance(self) -> Floats:
-        """Of the noise in theta, to first order: (d, d)."""
-        product, label = self.stddevs
-        noisy = (self.measured | self.measured.T).astype(np.float64)
-        # (E theta)_i and (E theta)_k share the one number E_ik.
-        shared = product**2 * noisy * np.outer(self.theta, self.theta)
-        np.fill_diagonal(shared, product**2 * (noisy @ self.theta**2) + label**2)
-        return np.asarray(self.inverse @ shared @ self.inverse)
-
-    def errors(self, rows: Floats) -> Floats:
-        """Standard deviations of the noise in rows @ theta, (k,) of (k, d)."""
-        variances = np.einsum("ki,ij,kj->k", rows, self.covariance, rows)
-        return np.asarray(np.sqrt(np.maximum(variances, 0.0)))
-
-
-@dataclass(frozen=True)
 class AdditiveClassifier(Release):
     """``signs``: +1 or -1 for each code of the label, the last axis; ``part``: of the precision, for the
-    counts by which values get places; 0 for even places."""
+    counts by which values get places; 0 for even places; ``weight``: how many times a record of the
+    positive side counts, where one of the negative side counts once; None: both sides weigh the same."""
 
     finer = "fewer features"
     chart = "contributions"
 
     signs: tuple[int, ...] = ()
     part: Fraction = FOR_PLACES
+    weight: float | None = 1.0
 
     statistics = ("contribution", "standard_error", *ENDS)
 
@@ -226,17 +183,8 @@ class AdditiveClassifier(Release):
     def fit(self, noisy: Noisy) -> tuple[FeatureSums, Fit]:
         """The sums at their places, and what is fitted to them."""
         sums, drawn = self.settled(noisy)
-        products, labels = sums.opened(drawn)
         stddevs = sums.stddevs(sums.records(drawn))
-        penalty = PENALTY * stddevs[0] * np.sqrt(len(labels))
-        centres = products[0].copy()
-        values, vectors = np.linalg.eigh(products[1:, 1:] - np.outer(centres[1:], centres[1:]))
-        inner = (vectors / (np.maximum(values, 0.0) + penalty)) @ vectors.T
-        inverse = np.zeros_like(products)
-        inverse[1:, 1:] = inner
-        inverse[0, 1:] = inverse[1:, 0] = -inner @ centres[1:]
-        inverse[0, 0] = 1.0 - inverse[0, 1:] @ centres[1:]
-        return sums, Fit(inverse @ labels, inverse, sums.measured, stddevs, centres)
+        return sums, fitted(*sums.opened(drawn), sums.measured, stddevs, self.weight)
 
     def evaluate(self, noisy: Noisy, points: Mapping[str, NDArray[Any]]) -> dict[str, Floats]:
         """``decision`` at points, with its interval, and ``sign_error`` as of a kernel machine."""
@@ -277,10 +225,11 @@ class AdditiveClassifier(Release):
             " f > 0",
             "label": self.domain.names[-1],
             "positive": positive_side(self.domain.axes[-1], self.signs),
+            "weight_of_positive": "balanced" if self.weight is None else self.weight,
             "intercept": intercept,
             "intercept_standard_error": float(fit.errors(fit.centres[None, :])[0]),
             "places": "by square roots of noisy counts" if self.part else "even",
-            "ridge": PENALTY * fit.stddevs[0] * float(np.sqrt(len(fit.theta))),
+            "ridge": ridge(fit.stddevs[0], len(fit.theta)),
             "decision_errors": "Intervals hold the decision value that the same ridge would give without"
             " noise in the sums, in about 90% of releases. The ridge, which grows with the noise,"
             " shrinks contributions towards 0; intervals do not include this.",
@@ -291,7 +240,7 @@ class AdditiveClassifier(Release):
         """For even features that have nothing to do with each other and little with the label."""
         sums = self.after(None)
         product, label = sums.stddevs(self.rows)
-        penalty = PENALTY * product * np.sqrt(sums.starts[-1])
+        penalty = ridge(product, sums.starts[-1])
         spread = np.concatenate([(table / SCALE).var(axis=0) for table in sums.tables])
         error = float(label * np.sqrt(1 + np.sum(spread / (spread + penalty) ** 2)))
         note = "on average, for independent features that are spread evenly"

@@ -98,15 +98,16 @@ def test_the_decision_is_the_intercept_and_the_published_contributions():
     assert published.facts["positive"] == ["yes"]
 
 
-def test_intervals_hold_what_the_same_ridge_gives_without_noise():
+@pytest.mark.parametrize("weight", [1.0, None])
+def test_intervals_hold_what_the_same_ridge_gives_without_noise(weight):
     """Of the sums alone, at the places that were drawn: nine in ten, over points and draws."""
-    release = classifier()
+    release = replace(classifier(), weight=weight)
     tally, grid = tally_of(DOMAIN, records()), np.linspace(0.02, 0.98, 9)
     points = {"x": grid, "kind": np.full(9, "b", dtype=object), "amount": np.full(9, 30.0)}
     inside, scaled = [], []
     for seed in range(60):
         sums, noisy = release.settled(drawn(release, seed))
-        even = AdditiveClassifier("c", DOMAIN, ROWS, release.rest, (-1, 1), Fraction(0))
+        even = AdditiveClassifier("c", DOMAIN, ROWS, release.rest, (-1, 1), Fraction(0), weight)
         even.__dict__["_even"] = sums  # the same places, without a draw of them
         found = even.evaluate(noisy, points)
         quiet = even.evaluate(Noisy(opened(sums, tally)), points)["decision"]
