@@ -4,32 +4,18 @@ The decision in the ledger counts, whether it came from the form of a suspended 
 (``flows.form``), the terminal or ``dprelease approve``.
 """
 
-from pathlib import Path
-
-from dpcore.audit import AuditResult
-from schemas.bundle import ReleaseRecord, SynthesisRecord
 from schemas.plan import Plan
-from tasks.bundle.publish import require_approved
+from tasks.bundle.publish import Made, require_approved
 from tasks.ledger import Ledger
 from tasks.workplace.home import ledger_url
 from tasks.workplace.step import in_flow_run
 
 
-def await_approval(
-    plan: Plan,
-    release_id: str,
-    audited: list[AuditResult],
-    staging: Path,
-    tables: list[ReleaseRecord],
-    microdata: list[SynthesisRecord],
-) -> None:
-    """Return if the release may be published; otherwise suspend the run or raise ``ApprovalError``.
-
-    ``staging``: the folder with ``tables`` and ``microdata``, of which the officer sees the beginning.
-    """
+def await_approval(plan: Plan, release_id: str, made: Made) -> None:
+    """Return if the release may be published; otherwise suspend the run or raise ``ApprovalError``."""
     decision = Ledger(ledger_url()).decision(plan.dataset, release_id)
     if decision is None and plan.publication.approval and in_flow_run():
         from flows.form import ask_in_form
 
-        decision = ask_in_form(plan, release_id, audited, staging, tables, microdata)
+        decision = ask_in_form(plan, release_id, made)
     require_approved(plan, release_id, decision)

@@ -27,6 +27,7 @@ from tasks.budget.charge import check_budget, missing_draws, reserve_budget
 from tasks.budget.checkpoint import add_to_checkpoint
 from tasks.bundle.analyses import write_analyses
 from tasks.bundle.publish import (
+    Made,
     bundle_path,
     check_published,
     publish,
@@ -38,11 +39,13 @@ from tasks.bundle.series import earlier_runs
 from tasks.bundle.sign import signing_key
 from tasks.draw import draw, tally_survey
 from tasks.explain.analysis import check_analyses
+from tasks.explain.work import bundle_bytes
 from tasks.ledger import Ledger
 from tasks.survey.reading import closing_survey
 from tasks.survey.steps import ingest_survey, require_source, validate_survey
 from tasks.workplace.events import recorded_run
 from tasks.workplace.home import ledger_url, one_at_a_time, private_workspace, remove_abandoned
+from tasks.workplace.room import require_room
 from tasks.workplace.step import in_flow_run, log_line
 
 
@@ -66,6 +69,7 @@ def _carried_out(the_plan: Plan, release_id: str, out: Path) -> str:
     check_analyses(the_plan)
     if missing_draws(the_plan, release_id):
         require_source(the_plan)
+        require_room(bundle.parent, bundle_bytes(the_plan))
     earlier_runs(the_plan, release_id, bundle.parent)  # fail before anything is charged
     audited = audit_shortly(the_plan)
     require_passed(the_plan, audited)
@@ -81,8 +85,9 @@ def _carried_out(the_plan: Plan, release_id: str, out: Path) -> str:
             for synthesis in the_plan.synthesis
         )
         analyses = write_analyses(the_plan, release_id, staging)
-        await_approval(the_plan, release_id, audited, staging, tables, microdata)
-        publish(the_plan, release_id, staging, bundle, tables, microdata, analyses, audited)
+        made = Made(staging, tables, microdata, analyses, audited)
+        await_approval(the_plan, release_id, made)
+        publish(the_plan, release_id, made, bundle)
     if in_flow_run():
         announce(the_plan, release_id, bundle)
     return str(bundle)

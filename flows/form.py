@@ -4,7 +4,6 @@ A run of a deployment suspends itself and ends; when the form is filled in, Pref
 the beginning, and it finds its draws in the ledger.
 """
 
-from pathlib import Path
 from typing import Literal
 
 from prefect.flow_runs import suspend_flow_run
@@ -12,13 +11,12 @@ from prefect.input import RunInput
 from prefect.runtime import deployment
 from pydantic import Field
 
-from dpcore.audit import AuditResult
 from dpcore.errors import InputError
 from flows.once import notify_once
-from schemas.bundle import ReleaseRecord, SynthesisRecord
 from schemas.plan import Plan
 from tasks.announce.announce import show_preview
 from tasks.announce.markdown import escape
+from tasks.bundle.publish import Made
 from tasks.ledger import Decision, Ledger
 from tasks.workplace.home import ledger_url
 from tasks.workplace.step import step
@@ -46,21 +44,14 @@ class Review(RunInput):
     )
 
 
-def ask_in_form(
-    plan: Plan,
-    release_id: str,
-    audited: list[AuditResult],
-    staging: Path,
-    tables: list[ReleaseRecord],
-    microdata: list[SynthesisRecord],
-) -> Decision | None:
+def ask_in_form(plan: Plan, release_id: str, made: Made) -> Decision | None:
     """The officer's decision, for which a run of a deployment suspends itself; None in other runs.
 
     It waits as many days as the plan says, and then fails; a decision by the command line still counts.
     """
     if not deployment.id:
         return None
-    show_preview(plan, release_id, audited, staging, tables, microdata)
+    show_preview(plan, release_id, made)
     waits = "waits for a disclosure officer"
     notify_once(plan.dataset, release_id, waits, f"{release_id} {waits}")
     review = suspend_flow_run(

@@ -14,7 +14,7 @@
   analyses/*.parquet   coefficients of models, with their errors from sampling and from noise
   report.html          all this for people
   README.md            how to compute errors with these very tables, in pandas, R, SQL or a spreadsheet
-  datapackage.json, registry.yaml, dcat.json, codebook.csv   (schemas.standards)
+  datapackage.json, registry.yaml, dcat.json, croissant.json, ddi.xml, codebook.csv   (schemas.standards)
   SHA256SUMS           digests of all of them
   SHA256SUMS.sig       a signature of SHA256SUMS, if the agency signs
 """

@@ -8,6 +8,7 @@ every release and the columns of synthetic tables: nothing is derived from the v
 import json
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar
 
@@ -106,6 +107,13 @@ def _as_text(mapping: Any) -> Any:
     return {str(k): str(v) for k, v in mapping.items()} if isinstance(mapping, dict) else mapping
 
 
+_Labels = Annotated[
+    dict[str, str],
+    BeforeValidator(_as_text),
+    Field(description="What a category, a level or another value means, for the codebook."),
+]
+
+
 _Categories = _Listed[StrictStr] | _Listed[StrictBool] | _Listed[StrictInt] | _Listed[StrictFloat]
 
 
@@ -120,9 +128,7 @@ class CategoricalColumn(Section):
         "as a number or as yes/no. Or a public CSV file with a column of this name, in the plan's"
         " folder, whose values are text.",
     )
-    labels: dict[str, str] = Field(
-        default_factory=dict, description="What a category means, for the codebook."
-    )
+    labels: _Labels = Field(default_factory=dict)
     refines: dict[str, Annotated[dict[str, str], BeforeValidator(_as_text)]] = Field(
         default_factory=dict,
         description="By coarser categorical column, the group of every category: the column then follows"
@@ -170,6 +176,7 @@ class _NumberColumn(Section):
     )
     nullable: bool = Field(default=False, description=NULLABLE)
     missing: _Missing = Field(default_factory=list)
+    labels: _Labels = Field(default_factory=dict)
     unit: str = Field(default="", description="What the numbers count, such as years or EUR.")
     description: str = Field(default="", description=DESCRIPTION)
 
@@ -202,6 +209,8 @@ class _NumberColumn(Section):
                 raise ValueError("levels: have no step and no point_masses beside them")
             if _descends(self.levels) or (self.levels[0], self.levels[-1]) != self.bounds:
                 raise ValueError("levels: must ascend from one bound to the other")
+        if unknown := [text for text in self.labels if not self._may_be(text)]:
+            raise ValueError(f"labels: {unknown} are not values of the column")
         if _descends(self.point_masses):
             raise ValueError("point_masses: must ascend")
         if any(not lower <= point <= upper for point in self.point_masses):
@@ -213,10 +222,22 @@ class _NumberColumn(Section):
         """The values that may occur, if they are listed."""
         return self.levels
 
+    def _may_be(self, text: str) -> bool:
+        """Whether a text is a value of the column, written as the plan writes it."""
+        if self.levels is not None:
+            return text in {str(level) for level in self.levels}
+        with suppress(ValueError):
+            return self.bounds[0] <= float(text) <= self.bounds[1] and _spelled(float(text)) == text
+        return False
+
     @property
     def written(self) -> Fraction | None:
         """The step, exactly as it was written."""
         return None if self.step is None else Fraction(str(self.step))
+
+
+def _spelled(value: float) -> str:
+    return str(int(value)) if value == int(value) else str(value)
 
 
 STEP = (
@@ -406,10 +427,9 @@ def column_metadata(name: str | None, columns: Mapping[str, Column]) -> dict[str
     if name is None:
         return {}
     facts, column = {"column": name}, columns[name]
-    if isinstance(column, CategoricalColumn):
-        if column.labels:
-            facts["labels"] = json.dumps(column.labels, ensure_ascii=False)
-    elif column.unit:
+    if column.labels:
+        facts["labels"] = json.dumps(column.labels, ensure_ascii=False)
+    if not isinstance(column, CategoricalColumn) and column.unit:
         facts["unit"] = column.unit
     return facts
 

@@ -5,11 +5,11 @@
     AGE,Age at the interview,,,16,99,,years,
     PAY,Gross weekly pay,,,0,5000,0.01,pounds,-9; empty
 
-Only ``column`` is needed; a cell is empty where there is nothing to say.  ``values`` makes a column
-categorical, ``lower`` and ``upper`` make it one of whole numbers, or of real ones if they or ``step``
-have a decimal point; ``type`` overrules this, and says ``date`` or ``time`` of a column whose parts are
-released, between the years ``lower`` and ``upper``.  ``missing`` are codes that stand for no answer, and
-the word ``empty`` where a cell may be empty.
+Only ``column`` is needed; a cell is empty where there is nothing to say.  ``values`` alone make a
+column categorical; ``lower`` and ``upper`` make it one of whole numbers, with ``values`` as labels, or
+of real ones if they or ``step`` have a decimal point.  ``type`` overrules this, and says ``date`` or
+``time`` of a column whose parts are released, between the years ``lower`` and ``upper``.  ``missing``
+are codes that stand for no answer, and the word ``empty`` where a cell may be empty.
 """
 
 from __future__ import annotations
@@ -109,7 +109,14 @@ def _question(place: str, said: Mapping[str, str]) -> Question:
     given = [amount for amount in (lower, upper, step) if amount is not None]
     whole = all(amount == amount.to_integral_value() for amount in given)
     written = any("." in said.get(key, "") for key in ("lower", "upper", "step"))
-    guess = "categorical" if values else "integer" if whole and not written else "continuous"
+    bounded = lower is not None or upper is not None
+    guess = (
+        "categorical"
+        if values and not bounded
+        else "integer"
+        if whole and not written
+        else "continuous"
+    )
     kind = said.get("type") or guess
     if kind not in TYPES:
         raise InputError(f"{place}, type: {kind!r} is not one of {', '.join(TYPES)}")
@@ -121,8 +128,6 @@ def _question(place: str, said: Mapping[str, str]) -> Question:
                 f"{place}, values: list them, such as 1=yes; 2=no, or state lower and upper"
             )
         keys["categories"] = _codes(list(values))
-        labels = {code: label for code, label in values.items() if label}
-        keys |= {"labels": labels} if labels else {}
     else:
         dated = kind in ("date", "time")
         if lower is None or upper is None or lower > upper or (lower == upper and not dated):
@@ -142,6 +147,8 @@ def _question(place: str, said: Mapping[str, str]) -> Question:
             else {}
         )
         edges = round_edges(lower, upper, kind != "continuous")
+    labels = {code: label for code, label in values.items() if label}
+    keys |= {"labels": labels} if labels else {}
     codes = [code for code, _ in _values(place, said.get("missing", ""))]
     missing = _codes([code for code in codes if code != EMPTY], together=False)
     keys |= {"nullable": True} if EMPTY in codes else {}

@@ -172,6 +172,7 @@ UNREAD = {
     "tasks/bundle/digests.py": "digests of published files",
     "schemas/text.py": "refuses text that is not what it looks like",
     "tasks/bundle/sign.py": "Ed25519, of the library cryptography",
+    "tasks/workplace/room.py": "the room that is left on disks",
     "tasks/workplace/events.py": "appends public words to a file",
     "tasks/bundle/verify.py": "compares digests of published files",
 }

@@ -3,6 +3,8 @@
     datapackage.json   Frictionless Data Package: every table with its full schema
     registry.yaml      a record for the OpenDP registry of deployments
     dcat.json          a DCAT-US 3 dataset
+    croissant.json     a Croissant dataset, for tools of machine learning
+    ddi.xml            a DDI codebook, as data archives keep
     codebook.csv       the survey's columns, categories and labels
     README.md          how to compute errors with these very tables
 
@@ -13,8 +15,10 @@ for until the plan says it (``publication``: publisher, contact, curator_type, r
 from schemas.bundle import Manifest
 from schemas.plan import published_plan
 from schemas.standards.codebook import codebook
+from schemas.standards.croissant import croissant
 from schemas.standards.datapackage import datapackage
 from schemas.standards.dcat import dcat
+from schemas.standards.ddi import ddi
 from schemas.standards.readme import readme
 from schemas.standards.registry import registry
 
@@ -22,6 +26,8 @@ DOCUMENTS = {
     "datapackage.json": datapackage,
     "registry.yaml": registry,
     "dcat.json": dcat,
+    "croissant.json": croissant,
+    "ddi.xml": ddi,
     "codebook.csv": codebook,
     "README.md": readme,
 }

@@ -1,5 +1,5 @@
-"""``codebook.csv``: one row for every category or level of the survey's columns, one for
-any other column.
+"""``codebook.csv``: one row for every category, level and labelled value of the survey's columns, and
+one for any other column.
 
 Where there are synthetic records, the last column warns of standard errors that are computed from them.
 """
@@ -48,8 +48,10 @@ def codebook(manifest: Manifest, plan: Plan) -> str:
                 label = column.labels.get(str(category), "")
                 writer.writerow((*start, "", category, label, "", "", *end))
         else:
-            for level in ("",) if column.levels is None else column.levels:
-                writer.writerow((*start, column.unit, level, "", *column.bounds, *end))
+            levels = [str(level) for level in column.levels or ()]
+            for value in levels or ["", *column.labels]:
+                label = column.labels.get(value, "")
+                writer.writerow((*start, column.unit, value, label, *column.bounds, *end))
     for table in plan.synthesis:
         for derived in table.deriving(plan.built[table.from_].domain, plan.described_columns):
             if derived.formula is not None and derived.name not in plan.columns:

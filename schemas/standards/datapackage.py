@@ -13,6 +13,7 @@ from typing import Any
 from schemas.bundle import Manifest, TableFile
 from schemas.columns import CategoricalColumn, Column
 from schemas.plan import Plan
+from schemas.standards.terms import licence_address
 
 TYPES = {
     "int64": "integer",
@@ -59,10 +60,10 @@ def resource_name(path: str) -> str:
 
 def _licence(text: str) -> dict[str, str]:
     """A licence by its identifier, such as CC0-1.0, or by its address; other words are in the report."""
-    if re.fullmatch(r"[\w.-]+", text):
-        return {"name": text}
-    address = re.search(r"https?://[^\s<>()]+", text)
-    return {"path": address[0] if address else "report.html", "title": text}
+    address = licence_address(text)
+    if re.fullmatch(r"[\w.+-]+", text):
+        return {"name": text} | ({"path": address} if address else {})
+    return {"path": address or "report.html", "title": text}
 
 
 def _resource(table: TableFile, plan: Plan, warning: str) -> dict[str, Any]:
@@ -108,6 +109,7 @@ def _field(name: str, table: TableFile, plan: Plan, records: bool) -> dict[str, 
     field["survey_column"] = about
     if column.listed is not None and not isinstance(column, CategoricalColumn) and name == about:
         field["constraints"] = {"enum": list(column.listed)}
+        field["categories"] = _categories(column)
     if isinstance(column, CategoricalColumn):
         listed = len(column.categories) <= MOST_LISTED
         if listed and name == about and table.columns[name] == _arrow_type(column):
@@ -130,8 +132,7 @@ def _arrow_type(column: CategoricalColumn) -> str:
 
 
 def _categories(column: Column) -> list[dict[str, Any]]:
-    assert isinstance(column, CategoricalColumn)
     return [
-        {"value": category, "label": column.labels.get(str(category), str(category))}
-        for category in column.categories
+        {"value": value, "label": column.labels.get(str(value), str(value))}
+        for value in column.listed or ()
     ]

@@ -13,6 +13,7 @@ from typing import Any
 from schemas.bundle import Manifest, TableFile
 from schemas.plan import Plan
 from schemas.publication import Publication
+from schemas.standards.terms import licence_address
 
 
 def dcat(manifest: Manifest, plan: Plan) -> str:
@@ -71,5 +72,5 @@ def _distribution(table: TableFile, publication: Publication) -> dict[str, Any]:
         },
     }
     if publication.licence:
-        distribution["license"] = publication.licence
+        distribution["license"] = licence_address(publication.licence) or publication.licence
     return distribution

@@ -48,7 +48,8 @@ def registry(manifest: Manifest, plan: Plan) -> str:
                 "release_type_details": f"It took {total(plan.prices.values())} of a budget"
                 f" of {plan.budget.caps} that the plan states; a ledger charges every release to it"
                 f"{_composed(plan)}."
-                + " More releases of this plan follow on a schedule."
+                + " More releases of this plan follow on a schedule. The budget is never refreshed: what"
+                " was spent counts for good, and only a decision of the publisher adds to it."
                 * manifest.scheduled,
                 "data_source_type": "Dynamic" if manifest.scheduled else "Static",
                 "access_type": "Non-interactive",

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dpcore.audit import AuditResult
-from schemas.bundle import Manifest, ReleaseRecord, SynthesisRecord
+from schemas.bundle import Manifest
 from schemas.plan import Plan
 from tasks.announce.markdown import cost_and_accuracy, escape, explanation, preview
 from tasks.audit.audit import embed_picture, result_rows
+from tasks.bundle.publish import Made
 from tasks.bundle.verify import read_manifest
 from tasks.explain.explain import explain_refusal, ledger_rows
 from tasks.ledger import Ledger
@@ -33,19 +34,12 @@ def show_explanation(plan: Plan) -> None:
 
 
 @step("show the preview")
-def show_preview(
-    plan: Plan,
-    release_id: str,
-    audited: list[AuditResult],
-    staging: Path,
-    tables: Sequence[ReleaseRecord],
-    microdata: Sequence[SynthesisRecord],
-) -> None:
+def show_preview(plan: Plan, release_id: str, made: Made) -> None:
     """Show a disclosure officer what is to be published."""
     from prefect.artifacts import create_markdown_artifact
 
     create_markdown_artifact(
-        preview(plan, release_id, audited, staging, tables, microdata),
+        preview(plan, release_id, made),
         key="approval-preview",
         description=f"To be approved or rejected: {plan.dataset} {release_id}",
     )

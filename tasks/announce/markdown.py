@@ -2,15 +2,13 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from dpcore.audit import AuditResult
 from dpcore.budget import Budget
-from schemas.bundle import ReleaseRecord, SynthesisRecord
 from schemas.plan import Plan
 from tasks.audit.audit import embed_picture, result_rows
+from tasks.bundle.publish import Made
 from tasks.explain.explain import budget_rows, cost_rows, describe_dataset, error_rows, promises
 from tasks.report.parts import Source
 from tasks.report.release import headed, release_part
@@ -59,42 +57,27 @@ def explanation(plan: Plan, granted: Budget | None, spent: Budget, refusal: str 
     )
 
 
-def preview(
-    plan: Plan,
-    release_id: str,
-    audited: list[AuditResult],
-    staging: Path,
-    tables: Sequence[ReleaseRecord],
-    microdata: Sequence[SynthesisRecord],
-) -> str:
-    """What a disclosure officer reads before a decision.
-
-    ``staging``: the folder with the files of ``tables`` and ``microdata``, which are noisy and public.
-    """
+def preview(plan: Plan, release_id: str, made: Made) -> str:
+    """What a disclosure officer reads before a decision; what is made is noisy and public."""
     return "\n\n".join(
         [
             f"# To be approved: {escape(plan.publication.title)}",
             f"Release `{release_id}` of {describe_dataset(plan)}. Its noise is already drawn and its"
             " budget spent; a rejection publishes nothing and gives no budget back.",
             "## What will be published",
-            *_published(plan, staging, tables, microdata),
+            *_published(plan, made),
             cost_and_accuracy(plan),
             "## Privacy audit, on made-up surveys",
-            table(result_rows(plan, audited)),
-            embed_picture(plan, audited),
+            table(result_rows(plan, made.audited)),
+            embed_picture(plan, made.audited),
         ]
     )
 
 
-def _published(
-    plan: Plan,
-    staging: Path,
-    tables: Sequence[ReleaseRecord],
-    microdata: Sequence[SynthesisRecord],
-) -> Iterator[str]:
+def _published(plan: Plan, made: Made) -> Iterator[str]:
     """The beginning of each release's tables as its report shows them, and of each synthetic table."""
-    for record in tables:
-        part = release_part(Source(plan, record, staging))
+    for record in made.releases:
+        part = release_part(Source(plan, record, made.staging))
         yield f"### {escape(part.heading)}\n\n{escape(part.lead)}"
         shown = [figure.table for figure in part.drawn.figures if figure.table]
         for one in [*shown, *part.drawn.tables][:MOST_TABLES]:
@@ -104,10 +87,10 @@ def _published(
                     len(one.rows) > FIRST_ROWS
                 )
                 yield f"{escape(one.caption)}{more}\n\n{table(rows)}"
-    for made in microdata:
-        for file in filter(None, (made.file, made.members)):
-            head = next(pq.ParquetFile(staging / file.path).iter_batches(FIRST_ROWS), None)
-            yield f"### {escape(headed(made.name))}\n\nSynthetic records, the first of {file.rows:,}"
+    for records in made.synthesis:
+        for file in filter(None, (records.file, records.members)):
+            head = next(pq.ParquetFile(made.staging / file.path).iter_batches(FIRST_ROWS), None)
+            yield f"### {escape(headed(records.name))}\n\nSynthetic records, the first of {file.rows:,}"
             rows = head.to_pylist() if head else []
             yield table([{name: str(value) for name, value in row.items()} for row in rows] or NONE)
 

@@ -70,6 +70,7 @@ def write_tables(
         pa.field(
             part.name,
             _arrow(part.values).type,
+            nullable=not _never_null(tables, part, survey),
             metadata={"description": descriptions[part.name]} | column_metadata(part.about, survey),
         )
         for part in parts
@@ -112,6 +113,13 @@ def write_tables(
         if len(tables) > 1
         else {},
     )
+
+
+def _never_null(tables: Sequence[Table], part: TableColumn, survey: Mapping[str, Column]) -> bool:
+    """Whether the plan says that a column of synthetic records has no nulls; and it has none."""
+    if tables[0].folder != "microdata" or part.name != part.about:
+        return False
+    return not survey[part.about].nullable and _arrow(part.values).null_count == 0
 
 
 def _columns_of(tables: Sequence[Table]) -> list[TableColumn]:

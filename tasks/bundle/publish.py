@@ -12,7 +12,7 @@ import secrets
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -57,6 +57,17 @@ from tasks.workplace.step import step
 
 READABLE = 0o755
 """What a published folder may allow at most: only its owner may write."""
+
+
+@dataclass(frozen=True)
+class Made:
+    """A release that is made and not published: the folder with its files, and records of them."""
+
+    staging: Path
+    releases: list[ReleaseRecord]
+    synthesis: list[SynthesisRecord]
+    analyses: list[AnalysisRecord]
+    audited: list[AuditResult]
 
 
 def bundle_path(plan: Plan, release_id: str, out: Path) -> Path:
@@ -147,17 +158,9 @@ def write_microdata(plan: Plan, release_id: str, name: str, staging: Path) -> Sy
 
 
 @step("publish")
-def publish(
-    plan: Plan,
-    release_id: str,
-    staging: Path,
-    target: Path,
-    releases: list[ReleaseRecord],
-    synthesis: list[SynthesisRecord],
-    analyses: list[AnalysisRecord],
-    audited: list[AuditResult],
-) -> None:
+def publish(plan: Plan, release_id: str, made: Made, target: Path) -> None:
     """Complete the staging folder and move it to its final path in one step."""
+    staging = made.staging
     ledger = Ledger(ledger_url())
     charges = ledger.release(plan.dataset, release_id)
     approval = require_approved(plan, release_id, ledger.decision(plan.dataset, release_id))
@@ -171,12 +174,12 @@ def publish(
         plan_digest=plan.digest,
         plan=plan.public(),
         guarantee=_guarantee(plan),
-        releases=releases,
-        synthesis=synthesis,
-        analyses=analyses,
+        releases=made.releases,
+        synthesis=made.synthesis,
+        analyses=made.analyses,
         scheduled=plan.operation.schedule is not None,
-        audit=audited[0].to_dict(),
-        audit_of_each=[result.to_dict() for result in audited[1:]],
+        audit=made.audited[0].to_dict(),
+        audit_of_each=[result.to_dict() for result in made.audited[1:]],
         approval=approval,
         versions=_versions(),
     )

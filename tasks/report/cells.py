@@ -16,7 +16,7 @@ from dpcore.releases.counts.cells import describe_cells
 from dpcore.releases.counts.unit import BEST, RECORDS, Unit
 from dpcore.releases.table import ENDS, TWO_SIDED
 from dpcore.releases.tables.groups import GROUP
-from schemas.columns import CategoricalColumn, Column
+from schemas.columns import Column
 from schemas.numbers import plain
 from tasks.report.svg import figure
 
@@ -165,7 +165,7 @@ def measured(name: str, columns: Columns) -> str:
 
 def category_text(value: Any, column: Column) -> str:
     """A category with its label, if the plan gives one."""
-    meaning = column.labels.get(str(value)) if isinstance(column, CategoricalColumn) else None
+    meaning = column.labels.get(str(value))
     text = plain(value) if isinstance(value, float) else str(value)
     return f"{text}: {meaning}" if meaning else text
 

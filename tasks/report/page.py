@@ -10,6 +10,7 @@ from schemas.bundle import Manifest
 from schemas.columns import CategoricalColumn, Column
 from schemas.numbers import plain
 from schemas.plan import Plan
+from schemas.standards.terms import cited
 from tasks.ledger import HistoryRecord
 from tasks.report.audit import draw_audit, in_one_sentence
 from tasks.report.cells import category_text
@@ -50,7 +51,7 @@ def report_page(
         publication=plan.publication,
         records=plan.protection.records,
         unit=plan.protection.one,
-        citation=cite(plan, manifest),
+        citation=cited(manifest, plan.publication),
         findings=findings(plan, manifest, bundle),
         short=in_short(plan, manifest.guarantee),
         words=in_plain_words(plan, manifest.guarantee),
@@ -69,16 +70,6 @@ def report_page(
 def render(template: str, **values: Any) -> str:
     """A page from a template; everything that is not markup of ours is escaped."""
     return ENVIRONMENT.get_template(template).render(**values)
-
-
-def cite(plan: Plan, manifest: Manifest) -> str:
-    """How to cite the release."""
-    publisher = plan.publication.publisher.strip()
-    return (
-        f"{publisher + ' ' if publisher else ''}({manifest.drawn_at[:4]}). {manifest.title}"
-        f" [differentially private data set {manifest.dataset}, release {manifest.release_id},"
-        f" {manifest.guarantee.statement.partition(' with ')[2].partition(' (')[0]}]."
-    )
 
 
 def columns_table(plan: Plan) -> DataTable:
@@ -100,6 +91,8 @@ def values(column: Column) -> str:
         kind = "whole numbers" if column.type == "integer" else "numbers"
         low, high = (plain(float(bound)) for bound in column.bounds)
         text = f"{kind} from {low} to {high} {column.unit}".rstrip()
+        if column.listed is None and column.labels:
+            text += "; " + "; ".join(f"{value}: {label}" for value, label in column.labels.items())
         if column.listed is not None:
             text = f"{'; '.join(category_text(level, column) for level in column.listed)} {column.unit}"
     return f"{text}; or null" if column.nullable else text

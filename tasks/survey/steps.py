@@ -9,15 +9,22 @@ from tasks.survey.engines.spark import open_spark
 from tasks.survey.ingest import find_file, ingest
 from tasks.survey.reading import Survey
 from tasks.survey.validate import validate
+from tasks.workplace.home import home
+from tasks.workplace.room import require_room
 from tasks.workplace.step import step
+
+COPIED = 1.5
+"""Of the survey's file, for its private copy, about."""
 
 
 def require_source(plan: Plan) -> None:
-    """Raise ``InputError`` if the survey's file, or the address of its database, is missing."""
+    """Raise ``InputError`` if the survey's file, or the address of its database, is missing, or the disk
+    for its private copy is too full; how large the survey is stays private."""
     if isinstance(plan.source, PostgreSQLSource):
         plan.source.url()
     elif isinstance(plan.source, str | TableSource):
-        find_file(plan.source)
+        size = find_file(plan.source).stat().st_size
+        require_room(home(), COPIED * size, "the private copy of the survey")
 
 
 @step("ingest")

@@ -17,6 +17,7 @@ the run's log if PREFECT_LOGGING_EXTRA_LOGGERS names the logger ``dprelease``.  
 its ``Moment`` as the attribute ``moment``; those that only a display of bars wants are of level DEBUG.
 """
 
+import errno
 import functools
 import inspect
 import logging
@@ -133,7 +134,7 @@ def guard(function: Callable[P, R], label: str, name: str = "") -> Callable[P, R
         except Exception as error:
             if _of_prefect(error):
                 raise
-            public = _lost(error) or _withheld(function.__name__, error)
+            public = _lost(error) or _full(error) or _withheld(function.__name__, error)
         else:
             seconds = time.perf_counter() - started
             log_line(f"{seconds:6.2f} s  {words}", replace(begun, done=1))
@@ -158,6 +159,18 @@ def _lost(error: Exception) -> ServerError | None:
     if httpx is None or not isinstance(error, httpx.HTTPError):
         return None
     return ServerError(f"the Prefect server does not answer ({type(error).__name__})")
+
+
+def _full(error: Exception) -> DPReleaseError | None:
+    """How a step says that a disk is full: Arrow says it in words alone."""
+    full = isinstance(error, OSError) and (
+        error.errno in (errno.ENOSPC, errno.EDQUOT) or "No space left" in str(error)
+    )
+    if not full:
+        return None
+    return DPReleaseError(
+        "a disk is full: make room, and run again with the same release id, which pays nothing twice"
+    )
 
 
 def _progress_listener(begun: Moment, every: float = 10.0) -> Callable[[str, int, int], None]:

@@ -55,6 +55,9 @@ def test_a_step_is_exactly_the_number_that_is_written():
         ("integer", {"bounds": [0, 9], "step": 0}, "greater than or equal to 1"),
         ("continuous", {"bounds": [0, 9], "step": 0}, "greater than 0"),
         ("continuous", {"bounds": [0, 9], "step": 1e-300}, "step: too small"),
+        ("integer", {"bounds": [1, 5], "labels": {"6": "x"}}, "are not values of the column"),
+        ("integer", {"bounds": [1, 5], "labels": {"1.0": "x"}}, "are not values of the column"),
+        ("continuous", {"levels": [0, 1.5], "labels": {"1": "x"}}, "are not values of the column"),
         ("integer", {"bounds": [0, 9], "missing": [-9], "nullable": False}, "leave out `nullable"),
         ("categorical", {"categories": ["9", "NA"], "missing": [9, "NA"]}, "are categories too"),
         (

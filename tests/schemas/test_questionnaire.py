@@ -19,7 +19,7 @@ sex,Sex,,1=female; 2=male,,,,,9
 code,,,01; 02; 10,,,,,
 age,Age,,,16,99,,years,
 pay,Weekly pay,,,0,5000,0.01,pounds,-9; NA; empty
-rooms,,,,1,8,,,
+rooms,,,1=one; 8=eight or more,1,8,,,
 elsewhere,,,yes; no,,,,,
 """
 
@@ -70,6 +70,7 @@ def test_a_questionnaire_leaves_decisions_open_and_nothing_else(tmp_path, capsys
     assert loaded.columns["sex"].missing == [9]
     assert loaded.columns["code"].categories == ["01", "02", "10"]
     assert loaded.columns["pay"].nullable
+    assert loaded.columns["rooms"].labels == {"1": "one", "8": "eight or more"}
     assert set(loaded.columns) == {
         *("when_year", "when_month", "when_weekday"),
         *("sex", "code", "age", "pay", "rooms"),
