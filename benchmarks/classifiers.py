@@ -3,11 +3,13 @@
     python -m benchmarks.classifiers --splits 10
     python -m benchmarks.classifiers --splits 10 --svm magic adult
     python -m benchmarks.classifiers banknote --kernel 0.3 0.01
+    python -m benchmarks.classifiers magic california htru2 --alphas 1000
 
 prints one JSON line for each table and alpha: accuracy and F1 on a fifth of the records that was left
 out, averaged over ``splits`` random ones.
 
     ours       kind ``classifier``, mechanism ``noisy-products``, defaults; beta = 1e-6
+    balanced   the same with ``weights: balanced``
     kernel     mechanism ``gaussian-process`` at a bandwidth and a regularisation; with ``--kernel``
     logistic   diffprivlib's LogisticRegression, the best of three codings for each table and alpha
     bayes      diffprivlib's GaussianNB
@@ -199,6 +201,7 @@ def main() -> None:
     )
     parser.add_argument("--splits", type=int, default=10, help="default: 10")
     parser.add_argument("--svm", action="store_true", help="also the machine without privacy")
+    parser.add_argument("--alphas", nargs="+", default=ALPHAS, help="default: 0.5 1 4")
     parser.add_argument("--kernel", type=float, nargs=2, help="bandwidth and regularisation")
     options = parser.parse_args()
     if not DATA.is_dir():
@@ -209,7 +212,7 @@ def main() -> None:
     for name in options.tables:
         example = every[name](DATA)
         known = {"svm": without_privacy(example)} if options.svm else {}
-        for alpha in ALPHAS:
+        for alpha in options.alphas:
             scores = [
                 compared(example, alpha, split, options.kernel) for split in range(options.splits)
             ]
@@ -237,11 +240,17 @@ def compared(
     """(accuracy, F1) of every private classifier on one split."""
     learn, judge = parts_of(len(example.positive), split)
     truth = example.positive[judge]
-    release = release_of(example, alpha, len(learn))
-    found = {"ours": scored(ours(example, release, learn, judge), truth)}
+    means: dict[str, dict[str, Any]] = {"ours": {}, "balanced": {"weights": "balanced"}}
     if kernel:
-        release = release_of(example, alpha, len(learn), kernel)
-        found["kernel"] = scored(ours(example, release, learn, judge), truth)
+        means["kernel"] = {
+            "mechanism": "gaussian-process",
+            "bandwidth": kernel[0],
+            "regularisation": kernel[1],
+        }
+    found = {}
+    for name, stated in means.items():
+        release = release_of(example, alpha, len(learn), stated)
+        found[name] = scored(ours(example, release, learn, judge), truth)
     for name, guess in theirs(example, float(alpha), learn, judge):
         found[name] = scored(guess, truth)
     return found
@@ -265,21 +274,19 @@ def ours(
 
 
 def release_of(
-    example: Example, alpha: str, rows: int, kernel: list[float] | None = None
+    example: Example, alpha: str, rows: int, stated: dict[str, Any]
 ) -> AdditiveClassifier | Classifier:
-    """The release that a plan with these columns has."""
+    """The release that a plan with these columns has; ``stated``: keys of its section."""
     label = CategoricalColumn(type="categorical", categories=["no", "yes"])
     columns = {**{name: example.columns[name] for name in example.columns}, LABEL: label}
-    means: dict[str, Any] = {"mechanism": "noisy-products"}
-    if kernel:
-        means = {"bandwidth": kernel[0], "regularisation": kernel[1]}
     section = ClassifierSection.model_validate(
         {
             "name": "classifier",
             "kind": "classifier",
             "features": list(example.columns),
             "label": {"column": LABEL, "positive": ["yes"]},
-            **means,
+            "mechanism": "noisy-products",
+            **stated,
         }
     )
     release = section.build(SurveyFacts(columns, rows, REPLACE_ONE), Budget.of(alpha, BETA))

@@ -28,6 +28,7 @@ LINE = "tests/dpcore/test_privacy_line.py"
 OF_MECHANISMS = (
     "tests/dpcore/releases/counts",
     "tests/dpcore/releases/densities/test_bandwidth.py",
+    "tests/dpcore/releases/machines/test_additive.py",
     "tests/dpcore/releases/tables/test_adaptive_microdata.py",
     "tests/dpcore/releases/tables/test_compressed_microdata.py",
 )
@@ -306,6 +307,12 @@ FAULTS: tuple[Fault, ...] = (
         "drawn = second.statistic(tally)._values",
     ),
     _of_mechanism(
+        "the noise of the second stage is not the one that was priced",
+        "staged_gaussian",
+        "if any(step.mechanism != self.again for step, _ in found):",
+        "if not found:",
+    ),
+    _of_mechanism(
         "the second round has no noise",
         "adaptive_margins",
         "twice[measured] = with_noise(self.again, exact[measured], source)",
@@ -384,6 +391,12 @@ FAULTS: tuple[Fault, ...] = (
         (RELATIONS, "tests/dpcore/test_adjacency.py"),
     ),
     # Sensitivities
+    _of_release(
+        "half the noise for sums of products where the number of records is private",
+        "machines/curves",
+        "present=Fraction(twice, 2)",
+        "present=Fraction(twice, 8)",
+    ),
     _of_release(
         "a histogram's sensitivity is one",
         "counts/histogram",

@@ -23,6 +23,7 @@ from dpcore.mechanisms.sampled import Sampled
 from dpcore.mechanisms.smooth_laplace import SmoothLaplace
 from dpcore.mechanisms.stability import StabilityLaplace
 from dpcore.mechanisms.staged import Staged
+from dpcore.mechanisms.staged_gaussian import StagedGaussian
 from dpcore.mechanisms.tabulated import TabulatedMechanism
 from dpcore.mechanisms.thresholded import ThresholdedLaplace
 
@@ -46,6 +47,7 @@ THEOREMS: tuple[type[Mechanism], ...] = (
     SmoothLaplace,
     BlockLaplace,
     BlockGaussian,
+    StagedGaussian,
 )
 """Number i - 1 is the mechanism of theorem Ti.  Others cite the numbers: new ones go to the end."""
 
@@ -70,6 +72,7 @@ __all__ = [
     "SmoothLaplace",
     "StabilityLaplace",
     "Staged",
+    "StagedGaussian",
     "TabulatedMechanism",
     "ThresholdedLaplace",
     "read_event",

@@ -138,7 +138,7 @@ class Staged(Mechanism):
         return self.chosen + self.longest
 
     @property
-    def event(self) -> StagedEvent:
+    def event(self) -> Event:
         choice, rest = self.steps.choice, self.steps.rest
         first = choice.share
         return StagedEvent(

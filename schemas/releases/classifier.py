@@ -25,6 +25,8 @@ from schemas.releases.base import (
 
 Width = Annotated[float, Field(gt=0.01, le=100)]
 
+PositiveWeight = Annotated[float, Field(ge=0.001, le=1000)]
+
 COARSE = 128
 """Cells of a column of numbers in an additive classifier."""
 
@@ -101,6 +103,11 @@ class ClassifierSection(ReleaseSection):
         description="gaussian-process: half the dimension of the feature space.",
     )
     mechanism: Literal["gaussian-process", "noisy-products"] = "gaussian-process"
+    weights: Literal["balanced"] | PositiveWeight = Field(
+        default=1.0,
+        description="noisy-products: how many times a record of the positive side counts, where one of"
+        " the negative side counts once; balanced: both sides weigh the same, by their noisy counts.",
+    )
 
     @model_validator(mode="after")
     def _stated(self) -> Self:
@@ -113,6 +120,10 @@ class ClassifierSection(ReleaseSection):
                     f"{idle[0]}: belongs to mechanism gaussian-process; noisy-products has no use for it"
                 )
             return self
+        if self.weights != 1.0:
+            raise ValueError(
+                "weights: belong to mechanism noisy-products; gaussian-process has no use for them"
+            )
         for name in of_kernels[:2]:
             if getattr(self, name) is None:
                 raise ValueError(
@@ -131,9 +142,10 @@ class ClassifierSection(ReleaseSection):
         columns = {name: declared(survey.columns, name, "features") for name in self.features}
         if self.mechanism == "noisy-products":
             domain = domain_of([*(_coarse(name, c) for name, c in columns.items()), axis])
-            part = part_for_places(domain, survey.rows, share)
-            facts = (self.name, domain, survey.rows, share, signs, part)
-            return AdditiveClassifier(*facts, adjacency=survey.adjacency)
+            facts = (self.name, domain, survey.rows, share, signs)
+            release = AdditiveClassifier(*facts, adjacency=survey.adjacency)
+            weight = None if self.weights == "balanced" else self.weights
+            return replace(release, part=part_for_places(release), weight=weight)
         assert self.bandwidth is not None
         assert self.regularisation is not None
         return Classifier(

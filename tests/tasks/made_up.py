@@ -14,6 +14,7 @@ from schemas.plan import Plan
 from tasks.budget.charge import reserve_budget
 from tasks.bundle.analyses import write_analyses
 from tasks.bundle.publish import (
+    Made,
     bundle_path,
     publish,
     staging_folder,
@@ -43,7 +44,8 @@ def publish_made_up(plan: Plan, release_id: str, out: Path) -> Path:
         analyses = write_analyses.fn(plan, release_id, staging)
         audit = [made_up_audit("all", plan.requested)]
         audit += [made_up_audit(name, release.share) for name, release in plan.built.items()]
-        publish.fn(plan, release_id, staging, target, releases, synthesis, analyses, audit)
+        made = Made(staging, releases, synthesis, analyses, audit)
+        publish.fn(plan, release_id, made, target)
     return target
 
 

@@ -4,26 +4,16 @@
 
 is fitted by least squares to labels of +1 and -1, from the noisy sums of products of public features
 (``dpcore.releases.machines.curves``).  Everything after them is post-processing: the fit, how much it
-shrinks, and its errors.
+shrinks, and its errors (``dpcore.releases.machines.ridge``).
 
     counts of each column of numbers  --noise-->  places of its values in [0, 1]
     products of features of places    --noise-->  curves
 
-The first draw spends ``part`` of the budget.  It is left out (part 0), and places are even ones, where
-its noise would hide them (``part_for_places``).
+Both are priced as one draw, of whose precision the first has ``part``.  It is left out (part 0), and
+places are even ones, where its noise would hide them (``part_for_places``).
 
-**Fit.**  With G the noisy mean products of the row (1, z) and b those with the label, theta = G^-1 b,
-where G has a ridge on all but the intercept: PENALTY * s * sqrt(d), s the standard deviation of the
-noise in a mean product, d the length of the row.  It is of the order of the noise's own eigenvalues, the
-largest of which is about 2 s sqrt(d).  Eigenvalues that noise made negative count as 0.
-The ridge depends on public numbers alone.  It shrinks curves towards 0: this is no part of the stated
-errors, which are about noise.
-
-**Errors.**  To first order the noise E in G and e in b moves theta by G^-1 (e - E theta), normal with a
-variance that follows from theta and the noise alone (``Fit.covariance``).
-
-Source.  Least squares from noisy moments with a ridge as large as the noise: Wang 2018 ("Revisiting
-differentially private linear regression", AdaSSP), who chooses the ridge by a private eigenvalue.
+**A private number of records** is measured too, as the product of the intercept with itself.  It divides
+the sums and their noise alike, so theta does not depend on it: neither does the ridge in units of sums.
 """
 
 from __future__ import annotations
@@ -40,7 +30,8 @@ from numpy.typing import NDArray
 from dpcore.arrays import Floats
 from dpcore.budget import Budget
 from dpcore.domain import Axis, Domain, Tally
-from dpcore.mechanisms import DiscreteGaussian, Staged
+from dpcore.mechanisms import DiscreteGaussian, StagedGaussian
+from dpcore.mechanisms.adaptive_margins import two_rounds
 from dpcore.releases.base import ErrorStatement, Release, named_points
 from dpcore.releases.counts.cells import describe_cells
 from dpcore.releases.machines.classifier import positive_side
@@ -52,6 +43,7 @@ from dpcore.releases.machines.curves import (
     spread_places,
 )
 from dpcore.releases.machines.features import ordered
+from dpcore.releases.machines.ridge import Fit, fitted, ridge
 from dpcore.releases.table import (
     ENDS,
     Published,
@@ -66,61 +58,30 @@ from dpcore.releases.tables.margins import Margins, dotted_name
 from dpcore.releases.work import Work
 from dpcore.statistic import Exact, Noisy
 
-PENALTY = 0.7
-"""Of the tables of ``python -m benchmarks.classifiers``, the best of 0.25, 0.35, 0.5, 0.7 and 1."""
-
-FOR_PLACES = Fraction(1, 10)
-"""The share of the budget for the counts of columns, where they are worth it."""
+FOR_PLACES = Fraction(1, 20)
+"""Of the precision (of rho) for the counts of columns, where they are worth it.  In tables of
+``python -m benchmarks.classifiers`` 1/10 and 1/50 are as good."""
 
 BLURRED = 0.25
 """Counts are worth it where half of those of a column err by less than this part of the records."""
 
 
 @dataclass(frozen=True)
-class Fit:
-    """theta (d,), and what its errors follow from; all of it public.
-
-    ``inverse``: G^-1 (d, d); ``measured``: which products have noise (d, d); ``stddevs``: of the noise
-    in products and in b; ``centres``: (d,) noisy means of the row.
-    """
-
-    theta: Floats
-    inverse: Floats
-    measured: NDArray[np.bool_]
-    stddevs: tuple[float, float]
-    centres: Floats
-
-    @cached_property
-    def covariance(self) -> Floats:
-        """Of the noise in theta, to first order: (d, d)."""
-        product, label = self.stddevs
-        noisy = (self.measured | self.measured.T).astype(np.float64)
-        # (E theta)_i and (E theta)_k share the one number E_ik.
-        shared = product**2 * noisy * np.outer(self.theta, self.theta)
-        np.fill_diagonal(shared, product**2 * (noisy @ self.theta**2) + label**2)
-        return np.asarray(self.inverse @ shared @ self.inverse)
-
-    def errors(self, rows: Floats) -> Floats:
-        """Standard deviations of the noise in rows @ theta, (k,) of (k, d)."""
-        variances = np.einsum("ki,ij,kj->k", rows, self.covariance, rows)
-        return np.asarray(np.sqrt(np.maximum(variances, 0.0)))
-
-
-@dataclass(frozen=True)
 class AdditiveClassifier(Release):
-    """``signs``: +1 or -1 for each code of the label, the last axis; ``part``: of the share, for the
-    counts by which values get places; 0 for even places."""
+    """``signs``: +1 or -1 for each code of the label, the last axis; ``part``: of the precision, for the
+    counts by which values get places; 0 for even places; ``weight``: how many times a record of the
+    positive side counts, where one of the negative side counts once; None: both sides weigh the same."""
 
     finer = "fewer features"
     chart = "contributions"
 
     signs: tuple[int, ...] = ()
     part: Fraction = FOR_PLACES
+    weight: float | None = 1.0
 
     statistics = ("contribution", "standard_error", *ENDS)
 
     def __post_init__(self) -> None:
-        self.adjacency.require_public_rows("an additive classifier")
         label = self.domain.axes[-1]
         if label.nullable:
             raise ValueError(
@@ -141,43 +102,68 @@ class AdditiveClassifier(Release):
         return dotted_name(self.name, domain)
 
     @cached_property
-    def choice(self) -> Margins:
-        """The first step: counts of each column of numbers."""
-        axes = tuple(axis for axis in self.feature_axes if ordered(axis))
-        sets = tuple((i,) for i in range(len(axes)))
-        share = self.share * self.part
-        return Margins(self.name, Domain(axes), self.rows, share, sets, "discrete-gaussian")
+    def _shares(self) -> tuple[Budget, Budget]:
+        """Of both steps, in rho; without a first one, the whole share."""
+        if not self.part:
+            return Budget(), self.share
+        axes = self._numbers
+        squared = self.adjacency.squared(moved=Fraction(2 * len(axes)), present=Fraction(len(axes)))
+        rounds = two_rounds(
+            self.share,
+            "discrete-gaussian",
+            (self.part, 1 - self.part),
+            (sum(axis.size for axis in axes), squared),
+            (self._even.size, self._even.sensitivity_squared),
+        )
+        first, again = (each.event.concentrated for each in rounds)
+        assert first
+        assert again
+        return Budget(rho=first[0]), Budget(rho=again[0])
+
+    @property
+    def _numbers(self) -> tuple[Axis, ...]:
+        return tuple(axis for axis in self.feature_axes if ordered(axis))
 
     @cached_property
+    def choice(self) -> Margins:
+        """The first step: counts of each column of numbers."""
+        axes, share = self._numbers, self._shares[0]
+        sets = tuple((i,) for i in range(len(axes)))
+        facts = (self.name, Domain(axes), self.rows, share, sets)
+        return Margins(*facts, noise="discrete-gaussian", adjacency=self.adjacency)
+
+    @property
     def rest(self) -> Budget:
         """The share of the second step."""
-        return self.share - self.share * self.part
+        return self._shares[1]
 
     def after(self, choice: Noisy | None) -> FeatureSums:
         """The second step at the places that the counts show; without them at even ones."""
-        places = {axis.name: even_places(axis) for axis in self.feature_axes}
+        places = dict(zip(self.domain.names, self._even.places, strict=False))
         if choice is not None:
-            axes = self.choice.domain.axes
-            for axis, table in zip(axes, self.choice.measured(choice), strict=True):
+            tables = self.choice.measured(choice)
+            for axis, table in zip(self._numbers, tables, strict=True):
                 places[axis.name] = spread_places(axis, table.table)
-        return FeatureSums(
-            self.name, self.domain, self.rows, self.rest, self.signs, tuple(places.values())
-        )
+        return replace(self._even, share=self.rest, places=tuple(places.values()))
 
     @cached_property
     def _even(self) -> FeatureSums:
-        return self.after(None)
+        """The sums at even places, for the whole share."""
+        places = tuple(even_places(axis) for axis in self.feature_axes)
+        facts = (self.name, self.domain, self.rows, self.share, self.signs, places)
+        return FeatureSums(*facts, adjacency=self.adjacency)
 
     @cached_property
-    def mechanism(self) -> Staged | DiscreteGaussian:
+    def mechanism(self) -> StagedGaussian | DiscreteGaussian:
         if not self.part:
             return self._even.mechanism
-        counts, sums = self.choice.mechanism.size, self._even.mechanism.size
-        return Staged(self.domain.size, self, self.domain, counts, sums)
+        again = self.after(None).mechanism
+        counts = self.choice.mechanism.size
+        return StagedGaussian(self.domain.size, self, self.domain, counts, again.size, again)
 
     @property
     def largest_statistic(self) -> int:
-        return max(self._even.largest_statistic, self.rows)
+        return max(self._even.largest_statistic, self.most_rows)
 
     def statistic(self, tally: Tally) -> Exact:
         return Exact(tally.counts, tally.cells) if self.part else self._even.statistic(tally)
@@ -197,16 +183,8 @@ class AdditiveClassifier(Release):
     def fit(self, noisy: Noisy) -> tuple[FeatureSums, Fit]:
         """The sums at their places, and what is fitted to them."""
         sums, drawn = self.settled(noisy)
-        products, labels = sums.opened(drawn)
-        penalty = PENALTY * sums.stddevs[0] * np.sqrt(len(labels))
-        centres = products[0].copy()
-        values, vectors = np.linalg.eigh(products[1:, 1:] - np.outer(centres[1:], centres[1:]))
-        inner = (vectors / (np.maximum(values, 0.0) + penalty)) @ vectors.T
-        inverse = np.zeros_like(products)
-        inverse[1:, 1:] = inner
-        inverse[0, 1:] = inverse[1:, 0] = -inner @ centres[1:]
-        inverse[0, 0] = 1.0 - inverse[0, 1:] @ centres[1:]
-        return sums, Fit(inverse @ labels, inverse, sums.measured, sums.stddevs, centres)
+        stddevs = sums.stddevs(sums.records(drawn))
+        return sums, fitted(*sums.opened(drawn), sums.measured, stddevs, self.weight)
 
     def evaluate(self, noisy: Noisy, points: Mapping[str, NDArray[Any]]) -> dict[str, Floats]:
         """``decision`` at points, with its interval, and ``sign_error`` as of a kernel machine."""
@@ -247,10 +225,11 @@ class AdditiveClassifier(Release):
             " f > 0",
             "label": self.domain.names[-1],
             "positive": positive_side(self.domain.axes[-1], self.signs),
+            "weight_of_positive": "balanced" if self.weight is None else self.weight,
             "intercept": intercept,
             "intercept_standard_error": float(fit.errors(fit.centres[None, :])[0]),
             "places": "by square roots of noisy counts" if self.part else "even",
-            "ridge": PENALTY * sums.stddevs[0] * float(np.sqrt(len(fit.theta))),
+            "ridge": ridge(fit.stddevs[0], len(fit.theta)),
             "decision_errors": "Intervals hold the decision value that the same ridge would give without"
             " noise in the sums, in about 90% of releases. The ridge, which grows with the noise,"
             " shrinks contributions towards 0; intervals do not include this.",
@@ -259,9 +238,9 @@ class AdditiveClassifier(Release):
 
     def expected_error(self) -> tuple[ErrorStatement, ...]:
         """For even features that have nothing to do with each other and little with the label."""
-        sums = self._even
-        product, label = sums.stddevs
-        penalty = PENALTY * product * np.sqrt(sums.starts[-1])
+        sums = self.after(None)
+        product, label = sums.stddevs(self.rows)
+        penalty = ridge(product, sums.starts[-1])
         spread = np.concatenate([(table / SCALE).var(axis=0) for table in sums.tables])
         error = float(label * np.sqrt(1 + np.sum(spread / (spread + penalty) ** 2)))
         note = "on average, for independent features that are spread evenly"
@@ -272,24 +251,15 @@ class AdditiveClassifier(Release):
         )
 
 
-def part_for_places(domain: Domain, rows: int, share: Budget) -> Fraction:
-    """The part of the share for counts of columns, or 0 where noise would hide the places.
+def part_for_places(release: AdditiveClassifier) -> Fraction:
+    """The part for counts of columns, or 0 where noise would hide the places.
 
     Half of a column's counts err, added up, by sqrt(cells / 2) standard deviations of one.
     """
-    numbers = [axis for axis in domain.axes[:-1] if ordered(axis)]
+    numbers = [axis.size for axis in release.feature_axes if ordered(axis)]
     if not numbers:
         return Fraction(0)
-    counts = Margins(
-        "counts",
-        Domain(tuple(numbers)),
-        rows,
-        share * FOR_PLACES,
-        tuple((i,) for i in range(len(numbers))),
-        "discrete-gaussian",
-    )
-    mechanism = counts.mechanism
-    assert isinstance(mechanism, DiscreteGaussian)
-    most = max(axis.size for axis in numbers)
-    blurred = mechanism.stddev * float(np.sqrt(most / 2)) > BLURRED * rows
+    counts = replace(release, part=FOR_PLACES).choice.mechanism
+    assert isinstance(counts, DiscreteGaussian)
+    blurred = counts.stddev * float(np.sqrt(max(numbers) / 2)) > BLURRED * release.rows
     return Fraction(0) if blurred else FOR_PLACES

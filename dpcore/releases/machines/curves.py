@@ -136,35 +136,30 @@ class FeatureSums(Release):
     """Noisy sums over records of the products of their features, and of label times feature.
 
     Claim.  For a row z = (SCALE, features), and a label y of +1 or -1, a record adds the numbers
-    z_i z_j, i <= j, and w y z_i, w = ``weight``.  Products that are public are left out: that of the
-    intercept with itself, n SCALE^2, and those of two coordinates of which one is always 0.  Where one
-    record replaces another, the squared L2 norm of the change of the sums is at most
+    z_i z_j, i <= j, and w y z_i, w = ``weight``.  Products that are public are left out: those of two
+    coordinates of which one is always 0, and that of the intercept with itself, n SCALE^2, where n is
+    public.  With R >= |z|^2 and H >= sum of z_i^4, the squared L2 norm of what one record adds, and of
+    the change where one replaces another, are at most
 
-        R^2 + H - SCALE^4 + 2 w^2 R + w^4,    R >= |z|^2,  H >= sum of z_i^4
+        (R^2 + H)/2 + w^2 R    and    R^2 + H - SCALE^4 + 2 w^2 R + w^4
+
+    For units of several records both bounds serve ``Adjacency.squared``.
 
     Proof.  Let a be the products of z, all with i <= j, and a' those of z'.  Then a.a' =
     (t^2 + sum of z_i^2 z'_i^2)/2 with t = z.z', so |a|^2 = (|z|^4 + sum of z_i^4)/2 and |a - a'|^2 <=
-    R^2 + H - t^2 - SCALE^4, as z_0 = z'_0 = SCALE.  The labels add w^2 |y z - y' z'|^2 <=
-    w^2 (2 R + 2 |t|), and 2 w^2 |t| - t^2 <= w^4.  Numbers that do not change may be left out.  QED
+    R^2 + H - t^2 - SCALE^4, as z_0 = z'_0 = SCALE.  The labels add w^2 |z|^2, and w^2 |y z - y' z'|^2 <=
+    w^2 (2 R + 2 |t|), and 2 w^2 |t| - t^2 <= w^4.  To leave numbers out shortens both.  QED
 
     R and H are the sums over the columns of the largest values that a cell can have at any places, so
-    that the noise does not depend on them.  All numbers are whole, and every sum of at most n of them in
-    any order is below 2^52, so floats add them up exactly.
+    that the noise does not depend on them.  All numbers are whole, and sums of them are exact: those of
+    ``ROWS_AT_ONCE`` distinct rows are floats where every one in any order is below 2^52.  What a table
+    larger than ``most_rows`` adds is cut (``dpcore.adjacency``).
 
     The last axis of the domain is the label; ``signs``: +1 or -1 for each of its codes.
     """
 
     signs: tuple[int, ...] = ()
     places: Places = ()
-
-    def __post_init__(self) -> None:
-        self.adjacency.require_public_rows("a noisy sum of products of features")
-        if self.largest_statistic >= LARGEST_EXACT:
-            raise ValueError(
-                f"rows: {self.rows:.3g} are too many for exact sums;"
-                f" {LARGEST_EXACT * self.rows / self.largest_statistic:.3g} are the most; state fewer"
-            )
-        super().__post_init__()
 
     @cached_property
     def tables(self) -> tuple[Integers, ...]:
@@ -181,7 +176,7 @@ class FeatureSums(Release):
     def measured(self) -> Booleans:
         """Which products are measured: (d, d), of i <= j."""
         found = np.triu(np.ones((self.starts[-1],) * 2, dtype=bool))
-        found[0, 0] = False
+        found[0, 0] = not self.adjacency.public_rows
         for axis, table, start in zip(self.domain.axes, self.tables, self.starts, strict=False):
             end = start + table.shape[1]
             if not ordered(axis):
@@ -198,49 +193,69 @@ class FeatureSums(Release):
         """w: with half the norm of a row, labels and products are measured about equally well."""
         return isqrt(self._norm(2)) // 2
 
+    @property
+    def size(self) -> int:
+        """How many numbers are measured."""
+        return int(self.measured.sum()) + self.starts[-1]
+
+    @property
+    def sensitivity_squared(self) -> Fraction:
+        """Of the claim: the same at any places."""
+        norm, squared = self._norm(2), self.weight**2
+        twice = norm**2 + self._norm(4) + 2 * squared * norm
+        return self.adjacency.squared(
+            moved=Fraction(twice - SCALE**4 + squared**2), present=Fraction(twice, 2)
+        )
+
     @cached_property
     def mechanism(self) -> DiscreteGaussian:
-        norm, squared = self._norm(2), self.weight**2
-        moved = norm**2 + self._norm(4) - SCALE**4 + 2 * squared * norm + squared**2
-        return _noise(self.share, int(self.measured.sum()) + self.starts[-1], moved)
+        return _noise(self.share, self.size, self.sensitivity_squared)
+
+    @property
+    def _largest(self) -> int:
+        """No number of one record is larger in size."""
+        return SCALE * max(SCALE, self.weight)
 
     @property
     def largest_statistic(self) -> int:
-        return self.rows * SCALE * max(SCALE, self.weight)
+        return self.most_rows * self._largest
 
     def statistic(self, tally: Tally) -> Exact:
-        size = self.starts[-1]
-        products, labels = np.zeros((size, size)), np.zeros(size)
-        signs = np.asarray(self.signs, dtype=np.float64)
+        size, most = self.starts[-1], self.largest_statistic
+        sums = np.zeros(self.size, dtype=object)
+        signs = np.asarray(self.signs, dtype=np.int64)
         for first in range(0, len(tally.cells), ROWS_AT_ONCE):
             part = slice(first, first + ROWS_AT_ONCE)
-            counts, codes = (
-                tally.counts[part].astype(np.float64),
-                tally.domain.unpack(tally.cells[part]),
-            )
-            rows = np.empty((len(counts), size))
+            counts, codes = tally.counts[part], tally.domain.unpack(tally.cells[part])
+            exact = int(counts.sum()) * self._largest < LARGEST_EXACT
+            rows = np.empty((len(counts), size), dtype=np.float64 if exact else object)
             rows[:, 0] = SCALE
             for i, (table, start) in enumerate(zip(self.tables, self.starts, strict=False)):
                 rows[:, start : start + table.shape[1]] = table[codes[:, i]]
             weighed = rows * counts[:, None]
-            products += weighed.T @ rows
-            labels += signs[codes[:, -1]] @ weighed
-        sums = np.concatenate([products[self.measured], self.weight * labels])
-        return Exact(sums.astype(np.int64))
+            products = (weighed.T @ rows)[self.measured]
+            found = np.concatenate([products, self.weight * (signs[codes[:, -1]] @ weighed)])
+            sums += found.astype(np.int64) if exact else found
+        return Exact(np.clip(sums, -most, most).astype(np.int64))
+
+    def records(self, noisy: Noisy) -> float:
+        """How many there are: noisy, and at least 1, where that is private."""
+        if self.adjacency.public_rows:
+            return float(self.rows)
+        return max(float(noisy.values[0]) / SCALE**2, 1.0)
 
     def opened(self, noisy: Noisy) -> tuple[Floats, Floats]:
         """Noisy means over the records: of products (d, d), and of label times feature (d,)."""
-        sums = noisy.values.astype(np.float64) / self.rows
+        sums = noisy.values.astype(np.float64) / self.records(noisy)
         products, many = np.zeros(self.measured.shape), int(self.measured.sum())
         products[self.measured] = sums[:many] / SCALE**2
         products[0, 0] = 1.0
         products += np.triu(products, 1).T
         return products, sums[many:] / (self.weight * SCALE)
 
-    @property
-    def stddevs(self) -> tuple[float, float]:
+    def stddevs(self, records: float) -> tuple[float, float]:
         """Of the noise in each mean of a product, and of a label times a feature."""
-        stddev = self.mechanism.stddev / self.rows
+        stddev = self.mechanism.stddev / records
         return stddev / SCALE**2, stddev / (self.weight * SCALE)
 
     @property
@@ -254,7 +269,7 @@ class FeatureSums(Release):
         return Published(())
 
     def expected_error(self) -> tuple[ErrorStatement, ...]:
-        product, label = self.stddevs
+        product, label = self.stddevs(self.rows)
         return (
             ErrorStatement("standard error of a mean product of two features", product),
             ErrorStatement("standard error of a mean of label times feature", label),
@@ -270,5 +285,5 @@ def _largest(axis: Axis, power: int) -> int:
 
 
 @lru_cache
-def _noise(share: Budget, size: int, moved: int) -> DiscreteGaussian:
-    return DiscreteGaussian.within(share, size, Fraction(moved))
+def _noise(share: Budget, size: int, squared: Fraction) -> DiscreteGaussian:
+    return DiscreteGaussian.within(share, size, squared)

@@ -46,6 +46,7 @@ from dpcore.mechanisms.propose_test_release import ProposeTestReleaseEvent
 from dpcore.mechanisms.sampled import SampledEvent
 from dpcore.mechanisms.smooth_laplace import SmoothLaplaceEvent
 from dpcore.mechanisms.staged import StagedEvent
+from dpcore.mechanisms.staged_gaussian import StagedGaussianEvent
 from dpcore.mechanisms.tabulated import TableEvent
 from dpcore.privacy_line import perturb
 from dpcore.releases.base import Release, Samplable
@@ -100,6 +101,7 @@ OF_COUNTS = (
     NearRecordsEvent,
     ProposeTestReleaseEvent,
     StagedEvent,
+    StagedGaussianEvent,
     CompressedMarginsEvent,  # what it makes of them is a claim of ``test_compressed_microdata``
 )
 """Events of mechanisms that get the counts themselves."""
@@ -112,7 +114,7 @@ def claim(release: Release) -> Fraction:
         return event.l2_sensitivity_squared
     if isinstance(event, TableEvent):
         return Fraction(1)
-    if isinstance(event, CompressedMarginsEvent):
+    if isinstance(event, CompressedMarginsEvent | StagedGaussianEvent):
         return release.adjacency.sensitivity(moved=Fraction(2), present=Fraction(1))
     if isinstance(event, OF_COUNTS):
         return Fraction(2)
@@ -409,7 +411,7 @@ def needs_beta(event: Event) -> bool:
         return event.choice_beta + event.beta > 0
     if isinstance(event, NearMeansEvent):
         return False
-    if isinstance(event, CompressedMarginsEvent):
+    if isinstance(event, CompressedMarginsEvent | StagedGaussianEvent):
         return event.noise == "discrete-gaussian"
     return squares(event) or isinstance(event, SmoothLaplaceEvent | ProposeTestReleaseEvent)
 

@@ -46,8 +46,6 @@ REFUSED = [
     "density at private bandwidths of two columns",
     "function at a steady bandwidth",
     "body density",
-    "sums of features",
-    "additive classifier",
 ]
 """Proved for a public number of records."""
 

@@ -94,11 +94,42 @@ def test_an_additive_classifier_needs_no_bandwidth_and_has_coarse_cells(tmp_path
 
 
 @pytest.mark.parametrize(
+    ("stated", "weight"), [({}, 1.0), ({"weights": 4}, 4.0), ({"weights": "balanced"}, None)]
+)
+def test_weights_of_the_positive_side_are_a_number_or_balanced(
+    tmp_path, plan_document, stated, weight
+):
+    release = built(tmp_path, plan_document, **(ADDITIVE | stated))
+    assert isinstance(release, AdditiveClassifier)
+    assert release.weight == weight
+
+
+@pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
+def test_an_additive_classifier_serves_units_of_several_records(
+    tmp_path, plan_document, neighbours
+):
+    plan_document |= {
+        "neighbours": neighbours,
+        "privacy_unit": {"column": "person", "max_rows": 3},
+        "releases": [],
+        "synthesis": [],
+    }
+    release = built(tmp_path, plan_document, **ADDITIVE)
+    assert (release.adjacency.relation, release.adjacency.most) == (neighbours, 3)
+    assert release.event.adjacency == release.adjacency
+
+
+@pytest.mark.parametrize(
     ("change", "says"),
     [
         ({"bandwidth": 0.5}, "bandwidth: belongs to mechanism gaussian-process"),
         ({"loss": "logistic"}, "loss: belongs to mechanism gaussian-process"),
         ({"mechanism": "gaussian-process"}, "bandwidth: missing; state it, or mechanism: noisy"),
+        (
+            {"mechanism": "gaussian-process", "weights": "balanced"},
+            "weights: belong to mechanism noisy",
+        ),
+        ({"weights": 0}, "weights"),
     ],
 )
 def test_what_belongs_to_the_other_mechanism_is_refused(tmp_path, plan_document, change, says):

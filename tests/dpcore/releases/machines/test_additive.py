@@ -1,5 +1,6 @@
 """Additive classifiers: exact sums, errors that hold, and curves that separate what lines cannot."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -8,12 +9,14 @@ import pytest
 from dpcore.adjacency import Adjacency
 from dpcore.budget import Budget
 from dpcore.domain import Bins, Categories, Domain, Grid, Tally
+from dpcore.errors import PrivacyLineError
+from dpcore.mechanism import affordable
+from dpcore.mechanisms import StagedGaussian
 from dpcore.privacy_line import perturb
 from dpcore.releases.machines.additive import AdditiveClassifier, part_for_places
 from dpcore.releases.machines.curves import (
     PART,
     SCALE,
-    FeatureSums,
     cells_at,
     coordinates_of,
     even_places,
@@ -95,15 +98,16 @@ def test_the_decision_is_the_intercept_and_the_published_contributions():
     assert published.facts["positive"] == ["yes"]
 
 
-def test_intervals_hold_what_the_same_ridge_gives_without_noise():
+@pytest.mark.parametrize("weight", [1.0, None])
+def test_intervals_hold_what_the_same_ridge_gives_without_noise(weight):
     """Of the sums alone, at the places that were drawn: nine in ten, over points and draws."""
-    release = classifier()
+    release = replace(classifier(), weight=weight)
     tally, grid = tally_of(DOMAIN, records()), np.linspace(0.02, 0.98, 9)
     points = {"x": grid, "kind": np.full(9, "b", dtype=object), "amount": np.full(9, 30.0)}
     inside, scaled = [], []
     for seed in range(60):
         sums, noisy = release.settled(drawn(release, seed))
-        even = AdditiveClassifier("c", DOMAIN, ROWS, release.rest, (-1, 1), Fraction(0))
+        even = AdditiveClassifier("c", DOMAIN, ROWS, release.rest, (-1, 1), Fraction(0), weight)
         even.__dict__["_even"] = sums  # the same places, without a draw of them
         found = even.evaluate(noisy, points)
         quiet = even.evaluate(Noisy(opened(sums, tally)), points)["decision"]
@@ -149,16 +153,68 @@ def test_values_find_their_cells():
 
 
 def test_counts_for_places_are_left_out_where_noise_would_hide_them():
-    assert part_for_places(DOMAIN, 100, SHARE) == 0
-    assert part_for_places(DOMAIN, 10**6, SHARE) > 0
-    assert part_for_places(Domain((KIND, LABEL)), 10**6, SHARE) == 0
+    release = classifier(Fraction(0))
+    assert part_for_places(replace(release, rows=100)) == 0
+    assert part_for_places(replace(release, rows=10**6)) > 0
+    assert part_for_places(replace(release, domain=Domain((KIND, LABEL)), rows=10**6)) == 0
 
 
-def test_rows_and_neighbours_that_are_not_proved_are_refused():
-    with pytest.raises(ValueError, match=r"^rows: .* too many for exact sums"):
-        FeatureSums("f", DOMAIN, 2**45, SHARE, (-1, 1), classifier().after(None).places)
-    with pytest.raises(ValueError, match=r"^mechanism: .*number of records is public"):
-        AdditiveClassifier("c", DOMAIN, ROWS, SHARE, (-1, 1), adjacency=Adjacency("add-remove"))
+def test_a_second_step_of_other_noise_than_was_priced_is_stopped_after_the_first():
+    release = classifier()
+    mechanism = release.mechanism
+    assert isinstance(mechanism, StagedGaussian)
+    quiet = replace(
+        mechanism, again=replace(mechanism.again, variance=4 * mechanism.again.variance)
+    )
+    with pytest.raises(PrivacyLineError, match="not the one that was priced"):
+        perturb(release.statistic(tally_of(DOMAIN, records())), quiet, SHARE, SeededSource(1))
+
+
+def test_both_steps_together_cost_what_one_draw_does():
+    """Less noise than what the second step buys for nine tenths of alpha, with more counted first."""
+    release = classifier()
+    assert affordable(release.mechanism.event, SHARE)
+    apart = replace(classifier(Fraction(0)), share=SHARE * Fraction(9, 10)).mechanism
+    counts = replace(release.choice, share=SHARE * Fraction(1, 10)).mechanism
+    assert release.after(None).mechanism.stddev < 0.96 * apart.stddev
+    assert release.choice.mechanism.stddev < counts.stddev / 3
+
+
+RELATIONS = (Adjacency("add-remove"), Adjacency("add-remove", 3), Adjacency("replace-one", 3))
+
+
+@pytest.mark.parametrize("adjacency", RELATIONS)
+def test_where_the_number_of_records_is_private_the_guess_of_it_hardly_matters(adjacency):
+    """It sets where the sums are cut, and what ``explain`` says."""
+    tally = tally_of(DOMAIN, records())
+    points = {"x": np.linspace(0.02, 0.98, 9), "kind": np.full(9, "b", dtype=object)}
+    points["amount"] = np.full(9, 30.0)
+    found = []
+    for guess in (ROWS // 100, ROWS, 100 * ROWS):
+        release = replace(classifier(), adjacency=adjacency, rows=guess, share=SHARE * Fraction(4))
+        noisy = perturb(release.statistic(tally), release.mechanism, release.share, SeededSource(5))
+        sums, drawn_ = release.settled(noisy)
+        assert sums.records(drawn_) == pytest.approx(ROWS, rel=0.02)
+        found.append(release.evaluate(noisy, points))
+    for other in found[1:]:
+        for name, values in found[0].items():
+            np.testing.assert_allclose(values, other[name], rtol=1e-9)
+    assert np.sign(found[0]["decision"]).tolist() == [-1, -1, 1, 1, 1, 1, 1, -1, -1]
+
+
+def test_tables_far_larger_than_the_guess_are_summed_exactly_and_cut():
+    release = replace(classifier(Fraction(0)), adjacency=Adjacency("add-remove")).after(None)
+    one, many = (Tally(DOMAIN, np.array([7]), np.array([n])) for n in (1, 10**12))
+    cut = [
+        max(-release.largest_statistic, min(release.largest_statistic, (10**12) * each))
+        for each in opened(release, one).tolist()
+    ]
+    assert opened(release, many).tolist() == cut
+    exact = replace(release, rows=10**9)
+    assert opened(exact, many).tolist() == [(10**12) * e for e in opened(exact, one).tolist()]
+
+
+def test_a_label_with_nulls_is_refused():
     nullable = Domain((X, Categories("label", ("no", "yes"), nullable=True)))
     with pytest.raises(ValueError, match=r"^label.column: label has nulls"):
         AdditiveClassifier("c", nullable, ROWS, SHARE, (-1, 1, 1))
