@@ -7,11 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dpcore.adjacency import Adjacency
-from dpcore.domain import Domain
+from dpcore.domain import Domain, Grid
 from dpcore.errors import DPReleaseError
 from schemas.columns import Column, IdentifierColumn, Invalid, ReadColumn, made_total
 from schemas.dates import RANGES
@@ -139,6 +140,10 @@ def cases() -> dict[str, Case]:
     }
     known = {"year": parts["year on"].model_copy(update={"missing": ["1999-12-31"]})}
 
+    edges = Grid("pay", 1.0, 100.0, 64, transform="log").edge(np.arange(65))
+    beside = [np.nextafter(edges, 0.0), edges, np.nextafter(edges, 1e9)]
+    positive = pa.table({"pay": pa.array(np.clip(np.concatenate(beside), 1.0, 100.0))})
+
     def axes(columns: Mapping[str, Column]) -> list[Domain]:
         return [Domain(tuple(of.axis(name) for name, of in columns.items()))]
 
@@ -167,6 +172,15 @@ def cases() -> dict[str, Case]:
             [Domain((of.axis(name),)) for name, of in rounded.items()],
         ),
         "no answer": (unanswered, answers, 8, axes(answers)),
+        "transformed axes": (
+            positive,
+            {"pay": column("continuous", bounds=(1.0, 100.0))},
+            len(positive),
+            [
+                Domain((Grid("pay", 1.0, 100.0, cells, transform=name),))
+                for name, cells in (("log", 4096), ("sqrt", 1024), ("log1p", 64))
+            ],
+        ),
         "no date": (dated, known, 5, axes(known)),
         "dates that break rules": (dated, late, 5, []),
         "another's cells": (small, narrow, 2, [Domain((narrow["age"].bins("age", [0, 2, 10]),))]),
