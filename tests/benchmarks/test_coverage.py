@@ -204,6 +204,7 @@ def test_a_mean_over_noisy_rows_lies_in_its_interval():
         ("function, rows private", "estimate"),
     ],
 )
+@pytest.mark.slow
 def test_values_of_functions_lie_in_their_intervals(name: str, column: str):
     values, *band = [
         c for c in found(name, 2, 400 if column != "estimate" else 100) if c.column == column

@@ -7,6 +7,7 @@ import pytest
 from tests.conftest import ROOT, short_fits
 
 
+@pytest.mark.slow
 def test_five_lines_lead_from_a_data_frame_to_a_bundle(tmp_path, monkeypatch, capsys):
     pytest.importorskip("statsmodels")
     (block,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)

@@ -48,6 +48,7 @@ def plan_of(*releases: dict) -> Plan:
 
 
 @pytest.mark.parametrize("more", [{}, COMPRESS], ids=["whole", "compressed"])
+@pytest.mark.slow
 def test_each_table_is_what_a_file_of_its_own_would_be(tmp_path, monkeypatch, more):
     """Also with best estimates, which a histogram of two columns adds."""
     plan = plan_of(EVERYONE | more, ALONE)

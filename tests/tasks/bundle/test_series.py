@@ -36,6 +36,7 @@ def test_a_bundle_holds_what_all_runs_say_and_names_those_it_used(out):
     assert facts["revises"].startswith("No number of an earlier bundle")
 
 
+@pytest.mark.slow
 def test_numbers_of_successive_bundles_agree(out):
     bundles = [open_bundle(path) for path in published(out, 1, 2, 3)]
 

@@ -20,6 +20,7 @@ def out(tmp_path, monkeypatch) -> Path:
     return tmp_path / "published"
 
 
+@pytest.mark.slow
 def test_each_large_cell_has_a_line_for_its_periods_and_one_for_its_totals(out):
     bundles = [open_bundle(path) for path in published(out, 1, 2, 3)]
     ((dataset,), _) = find_bundles(out)

@@ -31,6 +31,7 @@ def all_of(ask, adjacency=REPLACE_ONE):
 
 
 @pytest.mark.parametrize("adjacency", BOTH)
+@pytest.mark.slow
 def test_correlations_have_their_stated_error(adjacency):
     found = all_of(lambda e: correlation(e, "age", "works"), adjacency)
     population = surveyed(np.random.default_rng(0), 400_000)

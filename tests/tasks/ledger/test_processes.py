@@ -342,6 +342,7 @@ class TestRaces:
         show(url, "64 ask for 1 of 23", rounds, time.monotonic() - started)
         assert rounds == [{"['a']": 23, "BudgetError": 41}] * 3
 
+    @pytest.mark.slow
     def test_rho_is_not_overspent_either(self, url):
         assert run(race_in_rho, url) == {"['a']": 23, "BudgetError": 41}
 
@@ -368,6 +369,7 @@ class TestRaces:
     def test_sixteen_runs_of_one_release_are_charged_once(self, url):
         assert Counter(run(same_release, url)) == {"a+b": 1, "nothing": 15}
 
+    @pytest.mark.slow
     def test_of_two_plans_at_once_one_may_spend_gamma_in_all_its_runs(self, url):
         assert all(got in (Q_WINS, P_WINS) for got in run(two_plans_race, url))
 
@@ -393,6 +395,7 @@ class TestKilled:
     def test_between_reservation_and_commit_leaves_the_charge_and_the_way_to_a_commit(self, url):
         assert run(killed_in_commit, url) > 5
 
+    @pytest.mark.slow
     def test_at_random_leaves_every_release_whole_and_every_draw_with_its_charge(self, url):
         states = run(killed_at_random, url)
         assert states["COMMITTED"] > 0

@@ -20,6 +20,7 @@ def out(tmp_path, monkeypatch) -> Path:
     return tmp_path / "published"
 
 
+@pytest.mark.slow
 def test_each_quantity_has_its_bars_and_the_earlier_runs_are_named(out):
     first, second, _ = published(out, 1, 2, 3)
     page = require_sound((second / "report.html").read_text(encoding="utf-8"), second)

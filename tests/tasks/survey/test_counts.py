@@ -167,6 +167,7 @@ def test_a_row_that_stands_for_no_record_counts_nothing(tmp_path):
     assert sum(counted(tmp_path, [1, 2], [0, 7], 7)) == 7
 
 
+@pytest.mark.slow
 def test_sums_that_64_bits_could_not_hold_are_refused(tmp_path):
     ends = {2**21: 2**61, 2**21 + 1: None, 2**23: None}
     for rows, total in ends.items():

@@ -41,6 +41,7 @@ def test_the_size_of_the_survey_is_not_told(plan_path, monkeypatch, own_home):
     require_source(plan)
 
 
+@pytest.mark.slow
 def test_a_bundle_takes_less_than_is_asked_for(prefect, plan_path):
     out = plan_path.parent / "out"
     assert main(["run", str(plan_path), "--release-id", "r1", "--out", str(out)]) == 0
