@@ -112,11 +112,12 @@ def test_dask_workers_draw_and_charge_what_a_sequence_does(plan_path, dask):
     from prefect_dask.task_runners import DaskTaskRunner
 
     in_sequence = drawn(plan_path, "sequence")
-    assert drawn(plan_path, "dask", DaskTaskRunner(address=dask)) == in_sequence
     with Client(dask) as client:
+        client.wait_for_workers(2)
+        assert drawn(plan_path, "dask", DaskTaskRunner(address=dask)) == in_sequence
         worked = client.run(lambda dask_worker: dask_worker.state.transition_counter)
     assert len(worked) == 2
-    assert all(worked.values())
+    assert any(worked.values())  # how many of the two is the scheduler's to decide
 
 
 @pytest.mark.slow
