@@ -104,7 +104,7 @@ def draw_missing(plan: Plan, release_id: str) -> None:
             tallied = tally_survey(plan, release_id, names, survey, workspace)
         sections = [plan.section(name) for name in names]
         wait_for_all(
-            draw.submit(plan, release_id, s.name, f"{s.kind}: {s.name} ({s.title})", tallied)
+            draw.submit(plan, release_id, s.name, f"{s.kind}: {s.name} ({s.subject})", tallied)
             for s in sections
         )
 

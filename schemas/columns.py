@@ -30,7 +30,7 @@ from dpcore.domain import Axis, Bins, Categories, Category, Grid
 from schemas.dates import PartOfDate
 from schemas.document import Section
 from schemas.heaping import Multiples
-from schemas.text import look_alikes, told_apart
+from schemas.text import Line, look_alikes, told_apart
 
 Outside = Literal["refuse", "clamp"]
 
@@ -54,6 +54,10 @@ NAMEABLE = re.compile(r"[^\W\d_][\w .-]{0,99}")
 
 NULLABLE = "Whether null is a value; it gets a cell."
 DESCRIPTION = "What the column means, for readers."
+LABEL = (
+    "What readers call the column, in charts and headings; without it, the first clause of a short"
+    " description."
+)
 MISSING = (
     'Codes that stand for no answer, such as [-9, "NA"]: they are read as null, and the column is'
     " nullable. Numbers are compared as numbers, text as it is written."
@@ -137,6 +141,7 @@ class CategoricalColumn(Section):
     )
     nullable: bool = Field(default=False, description=NULLABLE)
     missing: _Missing = Field(default_factory=list)
+    label: Line = Field(default="", max_length=60, description=LABEL)
     description: str = Field(default="", description=DESCRIPTION)
 
     _nullable = model_validator(mode="before")(_nullable_if_missing)
@@ -178,6 +183,7 @@ class _NumberColumn(Section):
     missing: _Missing = Field(default_factory=list)
     labels: _Labels = Field(default_factory=dict)
     unit: str = Field(default="", description="What the numbers count, such as years or EUR.")
+    label: Line = Field(default="", max_length=60, description=LABEL)
     description: str = Field(default="", description=DESCRIPTION)
 
     if TYPE_CHECKING:  # both kinds state their own
@@ -415,11 +421,14 @@ def missing_codes(
     return texts, [float(code) for code in codes if not isinstance(code, str)]
 
 
+def meaning(column: Column) -> str:
+    """What the plan says that a column means."""
+    return ": ".join(filter(None, (column.label, column.description)))
+
+
 def column_description(text: str, column: Column | None) -> str:
-    """The description of a published column, with the plan's description of the survey's column."""
-    if column is None or not column.description:
-        return text
-    return f"{text}: {column.description}" if text else column.description
+    """The description of a published column, with what the survey's column means."""
+    return ": ".join(filter(None, (text, meaning(column) if column else "")))
 
 
 def column_metadata(name: str | None, columns: Mapping[str, Column]) -> dict[str, str]:

@@ -115,8 +115,10 @@ class Linked(Section):
             for name, names in self.places(columns, unit).items():
                 column = columns[name]
                 about = f"{column.description or name} (member {i + 1})"
+                label = column.label and f"{column.label} (member {i + 1})"
                 later = {"nullable": True} if i else {}
-                found[names[i]] = column.model_copy(update={"description": about, **later})
+                words = {"label": label, "description": about}
+                found[names[i]] = column.model_copy(update=words | later)
         return found
 
     def widened(

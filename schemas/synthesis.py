@@ -17,6 +17,7 @@ from schemas.derived import Derived, derived_columns
 from schemas.document import Section
 from schemas.numbers import plain
 from schemas.releases import Name
+from schemas.text import Line
 
 UNIFORM = "uniform"
 
@@ -64,6 +65,11 @@ class Synthesis(Section):
     """Synthetic records drawn from one release, alone or refined by densities."""
 
     name: Name = Field(description="Names the synthetic table.")
+    title: Line = Field(
+        default="",
+        max_length=100,
+        description="The heading in the report; without it, the name is made one.",
+    )
     from_: Name = Field(alias="from", description="The release that the records are drawn from.")
     rows: StrictInt = Field(ge=0, le=2**31, description="How many records; a public choice.")
     tree: list[tuple[StrictStr, StrictStr]] | Literal["auto"] | None = Field(

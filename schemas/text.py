@@ -18,7 +18,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import AfterValidator
 
 PLAIN_CONTROLS = "\n\r\t"
 JOINERS = "\u200c\u200d"
@@ -29,6 +31,16 @@ LATIN = str.maketrans(
     "ABESIJKMHOPCTXYaesijopcyxdqwhABEZHIKMNOPTYXopv------''",
 )
 """Letters and marks of other scripts that look like those of ASCII."""
+
+
+def _one_line(text: str) -> str:
+    if text != text.strip() or text.splitlines() != [text][: bool(text)]:
+        raise ValueError("must be one line of text, without spaces at its ends")
+    return text
+
+
+Line = Annotated[str, AfterValidator(_one_line)]
+"""A heading or a label."""
 
 
 def refuse_treacherous(document: Any) -> None:

@@ -27,6 +27,7 @@ from dpcore.suggestion import suggestion
 from schemas.columns import Column
 from schemas.document import Section
 from schemas.numbers import WrittenRational
+from schemas.text import Line
 from schemas.unit import Weights
 
 Name = Annotated[
@@ -82,12 +83,17 @@ class ReleaseSection(Section):
         mechanism: str
 
         @property
-        def title(self) -> str:
+        def subject(self) -> str:
             """The release in a line."""
             ...
 
     name: Name = Field(
         description="Names the tables; one draw is ever made per release id and name."
+    )
+    title: Line = Field(
+        default="",
+        max_length=100,
+        description="The heading in the report; without it, the name is made one.",
     )
     weight: WrittenRational = Field(
         default=Fraction(1),
@@ -166,7 +172,7 @@ class GroupsSection(ReleaseSection):
         return domain_of([*axes, declared(columns, self.column, "column").axis(self.column)])
 
     @property
-    def title(self) -> str:
+    def subject(self) -> str:
         return f"{self.column} by {listed(self.groups, ' x ')}" if self.groups else self.column
 
 

@@ -162,7 +162,7 @@ class ClassifierSection(ReleaseSection):
         )
 
     @property
-    def title(self) -> str:
+    def subject(self) -> str:
         return f"{self.label.column} from {listed(self.features, ', ')}"
 
 

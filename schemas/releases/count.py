@@ -95,7 +95,7 @@ class CountSection(ReleaseSection):
                 share,
                 counted,
                 self.loss,
-                what=self.title,
+                what=self.subject,
                 adjacency=survey.adjacency,
             )
         proportion = None if isinstance(self.prior, str) else self.prior
@@ -107,7 +107,7 @@ class CountSection(ReleaseSection):
             counted,
             self.loss,
             proportion,
-            what=self.title,
+            what=self.subject,
             adjacency=survey.adjacency,
         )
 
@@ -129,7 +129,7 @@ class CountSection(ReleaseSection):
         return tuple(range(first, last))
 
     @property
-    def title(self) -> str:
+    def subject(self) -> str:
         return f"records with {self.condition.text}"
 
 

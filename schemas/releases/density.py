@@ -119,5 +119,5 @@ class DensitySection(TransformedSection):
         )
 
     @property
-    def title(self) -> str:
+    def subject(self) -> str:
         return listed(self.columns, " x ")

@@ -76,5 +76,5 @@ class FunctionSection(TransformedSection):
         )
 
     @property
-    def title(self) -> str:
+    def subject(self) -> str:
         return listed(self.columns, " x ")

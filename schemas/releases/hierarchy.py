@@ -227,6 +227,6 @@ class HierarchySection(CountsSection):
         return possible
 
     @property
-    def title(self) -> str:
+    def subject(self) -> str:
         regions = listed(self.hierarchy.columns, " > ")
         return listed([regions, *self.columns], " x ")

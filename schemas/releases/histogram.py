@@ -59,5 +59,5 @@ class HistogramSection(CountsSection):
         )
 
     @property
-    def title(self) -> str:
+    def subject(self) -> str:
         return listed(self.columns, " x ")

@@ -82,5 +82,5 @@ class MarginsSection(CountsSection):
         return tuple(positions)
 
     @property
-    def title(self) -> str:
+    def subject(self) -> str:
         return listed(self.columns, ", ")

@@ -219,7 +219,7 @@ class MicrodataSection(CountsSection):
         return tuple(sorted(self.columns.index(name) for name in names))
 
     @property
-    def title(self) -> str:
+    def subject(self) -> str:
         return listed(self.columns, ", ")
 
 

@@ -31,5 +31,5 @@ class MomentsSection(ReleaseSection):
         return Moments(self.name, domain_of(axes), survey.rows, share, adjacency=survey.adjacency)
 
     @property
-    def title(self) -> str:
+    def subject(self) -> str:
         return listed(self.columns, ", ")

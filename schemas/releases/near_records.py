@@ -47,5 +47,5 @@ class NearRecordsSection(ReleaseSection):
         return NearRecords(*common, adjacency=survey.adjacency)
 
     @property
-    def title(self) -> str:
+    def subject(self) -> str:
         return self.column

@@ -72,5 +72,5 @@ class RegressionSection(ReleaseSection):
         )
 
     @property
-    def title(self) -> str:
+    def subject(self) -> str:
         return f"{self.target} on {listed(self.features, ', ')}"

@@ -37,5 +37,5 @@ class SampledHistogramSection(ReleaseSection):
         )
 
     @property
-    def title(self) -> str:
+    def subject(self) -> str:
         return listed(self.columns, " x ")

@@ -8,7 +8,7 @@ import csv
 import io
 
 from schemas.bundle import Manifest
-from schemas.columns import CategoricalColumn
+from schemas.columns import CategoricalColumn, meaning
 from schemas.plan import Plan
 
 HEADER = (
@@ -41,7 +41,7 @@ def codebook(manifest: Manifest, plan: Plan) -> str:
         made_up |= {*plan.columns}
     writer.writerow((*HEADER, *(["warning"] if made_up else [])))
     for name, column in plan.described_columns.items():
-        start, null = (name, column.type, column.description), str(column.nullable).lower()
+        start, null = (name, column.type, meaning(column)), str(column.nullable).lower()
         end = (null, *([WARNING if name in made_up else ""] if made_up else []))
         if isinstance(column, CategoricalColumn):
             for category in column.categories:

@@ -107,6 +107,8 @@ def _field(name: str, table: TableFile, plan: Plan, records: bool) -> dict[str, 
         return field
     column = plan.described_columns[about]
     field["survey_column"] = about
+    if column.label and name == about:
+        field["title"] = column.label
     if column.listed is not None and not isinstance(column, CategoricalColumn) and name == about:
         field["constraints"] = {"enum": list(column.listed)}
         field["categories"] = _categories(column)

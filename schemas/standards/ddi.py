@@ -73,8 +73,9 @@ def _variable(data: Element, place: str, name: str, column: Column, files: str) 
     kind = "contin" if column.type == "continuous" and column.listed is None else "discrete"
     attributes = {"ID": place, "name": name, "intrvl": kind} | ({"files": files} if files else {})
     variable = SubElement(data, "var", attributes)
-    if column.description:
-        _add(variable, "labl", column.description)
+    if named := column.label or column.description:
+        _add(variable, "labl", named)
+    words = [column.description] if column.label and column.description else []
     text = False
     if isinstance(column, CategoricalColumn):
         values = [str(category) for category in column.categories]
@@ -84,8 +85,9 @@ def _variable(data: Element, place: str, name: str, column: Column, files: str) 
         unit = {"UNITS": "REAL" if column.type == "continuous" else "INT"}
         SubElement(SubElement(variable, "valrng"), "range", {**unit, "min": low, "max": high})
         values = [str(level) for level in column.listed or column.labels]
-        if column.unit:
-            _add(variable, "txt", f"in {column.unit}")
+        words += [f"in {column.unit}"] if column.unit else []
+    if words:
+        _add(variable, "txt", "; ".join(words))
     for value in values:
         category = SubElement(variable, "catgry")
         _add(category, "catValu", value)

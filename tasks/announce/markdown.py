@@ -87,10 +87,12 @@ def _published(plan: Plan, made: Made) -> Iterator[str]:
                     len(one.rows) > FIRST_ROWS
                 )
                 yield f"{escape(one.caption)}{more}\n\n{table(rows)}"
+    sections = {section.name: section for section in plan.synthesis}
     for records in made.synthesis:
         for file in filter(None, (records.file, records.members)):
             head = next(pq.ParquetFile(made.staging / file.path).iter_batches(FIRST_ROWS), None)
-            yield f"### {escape(headed(records.name))}\n\nSynthetic records, the first of {file.rows:,}"
+            heading = escape(headed(sections[records.name]))
+            yield f"### {heading}\n\nSynthetic records, the first of {file.rows:,}"
             rows = head.to_pylist() if head else []
             yield table([{name: str(value) for name, value in row.items()} for row in rows] or NONE)
 

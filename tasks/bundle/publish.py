@@ -107,7 +107,7 @@ def write_release(plan: Plan, release_id: str, name: str, staging: Path) -> Rele
     return ReleaseRecord(
         name=name,
         kind=section.kind,
-        title=section.title,
+        title=section.subject,
         mechanism=section.mechanism,
         **asdict(charge.budget),
         event={key: str(value) for key, value in charge.event.items()},

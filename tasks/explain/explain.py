@@ -33,7 +33,7 @@ def cost_rows(plan: Plan) -> list[dict[str, str]]:
         {
             "release": name,
             "kind": plan.section(name).kind,
-            "over": plan.section(name).title,
+            "over": plan.section(name).subject,
             "mechanism": plan.section(name).mechanism,
             "numbers": f"{getattr(release.mechanism, 'numbers', release.mechanism.size):,}",
             **{c: decimal_text(getattr(plan.prices[name], c)) for c in plan.requested.coordinates},

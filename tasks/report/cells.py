@@ -147,7 +147,9 @@ def sides_of(published: Iterable[str], columns: Columns) -> list[str]:
 
 
 def called(name: str, columns: Columns) -> str:
-    """What readers call a column: the first clause of its description, if it is short, or its name."""
+    """What readers call a column: its label, a short first clause of its description, or its name."""
+    if columns[name].label:
+        return columns[name].label
     first = CLAUSE.split(columns[name].description, maxsplit=1)[0].strip()
     return first if 0 < len(first) <= LONGEST else name
 

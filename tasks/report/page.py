@@ -7,7 +7,7 @@ from typing import Any
 import jinja2
 
 from schemas.bundle import Manifest
-from schemas.columns import CategoricalColumn, Column
+from schemas.columns import CategoricalColumn, Column, meaning
 from schemas.numbers import plain
 from schemas.plan import Plan
 from schemas.standards.terms import cited
@@ -77,7 +77,7 @@ def columns_table(plan: Plan) -> DataTable:
     return DataTable(
         "Columns of the survey; everything here is public, and none of it was read from the records",
         ("Column", "Meaning", "Values"),
-        [(name, column.description, values(column)) for name, column in plan.columns.items()],
+        [(name, meaning(column), values(column)) for name, column in plan.columns.items()],
     )
 
 

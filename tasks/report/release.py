@@ -9,6 +9,8 @@ from dpcore.budget import decimal_text
 from dpcore.releases.base import Chart
 from schemas.bundle import Manifest, ReleaseRecord, SynthesisRecord, TableFile
 from schemas.plan import Plan
+from schemas.releases.base import ReleaseSection
+from schemas.synthesis import Synthesis
 from tasks.report.analyses import MODELS, draw_analysis
 from tasks.report.counts import draw_counts
 from tasks.report.density import draw_curve
@@ -66,7 +68,7 @@ def release_part(source: Source) -> Part:
     )
     return Part(
         f"release-{record.name}",
-        headed(record.name),
+        headed(section),
         f"{section.words}: {record.title}. Release {record.name}, by the mechanism {record.mechanism},"
         f" at {price}.",
         CHARTS[chart](source) if chart else Drawn(),
@@ -76,13 +78,9 @@ def release_part(source: Source) -> Part:
     )
 
 
-def headed(name: str) -> str:
-    """A name as a heading.
-
-    >>> headed("marriage-and-affairs")
-    'Marriage and affairs'
-    """
-    return name.replace("-", " ").capitalize()
+def headed(section: ReleaseSection | Synthesis) -> str:
+    """The heading that the plan gives it, or its name as one: ``Marriage and affairs``."""
+    return section.title or section.name.replace("-", " ").capitalize()
 
 
 def error_table(record: ReleaseRecord) -> DataTable:
@@ -99,10 +97,11 @@ def error_table(record: ReleaseRecord) -> DataTable:
 def synthetic_parts(plan: Plan, manifest: Manifest, bundle: Path) -> list[Part]:
     """One part for each synthetic table."""
     releases = {record.name: record for record in manifest.releases}
+    sections = {section.name: section for section in plan.synthesis}
     return [
         Part(
             f"synthetic-{record.name}",
-            headed(record.name),
+            headed(sections[record.name]),
             f"{record.name}: {record.file.rows:,} synthetic records of"
             f" {len(record.file.columns)} columns"
             f"{_and_members(record)}, drawn from the release {record.source}. They cost nothing more.",

@@ -193,4 +193,4 @@ def test_totals_in_a_file_are_whole_numbers(tmp_path, document):
 
 def test_the_title_names_the_levels_and_the_cells(tmp_path, document):
     plan: Plan = load_plan(write_plan(tmp_path, document))
-    assert plan.section("people").title == "state > county > tract x sex x age"
+    assert plan.section("people").subject == "state > county > tract x sex x age"

@@ -1,5 +1,6 @@
 """The report of a bundle: sound, self-contained, and the same every time."""
 
+import json
 import math
 import re
 import shutil
@@ -424,6 +425,29 @@ def test_a_classifier_says_how_often_it_is_right_of_synthetic_records(
     assert said == [("everybody", f"{right:.0%}"[:-1])]
 
 
+def test_headings_and_names_are_those_that_the_plan_gives(plan_document, plan_path, tmp_path):
+    plan_document["columns"]["region"] |= {
+        "label": "Where they live",
+        "description": "At the census",
+    }
+    plan_document["releases"][0]["title"] = "People, by where they live"
+    plan_document["synthesis"][0]["title"] = "Made-up people"
+    bundle = publish_made_up(
+        load_plan(write_plan(plan_path.parent, plan_document)), "r1", tmp_path / "out"
+    )
+    page = page_of(bundle)
+    headings = [node.words for node in page.all("h3")]
+    assert {"People, by where they live", "Made-up people"} <= {*headings}
+    assert "by “Where they live”" in page.words
+    assert ",Where they live: At the census," in (bundle / "codebook.csv").read_text()
+    resources = json.loads((bundle / "datapackage.json").read_text())["resources"]
+    titles = {f.get("title") for r in resources for f in r.get("schema", {}).get("fields", [])}
+    assert "Where they live" in titles
+    described = (bundle / "ddi.xml").read_text()
+    assert "<labl>Where they live</labl>" in described
+    assert "<txt>At the census</txt>" in described
+
+
 def test_gamma_is_explained_where_it_is_spent(bundle, plan):
     manifest = read_manifest(bundle)
     guarantee = manifest.guarantee.model_copy(update={"gamma": Budget.of(gamma="0.05").gamma})
@@ -436,6 +460,8 @@ def test_gamma_is_explained_where_it_is_spent(bundle, plan):
 def test_hostile_texts_are_shown_and_not_obeyed(plan_document, plan_path, tmp_path):
     plan_document["columns"]["sex"]["categories"] = HOSTILE
     plan_document["columns"]["region"]["labels"] = {"north": HOSTILE[0], "south": HOSTILE[1]}
+    plan_document["columns"]["region"]["label"] = HOSTILE[1]
+    plan_document["releases"][0]["title"] = HOSTILE[0]
     texts = ("title", "description", "publisher", "contact", "licence", "citation")
     plan_document["publication"] = dict.fromkeys(texts, HOSTILE[0])
     plan = load_plan(write_plan(plan_path.parent, plan_document))
