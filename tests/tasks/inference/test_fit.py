@@ -71,8 +71,8 @@ def columns(codes):
     ("formula", "family"),
     [
         ("works ~ age + sex", "binomial"),
-        ("age ~ 0 + place", "gaussian"),
-        ("works ~ age", "poisson"),
+        pytest.param("age ~ 0 + place", "gaussian", marks=pytest.mark.slow),
+        pytest.param("works ~ age", "poisson", marks=pytest.mark.slow),
     ],
 )
 def test_intervals_hold_the_population_and_their_parts_are_as_stated(adjacency, formula, family):

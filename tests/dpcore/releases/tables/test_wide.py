@@ -63,7 +63,13 @@ def test_all_tables_are_those_of_the_records():
 
 @pytest.mark.parametrize("name", RELEASES)
 @pytest.mark.parametrize(
-    "adjacency", [Adjacency(), Adjacency("add-remove"), Adjacency("replace-one", 2)], ids=str
+    "adjacency",
+    [
+        Adjacency(),
+        pytest.param(Adjacency("add-remove"), marks=pytest.mark.slow),
+        pytest.param(Adjacency("replace-one", 2), marks=pytest.mark.slow),
+    ],
+    ids=str,
 )
 def test_no_neighbour_moves_a_wide_release_by_more_than_it_declares(
     name: str, adjacency: Adjacency
