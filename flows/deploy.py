@@ -16,18 +16,8 @@ from typing import Any, NamedTuple
 from prefect import Flow
 from prefect.client.orchestration import SyncPrefectClient, get_client
 from prefect.client.schemas.actions import DeploymentScheduleCreate, WorkPoolCreate
-from prefect.client.schemas.filters import (
-    DeploymentFilter,
-    DeploymentFilterTags,
-    FlowRunFilter,
-    FlowRunFilterState,
-    FlowRunFilterStateType,
-    WorkPoolFilter,
-    WorkPoolFilterName,
-)
-from prefect.client.schemas.objects import State, StateType
+from prefect.client.schemas.filters import DeploymentFilter, DeploymentFilterTags
 from prefect.client.schemas.schedules import CronSchedule
-from prefect.states import Crashed, Scheduled
 from prefect.utilities.callables import parameter_schema
 from prefect.workers.process import ProcessWorker
 
@@ -35,6 +25,7 @@ from dpcore.errors import BudgetError, InputError, PlanError
 from flows.ad_hoc import ad_hoc
 from flows.audit import audit
 from flows.exhaustion import covered, pause_schedule, resume_schedules
+from flows.lost import POOL, TAG, watch_over_runs
 from flows.release import release
 from schemas.plan import Plan, load_plan
 from tasks.budget.schedule import require_first_year
@@ -43,10 +34,6 @@ from tasks.workplace.home import ledger_exists, ledger_url
 from tasks.workplace.plans import plans_in
 from tasks.workplace.schedule import due_times
 from tasks.workplace.step import log_line
-
-POOL = "dprelease"
-TAG = "dprelease"
-LOST = "its worker was killed; Retry it: that costs nothing more"
 
 
 class Deployed(NamedTuple):
@@ -67,6 +54,7 @@ def deploy(folder: Path, runs_at_once: int) -> Deployed:
     parts = [f"{name}: {release}" for name, plan in plans.items() for release in plan.built]
     with get_client(sync_client=True) as client:
         _make_pool(client, runs_at_once)
+        watch_over_runs(client)
         resume_schedules()
         deployed = [
             _deploy(client, release, name, {"plan": name}, _schedules(plan), tags=[plan.dataset])
@@ -80,23 +68,6 @@ def deploy(folder: Path, runs_at_once: int) -> Deployed:
             _pause_exhausted(client, plans)
         _remove_others(client, {f"release/{name}" for name in plans_in(folder)} | {*deployed})
     return Deployed(deployed, refused)
-
-
-def end_lost_runs() -> None:
-    """End the runs that a killed worker left; otherwise each would occupy one of the pool's slots."""
-    states = FlowRunFilterState(
-        type=FlowRunFilterStateType(any_=[StateType.PENDING, StateType.RUNNING])
-    )
-    with get_client(sync_client=True) as client:
-        mine = WorkPoolFilter(name=WorkPoolFilterName(any_=[POOL]))
-        while runs := client.read_flow_runs(
-            flow_run_filter=FlowRunFilter(state=states), work_pool_filter=mine
-        ):
-            for run in runs:
-                lost = run.state_type == StateType.RUNNING
-                state: State[Any] = Crashed(message=LOST) if lost else Scheduled()
-                client.set_flow_run_state(run.id, state, force=True)
-                log_line(f"{run.name}: {LOST}" if lost else f"{run.name}: starts again")
 
 
 def plans_to_deploy(folder: Path) -> tuple[dict[str, Plan], list[BudgetError]]:

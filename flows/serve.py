@@ -32,7 +32,6 @@ HOST = "127.0.0.1"
 STARTUP_SECONDS = 180
 RESUME_SECONDS = 20  # how soon a grant resumes a schedule
 STOP_SECONDS = 30
-POOL = "dprelease"
 
 
 def serve(
@@ -62,8 +61,9 @@ def serve(
             )
         )
         _wait_until_healthy(server, f"{os.environ['PREFECT_API_URL']}/health", folder)
-        from flows.deploy import deploy, end_lost_runs
+        from flows.deploy import deploy
         from flows.exhaustion import resume_schedules
+        from flows.lost import POOL, end_lost_runs
 
         end_lost_runs()  # our worker has not started, so nothing is working on them
         for name in deploy(plans, runs_at_once).names:

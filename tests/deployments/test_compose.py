@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from flows.cli import command_line
-from flows.serve import POOL
+from flows.lost import POOL
 from tests.conftest import ROOT
 
 FOLDER = ROOT / "deployments"

@@ -9,13 +9,6 @@ from __future__ import annotations
 import atexit
 import functools
 import itertools
-import os
-import shutil
-import signal
-import socket
-import subprocess
-import tempfile
-import time
 from pathlib import Path
 
 import pytest
@@ -24,10 +17,9 @@ from dpcore.budget import Budget
 from dpcore.errors import BudgetError, LedgerError
 from tasks.ledger import Charge, Ledger, queries
 from tests.tasks.bundle.damage import by_hand
+from tests.tasks.ledger.server import PASSWORD, Server, programs
 
 ENGINES = ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)]
-PASSWORD = "hush-hush"
-
 _numbers = itertools.count(1)
 
 
@@ -35,74 +27,26 @@ def fresh_url(engine: str, folder: Path) -> str:
     """The URL of a ledger that does not exist yet."""
     if engine == "sqlite":
         return f"sqlite:///{folder}/ledger.db"
-    return _fresh_database(_server_port())
+    return _fresh_database()
 
 
 @functools.cache
-def _server_port() -> int:
+def _server() -> Server:
     """Start a server once for the whole test run; it stops when the tests end."""
     pytest.importorskip("psycopg")
-    programs = [*Path("/usr/lib/postgresql").glob("*/bin"), *map(Path, os.get_exec_path())]
-    found = next((folder for folder in programs if (folder / "initdb").exists()), None)
+    found = programs()
     if found is None:
         pytest.skip("no PostgreSQL server is installed")
-
-    # The server refuses to run as root, so root lends its folder to another user.
-    as_user = {"user": "nobody"} if os.geteuid() == 0 else {}
-    folder = Path(tempfile.mkdtemp(prefix="ledger-postgresql-"))
-    if as_user:
-        shutil.chown(folder, "nobody")
-    (password_file := folder / "password").write_text(PASSWORD)
-    password_file.chmod(0o644)
-    data = folder / "data"
-    initdb = [found / "initdb", "-D", data, "-U", "ledger", "-A", "scram-sha-256", "-N"]
-    initdb += ["--pwfile", password_file]
-    subprocess.run(initdb, check=True, stdout=subprocess.DEVNULL, cwd=folder, **as_user)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    postgres = [found / "postgres", "-D", data, "-p", str(port), "-k", folder]
-    postgres += ["-c", "listen_addresses=127.0.0.1", "-c", "fsync=off"]
-    # A server takes a moment to clear away a closed connection, and a race opens 64 at once.
-    postgres += ["-c", "max_connections=300"]
-    # Defaults that would break the ledger if it trusted them.
-    postgres += ["-c", "default_transaction_isolation=serializable", "-c", "synchronous_commit=off"]
-    log = (folder / "log").open("w")
-    server = subprocess.Popen(postgres, stdout=log, stderr=log, cwd=folder, **as_user)
-
-    def stop() -> None:
-        server.send_signal(signal.SIGINT)
-        server.wait(timeout=30)
-        log.close()
-        shutil.rmtree(folder)
-
-    atexit.register(stop)
-    deadline = time.monotonic() + 30
-    while time.monotonic() < deadline:
-        try:
-            _administer(port, "SELECT 1")
-        except Exception:
-            time.sleep(0.1)
-        else:
-            return port
-    raise RuntimeError((folder / "log").read_text())
+    server = Server(found)
+    server.start()
+    atexit.register(server.remove)
+    return server
 
 
-def _administer(port: int, statement: str) -> None:
-    import psycopg
-
-    with psycopg.connect(_text(port, "postgres"), autocommit=True) as connection:
-        connection.execute(statement)
-
-
-def _text(port: int, database: str) -> str:
-    return f"host=127.0.0.1 port={port} user=ledger password={PASSWORD} dbname={database}"
-
-
-def _fresh_database(port: int) -> str:
+def _fresh_database() -> str:
     name = f"ledger{next(_numbers)}"
-    _administer(port, f"CREATE DATABASE {name}")
-    return f"postgresql://ledger:{PASSWORD}@127.0.0.1:{port}/{name}"
+    _server().administer(f"CREATE DATABASE {name}")
+    return _server().url(name)
 
 
 class TestWithoutAServer:
@@ -132,7 +76,7 @@ class TestWithoutAServer:
 class TestServer:
     @pytest.fixture
     def url(self) -> str:
-        return _fresh_database(_server_port())
+        return _fresh_database()
 
     def test_a_wrong_password_is_reported_without_it(self, url):
         with pytest.raises(LedgerError, match="cannot be reached") as caught:

@@ -1,0 +1,112 @@
+"""Ends the runs that a killed worker left; otherwise each would occupy one of the pool's slots.
+
+``dprelease serve`` ends them at its start, when its worker does not run.  Workers on other machines
+come and go, so two automations of the Prefect server watch over their runs: one that is no longer
+heard of has crashed, and one that was taken and never began starts again.
+"""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+from prefect.client.orchestration import SyncPrefectClient, get_client
+from prefect.client.schemas.filters import (
+    FlowRunFilter,
+    FlowRunFilterState,
+    FlowRunFilterStateType,
+    WorkPoolFilter,
+    WorkPoolFilterName,
+)
+from prefect.client.schemas.objects import State, StateType
+from prefect.events.schemas.automations import AutomationCore
+from prefect.settings import get_current_settings
+from prefect.states import Crashed, Scheduled
+
+from tasks.workplace.step import log_line
+
+TAG = "dprelease"
+POOL = "dprelease"
+LOST = "its worker was killed; Retry it: that costs nothing more"
+
+RUN = "prefect.flow-run"
+SILENT_BEATS = 3
+BEGINS_WITHIN = timedelta(minutes=5)
+AFTER_PENDING = (
+    "Running",
+    "Scheduled",
+    "Cancelled",
+    "Cancelling",
+    "Completed",
+    "Failed",
+    "Crashed",
+)
+
+
+def end_lost_runs() -> None:
+    """End the runs that a killed worker of this machine's pool left."""
+    states = FlowRunFilterState(
+        type=FlowRunFilterStateType(any_=[StateType.PENDING, StateType.RUNNING])
+    )
+    with get_client(sync_client=True) as client:
+        mine = WorkPoolFilter(name=WorkPoolFilterName(any_=[POOL]))
+        while runs := client.read_flow_runs(
+            flow_run_filter=FlowRunFilter(state=states), work_pool_filter=mine
+        ):
+            for run in runs:
+                lost = run.state_type == StateType.RUNNING
+                state: State[Any] = Crashed(message=LOST) if lost else Scheduled()
+                client.set_flow_run_state(run.id, state, force=True)
+                log_line(f"{run.name}: {LOST}" if lost else f"{run.name}: starts again")
+
+
+def watch_over_runs(client: SyncPrefectClient) -> None:
+    """Have the server end the runs that any worker leaves."""
+    for automation in watches():
+        known = client.read_automations_by_name(automation.name)
+        if known:
+            client.update_automation(known[0].id, automation)
+        else:
+            client.create_automation(automation)
+
+
+def watches() -> Iterator[AutomationCore]:
+    """The automations.
+
+    A run sends its heartbeat as often as ``PREFECT_FLOWS_HEARTBEAT_FREQUENCY`` says, which must be the
+    same for workers and where plans are deployed.
+    """
+    beat = timedelta(seconds=get_current_settings().flows.heartbeat_frequency or 180)
+    yield _unless(
+        "dprelease: a run is not heard of any more",
+        {f"{RUN}.heartbeat"},
+        {f"{RUN}.*"},
+        SILENT_BEATS * beat,
+        {"state": "CRASHED", "message": LOST},
+    )
+    yield _unless(
+        "dprelease: a run was taken and never began",
+        {f"{RUN}.Pending"},
+        {f"{RUN}.{state}" for state in AFTER_PENDING},
+        BEGINS_WITHIN,
+        {"state": "SCHEDULED", "force": True},
+    )
+
+
+def _unless(
+    name: str, after: set[str], expect: set[str], within: timedelta, change: dict[str, Any]
+) -> AutomationCore:
+    """Change the state of a run of ours of which an event is not followed by another in time."""
+    tag = {"prefect.resource.role": "tag", "prefect.resource.id": f"prefect.tag.{TAG}"}
+    trigger = {
+        "type": "event",
+        "posture": "Proactive",
+        "after": after,
+        "expect": expect,
+        "for_each": {"prefect.resource.id"},
+        "match": {"prefect.resource.id": f"{RUN}.*"},
+        "match_related": tag,
+        "threshold": 1,
+        "within": within,
+    }
+    action = {"type": "change-flow-run-state", **change}
+    return AutomationCore.model_validate({"name": name, "trigger": trigger, "actions": [action]})
