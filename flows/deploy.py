@@ -25,7 +25,7 @@ from dpcore.errors import BudgetError, InputError, PlanError
 from flows.ad_hoc import ad_hoc
 from flows.audit import audit
 from flows.exhaustion import covered, pause_schedule, resume_schedules
-from flows.lost import POOL, TAG, watch_over_runs
+from flows.lost import POOL, TAG
 from flows.release import release
 from schemas.plan import Plan, load_plan
 from tasks.budget.schedule import require_first_year
@@ -54,7 +54,6 @@ def deploy(folder: Path, runs_at_once: int) -> Deployed:
     parts = [f"{name}: {release}" for name, plan in plans.items() for release in plan.built]
     with get_client(sync_client=True) as client:
         _make_pool(client, runs_at_once)
-        watch_over_runs(client)
         resume_schedules()
         deployed = [
             _deploy(client, release, name, {"plan": name}, _schedules(plan), tags=[plan.dataset])

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
-from prefect.client.orchestration import SyncPrefectClient, get_client
+from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import (
     FlowRunFilter,
     FlowRunFilterState,
@@ -59,14 +59,15 @@ def end_lost_runs() -> None:
                 log_line(f"{run.name}: {LOST}" if lost else f"{run.name}: starts again")
 
 
-def watch_over_runs(client: SyncPrefectClient) -> None:
+def watch_over_runs() -> None:
     """Have the server end the runs that any worker leaves."""
-    for automation in watches():
-        known = client.read_automations_by_name(automation.name)
-        if known:
-            client.update_automation(known[0].id, automation)
-        else:
-            client.create_automation(automation)
+    with get_client(sync_client=True) as client:
+        for automation in watches():
+            known = client.read_automations_by_name(automation.name)
+            if known:
+                client.update_automation(known[0].id, automation)
+            else:
+                client.create_automation(automation)
 
 
 def watches() -> Iterator[AutomationCore]:

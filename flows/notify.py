@@ -1,6 +1,8 @@
 """Prefect hooks that notify the operator of runs that fail, crash or are late, and of a low budget."""
 
-from datetime import UTC, datetime
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from prefect import Flow
@@ -8,7 +10,7 @@ from prefect.client.orchestration import get_client
 from prefect.client.schemas.objects import FlowRun, State
 
 from dpcore.errors import ApprovalError, AuditError, BudgetError, DPReleaseError, InputError
-from flows.exhaustion import pause_schedule
+from flows.exhaustion import covered, pause_schedule
 from flows.identity import release_id_of
 from flows.once import notify_once
 from schemas.plan import Plan, load_plan
@@ -17,7 +19,7 @@ from tasks.explain.runs import runs_left, runs_text
 from tasks.ledger import Action, Ledger
 from tasks.workplace.home import ledger_exists, ledger_url
 from tasks.workplace.notify import notify
-from tasks.workplace.plans import find_plan
+from tasks.workplace.plans import find_plan, plans_in
 
 TROUBLES = (
     (AuditError, "an audit found more privacy loss than is claimed"),
@@ -27,6 +29,7 @@ TROUBLES = (
 )
 CRASHED = "the run was killed or lost"
 LOW = "the budget is low"
+LONG_AGO = timedelta(hours=1)
 
 
 def notify_failure(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> None:
@@ -73,11 +76,27 @@ def notify_late(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> N
     plan = _plan(flow_run)
     if plan is None or not flow_run.auto_scheduled or not ledger_exists():
         return
-    path = find_plan(str(flow_run.parameters["plan"]))
+    _tell_late(plan, find_plan(str(flow_run.parameters["plan"])), _names(flow, flow_run)[1])
+
+
+def notify_missed(folder: Path) -> None:
+    """Notify of due times that passed long ago without a release, also where no run takes place.
+
+    Of a schedule without budget something else was said.
+    """
+    if not ledger_exists():
+        return
+    for path in plans_in(folder).values():
+        with suppress(DPReleaseError):
+            plan = load_plan(path)
+            if covered(plan, Ledger(ledger_url(), create=False)):
+                _tell_late(plan, path, since=LONG_AGO)
+
+
+def _tell_late(plan: Plan, path: Path, but: str = "", since: timedelta = timedelta()) -> None:
     ledger = Ledger(ledger_url(), create=False)
-    own = _names(flow, flow_run)
-    for late in late_releases(plan, path, ledger, datetime.now(UTC)):
-        if late.release_id != own[1]:
+    for late in late_releases(plan, path, ledger, datetime.now(UTC) - since):
+        if late.release_id != but:
             trouble = f"{late.what}; see `dprelease ledger check`"
             notify_once(late.dataset, late.release_id, trouble, f"{late.release_id} is late")
 

@@ -17,6 +17,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from itertools import count
 from pathlib import Path
 from types import FrameType
 
@@ -31,6 +32,7 @@ from tasks.workplace.step import log_line
 HOST = "127.0.0.1"
 STARTUP_SECONDS = 180
 RESUME_SECONDS = 20  # how soon a grant resumes a schedule
+MISSED_ROUNDS = 45  # of as many seconds each: how soon a missed release is told
 STOP_SECONDS = 30
 
 
@@ -64,6 +66,7 @@ def serve(
         from flows.deploy import deploy
         from flows.exhaustion import resume_schedules
         from flows.lost import POOL, end_lost_runs
+        from flows.notify import notify_missed
 
         end_lost_runs()  # our worker has not started, so nothing is working on them
         for name in deploy(plans, runs_at_once).names:
@@ -71,10 +74,13 @@ def serve(
         worker = ["worker", "start", "--pool", POOL, "--type", "process"]
         stack.enter_context(run_prefect(worker, folder / "worker.log"))
         ready(f"http://{HOST}:{port}")
+        rounds = count()
         while os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT | os.WNOHANG) is None:
             time.sleep(RESUME_SECONDS)
             with suppress(HTTPError, DPReleaseError):  # the next round may go better
                 resume_schedules()
+                if next(rounds) % MISSED_ROUNDS == 0:
+                    notify_missed(plans)
         ended = "worker" if server.poll() is None else "server"
         raise DPReleaseError(f"the {ended} ended by itself; see {folder / ended}.log")
 

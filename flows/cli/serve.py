@@ -69,9 +69,11 @@ def deploy(
         from httpx import HTTPError
 
         from flows import deploy as deployment
+        from flows.lost import watch_over_runs
 
         try:
             names, refused = deployment.deploy(plans, runs_at_once)
+            watch_over_runs()
         except HTTPError as error:
             raise InputError(
                 "the Prefect server at PREFECT_API_URL does not answer as it should"

@@ -67,6 +67,7 @@ def test_the_exit_code_says_that_a_schedule_was_not_deployed(plans, capsys, monk
     monkeypatch.setenv("PREFECT_API_URL", "http://127.0.0.1:1/api")
     result = Deployed(["release/rich"], [BudgetError("too little")])
     monkeypatch.setattr("flows.deploy.deploy", lambda *_: result)
+    monkeypatch.setattr("flows.lost.watch_over_runs", lambda: None)
     assert main(["deploy", "--plans", str(plans)]) == 3
     assert capsys.readouterr().out == "release/rich\n"
     monkeypatch.setattr("flows.deploy.deploy", lambda *_: Deployed(["release/rich"], []))

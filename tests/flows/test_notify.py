@@ -3,6 +3,7 @@
 import http.server
 import json
 import threading
+from datetime import date, timedelta
 
 import pytest
 
@@ -255,3 +256,26 @@ def test_a_schedule_without_budget_is_told_once_paused_and_resumed_by_a_grant(
         after = client.read_deployment(before.id)
         assert not after.paused
         assert after.tags == before.tags
+
+
+def test_a_release_that_no_run_makes_is_told_once_while_there_is_budget(
+    told, small_plan, plan_document
+):
+    from flows.notify import notify_missed
+
+    daily = {"schedule": {"cron": "0 0 * * *", "since": date.today() - timedelta(days=2)}}
+    write_plan(small_plan.parent, plan_document | {"operation": daily})
+    notify_missed(small_plan.parent)
+    assert told == []  # there is no ledger yet, so nothing was ever due
+    release(small_plan, "r1")
+    told.clear()
+    for _ in range(2):
+        notify_missed(small_plan.parent)
+    assert len(told) == len({each["release_id"] for each in told}) >= 2
+    assert all("late: was due at" in each["trouble"] for each in told)
+    release(small_plan, "r2")  # 2 of 10 are left, and a run costs 4
+    told.clear()
+    daily["schedule"]["since"] -= timedelta(days=1)
+    write_plan(small_plan.parent, plan_document | {"operation": daily})
+    notify_missed(small_plan.parent)
+    assert told == []

@@ -1,0 +1,93 @@
+"""An agency's months in minutes, with everything that goes wrong in years.
+
+    python -m tests.soak FOLDER [--minutes 30] [--seed N]
+
+Twelve plans are due every three minutes, which stand for a month each.  A Prefect server and two
+workers, one behind a proxy that never answers, run them, with PostgreSQL as their ledger.  Runs,
+workers, server and database are killed at random, the disk of bundles fills up, and an old copy of
+the ledger takes its place for a while.  Staff ask for ad hoc releases and audits, decide, grant
+budget and retry what crashed.  At the end schedules are paused, what is still due is made, and every
+promise is counted.  Exits with 1 if one is broken.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+from tests.soak.agency import Agency, Due
+from tests.soak.promises import Row, promises
+from tests.soak.troubles import Life
+from tests.tasks.ledger.server import Server, programs
+
+SETTLE_SECONDS = 900
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--minutes", type=float, default=30)
+    parser.add_argument("--seed", type=int, default=int(time.time()))
+    options = parser.parse_args()
+    postgresql = programs()
+    if postgresql is None:
+        parser.error("PostgreSQL is not installed")
+    if options.folder.exists():
+        shutil.rmtree(options.folder)
+    options.folder.mkdir(parents=True)
+    agency = Agency(options.folder.resolve(), Server(postgresql), options.seed)
+    try:
+        agency.open()
+        print(f"seed {options.seed}; open at {agency.folder}", file=sys.stderr)
+        life = Life(agency)
+        life.live(time.monotonic() + 60 * options.minutes, gap=min(15, 3 * options.minutes))
+        due = settle(agency, life)
+        rows = [*promises(agency, due)]
+    finally:
+        agency.close()
+    print(table(life, rows))
+    (agency.folder / "promises.json").write_text(json.dumps([vars(row) for row in rows], indent=1))
+    sys.exit(not all(row.kept for row in rows))
+
+
+def settle(agency: Agency, life: Life) -> list[Due]:
+    """Pause all schedules, wait for what runs, and make by hand what is still due; what was due."""
+    for deployment in agency.api("POST", "/deployments/filter"):
+        agency.api("POST", f"/deployments/{deployment['id']}/pause_deployment")
+    ended, deadline = datetime.now(UTC), time.monotonic() + SETTLE_SECONDS
+    life.retry = False
+    while agency.runs("PENDING", "RUNNING", "PAUSED", "CANCELLING") or agency.runs("SCHEDULED"):
+        if time.monotonic() > deadline:
+            break
+        life.attend()
+        time.sleep(3)
+    due = [*agency.due(ended)]
+    for each in due:
+        if agency.state(each) is None:
+            life.counts["a late release made by hand"] += 1
+            agency.command("run", str(each.path), "--due", each.local, "--out", str(agency.out))
+            if each.plan.publication.approval:
+                who = ["--who", "C. Officer", "--why", "as the rules say"]
+                agency.command("approve", each.plan.dataset, each.release_id, *who)
+                agency.command("run", str(each.path), "--due", each.local, "--out", str(agency.out))
+    return due
+
+
+def table(life: Life, rows: list[Row]) -> str:
+    """What went wrong, and what was kept, as text."""
+    lines = [f"{'what happened':55} times", *(f"{n:55} {c:5}" for n, c in life.counts.items())]
+    lines += ["", f"{'promise':55} count wanted"]
+    for row in rows:
+        wanted = "" if row.wanted is None else str(row.wanted)
+        lines.append(f"{row.what:55} {row.count:5} {wanted:>6}")
+        lines += [] if row.kept else [f"    {place}" for place in row.where[:20]]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    main()
