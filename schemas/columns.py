@@ -28,7 +28,7 @@ from pydantic import (
 
 from dpcore.domain import Axis, Bins, Categories, Category, Grid
 from schemas.dates import PartOfDate
-from schemas.document import Section
+from schemas.document import Section, absent
 from schemas.heaping import Multiples
 from schemas.text import Line, look_alikes, told_apart
 
@@ -140,8 +140,8 @@ class CategoricalColumn(Section):
         " both columns in the plan's folder.",
     )
     nullable: bool = Field(default=False, description=NULLABLE)
-    missing: _Missing = Field(default_factory=list)
-    label: Line = Field(default="", max_length=60, description=LABEL)
+    missing: _Missing = Field(default_factory=list, exclude_if=absent)
+    label: Line = Field(default="", max_length=60, description=LABEL, exclude_if=absent)
     description: str = Field(default="", description=DESCRIPTION)
 
     _nullable = model_validator(mode="before")(_nullable_if_missing)
@@ -180,10 +180,10 @@ class _NumberColumn(Section):
         "the nearest bound.",
     )
     nullable: bool = Field(default=False, description=NULLABLE)
-    missing: _Missing = Field(default_factory=list)
-    labels: _Labels = Field(default_factory=dict)
+    missing: _Missing = Field(default_factory=list, exclude_if=absent)
+    labels: _Labels = Field(default_factory=dict, exclude_if=absent)
     unit: str = Field(default="", description="What the numbers count, such as years or EUR.")
-    label: Line = Field(default="", max_length=60, description=LABEL)
+    label: Line = Field(default="", max_length=60, description=LABEL, exclude_if=absent)
     description: str = Field(default="", description=DESCRIPTION)
 
     if TYPE_CHECKING:  # both kinds state their own

@@ -23,6 +23,11 @@ LARGEST_BITS = 1024
 """Whole numbers may be as large as floats; Python refuses to print much longer ones."""
 
 
+def absent(value: Any) -> bool:
+    """Whether a key says nothing: ``exclude_if`` of keys that older plans, and their digests, lack."""
+    return not value
+
+
 class Section(BaseModel):
     """A part of a document: unknown keys are errors, and its values cannot be changed."""
 

@@ -14,7 +14,7 @@ from dpcore.releases.tables.margins import Margins
 from dpcore.suggestion import suggestion
 from schemas.columns import NAMEABLE, CategoricalColumn, Column, IntegerColumn
 from schemas.derived import Derived, derived_columns
-from schemas.document import Section
+from schemas.document import Section, absent
 from schemas.numbers import plain
 from schemas.releases import Name
 from schemas.text import Line
@@ -68,6 +68,7 @@ class Synthesis(Section):
     title: Line = Field(
         default="",
         max_length=100,
+        exclude_if=absent,
         description="The heading in the report; without it, the name is made one.",
     )
     from_: Name = Field(alias="from", description="The release that the records are drawn from.")

@@ -3,15 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
 from pydantic import (
     Field,
-    SerializerFunctionWrapHandler,
     StrictBool,
     StrictStr,
     StringConstraints,
-    model_serializer,
     model_validator,
 )
 
@@ -25,7 +23,7 @@ from dpcore.releases.replicates import replicate_names
 from dpcore.releases.table import MOST_FILES, TABLE
 from dpcore.suggestion import suggestion
 from schemas.columns import Column
-from schemas.document import Section
+from schemas.document import Section, absent
 from schemas.numbers import WrittenRational
 from schemas.text import Line
 from schemas.unit import Weights
@@ -93,6 +91,7 @@ class ReleaseSection(Section):
     title: Line = Field(
         default="",
         max_length=100,
+        exclude_if=absent,
         description="The heading in the report; without it, the name is made one.",
     )
     weight: WrittenRational = Field(
@@ -152,14 +151,10 @@ class GroupsSection(ReleaseSection):
     column: StrictStr = Field(description="A numeric column.")
     by: StrictStr | list[StrictStr] | None = Field(
         default=None,
+        exclude_if=absent,
         description="A column of categories or whole numbers, or a list of them: numbers of each of its"
         " groups, at the price of one, or of two at most where a record may leave a group for another.",
     )
-
-    @model_serializer(mode="wrap")
-    def _brief(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Without ``by`` where there is none: the digests of such plans know nothing of it."""
-        return {k: v for k, v in dump(self).items() if (k, v) != ("by", None)}
 
     @property
     def groups(self) -> list[str]:

@@ -105,6 +105,7 @@ class ClassifierSection(ReleaseSection):
     mechanism: Literal["gaussian-process", "noisy-products"] = "gaussian-process"
     weights: Literal["balanced"] | PositiveWeight = Field(
         default=1.0,
+        exclude_if=lambda weight: weight == 1,
         description="noisy-products: how many times a record of the positive side counts, where one of"
         " the negative side counts once; balanced: both sides weigh the same, by their noisy counts.",
     )

@@ -1,13 +1,13 @@
 """Densities and functions of transformed columns, in a plan."""
 
 from dataclasses import replace
-from typing import Any
 
-from pydantic import Field, SerializerFunctionWrapHandler, StrictStr, model_serializer
+from pydantic import Field, StrictStr
 
 from dpcore.domain import Axis, Domain, Grid
 from dpcore.transforms import TransformName
 from schemas.columns import Column
+from schemas.document import absent
 from schemas.releases.base import Columns, ReleaseSection, declared, domain_of
 
 MOST_CELLS = 4096
@@ -20,15 +20,11 @@ class TransformedSection(ReleaseSection):
     columns: list[StrictStr]
     transform: TransformName | list[TransformName] | None = Field(
         default=None,
+        exclude_if=absent,
         description="The scale on which the density is estimated, one for all columns or one each: log,"
         " sqrt, log1p or none. The bandwidth is a fraction of the range on that scale; what is published"
         " is on the columns' own. Continuous columns only, with bounds where the transform is defined.",
     )
-
-    @model_serializer(mode="wrap")
-    def _brief(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Without ``transform`` where there is none: the digests of such plans know nothing of it."""
-        return {k: v for k, v in dump(self).items() if (k, v) != ("transform", None)}
 
     def domain(self, columns: Columns) -> Domain:
         """The cells of the columns, equal on the scale of their transforms."""

@@ -4,6 +4,7 @@ import json
 from fractions import Fraction
 
 import pytest
+import yaml
 
 from dpcore.adjacency import Adjacency
 from dpcore.budget import Budget, total
@@ -13,6 +14,7 @@ from dpcore.releases.numbers.quantiles import Quantiles
 from dpcore.releases.numbers.ratio_mean import RatioMean
 from schemas.bundle import privacy_statement
 from schemas.plan import Plan, load_plan
+from tests.bare import PLAN
 from tests.conftest import ROOT, write_plan
 
 
@@ -197,6 +199,12 @@ def test_the_digest_ignores_where_the_table_lies_and_nothing_else(tmp_path, plan
     assert "source" not in json.dumps(plan.public())
     plan_document["releases"][0]["weight"] = 2
     assert load_plan(write_plan(tmp_path, plan_document)).digest != plan.digest
+
+
+def test_a_plan_keeps_its_digest_where_later_keys_say_nothing():
+    """A release that an earlier version began is the same release for this one."""
+    digest = "2d8a73e34673a65bf4cc22b2862f9c36163a0d41e68eb5c3f5120abac8f83d38"
+    assert load_plan(yaml.safe_load(PLAN)).digest == digest
 
 
 def test_overrides_replace_what_the_plan_has_and_add_nothing(plan_path):
