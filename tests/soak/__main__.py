@@ -45,6 +45,10 @@ def main() -> None:
         agency.open()
         print(f"seed {options.seed}; open at {agency.folder}", file=sys.stderr)
         life = Life(agency)
+        print(
+            f"{options.minutes:g} minutes, and up to a quarter of an hour to settle",
+            file=sys.stderr,
+        )
         life.live(time.monotonic() + 60 * options.minutes, gap=min(15, 3 * options.minutes))
         due = settle(agency, life)
         rows = [*promises(agency, due)]

@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -161,7 +161,6 @@ class Agency:
         survey["name"], survey["income"] = SECRET, AMOUNT
         (self.folder / "survey").mkdir()
         survey.to_parquet(self.folder / "survey" / "survey.parquet")
-        now = datetime.now(UTC)
         for number in range(PLANS):
             document: dict[str, Any] = yaml.safe_load(PLAN)
             document["dataset"] = f"survey-{number:02}"
@@ -170,7 +169,7 @@ class Agency:
             document["publication"]["approval"] = number in ASKING
             cron = f"{number % EVERY}-59/{EVERY} * * * *"
             document["operation"] = {
-                "schedule": {"cron": cron, "since": date(now.year, now.month, now.day)},
+                "schedule": {"cron": cron},
                 "allow_exhaustion": True,
                 "warn_runs": 1,
             }
