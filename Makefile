@@ -6,12 +6,13 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 DEMO := build/demo
 
-.PHONY: help demo docs wheel test test-all lint format clean
+.PHONY: help demo docs wheel test test-all soak lint format clean
 
 help:
 	@echo "make demo      publish the demo survey; the last line is the bundle's path"
 	@echo "make test      linters, types and the tests that need no server"
 	@echo "make test-all  also the slow tests"
+	@echo "make soak      half an hour of an agency in which everything fails"
 	@echo "make docs      the documentation, as pages in build/site; its notebooks run on the demo"
 	@echo "make wheel     the package as one file; the last line is its path"
 	@echo "make format    lay out the code"
@@ -69,6 +70,9 @@ docs: demo $(VENV)/.docs
 
 test: lint
 	$(BIN)/pytest --numprocesses auto --dist worksteal -m "not slow"
+
+soak: $(VENV)/.all
+	$(BIN)/python -m tests.soak build/soak
 
 test-all: test $(VENV)/.all
 	$(BIN)/pytest --numprocesses auto --dist worksteal -m slow

@@ -9,7 +9,8 @@ Only ``column`` is needed; a cell is empty where there is nothing to say.  ``val
 column categorical; ``lower`` and ``upper`` make it one of whole numbers, with ``values`` as labels, or
 of real ones if they or ``step`` have a decimal point.  ``type`` overrules this, and says ``date`` or
 ``time`` of a column whose parts are released, between the years ``lower`` and ``upper``.  ``missing``
-are codes that stand for no answer, and the word ``empty`` where a cell may be empty.
+are codes that stand for no answer, which ``values`` may name too, and the word ``empty`` where a cell
+may be empty.  ``label`` is what readers call the column.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from dpcore.suggestion import suggestion
 
 HEADER = (
     "column",
+    "label",
     "description",
     "type",
     "values",
@@ -77,6 +79,7 @@ def read_questionnaire(path: Path) -> dict[str, Question]:
         )
     rows.fieldnames = names
     found: dict[str, Question] = {}
+    faults: list[str] = []
     for row in rows:
         place = f"{path}, line {rows.line_num}"
         if None in row:
@@ -91,7 +94,13 @@ def read_questionnaire(path: Path) -> dict[str, Question]:
             raise InputError(
                 f"{place}: {f'{name!r} is there twice' if name else 'names no column'}"
             )
-        found[name] = _question(place, said)
+        try:
+            found[name] = _question(f"{place} ({name})", said)
+        except InputError as fault:
+            faults.append(str(fault))
+            found[name] = Question("", {})
+    if faults:
+        raise InputError("\n".join(faults))
     return found
 
 
@@ -105,7 +114,12 @@ def _question(place: str, said: Mapping[str, str]) -> Question:
         raise InputError(f"{place}, {key}: {said[key]!r} is not a number")
 
     lower, upper, step = number("lower"), number("upper"), number("step")
-    values = dict(_values(place, said.get("values", "")))
+    no_answer = [code for code, _ in _values(place, said.get("missing", ""))]
+    values = {
+        code: label
+        for code, label in _values(place, said.get("values", ""))
+        if code not in no_answer
+    }
     given = [amount for amount in (lower, upper, step) if amount is not None]
     whole = all(amount == amount.to_integral_value() for amount in given)
     written = any("." in said.get(key, "") for key in ("lower", "upper", "step"))
@@ -118,6 +132,8 @@ def _question(place: str, said: Mapping[str, str]) -> Question:
         else "continuous"
     )
     kind = said.get("type") or guess
+    if kind == "integer" and values and not bounded:  # as codebooks call codes
+        kind = "categorical"
     if kind not in TYPES:
         raise InputError(f"{place}, type: {kind!r} is not one of {', '.join(TYPES)}")
     keys: dict[str, Any] = {}
@@ -125,7 +141,8 @@ def _question(place: str, said: Mapping[str, str]) -> Question:
     if kind == "categorical":
         if not values:
             raise InputError(
-                f"{place}, values: list them, such as 1=yes; 2=no, or state lower and upper"
+                f"{place}, values: list them, such as 1=yes; 2=no, or state lower and upper; delete the"
+                " line of an identifier or of free text, which is not published"
             )
         keys["categories"] = _codes(list(values))
     else:
@@ -146,16 +163,20 @@ def _question(place: str, said: Mapping[str, str]) -> Question:
             if step is not None and not (kind == "integer" and step == 1)
             else {}
         )
+        if beyond := [code for code in values if not _within(code, lower, upper)]:
+            raise InputError(
+                f"{place}, values: {beyond[0]!r} lies outside {lower} to {upper}; if it stands for no"
+                " answer, put it under missing"
+            )
         edges = round_edges(lower, upper, kind != "continuous")
     labels = {code: label for code, label in values.items() if label}
     keys |= {"labels": labels} if labels else {}
-    codes = [code for code, _ in _values(place, said.get("missing", ""))]
-    missing = _codes([code for code in codes if code != EMPTY], together=False)
-    keys |= {"nullable": True} if EMPTY in codes else {}
+    missing = _codes([code for code in no_answer if code != EMPTY], together=False)
+    keys |= {"nullable": True} if EMPTY in no_answer else {}
     keys |= {"missing": missing} if missing else {}
     if said.get("unit") and kind != "categorical":
         keys["unit"] = said["unit"]
-    keys |= {"description": said["description"]} if said.get("description") else {}
+    keys |= {key: said[key] for key in ("label", "description") if said.get(key)}
     return Question(kind, keys, edges)
 
 
@@ -165,7 +186,16 @@ def _values(place: str, text: str) -> Iterator[tuple[str, str]]:
         code, _, label = item.partition("=")
         if not code.strip():
             raise InputError(f"{place}: {item!r} has no code before the =")
+        if re.search(r"[|,]\s*[^=|,]+=", item):
+            raise InputError(f"{place}: {item!r} seems to be several values; separate them by ;")
         yield code.strip(), label.strip()
+
+
+def _within(code: str, lower: Decimal, upper: Decimal) -> bool:
+    try:
+        return lower <= Decimal(code) <= upper
+    except InvalidOperation:
+        return False
 
 
 def _codes(codes: list[str], together: bool = True) -> list[str | int]:

@@ -35,6 +35,7 @@ from scipy.special import logsumexp
 
 from dpcore.audit.draws import ReleaseDraws
 from dpcore.audit.scores import Outputs
+from dpcore.errors import AuditError
 from dpcore.mechanism import Widths
 from dpcore.sampling.source import RandomSource
 
@@ -120,6 +121,10 @@ def _most_telling(tables: Sequence[ReleaseDraws], source: RandomSource) -> Relea
     for table in tables:
         widths = widths_of(table, table.draw(0, PILOT, source))
         telling = sum(float(np.var(each(1.0) - each(0.9))) for each in widths)
+        if not math.isfinite(telling):
+            raise AuditError(
+                "the width of the noise cannot be measured: a likelihood is not finite"
+            )
         if telling > most:
             best, most = table, telling
     return best

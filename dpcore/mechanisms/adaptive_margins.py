@@ -350,11 +350,14 @@ class AdaptiveMargins(Mechanism):
         found = np.zeros(len(scores))
         if self.triples is None:
             return found
-        costs = (scores - scores.min(axis=1, keepdims=True)) / (float(self.triples.scale) * factor)
-        weights, rows = np.exp(-costs), np.arange(len(scores))
+        left = scores / (float(self.triples.scale) * factor)
+        rows = np.arange(len(scores))
         for selected in order.T.astype(np.int64):
-            found -= costs[rows, selected] + np.log(weights.sum(axis=1))
-            weights[rows, selected] = 0.0
+            above = left - left.min(
+                axis=1, keepdims=True
+            )  # the least of those left, or all underflow
+            found -= above[rows, selected] + np.log(np.exp(-above).sum(axis=1))
+            left[rows, selected] = np.inf
         return found
 
     def _scores(self, once: Outputs, exact: Integers | Floats) -> Integers:

@@ -37,6 +37,7 @@ Chart = Literal[
     "cells",
     "regions",
     "curve",
+    "curves",
     "features",
     "contributions",
     "number",
@@ -50,6 +51,7 @@ Chart = Literal[
     cells        counts of cells: bars with intervals, or a heat map
     regions      the total of each of the larger regions: bars with intervals
     curve        a function of one column inside its band, or a map of two columns
+    curves       such a function for each group
     features     a prediction along each feature
     contributions    what each feature adds to a decision value
     number       one bar with its interval

@@ -145,10 +145,9 @@ class ReleaseSection(Section):
         return False
 
 
-class GroupsSection(ReleaseSection):
-    """Numbers of one column, of all records or of each group of them."""
+class GroupedSection(ReleaseSection):
+    """A section that may be of each group of records."""
 
-    column: StrictStr = Field(description="A numeric column.")
     by: StrictStr | list[StrictStr] | None = Field(
         default=None,
         exclude_if=absent,
@@ -161,14 +160,28 @@ class GroupsSection(ReleaseSection):
         """The columns of groups."""
         return [self.by] if isinstance(self.by, str) else self.by or []
 
+    def group_axes(self, columns: Columns) -> list[Axis]:
+        """Their cells."""
+        return [declared(columns, name, "by").axis(name) for name in self.groups]
+
+    def of_groups(self, subject: str) -> str:
+        """What the section is about, of each group."""
+        return f"{subject} by {listed(self.groups, ' x ')}" if self.groups else subject
+
+
+class GroupsSection(GroupedSection):
+    """Numbers of one column, of all records or of each group of them."""
+
+    column: StrictStr = Field(description="A numeric column.")
+
     def domain(self, columns: Columns) -> Domain:
         """The columns of groups, and the numeric column."""
-        axes = [declared(columns, name, "by").axis(name) for name in self.groups]
-        return domain_of([*axes, declared(columns, self.column, "column").axis(self.column)])
+        own = declared(columns, self.column, "column").axis(self.column)
+        return domain_of([*self.group_axes(columns), own])
 
     @property
     def subject(self) -> str:
-        return f"{self.column} by {listed(self.groups, ' x ')}" if self.groups else self.column
+        return self.of_groups(self.column)
 
 
 class CountsSection(ReleaseSection):

@@ -1,7 +1,7 @@
 """Densities in a plan."""
 
 from collections.abc import Mapping
-from typing import ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, StrictInt, StrictStr, model_validator
 
@@ -10,10 +10,11 @@ from dpcore.domain import Domain
 from dpcore.releases.base import Release
 from dpcore.releases.densities.binned_density import BinnedDensity
 from dpcore.releases.densities.body_density import BodyDensity
+from dpcore.releases.densities.by_group import DensitiesByGroup
 from dpcore.releases.densities.density import Density
 from dpcore.releases.densities.pure_density import CoefficientDensity, GammaDensity
 from dpcore.releases.densities.spectral_density import SpectralDensity
-from schemas.releases.base import SurveyFacts, listed, one_each
+from schemas.releases.base import GroupedSection, SurveyFacts, domain_of, listed, one_each
 from schemas.releases.private_bandwidth import PrivateBandwidth
 from schemas.releases.transformed import TransformedSection
 
@@ -28,7 +29,11 @@ TRUNCATED = ("spectral-gaussian", "coefficient-laplace")
 """Mechanisms that may keep the first terms only."""
 
 
-class DensitySection(TransformedSection):
+GROUPED = ("binned-laplace", "spectral-gaussian")
+"""Mechanisms that serve several groups at the price of one."""
+
+
+class DensitySection(GroupedSection, TransformedSection):
     """A smooth density of one or two numeric columns."""
 
     words: ClassVar[str] = "Density"
@@ -68,6 +73,10 @@ class DensitySection(TransformedSection):
 
     @model_validator(mode="after")
     def _spectral(self) -> Self:
+        if self.groups and self.mechanism not in ("best", *GROUPED):
+            raise ValueError(f"by: only with the mechanisms {' and '.join(GROUPED)}")
+        if self.groups and isinstance(self.bandwidth, PrivateBandwidth):
+            raise ValueError("by: only with a bandwidth that is stated")
         if self.mechanism == "best":
             return self
         if self.mechanism != "spectral-gaussian" and self.boundary != "reflected":
@@ -89,14 +98,20 @@ class DensitySection(TransformedSection):
         if isinstance(self.bandwidth, PrivateBandwidth):
             smooth = self._at(self.bandwidth.smallest, domain, survey, share)
             return self.bandwidth.tune(smooth, share, self.gaussian)
-        return self._at(self.bandwidth, domain, survey, share)
+        each = self._at(self.bandwidth, domain, survey, share)
+        if not self.groups:
+            return each
+        groups = domain_of([*self.group_axes(survey.columns), *domain.axes])
+        return DensitiesByGroup(
+            self.name, groups, survey.rows, share, each, adjacency=survey.adjacency
+        )
 
     def _at(
         self, bandwidth: float | list[float], domain: Domain, survey: SurveyFacts, share: Budget
     ) -> Density:
         widths = one_each(bandwidth, self.columns)
         if self.mechanism != "spectral-gaussian":
-            truncated = {} if self.terms is None else {"terms": self.terms}
+            truncated: dict[str, Any] = {} if self.terms is None else {"terms": self.terms}
             return _PURE[self.mechanism](
                 self.name,
                 domain,
@@ -120,4 +135,4 @@ class DensitySection(TransformedSection):
 
     @property
     def subject(self) -> str:
-        return listed(self.columns, " x ")
+        return self.of_groups(listed(self.columns, " x "))

@@ -167,8 +167,8 @@ def measured(name: str, columns: Columns) -> str:
 
 def category_text(value: Any, column: Column) -> str:
     """A category with its label, if the plan gives one."""
-    meaning = column.labels.get(str(value))
     text = plain(value) if isinstance(value, float) else str(value)
+    meaning = column.labels.get(text, column.labels.get(str(value)))
     return f"{text}: {meaning}" if meaning else text
 
 

@@ -9,15 +9,19 @@ from numpy.typing import NDArray
 
 from dpcore.releases.base import Release
 from dpcore.releases.densities.answered import OfAnswered
+from dpcore.releases.densities.by_group import DensitiesByGroup
 from dpcore.releases.densities.tuned import TunedFunction
 from schemas.columns import CategoricalColumn
 from tasks.report.band import Curve, band, enlarged
-from tasks.report.cells import Columns, measured, quoted
+from tasks.report.cells import Columns, measured, quoted, read_labels
 from tasks.report.chart import Axis, chart
 from tasks.report.heat import heat_map, of_numbers
 from tasks.report.marks import down
 from tasks.report.parts import DataTable, Drawn, Figure, Source
 from tasks.report.svg import figure
+
+MOST_CURVES = 12
+"""Groups of which a picture has room; the table has all of them."""
 
 MOST_POINTS = 25
 """Points of a curve that its table lists."""
@@ -44,6 +48,46 @@ def draw_curve(source: Source) -> Drawn:
         return Drawn()
     shown = "density" if "density" in table else "estimate"
     return Drawn(_two_columns(table, names, source.plan.described_columns, shown))
+
+
+def draw_curves(source: Source) -> Drawn:
+    """The published grid of one column for each group, on one scale; of two columns a note."""
+    release, table = source.release, source.read(source.record.tables[0])
+    assert isinstance(release, DensitiesByGroup)
+    columns, (name, *others) = source.plan.described_columns, release.each.domain.names
+    if others:
+        return Drawn()
+    groups = [read_labels(table, axis.name, columns) for axis in release.groups]
+    labels = [", ".join(words) for words in zip(*groups, strict=True)]
+    of_each = {label: np.array([other == label for other in labels]) for label in labels}
+    by = " and ".join(quoted(axis.name, columns) for axis in release.groups)
+    title = f"Density of {quoted(name, columns)} by {by}"
+    shown = list(of_each)[:MOST_CURVES]
+    ends = (float(table[end][np.isin(labels, shown)].max()) for end in ("upper_90", "lower_90"))
+    y = Axis("Share of the group's records per unit", low=0.0, high=max(ends))
+    x = _along(name, columns)
+    more = f". The first {MOST_CURVES} of {len(of_each)} groups" * (len(of_each) > MOST_CURVES)
+    says = (
+        "The lines are the noisy estimates; the shaded bands hold the exact kernel estimates with 90%"
+        f" probability at each point; all are on one scale{_notes(release.each)}{more}"
+    )
+    panels = []
+    for label in shown:
+        here = {column: values[of_each[label]] for column, values in table.items()}
+        curve = Curve(here[name], here["estimate"], here["lower_90"], here["upper_90"])
+        panels.append(replace(band(curve, x, y), heading=label, height=90))
+    panels = [panels[0], *(replace(panel, key=()) for panel in panels[1:])]
+    picture = chart(title, says, [[panel] for panel in panels])
+    error = {label: table["standard_error"][here].mean() for label, here in of_each.items()}
+    numbers = DataTable(
+        f"{title}: typical standard errors",
+        ("Group", "Noisy number of records", "Standard error of the density, on average"),
+        [
+            [label, figure(rows), figure(float(error[label]))]
+            for label, rows in zip(of_each, source.record.facts["noisy_rows"], strict=True)
+        ],
+    )
+    return Drawn([Figure(title, says, picture, numbers)])
 
 
 def _notes(release: Release) -> str:
@@ -76,8 +120,7 @@ def _one_column(
     )
     column = columns[name]
     assert not isinstance(column, CategoricalColumn)
-    low, high = (float(end) for end in column.bounds)
-    x = Axis(measured(name, columns), low=low, high=high)
+    x = _along(name, columns)
     y = Axis("Share of records per unit of the scale below", zero=True)
     panels = [panel for panel in (band(curve, x, y), enlarged(curve, x, y)) if panel]
     if column.point_masses:
@@ -87,6 +130,13 @@ def _one_column(
         panels[0] = replace(panels[0], key=[*panels[0].key, shared])
     picture = chart(title, says, [[panel] for panel in panels])
     return [Figure(title, says, picture, numbers)]
+
+
+def _along(name: str, columns: Columns) -> Axis:
+    column = columns[name]
+    assert not isinstance(column, CategoricalColumn)
+    low, high = (float(end) for end in column.bounds)
+    return Axis(measured(name, columns), low=low, high=high)
 
 
 def _two_columns(

@@ -13,7 +13,7 @@ from schemas.releases.base import ReleaseSection
 from schemas.synthesis import Synthesis
 from tasks.report.analyses import MODELS, draw_analysis
 from tasks.report.counts import draw_counts
-from tasks.report.density import draw_curve
+from tasks.report.density import draw_curve, draw_curves
 from tasks.report.machines import draw_contributions, draw_features
 from tasks.report.numbers import draw_cumulative, draw_estimates, draw_levels, draw_number
 from tasks.report.parts import DataTable, Drawn, Source
@@ -26,6 +26,7 @@ CHARTS: Mapping[Chart, Callable[[Source], Drawn]] = {
     "cells": draw_counts,
     "regions": draw_regions,
     "curve": draw_curve,
+    "curves": draw_curves,
     "features": draw_features,
     "contributions": draw_contributions,
     "number": draw_number,

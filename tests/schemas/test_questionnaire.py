@@ -95,21 +95,42 @@ def test_functions_are_released_of_the_numbers_that_are_never_null(tmp_path):
         ("values\n1\n", "has no `column`"),
         ("column,lower,upper\nx,1,2\nx,1,2\n", "line 3: 'x' is there twice"),
         ("column,lower,upper\n,1,2\n", "line 2: names no column"),
-        ("column,lower,upper\nx,1\n", "line 2: state lower and upper"),
+        ("column,lower,upper\nx,1\n", r"line 2 \(x\): state lower and upper"),
         ("column,lower,upper\nx,2,1\n", "the smaller first"),
-        ("column,lower,upper\nx,nan,1\n", "line 2, lower: 'nan' is not a number"),
-        ("column,lower,upper\nx,a,1\n", "line 2, lower: 'a' is not a number"),
+        ("column,lower,upper\nx,nan,1\n", r"line 2 \(x\), lower: 'nan' is not a number"),
+        ("column,lower,upper\nx,a,1\n", r"line 2 \(x\), lower: 'a' is not a number"),
         ("column,lower,upper\nx,1,2,3\n", "has more cells than the first line"),
-        ("column,type\nx,text\n", "line 2, type: 'text' is not one of"),
-        ("column,type\nx,categorical\n", "line 2, values: list them"),
+        ("column,type\nx,text\n", r"line 2 \(x\), type: 'text' is not one of"),
+        ("column,type\nx,categorical\n", r"line 2 \(x\), values: list them"),
         ("column,type,lower,upper\nx,integer,0.5,3\n", "integer has whole bounds"),
         ("column,type,lower,upper\nx,date,,\n", "two years"),
         ("column,values\nx,=yes\n", "has no code before the ="),
+        ("column,values\nx,1 = Male | 2 = Female\n", "separate them by ;"),
+        (
+            "column,values,lower,upper\nx,1=one; -9=refused,1,8\n",
+            "'-9' lies outside 1 to 8; .*missing",
+        ),
+        ("column,lower,upper\nx,2,1\ny,a,1\n", r"line 2 \(x\): state(.|\n)*line 3 \(y\), lower"),
     ],
 )
 def test_what_cannot_be_read_is_named_with_its_line(text, says, tmp_path):
     with pytest.raises(InputError, match=says):
         read_questionnaire(written(tmp_path, text))
+
+
+def test_codes_as_codebooks_have_them(tmp_path):
+    text = "column,label,type,values,lower,upper,missing\n"
+    text += "edu,Education,integer,1=low; 2=high; -9=refused,,,-9\n"
+    text += "age,Age,,-9=refused; 99=99 or more,0,99,-9\n"
+    found = read_questionnaire(written(tmp_path, text))
+    assert found["edu"].type == "categorical"
+    assert found["edu"].keys == {
+        "categories": [1, 2],
+        "labels": {"1": "low", "2": "high"},
+        "missing": [-9],
+        "label": "Education",
+    }
+    assert found["age"].keys["labels"] == {"99": "99 or more"}
 
 
 def test_a_questionnaire_of_another_table_is_refused(tmp_path):

@@ -79,6 +79,10 @@ def settle(agency: Agency, life: Life) -> list[Due]:
                 who = ["--who", "C. Officer", "--why", "as the rules say"]
                 agency.command("approve", each.plan.dataset, each.release_id, *who)
                 agency.command("run", str(each.path), "--due", each.local, "--out", str(agency.out))
+    published = next(each for each in due if agency.state(each) == "published")
+    for home in agency.workers:  # a run removes what killed ones with its home have left
+        again = ("run", str(published.path), "--due", published.local, "--out", str(agency.out))
+        agency.command(*again, home=home)
     return due
 
 

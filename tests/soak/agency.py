@@ -221,14 +221,14 @@ class Agency:
                 cwd=self.folder,
             )
 
-    def command(self, *arguments: str) -> int:
-        """A command of dprelease on the operator's machine; its exit code."""
+    def command(self, *arguments: str, home: str = "operator") -> int:
+        """A command of dprelease, on the operator's machine or another; its exit code."""
         with (self.folder / "operator.log").open("ab") as log:
             log.write(f"$ dprelease {' '.join(arguments)}\n".encode())
             log.flush()
             return subprocess.run(
                 [sys.executable, "-m", "flows.cli", *arguments],
-                env=self.environment("operator"),
+                env=self.environment(home),
                 stdout=log,
                 stderr=log,
                 stdin=subprocess.DEVNULL,

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -31,7 +31,12 @@ from dpcore.transforms import TransformName
 
 @dataclass(frozen=True)
 class OfAnswered(Release):
-    """A release of the records that have a value in each of its columns, which are grids."""
+    """A release of the records that have a value in each of its columns, which are grids.
+
+    ``grouped``: of one of several groups of records, each with numbers of its own (``by_group``).
+    """
+
+    grouped: bool = field(default=False, kw_only=True)
 
     def published_names(self, axis: Axis) -> tuple[str, ...]:
         return (axis.name,)
@@ -55,12 +60,13 @@ class OfAnswered(Release):
     @property
     def counts_mass(self) -> bool:
         """Whether the number of records that count is private, so that it is released as well."""
-        return self.nullable or not self.adjacency.public_rows
+        return self.grouped or self.nullable or not self.adjacency.public_rows
 
     @property
     def of_rows(self) -> str:
         """What the number of records that count is called."""
-        return "records with a value" if self.nullable else "records"
+        of = "the group's records" if self.grouped else "records"
+        return f"{of} with a value" if self.nullable else of
 
     @property
     def of_mass(self) -> str:
@@ -107,8 +113,16 @@ class OfAnswered(Release):
         return unit
 
     def apart(self, moved: float, present: float) -> float:
-        """The norm of the difference of two records' terms, of which one may have no value."""
+        """The squared norm of the difference of two records' terms, of which one may have no value, or
+        both stand in numbers of their own groups."""
+        if self.grouped:
+            return max(moved, 2 * present)
         return max(moved, present) if self.nullable else moved
+
+    @property
+    def touched(self) -> int:
+        """The most groups whose numbers differ between neighbours; 1 where there are no groups."""
+        return 2 * self.adjacency.most if self.grouped else 1
 
     def with_values(self, tally: Tally) -> Tally:
         """The records that count, over ``answered``: private."""

@@ -24,7 +24,7 @@ from dpcore.releases.densities.cosines import Cosines
 from dpcore.releases.densities.density import Density
 from dpcore.releases.densities.splines import DEGREE, best_cells, kept, most_cells, shares, strange
 from dpcore.sampling.discrete_laplace import laplace_stddev
-from dpcore.statistic import Exact, Noisy
+from dpcore.statistic import Noisy
 
 MOST_BITS = 30
 """A record is shared out among cells in 2^30 whole parts at most, so that all sums are of integers."""
@@ -85,7 +85,7 @@ class BinnedDensity(Density):
     def largest_statistic(self) -> int:
         return self.most_rows * self.whole
 
-    def statistic(self, tally: Tally) -> Exact:
+    def numbers(self, tally: Tally) -> Integers:
         tally = self.with_values(tally)
         counts = wide(tally.counts, self.most_rows)
         totals = np.zeros(math.prod(self.cells), dtype=counts.dtype)
@@ -94,7 +94,7 @@ class BinnedDensity(Density):
             cells, parts = self.parts(tally.domain.unpack(tally.cells[block]))
             np.add.at(totals, cells, parts * counts[block, None])
         # Moving a number to the nearest one in range brings no two tables farther apart.
-        return Exact(np.minimum(totals, self.largest_statistic).astype(np.int64))
+        return np.minimum(totals, self.largest_statistic).astype(np.int64)
 
     def _along_axes(self, factors: Callable[[int, int], Floats]) -> Iterator[Floats]:
         """(coefficients,) factors of ``splines`` for each axis."""

@@ -25,7 +25,7 @@ from dpcore.releases.densities.density import Density
 from dpcore.releases.densities.left_out import least_left_out
 from dpcore.releases.table import Uncertainty
 from dpcore.sampling.body import MOST_DIMENSIONS
-from dpcore.statistic import Exact, Noisy
+from dpcore.statistic import Noisy
 
 DAMPED = 0.03
 """Frequencies damped below this are left out: noise is paid for each."""
@@ -98,9 +98,9 @@ class BodyDensity(Density):
     def largest_statistic(self) -> int:
         return self.most_rows * math.ceil(math.ldexp(math.sqrt(2), BITS))
 
-    def statistic(self, tally: Tally) -> Exact:
+    def numbers(self, tally: Tally) -> Integers:
         places = tally.cells * len(self.vectors) // self.domain.size
-        return Exact(tally.counts @ self.vectors[places])
+        return np.asarray(tally.counts @ self.vectors[places])
 
     @property
     def _unit(self) -> Floats:

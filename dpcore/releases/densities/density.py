@@ -33,7 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Floats, Integers
-from dpcore.domain import Domain, Grid
+from dpcore.domain import Domain, Grid, Tally
 from dpcore.mechanisms import DiscreteGaussian, DiscreteKNorm, DiscreteLaplace
 from dpcore.post.tables.simplex import project_to_simplex
 from dpcore.releases.base import ErrorStatement, post_processing_generator, unit_points
@@ -50,7 +50,7 @@ from dpcore.releases.table import (
     error_column,
     normal_interval,
 )
-from dpcore.statistic import Noisy
+from dpcore.statistic import Exact, Noisy
 
 LARGEST_GRID = 2**24
 """The most cells that the columns' own grids may have together."""
@@ -139,6 +139,13 @@ class Density(OfAnswered):
     @abstractmethod
     def mechanism(self) -> DiscreteGaussian | DiscreteKNorm | DiscreteLaplace:
         """The noise that the share buys."""
+
+    @abstractmethod
+    def numbers(self, tally: Tally) -> Integers:
+        """The exact statistic: private."""
+
+    def statistic(self, tally: Tally) -> Exact:
+        return Exact(self.numbers(tally))
 
     def mass(self, coefficients: Floats) -> float:
         """Records over the rows of the plan: 1 where these are public, else noisy and positive."""

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 
-from dpcore.arrays import Floats
+from dpcore.arrays import Floats, Integers
 from dpcore.domain import Tally
 from dpcore.lattice import Lattice, transform_roundings
 from dpcore.mechanisms import DiscreteGaussian, DiscreteKNorm, DiscreteLaplace
@@ -22,7 +22,7 @@ from dpcore.releases.densities.basis import Basis
 from dpcore.releases.densities.cosines import Cosines
 from dpcore.releases.densities.density import Density
 from dpcore.releases.densities.waves import Waves
-from dpcore.statistic import Exact, Noisy
+from dpcore.statistic import Noisy
 
 
 @dataclass(frozen=True)
@@ -75,12 +75,12 @@ class WhitenedDensity(Density):
     def _roundings(self) -> int:
         return transform_roundings(self.answered.shape)
 
-    def statistic(self, tally: Tally) -> Exact:
+    def numbers(self, tally: Tally) -> Integers:
         tally = self.with_values(tally)
         share = self.adjacency.taper(int(tally.counts.sum()), self.most_rows) / self.rows
         weights = np.multiply(tally.dense().reshape(self.answered.shape), share, dtype=np.float64)
         whitened = np.sqrt(self.basis.lambdas) * self.basis.means(weights)
-        return Exact(self.lattice.encode(whitened))
+        return self.lattice.encode(whitened)
 
     def coefficients(self, noisy: Noisy) -> Floats:
         return np.asarray(np.sqrt(self.basis.lambdas) * self.lattice.decode(noisy.values))
@@ -115,8 +115,13 @@ class SpectralDensity(WhitenedDensity):
         kind = Waves if self.periodic else Cosines
         return kind(self.answered.shape, self.bandwidths, shape, self.counts_mass)
 
+    @property
+    def _rounded(self) -> Lattice:
+        """The lattice of all numbers that differ between neighbours, each of which is rounded."""
+        return replace(self.lattice, size=self.touched * self.lattice.size)
+
     @cached_property
     def mechanism(self) -> DiscreteGaussian:
         return DiscreteGaussian.within(
-            self.share, self.basis.size, self.lattice.l2_sensitivity_squared
+            self.share, self.basis.size, self._rounded.l2_sensitivity_squared
         )

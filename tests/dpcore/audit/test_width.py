@@ -14,6 +14,7 @@ from dpcore.audit.draws import ReleaseDraws
 from dpcore.audit.neighbours import neighbouring_pairs
 from dpcore.audit.width import FACTORS, audit_width, bound_width, widths_of
 from dpcore.budget import Budget
+from dpcore.errors import AuditError
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.tables.margins import Margins
 from dpcore.sampling.source import SeededSource
@@ -143,3 +144,14 @@ def test_the_full_audit_finds_a_fifth_less_noise():
     for release in (GAUSSIAN, Histogram("h", TABLE, 50, Budget.of("1"))):
         with narrower_noise(Fraction(4, 5)):
             assert not audit_release(release, draws=20_000, source=SeededSource(4)).passed
+
+
+def test_a_likelihood_that_is_not_finite_stops_the_audit(monkeypatch):
+    tables = tables_of(CASES["histogram"].release)
+    monkeypatch.setattr(
+        type(tables[0].release.mechanism),
+        "widths",
+        lambda *_: lambda factor: np.array([np.nan, factor]),
+    )
+    with pytest.raises(AuditError, match="not finite"):
+        audit_width(tables, 100, 1e-5, SeededSource(1))

@@ -37,6 +37,7 @@ from dpcore.releases.counts.random_histogram import RandomHistogram
 from dpcore.releases.densities.bandwidth import Bandwidth, SteadyBandwidth
 from dpcore.releases.densities.binned_density import BinnedDensity
 from dpcore.releases.densities.body_density import BodyDensity
+from dpcore.releases.densities.by_group import DensitiesByGroup
 from dpcore.releases.densities.function import SmoothFunction
 from dpcore.releases.densities.pure_density import CoefficientDensity, GammaDensity
 from dpcore.releases.densities.spectral_density import SpectralDensity
@@ -125,6 +126,7 @@ TILES = Domain((grid("x", 3), grid("y", 2)))
 FEW_WHOLE = Domain((Grid("x", 0.0, 6.0, 6, integer=True),))
 MIXED = Domain((FEW_WHOLE.axes[0], YES))
 LABELLED, NUMBERED = Domain((grid("x", 4), YES)), Domain((grid("x", 3), grid("y", 3)))
+FEW_OF_EACH = Domain((YES, Grid("x", 0.0, 6.0, 6)))
 FEW_OR_NULL = Domain((Grid("x", 0.0, 6.0, 6, nullable=True),))
 WITH_NULLS = Domain((Grid("x", 0.0, 3.0, 3, nullable=True), YES))
 
@@ -481,6 +483,25 @@ CASES: dict[str, Case] = {
     # A number at both its bounds, with the ends of an odd number of columns: the lemma's equality.
     "moments": Case(Moments("m", FEW_WHOLE, 2, APPROXIMATE), (0, 0), (0, 5), 0.99),
     "moments of several columns": Case(Moments("m", MIXED, 2, APPROXIMATE), (0, 0), (0, 11), 0.8),
+    # A record leaves a group for another: two densities change.
+    "density by group": Case(
+        DensitiesByGroup("d", FEW_OF_EACH, 2, PURE, BinnedDensity("d", FEW, 2, PURE, (0.3,))),
+        (0, 0),
+        (0, 11),
+        0.98,
+    ),
+    "spectral density by group, wide": Case(
+        DensitiesByGroup(
+            "s",
+            FEW_OF_EACH,
+            2,
+            APPROXIMATE,
+            SpectralDensity("s", FEW, 2, APPROXIMATE, (0.9,)),
+        ),
+        (0, 0),
+        (0, 11),
+        0.98,
+    ),
     # One without a value has no part of a density: the last cell of the grid is null.
     "density of those with a value": Case(
         BinnedDensity("d", FEW_OR_NULL, 2, PURE, (0.3,)), (0, 0), (0, 5), 0.98

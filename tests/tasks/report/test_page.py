@@ -425,6 +425,28 @@ def test_a_classifier_says_how_often_it_is_right_of_synthetic_records(
     assert said == [("everybody", f"{right:.0%}"[:-1])]
 
 
+def test_codes_of_a_nullable_column_keep_their_labels_in_every_table(
+    plan_document, plan_path, tmp_path
+):
+    columns = plan_document["columns"]
+    columns["status"] = {
+        "type": "categorical",
+        "categories": [1, 2],
+        "labels": {1: "employed", 2: "unemployed"},
+        "nullable": True,
+    }
+    plan_document |= {"synthesis": [], "analyses": []}
+    plan_document["releases"] = [
+        {"name": "both", "kind": "histogram", "columns": ["sex", "status"]}
+    ]
+    plan_document["budget"] = {"granted": {"alpha": "9"}, "requested": {"alpha": "1"}}
+    plan = load_plan(write_plan(plan_path.parent, plan_document))
+    words = words_of(publish_made_up(plan, "r1", tmp_path / "out"))
+    assert "2: unemployed" in words.partition("What is published")[2].partition("both.parquet")[0]
+    table = page_of(tmp_path / "out" / "survey" / "r1").words.partition("The numbers")[2]
+    assert "2: unemployed" in table
+
+
 def test_headings_and_names_are_those_that_the_plan_gives(plan_document, plan_path, tmp_path):
     plan_document["columns"]["region"] |= {
         "label": "Where they live",

@@ -11,6 +11,7 @@ from itertools import combinations, permutations
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.special import logsumexp
 
 from dpcore.accounting.analytic import analytic_gaussian_scale
 from dpcore.accounting.zcdp import covers_rho
@@ -292,6 +293,21 @@ def test_triples_are_chosen_in_turn_with_the_stated_scale_and_neither_two_thirds
         ]
         p_value = stats.chisquare(seen, np.array(expected) * len(order)).pvalue
         assert p_value > 1e-4 if fits else p_value < 1e-9
+
+
+def test_chances_of_choices_are_finite_however_far_apart_the_scores_are():
+    mechanism = of_four().mechanism
+    scale = float(mechanism.triples.scale)
+    order = np.array([[1, 2], [0, 3], [3, 0]])
+    for apart in (1, 1e6):
+        scores = np.array([0, 40, -60, 200]) * apart
+        found = mechanism._chances(np.tile(scores, (3, 1)), order, 1.0)
+        costs = -scores / scale
+        expected = [
+            costs[a] - logsumexp(costs) + costs[b] - logsumexp(np.delete(costs, a))
+            for a, b in order
+        ]
+        np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 
 @pytest.mark.parametrize("noise", NOISES)

@@ -1,0 +1,106 @@
+"""Densities of groups: those of the records of each, with bands that hold."""
+
+import numpy as np
+import pytest
+
+from dpcore.adjacency import Adjacency
+from dpcore.budget import Budget
+from dpcore.domain import Categories, Domain, Grid, Tally
+from dpcore.privacy_line import perturb
+from dpcore.releases.densities.binned_density import BinnedDensity
+from dpcore.releases.densities.body_density import BodyDensity
+from dpcore.releases.densities.by_group import DensitiesByGroup
+from dpcore.releases.densities.spectral_density import SpectralDensity
+from dpcore.sampling.source import SeededSource
+from dpcore.statistic import Noisy
+
+SEX, AGE = Categories("sex", ("F", "M")), Grid("age", 0.0, 60.0, 60)
+ROWS, H = 3000, 0.1
+KINDS = {
+    "binned": (BinnedDensity, Budget.of("1")),
+    "spectral": (SpectralDensity, Budget.of("1", "1e-6")),
+}
+
+
+def by_group(kind: str, share: Budget | None = None, relation="replace-one") -> DensitiesByGroup:
+    of, usual = KINDS[kind]
+    age, share, adjacency = Domain((AGE,)), share or usual, Adjacency(relation)
+    density = of("d", age, ROWS, share, (H,), adjacency=adjacency)
+    domain = Domain((SEX, AGE))
+    return DensitiesByGroup("d", domain, ROWS, share, density, adjacency=adjacency)
+
+
+def tally() -> Tally:
+    """A fifth of the records are women, and younger."""
+    random = np.random.default_rng(2)
+    sex = (np.arange(ROWS) >= ROWS // 5).astype(int)
+    age = np.clip(random.normal(20 + 20 * sex, 6), 0, 59).astype(int)
+    return Tally.of(Domain((SEX, AGE)), Domain((SEX, AGE)).pack(np.stack([sex, age], axis=1)))
+
+
+def without_noise(release: DensitiesByGroup, survey: Tally) -> Noisy:
+    groups = (survey.cells // 60 == code for code in range(2))
+    age = Domain((AGE,))
+    numbers = (
+        release.each.numbers(Tally(age, survey.cells[here] % 60, survey.counts[here]))
+        for here in groups
+    )
+    return Noisy(np.concatenate([*numbers]))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_without_noise_each_group_has_the_density_of_its_own_records(kind):
+    release, survey = by_group(kind), tally()
+    columns = release.publish(without_noise(release, survey)).tables[0].columns
+    places = (columns["age"][:60] + 0.0) / 60
+    for code, sex in enumerate(SEX.categories):
+        here = survey.cells // 60 == code
+        centres, counts = (survey.cells[here] % 60 + 0.5) / 60, survey.counts[here]
+        folded = np.concatenate([centres, -centres, 2 - centres])
+        kernel = np.exp(-((places[:, None] - folded) ** 2) / (2 * H**2)) / np.sqrt(2 * np.pi) / H
+        expected = kernel @ np.tile(counts, 3) / counts.sum() / 60
+        mine = columns["sex"] == sex
+        away = np.abs(columns["estimate"][mine] - expected)
+        assert (away <= columns["left_out_bound"][mine] + 1e-3 * expected.max()).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_bands_hold_in_every_group(kind, relation):
+    release, survey = by_group(kind, relation=relation), tally()
+    exact = release.statistic(survey)
+    truth = release.publish(without_noise(release, survey)).tables[0].columns["estimate"]
+    held = np.zeros(2)
+    for draw in range(30):
+        noisy = perturb(exact, release.mechanism, release.share, SeededSource(draw))
+        columns = release.publish(noisy).tables[0].columns
+        inside = columns["lower_simultaneous_90"] <= truth
+        inside &= truth <= columns["upper_simultaneous_90"]
+        held += inside.reshape(2, -1).all(axis=1)
+    assert (held >= 22).all()  # of 30 at 90%: fewer with a chance below one in two hundred
+
+
+def test_facts_of_each_group_are_in_the_order_of_the_groups():
+    release = by_group("binned")
+    noisy = perturb(release.statistic(tally()), release.mechanism, release.share, SeededSource(3))
+    found = release.publish(noisy).facts["noisy_rows"]
+    np.testing.assert_allclose(found, [ROWS / 5, 4 * ROWS / 5], atol=60)
+
+
+def test_a_group_of_nobody_has_a_density_that_says_nothing():
+    release = by_group("binned")
+    empty = Noisy(np.zeros(release.mechanism.size, dtype=np.int64))
+    columns = release.publish(empty).tables[0].columns
+    assert all(np.isfinite(values).all() for values in columns.values() if values.dtype == float)
+
+
+def test_what_cannot_be_of_groups_is_refused():
+    age, share = Domain((AGE,)), Budget.of("1")
+    body = BodyDensity("d", age, ROWS, share, (H,))
+    with pytest.raises(ValueError, match="by: only with the mechanisms"):
+        DensitiesByGroup("d", Domain((SEX, AGE)), ROWS, share, body)
+    many = Categories("area", tuple(range(257)))
+    binned = BinnedDensity("d", age, ROWS, share, (H,))
+    with pytest.raises(ValueError, match="257 groups are too many"):
+        DensitiesByGroup("d", Domain((many, AGE)), ROWS, share, binned)
