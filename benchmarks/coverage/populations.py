@@ -19,6 +19,7 @@ from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.counts.random_histogram import RandomHistogram
 from dpcore.releases.densities.binned_density import BinnedDensity
 from dpcore.releases.densities.body_density import BodyDensity
+from dpcore.releases.densities.by_group import DensitiesByGroup
 from dpcore.releases.densities.function import SmoothFunction
 from dpcore.releases.densities.pure_density import CoefficientDensity, GammaDensity
 from dpcore.releases.densities.spectral_density import SpectralDensity
@@ -119,6 +120,13 @@ RELEASES: dict[str, Callable[[int], Release]] = {
     ),
     "density of those with a value": lambda rows: BinnedDensity(
         "r", Domain((REPORTED,)), rows, PURE, (0.05,)
+    ),
+    "density by group": lambda rows: DensitiesByGroup(
+        "r",
+        Domain((TRADE, REPORTED)),
+        rows,
+        PURE,
+        BinnedDensity("r", Domain((REPORTED,)), rows, PURE, (0.05,)),
     ),
     "spectral density of those with a value": lambda rows: SpectralDensity(
         "r", Domain((REPORTED,)), rows, APPROXIMATE, (0.05,)
