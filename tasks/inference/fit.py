@@ -246,7 +246,8 @@ def unmeasured(place: str, sets: Sequence[Sequence[str]], otherwise: str = "") -
     written = ", ".join(f"[{', '.join(names)}]" for names in sets)
     error = UnmeasuredError(
         f"{place}the release did not measure {' or '.join(' x '.join(s) for s in sets)} together, so it"
-        f" cannot say how they are related. A plan with also: [{written}] would{otherwise}"
+        f" cannot say how they are related. A plan with also: [{written}], and"
+        f" choose: fixed where it is adaptive, would{otherwise}"
     )
     error.also = sets
     return error

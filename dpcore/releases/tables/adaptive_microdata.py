@@ -60,6 +60,10 @@ class AdaptiveMicrodata(Microdata):
         if any(len(attributes) != 2 for attributes in self.sets):
             raise ValueError("choose: adaptive chooses among pairs of columns")
         if self.triples and not 0 < self.triples <= len(self.candidates):
+            if not self.candidates:
+                raise ValueError(
+                    "triples: no three columns have all of their pairs measured; write 0"
+                )
             raise ValueError(
                 f"triples: must lie between 0 and the {len(self.candidates)} triples that can be chosen:"
                 f" their pairs are measured, and they have at most {MOST_CELLS:,} cells together"
