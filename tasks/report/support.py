@@ -44,8 +44,8 @@ def how_supported(supported: Supported, columns: Collection[str]) -> str:
     return (
         f"{text} {missed} of {int(measured.sum())} tables are missed by the records: they lie more than"
         f" {MISSED} times as far from the noisy table as noise alone would make. The farthest lies"
-        f" {min(distance[measured].max(), 1.0):.3f} away (total variation: the share of records that would have to"
-        " be changed)."
+        f" {min(distance[measured].max(), 1.0):.3f} away (total variation: the share of records that"
+        " would have to be changed)."
     )
 
 
