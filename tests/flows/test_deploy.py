@@ -72,3 +72,22 @@ def test_the_exit_code_says_that_a_schedule_was_not_deployed(plans, capsys, monk
     assert capsys.readouterr().out == "release/rich\n"
     monkeypatch.setattr("flows.deploy.deploy", lambda *_: Deployed(["release/rich"], []))
     assert main(["deploy", "--plans", str(plans)]) == 0
+
+
+def test_the_server_watches_over_the_runs_of_killed_workers_once(prefect, monkeypatch):
+    from prefect.client.orchestration import get_client
+
+    from flows.lost import LOST, watch_over_runs
+
+    for _ in range(2):
+        watch_over_runs()
+    with get_client(sync_client=True) as client:
+        crashed, again = client.read_automations()
+    assert crashed.actions[0].message == LOST
+    assert crashed.actions[0].state == "CRASHED"
+    assert again.actions[0].state == "SCHEDULED"
+    for each in (crashed, again):
+        assert "prefect.tag.dprelease" in str(each.trigger.match_related)
+        assert each.enabled
+    # A run that waits for an officer is heard of once more, and is not taken for a lost one.
+    assert crashed.trigger.expect == {"prefect.flow-run.*"}
