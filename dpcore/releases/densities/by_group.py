@@ -124,20 +124,17 @@ class DensitiesByGroup(Release):
         return Noisy(noisy.values[here], reproducible=noisy.reproducible)
 
     def publish(self, noisy: Noisy) -> Published:
-        groups = Domain(self.groups)
         published = [self.each.publish(self.of_group(noisy, i)) for i in range(self.parts)]
-        tables = []
-        for number, first in enumerate(published[0].tables):
-            found = [one.tables[number] for one in published]
-            rows = [len(table.parts[0].values) for table in found]
-            of_group = describe_cells(groups, np.repeat(np.arange(self.parts), rows))
-            columns = [
-                replace(column, values=np.concatenate([t.columns[column.name] for t in found]))
-                for column in first.parts
-            ]
-            tables.append(replace(first, parts=[*of_group, *columns]))
+        tables = [one.tables[0] for one in published]  # the coefficients of each would be many more
+        rows = [len(table.parts[0].values) for table in tables]
+        of_group = describe_cells(Domain(self.groups), np.repeat(np.arange(self.parts), rows))
+        columns = [
+            replace(column, values=np.concatenate([t.columns[column.name] for t in tables]))
+            for column in tables[0].parts
+        ]
+        table = replace(tables[0], parts=[*of_group, *columns])
         own = {name: [one.facts[name] for one in published] for name in OF_EACH}
-        return Published(tuple(tables), {**published[0].facts, **own})
+        return Published((table,), {**published[0].facts, **own})
 
     def published_names(self, axis: Axis) -> tuple[str, ...]:
         return cell_names(axis) if axis in self.groups else self.each.published_names(axis)

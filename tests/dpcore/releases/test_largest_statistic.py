@@ -59,7 +59,9 @@ def test_the_largest_tables_stay_below_the_claim_and_are_summed_exactly(release:
             if isinstance(step, KernelMachine):
                 continue  # its weights are no sum over records
             times, rounded = most, 0
-            if hasattr(step, "lattice"):  # real numbers, of which each record counts a share
+            if hasattr(
+                getattr(step, "each", step), "lattice"
+            ):  # real numbers, of which each record counts a share
                 shares = [step.adjacency.taper(n, most) for n in (1, most)]
                 times, rounded = most * shares[1] / shares[0], most
             for number, of_one in zip(found, opened(step, one).tolist(), strict=True):
