@@ -31,15 +31,11 @@ LOST = "its worker was killed; Retry it: that costs nothing more"
 RUN = "prefect.flow-run"
 SILENT_BEATS = 3
 BEGINS_WITHIN = timedelta(minutes=5)
-AFTER_PENDING = (
-    "Running",
-    "Scheduled",
-    "Cancelled",
-    "Cancelling",
-    "Completed",
-    "Failed",
-    "Crashed",
-)
+TAKEN = ("Pending", "Submitting", "InfrastructurePending")
+"""Events are named by the name of a state, of which one type has several."""
+
+SETTLED = ("Scheduled", "AwaitingRetry", "Late", "Suspended", "Paused", "Cancelling", "Cancelled")
+BEGUN = ("heartbeat", "Running", "Retrying", "Completed", "Failed", "Crashed", "TimedOut")
 
 
 def end_lost_runs() -> None:
@@ -86,8 +82,8 @@ def watches() -> Iterator[AutomationCore]:
     )
     yield _unless(
         "dprelease: a run was taken and never began",
-        {f"{RUN}.Pending"},
-        {f"{RUN}.{state}" for state in AFTER_PENDING},
+        {f"{RUN}.{state}" for state in TAKEN},
+        {f"{RUN}.{state}" for state in (*SETTLED, *BEGUN)},
         BEGINS_WITHIN,
         {"state": "SCHEDULED", "force": True},
     )

@@ -91,3 +91,5 @@ def test_the_server_watches_over_the_runs_of_killed_workers_once(prefect, monkey
         assert each.enabled
     # A run that waits for an officer is heard of once more, and is not taken for a lost one.
     assert crashed.trigger.expect == {"prefect.flow-run.*"}
+    assert "prefect.flow-run.Submitting" in again.trigger.after
+    assert not again.trigger.after & again.trigger.expect
