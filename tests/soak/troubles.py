@@ -177,6 +177,10 @@ class Life:
 
     def grant(self) -> None:
         dataset = f"survey-{POOR[self.agency.random.integers(len(POOR))]:02}"
+        if (
+            dataset not in self.agency.ledger.datasets()
+        ):  # its first release records the plan's grant
+            self.counts["a grant"] -= 1
+            return
         amount = ["--alpha", str(LITTLE - 2), "--who", "the board", "--why", "more is needed"]
-        if self.agency.command("ledger", "grant", dataset, *amount):
-            self.counts["a grant"] -= 1  # before the first release there is no account
+        self.agency.command("ledger", "grant", dataset, *amount)
