@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from dpcore.releases.counts.unit import RECORDS, Unit
 from schemas.bundle import TableFile
+from schemas.releases.base import listed
 from tasks.report.bars import Bar, bars
 from tasks.report.cells import Columns, Counts, noisy, read_counts, sides_of
 from tasks.report.chart import Axis, chart, side_by_side
@@ -35,6 +36,8 @@ def draw_counts(source: Source) -> Drawn:
     shown = choose(files, [_names(source, file) for file in files])
     figures = [shape for file in shown for shape in figures_of(source, file)]
     notes = warnings_of(source)
+    if triples := source.record.facts.get("triples"):
+        notes.append(chosen_by_draw(triples))
     if not any(file.rows for file in files):
         notes.append(f"No {source.unit.number} is published: all were at most the threshold.")
     if len(files) == 1:
@@ -49,6 +52,16 @@ def draw_counts(source: Source) -> Drawn:
 def warnings_of(source: Source) -> list[str]:
     """Notes without which the release's numbers would be misread."""
     return [str(source.record.facts[key]) for key in WARNINGS if key in source.record.facts]
+
+
+def chosen_by_draw(triples: list[list[str]]) -> str:
+    """Which tables of three columns the draw chose."""
+    named = listed([" × ".join(names) for names in triples], " and ")
+    return (
+        f"The draw itself chose which tables of three columns to measure, within the budget: {named}."
+        " Pairs of columns imply their counts least, as far as noise lets it be seen; another draw may"
+        " choose others."
+    )
 
 
 def list_of_tables(source: Source) -> DataTable:

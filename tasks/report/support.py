@@ -18,6 +18,9 @@ Supported = Mapping[str, NDArray[Any]]
 MISSED = 1.5
 """Records that are this many times farther from a noisy table than noise explains have missed it."""
 
+NAMED = 5
+"""Missed tables that a sentence names; the listing has all."""
+
 
 def how_supported(supported: Supported, columns: Collection[str]) -> str:
     """How well the release shows pairs and triples of the columns, and how near the records come."""
@@ -40,10 +43,14 @@ def how_supported(supported: Supported, columns: Collection[str]) -> str:
     measured = np.isfinite(distance + expected)
     if not measured.any():
         return text
-    missed = int((distance[measured] > MISSED * expected[measured]).sum())
+    missed = np.flatnonzero(measured & (distance > MISSED * expected))
+    farthest = missed[np.argsort(-distance[missed], kind="stable")][:NAMED].tolist()
+    named = listed([str(supported["columns"][i]) for i in farthest], " and ")
+    which = f" ({'the farthest: ' * (len(missed) > NAMED)}{named})" if farthest else ""
     return (
-        f"{text} {missed} of {int(measured.sum())} tables are missed by the records: they lie more than"
-        f" {MISSED} times as far from the noisy table as noise alone would make. The farthest lies"
+        f"{text} {len(missed)} of {int(measured.sum())} tables are missed by the records{which}: they"
+        f" lie more than {MISSED} times as far from the noisy table as noise alone would make. The"
+        f" farthest lies"
         f" {min(distance[measured].max(), 1.0):.3f} away (total variation: the share of records that"
         " would have to be changed)."
     )

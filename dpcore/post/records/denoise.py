@@ -22,7 +22,7 @@ halves on tables of many cells.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -35,7 +35,7 @@ SCALES = tuple(10.0 ** (quarter / 4) for quarter in range(-24, 17))
 """Candidates for e and t; t is near zero where the model fits perfectly."""
 
 COMMON_CELLS = 100.0
-"""For each table, the likelihood of e and t from all tables has the weight of this many cells."""
+"""For each table, the likelihood of e and t from all of as many columns weighs as much as this many."""
 
 
 def denoise(
@@ -81,13 +81,24 @@ def denoise(
         _log_likelihoods(model, margin.table, margin.variance)
         for model, margin in zip(models, noisy, strict=True)
     ]
-    cells = sum(margin.table.size for margin in noisy)
-    common = COMMON_CELLS / cells * np.sum(evidence, axis=0)
     better = iter(
-        margin._replace(table=shrink(model, margin.table, margin.variance, own + common))
-        for model, margin, own in zip(models, noisy, evidence, strict=True)
+        margin._replace(table=shrink(model, margin.table, margin.variance, seen))
+        for model, margin, seen in zip(models, noisy, _with_others(evidence, noisy), strict=True)
     )
     return [next(better) if margin.variance > 0 else margin for margin in given]
+
+
+def _with_others(evidence: Sequence[Floats], noisy: Sequence[Margin]) -> Iterator[Floats]:
+    """The evidence of each table and of all with as many attributes, which the model fits alike."""
+    ways = [len(margin.attributes) for margin in noisy]
+    cells = dict.fromkeys(ways, 0)
+    sums = {way: np.zeros_like(evidence[0]) for way in cells}
+    for way, margin, own in zip(ways, noisy, evidence, strict=True):
+        cells[way] += margin.table.size
+        sums[way] += own
+    return (
+        own + COMMON_CELLS / cells[way] * sums[way] for way, own in zip(ways, evidence, strict=True)
+    )
 
 
 def shrink(model: Floats, noisy: Floats, variance: float, evidence: Floats | None = None) -> Floats:

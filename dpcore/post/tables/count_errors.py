@@ -2,20 +2,22 @@
 
 (count - exact)^2 is (count - estimate)^2 plus what the noise in estimate adds.  The first is known and
 only the second, which is small, is simulated: noise and all that follows it are repeated on likely
-counts.  So a fit that leaves something out is noticed (covariance penalties, Efron 2004).  No stated
-error is below that of the simulation.
+counts.  So a fit that leaves something out is noticed (covariance penalties, Efron 2004).  Cells of
+about the same count are pooled, whatever their table; a table that is fitted worse than others, as one
+of three columns by a model of pairs, states what its own cells show.  No stated error is below that of
+the simulation.
 
 >>> counts, estimates = np.array([0, 9]), np.array([-3.0, 9.5])
 >>> again = [(np.array([0, 8]), np.array([-1.0, 8.0])), (np.array([0, 10]), np.array([1.0, 10.0]))]
 >>> unbiased = np.array([0.0, 6.0]), np.array([3.0, 13.0])
->>> found = count_errors(counts, estimates, np.full(2, 2.0), unbiased, counts, again)
+>>> found = count_errors(counts, estimates, np.full(2, 2.0), unbiased, counts, [2], again)
 >>> [each.round(1).tolist() for each in found]
 [[2.2, 2.2], [0.0, 6.0], [3.0, 13.0]]
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -40,12 +42,14 @@ def count_errors(
     stddevs: Floats,
     unbiased: tuple[Floats | Integers, Floats | Integers],
     start: Integers,
+    sizes: Sequence[int],
     again: Iterable[tuple[Integers, Floats | Integers]],
 ) -> tuple[Floats, Floats, Floats]:
     """Root mean squared errors (k,) of counts, and both ends of 90% intervals for the exact ones.
 
     ``estimates``: unbiased numbers with noise of these ``stddevs``, and ``unbiased`` ends of their own
-    intervals.  ``again``: counts and estimates made anew, had ``start`` been the exact counts.
+    intervals.  ``sizes``: the cells of each table, side by side.  ``again``: counts and estimates made
+    anew, had ``start`` been the exact counts.
     """
     noisy = stddevs > LEAST_STDDEV
     errors, lower, upper = np.zeros((3, len(counts)))
@@ -69,9 +73,18 @@ def count_errors(
         known, alone = squares(level)
         return np.asarray(np.sqrt(np.maximum(1.0, known / np.maximum(alone, 1e-12))))
 
-    errors[noisy] = np.sqrt(np.maximum(*squares(at))) * scales
+    tables = np.repeat(np.arange(len(sizes)), sizes)[noisy]
+    known, alone = squares(at)
+    known *= _wider(tables, seen + added.mean(axis=0), known)
+    errors[noisy] = np.sqrt(np.maximum(known, alone)) * scales
     accepted = Accepted.of(np.tile(exact, len(pairs)), simulated.ravel(), width)
     lower[noisy], upper[noisy] = count_interval(
         counts, errors[noisy], estimates, scales, ends, accepted
     )
     return errors, lower, upper
+
+
+def _wider(tables: Integers, own: Floats, pooled: Floats) -> Floats:
+    """How many times as large as pooled the squared errors of a cell's table are; 1 at least."""
+    found, stated = np.bincount(tables, own), np.bincount(tables, pooled)
+    return np.asarray(np.maximum(1.0, found / np.maximum(stated, 1e-12))[tables])

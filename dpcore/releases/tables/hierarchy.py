@@ -304,7 +304,8 @@ class Hierarchy(CountsRelease):
                 yield self._joined(self.counts(estimated)), self._joined(estimated)
 
         ends = self._interval(unbiased, stddevs)
-        found = count_errors(start, unbiased, stddevs, ends, start, again())
+        sizes = [counts[level].size for level in self.measured]
+        found = count_errors(start, unbiased, stddevs, ends, start, sizes, again())
         return (self._by_level(each) for each in found)
 
     def _interval(self, estimate: Floats, error: Floats) -> tuple[Floats, Floats]:

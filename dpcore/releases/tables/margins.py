@@ -316,10 +316,8 @@ class Margins(CountsRelease):
 
         Noise and fit are repeated on the fitted tables.
         """
-        stddevs = np.repeat(
-            [max(margin.variance, 0.0) ** 0.5 for margin in agreed],
-            [margin.table.size for margin in agreed],
-        )
+        sizes = [table.size for table in whole]
+        stddevs = np.repeat([max(margin.variance, 0.0) ** 0.5 for margin in agreed], sizes)
         counts, estimates = _all_cells(whole), _all_cells([margin.table for margin in agreed])
         generator, sets = post_processing_generator(noisy), self.sets_of(noisy)
 
@@ -331,9 +329,8 @@ class Margins(CountsRelease):
                 yield _all_cells(fitted), _all_cells(estimated)
 
         ends = self._interval(estimates, stddevs)
-        found = count_errors(counts, estimates, stddevs, ends, counts, again())
-        places = np.cumsum([table.size for table in whole])[:-1]
-        return (np.split(each, places) for each in found)
+        found = count_errors(counts, estimates, stddevs, ends, counts, sizes, again())
+        return (np.split(each, np.cumsum(sizes)[:-1]) for each in found)
 
     def _interval(self, estimate: Floats, error: Floats | float) -> tuple[Floats, Floats]:
         """Ends of 90% intervals for the exact numbers behind unbiased ones."""

@@ -131,7 +131,7 @@ class Microdata(Margins):
 
     def denoised_margins(self, noisy: Noisy) -> list[Margin]:
         """The tables with less noise and some bias, and those of three columns or more inside them."""
-        drawn = self.noisy_margins(noisy)
+        drawn = self.consistent_margins(noisy)
         if not self._joint:
             return drawn
         if self._inside:

@@ -440,3 +440,36 @@ def test_pairs_without_an_interaction_imply_their_triple_and_noise_is_no_depende
     product = shrunk.sum(2)[:, :, None] * shrunk.sum(1)[:, None] / shrunk.sum()
     np.testing.assert_allclose(shrunk, product, rtol=1e-6)
     assert np.all(np.isfinite(shrunk_pairs(np.array([[[-5, -2], [-4, 0]]]), 9.0)))
+
+
+def sums(rows: int, seed: int) -> tuple[Domain, np.ndarray]:
+    """Codes of six columns of three values, of which one is mostly the sum of two others."""
+    generator = np.random.default_rng(seed)
+    found = generator.integers(0, 3, (rows, 6))
+    kept = generator.random(rows) < 0.8
+    found[kept, 2] = found[kept, :2].sum(axis=1) % 3
+    domain = Domain(tuple(Categories(name, (0, 1, 2)) for name in "abcdef"))
+    return domain, found
+
+
+def of_sums(made: AdaptiveMicrodata, codes: np.ndarray, seed: int) -> Noisy:
+    exact = made.statistic(Tally.of(made.domain, made.domain.pack(codes)))
+    return perturb(exact, made.mechanism, made.share, SeededSource(seed))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("noise", NOISES)
+def test_counts_of_a_chosen_triple_keep_what_its_noisy_table_shows_and_say_how_far_they_err(noise):
+    squares, stated = [], []
+    for seed in range(4):
+        domain, codes = sums(4000, seed)
+        share = Budget.of("1", "1e-9" if "gauss" in noise else "0")
+        made = AdaptiveMicrodata("x", domain, 4000, share, noise=noise, chosen=4, triples=1)
+        published = made.publish(of_sums(made, codes, seed))
+        assert published.facts["triples"] == [["a", "b", "c"]]
+        table = next(t for t in published.tables if t.name == "x.a.b.c").columns
+        exact = np.bincount(codes[:, :3] @ [9, 3, 1], minlength=27)
+        squares.append(np.mean((table["count"] - exact) ** 2) / table["standard_error"][0] ** 2)
+        stated.append(np.mean(table["count_standard_error"] ** 2) / table["standard_error"][0] ** 2)
+    assert np.mean(squares) < 1.7  # the estimate itself: 1
+    assert 0.6 < np.mean(stated) / np.mean(squares) < 1.7
