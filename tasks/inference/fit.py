@@ -40,6 +40,14 @@ INSIDE = (
 )
 HARDLY_ANY = "so few records, or so much noise, that there may be hardly any"
 
+DECIDED = 15.0
+"""A predictor this far from zero is a share of less than one in three million."""
+
+ENDLESS = (
+    "the response all but follows from these terms, so a curved model has no finite estimates of them"
+    " and none has an interval; family gaussian measures differences of means"
+)
+
 SPANNED = 0.9
 """Below this share of a score's variance in the tables, an estimate leans on the records."""
 
@@ -182,7 +190,7 @@ def fit(evidence: Evidence, formula: str, family: str = "gaussian") -> Fit:
         )
     except ValueError as error:
         raise InputError(f"{formula}: {error}") from None
-    coefficients, rare = [], list[str]()
+    coefficients, rare, endless = [], list[str](), list[str]()
     for j, term in enumerate(design.terms):
         variances = [max(float(each[j, j]), 0.0) for each in (found.sampling, found.privacy)]
         if found.blur >= 1:
@@ -190,10 +198,13 @@ def fit(evidence: Evidence, formula: str, family: str = "gaussian") -> Fit:
         elif _is_rare(term, evidence):
             variances = [np.inf, np.inf]
             rare.append(term.name)
+        elif family != "gaussian" and _is_endless(float(found.coefficients[j]), term):
+            variances = [np.inf, np.inf]
+            endless.append(term.name)
         sampling, privacy = (variance**0.5 for variance in variances)
         estimate, spanned = float(found.coefficients[j]), float(found.spanned[j])
         coefficients.append(Coefficient(term.name, estimate, sampling, privacy, spanned))
-    notes = _notes(coefficients, rare, unmeasured)
+    notes = _notes(coefficients, rare, endless, unmeasured)
     if spread := _spread_in_cells(design, domain, evidence.codes):
         notes = (*notes, f"{spread}: {INSIDE}")
     if found.blur >= 1:
@@ -278,12 +289,22 @@ def _is_rare(term: Variable, evidence: Evidence) -> bool:
     return False
 
 
+def _is_endless(coefficient: float, term: Variable) -> bool:
+    """Whether a term alone decides the response: the likelihood grows for ever with its coefficient."""
+    return not abs(coefficient) * float(np.max(np.abs(term.values), initial=0.0)) < DECIDED
+
+
 def _notes(
-    coefficients: Sequence[Coefficient], rare: Sequence[str], unmeasured: bool
+    coefficients: Sequence[Coefficient],
+    rare: Sequence[str],
+    endless: Sequence[str],
+    unmeasured: bool,
 ) -> tuple[str, ...]:
     notes = []
     if rare:
         notes.append(f"{', '.join(rare)}: {HARDLY_ANY}; these have no interval")
+    if endless:
+        notes.append(f"{', '.join(endless)}: {ENDLESS}")
     leaning = [c.name for c in coefficients if c.spanned < SPANNED]
     if leaning:
         notes.append(

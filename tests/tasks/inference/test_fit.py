@@ -246,3 +246,12 @@ def test_terms_that_cannot_be_meant_are_refused(formula, says):
     found = evidence(surveyed(np.random.default_rng(1), 400), 3)
     with pytest.raises(InputError, match=says):
         fit(found, formula)
+
+
+def test_a_response_that_follows_from_a_term_has_no_finite_coefficients_and_the_fit_says_so():
+    codes = surveyed(np.random.default_rng(3))
+    codes[:, 3] = codes[:, 0]
+    found = fit(evidence(codes, 1, alpha="4"), "works ~ sex + place", "binomial")
+    assert np.isinf(found["sex[T.M]"].standard_error)
+    assert any("sex[T.M]" in note and "no finite estimates" in note for note in found.notes)
+    assert "no finite" not in str(fit(evidence(codes, 1, alpha="4"), "works ~ sex"))
