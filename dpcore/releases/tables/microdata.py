@@ -40,8 +40,9 @@ from dpcore.statistic import Noisy
 USUAL_MEMORY = 4 * 2**30
 """Bytes."""
 
-MODELLED = 4e-5
-"""Seconds of the model for each pair of the columns' cells."""
+MODELLED, MODELLED_LARGE, MODELLED_LEAST = 3.2e-5, 0.018, 0.2
+"""Seconds of the model for each pair of the columns' cells, for each table of three columns or more, and
+whatever is modelled."""
 
 TOLERANCE = 0.01
 """The records follow denoised pairs closely: there is little noise left to copy."""
@@ -114,7 +115,10 @@ class Microdata(Margins):
 
     @property
     def _model_seconds(self) -> float:
-        return MODELLED * sum(self.domain.shape) ** 2 if self._joint else 0.0
+        if not self._joint:
+            return 0.0
+        large = sum(len(attributes) > 2 for attributes in (*self.sets, *self._inside))
+        return MODELLED_LEAST + MODELLED_LARGE * large + MODELLED * sum(self.domain.shape) ** 2
 
     def require_memory(self, rows: int) -> None:
         """Raise ``ValueError`` where ``rows`` records need more than the plan allows."""
