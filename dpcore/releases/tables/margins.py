@@ -156,7 +156,7 @@ class Margins(CountsRelease):
         each = FITTED * min(self.rows, LARGEST_FIT) + FITTED_TABLE
         noise = float(np.mean(self._variances)) ** 0.5
         clear = self.rows * len(self.sets) / self.cells / max(noise * CLEAR, 1e-12)
-        return each * len(self.sets) * min(max(clear, FEWEST), 1.0)
+        return float(each * len(self.sets) * min(max(clear, FEWEST), 1.0))
 
     @property
     def _model_seconds(self) -> float:
