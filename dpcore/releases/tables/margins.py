@@ -66,11 +66,9 @@ from dpcore.statistic import Exact, Noisy
 LARGEST_TOTAL = 2**24
 """The most cells that the tables of one release may have together."""
 
-FITTED, FITTED_TABLE = 4e-7, 0.01
-"""Seconds of a fit for each record and table, and for each table, where counts are clear."""
-
-CLEAR, FEWEST = 8.0, 0.1
-"""Standard errors in a mean count that is clear, and the least part of its fit that others take."""
+FITTED, FITTED_TABLE = 4e-5, 2e-7
+"""Seconds of a fit for each record, or for each record and table, whichever is more: with fewer tables
+more steps follow them."""
 
 SIMULATED = 1000
 """Errors of counts are simulated for at least this many cells: fitting records takes its time."""
@@ -148,15 +146,8 @@ class Margins(CountsRelease):
     @property
     def work(self) -> Work:
         fits = 1 + repeats(self.cells, SIMULATED)
-        return publishing(self.cells) + Work(fits * (self._model_seconds + self._fit_seconds))
-
-    @property
-    def _fit_seconds(self) -> float:
-        """Of one fit of records, which ends the sooner the less can be told from noise."""
-        each = FITTED * min(self.rows, LARGEST_FIT) + FITTED_TABLE
-        noise = float(np.mean(self._variances)) ** 0.5
-        clear = self.rows * len(self.sets) / self.cells / max(noise * CLEAR, 1e-12)
-        return float(each * len(self.sets) * min(max(clear, FEWEST), 1.0))
+        fit = min(self.rows, LARGEST_FIT) * max(FITTED, FITTED_TABLE * len(self.sets))
+        return publishing(self.cells) + Work(fits * (self._model_seconds + fit))
 
     @property
     def _model_seconds(self) -> float:
