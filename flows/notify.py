@@ -1,4 +1,5 @@
-"""Prefect hooks that notify the operator of runs that fail, crash or are late, and of a low budget."""
+"""Prefect hooks that notify the operator of runs that fail, crash or are late, of a low budget, and of
+bundles that were damaged."""
 
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -15,11 +16,13 @@ from flows.identity import release_id_of
 from flows.once import notify_once
 from schemas.plan import Plan, load_plan
 from tasks.budget.schedule import late_releases
+from tasks.bundle.digests import MANIFEST
+from tasks.bundle.verify import read_manifest
 from tasks.explain.runs import runs_left, runs_text
 from tasks.ledger import Action, Ledger
 from tasks.workplace.home import ledger_exists, ledger_url
 from tasks.workplace.notify import notify
-from tasks.workplace.plans import find_plan, plans_in
+from tasks.workplace.plans import find_plan, plans_in, published_folder
 
 TROUBLES = (
     (AuditError, "an audit found more privacy loss than is claimed"),
@@ -93,6 +96,21 @@ def notify_missed(folder: Path) -> None:
                 _tell_late(plan, path, since=LONG_AGO)
 
 
+def notify_damaged(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> None:
+    """Notify of bundles of the dataset that a release left aside: nobody can read their manifests."""
+    plan = _plan(flow_run)
+    if plan is None:
+        return
+    out = Path(flow_run.parameters.get("out") or published_folder())
+    for manifest in (out / plan.dataset).glob(f"[!.]*/{MANIFEST}"):
+        try:
+            read_manifest(manifest.parent)
+        except DPReleaseError:
+            name = manifest.parent.name
+            trouble = "its bundle is damaged; see `dprelease ledger check`"
+            notify_once(plan.dataset, name, trouble, f"{name} is damaged")
+
+
 def _tell_late(plan: Plan, path: Path, but: str = "", since: timedelta = timedelta()) -> None:
     ledger = Ledger(ledger_url(), create=False)
     for late in late_releases(plan, path, ledger, datetime.now(UTC) - since):
@@ -104,7 +122,7 @@ def _tell_late(plan: Plan, path: Path, but: str = "", since: timedelta = timedel
 HOOKS: dict[str, Any] = {
     "on_failure": [notify_failure, notify_late],
     "on_crashed": [notify_crash, notify_late],
-    "on_completion": [notify_low_budget, notify_late],
+    "on_completion": [notify_low_budget, notify_late, notify_damaged],
 }
 
 

@@ -53,10 +53,10 @@ def show_audit(plan: Plan, results: Sequence[AuditResult]) -> None:
     create_table_artifact(
         result_rows(plan, results),
         key="audit",
-        description=f"Privacy audit: {plan.publication.title}",
+        description=f"Privacy audit: {escape(plan.publication.title)}",
     )
     create_markdown_artifact(
-        f"# Privacy audit: {plan.publication.title}\n\n"
+        f"# Privacy audit: {escape(plan.publication.title)}\n\n"
         "A lower bound above the claim proves a violation. One below it shows only that this audit"
         " found no violation. The curves estimate the privacy loss of an output, |ln f - ln f'|,"
         " over the score that best separates the two tables; where beta is positive, rare outputs"

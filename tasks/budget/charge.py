@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from dpcore.errors import LedgerError
-from schemas.bundle import Manifest
+from dpcore.errors import DPReleaseError, LedgerError
 from schemas.plan import Plan
 from tasks.budget.checkpoint import require_checkpoint
 from tasks.bundle.digests import MANIFEST
@@ -23,7 +22,7 @@ def check_budget(plan: Plan, release_id: str, published: Path) -> None:
     """
     ledger = Ledger(ledger_url())
     for path in published.glob(f"[!.]*/{MANIFEST}"):  # hidden folders hold unfinished work
-        require_known(read_manifest(path.parent), ledger, path.parent)
+        require_known(path.parent, plan.dataset, ledger)
     require_checkpoint(ledger)
     if ledger.account(plan.dataset) is None:
         log_line("the ledger does not know this dataset yet: the plan's grant will be recorded")
@@ -40,11 +39,21 @@ def require_budget(plan: Plan, release_id: str, ledger: Ledger) -> None:
     ledger.check(plan.dataset, release_id, plan.digest, charges_of(plan))
 
 
-def require_known(manifest: Manifest, ledger: Ledger, bundle: Path) -> None:
-    """Raise ``LedgerError`` if a published bundle was not charged to this ledger."""
-    charges = ledger.release(manifest.dataset, manifest.release_id)
-    drawn = {name: charge.digest for name, charge in charges.items()}
-    if drawn != {record.name: record.draw_sha256 for record in manifest.releases}:
+def require_known(bundle: Path, dataset: str, ledger: Ledger) -> None:
+    """Raise ``LedgerError`` if a published bundle was not charged to this ledger.
+
+    One whose manifest is damaged is known by the name of its folder.
+    """
+    try:
+        manifest = read_manifest(bundle)
+    except DPReleaseError as error:
+        known = bool(ledger.release(dataset, bundle.name))
+        log_line(f"left aside: {error}")
+    else:
+        charges = ledger.release(manifest.dataset, manifest.release_id)
+        drawn = {name: charge.digest for name, charge in charges.items()}
+        known = drawn == {record.name: record.draw_sha256 for record in manifest.releases}
+    if not known:
         raise LedgerError(
             f"{bundle} was published, but this ledger has no charge for it: the ledger was lost, is"
             " an old copy, or is the wrong one. Restore it, or name the right one with --ledger"

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from dpcore.errors import InputError
+from dpcore.errors import DPReleaseError, InputError
 from dpcore.releases.tables.series import SeriesRun
 from dpcore.statistic import Noisy
 from schemas.plan import Plan
@@ -54,7 +54,10 @@ def earlier_runs(plan: Plan, release_id: str, published: Path) -> Earlier:
         return Earlier(())
     runs: dict[int, Path] = {}
     for path in sorted(published.glob(f"[!.]*/{MANIFEST}")):
-        manifest = read_manifest(path.parent)
+        try:
+            manifest = read_manifest(path.parent)
+        except DPReleaseError:
+            continue  # of another plan, or missed below
         same = of_any_run(manifest.plan) == of_any_run(plan.public())
         if not same or manifest.release_id == release_id:
             continue

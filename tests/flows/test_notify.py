@@ -2,13 +2,15 @@
 
 import http.server
 import json
+import shutil
 import threading
 from datetime import date, timedelta
 
 import pytest
 
 from dpcore.budget import Budget
-from dpcore.errors import BudgetError, DPReleaseError
+from dpcore.errors import BudgetError, BundleError, DPReleaseError, LedgerError
+from tasks.catalogue import write_catalogue
 from tasks.ledger import Ledger
 from tasks.workplace.home import ledger_url
 from tests.conftest import write_plan
@@ -279,3 +281,28 @@ def test_a_release_that_no_run_makes_is_told_once_while_there_is_budget(
     write_plan(small_plan.parent, plan_document | {"operation": daily})
     notify_missed(small_plan.parent)
     assert told == []
+
+
+def test_a_damaged_bundle_is_told_once_and_stops_no_other_release(told, small_plan, caplog):
+    out = small_plan.parent / "out"
+    release(small_plan, "r1")
+    shutil.copytree(out / "survey" / "r1", out / "survey" / ".r0.0.staging")
+    for hurt in ("r1", ".r0.0.staging"):
+        (out / "survey" / hurt / "manifest.json").write_text("{")
+    told.clear()
+    for _ in range(2):
+        release(small_plan, "r2")
+    assert [(d["release_id"], d["trouble"]) for d in told if "damaged" in d["trouble"]] == [
+        ("r1", "its bundle is damaged; see `dprelease ledger check`")
+    ]
+    assert (out / "survey" / "r2" / "manifest.json").exists()
+    with pytest.raises(BundleError, match=r"survey/r1.* is not a valid manifest") as named:
+        write_catalogue(out, out)
+    assert str(named.value).count("valid manifest") == 1
+
+
+def test_a_damaged_bundle_that_the_ledger_does_not_know_stops_the_release(small_plan):
+    (small_plan.parent / "out" / "survey" / "r7").mkdir(parents=True)
+    (small_plan.parent / "out" / "survey" / "r7" / "manifest.json").write_text("{")
+    with pytest.raises(LedgerError, match="this ledger has no charge for it"):
+        release(small_plan, "r1")

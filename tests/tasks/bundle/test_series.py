@@ -82,6 +82,16 @@ def test_a_changed_bundle_is_refused(out):
         earlier_runs(plan_of(2), "week-2", out / "events")
 
 
+def test_a_bundle_that_nobody_can_read_is_left_aside_but_missed(out):
+    published(out, 1)
+    (out / "events" / "another").mkdir()
+    (out / "events" / "another" / "manifest.json").write_text("{")
+    assert earlier_runs(plan_of(2), "week-2", out / "events").release_ids == ["week-1"]
+    (out / "events" / "week-1" / "manifest.json").write_text("{")
+    with pytest.raises(InputError, match="lacks the bundles of 1"):
+        earlier_runs(plan_of(2), "week-2", out / "events")
+
+
 @pytest.mark.parametrize(
     "changes",
     [
