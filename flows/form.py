@@ -4,14 +4,16 @@ A run of a deployment suspends itself and ends; when the form is filled in, Pref
 the beginning, and it finds its draws in the ledger.
 """
 
-from typing import Literal
+from typing import Any, Literal
 
+from prefect.exceptions import Pause
 from prefect.flow_runs import suspend_flow_run
 from prefect.input import RunInput
 from prefect.runtime import deployment
 from pydantic import Field
 
 from dpcore.errors import InputError
+from flows.lost import say_that_it_waits
 from flows.once import notify_once
 from schemas.plan import Plan
 from tasks.announce.announce import show_preview
@@ -54,7 +56,7 @@ def ask_in_form(plan: Plan, release_id: str, made: Made) -> Decision | None:
     show_preview(plan, release_id, made)
     waits = "waits for a disclosure officer"
     notify_once(plan.dataset, release_id, waits, f"{release_id} {waits}")
-    review = suspend_flow_run(
+    review = _suspended(
         wait_for_input=Review.with_initial_data(
             description=f"**{escape(plan.publication.title)}**, release `{release_id}` of"
             f" `{plan.dataset}`. Read the artifact `approval-preview` of this run first."
@@ -71,7 +73,16 @@ def await_submission() -> None:
         raise InputError(
             "dry_run: only a run of a deployment can wait; use `dprelease explain` elsewhere"
         )
-    suspend_flow_run(key=SUBMISSION, timeout=WEEK)
+    _suspended(key=SUBMISSION, timeout=WEEK)
+
+
+def _suspended(**options: Any) -> Any:
+    """Suspend this run; where it was resumed, what the form says."""
+    try:
+        return suspend_flow_run(**options)
+    except Pause:
+        say_that_it_waits()
+        raise
 
 
 @step("record the decision")

@@ -18,7 +18,9 @@ from prefect.client.schemas.filters import (
     WorkPoolFilterName,
 )
 from prefect.client.schemas.objects import State, StateType
+from prefect.events import emit_event
 from prefect.events.schemas.automations import AutomationCore
+from prefect.runtime import flow_run
 from prefect.settings import get_current_settings
 from prefect.states import Crashed, Scheduled
 
@@ -36,6 +38,8 @@ TAKEN = ("Pending", "Submitting", "InfrastructurePending")
 
 SETTLED = ("Scheduled", "AwaitingRetry", "Late", "Suspended", "Paused", "Cancelling", "Cancelled")
 BEGUN = ("heartbeat", "Running", "Retrying", "Completed", "Failed", "Crashed", "TimedOut")
+
+_TAGGED = {"prefect.resource.role": "tag", "prefect.resource.id": f"prefect.tag.{TAG}"}
 
 
 def end_lost_runs() -> None:
@@ -89,11 +93,21 @@ def watches() -> Iterator[AutomationCore]:
     )
 
 
+def say_that_it_waits() -> None:
+    """Have the server expect no heartbeat of the current run, which was suspended.
+
+    The event of its suspension is not enough: its time is the server's, which may be before the last
+    heartbeat, and a server that was restarted keeps it back for a quarter of an hour, because it
+    has not seen the event of the state before.
+    """
+    run = {"prefect.resource.id": f"{RUN}.{flow_run.id}"}
+    emit_event(f"{RUN}.waits", run, related=[_TAGGED])
+
+
 def _unless(
     name: str, after: set[str], expect: set[str], within: timedelta, change: dict[str, Any]
 ) -> AutomationCore:
     """Change the state of a run of ours of which an event is not followed by another in time."""
-    tag = {"prefect.resource.role": "tag", "prefect.resource.id": f"prefect.tag.{TAG}"}
     trigger = {
         "type": "event",
         "posture": "Proactive",
@@ -101,7 +115,7 @@ def _unless(
         "expect": expect,
         "for_each": {"prefect.resource.id"},
         "match": {"prefect.resource.id": f"{RUN}.*"},
-        "match_related": tag,
+        "match_related": _TAGGED,
         "threshold": 1,
         "within": within,
     }
