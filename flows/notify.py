@@ -33,6 +33,8 @@ TROUBLES = (
 CRASHED = "the run was killed or lost"
 LOW = "the budget is low"
 LONG_AGO = timedelta(hours=1)
+MOST_LATE = 3
+"""How many late releases of a plan are told one by one."""
 
 
 def notify_failure(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> None:
@@ -112,11 +114,19 @@ def notify_damaged(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -
 
 
 def _tell_late(plan: Plan, path: Path, but: str = "", since: timedelta = timedelta()) -> None:
+    """Notify of each late release, or once of many: they say that a clock or a server stood still."""
     ledger = Ledger(ledger_url(), create=False)
-    for late in late_releases(plan, path, ledger, datetime.now(UTC) - since):
-        if late.release_id != but:
-            trouble = f"{late.what}; see `dprelease ledger check`"
-            notify_once(late.dataset, late.release_id, trouble, f"{late.release_id} is late")
+    found = late_releases(plan, path, ledger, datetime.now(UTC) - since)
+    late = [each for each in found if each.release_id != but]
+    see = "see `dprelease ledger check`"
+    if len(late) > MOST_LATE:
+        first, last = late[0].release_id, late[-1].release_id
+        trouble = f"{len(late)} releases are late, the first of them {first}; {see}"
+        notify_once(plan.dataset, last, trouble, f"{first} to {last} are late")
+        return
+    for each in late:
+        event = f"{each.release_id} is late"
+        notify_once(each.dataset, each.release_id, f"{each.what}; {see}", event)
 
 
 HOOKS: dict[str, Any] = {

@@ -2,9 +2,10 @@
 
 import http.server
 import json
+import re
 import shutil
 import threading
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 
 import pytest
 
@@ -258,6 +259,35 @@ def test_a_schedule_without_budget_is_told_once_paused_and_resumed_by_a_grant(
         after = client.read_deployment(before.id)
         assert not after.paused
         assert after.tags == before.tags
+
+
+def test_many_late_releases_are_told_together_and_each_again_once_they_are_few(
+    told, small_plan, plan_document, monkeypatch
+):
+    from flows import notify
+
+    class Tomorrow(datetime):
+        days = 0
+
+        @classmethod
+        def now(cls, tz=None):
+            return datetime.now(tz) + timedelta(days=cls.days)
+
+    monkeypatch.setattr(notify, "datetime", Tomorrow)
+    daily = {"schedule": {"cron": "0 0 * * *", "since": date.today() + timedelta(days=1)}}
+    write_plan(small_plan.parent, plan_document | {"operation": daily})
+    release(small_plan, "r1")
+    told.clear()
+    for Tomorrow.days in (0, 366, 366, 0):  # a clock that is a year ahead for a while
+        notify.notify_missed(small_plan.parent)
+    (said,) = told
+    assert re.match("36[56] releases are late, the first of them plan-", said["trouble"])
+    Tomorrow.days = 2
+    notify.notify_missed(small_plan.parent)
+    assert [each["trouble"][:18] for each in told[1:]] in (
+        ["late: was due at 2"],
+        ["late: was due at 2"] * 2,
+    )
 
 
 def test_a_release_that_no_run_makes_is_told_once_while_there_is_budget(

@@ -1,0 +1,90 @@
+"""A clock that jumps: nothing is drawn or charged twice, and what is late is said in few words."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from dpcore.budget import Budget
+from dpcore.errors import BudgetError
+from schemas.plan import load_plan
+from tasks.budget.reconcile import reconcile
+from tasks.budget.schedule import late_releases
+from tasks.bundle.verify import read_manifest
+from tasks.catalogue import write_catalogue
+from tasks.ledger import Ledger, records
+from tasks.report.history import history_until
+from tasks.workplace.home import ledger_url
+from tests.bare import audit_once, release, small_plan
+
+MONTHLY = """
+operation:
+  schedule: {cron: "0 6 1 * *", since: 2026-01-01}
+"""
+NOW = datetime(2026, 2, 15, tzinfo=UTC)
+YEAR = timedelta(days=365)
+
+
+class Clock(datetime):
+    """The system's time, as these tests set it."""
+
+    time = NOW
+
+    @classmethod
+    def now(cls, tz=None):
+        Clock.time += timedelta(seconds=1)
+        return cls.time.astimezone(tz)
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    monkeypatch.setattr(Clock, "time", NOW)
+    monkeypatch.setattr(records, "datetime", Clock)
+    return Clock
+
+
+@pytest.fixture
+def plan(tmp_path, monkeypatch) -> Path:
+    """A monthly release, of which the grant covers three."""
+    audit_once(monkeypatch.setattr)
+    path = small_plan(tmp_path)
+    text = path.read_text().replace('granted: {alpha: "2"', 'granted: {alpha: "3"')
+    path.write_text(text + MONTHLY)
+    return path
+
+
+@pytest.mark.parametrize("jumps", [(YEAR, -2 * YEAR), (-YEAR, 2 * YEAR)], ids=["on", "back"])
+def test_nothing_is_drawn_or_charged_twice_and_nothing_overspent(plan, clock, jumps):
+    out, digests = plan.parent / "out", {}
+    for release_id, jump in zip(("r1", "r2", "r3"), (timedelta(), *jumps), strict=True):
+        clock.time += jump
+        manifest = read_manifest(release(plan, release_id, out))
+        digests[release_id] = [record.draw_sha256 for record in manifest.releases]
+        told = history_until(Ledger(ledger_url()).history("survey"), manifest.drawn_at)
+        assert told.granted == Budget.of(3)
+    ledger = Ledger(ledger_url())
+    for jump in jumps:
+        clock.time += jump
+        for release_id, drawn in digests.items():
+            manifest = read_manifest(release(plan, release_id, out))
+            assert [record.draw_sha256 for record in manifest.releases] == drawn
+        with pytest.raises(BudgetError):
+            release(plan, "r4", out)
+    assert ledger.spent("survey") == Budget.of(3)
+    assert ledger.granted("survey") == Budget.of(3)
+    assert reconcile(ledger, out) == []
+    write_catalogue(out, out)
+
+
+def test_a_year_that_did_not_pass_is_not_late_afterwards(plan, clock):
+    release(plan, "plan-20260101-060000", plan.parent / "out")
+    loaded, ledger = load_plan(plan), Ledger(ledger_url())
+
+    def late(now: datetime) -> list[str]:
+        return [fault.release_id for fault in late_releases(loaded, plan, ledger, now)]
+
+    before = late(NOW)
+    assert before == ["plan-20260201-060000"]
+    assert len(late(NOW + YEAR)) == 13
+    assert late(NOW - YEAR) == []
+    assert late(NOW) == before
