@@ -13,7 +13,7 @@ from pydantic import Field
 from dpcore.errors import InputError
 from flows.course import carry_out
 from flows.embedded import flow
-from flows.form import await_submission
+from flows.form import LINE, await_submission
 from flows.identity import own_release_id
 from flows.notify import HOOKS
 from schemas.plan import Plan, load_plan
@@ -34,7 +34,7 @@ def ad_hoc(
     percent_of_budget: Annotated[int, Field(ge=1, le=100)] = 100,
     title: Annotated[str, Field(max_length=200)] = "",
     dry_run: bool = False,
-    requester: Annotated[str, Field(min_length=1, max_length=200)],
+    requester: Annotated[str, Field(min_length=1, max_length=200, pattern=LINE)],
 ) -> str:
     """Publish some releases of a plan, once.
 

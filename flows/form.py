@@ -27,8 +27,11 @@ KEY, SUBMISSION = "approval", "submission"
 DAY = 24 * 3600
 WEEK = 7 * DAY
 
-LINE = r"^[^\n]*\S[^\n]*$"
-"""One line that is not blank."""
+UNSEEN = (
+    r"\x00-\x1f\x7f-\xa0\xad\u061c\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff"
+)
+LINE = rf"^[^{UNSEEN}]*[^{UNSEEN}\s][^{UNSEEN}]*$"
+"""One printable line that is not blank, as the ledger wants it: no mark that turns text around."""
 
 
 class Review(RunInput):

@@ -1,13 +1,18 @@
 """The ad hoc release: choices are checked, told and carried out as a plan of their own."""
 
+import re
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
+from prefect.exceptions import ParameterTypeError
+from prefect.utilities.callables import parameter_schema
 
 from dpcore.budget import Budget
 from dpcore.errors import InputError
 from tasks.bundle.verify import read_manifest, verify_budget
 from tasks.ledger import Action, Ledger
+from tasks.ledger.records import require_text
 from tasks.workplace.home import ledger_url
 
 pytestmark = pytest.mark.usefixtures("prefect")
@@ -41,6 +46,38 @@ def test_a_choice_that_cannot_be_is_refused_with_the_reason(plans, choice, says)
     form = {"plan": "plan", "releases": [], "percent": 100, "title": "", "requester": "B. Analyst"}
     with pytest.raises(InputError, match=says):
         select_releases(**(form | choice))
+
+
+@pytest.mark.parametrize(
+    ("text", "accepted"),
+    [
+        ("B. Analyst, Ministry of Health (unit 3)", True),
+        ("Ñandú Øst-王小明", True),
+        (" ", False),
+        ("two\nlines", False),
+        ("reversed \u202e", False),
+        ("joined \u200b", False),
+        ("A.\u00a0Analyst", False),
+    ],
+)
+def test_forms_take_the_names_that_the_ledger_takes(text, accepted):
+    from flows.ad_hoc import ad_hoc
+    from flows.form import Review
+
+    asked = {"plan": "plan", "requester": text}
+    for take in (
+        lambda: require_text(who=text),
+        lambda: Review(decision="approve", name=text, reason=text),
+        lambda: ad_hoc.validate_parameters(asked),
+    ):
+        with (
+            nullcontext()
+            if accepted
+            else pytest.raises((InputError, ValueError, ParameterTypeError))
+        ):
+            take()
+    pattern = parameter_schema(ad_hoc.fn).properties["requester"]["pattern"]
+    assert bool(re.search(pattern, text)) == accepted
 
 
 def test_what_was_chosen_is_released_and_recorded(plans):
