@@ -4,12 +4,15 @@ A run of a deployment suspends itself and ends; when the form is filled in, Pref
 the beginning, and it finds its draws in the ledger.
 """
 
+from itertools import pairwise
 from typing import Any, Literal
+from uuid import UUID
 
+from prefect.client.orchestration import get_client
 from prefect.exceptions import Pause
 from prefect.flow_runs import suspend_flow_run
 from prefect.input import RunInput
-from prefect.runtime import deployment
+from prefect.runtime import deployment, flow_run
 from pydantic import Field
 
 from dpcore.errors import InputError
@@ -79,13 +82,31 @@ def await_submission() -> None:
     _suspended(key=SUBMISSION, timeout=WEEK)
 
 
-def _suspended(**options: Any) -> Any:
-    """Suspend this run; where it was resumed, what the form says."""
+def _suspended(key: str, **options: Any) -> Any:
+    """Suspend this run; where a person resumed it, what the form says.
+
+    A run that ended while it waited, and is retried, waits again under another key: under the same one
+    Prefect would let it go on.
+    """
+    unanswered = _unanswered(key)
     try:
-        return suspend_flow_run(**options)
+        return suspend_flow_run(key=f"{key}-{unanswered}" if unanswered else key, **options)
     except Pause:
         say_that_it_waits()
         raise
+
+
+def _unanswered(key: str) -> int:
+    """How often this run was suspended under such a key and ended otherwise than by an answer."""
+    with get_client(sync_client=True) as client:
+        states = client.read_flow_run_states(UUID(flow_run.id))
+    states.sort(key=lambda state: state.timestamp)
+    return sum(
+        state.is_paused()
+        and (state.state_details.pause_key or "").startswith(key)
+        and following.name != "Resuming"
+        for state, following in pairwise(states)
+    )
 
 
 @step("record the decision")

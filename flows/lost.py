@@ -2,11 +2,12 @@
 
 ``dprelease serve`` ends them at its start, when its worker does not run.  Workers on other machines
 come and go, so two automations of the Prefect server watch over their runs: one that is no longer
-heard of has crashed, and one that was taken and never began starts again.
+heard of has crashed, and one that was taken and never began starts again.  Of the latter, those that
+the server forgot are found by every run that ends and by ``dprelease deploy``.
 """
 
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from prefect.client.orchestration import get_client
@@ -33,6 +34,7 @@ LOST = "its worker was killed; Retry it: that costs nothing more"
 RUN = "prefect.flow-run"
 SILENT_BEATS = 3
 BEGINS_WITHIN = timedelta(minutes=5)
+FORGOTTEN_AFTER = 2 * BEGINS_WITHIN
 TAKEN = ("Pending", "Submitting", "InfrastructurePending")
 """Events are named by the name of a state, of which one type has several."""
 
@@ -59,8 +61,26 @@ def end_lost_runs() -> None:
                 log_line(f"{run.name}: {LOST}" if lost else f"{run.name}: starts again")
 
 
+def free_slots() -> None:
+    """Start the runs again that were taken long ago and never began.
+
+    The server does so too, and sooner, but forgets some of them if it dies meanwhile.
+    """
+    pending = FlowRunFilterState(type=FlowRunFilterStateType(any_=[StateType.PENDING]))
+    long_ago = datetime.now(UTC) - FORGOTTEN_AFTER
+    with get_client(sync_client=True) as client:
+        mine = WorkPoolFilter(name=WorkPoolFilterName(any_=[POOL]))
+        for run in client.read_flow_runs(
+            flow_run_filter=FlowRunFilter(state=pending), work_pool_filter=mine
+        ):
+            if run.state is not None and run.state.timestamp < long_ago:
+                client.set_flow_run_state(run.id, Scheduled(), force=True)
+                log_line(f"{run.name}: starts again")
+
+
 def watch_over_runs() -> None:
     """Have the server end the runs that any worker leaves."""
+    free_slots()
     with get_client(sync_client=True) as client:
         for automation in watches():
             known = client.read_automations_by_name(automation.name)

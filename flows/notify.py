@@ -13,6 +13,7 @@ from prefect.client.schemas.objects import FlowRun, State
 from dpcore.errors import ApprovalError, AuditError, BudgetError, DPReleaseError, InputError
 from flows.exhaustion import covered, pause_schedule
 from flows.identity import release_id_of
+from flows.lost import free_slots
 from flows.once import notify_once
 from schemas.plan import Plan, load_plan
 from tasks.budget.schedule import late_releases
@@ -129,10 +130,15 @@ def _tell_late(plan: Plan, path: Path, but: str = "", since: timedelta = timedel
         notify_once(each.dataset, each.release_id, f"{each.what}; {see}", event)
 
 
+def restart_forgotten(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> None:
+    """Free the pool's slots that runs hold which nothing works on."""
+    free_slots()
+
+
 HOOKS: dict[str, Any] = {
-    "on_failure": [notify_failure, notify_late],
-    "on_crashed": [notify_crash, notify_late],
-    "on_completion": [notify_low_budget, notify_late, notify_damaged],
+    "on_failure": [notify_failure, notify_late, restart_forgotten],
+    "on_crashed": [notify_crash, notify_late, restart_forgotten],
+    "on_completion": [notify_low_budget, notify_late, notify_damaged, restart_forgotten],
 }
 
 

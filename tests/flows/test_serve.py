@@ -119,6 +119,26 @@ class TestServed:
         assert served.settled(run["id"])["state_type"] == "COMPLETED"
         assert charged()
 
+    @pytest.mark.parametrize(("plan", "dry_run"), [("income", True), ("health", False)])
+    def test_a_run_that_ends_while_it_waits_waits_again_when_it_is_retried(
+        self, served, plan, dry_run
+    ):
+        run = ask(served, plan, dry_run=dry_run)["id"]
+        assert served.settled(run)["state_name"] == "Suspended"
+        spent = served.ledger.spent(plan)
+        for state in ({"type": "CRASHED"}, {"type": "SCHEDULED", "name": "AwaitingRetry"}):
+            served.api("POST", f"/flow_runs/{run}/set_state", state=state, force=True)
+        assert served.settled(run)["state_name"] == "Suspended"
+        assert served.ledger.spent(plan) == spent
+        review = {"decision": "approve", "name": "C. Officer", "reason": "every cell is large"}
+        answer = {} if dry_run else {"run_input": review}
+        served.api("POST", f"/flow_runs/{run}/resume", **answer)
+        assert served.settled(run)["state_type"] == "COMPLETED"
+        waits = {"event": {"name": ["prefect.flow-run.waits"]}}
+        of_run = {"any_resource": {"id": [f"prefect.flow-run.{run}"]}}
+        events = served.api("POST", "/events/filter", filter=waits | of_run)["events"]
+        assert len(events) == 2
+
     def test_a_rejection_is_kept_over_a_restart_and_publishes_nothing(self, served):
         run = ask(served, "health")
         waiting = served.settled(run["id"])

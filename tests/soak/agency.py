@@ -140,10 +140,13 @@ class Agency:
         Ledger(self.ledger_url)
         self.command("ledger", "checkpoint")
         self.start_server()
-        self.command("deploy", "--plans", str(self.plans), "--runs-at-once", "2")
+        self.deploy()
         for name in ("first", "second"):
             self.start_worker(name)
         self.opened = datetime.now(UTC)
+
+    def deploy(self) -> None:
+        self.command("deploy", "--plans", str(self.plans), "--runs-at-once", "2")
 
     def close(self) -> None:
         for process in (*self.workers.values(), self.server):

@@ -9,9 +9,11 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
+from datetime import UTC, datetime
 
 import httpx
 
+from flows.lost import FORGOTTEN_AFTER
 from tests.soak.agency import LITTLE, POOR, Agency, end
 
 Deed = Callable[[], None]
@@ -53,13 +55,20 @@ class Life:
                 time.sleep(2)
 
     def attend(self) -> None:
-        """What the staff do as soon as they see it: decide what waits, retry what crashed."""
+        """What the staff do as soon as they see it: decide what waits, retry what crashed, and deploy
+        again where a run was taken long ago and never began."""
         with suppress(httpx.HTTPError):
             for run in self.agency.runs("PAUSED"):
                 self._decide(run)
             if self.retry:
                 for run in self.agency.runs("CRASHED", "FAILED"):
                     self._retry(run)
+            taken = [
+                datetime.fromisoformat(r["state"]["timestamp"]) for r in self.agency.runs("PENDING")
+            ]
+            if taken and min(taken) < datetime.now(UTC) - FORGOTTEN_AFTER:
+                self.agency.deploy()
+                self.counts["plans deployed again, to free a slot"] += 1
 
     def _do(self, choices: dict[str, Deed]) -> None:
         name = list(choices)[self.agency.random.integers(len(choices))]
@@ -68,7 +77,7 @@ class Life:
             choices[name]()
 
     def _decide(self, run: dict) -> None:
-        if run["state"]["state_details"].get("pause_key") == "submission":
+        if run["state"]["state_details"]["pause_key"].startswith("submission"):
             self.agency.api("POST", f"/flow_runs/{run['id']}/resume")
             self.counts["a dry run submitted"] += 1
             return
