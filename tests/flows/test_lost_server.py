@@ -1,6 +1,7 @@
 """A Prefect server that dies while a release runs: the release says what became of it."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -10,6 +11,8 @@ from contextlib import suppress
 import httpx
 import pytest
 
+from dpcore.budget import Budget
+from tasks.ledger import Ledger
 from tests.bare import small_plan
 from tests.flows.served import SECONDS, free_port, own_environment
 
@@ -93,3 +96,33 @@ def test_a_server_that_is_not_there_charges_nothing_and_has_its_own_exit_code(
     assert "the Prefect server does not answer" in done.stderr
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "home" / "ledger.sqlite").exists()
+
+
+def test_a_wiped_database_of_prefect_costs_no_second_draw_and_no_second_charge(
+    tmp_path, environment
+):
+    own = {k: v for k, v in environment.items() if k != "PREFECT_API_URL"}
+    own["PREFECT_HOME"] = str(tmp_path / "prefect")
+    place, name = tmp_path / "out" / "survey", "tables/people.parquet"
+
+    def published(release_id: str) -> bytes:
+        arguments = ("run", "plan.yaml", "--release-id", release_id, "--out", "out")
+        done = run(tmp_path, own, "-m", "flows.cli", *arguments)
+        assert done.returncode == 0, done.stderr
+        return (place / release_id / name).read_bytes()
+
+    first = published("r1")
+    shutil.rmtree(tmp_path / "prefect")
+    assert published("r1") == first
+    (place / "r1").rename(tmp_path / "gone")  # drawn, and not published when Prefect was wiped
+    shutil.rmtree(tmp_path / "prefect")
+    assert published("r1") == first
+    ledger = Ledger(f"sqlite:///{tmp_path}/home/ledger.sqlite", create=False)
+    assert ledger.spent("survey") == Budget.of(1)
+    plan = tmp_path / "plan.yaml"
+    plan.write_text(plan.read_text().replace("age: 3", "age: 4"))
+    arguments = ("run", "plan.yaml", "--release-id", "r1", "--out", "out")
+    refused = run(tmp_path, own, "-m", "flows.cli", *arguments)
+    assert "release id" in refused.stderr
+    assert refused.returncode == 1
+    assert ledger.spent("survey") == Budget.of(1)

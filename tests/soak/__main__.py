@@ -43,29 +43,32 @@ def main() -> None:
         shutil.rmtree(options.folder)
     options.folder.mkdir(parents=True)
     agency = Agency(options.folder.resolve(), Server(postgresql), options.seed)
-    try:
-        agency.open()
-        print(f"seed {options.seed}; open at {agency.folder}", file=sys.stderr)
-        life = Life(agency)
-        print(
-            f"{options.minutes:g} minutes, and up to 25 minutes to settle",
-            file=sys.stderr,
-        )
-        life.live(time.monotonic() + 60 * options.minutes, gap=min(15, 3 * options.minutes))
-        due = settle(agency, life)
-        rows = [*promises(agency, due)]
-    finally:
-        agency.close()
+    print(
+        f"seed {options.seed}: {options.minutes:g} minutes, and up to 25 to settle", file=sys.stderr
+    )
+    life = Life(agency)
+    rows = soak(life, 60 * options.minutes, min(15, 3 * options.minutes), SETTLE_SECONDS)
     print(table(life, rows))
     (agency.folder / "promises.json").write_text(json.dumps([vars(row) for row in rows], indent=1))
     sys.exit(not all(row.kept for row in rows))
 
 
-def settle(agency: Agency, life: Life) -> list[Due]:
+def soak(life: Life, seconds: float, gap: float, settle_seconds: float) -> list[Row]:
+    """Live so long, with a trouble or a deed every ``gap`` seconds; what was promised, counted."""
+    agency = life.agency
+    try:
+        agency.open()
+        life.live(time.monotonic() + seconds, gap)
+        return [*promises(agency, settle(agency, life, settle_seconds))]
+    finally:
+        agency.close()
+
+
+def settle(agency: Agency, life: Life, seconds: float) -> list[Due]:
     """Pause all schedules, wait for what runs, and make by hand what is still due; what was due."""
     for deployment in agency.api("POST", "/deployments/filter"):
         agency.api("POST", f"/deployments/{deployment['id']}/pause_deployment")
-    ended, deadline = datetime.now(UTC), time.monotonic() + SETTLE_SECONDS
+    ended, deadline = datetime.now(UTC), time.monotonic() + seconds
     life.retry = False
     while agency.runs("PENDING", "RUNNING", "PAUSED", "CANCELLING") or agency.runs("SCHEDULED"):
         if time.monotonic() > deadline:

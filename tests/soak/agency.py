@@ -60,8 +60,11 @@ class Due(NamedTuple):
 class Agency:
     """A folder with plans and published bundles, and the processes that serve them."""
 
-    def __init__(self, folder: Path, postgresql: Server, seed: int) -> None:
+    def __init__(
+        self, folder: Path, postgresql: Server, seed: int, number_of_plans: int = PLANS
+    ) -> None:
         self.folder, self.postgresql = folder, postgresql
+        self.number_of_plans = number_of_plans
         self.plans, self.out = folder / "plans", folder / "published"
         self.random = np.random.default_rng(seed)
         self.server: subprocess.Popen[bytes] | None = None
@@ -164,7 +167,7 @@ class Agency:
         survey["name"], survey["income"] = SECRET, AMOUNT
         (self.folder / "survey").mkdir()
         survey.to_parquet(self.folder / "survey" / "survey.parquet")
-        for number in range(PLANS):
+        for number in range(self.number_of_plans):
             document: dict[str, Any] = yaml.safe_load(PLAN)
             document["dataset"] = f"survey-{number:02}"
             document["source"] = str(self.folder / "survey" / "survey.parquet")

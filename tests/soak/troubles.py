@@ -23,17 +23,15 @@ class Life:
     """Troubles and deeds at random; ``counts`` says how often each came."""
 
     def __init__(self, agency: Agency) -> None:
-        self.agency, self.counts = agency, Counter[str]()
-        self.retry = True
+        self.agency, self.counts, self.retry = agency, Counter[str](), True
         self.troubles: dict[str, Deed] = {
             "a worker killed": self.kill_worker,
             "a run killed": self.kill_run,
             "the Prefect server killed": self.kill_server,
             "PostgreSQL crashed": self.crash_postgresql,
             "an old copy of the ledger restored": self.restore_old_ledger,
+            "the disk full": self.fill_disk,
         }
-        if agency.own_disk:
-            self.troubles["the disk full"] = self.fill_disk
         self.deeds: dict[str, Deed] = {
             "an ad hoc request": self.request,
             "an audit asked for": self.audit,
@@ -120,6 +118,9 @@ class Life:
         self.agency.postgresql.start()
 
     def fill_disk(self) -> None:
+        if not self.agency.own_disk:
+            self.counts["the disk full"] -= 1
+            return
         filler = self.agency.out / ".filler"
         with suppress(OSError), filler.open("wb") as file:
             while True:
@@ -167,7 +168,7 @@ class Life:
 
     def request(self) -> None:
         form = self.agency.api("GET", "/deployments/name/ad hoc release/ad-hoc-release")
-        number = self.agency.random.integers(12)
+        number = self.agency.random.integers(self.agency.number_of_plans)
         asked = {
             "plan": f"survey-{number:02}",
             "releases": [],
@@ -180,12 +181,13 @@ class Life:
 
     def audit(self) -> None:
         form = self.agency.api("GET", "/deployments/name/audit/audit-a-plan")
-        number = self.agency.random.integers(12)
+        number = self.agency.random.integers(self.agency.number_of_plans)
         asked = {"plan": f"survey-{number:02}", "quick": True}
         self.agency.api("POST", f"/deployments/{form['id']}/create_flow_run", parameters=asked)
 
     def grant(self) -> None:
-        dataset = f"survey-{POOR[self.agency.random.integers(len(POOR))]:02}"
+        poor = [number for number in POOR if number < self.agency.number_of_plans]
+        dataset = f"survey-{poor[self.agency.random.integers(len(poor))]:02}"
         if (
             dataset not in self.agency.ledger.datasets()
         ):  # its first release records the plan's grant

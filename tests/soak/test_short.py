@@ -1,0 +1,27 @@
+"""A soak of a minute: what breaks at every run, not what breaks once in a hundred."""
+
+import pytest
+
+from tests.soak.__main__ import soak, table
+from tests.soak.agency import Agency
+from tests.soak.troubles import Life
+from tests.tasks.ledger.server import Server, programs
+
+pytestmark = pytest.mark.slow
+
+MENDED_AT_ONCE = ("a run killed", "PostgreSQL crashed")
+"""Troubles after which nobody waits for the server to find a lost run."""
+
+
+def test_an_agency_keeps_its_promises_for_a_minute(tmp_path):
+    postgresql = programs()
+    if postgresql is None:
+        pytest.skip("PostgreSQL is not installed")
+    life = Life(Agency(tmp_path, Server(postgresql), seed=1, number_of_plans=4))
+    life.troubles = {name: life.troubles[name] for name in MENDED_AT_ONCE}
+    rows = soak(life, seconds=60, gap=8, settle_seconds=120)
+    print(table(life, rows))
+    assert [row.what for row in rows if not row.kept] == []
+    counted = {row.what: row.count for row in rows}
+    assert counted["releases due"] > 0
+    assert counted["bundles in all"] > 0
