@@ -93,3 +93,26 @@ def test_the_server_watches_over_the_runs_of_killed_workers_once(prefect, monkey
     assert crashed.trigger.expect == {"prefect.flow-run.*"}
     assert "prefect.flow-run.Submitting" in again.trigger.after
     assert not again.trigger.after & again.trigger.expect
+
+
+def test_a_run_that_was_taken_long_ago_and_never_began_starts_again(prefect, plans, monkeypatch):
+    from prefect.client.orchestration import get_client
+    from prefect.states import Pending
+
+    from flows import lost
+    from flows.deploy import deploy
+
+    put(plans, "rich", "12", **MONTHLY)
+    deploy(plans, 2)
+    with get_client(sync_client=True) as client:
+        form = client.read_deployment_by_name("release/rich")
+        run = client.create_flow_run_from_deployment(form.id)
+        client.set_flow_run_state(run.id, Pending(), force=True)
+        lost.free_slots()
+        assert client.read_flow_run(
+            run.id
+        ).state.is_pending()  # its worker may be about to begin it
+        monkeypatch.setattr(lost, "FORGOTTEN_AFTER", -lost.BEGINS_WITHIN)  # as if it were long ago
+        lost.free_slots()
+        assert client.read_flow_run(run.id).state.is_scheduled()
+        client.delete_flow_run(run.id)
