@@ -11,7 +11,7 @@ from tasks.ledger import Action, State
 from tests.flows.search import occurrences
 from tests.soak.agency import AMOUNT, SECRET, Agency, Due
 
-ONCE = ("the budget is low", "waits for a disclosure officer", "is paused", "was due", "is late")
+ONCE = ("the budget is low", "waits for a disclosure officer", "is paused", "was due", "are late")
 """Words of notices that are given once for an event."""
 
 
