@@ -95,7 +95,8 @@ class Agency:
             return "published"
         decision = self.ledger.decision(dataset, release_id)
         rejected = decision is not None and not decision.approved
-        poor = not self.ledger.remaining(dataset).covers(due.plan.requested)
+        granted = self.ledger.account(dataset) is not None  # by its first release
+        poor = granted and not self.ledger.remaining(dataset).covers(due.plan.requested)
         charged = bool(self.ledger.release(dataset, release_id))
         return "refused" if rejected or (poor and not charged) else None
 
