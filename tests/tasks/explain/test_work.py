@@ -43,7 +43,9 @@ def test_it_is_said_as_a_sentence_and_as_json(own_home, capsys):
 
 
 @pytest.mark.parametrize("more", [{"columns": 30}, {"rows": 10**7}])
-def test_larger_surveys_take_longer(more):  # fewer tables than ten columns have are fitted more often
+def test_larger_surveys_take_longer(
+    more,
+):  # fewer tables than ten columns have are fitted more often
     small, large = (work_of(made(**{"columns": 10} | each)) for each in ({}, more))
     assert large.seconds > small.seconds
     assert large.bytes >= small.bytes
