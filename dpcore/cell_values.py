@@ -59,6 +59,8 @@ class Inside:
             assert in_order(axis)
             values = np.asarray(axis.categories, dtype=np.float64)[codes]
             return cls(values, values, values, values, None)
+        if isinstance(axis, Grid) and axis.points:
+            return cls._beside_points(axis, codes)
         lower, upper = axis.edge(codes), axis.edge(codes + 1)
         first = np.asarray(axis.starts)[codes] if isinstance(axis, Bins) else lower
         closed = (codes == axis.cells - 1) & (not axis.integer)
@@ -74,6 +76,16 @@ class Inside:
         first = np.where(alone, lower, multiple(first, step, 1))
         last = np.where(alone, lower, multiple(last, step, -1))
         return cls(lower, upper, first, last, step)
+
+    @classmethod
+    def _beside_points(cls, axis: Grid, codes: Integers) -> Inside:
+        grid = cls.of(replace(axis, points=()), np.minimum(codes, axis.cells - 1))
+        there = codes >= axis.cells
+        points = np.asarray(axis.points)[np.maximum(codes - axis.cells, 0)]
+        lower, upper, first, last = (
+            np.where(there, points, end) for end in (grid.lower, grid.upper, grid.first, grid.last)
+        )
+        return cls(lower, upper, first, last, grid.step)
 
     @property
     def size(self) -> Floats:

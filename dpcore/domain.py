@@ -124,6 +124,7 @@ class Grid:
 
     As for ``Bins``, ``upper`` of an integer column is its largest value plus one, and values are written
     as multiples of ``step``.  With a ``transform`` cells are equal on its scale: real numbers only.
+    ``points``: values that have cells of their own, after those of the grid and before null.
     """
 
     name: str
@@ -134,6 +135,7 @@ class Grid:
     integer: bool = False
     step: Fraction | None = None
     transform: TransformName = "none"
+    points: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         if self.transform == "none":
@@ -180,7 +182,7 @@ class Grid:
 
     @property
     def size(self) -> int:
-        return self.cells + self.nullable
+        return self.cells + len(self.points) + self.nullable
 
     @property
     def edges(self) -> tuple[float, ...]:

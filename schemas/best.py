@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol, Self, get_args
 
 from dpcore.budget import Budget
 from dpcore.releases.base import Release
-from dpcore.releases.densities.by_group import DensitiesByGroup
+from dpcore.releases.densities.apart import Apart
 from dpcore.releases.densities.density import Density
 from dpcore.releases.densities.function import SmoothFunction
 from dpcore.releases.densities.tuned import TunedFunction
@@ -46,7 +46,7 @@ class Way(NamedTuple):
     """A section of a plan, and the release that it would be beside the plan's others."""
 
     section: ReleaseSection
-    release: Density | DensitiesByGroup | SmoothFunction | TunedFunction
+    release: Density | Apart | SmoothFunction | TunedFunction
 
     @property
     def error(self) -> float:
@@ -62,7 +62,7 @@ def ways(plan: Plan, place: int) -> Iterator[Way]:
         )
         try:
             release = changed.release(section, changed.shares[place])
-            assert isinstance(release, Density | DensitiesByGroup | SmoothFunction | TunedFunction)
+            assert isinstance(release, Density | Apart | SmoothFunction | TunedFunction)
             way = Way(section, release)
             _ = way.error  # raises where the share buys no noise
         except ValueError:

@@ -256,7 +256,7 @@ LEVELS = (
 )
 POINTS = (
     "Values that many records have, such as 0 and a top code: each has a cell of its own beside the"
-    " bins."
+    " bins, and a density leaves its records out."
 )
 
 

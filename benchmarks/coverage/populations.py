@@ -19,6 +19,7 @@ from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.counts.random_histogram import RandomHistogram
 from dpcore.releases.densities.binned_density import BinnedDensity
 from dpcore.releases.densities.body_density import BodyDensity
+from dpcore.releases.densities.beside_points import DensityBesidePoints
 from dpcore.releases.densities.by_group import DensitiesByGroup
 from dpcore.releases.densities.function import SmoothFunction
 from dpcore.releases.densities.pure_density import CoefficientDensity, GammaDensity
@@ -39,6 +40,8 @@ TRADE = Categories("trade", tuple(range(12)))
 INCOME = Grid("income", 0.0, 1.0, 256)
 REPORTED = Grid("reported", 0.0, 1.0, 256, nullable=True)
 """The income of those who answer: the more the rarer."""
+HEAPED = Grid("heaped", 0.0, 1.0, 256, points=(0.0, 1.0))
+"""The income, where those who do not say are put down as 0, and a few as 1."""
 RICH = Categories("rich", (False, True))
 LISTED = Regions(Domain((TRADE, PLACE)), np.flatnonzero(np.arange(12 * 40) % 7))
 """Some places have no leaf under some trades: their records lie outside."""
@@ -128,6 +131,13 @@ RELEASES: dict[str, Callable[[int], Release]] = {
         PURE,
         BinnedDensity("r", Domain((REPORTED,)), rows, PURE, (0.05,)),
     ),
+    "density beside point masses": lambda rows: DensityBesidePoints(
+        "r",
+        Domain((HEAPED,)),
+        rows,
+        PURE,
+        BinnedDensity("r", Domain((HEAPED,)), rows, PURE, (0.05,)),
+    ),
     "spectral density of those with a value": lambda rows: SpectralDensity(
         "r", Domain((REPORTED,)), rows, APPROXIMATE, (0.05,)
     ),
@@ -202,6 +212,7 @@ def tally(population: Population, domain: Domain, seed: int = 1) -> Tally:
         "trade": trade,
         "income": cell,
         "reported": np.where(silent, REPORTED.cells, cell),
+        "heaped": np.where(silent, HEAPED.cells + (place == 0), cell),
         "rich": rich,
     }
     packed = domain.pack(np.stack([codes[name] for name in domain.names], axis=1))

@@ -164,17 +164,22 @@ def _moves(domain: Domain) -> Iterator[tuple[str, int, int]]:
         for i in grids:
             codes[i] = min(round(domain.axes[i].size / (degree + 1)), domain.axes[i].size - 1)
         yield f"numbers by 1/{degree + 1} of their range", 0, _cell(domain, codes)
+    for i, axis_of in enumerate(domain.axes):
+        if isinstance(axis_of, Grid) and axis_of.points:
+            codes = start.copy()
+            codes[i] = axis_of.cells
+            yield f"{axis_of.name} to a point mass", 0, _cell(domain, codes)
     step = [min(1, axis.size - 1) for axis in domain.axes]
     yield "all columns by one step", 0, _cell(domain, step)
 
 
 def _ends(domain: Domain) -> list[int]:
-    """The last code of each axis that is a value and not null."""
+    """The last code of each axis that is a value, neither null nor a point mass beside a grid."""
     return [_last_value(axis) for axis in domain.axes]
 
 
 def _last_value(axis: Axis) -> int:
-    return max(0, axis.size - 1 - axis.nullable)
+    return axis.cells - 1 if isinstance(axis, Grid) else max(0, axis.size - 1 - axis.nullable)
 
 
 def _others(

@@ -6,8 +6,9 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import Field, StrictInt, StrictStr, model_validator
 
 from dpcore.budget import Budget
-from dpcore.domain import Domain
+from dpcore.domain import Domain, Grid
 from dpcore.releases.base import Release
+from dpcore.releases.densities.beside_points import DensityBesidePoints
 from dpcore.releases.densities.binned_density import BinnedDensity
 from dpcore.releases.densities.body_density import BodyDensity
 from dpcore.releases.densities.by_group import DensitiesByGroup
@@ -100,11 +101,19 @@ class DensitySection(GroupedSection, TransformedSection):
             return self.bandwidth.tune(smooth, share, self.gaussian)
         each = self._at(self.bandwidth, domain, survey, share)
         if not self.groups:
-            return each
+            return self._beside_points(each)
         groups = domain_of([*self.group_axes(survey.columns), *domain.axes])
         return DensitiesByGroup(
             self.name, groups, survey.rows, share, each, adjacency=survey.adjacency
         )
+
+    def _beside_points(self, density: Density) -> Release:
+        """With the records at the point masses of its one column, where the mechanism can count them."""
+        axis, *others = density.domain.axes
+        if others or self.mechanism not in GROUPED or not (isinstance(axis, Grid) and axis.points):
+            return density
+        own = density.rows, density.share, density
+        return DensityBesidePoints(density.name, density.domain, *own, adjacency=density.adjacency)
 
     def _at(
         self, bandwidth: float | list[float], domain: Domain, survey: SurveyFacts, share: Budget

@@ -6,7 +6,7 @@ from pydantic import Field, StrictStr
 
 from dpcore.domain import Axis, Domain, Grid
 from dpcore.transforms import TransformName
-from schemas.columns import Column
+from schemas.columns import CategoricalColumn, Column
 from schemas.document import absent
 from schemas.releases.base import Columns, ReleaseSection, declared, domain_of
 
@@ -27,7 +27,7 @@ class TransformedSection(ReleaseSection):
     )
 
     def domain(self, columns: Columns) -> Domain:
-        """The cells of the columns, equal on the scale of their transforms."""
+        """The cells of the columns, equal on the scale of their transforms, and their point masses."""
         given = self.transform or "none"
         scales = given if isinstance(given, list) else [given] * len(self.columns)
         if len(scales) != len(self.columns):
@@ -39,6 +39,8 @@ class TransformedSection(ReleaseSection):
 
 def _axis(name: str, column: Column, scale: TransformName) -> Axis:
     axis = column.axis(name)
+    if isinstance(axis, Grid) and not isinstance(column, CategoricalColumn):
+        axis = replace(axis, points=tuple(map(float, column.point_masses)))
     if scale == "none":
         return axis
     if not isinstance(axis, Grid):

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from dpcore.releases.base import Release
 from dpcore.releases.densities.answered import OfAnswered
+from dpcore.releases.densities.beside_points import DensityBesidePoints
 from dpcore.releases.densities.by_group import DensitiesByGroup
 from dpcore.releases.densities.tuned import TunedFunction
 from schemas.columns import CategoricalColumn
@@ -43,11 +44,25 @@ def draw_curve(source: Source) -> Drawn:
     table = source.read(source.record.tables[0])
     if len(names) == 1:
         columns, notes = source.plan.described_columns, _notes(source.release)
-        return Drawn(_one_column(table, names[0], columns, notes))
+        drawn = _one_column(table, names[0], columns, notes)
+        return Drawn(drawn, tables=_at_points(source, names[0], columns))
     if len(names) > 2:
         return Drawn()
     shown = "density" if "density" in table else "estimate"
     return Drawn(_two_columns(table, names, source.plan.described_columns, shown))
+
+
+def _at_points(source: Source, name: str, columns: Columns) -> list[DataTable]:
+    """The records at values that have cells of their own."""
+    if not isinstance(source.release, DensityBesidePoints):
+        return []
+    file = source.record.tables[-1]
+    table = source.read(file)
+    header = (name, "Records", "Lower end", "Upper end")
+    shown = [table[column] for column in (name, "estimate", "lower_90", "upper_90")]
+    rows = [[figure(float(value)) for value in row] for row in zip(*shown, strict=True)]
+    title = f"Records at values of {quoted(name, columns)} that the curve leaves out, with 90% intervals"
+    return [DataTable(title, header, rows, file.place)]
 
 
 def draw_curves(source: Source) -> Drawn:
@@ -93,6 +108,7 @@ def draw_curves(source: Source) -> Drawn:
 def _notes(release: Release) -> str:
     """By what all is divided, and on which scale it was estimated, if on another."""
     smooth = release.smooth if isinstance(release, TunedFunction) else release
+    smooth = smooth.each if isinstance(smooth, DensityBesidePoints) else smooth
     assert isinstance(smooth, OfAnswered)
     divided = f". All are divided by the noisy number of {smooth.of_rows}, and include its error"
     scale = f". Estimated{smooth.of_scale.removeprefix(',')}, and shown on that of the column"
@@ -126,7 +142,7 @@ def _one_column(
     if column.point_masses:
         stems = [down(float(point), "stem") for point in column.point_masses]
         panels = [replace(panel, marks=[*stems, *panel.marks]) for panel in panels]
-        shared = ("stem", "a value that many records share")
+        shared = ("stem", "a value that many records share, left out of the curve")
         panels[0] = replace(panels[0], key=[*panels[0].key, shared])
     picture = chart(title, says, [[panel] for panel in panels])
     return [Figure(title, says, picture, numbers)]

@@ -4,7 +4,8 @@
     Bins          number of cells that begin at or below the value, by a balanced tree of comparisons,
                   less one
     Grid          floor((value - lower) / (upper - lower) * cells), the upper bound in the last cell;
-                  with a transform by its edges, as bins: engines differ in the last digit of a log
+                  with a transform by its edges, as bins: engines differ in the last digit of a log;
+                  its point masses have the cells after these
     null          the last cell of a nullable axis
 
 The floating-point operations are those of ``dpcore.domain``, in the same order and on the same
@@ -87,16 +88,16 @@ def _code(table: Any, axis: Axis, code: str) -> Any:
 
     value = table[axis.name]
     if isinstance(axis, Categories):
-        cell, last = table[code], len(axis.categories)
+        cell = table[code]
     else:
         cells = _bin(value, axis) if isinstance(axis, Bins) else _grid(value, axis)
-        upper, last = _number(axis, axis.upper), axis.cells
+        upper = _number(axis, axis.upper)
         # The upper edge of a whole-number axis is the largest value plus one, so it is excluded;
         # NaN is above every number in these engines, so it is never inside.
         below = value < upper if axis.integer else value <= upper
         within = (value >= _number(axis, axis.lower)) & below
         cell = ibis.ifelse(within, cells, ibis.null("int64"))
-    return ibis.ifelse(missing(value), last, cell) if axis.nullable else cell
+    return ibis.ifelse(missing(value), axis.size - 1, cell) if axis.nullable else cell
 
 
 def _number(axis: Bins | Grid, edge: float) -> Any:
@@ -123,6 +124,16 @@ def _bin(value: Any, axis: Bins | Grid) -> Any:
 
 
 def _grid(value: Any, axis: Grid) -> Any:
+    """The cell of the grid, or that of a point mass."""
+    import ibis
+
+    cell = _grid_cell(value, axis)
+    for i, point in enumerate(axis.points):
+        cell = ibis.ifelse(value == _number(axis, point), axis.cells + i, cell)
+    return cell
+
+
+def _grid_cell(value: Any, axis: Grid) -> Any:
     import ibis
 
     if axis.integer:

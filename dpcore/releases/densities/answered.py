@@ -1,9 +1,9 @@
-"""Records with a value in every column of a density or function: those that it is of.
+"""Records with a value in every column of a density or function, apart from point masses: its records.
 
-Records without are left out, and the number of the others is then private, under every relation: it is
-one of the released numbers, and the density is what was released over it.  A record that is replaced by
-one without a value is in one of the tables only.  So between neighbours of public rows a sum moves by
-the larger of
+Records without, and those at a point mass, are left out, and the number of the others is then private,
+under every relation: it is one of the released numbers, and the density is what was released over it.  A
+record that is replaced by one that is left out is in one of the tables only.  So between neighbours of
+public rows a sum moves by the larger of
 
     moved      the difference of the terms of two records
     present    the term of one, which has the number of records among its coordinates
@@ -33,7 +33,7 @@ from dpcore.transforms import TransformName
 class OfAnswered(Release):
     """A release of the records that have a value in each of its columns, which are grids.
 
-    ``grouped``: of one of several groups of records, each with numbers of its own (``by_group``).
+    ``grouped``: of one of several parts of the records, each with numbers of its own (``apart``).
     """
 
     grouped: bool = field(default=False, kw_only=True)
@@ -43,9 +43,9 @@ class OfAnswered(Release):
 
     @cached_property
     def axes(self) -> tuple[Grid, ...]:
-        """The columns, without their nulls."""
+        """The columns, without their nulls and point masses."""
         grids = (axis for axis in self.domain.axes if isinstance(axis, Grid))
-        return tuple(replace(axis, nullable=False) for axis in grids)
+        return tuple(replace(axis, nullable=False, points=()) for axis in grids)
 
     @cached_property
     def answered(self) -> Domain:
@@ -55,7 +55,9 @@ class OfAnswered(Release):
     @property
     def nullable(self) -> bool:
         """Whether there may be other records."""
-        return any(axis.nullable for axis in self.domain.axes)
+        return any(
+            axis.size > own.size for axis, own in zip(self.domain.axes, self.axes, strict=True)
+        )
 
     @property
     def counts_mass(self) -> bool:
@@ -65,8 +67,10 @@ class OfAnswered(Release):
     @property
     def of_rows(self) -> str:
         """What the number of records that count is called."""
-        of = "the group's records" if self.grouped else "records"
-        return f"{of} with a value" if self.nullable else of
+        with_value = any(axis.nullable for axis in self.domain.axes)
+        apart = any(isinstance(axis, Grid) and axis.points for axis in self.domain.axes)
+        of = "the group's records" if self.grouped and not apart else "records"
+        return f"{of}{' with a value' * with_value}{' apart from point masses' * apart}"
 
     @property
     def of_mass(self) -> str:
@@ -74,7 +78,7 @@ class OfAnswered(Release):
         if not self.counts_mass:
             return ""
         note = f"; of mass one, with the noise in the number of {self.of_rows}"
-        return note + ", if all have one, and larger in proportion if fewer have" * self.nullable
+        return note + ", if these are all, and larger in proportion if fewer" * self.nullable
 
     @property
     def transforms(self) -> dict[str, TransformName]:

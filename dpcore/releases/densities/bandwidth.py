@@ -43,8 +43,10 @@ class Bandwidth(Quantiles):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if any(axis.nullable for axis in self.measured):
-            raise ValueError("bandwidth: a private one is for columns without nulls")
+        if any(axis.size > axis.cells for axis in self.measured):
+            raise ValueError(
+                "bandwidth: a private one is for columns without nulls and point masses"
+            )
         _require_positive(self.smallest)
 
     def bandwidths(self, noisy: Noisy) -> tuple[float, ...]:
@@ -69,9 +71,10 @@ class SteadyBandwidth(Release):
         axis, *others = self.domain.axes
         if others:
             raise ValueError("interquartile-range is for a single column; use quantiles")
-        if not isinstance(axis, Grid) or axis.nullable:
+        if not isinstance(axis, Grid) or axis.size > axis.cells:
             raise ValueError(
-                f"column: {axis.name} must be an integer or continuous column without nulls"
+                f"column: {axis.name} must be an integer or continuous column without nulls and"
+                " point masses"
             )
         self.adjacency.require_public_rows("propose-test-release")
         if self.domain.size > LARGEST_SCORES:

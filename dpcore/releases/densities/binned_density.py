@@ -82,6 +82,10 @@ class BinnedDensity(Density):
         return cells, np.maximum(np.diff(ends, axis=1, prepend=0), 0)
 
     @property
+    def one_record(self) -> int:
+        return self.whole
+
+    @property
     def largest_statistic(self) -> int:
         return self.most_rows * self.whole
 

@@ -60,7 +60,8 @@ class BodyDensity(Density):
         self.adjacency.require_public_rows("difference-body")
         if self.nullable:
             raise ValueError(
-                "columns: difference-body is for columns without nulls; use binned-laplace"
+                "columns: difference-body is for columns without nulls and point masses; use"
+                " binned-laplace"
             )
 
     @cached_property

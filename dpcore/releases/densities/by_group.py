@@ -2,38 +2,21 @@
 
 The statistic is that of one density, for each group, one after the other.  The number of records of a
 group is private under every relation, so that each density is divided by its own noisy mass
-(``answered``).
-
-**Lemma.**  Let a record that comes or goes move the numbers of its group by ``present`` at most, and one
-that is replaced within a group by ``moved``.  Then a step to a neighbour moves all numbers by
-
-    L1    moved, or 2 present where a record leaves one group for another
-    L2    the root of moved^2, or of 2 present^2: the numbers of two groups have no coordinate in common
-
-*Proof.*  A record is in one group.  A step adds or removes a record, which is ``present``, or replaces
-one: within its group, or as one that goes from a group and one that comes to another.  All other groups
-stay as they are.  QED
-
-Of ``binned-laplace`` moved is 2 present already, so that the groups cost nothing; of
-``spectral-gaussian`` moved^2 is 2 (largest - smallest) and present^2 is ``largest``, so that they cost
-little where the bandwidth is small.  Rounding to a lattice counts in each group that a step may touch.
+(``answered``), and a record that goes from one group to another is in the numbers of both (``apart``).
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 
 from dpcore.domain import Axis, Domain, Tally
-from dpcore.mechanisms import DiscreteGaussian, DiscreteLaplace
-from dpcore.releases.base import ErrorStatement, Release
+from dpcore.releases.base import ErrorStatement
 from dpcore.releases.counts.cells import cell_names, describe_cells
-from dpcore.releases.densities.binned_density import BinnedDensity
-from dpcore.releases.densities.density import WHOLE, Density
-from dpcore.releases.densities.spectral_density import SpectralDensity
+from dpcore.releases.densities.apart import Apart
+from dpcore.releases.densities.density import WHOLE
 from dpcore.releases.numbers.by_group import require_groups
 from dpcore.releases.table import Published
 from dpcore.releases.work import Work
@@ -47,17 +30,10 @@ MOST_DENSITIES = 256
 
 
 @dataclass(frozen=True)
-class DensitiesByGroup(Release):
-    """One density for each group; the last axes of the domain are those of ``density``.
+class DensitiesByGroup(Apart):
+    """One density for each group; the last axes of the domain are those of ``density``."""
 
-    ``density``: its columns and form are those of each group's density.
-    """
-
-    density: Density | None = None
-
-    finer = "a larger bandwidth, fewer groups or fewer columns"
     chart = "curves"
-    statistics = Density.statistics
 
     def __post_init__(self) -> None:
         require_groups(self.groups)
@@ -65,21 +41,7 @@ class DensitiesByGroup(Release):
             raise ValueError(
                 f"by: {self.parts} groups are too many for a density each; {MOST_DENSITIES} are the most"
             )
-        if not isinstance(self.each, BinnedDensity | SpectralDensity):
-            raise ValueError("by: only with the mechanisms binned-laplace and spectral-gaussian")
         super().__post_init__()
-
-    @cached_property
-    def each(self) -> Density:
-        """The density of any one group, of this share and for these neighbours."""
-        assert self.density is not None
-        return replace(
-            self.density,
-            rows=self.rows,
-            share=self.share,
-            adjacency=self.adjacency,
-            grouped=True,
-        )
 
     @property
     def groups(self) -> tuple[Axis, ...]:
@@ -96,17 +58,9 @@ class DensitiesByGroup(Release):
         """Numbers of one group."""
         return self.each.mechanism.size
 
-    @cached_property
-    def mechanism(self) -> DiscreteLaplace | DiscreteGaussian:
-        alone, numbers = self.each.mechanism, self.parts * self.size
-        if isinstance(alone, DiscreteLaplace):
-            return replace(alone, size=numbers)
-        assert isinstance(alone, DiscreteGaussian)
-        return replace(alone, size=numbers)
-
     @property
-    def largest_statistic(self) -> int:
-        return self.each.largest_statistic
+    def numbers(self) -> int:
+        return self.parts * self.size
 
     def statistic(self, tally: Tally) -> Exact:
         codes, by = tally.domain.unpack(tally.cells), len(self.groups)

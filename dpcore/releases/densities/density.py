@@ -140,6 +140,11 @@ class Density(OfAnswered):
     def mechanism(self) -> DiscreteGaussian | DiscreteKNorm | DiscreteLaplace:
         """The noise that the share buys."""
 
+    @property
+    def one_record(self) -> int:
+        """What stands for one record in a number of records beside these: it moves them by more."""
+        raise NotImplementedError
+
     @abstractmethod
     def numbers(self, tally: Tally) -> Integers:
         """The exact statistic: private."""
@@ -385,8 +390,8 @@ class Density(OfAnswered):
     def supported_margin(self, noisy: Noisy, names: tuple[str, ...]) -> tuple[Floats, float] | None:
         gone = tuple(i for i, name in enumerate(self.domain.names) if name not in names)
         counts = self.rows * self.probabilities(noisy).sum(axis=gone)
-        nulls = [(0, axis.nullable) for axis in self.domain.select(names).axes]
-        return np.pad(counts, nulls).ravel(), math.nan
+        others = zip(self.domain.select(names).shape, counts.shape, strict=True)
+        return np.pad(counts, [(0, size - own) for size, own in others]).ravel(), math.nan
 
     @property
     def _noise_squared(self) -> float:

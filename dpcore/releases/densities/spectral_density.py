@@ -66,6 +66,11 @@ class WhitenedDensity(Density):
         )
 
     @property
+    def one_record(self) -> int:
+        # A record has at least 1/rows of the constant coefficient, in steps of the lattice.
+        return math.floor(1 / (self.rows * self.lattice.step))
+
+    @property
     def largest_statistic(self) -> int:
         # Two records may be opposite in any coordinate, and one that is missing is zero in all of them:
         # so no record has a coordinate above the sensitivity.

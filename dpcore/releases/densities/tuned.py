@@ -65,7 +65,10 @@ class TunedFunction(Release):
             raise ValueError(f"bandwidth: {self.rule} is for a single column; use quantiles")
         self.adjacency.require_public_rows("a private bandwidth")
         if self.smooth.nullable:
-            raise ValueError("bandwidth: a private one is for columns without nulls; state numbers")
+            raise ValueError(
+                "bandwidth: a private one is for columns without nulls and point masses; state"
+                " numbers"
+            )
         super().__post_init__()
 
     def published_names(self, axis: Axis) -> tuple[str, ...]:

@@ -35,6 +35,7 @@ from dpcore.releases.counts.count import Count, MinimaxCount
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.counts.random_histogram import RandomHistogram
 from dpcore.releases.densities.bandwidth import Bandwidth, SteadyBandwidth
+from dpcore.releases.densities.beside_points import DensityBesidePoints
 from dpcore.releases.densities.binned_density import BinnedDensity
 from dpcore.releases.densities.body_density import BodyDensity
 from dpcore.releases.densities.by_group import DensitiesByGroup
@@ -128,6 +129,7 @@ MIXED = Domain((FEW_WHOLE.axes[0], YES))
 LABELLED, NUMBERED = Domain((grid("x", 4), YES)), Domain((grid("x", 3), grid("y", 3)))
 FEW_OF_EACH = Domain((YES, Grid("x", 0.0, 6.0, 6)))
 FEW_OR_NULL = Domain((Grid("x", 0.0, 6.0, 6, nullable=True),))
+BESIDE_ZERO = Domain((Grid("x", 0.0, 6.0, 6, points=(0.0, 5.5)),))
 WITH_NULLS = Domain((Grid("x", 0.0, 3.0, 3, nullable=True), YES))
 
 CASES: dict[str, Case] = {
@@ -501,6 +503,27 @@ CASES: dict[str, Case] = {
         (0, 0),
         (0, 11),
         0.98,
+    ),
+    # A record leaves a point mass for the grid: its count moves, and the density.
+    "density beside point masses": Case(
+        DensityBesidePoints(
+            "d", BESIDE_ZERO, 2, PURE, BinnedDensity("d", BESIDE_ZERO, 2, PURE, (0.3,))
+        ),
+        (0, 0),
+        (0, 5),
+        0.98,
+    ),
+    "spectral density beside point masses, wide": Case(
+        DensityBesidePoints(
+            "s",
+            BESIDE_ZERO,
+            2,
+            APPROXIMATE,
+            SpectralDensity("s", BESIDE_ZERO, 2, APPROXIMATE, (0.9,)),
+        ),
+        (0, 0),
+        (0, 6),
+        0.8,
     ),
     # One without a value has no part of a density: the last cell of the grid is null.
     "density of those with a value": Case(

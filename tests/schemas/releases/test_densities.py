@@ -4,6 +4,8 @@ import pytest
 
 from dpcore.budget import Budget
 from dpcore.errors import PlanError
+from dpcore.releases.densities.beside_points import DensityBesidePoints
+from dpcore.releases.densities.density import Density
 from dpcore.releases.densities.function import SmoothFunction
 from dpcore.releases.densities.spectral_density import SpectralDensity
 from dpcore.releases.densities.tuned import TunedDensity, TunedFunction
@@ -192,13 +194,43 @@ def test_densities_of_columns_with_nulls_have_a_best_mechanism_among_those_that_
     best = built(tmp_path, plan_document, **BEST | {"bandwidth": 0.25})
     assert best.nullable
     assert best.counts_mass
-    assert "if all have one" in best.expected_error()[-1].note
+    assert "if these are all" in best.expected_error()[-1].note
     plan_document["releases"].pop()
     plan_document["budget"]["requested"]["beta"] = "0"
     with pytest.raises(PlanError, match="difference-body is for columns without nulls"):
         built(
             tmp_path, plan_document, **DENSITY | {"mechanism": "difference-body", "bandwidth": 0.25}
         )
+
+
+@pytest.mark.parametrize("mechanism", ["binned-laplace", "spectral-gaussian", "best"])
+def test_point_masses_of_a_column_are_counted_beside_its_density(
+    tmp_path, plan_document, mechanism
+):
+    plan_document["columns"]["income"]["point_masses"] = [0, 9000]
+    section = DENSITY | {"columns": ["income"], "mechanism": mechanism}
+    release = built(tmp_path, plan_document, **section)
+    assert isinstance(release, DensityBesidePoints)
+    assert release.points.tolist() == [0, 9000]
+    assert release.each.of_rows == "records apart from point masses"
+
+
+@pytest.mark.parametrize(
+    "more", [{"mechanism": "coefficient-laplace"}, {"columns": ["age", "income"]}]
+)
+def test_a_density_that_cannot_count_point_masses_leaves_them_out(tmp_path, plan_document, more):
+    plan_document["columns"]["income"]["point_masses"] = [0]
+    release = built(tmp_path, plan_document, **DENSITY | {"columns": ["income"]} | more)
+    assert isinstance(release, Density)
+    assert release.counts_mass
+    assert release.of_rows == "records apart from point masses"
+
+
+def test_a_mechanism_that_cannot_leave_out_records_refuses_point_masses(tmp_path, plan_document):
+    plan_document["columns"]["income"]["point_masses"] = [0]
+    section = DENSITY | {"columns": ["income"], "mechanism": "difference-body", "bandwidth": 0.25}
+    with pytest.raises(PlanError, match="without nulls and point masses"):
+        built(tmp_path, plan_document, **section)
 
 
 @pytest.mark.parametrize("section", [DENSITY, FUNCTION])

@@ -387,7 +387,9 @@ def test_a_density_marks_point_masses(plan_document, plan_path, tmp_path):
     (chart,) = [svg for svg in page.all("svg") if svg.children[0].words == "Density of income"]
     stems = [n.attributes["x1"] for n in chart.all("line") if n.attributes["class"] == "stem"]
     assert len(set(stems)) == 2
-    assert "a value that many records share" in chart.words
+    assert "a value that many records share, left out of the curve" in chart.words
+    (table,) = [t for t in page.all("table") if "that the curve leaves out" in t.words]
+    assert [row.children[0].words for row in table.all("tr")] == ["income", "0", "9,000"]
 
 
 def test_a_band_is_enlarged_where_a_peak_hides_it():

@@ -60,6 +60,8 @@ def code(value: object, axis: Axis) -> int:
             if axis.edges[point] == value:
                 return point
         return min(sum(edge <= value for edge in axis.edges) - 1, axis.cells - 1)
+    if value in axis.points:
+        return axis.cells + axis.points.index(value)
     if axis.integer:
         return int(value - axis.lower)
     if axis.transform != "none":
@@ -105,6 +107,8 @@ AXES = {
     "income by log1p": replace(COLUMNS["income"].axis("income"), cells=200, transform="log1p"),
     "wealth by sqrt": replace(COLUMNS["wealth"].axis("wealth"), cells=50, transform="sqrt"),
     "wealth points": POINTS.bins("wealth", [0.0, 12345.678, 1e6, 1e9]),
+    "wealth beside points": replace(POINTS.axis("wealth"), points=(0.0, 12345.678, 1e9)),
+    "children beside points": replace(COLUMNS["children"].axis("children"), points=(0.0, 9.0)),
 }
 
 

@@ -1,0 +1,96 @@
+"""A density beside point masses: of the records elsewhere, beside the number of records at each mass."""
+
+import numpy as np
+import pytest
+
+from dpcore.adjacency import Adjacency
+from dpcore.budget import Budget
+from dpcore.cell_values import Inside
+from dpcore.domain import Domain, Grid, Tally
+from dpcore.privacy_line import perturb
+from dpcore.releases.densities.beside_points import DensityBesidePoints
+from dpcore.releases.densities.binned_density import BinnedDensity
+from dpcore.releases.densities.spectral_density import SpectralDensity
+from dpcore.sampling.source import SeededSource
+from dpcore.statistic import Noisy
+
+PAY = Grid("pay", 0.0, 100.0, 200, nullable=True, points=(0.0, 99.0))
+DOMAIN, ROWS, H = Domain((PAY,)), 4000, 0.05
+AT_ZERO, AT_TOP, SILENT = 900, 150, 100
+KINDS = {
+    "binned": (BinnedDensity, Budget.of("1")),
+    "spectral": (SpectralDensity, Budget.of("1", "1e-6")),
+}
+
+
+def beside(kind: str, relation: str = "replace-one") -> DensityBesidePoints:
+    of, share = KINDS[kind]
+    adjacency = Adjacency(relation)
+    density = of("d", DOMAIN, ROWS, share, (H,), adjacency=adjacency)
+    return DensityBesidePoints("d", DOMAIN, ROWS, share, density, adjacency=adjacency)
+
+
+def tally() -> Tally:
+    codes = np.clip(np.random.default_rng(3).normal(80, 24, ROWS), 0, 199).astype(int)
+    ends = np.cumsum([AT_ZERO, AT_TOP, SILENT])
+    for code, (first, last) in enumerate(zip([0, *ends], ends, strict=False)):
+        codes[first:last] = PAY.cells + code
+    return Tally.of(DOMAIN, codes)
+
+
+def without_noise(release: DensityBesidePoints) -> Noisy:
+    return Noisy(release.statistic(tally())._values)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_without_noise_masses_are_counted_and_the_density_is_that_of_the_other_records(kind):
+    release = beside(kind)
+    published = release.publish(without_noise(release))
+    density, _, points = published.tables
+    np.testing.assert_allclose(points.columns["estimate"], [AT_ZERO, AT_TOP], rtol=1e-6)
+    assert points.columns["pay"].tolist() == [0.0, 99.0]
+    counts = np.bincount(tally().cells, tally().counts, minlength=200)[:200]
+    assert published.facts["noisy_rows"] == pytest.approx(counts.sum(), rel=1e-3)
+    columns, centres = density.columns, (np.arange(200) + 0.5) / 200
+    folded = np.concatenate([centres, -centres, 2 - centres])
+    away = (columns["pay"] / 100)[:, None] - folded
+    kernel = np.exp(-(away**2) / (2 * H**2)) / np.sqrt(2 * np.pi) / H
+    expected = kernel @ np.tile(counts, 3) / counts.sum() / 100
+    missed = np.abs(columns["estimate"] - expected)
+    assert (missed <= columns["left_out_bound"] + 1e-3 * expected.max()).all()
+
+
+@pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_intervals_of_the_masses_hold_as_often_as_they_say(kind, relation):
+    release = beside(kind, relation)
+    exact, held, errors = release.statistic(tally()), 0, []
+    for draw in range(200):
+        noisy = perturb(exact, release.mechanism, release.share, SeededSource(draw))
+        table = release._points_table(noisy).columns
+        inside = (table["lower_90"] <= [AT_ZERO, AT_TOP]) & (table["upper_90"] >= [AT_ZERO, AT_TOP])
+        held += int(inside.sum())
+        errors += [*(table["estimate"] - [AT_ZERO, AT_TOP])]
+    assert 335 <= held <= 390  # of 400 at 90%, four standard deviations about
+    assert np.std(errors) == pytest.approx(release.stddev, rel=0.2)
+
+
+def test_records_are_at_the_masses_as_often_as_the_survey_has_them():
+    release = beside("binned")
+    noisy = perturb(release.statistic(tally()), release.mechanism, release.share, SeededSource(3))
+    domain, codes = release.sample(noisy, 1000)
+    values = Inside.of(domain.axes[0], codes[:, 0]).first
+    answered = ROWS - SILENT
+    assert (values == 0).sum() == pytest.approx(1000 * AT_ZERO / answered, abs=25)
+    assert (values == 99).sum() == pytest.approx(1000 * AT_TOP / answered, abs=15)
+    assert release.supported_margin(noisy, ("pay",))[0].sum() == pytest.approx(ROWS)
+
+
+def test_a_survey_of_nobody_else_says_so():
+    release = beside("binned")
+    everyone = Tally.of(DOMAIN, np.full(ROWS, PAY.cells))
+    published = release.publish(Noisy(release.statistic(everyone)._values))
+    assert published.tables[-1].columns["estimate"].tolist() == [ROWS, 0]
+    assert all(np.isfinite(v).all() for v in published.tables[0].columns.values())
+    _, codes = release.sample(Noisy(release.statistic(everyone)._values), 50)
+    assert (codes == PAY.cells).sum() >= 49
