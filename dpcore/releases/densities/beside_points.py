@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from dpcore.arrays import Floats, Integers
 from dpcore.domain import Domain, Grid, Tally
 from dpcore.post.tables.bounded import bounded_interval
-from dpcore.post.tables.simplex import project_to_simplex, round_to_total
+from dpcore.post.tables.simplex import round_to_total
 from dpcore.releases.base import ErrorStatement, post_processing_generator
 from dpcore.releases.densities.apart import Apart
 from dpcore.releases.table import (
@@ -120,9 +120,13 @@ class DensityBesidePoints(Apart):
 
     def _likely_counts(self, noisy: Noisy) -> Floats:
         """(k + 1,) records at the point masses and elsewhere, not negative, that add up to the rows."""
-        each, own = self.each, self.elsewhere(noisy)
-        counts = np.append(self.counts(noisy), each.mass(each.coefficients(own)) * self.rows)
-        return np.asarray(project_to_simplex(counts / self.rows, 1.0) * self.rows)
+        points = np.clip(self.counts(noisy), 0, self.rows)
+        if self.adjacency.public_rows and not self.axis.nullable:
+            others = max(self.rows - float(points.sum()), 0.0)  # the masses have less noise
+        else:
+            others = self.each.mass(self.each.coefficients(self.elsewhere(noisy))) * self.rows
+        counts = np.append(points, others)
+        return np.asarray(counts * (self.rows / counts.sum()))
 
     def supported_margin(self, noisy: Noisy, names: tuple[str, ...]) -> tuple[Floats, float] | None:
         *points, others = self._likely_counts(noisy)
