@@ -19,6 +19,10 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
+from dpcore.arrays import Floats
+
 Pieces = tuple[tuple[float, float], ...]
 """Intervals, in order; ends may be infinite."""
 
@@ -50,3 +54,22 @@ def fieller(
     if a > 0:
         return ((low, high),)
     return ((-math.inf, low), (high, math.inf)) if b**2 > a * c else EVERYTHING
+
+
+def bounded_fieller(
+    number: Floats,
+    variance: float,
+    divisor: Floats,
+    of_divisor: float,
+    covariance: float,
+    z: float,
+) -> tuple[Floats, Floats]:
+    """Both ends of the same set for many quotients, NaN where it is not an interval or the divisor is
+    negative."""
+    a = divisor**2 - z**2 * of_divisor
+    b = number * divisor - z**2 * covariance
+    c = number**2 - z**2 * variance
+    with np.errstate(divide="ignore", invalid="ignore"):
+        root = np.sqrt(np.maximum(b**2 - a * c, 0.0))
+        known = (a > 0) & (divisor > 0)
+        return np.where(known, (b - root) / a, np.nan), np.where(known, (b + root) / a, np.nan)

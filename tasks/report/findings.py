@@ -2,11 +2,12 @@
 
 Findings are chosen in view of the noisy numbers, and a chosen number tends to be extreme.  So every
 interval here is simultaneous over all numbers from which the choice was made (Bonferroni): with
-probability 95% they hold together, whichever are shown.  Of normal noise a count is within its normal
+probability 95% they hold together, whichever are shown.  Of normal noise a sum is within its normal
 quantile; of sums of Laplace noise with variance v the moment generating function is at most
 1 / (1 - v s^2 / 2), whatever the weights, and Chernoff's bound gives the interval.
 
-Shares and relations are functions of counts, and their intervals hold whenever those of the counts do.
+A share is a quotient of two such sums, P / W, and P - R W is one for every R: its interval is Fieller's
+set for their exact joint variance, as that of the reader's shares is where it matters.
 """
 
 import math
@@ -22,6 +23,9 @@ from scipy.optimize import brentq
 
 from dpcore.arrays import Floats
 from dpcore.domain import Axis, Domain
+from dpcore.post.fieller import bounded_fieller
+from dpcore.post.tables.consistency import Agreement
+from dpcore.post.tables.margins import Attributes
 from dpcore.releases.counts.cells import describe_cells
 from dpcore.releases.counts.unit import Unit
 from dpcore.releases.table import SIGMAS_95
@@ -50,17 +54,33 @@ class Findings:
     note: str
 
 
-class Margin(NamedTuple):
-    """Noisy counts, an array with a side for each column, all with the same standard error."""
+class Measured(NamedTuple):
+    """What one release says of some of its columns: noise of one law, in tables that agree.
 
-    counts: Floats
-    error: float
+    ``places``: of the columns in the agreement.
+    """
+
+    agreement: Agreement
+    places: Attributes
     gaussian: bool
 
-    def ends(self, chance: float) -> tuple[Floats, Floats]:
-        """Intervals of which each misses its count with this chance at most."""
-        half = deviations(chance, self.gaussian) * self.error
-        return np.maximum(self.counts - half, 0.0), np.maximum(self.counts + half, 0.0)
+    @property
+    def error(self) -> float:
+        """The standard error of a count of the columns together."""
+        return math.sqrt(self.agreement.margin(self.places).variance)
+
+
+class Shares(NamedTuple):
+    """Quotients of noisy numbers with their intervals, arrays of one shape; NaN where there is none."""
+
+    value: Floats
+    low: Floats
+    high: Floats
+
+    def words(self, *at: int) -> str:
+        """One of them as a percentage."""
+        value, low, high = (float(each[at]) for each in self)
+        return percent(min(max(value, low), high), low, high)
 
 
 class Stated(NamedTuple):
@@ -82,7 +102,7 @@ def findings(plan: Plan, manifest: Manifest, bundle: Path) -> Findings:
     if looked and shares + relations:
         notes.append(
             f"Intervals of shares hold together with {1 - ERROR:.0%} probability, over privacy noise:"
-            f" they are wide enough for all {looked:,} noisy counts from which these were selected."
+            f" they are wide enough for all {looked:,} shares from which these were selected."
         )
     if answers:
         notes.append(
@@ -109,28 +129,24 @@ def deviations(chance: float, gaussian: bool) -> float:
 
 
 def _of_counts(plan: Plan, manifest: Manifest, bundle: Path) -> tuple[list[str], list[str], int]:
-    """Sentences on shares and on relations, the strongest first, and how many counts were looked at."""
-    margins: dict[Axes, Margin] = {}
+    """Sentences on shares and on relations, the strongest first, and how many shares were looked at."""
+    found: dict[Axes, Measured] = {}
     records = [] if plan.series else manifest.releases
     sources = [s for s in (Source(plan, record, bundle) for record in records) if _plain(s)]
     unit = sources[0].unit if sources else Unit()
     for source in sources:
-        for axes, margin in _margins(source) if source.unit == unit else ():
-            if axes not in margins or margin.error < margins[axes].error:
-                margins[axes] = margin
-    looked = sum(margin.counts.size for margin in margins.values())
+        for axes, measured in _measured(source) if source.unit == unit else ():
+            if axes not in found or measured.error < found[axes].error:
+                found[axes] = measured
+    alone, pairs = ([axes for axes in found if len(axes) == ways] for ways in (1, 2))
+    sizes = [sum(math.prod(a.size for a in axes) for axes in each) for each in (alone, pairs)]
+    looked = sizes[0] + 4 * sizes[1]  # of one value among those with another, and among all others
     if not looked:
         return [], [], 0
-    ends = {axes: margin.ends(ERROR / looked) for axes, margin in margins.items()}
-    alone = [axes for axes in margins if len(axes) == 1]
-    whole = float(plan.rows), float(plan.rows)
-    if unit.weighted or not plan.adjacency.public_rows:
-        low, high = (np.array([ends[axes][k].sum() for axes in alone]) for k in (0, 1))
-        whole = max(float(low.max()), 1.0), max(float(high.min()), 1.0)
     text = _Text(plan, unit)
-    shares = [_share(axes[0], margins[axes].counts, ends[axes], whole, text) for axes in alone]
-    pairs = [axes for axes in margins if len(axes) == 2]
-    relations = [_relation(axes, margins, ends, whole, text) for axes in pairs]
+    chances = [ERROR / 2 / max(number, 1) for number in (sizes[0], 4 * sizes[1])]
+    shares = [_share(axes[0], found[axes], chances[0], text) for axes in alone]
+    relations = [_relation(axes, found[axes], chances[1], text) for axes in pairs]
     return _first(shares), _first(relations), looked
 
 
@@ -141,16 +157,17 @@ def _plain(source: Source) -> bool:
     return source.release.chart == "cells" and known and not source.release.draws_choose
 
 
-def _margins(source: Source) -> Iterator[tuple[Axes, Margin]]:
+def _measured(source: Source) -> Iterator[tuple[Axes, Measured]]:
     """The tables of one and two columns that a release shows, where their errors are known."""
-    axes = [a for a in source.release.domain.axes if 1 < a.size <= LARGEST_SIDE]
-    wanted = [*((axis,) for axis in axes), *combinations(axes, 2)]
-    names = [tuple(axis.name for axis in each) for each in wanted]
-    found = source.release.supported_margins(source.noisy, names)
+    agreement = source.release.agreement(source.noisy)
+    if agreement is None:
+        return
     gaussian = source.plan.section(source.record.name).gaussian
-    for each, (counts, error) in zip(wanted, (f or (None, math.nan) for f in found), strict=True):
-        if counts is not None and math.isfinite(error):
-            yield each, Margin(counts.reshape([axis.size for axis in each]), error, gaussian)
+    shown = [(i, a) for i, a in enumerate(source.release.domain.axes) if 1 < a.size <= LARGEST_SIDE]
+    for several in [*((each,) for each in shown), *combinations(shown, 2)]:
+        places, axes = (tuple(each) for each in zip(*several, strict=True))
+        if agreement.covers(places):
+            yield axes, Measured(agreement, places, gaussian)
 
 
 def _first(stated: Sequence[Stated | None]) -> list[str]:
@@ -183,74 +200,89 @@ class _Text(NamedTuple):
         return f"“{called(axis.name, columns)}: {text}”"
 
 
-def _share(
-    axis: Axis,
-    counts: Floats,
-    ends: tuple[Floats, Floats],
-    whole: tuple[float, float],
-    text: _Text,
-) -> Stated | None:
+def _quotients(
+    numbers: tuple[Floats, Floats], covariance: Floats, chance: float, gaussian: bool
+) -> Shares:
+    """Shares of noisy numbers, all with the same joint variance (2, 2); each interval misses with this
+    chance at most."""
+    number, divisor = np.broadcast_arrays(*numbers)
+    z = deviations(chance, gaussian)
+    low, high = bounded_fieller(
+        number,
+        float(covariance[0, 0]),
+        divisor,
+        float(covariance[1, 1]),
+        float(covariance[0, 1]),
+        z,
+    )
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return Shares(number / divisor, np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0))
+
+
+def _share(axis: Axis, measured: Measured, chance: float, text: _Text) -> Stated | None:
     """The largest share of a column."""
+    agreement, (place,) = measured.agreement, measured.places
+    counts, whole = (agreement.margin(each).table for each in ((place,), ()))
+    covariance = agreement.combination_covariance(
+        [{(place,): _first_cell(axis)}, {(): np.ones(())}]
+    )
+    shares = _quotients((counts, whole), covariance, chance, measured.gaussian)
     i = int(np.argmax(counts))
-    low, high = (min(float(e[i]) / n, 1.0) for e, n in zip(ends, whole[::-1], strict=True))
-    if axis.nullable and i == axis.size - 1:
+    if (axis.nullable and i == axis.size - 1) or not np.isfinite(shares.low[i]):
         return None
-    value = min(max(float(counts[i]) / (sum(whole) / 2), low), high)
-    sentence = f"{percent(value, low, high)} of all {text.unit.things} have {text.cell(axis, i)}."
-    return Stated(low, sentence, frozenset([axis.name]))
+    sentence = f"{shares.words(i)} of all {text.unit.things} have {text.cell(axis, i)}."
+    return Stated(float(shares.low[i]), sentence, frozenset([axis.name]))
 
 
-def _relation(
-    axes: Axes,
-    margins: Mapping[Axes, Margin],
-    ends: Mapping[Axes, tuple[Floats, Floats]],
-    whole: tuple[float, float],
-    text: _Text,
-) -> Stated | None:
+def _relation(axes: Axes, measured: Measured, chance: float, text: _Text) -> Stated | None:
     """The two values that go together most: a share among those with one, and among all others.
 
     None where the noise allows that the columns are independent: the two intervals overlap for all
     values.  The rank is the smallest correlation of the two indicators that the intervals allow.
     """
-    best: Stated | None = None
+    agreement, best = measured.agreement, None
+    whole = agreement.margin(()).table
     for turned in (False, True):
-        given, shown = axes[::-1] if turned else axes
-        if (given,) not in margins or (shown,) not in margins:
-            return None
-        n, low, high = (each.T if turned else each for each in (margins[axes].counts, *ends[axes]))
-        group, parts = margins[given,].counts[:, None], margins[shown,].counts
-        (group_low, group_high), (shown_low, shown_high) = (
-            (each[0], each[1]) for each in (ends[given,], ends[shown,])
-        )
-        group_low, group_high = group_low[:, None], group_high[:, None]
-        size = sum(whole) / 2
+        (given, shown), (one, other) = axes, measured.places
+        n = agreement.margin(measured.places).table
+        if turned:
+            (given, shown), (one, other), n = (shown, given), (other, one), n.T
+        group, parts = agreement.margin((one,)).table[:, None], agreement.margin((other,)).table
+        both = np.outer(*map(_first_cell, axes))
+        sums: list[Mapping[Attributes, Floats]] = [
+            {measured.places: both},
+            {(one,): _first_cell(given)},
+            {(other,): _first_cell(shown)},
+            {(): np.ones(())},
+        ]
+        covariance = agreement.combination_covariance(sums)
+        others = np.array([[-1.0, 0, 1, 0], [0, -1, 0, 1]])  # parts - n, and all - group
+        law = chance, measured.gaussian
+        inside = _quotients((n, group), covariance[:2, :2], *law)
+        outside = _quotients((parts - n, whole - group), others @ covariance @ others.T, *law)
+        least = inside.low - outside.high
         with np.errstate(divide="ignore", invalid="ignore"):
-            inside = n / group, low / group_high, np.minimum(high / group_low, 1.0)
-            rest = whole[0] - group_high, whole[1] - group_low
-            outside = (
-                (parts - n) / (size - group),
-                np.maximum(shown_low - high, 0.0) / rest[1],
-                np.minimum(np.maximum(shown_high - low, 0.0) / rest[0], 1.0),
-            )
-            least = inside[1] - outside[2]
-            p, q = group / size, parts / size
+            p, q = group / whole, parts / whole
             rank = least * np.sqrt(p * (1 - p) / (q * (1 - q)))
-        possible = (group_low > 0) & (rest[0] > 0) & (least > 0) & np.isfinite(rank)
+        possible = (least > 0) & np.isfinite(rank)
         for axis, side in ((given, 0), (shown, 1)):
             if axis.nullable:
                 possible[(slice(None),) * side + (-1,)] = False
         if not possible.any():
             continue
-        i, j = np.unravel_index(int(np.argmax(np.where(possible, rank, -1.0))), rank.shape)
+        i, j = map(int, np.unravel_index(np.argmax(np.where(possible, rank, -1.0)), rank.shape))
         if best is None or rank[i, j] > best.rank:
-            found = ([float(v[i, j]) for v in each] for each in (inside, outside))
-            among, others = (percent(min(max(v, low), high), low, high) for v, low, high in found)
             sentence = (
-                f"Of {text.unit.things} with {text.cell(given, int(i))}, {among} have"
-                f" {text.cell(shown, int(j))}; of all others {others}."
+                f"Of {text.unit.things} with {text.cell(given, i)}, {inside.words(i, j)} have"
+                f" {text.cell(shown, j)}; of all others {outside.words(i, j)}."
             )
             best = Stated(float(rank[i, j]), sentence, frozenset([given.name, shown.name]))
     return best
+
+
+def _first_cell(axis: Axis) -> Floats:
+    """Weights that pick one cell: all of a column have noise of the same law."""
+    return np.asarray(np.eye(axis.size)[0])
 
 
 def _answers(plan: Plan, analyses: Sequence[AnalysisRecord], bundle: Path) -> tuple[list[str], int]:

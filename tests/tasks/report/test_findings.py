@@ -6,10 +6,23 @@ import numpy as np
 import pytest
 
 from dpcore.domain import Categories
+from dpcore.post.tables.consistency import Agreement
+from dpcore.post.tables.margins import Margin
 from dpcore.releases.counts.unit import RECORDS
 from schemas.plan import load_plan
+from tasks.bundle.reader import open_bundle
 from tasks.bundle.verify import read_manifest
-from tasks.report.findings import Margin, _first, _relation, _Text, deviations, findings
+from tasks.report.findings import (
+    Measured,
+    _first,
+    _measured,
+    _relation,
+    _share,
+    _Text,
+    deviations,
+    findings,
+)
+from tasks.report.parts import Source
 from tasks.report.svg import supported
 from tests.conftest import write_plan
 from tests.tasks.made_up import publish_made_up
@@ -20,12 +33,9 @@ A, B = Categories("sex", ("F", "M")), Categories("region", ("north", "south"))
 
 def related(pairs, error, plan, chance=0.001):
     """The sentence on a two by two table of counts, all with one error."""
-    pairs = np.asarray(pairs, dtype=float)
-    counts = {(A, B): pairs, (A,): pairs.sum(1), (B,): pairs.sum(0)}
-    margins = {axes: Margin(each, error, gaussian=True) for axes, each in counts.items()}
-    ends = {axes: margin.ends(chance) for axes, margin in margins.items()}
-    whole = (pairs.sum(), pairs.sum())
-    return _relation((A, B), margins, ends, whole, _Text(plan, RECORDS))
+    drawn = Margin((0, 1), np.asarray(pairs, dtype=float), error**2)
+    measured = Measured(Agreement((2, 2), [drawn], None), (0, 1), gaussian=True)
+    return _relation((A, B), measured, chance, _Text(plan, RECORDS))
 
 
 @pytest.fixture
@@ -52,8 +62,8 @@ def test_a_relation_is_stated_only_where_the_noise_excludes_independence(plan):
     assert related([[100, 100], [100, 100]], 1.0, plan) is None
     assert related([[150, 50], [50, 150]], 60.0, plan) is None
     stated = related([[150, 50], [50, 150]], 1.0, plan)
-    assert "75% (" in stated.sentence
-    assert "of all others 25% (" in stated.sentence
+    assert "75.0% (" in stated.sentence
+    assert "of all others 25.0% (" in stated.sentence
     assert 0 < stated.rank < 0.5  # the correlation, less what the noise may have added
 
 
@@ -96,6 +106,32 @@ def test_the_page_opens_with_findings_and_says_how_they_were_selected(
     assert first.words == "Findings"
     assert all(sentence in page.words for sentence in found.sentences)
     assert found.note in page.words
+
+
+@pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
+def test_intervals_of_shares_are_those_of_the_reader_but_for_the_selection(
+    plan_document, plan_path, tmp_path, relation
+):
+    plan_document["neighbours"] = relation
+    plan_document["releases"] = plan_document["releases"][:1]
+    plan_document["synthesis"] = []
+    plan_document["budget"]["granted"]["alpha"] = "50"
+    plan_document["budget"]["requested"] = {"alpha": "40", "beta": "0", "gamma": "0"}
+    plan = load_plan(write_plan(plan_path.parent, plan_document))
+    path = publish_made_up(plan, "r1", tmp_path / "out")
+    source = Source(plan, read_manifest(path).releases[0], path)
+    (axes, measured), *_ = _measured(source)
+    stated = _share(axes[0], measured, 0.01, _Text(plan, source.unit))
+    bundle = open_bundle(path)
+    values = bundle.table("people")[axes[0].name]
+    best = max(
+        (bundle.share("people", values == each) for each in np.unique(values)),
+        key=lambda share: share.value,
+    )
+    ((low, middle, high),) = shares(stated.sentence)
+    assert middle == pytest.approx(100 * best.value, abs=0.5)
+    wide = deviations(0.01, measured.gaussian) * best.standard_error
+    assert high - low == pytest.approx(200 * wide, rel=0.2)
 
 
 def shares(text):
