@@ -116,11 +116,11 @@ def test_intervals_of_shares_are_those_of_the_reader_but_for_the_selection(
     plan_document["releases"] = plan_document["releases"][:1]
     plan_document["synthesis"] = []
     plan_document["budget"]["granted"]["alpha"] = "50"
-    plan_document["budget"]["requested"] = {"alpha": "2", "beta": "0", "gamma": "0"}
+    plan_document["budget"]["requested"] = {"alpha": "6", "beta": "0", "gamma": "0"}
     plan = load_plan(write_plan(plan_path.parent, plan_document))
     path = publish_made_up(plan, "r1", tmp_path / "out")
     source = Source(plan, read_manifest(path).releases[0], path)
-    (axes, measured), *_ = _measured(source)
+    axes, measured = next(each for each in _measured(source) if each[0][0].name == "sex")
     stated = _share(axes[0], measured, 0.01, _Text(plan, source.unit))
     bundle = open_bundle(path)
     values = bundle.table("people")[axes[0].name]
@@ -131,7 +131,7 @@ def test_intervals_of_shares_are_those_of_the_reader_but_for_the_selection(
     ((low, middle, high),) = shares(stated.sentence)
     assert middle == pytest.approx(100 * best.value, abs=1)
     wide = deviations(0.01, measured.gaussian) * best.standard_error
-    assert high - low == pytest.approx(200 * wide, rel=0.2)
+    assert high - low == pytest.approx(200 * wide, rel=0.3)
 
 
 def shares(text):
