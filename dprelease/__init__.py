@@ -32,12 +32,14 @@ if TYPE_CHECKING:
     from dprelease.bundle import Bundle, open_bundle
     from dprelease.running import audit, explain, load_plan, release
     from schemas.plan import Plan
+    from tasks.bundle.estimates import Estimate
     from tasks.ledger import Ledger
 
 __version__ = version("dprelease")
 
 _PLACES = {
     "Bundle": "dprelease.bundle",
+    "Estimate": "tasks.bundle.estimates",
     "open_bundle": "dprelease.bundle",
     "audit": "dprelease.running",
     "explain": "dprelease.running",
@@ -55,6 +57,7 @@ __all__ = [
     "BundleError",
     "DPReleaseError",
     "DataError",
+    "Estimate",
     "InputError",
     "Ledger",
     "LedgerError",

@@ -22,7 +22,7 @@ FEWEST_ERRORS = 5
 class Estimate:
     """A number with the standard error of its noise; ``interval`` is a normal 90% interval.
 
-    It reads "424 ± 34", the number and its standard error to two digits.
+    It reads "424 ± 34", the number and its standard error to two digits; not the ends of an interval.
 
     ``draws``: digests of the noisy statistics from which it was computed.
     """
@@ -40,6 +40,7 @@ class Estimate:
 
     @property
     def interval(self) -> tuple[float, float]:
+        """Both ends of a 90% interval for the exact number."""
         width = NormalDist().inv_cdf((1 + LEVEL) / 2) * self.standard_error
         return self.value - width, self.value + width
 

@@ -142,7 +142,7 @@ def _one_column(
     if column.point_masses:
         stems = [down(float(point), "stem") for point in column.point_masses]
         panels = [replace(panel, marks=[*stems, *panel.marks]) for panel in panels]
-        shared = ("stem", "a value that many records share, left out of the curve")
+        shared = ("stem", "a value of many records, counted apart")
         panels[0] = replace(panels[0], key=[*panels[0].key, shared])
     picture = chart(title, says, [[panel] for panel in panels])
     return [Figure(title, says, picture, numbers)]

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.report.bars import Bar, bars
-from tasks.report.cells import read_labels, sides_of
+from tasks.report.cells import measured, read_labels, sides_of
 from tasks.report.parts import DataTable, Drawn, Figure, Source
-from tasks.report.svg import figure
+from tasks.report.svg import figure, supported
 
 
 def draw_number(source: Source) -> Drawn:
@@ -18,8 +18,9 @@ def draw_number(source: Source) -> Drawn:
     table, stated = source.read(file), [u.column for u in file.uncertainty]
     columns = [table[name].astype(float).tolist() for name in (stated[0], "lower_90", "upper_90")]
     title = f"{source.plan.section(source.record.name).words}: {source.record.title}"
-    unit = file.about.get(stated[0], source.unit.things)
-    if by := sides_of(table, source.plan.described_columns):
+    described, about = source.plan.described_columns, file.about.get(stated[0])
+    unit = measured(about, described) if about and about in described else source.unit.things
+    if by := sides_of(table, described):
         labels = _labels(source, table, by)
         says = f"Each bar is a group of {' and '.join(by)}, with its own 90% interval"
         notes = [f"{file.descriptions[name]}." for name in stated]
@@ -28,7 +29,18 @@ def draw_number(source: Source) -> Drawn:
         says = f"It is {figure(value)}, with a 90% interval of {figure(lower)} to {figure(upper)}"
         notes = [f"{file.descriptions[name]}: {figure(float(table[name][0]))}." for name in stated]
     rows = [Bar(*each) for each in zip(labels, *columns, strict=True)]
-    return Drawn([Figure(title, says, bars(rows, title, says, unit))], notes)
+    of = " and ".join(by) or "release", f"{stated[0].replace('_', ' ')} ({unit})"
+    numbers = _numbers(title, of, rows, file.place)
+    return Drawn([Figure(title, says, bars(rows, title, says, unit), numbers)], notes)
+
+
+def _numbers(title: str, header: tuple[str, str], rows: Sequence[Bar], place: str) -> DataTable:
+    """What the bars show. ``header``: what they are of, and what they measure."""
+    shown = []
+    for row in rows:
+        value, low, high = supported((row.value, row.lower, row.upper), (row.upper - row.lower) / 4)
+        shown.append([row.label, value, f"{low} to {high}"])
+    return DataTable(f"{title}, in numbers", (*header, "90% interval"), shown, place)
 
 
 def _labels(source: Source, table: Mapping[str, NDArray[Any]], names: Sequence[str]) -> list[str]:
@@ -58,7 +70,10 @@ def draw_levels(source: Source) -> Drawn:
         "Each bar is the level that the plan asks for, a share of the records; with 90% probability"
         f" every value of {name} is a quantile of a level on its orange line, within {shown}"
     )
-    return Drawn([Figure(title, says, bars(rows, title, says, "share of the records"))])
+    header = ", ".join(measured(each, source.plan.described_columns) for each in names), "level"
+    numbers = _numbers(title, header, rows, source.record.tables[0].place)
+    shape = bars(rows, title, says, "share of the records")
+    return Drawn([Figure(title, says, shape, numbers)])
 
 
 def draw_cumulative(source: Source) -> Drawn:

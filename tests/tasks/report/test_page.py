@@ -328,6 +328,10 @@ def test_means_and_sampled_tables_are_drawn(plan_document, plan_path, tmp_path):
     for name in ("mean-age", "mean-by-sex", "exact-if-rare", "urn", "near"):
         assert list(sections[f"release-{name}"].all("svg")), name
     assert "Each bar is a group of sex" in sections["release-mean-by-sex"].words
+    (numbers,) = [
+        t for t in sections["release-mean-by-sex"].all("table") if "in numbers" in t.words
+    ]
+    assert [row.children[0].words for row in numbers.all("tr")] == ["sex", "F", "M"]
     assert "Kolmogorov-Smirnov" in sections["release-near"].words
     assert "published without noise" in sections["release-exact-if-rare"].words
     assert "may have no protection at all" in page.words
@@ -387,7 +391,7 @@ def test_a_density_marks_point_masses(plan_document, plan_path, tmp_path):
     (chart,) = [svg for svg in page.all("svg") if svg.children[0].words == "Density of income"]
     stems = [n.attributes["x1"] for n in chart.all("line") if n.attributes["class"] == "stem"]
     assert len(set(stems)) == 2
-    assert "a value that many records share, left out of the curve" in chart.words
+    assert "a value of many records, counted apart" in chart.words
     (table,) = [t for t in page.all("table") if "that the curve leaves out" in t.words]
     assert [row.children[0].words for row in table.all("tr")] == ["income", "0", "9,000"]
 
