@@ -17,9 +17,9 @@ from dpcore.releases.base import Release
 from dpcore.releases.counts.count import Count
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.counts.random_histogram import RandomHistogram
+from dpcore.releases.densities.beside_points import DensityBesidePoints
 from dpcore.releases.densities.binned_density import BinnedDensity
 from dpcore.releases.densities.body_density import BodyDensity
-from dpcore.releases.densities.beside_points import DensityBesidePoints
 from dpcore.releases.densities.by_group import DensitiesByGroup
 from dpcore.releases.densities.function import SmoothFunction
 from dpcore.releases.densities.pure_density import CoefficientDensity, GammaDensity
