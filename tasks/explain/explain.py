@@ -162,6 +162,7 @@ def explain(plan: Plan, granted: Budget | None, spent: Budget, refusal: str = ""
             f"The grant covers {runs_text(plan, left, datetime.now(UTC))}.",
             f"{duration(plan.built.values()).capitalize()}.",
             work_text(plan),
+            *unused_text(plan),
             verdict + "\n" * bool(verdict),
             "Expected error, from privacy alone",
             text_table(error_rows(plan)),
@@ -193,6 +194,14 @@ def explanation(
         "refused": verdict,
         "work": asdict(work_of(plan)),
     }
+
+
+def unused_text(plan: Plan) -> list[str]:
+    """The columns of which nothing is published; a line or none."""
+    used = {name for release in plan.built.values() for name in release.domain.names}
+    members = {name.rpartition(".")[0] for name in used}  # of linked tables, such as age.2
+    unused = [name for name in plan.columns if name not in used | members]
+    return [f"In no release: {', '.join(unused)}."] if unused else []
 
 
 def implicates_text(plan: Plan) -> list[str]:

@@ -1,0 +1,14 @@
+"""``explain`` names the columns of which nothing is published."""
+
+from dpcore.budget import Budget
+from schemas.plan import load_plan
+from tasks.explain.explain import explain
+from tests.conftest import write_plan
+
+
+def test_columns_in_no_release_are_named(plan_document, plan_path):
+    plan = load_plan(write_plan(plan_path.parent, plan_document))
+    assert "In no release" not in explain(plan, None, Budget())
+    plan_document["columns"]["shoe"] = {"type": "integer", "bounds": [30, 50]}
+    plan = load_plan(write_plan(plan_path.parent, plan_document))
+    assert "In no release: shoe.\n" in explain(plan, None, Budget())
