@@ -74,9 +74,9 @@ def count_errors(
         return np.asarray(np.sqrt(np.maximum(1.0, known / np.maximum(alone, 1e-12))))
 
     tables = np.repeat(np.arange(len(sizes)), sizes)[noisy]
-    known, alone = squares(at)
-    known *= _wider(tables, seen + added.mean(axis=0), known)
-    errors[noisy] = np.sqrt(np.maximum(known, alone)) * scales
+    pooled = np.maximum(*squares(at))
+    own = _wider(tables, seen + added.mean(axis=0), pooled)
+    errors[noisy] = np.sqrt(own * pooled) * scales
     accepted = Accepted.of(np.tile(exact, len(pairs)), simulated.ravel(), width)
     lower[noisy], upper[noisy] = count_interval(
         counts, errors[noisy], estimates, scales, ends, accepted
