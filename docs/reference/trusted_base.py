@@ -164,7 +164,6 @@ UNREAD = {
     "dpcore/progress.py": "counts of finished steps",
     "dpcore/suggestion.py": "close names in error messages",
     "dpcore/post/**/*.py": "sees noisy statistics alone",
-    "schemas/bundle.py": "the form of published files",
     "schemas/blanks.py": "a plan that is not filled in",
     "schemas/derived.py": "columns of synthetic records that follow from others",
     "schemas/first_plan.py": "writes a plan from names and types of columns",

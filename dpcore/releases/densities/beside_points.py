@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Floats, Integers
-from dpcore.domain import Domain, Grid, Tally
+from dpcore.domain import Axis, Domain, Grid, Tally
 from dpcore.post.tables.bounded import bounded_interval
 from dpcore.post.tables.simplex import round_to_total
 from dpcore.releases.base import ErrorStatement, post_processing_generator
@@ -61,6 +61,9 @@ class DensityBesidePoints(Apart):
     @property
     def numbers(self) -> int:
         return len(self.points) + self.each.mechanism.size
+
+    def published_names(self, axis: Axis) -> tuple[str, ...]:
+        return self.each.published_names(axis)
 
     def statistic(self, tally: Tally) -> Exact:
         codes = tally.domain.unpack(tally.cells)[:, 0] - self.axis.cells
