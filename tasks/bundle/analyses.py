@@ -14,7 +14,7 @@ from schemas.bundle import AnalysisRecord
 from schemas.plan import Plan
 from tasks.bundle.evidence import evidence_of
 from tasks.bundle.parquet import write_table
-from tasks.bundle.publish import committed, file_metadata, measured_parts
+from tasks.bundle.publish import committed, file_metadata, measured_parts, with_csv
 from tasks.inference.evidence import Evidence, answering
 from tasks.inference.fit import BLURRED, HARDLY_ANY, Coefficient, Fit, fit
 from tasks.inference.linear import fit_moments
@@ -50,7 +50,9 @@ def write_analyses(plan: Plan, release_id: str, staging: Path) -> list[AnalysisR
                 **analysis.model_dump(),
                 source=source,
                 notes=list(found.notes),
-                file=write_table(staging, table, plan.described_columns, about),
+                file=with_csv(
+                    plan, staging, write_table(staging, table, plan.described_columns, about)
+                ),
             )
         )
     return records

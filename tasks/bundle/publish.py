@@ -37,6 +37,7 @@ from schemas.bundle import (
     Manifest,
     ReleaseRecord,
     SynthesisRecord,
+    TableFile,
     privacy_statement,
 )
 from schemas.draws import draw_table
@@ -102,8 +103,6 @@ def write_release(plan: Plan, release_id: str, name: str, staging: Path) -> Rele
         write_tables(staging, file, tables, plan.described_columns, about, noise)
         for file, tables in _in_files(name, published.tables).items()
     ]
-    if plan.publication.csv:
-        files = [write_csv(staging, file) for file in files]
     return ReleaseRecord(
         name=name,
         kind=section.kind,
@@ -114,7 +113,7 @@ def write_release(plan: Plan, release_id: str, name: str, staging: Path) -> Rele
         draw_sha256=noisy.digest(),
         errors={error.quantity: error.value for error in release.expected_error()},
         facts={**published.facts, **facts},
-        files=files,
+        files=[with_csv(plan, staging, file) for file in files],
         draw=write_table(staging, draw_table(name, noisy), plan.described_columns, about),
     )
 
@@ -154,7 +153,15 @@ def write_microdata(plan: Plan, release_id: str, name: str, staging: Path) -> Sy
         both = several.tables(plan, synthesis, draws)
         for key, table in zip(("implicates", "spread"), both, strict=True):
             files[key] = write_table(staging, table, columns, about)
-    return record.model_copy(update=files)
+    files["support"] = support
+    return record.model_copy(
+        update={key: with_csv(plan, staging, file) for key, file in files.items()}
+    )
+
+
+def with_csv(plan: Plan, staging: Path, file: TableFile) -> TableFile:
+    """A table for readers, also as CSV if the plan asks for it."""
+    return write_csv(staging, file) if plan.publication.csv else file
 
 
 @step("publish")

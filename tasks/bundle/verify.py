@@ -53,8 +53,7 @@ def verify_files(bundle: Path, manifest: Manifest) -> int:
     tables = manifest.tables
     if {table.path for table in tables} != {path for path in digests if path.endswith(".parquet")}:
         raise BundleError(f"{bundle}: the manifest does not list exactly the tables of the bundle")
-    released = [file for record in manifest.releases for file in record.files]
-    expected = {file.csv: file.csv_sha256 for file in released if plan.publication.csv}
+    expected = {file.csv: file.csv_sha256 for file in tables if file.csv_sha256}
     tabular = {path for path in digests if path.endswith(".csv")} - set(documents(manifest))
     if expected != {path: digests[path] for path in tabular}:
         raise BundleError(f"{bundle}: the CSV files are not exactly those of its tables")

@@ -93,3 +93,6 @@ def test_units_and_members_are_published_and_fit_together(tmp_path):
     assert abs(opened.total("sizes").value - 500) < 50
     report = (bundle / "report.html").read_text()
     assert f"{len(members):,} of their members" in report
+    for file, frame in zip(record.microdata, (units, members), strict=True):
+        assert f'<a href="{file.csv}">CSV</a>' in report
+        assert len(pd.read_csv(bundle / file.csv)) == len(frame)
