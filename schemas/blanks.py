@@ -4,11 +4,8 @@ A blank is a public fact or a decision.  It must not be filled in from the table
 and facts read from a table reveal something about the people in it.
 """
 
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Collection, Iterator
 from typing import Any
-
-from dpcore.errors import PlanError
 
 BLANK = "FILL-IN"
 
@@ -30,24 +27,27 @@ MISSING = {
 """What to write for a blank, by its key."""
 
 
-def refuse_blanks(path: Path, document: Any) -> None:
-    """Raise ``PlanError`` with a line for each blank of a plan document."""
-    blanks = list(_blanks(document, ()))
-    if blanks:
-        lines = (f"  {'.'.join(place)}: not filled in; {_missing(place)}" for place in blanks)
-        raise PlanError("\n".join([f"{path}: the plan has blanks", *lines]))
+def blanks_of(document: Any) -> dict[str, str]:
+    """By place in a plan document, such as ``releases[0].bandwidth``: each blank, and what to write."""
+    return dict(_blanks(document, "", ""))
 
 
-def _missing(place: tuple[str, ...]) -> str:
-    return next((MISSING[key] for key in reversed(place) if key in MISSING), "the plan needs it")
-
-
-def _blanks(node: Any, place: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+def _blanks(node: Any, place: str, why: str) -> Iterator[tuple[str, str]]:
     if node == BLANK:
-        yield place
+        yield place, f"not filled in; {why or 'the plan needs it'}"
     elif isinstance(node, dict):
         for key, value in node.items():
-            yield from _blanks(value, (*place, str(key)))
+            inner = f"{place}.{key}" if place else str(key)
+            yield from _blanks(value, inner, MISSING.get(str(key), why))
     elif isinstance(node, list):
         for i, value in enumerate(node):
-            yield from _blanks(value, (*place, str(i)))
+            yield from _blanks(value, f"{place}[{i}]", why)
+
+
+def touches(place: str, blanks: Collection[str]) -> bool:
+    """Whether what is wrong at a place may be that a blank is there, inside it or around it."""
+    return any(_is_in(blank, place) or _is_in(place, blank) for blank in blanks)
+
+
+def _is_in(place: str, section: str) -> bool:
+    return place == section or place.startswith((f"{section}.", f"{section}["))

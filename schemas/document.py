@@ -8,7 +8,7 @@ written: yes is a truth value to it, 01 is 1, and 1:30 is 90.
 import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
@@ -179,12 +179,23 @@ def explain_errors(
 
     ``section``: what the document was read as, to suggest the key that was meant.
     """
-    first_at: dict[str, Any] = {}
+    return written_faults(faults_of(error, document, section))
+
+
+def faults_of(
+    error: ValidationError, document: Any, section: type[BaseModel] | None = None
+) -> dict[str, str]:
+    """By place in the document, what is wrong there."""
+    first_at: dict[str, str] = {}
     for fault in error.errors():
-        first_at.setdefault(_place(fault, document), fault)
+        first_at.setdefault(_place(fault, document), _reason(fault, section))
+    return first_at
+
+
+def written_faults(faults: Mapping[str, str]) -> str:
+    """A line for each place."""
     return "\n".join(
-        f"  {place}: {_reason(fault, section)}" if place else f"  {_reason(fault, section)}"
-        for place, fault in first_at.items()
+        f"  {place}: {reason}" if place else f"  {reason}" for place, reason in faults.items()
     )
 
 

@@ -33,7 +33,7 @@ from dpcore.releases.base import Release
 from dpcore.suggestion import suggestion
 from schemas.analysis import Analysis
 from schemas.best import BEST, chosen
-from schemas.blanks import refuse_blanks
+from schemas.blanks import blanks_of, touches
 from schemas.budget import BudgetSection
 from schemas.columns import (
     NAMEABLE,
@@ -48,7 +48,7 @@ from schemas.columns import (
     sources,
 )
 from schemas.derived import check_groups
-from schemas.document import Section, explain_errors, read_yaml
+from schemas.document import Section, faults_of, read_yaml, written_faults
 from schemas.linked import SIZE, Linked
 from schemas.operation import Operation
 from schemas.protection import Protection
@@ -489,14 +489,20 @@ def load_plan(
         path, document = Path(plan), read_yaml(Path(plan))
     for place, value in (overrides or {}).items():
         _set(document, place, value)
-    refuse_blanks(path, document)
+    blanks = blanks_of(document)
     read_public_files(path, document)
     try:
         read = Plan.model_validate(document)
+        faults = {}
     except ValidationError as error:
-        raise PlanError(
-            f"{path}: the plan is not valid\n{explain_errors(error, document, Plan)}"
-        ) from None
+        faults = faults_of(error, document, Plan)
+    if blanks:
+        others = {
+            place: reason for place, reason in faults.items() if not touches(place, blanks)
+        }
+        raise PlanError(f"{path}: the plan has blanks\n{written_faults(blanks | others)}")
+    if faults:
+        raise PlanError(f"{path}: the plan is not valid\n{written_faults(faults)}")
     if "source" in (overrides or {}):
         return read
     return read.model_copy(update={"source": resolve_source(path, read.source)})

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from dpcore.errors import PlanError
+from schemas.blanks import BLANK
 
 RECORDS = "records"
 """The column of a file of totals that holds them."""
@@ -25,9 +26,10 @@ def read_public_files(plan: Path, document: dict[str, Any]) -> None:
     """Put the contents of the files that a plan's document names in place of their names."""
     columns = _mapping(document.get("columns"))
     for name, column in columns.items():
-        if isinstance(column, dict) and isinstance(column.get("categories"), str):
+        categories = _mapping(column).get("categories")
+        if isinstance(categories, str) and categories != BLANK:
             place = f"columns.{name}.categories"
-            rows = _rows(plan, place, column["categories"], [name], others=True)
+            rows = _rows(plan, place, categories, [name], others=True)
             column["categories"] = list(dict.fromkeys(row[0] for row in rows))
         for group, codes in _mapping(_mapping(column).get("refines")).items():
             if isinstance(codes, str) and isinstance(name, str) and isinstance(group, str):

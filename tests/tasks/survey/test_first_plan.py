@@ -115,7 +115,20 @@ def test_every_blank_is_refused_with_what_to_state_and_why(tmp_path):
     assert "columns.sex.categories: not filled in; list every answer" in str(refused.value)
     assert "columns.age.bounds" in str(refused.value)
     assert "values of single people" in str(refused.value)
-    assert "releases.0.bins.pay" in str(refused.value)
+    assert "releases[0].bins.pay" in str(refused.value)
+
+
+def test_what_is_wrong_beside_blanks_is_told_with_them(tmp_path):
+    path = tmp_path / "plan.yaml"
+    text = first_plan("d", "t.parquet", {"sex": Kind.TEXT, "age": Kind.WHOLE})
+    text = text.replace("neighbours: replace-one", "neighbour: replace-one")
+    path.write_text(text.replace("  age:\n", "  age:\n    nulable: true\n"))
+    with pytest.raises(PlanError) as refused:
+        load_plan(path)
+    told = {line.partition(": ")[0].strip() for line in str(refused.value).splitlines()[1:]}
+    blanks = {"rows", "columns.sex.categories", "columns.age.bounds", "publication.title"}
+    budget = {"budget.granted.alpha", "budget.requested.alpha"}
+    assert told == blanks | budget | {"neighbour", "neighbours", "columns.age.nulable"}
 
 
 def test_a_filled_in_first_plan_loads(tmp_path):
@@ -171,7 +184,7 @@ def test_densities_are_released_where_people_ask_for_functions(tmp_path):
     path = tmp_path / "plan.yaml"
     kinds = {"sex": Kind.TEXT, "age": Kind.WHOLE, "pay": Kind.REAL, "доход": Kind.REAL}
     path.write_text(first_plan("d", "t.parquet", kinds, "functions"), encoding="utf-8")
-    with pytest.raises(PlanError, match=r"releases\.0\.bandwidth: not filled in; state the width"):
+    with pytest.raises(PlanError, match=r"releases\[0\]\.bandwidth: not filled in; state the width"):
         load_plan(path)
     filled = {key: value for key, value in FILLED.items() if "at_" not in key}
     filled["budget.requested"] = {"alpha": "10", "beta": "0", "gamma": "0"}
