@@ -22,6 +22,10 @@ MISSING = {
     " is to be chosen privately",
     "granted": "state what the agency grants the dataset over its whole life; a decision",
     "requested": "state what this release may spend of the grant; a decision",
+    "max_rows": "state how many records a person or household has at most, from the survey's design",
+    "largest": "state the weight above which weights are cut, from the survey's design",
+    "step": "state to what weights are rounded, such as a hundredth of the largest",
+    "total": "state the size of the population, which the weights add up to",
     "title": "state a title for readers",
 }
 """What to write for a blank, by its key."""

@@ -20,7 +20,7 @@ from dpcore.releases.tables.margins import Margins
 from schemas.blanks import BLANK
 from schemas.columns import NAMEABLE
 from schemas.dates import RANGES, Part
-from schemas.questionnaire import Question
+from schemas.questionnaire import ROLES, Question
 
 
 class Kind(StrEnum):
@@ -94,10 +94,10 @@ dprelease: 1
 dataset: {dataset}    # the ledger keeps one budget under this name
 source: {source}    # the location of the table; never published
 rows: {blank}    # the number of records, as the survey's description gives it
-privacy_unit: row    # {{column: COLUMN, max_rows: NUMBER}} if a person may have several records
+{unit}
 # linked: {{order: [COLUMN], shared: []}}    # with that column: units and their members, as two tables
 neighbours: replace-one
-
+{weights}
 # alpha is epsilon, beta is delta. `dprelease explain PLAN --target RELEASE=ERROR` finds the alpha
 # for a wanted accuracy. beta is for mechanisms that spend it, such as discrete-gaussian.
 budget:
@@ -125,11 +125,15 @@ def first_plan(
     With ``questions`` the plan has the columns that they describe, as they describe them.  Raises
     ``InputError`` if a plan can describe none, or none is numeric where functions are to be released.
     """
-    said = questions or {}
+    said = {name: q for name, q in (questions or {}).items() if q.type not in ROLES}
+    apart = {name: q for name, q in (questions or {}).items() if q.type in ROLES}
+    role = {q.type: (name, q) for name, q in apart.items() if name in columns}
     kept = {
         name: KINDS[said[name].type] if name in said else kind
         for name, kind in columns.items()
-        if (name in said or (not said and kind is not Kind.OTHER)) and NAMEABLE.fullmatch(name)
+        if (name in said or (not said and kind is not Kind.OTHER))
+        and NAMEABLE.fullmatch(name)
+        and name not in apart
     }
     if said and not kept:
         raise InputError("the questionnaire names no column of the table: names must match exactly")
@@ -140,6 +144,7 @@ def first_plan(
         )
     described = dict(_described(kept, said))
     kinds = {name: kind for name, (kind, _) in described.items()}
+    weights = None
     if purpose == "functions":
         null = {
             name
@@ -148,17 +153,25 @@ def first_plan(
         }
         released = list(_functions({n: kind for n, kind in kinds.items() if n not in null}))
     else:
-        released = list(_counts(kinds, purpose, said))
+        weights = role.get("weight")
+        released = list(_counts(kinds, purpose, said, weighted=weights is not None))
     beta = BLANK if any("discrete-gaussian" in line for line in released) else '"0"'
     origin = (
         f"the names of a table's columns and {'a questionnaire' if said else 'their types alone'}"
     )
     head = HEAD.format(
-        blank=BLANK, beta=beta, dataset=_flow(dataset), source=_flow(source), origin=origin
+        blank=BLANK,
+        beta=beta,
+        dataset=_flow(dataset),
+        source=_flow(source),
+        origin=origin,
+        unit=_unit(role.get("unit")),
+        weights=_weights(weights),
     )
     lines = [f"  {line}" for _, written in described.values() for line in written]
-    lines += _left_out([name for name in columns if name not in kept], bool(said))
-    if absent := [name for name in said if name not in columns]:
+    unnamed = [name for name in columns if name not in kept and name not in apart]
+    lines += _left_out(unnamed, bool(said))
+    if absent := [name for name in {**said, **apart} if name not in columns]:
         lines += [
             "  # In the questionnaire, but no column of the table:",
             *map("  #   {!r}".format, absent),
@@ -201,6 +214,31 @@ def _described(
             lines = []
 
 
+def _unit(said: tuple[str, Question] | None) -> str:
+    if said is None:
+        words = "{column: COLUMN, max_rows: NUMBER} if a person may have several records"
+        return f"privacy_unit: row    # {words}"
+    name, question = said
+    most = BLANK if question.keys["upper"] is None else int(question.keys["upper"])
+    words = (
+        "all records with one value are protected together; of more than max_rows some are left out"
+    )
+    return f"privacy_unit: {_flow({'column': name, 'max_rows': most})}    # {words}"
+
+
+def _weights(said: tuple[str, Question] | None) -> str:
+    if said is None:
+        return ""
+    name, question = said
+    given = {"largest": question.keys["upper"], "step": question.keys["step"], "total": None}
+    keys = {key: BLANK if value is None else str(value) for key, value in given.items()}
+    return (
+        "# Each record counts as many people as its weight says, at most `largest`, rounded to a `step`;"
+        "\n# noise grows with `largest`. `total` is the size of the population."
+        f"\nweights: {_flow({'column': name} | keys)}\n"
+    )
+
+
 def _left_out(names: list[str], said: bool) -> Iterator[str]:
     if names and said:
         yield "  # Left out, because the questionnaire does not name them:"
@@ -218,7 +256,7 @@ COUNTED = {
 
 
 def _counts(
-    columns: Mapping[str, Kind], purpose: Purpose, said: Mapping[str, Question]
+    columns: Mapping[str, Kind], purpose: Purpose, said: Mapping[str, Question], weighted: bool
 ) -> Iterator[str]:
     """All pairs of columns, or all columns together where that is known to be more accurate."""
     together = _full_table_is_better(columns)
@@ -236,6 +274,8 @@ def _counts(
         yield f"    columns: {_flow(list(columns))}"
     else:
         yield from _pairs(columns, purpose, said)
+        if weighted:
+            yield "    weighted: true"
     if purpose == "records":
         yield "synthesis:"
         yield "  - name: records"

@@ -497,9 +497,7 @@ def load_plan(
     except ValidationError as error:
         faults = faults_of(error, document, Plan)
     if blanks:
-        others = {
-            place: reason for place, reason in faults.items() if not touches(place, blanks)
-        }
+        others = {place: reason for place, reason in faults.items() if not touches(place, blanks)}
         raise PlanError(f"{path}: the plan has blanks\n{written_faults(blanks | others)}")
     if faults:
         raise PlanError(f"{path}: the plan is not valid\n{written_faults(faults)}")

@@ -11,6 +11,11 @@ of real ones if they or ``step`` have a decimal point.  ``type`` overrules this,
 ``time`` of a column whose parts are released, between the years ``lower`` and ``upper``.  ``missing``
 are codes that stand for no answer, which ``values`` may name too, and the word ``empty`` where a cell
 may be empty.  ``label`` is what readers call the column.
+
+Three types say that a column is not published: ``unit`` that its value is the same in all records of one
+person or household (``upper``: how many at most), ``weight`` that it says for how many people of the
+population a record stands (``upper``: larger ones count as this one; ``step``: to what they are
+rounded), ``ignored`` that it is an identifier or free text.
 """
 
 from __future__ import annotations
@@ -41,6 +46,8 @@ HEADER = (
     "missing",
 )
 TYPES = ("categorical", "integer", "continuous", "date", "time")
+ROLES = ("unit", "weight", "ignored")
+"""Types of columns that a plan does not describe."""
 EMPTY = "empty"
 MOST_BINS = 12
 
@@ -48,7 +55,7 @@ MOST_BINS = 12
 @dataclass(frozen=True)
 class Question:
     """What is said of one column: its keys in a plan but for ``type``, and its bins where it is a number
-    with many values."""
+    with many values.  Of a column that a plan does not describe (``ROLES``), ``upper`` and ``step``."""
 
     type: str
     keys: Mapping[str, Any]
@@ -63,7 +70,9 @@ def read_questionnaire(path: Path) -> dict[str, Question]:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError):
-        raise InputError(f"{path}: cannot be read as UTF-8 text") from None
+        raise InputError(
+            f"{path}: cannot be read as UTF-8; a spreadsheet saves it as 'CSV UTF-8'"
+        ) from None
     first = text.partition("\n")[0]
     delimiter = max(",;\t", key=first.count)
     rows = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
@@ -99,6 +108,9 @@ def read_questionnaire(path: Path) -> dict[str, Question]:
         except InputError as fault:
             faults.append(str(fault))
             found[name] = Question("", {})
+    for role in ("unit", "weight"):
+        if len(several := [repr(name) for name, of in found.items() if of.type == role]) > 1:
+            faults.append(f"{path}: {' and '.join(several)} are each a {role}; a plan has one")
     if faults:
         raise InputError("\n".join(faults))
     return found
@@ -111,7 +123,7 @@ def _question(place: str, said: Mapping[str, str]) -> Question:
         with suppress(InvalidOperation):
             if (found := Decimal(said[key])).is_finite():
                 return found
-        raise InputError(f"{place}, {key}: {said[key]!r} is not a number")
+        raise InputError(f"{place}, {key}: {said[key]!r} is not a number such as 0.5")
 
     lower, upper, step = number("lower"), number("upper"), number("step")
     no_answer = [code for code, _ in _values(place, said.get("missing", ""))]
@@ -134,15 +146,20 @@ def _question(place: str, said: Mapping[str, str]) -> Question:
     kind = said.get("type") or guess
     if kind == "integer" and values and not bounded:  # as codebooks call codes
         kind = "categorical"
-    if kind not in TYPES:
-        raise InputError(f"{place}, type: {kind!r} is not one of {', '.join(TYPES)}")
+    if kind not in (*TYPES, *ROLES):
+        raise InputError(
+            f"{place}, type: {kind!r} is not one of {', '.join((*TYPES, *ROLES))}"
+            f"{suggestion(kind, (*TYPES, *ROLES))}"
+        )
+    if kind in ROLES:
+        return Question(kind, {"upper": upper, "step": step})
     keys: dict[str, Any] = {}
     edges = None
     if kind == "categorical":
         if not values:
             raise InputError(
-                f"{place}, values: list them, such as 1=yes; 2=no, or state lower and upper; delete the"
-                " line of an identifier or of free text, which is not published"
+                f"{place}, values: list them, such as 1=yes; 2=no, or state lower and upper; an"
+                " identifier or free text, which is not published, has the type `ignored`"
             )
         keys["categories"] = _codes(list(values))
     else:

@@ -58,6 +58,8 @@ def init(
     try:
         with out.open("x", encoding="utf-8") as written:
             written.write(text)
+    except FileExistsError:
+        raise InputError(f"{out}: is there already; remove it, or give another name") from None
     except OSError as error:
         raise InputError(f"{out}: cannot be written ({error.strerror})") from None
     output.answer(str(out), {"file": out})

@@ -216,7 +216,9 @@ def _locate(
         require_once(columns, names)
         return _described(sql, connection, unreadable, names)
     return call_guarded(
-        lambda: _csv(path, escaped, columns), InputError, f"{source}: cannot be read as UTF-8 CSV"
+        lambda: _csv(path, escaped, columns),
+        InputError,
+        f"{source}: cannot be read as UTF-8 CSV; a spreadsheet saves it as 'CSV UTF-8'",
     )
 
 

@@ -19,6 +19,11 @@ from schemas.survey import RULES, survey_schema
 from tasks.survey.ingest import call_guarded
 from tasks.survey.reading import Survey, open_survey
 
+WRITTEN = (
+    "  Numbers are read as 1234.5, dates as 2024-01-31 and 2024-01-31 17:30; codes that stand for no"
+    " answer belong under the column's `missing`."
+)
+
 Faults = dict[tuple[str, str], int]
 """Number of records that break a rule, by column and rule."""
 
@@ -42,6 +47,8 @@ def validate(survey: Survey, columns: Mapping[str, ReadColumn]) -> None:
                 broken.items(), key=lambda item: (order[item[0][0]], rules.index(item[0][1]))
             )
         ]
+        if any(rule == "type" for _, rule in broken):
+            lines.append(WRITTEN)
         raise DataError("\n".join(["the survey table is not as the plan declares:", *lines]))
 
 

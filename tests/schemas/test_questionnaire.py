@@ -47,6 +47,42 @@ def survey(folder: Path) -> Path:
     return folder / "survey.csv"
 
 
+APART = """\
+column;type;values;upper;step
+home;unit;;4;
+weight;weight;;250;0.5
+name;ignored;;;
+sex;;1=female; 2=male;;
+"""
+
+
+def test_columns_that_are_not_published_have_their_place_in_the_plan(tmp_path):
+    text = APART.replace("1=female; 2=male", '"1=female; 2=male"')
+    questions = read_questionnaire(written(tmp_path, text))
+    columns = dict.fromkeys(["home", "name", "weight", "sex", "more"], Kind.OPEN)
+    plan = first_plan("d", "t.csv", columns, "records", questions)
+    left_out = plan.partition("# Left out")[2]
+    assert "'more'" in left_out
+    assert "name'" not in left_out
+    document = yaml.safe_load(plan)
+    assert document["privacy_unit"] == {"column": "home", "max_rows": 4}
+    weights = {"column": "weight", "largest": "250", "step": "0.5", "total": "FILL-IN"}
+    assert document["weights"] == weights
+    document["weights"]["total"] = 100_000
+    document["rows"] = 900
+    for key in ("granted", "requested"):
+        document["budget"][key] |= {"alpha": "2", "beta": "1e-6"}
+    document["publication"]["title"] = "Homes"
+    loaded = dprelease.load_plan(document)
+    assert loaded.releases[0].weighted
+    assert list(loaded.columns) == ["sex"]
+    assert "weights" not in yaml.safe_load(first_plan("d", "t", columns, "tables"))
+    with pytest.raises(InputError, match="'home' and 'name' are each a unit; a plan has one"):
+        read_questionnaire(written(tmp_path, text.replace("name;ignored", "name;unit")))
+    with pytest.raises(InputError, match="did you mean 'ignored'"):
+        read_questionnaire(written(tmp_path, text.replace("name;ignored", "name;ignore")))
+
+
 def test_a_questionnaire_leaves_decisions_open_and_nothing_else(tmp_path, capsys):
     table, questions = survey(tmp_path), written(tmp_path, TEXT)
     plan = tmp_path / "plan.yaml"

@@ -184,7 +184,9 @@ def test_densities_are_released_where_people_ask_for_functions(tmp_path):
     path = tmp_path / "plan.yaml"
     kinds = {"sex": Kind.TEXT, "age": Kind.WHOLE, "pay": Kind.REAL, "доход": Kind.REAL}
     path.write_text(first_plan("d", "t.parquet", kinds, "functions"), encoding="utf-8")
-    with pytest.raises(PlanError, match=r"releases\[0\]\.bandwidth: not filled in; state the width"):
+    with pytest.raises(
+        PlanError, match=r"releases\[0\]\.bandwidth: not filled in; state the width"
+    ):
         load_plan(path)
     filled = {key: value for key, value in FILLED.items() if "at_" not in key}
     filled["budget.requested"] = {"alpha": "10", "beta": "0", "gamma": "0"}
