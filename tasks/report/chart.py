@@ -21,7 +21,7 @@ from tasks.report.marks import Mark
 from tasks.report.svg import Scale, figure, label, tag, text_width
 
 WIDTH, HEIGHT = 380, 180
-LINE, LONGEST, WIDEST = 13, 92, 0.36
+LINE, LONGEST, WIDEST = 13, 150, 0.36
 """Room for a line of text, for a label that is turned, and for labels beside, of the whole width."""
 
 WIDER = {"axis": 12 / 11, "heading": 1.2}
