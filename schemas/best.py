@@ -91,7 +91,7 @@ def _sections(section: ReleaseSection) -> Iterator[ReleaseSection]:
     for mechanism in MECHANISMS:
         try:
             yield DensitySection.model_validate(own | {"kind": "density", "mechanism": mechanism})
-        except ValueError:  # it is neither periodic nor truncated
+        except ValueError:  # it is not truncated, or not for groups
             continue
     if isinstance(section, FunctionSection):
         yield section

@@ -61,10 +61,13 @@ def main() -> None:
     parser.add_argument(
         "--transform", choices=[*TRANSFORMS], default="none", help="with --shapes: of the columns"
     )
+    parser.add_argument(
+        "--periodic", action="store_true", help="with --shapes: of densities whose ends meet"
+    )
     parser.add_argument("--json", action="store_true", help="with --shapes: lines of JSON")
     options = parser.parse_args()
     if options.shapes:
-        of = options.mechanism, options.cells, options.answered, options.transform
+        of = options.mechanism, options.cells, options.answered, options.transform, options.periodic
         found = by_shape(options.draws, *of)
         if options.json:
             for row in found:

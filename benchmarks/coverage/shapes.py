@@ -80,6 +80,7 @@ def by_shape(
     cells: int | None = None,
     answered: float = 1.0,
     transform: TransformName = "none",
+    periodic: bool = False,
 ) -> Iterator[dict[str, Any]]:
     """A row for each mechanism, number of columns, alpha and shape: ``cover``, the share of bands that
     hold the exact kernel density everywhere; ``each``, of pointwise intervals; and ``left``, the largest
@@ -87,18 +88,21 @@ def by_shape(
 
     ``cells``: of the columns' own grid, instead of those of ``KINDS``; ``answered``: the share of the
     records that have values, where it is below 1; ``transform``: of columns from 1 to 1000, of which the
-    bands are those of the columns' own scale.
+    bands are those of the columns' own scale; ``periodic``: densities whose ends meet.
     """
     null = answered < 1
     for (name, columns), (kind, bandwidth, size) in KINDS.items():
         if mechanism not in (None, name) or (null and kind is BodyDensity):
             continue
+        if periodic and kind is SmoothFunction:
+            continue
+        bandwidth /= 1 + periodic  # a circle has room for half as many bumps
         exact: dict[str, Floats] = {}  # the same for every alpha
         bounds = (0.0, 1.0) if transform == "none" else (1.0, 1000.0)
         grid = Grid("x", *bounds, cells or size, null, transform=transform)
         axes = tuple(replace(grid, name=f"x{i}") for i in range(columns))
         for alpha in ALPHAS:
-            release = _release(kind, Domain(axes), alpha, (bandwidth,) * columns)
+            release = _release(kind, Domain(axes), alpha, (bandwidth,) * columns, periodic)
             size, generator = release.mechanism.size, np.random.default_rng(3)
             if isinstance(release, SmoothFunction):
                 noise = [release.mechanism.simulate(size, generator) for _ in range(draws)]
@@ -116,13 +120,17 @@ def by_shape(
 
 
 def _release(
-    kind: type[Density | SmoothFunction], domain: Domain, alpha: str, bandwidths: tuple[float, ...]
+    kind: type[Density | SmoothFunction],
+    domain: Domain,
+    alpha: str,
+    bandwidths: tuple[float, ...],
+    periodic: bool,
 ) -> Density | SmoothFunction:
     share = Budget.of(alpha, "1e-6" if kind in (SpectralDensity, SmoothFunction) else "0")
-    if kind is SmoothFunction:
+    if issubclass(kind, SmoothFunction):
         points = default_points(bandwidths)
         return SmoothFunction("r", domain, ROWS, share, "gaussian", bandwidths, points)
-    return kind("r", domain, ROWS, share, bandwidths)
+    return kind("r", domain, ROWS, share, bandwidths, periodic=periodic)
 
 
 def records(shape: str, columns: int, rows: int = ROWS) -> Floats:
@@ -134,15 +142,15 @@ def records(shape: str, columns: int, rows: int = ROWS) -> Floats:
 
 
 def exact_density(release: Density | SmoothFunction, values: Floats) -> Floats:
-    """The kernel estimate of the values themselves on the published grid, by definition: reflected
-    at the bounds for a density."""
+    """The kernel estimate of the values themselves on the published grid, by definition: for a
+    density reflected at the bounds, or wrapped around."""
     shape = release.printed.shape if isinstance(release, Density) else release.points
     rows, counts = np.unique(values, axis=0, return_counts=True)
     total = np.zeros(shape)
     for start in range(0, len(rows), BLOCK):
         block = slice(start, start + BLOCK)
         first, *others = (
-            bumps(size, h, x, isinstance(release, Density))
+            bumps(size, h, x, _boundary(release))
             for size, h, x in zip(shape, release.bandwidths, rows[block].T, strict=True)
         )
         first *= counts[block]
@@ -167,12 +175,19 @@ BLOCK = 2**13
 """Different records whose bumps are added up at once."""
 
 
-def bumps(size: int, h: float, x: Floats, reflected: bool = True) -> Floats:
+def _boundary(release: Density | SmoothFunction) -> str:
+    if not isinstance(release, Density):
+        return "open"
+    return "periodic" if release.periodic else "reflected"
+
+
+def bumps(size: int, h: float, x: Floats, boundary: str = "reflected") -> Floats:
     """(size, len(x)) the kernel at the centres of so many cells for records at x."""
     points = (np.arange(size) + 0.5) / size
     total = np.zeros((size, len(x)))
-    for turn in (-2.0, 0.0, 2.0) if reflected else (0.0,):
-        for image in (turn + x, turn - x) if reflected else (x,):
+    turns = {"reflected": (-2, 0, 2), "periodic": (-3, -2, -1, 0, 1, 2, 3), "open": (0,)}
+    for turn in turns[boundary]:
+        for image in (turn + x, turn - x) if boundary == "reflected" else (turn + x,):
             total += np.exp(-0.5 * ((points[:, None] - image[None, :]) / h) ** 2)
     return total / h / np.sqrt(2 * np.pi)
 

@@ -19,7 +19,8 @@ from schemas.releases.base import GroupedSection, SurveyFacts, domain_of, listed
 from schemas.releases.private_bandwidth import PrivateBandwidth
 from schemas.releases.transformed import TransformedSection
 
-_PURE: Mapping[str, type[Density]] = {
+CLASSES: Mapping[str, type[Density]] = {
+    "spectral-gaussian": SpectralDensity,
     "binned-laplace": BinnedDensity,
     "spectral-gamma": GammaDensity,
     "difference-body": BodyDensity,
@@ -61,8 +62,7 @@ class DensitySection(GroupedSection, TransformedSection):
     )
     boundary: Literal["reflected", "periodic"] = Field(
         default="reflected",
-        description="periodic: the ends of the columns meet, like those of a day; spectral-gaussian"
-        " only.",
+        description="periodic: the ends of the columns meet, like those of a day.",
     )
     terms: StrictInt | None = Field(
         default=None,
@@ -80,8 +80,6 @@ class DensitySection(GroupedSection, TransformedSection):
             raise ValueError("by: only with a bandwidth that is stated")
         if self.mechanism == "best":
             return self
-        if self.mechanism != "spectral-gaussian" and self.boundary != "reflected":
-            raise ValueError("boundary: only with the mechanism spectral-gaussian")
         if self.terms is not None and self.mechanism not in TRUNCATED:
             raise ValueError("terms: only with spectral-gaussian and coefficient-laplace")
         return self
@@ -118,27 +116,15 @@ class DensitySection(GroupedSection, TransformedSection):
     def _at(
         self, bandwidth: float | list[float], domain: Domain, survey: SurveyFacts, share: Budget
     ) -> Density:
-        widths = one_each(bandwidth, self.columns)
-        if self.mechanism != "spectral-gaussian":
-            truncated: dict[str, Any] = {} if self.terms is None else {"terms": self.terms}
-            return _PURE[self.mechanism](
-                self.name,
-                domain,
-                survey.rows,
-                share,
-                widths,
-                **truncated,
-                adjacency=survey.adjacency,
-            )
-        periodic = self.boundary == "periodic"
-        return SpectralDensity(
+        truncated: dict[str, Any] = {} if self.terms is None else {"terms": self.terms}
+        return CLASSES[self.mechanism](
             self.name,
             domain,
             survey.rows,
             share,
-            widths,
-            periodic,
-            self.terms,
+            one_each(bandwidth, self.columns),
+            **truncated,
+            periodic=self.boundary == "periodic",
             adjacency=survey.adjacency,
         )
 

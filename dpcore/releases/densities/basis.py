@@ -36,6 +36,24 @@ class Basis(ABC):
     mass: bool = False
 
     meaning: ClassVar[str]
+    half_turns: ClassVar[int]
+    """Of the lowest frequency, from bound to bound; there are as many functions of each frequency."""
+
+    @classmethod
+    def limit(cls, frequencies: int) -> int:
+        """Functions of one axis that are constant or of the lowest frequencies."""
+        return 1 + cls.half_turns * frequencies
+
+    @classmethod
+    def limit_above(cls, damped: float, bandwidth: float) -> int:
+        """The same of those that are damped no further than to ``damped``."""
+        reach = math.sqrt(2 * math.log(1 / damped)) / math.pi
+        return cls.limit(math.floor(reach / (cls.half_turns * bandwidth)))
+
+    @classmethod
+    def frequency(cls, numbers: Integers) -> Integers:
+        """How many half turns functions have from bound to bound, by their numbers along an axis."""
+        return np.asarray((numbers + cls.half_turns - 1) // cls.half_turns * cls.half_turns)
 
     @property
     def extremes(self) -> tuple[float, float]:
@@ -73,9 +91,16 @@ class Basis(ABC):
         """Largest k(x, x) and smallest k(x, y) of the kernel in one dimension."""
 
     @property
-    @abstractmethod
+    def heights(self) -> Floats:
+        """(coefficients,) squares of basis functions, the largest at any point: a cosine has 2, and
+        with its sine always 2 together, so that each of them counts as 1."""
+        varying = np.count_nonzero(self.frequencies, axis=1)
+        return np.asarray((2.0 / self.half_turns) ** varying)
+
+    @property
     def longest(self) -> float:
         """No point is farther from zero in the whitened basis: its square, summed bound by bound."""
+        return float(self.heights @ self.lambdas)
 
     @property
     def widest(self) -> float:

@@ -20,7 +20,6 @@ from dpcore.domain import Tally
 from dpcore.mechanisms import DiscreteLaplace
 from dpcore.mechanisms.laplace import laplace_scale
 from dpcore.releases.densities.basis import Basis
-from dpcore.releases.densities.cosines import Cosines
 from dpcore.releases.densities.density import Density
 from dpcore.releases.densities.splines import DEGREE, best_cells, kept, most_cells, shares, strange
 from dpcore.sampling.discrete_laplace import laplace_stddev
@@ -47,7 +46,7 @@ class BinnedDensity(Density):
         """Cells along each axis, from public values alone."""
         scale = laplace_scale(self._sensitivity, self.share.pure_alpha)
         stddev = laplace_stddev(scale) / self.whole / self.rows
-        return best_cells(self.answered.shape, self.bandwidths, stddev)
+        return best_cells(self.functions, self.answered.shape, self.bandwidths, stddev)
 
     @property
     def most_numbers(self) -> int:
@@ -55,7 +54,8 @@ class BinnedDensity(Density):
 
     @cached_property
     def basis(self) -> Basis:
-        return Cosines(self.cells, self.bandwidths, self.cells, self.counts_mass)
+        limits = tuple(len(self.functions.line(cells, 1.0)) for cells in self.cells)
+        return self.functions(self.cells, self.bandwidths, limits, self.counts_mass)
 
     @property
     def _sensitivity(self) -> Fraction:
@@ -74,7 +74,7 @@ class BinnedDensity(Density):
         """
         cells, weights = np.zeros((len(codes), 1), dtype=np.int64), np.ones((len(codes), 1))
         for i, (fine, size) in enumerate(zip(self.answered.shape, self.cells, strict=True)):
-            where, share = shares(codes[:, i], fine, size)
+            where, share = shares(codes[:, i], fine, size, self.periodic)
             cells = (cells[:, :, None] * size + where[:, None, :]).reshape(len(codes), -1)
             weights = (weights[:, :, None] * share[:, None, :]).reshape(len(codes), -1)
         ends = np.rint(np.cumsum(weights, axis=1) * self.whole).astype(np.int64)
@@ -100,10 +100,10 @@ class BinnedDensity(Density):
         # Moving a number to the nearest one in range brings no two tables farther apart.
         return np.minimum(totals, self.largest_statistic).astype(np.int64)
 
-    def _along_axes(self, factors: Callable[[int, int], Floats]) -> Iterator[Floats]:
+    def _along_axes(self, factors: Callable[[type[Basis], int, int], Floats]) -> Iterator[Floats]:
         """(coefficients,) factors of ``splines`` for each axis."""
         for i, (fine, cells) in enumerate(zip(self.answered.shape, self.cells, strict=True)):
-            yield factors(fine, cells)[self.basis.frequencies[:, i]]
+            yield factors(self.functions, fine, cells)[self.basis.frequencies[:, i]]
 
     @cached_property
     def correction(self) -> Floats:
@@ -112,15 +112,14 @@ class BinnedDensity(Density):
 
     @property
     def binning(self) -> float:
-        """What sharing adds to the cosines, and rounding to whole parts, if all of it adds up."""
-        powers = 2.0 ** np.count_nonzero(self.basis.frequencies, axis=1)
+        """What sharing adds to the functions, and rounding to whole parts, if all of it adds up."""
         added = math.prod(1 + s for s in self._along_axes(strange)) - 1
         corners = math.prod(
             1 if fine == cells else DEGREE + 1
             for fine, cells in zip(self.answered.shape, self.cells, strict=True)
         )
         in_parts = 0 if corners == 1 else corners / self.whole
-        return float(powers @ (self.basis.lambdas * added + self.correction * in_parts))
+        return float(self.basis.heights @ (self.basis.lambdas * added + self.correction * in_parts))
 
     def coefficients(self, noisy: Noisy) -> Floats:
         weights = noisy.values.reshape(self.cells) / (self.whole * self.rows)

@@ -20,7 +20,6 @@ from dpcore.domain import Tally
 from dpcore.mechanisms import DifferenceBody
 from dpcore.releases.base import post_processing_generator
 from dpcore.releases.densities.basis import Basis
-from dpcore.releases.densities.cosines import Cosines
 from dpcore.releases.densities.density import Density
 from dpcore.releases.densities.left_out import least_left_out
 from dpcore.releases.table import Uncertainty
@@ -65,11 +64,12 @@ class BodyDensity(Density):
             )
 
     @cached_property
-    def basis(self) -> Cosines:
-        reach = math.sqrt(2 * math.log(1 / DAMPED)) / math.pi
-        count = math.floor(reach / self.bandwidths[0])
+    def basis(self) -> Basis:
+        least = self.functions.limit_above(DAMPED, self.bandwidths[0]) - 1
         first, *others = (
-            Cosines(self.domain.shape, self.bandwidths, (1 + count + more,))
+            self.functions(
+                self.domain.shape, self.bandwidths, (least + self.functions.limit(more),)
+            )
             for more in range(MOST_DIMENSIONS)
         )
         if not 1 <= first.size <= MOST_DIMENSIONS:
@@ -79,7 +79,7 @@ class BodyDensity(Density):
             )
         return least_left_out([first, *others], MOST_CHOSEN, self._typical_noise)
 
-    def _typical_noise(self, basis: Cosines) -> float:
+    def _typical_noise(self, basis: Basis) -> float:
         """About the root mean square of the noise: a third less than that of a ball (METHODS c)."""
         squared = (len(basis.lambdas) + 1) * 4 * float(basis.lambdas.sum()) ** 2
         return 0.7 * math.sqrt(squared) / self.rows / float(self.share.pure_alpha)

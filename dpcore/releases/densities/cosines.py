@@ -30,6 +30,7 @@ class Cosines(Basis):
     """Cosines of half turns along every axis."""
 
     meaning: ClassVar[str] = "product of sqrt(2) cos(pi j x) over axes with j > 0"
+    half_turns = 1
 
     @staticmethod
     def kernel_extremes(bandwidth: float) -> tuple[float, float]:
@@ -42,12 +43,6 @@ class Cosines(Basis):
         lambdas = np.exp(-0.5 * (np.pi * bandwidth * np.arange(1, count + 1)) ** 2)
         signs = np.where(np.arange(1, count + 1) % 2, -1.0, 1.0)
         return 1 + 2 * float(lambdas.sum()), max(1 + 2 * float(signs @ lambdas), 0.0)
-
-    @property
-    def longest(self) -> float:
-        """No point is farther from zero in the whitened basis: its square, that of a corner."""
-        powers = 2.0 ** np.count_nonzero(self.frequencies, axis=1)
-        return float(powers @ self.lambdas)
 
     @staticmethod
     def line(size: int, bandwidth: float) -> Floats:

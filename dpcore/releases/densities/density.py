@@ -25,7 +25,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -39,7 +39,9 @@ from dpcore.post.tables.simplex import project_to_simplex
 from dpcore.releases.base import ErrorStatement, post_processing_generator, unit_points
 from dpcore.releases.densities.answered import OfAnswered
 from dpcore.releases.densities.basis import Basis
+from dpcore.releases.densities.cosines import Cosines
 from dpcore.releases.densities.left_out import LeftOut, half_cells
+from dpcore.releases.densities.waves import Waves
 from dpcore.releases.table import (
     ENDS,
     LEVEL,
@@ -97,11 +99,15 @@ SCALED = "divided by the rows of the plan"
 
 @dataclass(frozen=True)
 class Density(OfAnswered):
-    """Density over the Grid axes of the domain; bandwidths in units of each column's range."""
+    """Density over the Grid axes of the domain; bandwidths in units of each column's range.
+
+    ``periodic``: the ends of every axis meet, instead of reflecting.
+    """
 
     finer = "a larger bandwidth, fewer columns or mechanism: best"
 
     bandwidths: tuple[float, ...] = ()
+    periodic: bool = field(default=False, kw_only=True)
 
     of_coefficients: ClassVar[Uncertainty] = Uncertainty(
         "coefficient",
@@ -155,6 +161,11 @@ class Density(OfAnswered):
     def mass(self, coefficients: Floats) -> float:
         """Records over the rows of the plan: 1 where these are public, else noisy and positive."""
         return max(float(coefficients[0]), 1 / self.rows) if self.counts_mass else 1.0
+
+    @property
+    def functions(self) -> type[Basis]:
+        """The functions of which the density is a sum."""
+        return Waves if self.periodic else Cosines
 
     @property
     @abstractmethod

@@ -15,14 +15,13 @@ to be paid with a beta that nobody can state.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from dpcore.mechanisms import DiscreteKNorm, DiscreteLaplace
-from dpcore.releases.densities.cosines import Cosines
+from dpcore.releases.densities.basis import Basis
 from dpcore.releases.densities.left_out import least_left_out
 from dpcore.releases.densities.spectral_density import WhitenedDensity
 from dpcore.sampling.k_norm import LARGEST_DIMENSION
@@ -39,7 +38,7 @@ class GammaDensity(WhitenedDensity):
     """Squares of noisy coordinates mostly fit in 64 bits."""
 
     @cached_property
-    def basis(self) -> Cosines:
+    def basis(self) -> Basis:
         """More functions the more records and alpha there are: what is left out, in the worst case,
         is to be small beside the noise."""
         first, *others = (self._above(DAMPED / 4**k) for k in range(12))
@@ -50,11 +49,10 @@ class GammaDensity(WhitenedDensity):
             )
         return least_left_out([first, *others], LARGEST_DIMENSION, self._typical_noise)
 
-    def _above(self, damped: float) -> Cosines:
+    def _above(self, damped: float) -> Basis:
         """All functions that no axis damps below this."""
-        reach = math.sqrt(2 * math.log(1 / damped)) / math.pi
-        limits = tuple(1 + math.floor(reach / bandwidth) for bandwidth in self.bandwidths)
-        return Cosines(self.answered.shape, self.bandwidths, limits, self.counts_mass)
+        limits = tuple(self.functions.limit_above(damped, h) for h in self.bandwidths)
+        return self.functions(self.answered.shape, self.bandwidths, limits, self.counts_mass)
 
     @cached_property
     def mechanism(self) -> DiscreteKNorm:
@@ -79,32 +77,34 @@ class CoefficientDensity(WhitenedDensity):
             raise ValueError(f"terms: coefficient-laplace takes from 1 to {LARGEST_DIMENSION}")
 
     @cached_property
-    def basis(self) -> Cosines:
+    def basis(self) -> Basis:
         if self.terms is not None:
             return self._first(self.terms)
         some = [self._first(terms) for terms in range(1, LARGEST_DIMENSION)]
         return least_left_out(some, LARGEST_DIMENSION, self._typical_noise)
 
-    def _first(self, terms: int) -> Cosines:
-        return Cosines(self.answered.shape, self.bandwidths, (terms + 1,), self.counts_mass)
+    def _first(self, terms: int) -> Basis:
+        limits = (self.functions.limit(terms),)
+        return self.functions(self.answered.shape, self.bandwidths, limits, self.counts_mass)
 
     @cached_property
     def l1_sensitivity(self) -> float:
         """The largest distance between two places of a net, and what places in between may add.
 
         No place is farther than half a step from the net, and both records may move by so much.  One
-        record has the most at the end of the range, where all cosines are one; the constant counts
-        where its coefficient is noisy.
+        record has no more than all functions at their largest; the constant counts where its coefficient
+        is noisy.
         """
         steps, first = 64 * max(8, self.basis.size), int(self.basis.mass)
-        j = self.basis.frequencies[first:, 0]
+        half_turns = self.functions.frequency(self.basis.frequencies[first:, 0])
         heights = np.sqrt(2 * self.basis.lambdas[first:])
-        waves = heights[:, None] * np.cos(np.pi * np.outer(j, np.arange(steps + 1) / steps))
+        net = np.arange(steps + 1)[:, None] / steps
+        waves = (self.basis.functions(net) * np.sqrt(self.basis.lambdas)).T[first:]
         farthest = max(
             float(np.abs(waves - waves[:, i : i + 1]).sum(axis=0).max()) for i in range(steps + 1)
         )
-        between = float(heights @ (np.pi * j)) / steps
-        present = 1 + float(heights.sum())
+        between = float(heights @ (np.pi * half_turns)) / steps
+        present = 1 + min(float(heights.sum()), float(np.abs(waves).sum(axis=0).max()) + between)
         apart: float = self.adjacency.sensitivity(
             moved=self.apart(farthest + between, present), present=present
         )

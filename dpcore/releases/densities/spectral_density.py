@@ -19,9 +19,7 @@ from dpcore.domain import Tally
 from dpcore.lattice import Lattice, transform_roundings
 from dpcore.mechanisms import DiscreteGaussian, DiscreteKNorm, DiscreteLaplace
 from dpcore.releases.densities.basis import Basis
-from dpcore.releases.densities.cosines import Cosines
 from dpcore.releases.densities.density import Density
-from dpcore.releases.densities.waves import Waves
 from dpcore.statistic import Noisy
 
 
@@ -51,7 +49,7 @@ class WhitenedDensity(Density):
         square = self.adjacency.squared(moved=self.apart(moved, present), present=present)
         return math.sqrt(square) / self.rows * (1 + 1e-12)
 
-    def _typical_noise(self, basis: Cosines) -> float:
+    def _typical_noise(self, basis: Basis) -> float:
         """About the root mean square of pure noise that hides the functions of ``basis``."""
         per_record = math.sqrt(float(basis.lambdas.sum()) * (len(basis.lambdas) + 1))
         square = self.adjacency.squared(moved=8 * float(basis.lambdas.sum()), present=basis.longest)
@@ -99,11 +97,10 @@ class WhitenedDensity(Density):
 class SpectralDensity(WhitenedDensity):
     """Gaussian noise with the covariance of the kernel: (alpha, beta).
 
-    ``periodic``: the ends of every axis meet, instead of reflecting; ``terms``: frequencies kept along
-    each axis, a truncated Mercer expansion of the kernel (None: all that are not negligible).
+    ``terms``: frequencies kept along each axis, a truncated Mercer expansion of the kernel (None: all
+    that are not negligible).
     """
 
-    periodic: bool = False
     terms: int | None = None
 
     def __post_init__(self) -> None:
@@ -115,10 +112,8 @@ class SpectralDensity(WhitenedDensity):
     def basis(self) -> Basis:
         shape = self.answered.shape
         if self.terms is not None:
-            most = 2 * self.terms + 1 if self.periodic else self.terms + 1
-            shape = tuple(min(size, most) for size in shape)
-        kind = Waves if self.periodic else Cosines
-        return kind(self.answered.shape, self.bandwidths, shape, self.counts_mass)
+            shape = tuple(min(size, self.functions.limit(self.terms)) for size in shape)
+        return self.functions(self.answered.shape, self.bandwidths, shape, self.counts_mass)
 
     @property
     def _rounded(self) -> Lattice:

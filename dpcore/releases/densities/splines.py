@@ -1,16 +1,17 @@
 """Sharing records out among cells by B-splines, and what that leaves of a kernel density (METHODS c).
 
 A record at x of [0, 1] gives cell g of G the share B(x G - g - 1/2), where B is the B-spline of degree
-p = 7, reflected at both ends.  The shares are not negative and add up to one, so replacing a record
-moves the cells by 2 in L1 for any G and p.  By Poisson's formula
+p = 7, reflected at both ends, or wrapped around where the ends of the column meet.  The shares are not
+negative and add up to one, so replacing a record moves the cells by 2 in L1 for any G and p.  By
+Poisson's formula
 
     sum over g of share_g cos(pi j (g + 1/2)/G) = sum over whole k of (-1)^k sinc(j/(2 G) + k)^(p + 1)
                                                    cos(pi (j + 2 G k) x)
 
-exactly.  k = 0 is the cosine itself times ``kept``, by which it is divided.  The rest is an error of at
-most ``strange`` of a cosine, for any record; it falls like (j/(2 G - j))^(p + 1).  More cells leave less
-of it and cost noise, because a coefficient adds up all G cells.  Linear sharing, p = 1, would need many
-more cells for the same accuracy.
+exactly; where it is wrapped around, for even j, and for sines too.  k = 0 is the function itself times
+``kept``, by which it is divided.  The rest is at most ``strange`` of a cosine, for any record; it falls
+like (j/(2 G - j))^(p + 1).  More cells leave less of it and cost noise, because a coefficient adds up
+all G cells.  Linear sharing, p = 1, would need many more cells for the same accuracy.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from itertools import product
 import numpy as np
 
 from dpcore.arrays import Floats, Integers
+from dpcore.releases.densities.basis import Basis
 
 DEGREE = 7
 FINER = (1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 6.0)
@@ -36,7 +38,9 @@ SMALL = 8.0
 the noise hold little more often than they say."""
 
 
-def shares(codes: Integers, fine: int, wide: int) -> tuple[Integers, Floats]:
+def shares(
+    codes: Integers, fine: int, wide: int, periodic: bool = False
+) -> tuple[Integers, Floats]:
     """Along one axis, for records in fine cells (k,): wide cells and shares (k, DEGREE + 1).
 
     Grids of one size are the same grid: a record is all in its own cell.
@@ -55,15 +59,18 @@ def shares(codes: Integers, fine: int, wide: int) -> tuple[Integers, Floats]:
             saved = (part + d - 1 - r) * term
         values.append(saved)
     cells = first.astype(np.int64)[:, None] + np.arange(DEGREE + 1) - (DEGREE - 1) // 2
+    if periodic:
+        return cells % wide, np.stack(values, axis=1)
     cells %= 2 * wide  # reflection: a circle of twice as many cells, folded
     return np.where(cells < wide, cells, 2 * wide - 1 - cells), np.stack(values, axis=1)
 
 
 @lru_cache(maxsize=4096)
-def _factors(fine: int, wide: int) -> tuple[Floats, Floats]:
+def _factors(basis: type[Basis], fine: int, wide: int) -> tuple[Floats, Floats]:
+    j = basis.frequency(np.arange(len(basis.line(wide, 1.0))))
     if fine == wide:
-        return np.ones(wide), np.zeros(wide)
-    u, power = np.arange(wide) / (2 * wide), DEGREE + 1
+        return np.ones(len(j)), np.zeros(len(j))
+    u, power = j / (2 * wide), DEGREE + 1
     kept = np.sinc(u) ** power
     k = np.arange(1, IMAGES + 1)[:, None]
     images = np.abs(np.sinc(u + k)) ** power + np.abs(np.sinc(u - k)) ** power
@@ -74,17 +81,19 @@ def _factors(fine: int, wide: int) -> tuple[Floats, Floats]:
     return kept, strange
 
 
-def kept(fine: int, wide: int) -> Floats:
-    """(wide,) the factor that sharing puts on cos(pi j x), for any x."""
-    return _factors(fine, wide)[0]
+def kept(basis: type[Basis], fine: int, wide: int) -> Floats:
+    """The factor that sharing puts on each function of one axis, for any x."""
+    return _factors(basis, fine, wide)[0]
 
 
-def strange(fine: int, wide: int) -> Floats:
-    """(wide,) a bound of what sharing adds to cos(pi j x), after division by ``kept``."""
-    return _factors(fine, wide)[1]
+def strange(basis: type[Basis], fine: int, wide: int) -> Floats:
+    """A bound of what sharing adds to a cosine, or to it and its sine together, divided by ``kept``."""
+    return _factors(basis, fine, wide)[1]
 
 
-def best_cells(fine: Sequence[int], bandwidths: Sequence[float], noise: float) -> tuple[int, ...]:
+def best_cells(
+    basis: type[Basis], fine: Sequence[int], bandwidths: Sequence[float], noise: float
+) -> tuple[int, ...]:
     """Cells along each axis of the least error in the worst case: public.
 
     ``noise``: standard deviation of the noise in the share of one cell.  A grid that is coarser than
@@ -96,14 +105,12 @@ def best_cells(fine: Sequence[int], bandwidths: Sequence[float], noise: float) -
         cells = tuple(n if n < as_it_is * w else w for n, w in zip(fine, wide, strict=True))
         exact = alone = variance = 1.0
         for n, w, h in zip(fine, cells, bandwidths, strict=True):
-            j = np.arange(w)
-            lambdas = np.exp(-0.5 * (np.pi * h * j) ** 2)
-            all_j = np.arange(math.ceil(9 / (math.pi * h)) + 1)
-            highest = 2 * float(np.exp(-0.5 * (np.pi * h * all_j) ** 2).sum()) - 1
-            left = 2 * float(lambdas @ strange(n, w))
-            left += max(highest + 1 - 2 * float(lambdas.sum()), 0.0)
+            lambdas, height = basis.line(w, h), 2 / basis.half_turns
+            highest, _ = basis.kernel_extremes(h)
+            left = height * float(lambdas @ strange(basis, n, w))
+            left += max(highest - 1 - height * float(lambdas[1:].sum()), 0.0)
             exact, alone = exact * highest, alone * (highest + left)
-            variance *= w * float(((lambdas / kept(n, w)) ** 2).sum())
+            variance *= w * float(((lambdas / kept(basis, n, w)) ** 2).sum())
         error = math.hypot(noise * math.sqrt(variance), SMALL * (alone - exact))
         found.append((error, cells))
     return min(found)[1]

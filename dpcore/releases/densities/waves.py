@@ -30,6 +30,7 @@ class Waves(Basis):
         "product over axes of the basis functions j: sqrt(2) cos(pi (j + 1) x) where j is odd,"
         " sqrt(2) sin(pi j x) where it is even and not 0"
     )
+    half_turns = 2
 
     @staticmethod
     def kernel_extremes(bandwidth: float) -> tuple[float, float]:
@@ -41,14 +42,6 @@ class Waves(Basis):
         lambdas = np.exp(-2 * (np.pi * bandwidth * j) ** 2)
         signs = np.where(j % 2, -1.0, 1.0)
         return 1 + 2 * float(lambdas.sum()), max(1 + 2 * float(signs @ lambdas), 0.0)
-
-    @property
-    def longest(self) -> float:
-        """No point is farther from zero in the whitened basis: its square, the same for all.
-
-        The functions of one frequency have constant norm together, one per function.
-        """
-        return float(self.lambdas.sum())
 
     @staticmethod
     def line(size: int, bandwidth: float) -> Floats:

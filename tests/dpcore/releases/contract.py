@@ -323,6 +323,25 @@ CASES: dict[str, Case] = {
     "binned density in two dimensions": Case(
         BinnedDensity("b2", SQUARE, 2, PURE, (0.5, 0.6)), (0, 0), (0, 29), 0.92
     ),
+    "binned periodic density": Case(
+        BinnedDensity("b", LINE, 2, PURE, (0.1,), periodic=True), (0, 0), (0, 12), 0.99
+    ),
+    "binned periodic density in two dimensions": Case(
+        BinnedDensity("b2", EVEN, 2, PURE, (0.15, 0.2), periodic=True), (0, 0), (0, 14), 1.0
+    ),
+    "gamma periodic density": Case(
+        GammaDensity("k", LINE, 2, PURE, (0.2,), periodic=True), (0, 0), (0, 12), 0.98
+    ),
+    "periodic body density": Case(
+        BodyDensity("d", LINE, 2, PURE, (0.3,), periodic=True), (0, 0), (0, 12), 1.0, fault=3
+    ),
+    "periodic perturbed series": Case(
+        CoefficientDensity("l", LINE, 2, PURE, (0.05,), 2, periodic=True),
+        (0, 0),
+        (0, 7),
+        0.97,
+        alone=1,
+    ),
     "gamma density": Case(GammaDensity("k", LINE, 2, PURE, (0.2,)), (0, 0), (0, 23), 0.98),
     "gamma density in two dimensions": Case(
         GammaDensity("k2", SQUARE, 2, PURE, (0.4, 0.5)), (0, 0), (0, 29), 0.9

@@ -46,6 +46,7 @@ REFUSED = [
     "density at private bandwidths of two columns",
     "function at a steady bandwidth",
     "body density",
+    "periodic body density",
 ]
 """Proved for a public number of records."""
 

@@ -9,7 +9,9 @@ from dpcore.releases.densities.density import Density
 from dpcore.releases.densities.function import SmoothFunction
 from dpcore.releases.densities.spectral_density import SpectralDensity
 from dpcore.releases.densities.tuned import TunedDensity, TunedFunction
+from dpcore.releases.densities.waves import Waves
 from schemas.plan import load_plan, published_plan
+from schemas.releases.density import CLASSES
 from tests.conftest import write_plan
 
 DENSITY = {
@@ -47,10 +49,15 @@ def test_a_perturbed_series_has_as_many_terms_as_the_plan_says(tmp_path, plan_do
     assert built(tmp_path, plan_document, **series).mechanism.size > 9
 
 
-@pytest.mark.parametrize("extra", [{"boundary": "periodic"}, {"terms": 3}])
-def test_the_binned_mechanism_has_neither(tmp_path, plan_document, extra):
-    with pytest.raises(PlanError, match=r"only with (the mechanism )?spectral-gaussian"):
-        built(tmp_path, plan_document, **(DENSITY | {"mechanism": "binned-laplace"} | extra))
+@pytest.mark.parametrize("mechanism", CLASSES)
+def test_every_mechanism_may_be_periodic(tmp_path, plan_document, mechanism):
+    keys = DENSITY | {"mechanism": mechanism, "boundary": "periodic", "bandwidth": 0.15}
+    assert built(tmp_path, plan_document, **keys).functions is Waves
+
+
+def test_the_binned_mechanism_has_no_terms(tmp_path, plan_document):
+    with pytest.raises(PlanError, match="terms: only with spectral-gaussian"):
+        built(tmp_path, plan_document, **(DENSITY | {"mechanism": "binned-laplace", "terms": 3}))
 
 
 @pytest.mark.parametrize(
@@ -175,9 +182,14 @@ def test_beta_that_the_best_mechanism_spares_is_not_requested(tmp_path, plan_doc
     assert plan.requested == plan.prices["extra"]
 
 
-def test_a_periodic_density_has_the_one_mechanism_that_knows_how(tmp_path, plan_document):
+def test_a_periodic_density_too_has_a_best_mechanism(tmp_path, plan_document):
     release = built(tmp_path, plan_document, **BEST, boundary="periodic")
-    assert isinstance(release, SpectralDensity)
+    assert release.functions is Waves
+    for mechanism in ("binned-laplace", "spectral-gaussian"):
+        plan_document["releases"].pop()
+        keys = BEST | {"boundary": "periodic", "mechanism": mechanism}
+        other = built(tmp_path, plan_document, **keys)
+        assert sum(release.error_parts.values()) <= sum(other.error_parts.values())
 
 
 def test_what_no_mechanism_can_do_is_refused_at_its_place(tmp_path, plan_document):

@@ -11,14 +11,17 @@ from dpcore.budget import Budget, Weight
 from dpcore.domain import Categories, Domain, Grid, Tally
 from dpcore.privacy_line import perturb
 from dpcore.releases.densities.bandwidth import Bandwidth
+from dpcore.releases.densities.basis import Basis
 from dpcore.releases.densities.binned_density import BinnedDensity
 from dpcore.releases.densities.body_density import BodyDensity
+from dpcore.releases.densities.cosines import Cosines
 from dpcore.releases.densities.density import Density
 from dpcore.releases.densities.function import SmoothFunction
 from dpcore.releases.densities.pure_density import CoefficientDensity, GammaDensity
 from dpcore.releases.densities.spectral_density import SpectralDensity
 from dpcore.releases.densities.splines import kept, shares, strange
 from dpcore.releases.densities.tuned import TunedDensity
+from dpcore.releases.densities.waves import Waves
 from dpcore.sampling.source import SeededSource
 from dpcore.statistic import Noisy
 from dpcore.transforms import TRANSFORMS
@@ -132,16 +135,21 @@ def test_a_record_is_shared_out_by_splines_in_whole_parts(sizes: tuple, bandwidt
         )
 
 
+@pytest.mark.parametrize("basis", [Cosines, Waves])
 @pytest.mark.parametrize("wide", [1, 2, 3, 7, 10, 33])
-def test_what_sharing_does_to_a_cosine_is_bounded_for_any_record(wide: int):
+def test_what_sharing_does_to_a_wave_is_bounded_for_any_record(basis: type[Basis], wide: int):
+    """Of cosine and sine together where the ends meet: in the complex plane."""
     fine = 997
-    cells, share = shares(np.arange(fine), fine, wide)
+    cells, share = shares(np.arange(fine), fine, wide, periodic=basis is Waves)
+    numbers = np.arange(len(basis.line(wide, 1.0)))
+    factors, bounds = kept(basis, fine, wide), strange(basis, fine, wide)
     farthest = []
-    for j in range(wide):
-        seen = (np.cos(np.pi * j * centres(wide))[cells] * share).sum(axis=1) / kept(fine, wide)[j]
-        error = np.abs(seen - np.cos(np.pi * j * centres(fine))).max()
-        assert error <= strange(fine, wide)[j] + 1e-12
-        farthest.append(error / max(strange(fine, wide)[j], 1e-12))
+    for number, j in enumerate(basis.frequency(numbers)):
+        wave = np.exp if basis is Waves else (lambda turned: np.cos(turned.imag))
+        seen = (wave(1j * np.pi * j * centres(wide))[cells] * share).sum(axis=1) / factors[number]
+        error = np.abs(seen - wave(1j * np.pi * j * centres(fine))).max()
+        assert error <= bounds[number] + 1e-12
+        farthest.append(error / max(bounds[number], 1e-12))
     assert wide < 3 or max(farthest) > 0.95
 
 

@@ -147,8 +147,8 @@ def test_a_truncated_expansion_is_no_farther_apart_than_its_sensitivity(periodic
     """Over all pairs of cells; and fewer terms are never dearer."""
     line = Domain((grid("x", 60),))
     share, widths = Budget.of("1", "1e-6"), (0.03,)
-    release = SpectralDensity("t", line, 1, share, widths, periodic, terms)
-    whole = SpectralDensity("t", line, 1, share, widths, periodic)
+    release = SpectralDensity("t", line, 1, share, widths, terms, periodic=periodic)
+    whole = SpectralDensity("t", line, 1, share, widths, periodic=periodic)
     assert release.basis.size == (2 * terms if periodic else terms)
     assert release.printed.size == release.fine.size == release.basis.size
     rows = np.stack([release.basis.means(cell) for cell in np.eye(60)]) * np.sqrt(
