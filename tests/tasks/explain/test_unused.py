@@ -12,3 +12,11 @@ def test_columns_in_no_release_are_named(plan_document, plan_path):
     plan_document["columns"]["shoe"] = {"type": "integer", "bounds": [30, 50]}
     plan = load_plan(write_plan(plan_path.parent, plan_document))
     assert "In no release: shoe.\n" in explain(plan, None, Budget())
+
+
+def test_a_group_that_follows_from_a_released_column_is_not_named(plan_document, plan_path):
+    sex = plan_document["columns"]["sex"]
+    plan_document["columns"]["everybody"] = {"type": "categorical", "categories": ["all"]}
+    sex["refines"] = {"everybody": dict.fromkeys(map(str, sex["categories"]), "all")}
+    plan = load_plan(write_plan(plan_path.parent, plan_document))
+    assert "In no release" not in explain(plan, None, Budget())
