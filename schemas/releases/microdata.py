@@ -14,6 +14,7 @@ from dpcore.releases.tables.adaptive_microdata import AdaptiveMicrodata, candida
 from dpcore.releases.tables.allocation import MOST_WAYS
 from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
 from dpcore.releases.tables.microdata import Microdata
+from dpcore.suggestion import suggestion
 from schemas.columns import rounded
 from schemas.derived import details, groups_of
 from schemas.document import Section
@@ -186,7 +187,8 @@ class MicrodataSection(CountsSection):
             usual = sets_of(1 if len(self.columns) == 1 else self.ways, len(self.columns))
         else:
             usual = tuple(
-                self._places(pair, f"pairs[{i}]", "two names") for i, pair in enumerate(self.pairs)
+                self._places(pair, f"pairs[{i}]", "two different names")
+                for i, pair in enumerate(self.pairs)
             )
             if len(set(usual)) != len(usual) or not usual:
                 raise ValueError("pairs: one at least, and none twice")
@@ -214,8 +216,14 @@ class MicrodataSection(CountsSection):
         return tuple(found)
 
     def _places(self, names: Sequence[str], key: str, what: str) -> tuple[int, ...]:
-        if not set(names) <= set(self.columns) or len(set(names)) != len(names):
-            raise ValueError(f"{key}: {list(names)} must be {what} from columns")
+        for name in names:
+            if name not in self.columns:
+                raise ValueError(
+                    f"{key}: {name!r} is not among the columns of the release"
+                    f"{suggestion(name, self.columns)}"
+                )
+        if len(set(names)) != len(names):
+            raise ValueError(f"{key}: {list(names)} must be {what}")
         return tuple(sorted(self.columns.index(name) for name in names))
 
     @property

@@ -70,7 +70,7 @@ def test_more_sets_of_columns_are_measured_beside_the_pairs(tmp_path, document):
     [
         (
             [["sex", "age", "children"]],
-            "also[0]: ['sex', 'age', 'children'] must be different names",
+            "also[0]: 'children' is not among the columns of the release",
         ),
         ([["sex", "age", "sex"]], "also[0]: ['sex', 'age', 'sex'] must be different names"),
         ([["sex", "age", "region"], ["sex"]], "also[1]: ['sex'] must be two to 6 columns"),
@@ -191,7 +191,7 @@ def test_choices_that_contradict_each_other_are_refused(tmp_path, document, give
 @pytest.mark.parametrize(
     ("pairs", "says"),
     [
-        ([["sex", "children"]], "pairs[0]: ['sex', 'children'] must be two names from columns"),
+        ([["sex", "children"]], "pairs[0]: 'children' is not among the columns of the release"),
         ([["sex", "sex"]], "pairs[0]"),
         ([["sex", "age"], ["age", "sex"]], "pairs: one at least, and none twice"),
         ([], "pairs: one at least"),
