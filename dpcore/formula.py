@@ -213,7 +213,8 @@ class _Reader:
     def _sum(self, node: ast.BinOp) -> tuple[Kind, Evaluate]:
         function = SUMS.get(type(node.op))
         if function is None:
-            raise self._fault(node, f"{type(node.op).__name__} is no part of a formula")
+            power = "; a power is written **" if isinstance(node.op, ast.BitXor) else ""
+            raise self._fault(node, f"{type(node.op).__name__} is no part of a formula{power}")
         (one, left), (other, right) = self._number(node.left), self._number(node.right)
         whole = "number" not in (one, other) and not isinstance(node.op, ast.Div | ast.Pow)
         return _number_kind(whole), lambda columns: _applied(

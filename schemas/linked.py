@@ -182,6 +182,9 @@ class Linked(Section):
                 before = {SIZE: {"from": i}, f"{first}.{i - 1}": {"from": low, "below": high}}
                 then = {"from": edges[0], "below": high} if largest else {"from": low}
                 yield _rule(before, {f"{first}.{i}": then})
+            if edges:  # inside a bin too
+                compared = ">=" if largest else "<="
+                yield _rule({}, f"`{first}.{i - 1}` {compared} `{first}.{i}`")
         for i in range(2, most + 1):
             for name, other in permutations(chosen, 2):
                 if name in always:
@@ -286,5 +289,5 @@ def _any(column: Column) -> Any:
     return {"from": column.bounds[0]}
 
 
-def _rule(when: dict[str, Any], then: dict[str, Any]) -> RuleSection:
+def _rule(when: dict[str, Any], then: dict[str, Any] | str) -> RuleSection:
     return RuleSection.model_validate({"if": when, "then": then})

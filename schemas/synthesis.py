@@ -72,7 +72,7 @@ class Synthesis(Section):
         description="The heading in the report; without it, the name is made one.",
     )
     from_: Name = Field(alias="from", description="The release that the records are drawn from.")
-    rows: StrictInt = Field(ge=0, le=2**31, description="How many records; a public choice.")
+    rows: StrictInt = Field(ge=1, le=2**31, description="How many records; a public choice.")
     tree: list[tuple[StrictStr, StrictStr]] | Literal["auto"] | None = Field(
         default=None,
         description="For margins: edges of a tree that the records follow (columns in no edge are "

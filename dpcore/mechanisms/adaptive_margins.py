@@ -50,9 +50,10 @@ Source.  Bun & Steinke 2016; Dong, Roth & Su 2022; McKenna, Mullins, Sheldon & M
 score; METHODS q.
 
 A pair is scored by the squared distance of its noisy counts y from the product of its own margins,
-less what noise of variance v adds to it, times its cells, as a table of many cells has most to gain:
+less what noise of variance v hardly ever adds to it, f = (rows - 1)(columns - 1) squares of mean v and
+three standard deviations more; times its cells, as a table of many cells has most to gain:
 
-    cells (sum of (y_ij - y_i. y_.j / y..)^2 - v (rows - 1)(columns - 1))
+    cells (sum of (y_ij - y_i. y_.j / y..)^2 - v (f + 3 sqrt(2 f)))
 
 A triple is scored, the lower the better, by what the noise of round 2 would add to its table less the
 distance of its exact counts from what its pairs imply (``third_order``):
@@ -98,6 +99,10 @@ FIRST_PART = Fraction(4, 5)
 
 CHOICE_PART = Fraction(1, 40)
 """Of the budget goes to the choice of triples, if there is one; the rest to the second round."""
+
+CERTAIN = 3
+"""Standard deviations of noise that a pair must exceed to look dependent: among tables of many cells
+there is always one of which noise makes more than is expected."""
 
 GAUSSIAN_PRICE = Fraction(3927, 10000)
 """At least pi/8: what a choice costs as Gaussian noise does, by the square of its alpha."""
@@ -446,4 +451,6 @@ def _association(noisy: Integers, variance: float) -> Floats:
     """(k,) how far noisy tables (k, rows, columns) are from independence."""
     counts = noisy.astype(np.float64)
     _, distance = independent(counts)
-    return np.asarray(counts[0].size * (distance - variance * freedom(counts.shape[1:])))
+    free = freedom(counts.shape[1:])
+    noise = variance * (free + CERTAIN * math.sqrt(2 * free))
+    return np.asarray(counts[0].size * (distance - noise))

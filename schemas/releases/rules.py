@@ -18,6 +18,7 @@ from pydantic import (
 
 from dpcore.domain import Axis, Bins, Categories, Category, Domain, Grid
 from dpcore.post.records.rules import Condition, Rule
+from dpcore.suggestion import suggestion
 from schemas.document import Section
 from schemas.releases.inequalities import read_inequality, rules_of
 
@@ -196,7 +197,7 @@ def _hint(name: str, value: Value, values: Sequence[str | bool | float]) -> str:
     """Where a value is of another type than the column's: of which these are, and which is meant."""
     kind = type(values[0])
     if type(value) is kind:
-        return ""
+        return suggestion(value, values) if kind is str else ""
     meant = next((f"; write {v!r}, not {value!r}" for v in values if str(v) == str(value)), "")
     return f": the values of {name} are {KINDS[kind]}{meant}"
 
@@ -220,4 +221,8 @@ def _edge(axis: Bins | Grid, place: str, value: float) -> int:
             return int(value - axis.lower)
     elif value in axis.edges:
         return axis.edges.index(value)
-    raise ValueError(f"{place}: {value} is not an edge of the bins of {axis.name}")
+    edges = sorted(axis.edges, key=lambda edge: abs(edge - value))[:2]
+    near = " or ".join(f"{edge:g}" for edge in sorted(edges))
+    raise ValueError(
+        f"{place}: {value} is not an edge of the bins of {axis.name}; the next ones are {near}"
+    )

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Booleans
-from schemas.grades import GRADES, NOT_MEASURED
+from schemas.grades import ACCURATE, GRADES, NOT_MEASURED
 from schemas.releases.base import listed
 from tasks.report.parts import DataTable
 from tasks.report.svg import figure
@@ -47,13 +47,17 @@ def how_supported(supported: Supported, columns: Collection[str]) -> str:
     farthest = missed[np.argsort(-distance[missed], kind="stable")][:NAMED].tolist()
     named = listed([str(supported["columns"][i]) for i in farthest], " and ")
     which = f" ({'the farthest: ' * (len(missed) > NAMED)}{named})" if farthest else ""
-    return (
-        f"{text} {len(missed)} of {int(measured.sum())} tables are missed by the records{which}: they"
-        f" lie more than {MISSED} times as far from the noisy table as noise alone would make. The"
-        f" farthest lies"
-        f" {min(distance[measured].max(), 1.0):.3f} away (total variation: the share of records that"
-        " would have to be changed)."
+    text += (
+        f" {len(missed)} of {int(measured.sum())} tables are missed by the records{which}: they"
+        f" lie more than {MISSED} times as far from the noisy table as noise alone would make."
     )
+    accurate = distance[supported["grade"] == ACCURATE]
+    if len(accurate):
+        text += (
+            f" Of accurate tables the farthest lies {accurate.max():.3f} away (total variation: the"
+            " share of records that would have to be changed)."
+        )
+    return text
 
 
 def _counted(supported: Supported, rows: Booleans, every: int, what: str) -> str:
