@@ -66,7 +66,7 @@ from dpcore.statistic import Exact, Noisy
 LARGEST_TOTAL = 2**24
 """The most cells that the tables of one release may have together."""
 
-FITTED, FITTED_TABLE = 4e-5, 2e-7
+FITTED, FITTED_TABLE = 6e-5, 3e-7
 """Seconds of a fit for each record, or for each record and table, whichever is more: with fewer tables
 more steps follow them."""
 
