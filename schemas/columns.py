@@ -136,8 +136,8 @@ class CategoricalColumn(Section):
     refines: dict[str, Annotated[dict[str, str], BeforeValidator(_as_text)]] = Field(
         default_factory=dict,
         description="By coarser categorical column, the group of every category: the column then follows"
-        " from this one in synthetic records, and is not measured. A mapping, or a public CSV file with"
-        " both columns in the plan's folder.",
+        " from this one in synthetic records. A mapping, or a public CSV file with both columns in the"
+        " plan's folder.",
     )
     nullable: bool = Field(default=False, description=NULLABLE)
     missing: _Missing = Field(default_factory=list, exclude_if=absent)

@@ -103,8 +103,8 @@ def groups_of(name: str, columns: Columns, seen: frozenset[str] = frozenset()) -
 
 
 def details(names: Collection[str], columns: Columns) -> dict[str, tuple[str, Mapping[Any, Any]]]:
-    """By group that follows from one of these columns and is none of them: that column, and the group of
-    each of its categories."""
+    """By group that follows from one of these columns: that column, and the group of each of its
+    categories."""
     found: dict[str, tuple[str, Mapping[Any, Any]]] = {}
     for name in names:
         for group in groups_of(name, columns):
@@ -113,19 +113,25 @@ def details(names: Collection[str], columns: Columns) -> dict[str, tuple[str, Ma
             if inner is not None:  # the group of a group
                 mapping = {category: mapping[of] for category, of in inner.items()}
             found.setdefault(group.name, (source, mapping))
-    return {group: detail for group, detail in found.items() if group not in names}
+    return found
 
 
 def derived_columns(
-    drawn: tuple[str, ...], columns: Columns, formulas: Mapping[str, str]
+    drawn: tuple[str, ...],
+    columns: Columns,
+    formulas: Mapping[str, str],
+    follows: Collection[str] = (),
 ) -> list[Derived]:
     """The columns that follow from those that are drawn, in an order in which they can be computed.
 
-    Raises ``ValueError`` where a column that is drawn follows from another, or a formula is at fault.
+    ``follows``: columns among those drawn that are known to follow from others.  Raises ``ValueError``
+    where another one that is drawn does, or a formula is at fault.
     """
     found: dict[str, Derived] = {}
     for name in drawn:
         for group in groups_of(name, columns):
+            if group.name in follows:
+                continue
             if group.name in drawn:
                 raise ValueError(
                     f"from: {group.name} is the group of {group.sources[0]}, so records have it without"

@@ -235,7 +235,7 @@ class Plan(Section):
                 table.sampler(self.built)
                 table.refining(self.built)
                 table.check_values(self.built[table.from_].domain)
-                table.deriving(self.built[table.from_].domain, self.record_columns)
+                table.deriving(self.built[table.from_], self.record_columns)
                 if table.households:
                     table.households.check(self.built[table.from_].domain, self.columns)
             except ValueError as error:

@@ -136,14 +136,14 @@ class Synthesis(Section):
                 f" {release.rows:,}"
             )
 
-    def deriving(self, domain: Domain, columns: Mapping[str, Column]) -> list[Derived]:
-        """The columns that follow from those of the domain; raises ``ValueError``."""
+    def deriving(self, release: Release, columns: Mapping[str, Column]) -> list[Derived]:
+        """The columns that are computed from those of the release; raises ``ValueError``."""
         for name in self.derived:
             if not NAMEABLE.fullmatch(name):
                 raise ValueError(f"derived.{name}: is not a valid column name")
             if self.households and self.households.name.lower() == name.lower():
                 raise ValueError(f"derived.{name}: is the column of household numbers")
-        return derived_columns(domain.names, columns, self.derived)
+        return derived_columns(release.domain.names, columns, self.derived, release.follows)
 
     def check_values(self, domain: Domain) -> None:
         """Raise ``ValueError`` where no multiple of a column's step lies in one of its cells."""

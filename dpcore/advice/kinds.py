@@ -34,6 +34,7 @@ import numpy as np
 
 from dpcore.mechanisms import DiscreteGaussian
 from dpcore.mechanisms.laplace import LaplaceNoise
+from dpcore.post.records.nested import Nested, roots_of, tied, untied
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.tables.margins import Margins
 from dpcore.releases.tables.microdata import Microdata
@@ -103,14 +104,14 @@ def compared(release: object) -> list[Kind]:
         release.sets if isinstance(release, Margins) else (tuple(range(len(release.domain.axes))),)
     )
     found = [_kind(release, release, planned)]
-    for sets in _alternatives(len(release.domain.axes)):
+    for sets in _alternatives(release):
         made = [
             (kind.distances[2], _noise(other), kind)
             for other in _drawn(release, sets)
             for kind in [_kind(release, other, sets)]
         ]
         _, noise, kind = min(made, default=(None, "", None), key=lambda each: each[0])
-        if kind is not None and not (sets == planned and noise == _noise(release)):
+        if kind is not None and not (set(sets) == set(planned) and noise == _noise(release)):
             found.append(kind)
     return found
 
@@ -129,13 +130,23 @@ def best(found: Sequence[Kind], ways: int, records: bool = False) -> Kind | None
     return found[min(measured)[1]] if measured else None
 
 
-def _alternatives(columns: int) -> list[tuple[Attributes, ...]]:
-    """All columns together, all pairs and all triples."""
+def _alternatives(release: Dense) -> list[tuple[Attributes, ...]]:
+    """All pairs and all triples, and all columns together where none follows from another."""
+    columns, nested = range(len(release.domain.axes)), _nested(release)
     return [
-        tuple(combinations(range(columns), ways))
-        for ways in sorted({columns, 2, 3})
-        if math.comb(columns, ways) <= MOST_SETS
+        tuple(attrs for attrs in combinations(columns, ways) if not tied(attrs, nested))
+        for ways in sorted({2, 3} if nested else {len(columns), 2, 3})
+        if 0 < _every(release, ways) <= MOST_SETS
     ]
+
+
+def _nested(release: Dense) -> tuple[Nested, ...]:
+    return release.nested if isinstance(release, Microdata) else ()
+
+
+def _every(release: Dense, ways: int) -> int:
+    """The number of all tables over so many columns, of which none follows from another."""
+    return untied(roots_of(range(len(release.domain.axes)), _nested(release)), ways)
 
 
 def _drawn(release: Dense, sets: tuple[Attributes, ...]) -> Iterator[Dense]:
@@ -165,7 +176,7 @@ def _drawn(release: Dense, sets: tuple[Attributes, ...]) -> Iterator[Dense]:
 
 def _kind(planned: Dense, release: Dense, sets: tuple[Attributes, ...]) -> Kind:
     name, columns = _name(planned, release, sets), len(release.domain.axes)
-    return Kind(name, release is planned, _distances(release, sets), columns)
+    return Kind(name, release is planned, _distances(planned, release, sets), columns)
 
 
 def _noise(release: Dense) -> Noise:
@@ -178,12 +189,12 @@ def _name(planned: Dense, release: Dense, sets: tuple[Attributes, ...]) -> str:
         return "histogram"
     kind = "microdata-margins" if isinstance(planned, Microdata) else "margins"
     ways = {len(attrs) for attrs in sets}
-    every = sum(math.comb(len(release.domain.axes), w) for w in ways) == len(sets)
+    every = sum(_every(planned, w) for w in ways) == len(sets)
     drawn = f"ways: {', '.join(map(str, sorted(ways)))}" if every else f"{len(sets)} sets"
     return f"{kind}, {drawn}" + (f", {release.noise}" if release.noise != _noise(planned) else "")
 
 
-def _distances(release: Dense, sets: tuple[Attributes, ...]) -> dict[int, Distance]:
+def _distances(planned: Dense, release: Dense, sets: tuple[Attributes, ...]) -> dict[int, Distance]:
     """Of the tables over one, two, three and all columns that some drawn table covers."""
     variance = cell_variances(release)
     records = release.rows * float(release.step)
@@ -196,8 +207,8 @@ def _distances(release: Dense, sets: tuple[Attributes, ...]) -> dict[int, Distan
     for ways in sorted({*WAYS, len(columns)}):
         covered = sorted({table for each in sets for table in combinations(each, ways)})
         if covered:
-            tables = math.comb(len(columns), ways)
-            found[ways] = Distance(_mean(release, covered, distance), len(covered), tables)
+            mean = _mean(release, covered, distance)
+            found[ways] = Distance(mean, len(covered), _every(planned, ways))
     return found
 
 

@@ -206,6 +206,11 @@ class Release(ABC):
         """The columns in which the tables describe an axis."""
         return cell_names(axis)
 
+    @property
+    def follows(self) -> Mapping[str, str]:
+        """Columns that follow from another one in all records that are drawn: the name of that one."""
+        return {}
+
     def weighed(self, step: Fraction) -> Self:
         """The same release, of sums of weights in multiples of ``step``.
 

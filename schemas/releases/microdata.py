@@ -1,6 +1,6 @@
 """Synthetic microdata from margins in a plan."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -8,7 +8,8 @@ from pydantic import Field, StrictInt, StrictStr, StringConstraints, model_valid
 
 from dpcore.budget import Budget
 from dpcore.domain import Categories, Domain
-from dpcore.post.records.rules import Condition, Rule
+from dpcore.post.records.nested import Nested, tied, with_groups
+from dpcore.post.records.rules import Rule
 from dpcore.releases.base import Release
 from dpcore.releases.tables.adaptive_microdata import AdaptiveMicrodata, candidates_among
 from dpcore.releases.tables.allocation import MOST_WAYS
@@ -16,10 +17,10 @@ from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
 from dpcore.releases.tables.microdata import Microdata
 from dpcore.suggestion import suggestion
 from schemas.columns import rounded
-from schemas.derived import details, groups_of
+from schemas.derived import details
 from schemas.document import Section
 from schemas.numbers import WrittenRational
-from schemas.releases.base import Columns, CountsSection, SurveyFacts, listed
+from schemas.releases.base import CountsSection, SurveyFacts, listed
 from schemas.releases.binning import Bins, binned_domain
 from schemas.releases.heaping import heaping_rules
 from schemas.releases.margins import sets_of
@@ -121,15 +122,17 @@ class MicrodataSection(CountsSection):
         return self.mechanism == "discrete-gaussian"
 
     def build(self, survey: SurveyFacts, share: Budget) -> Release:
-        domain = binned_domain(survey.columns, self.columns, self.bins)
-        sets, more = self._positions(), dict[str, Any]()
+        follow = details(self.columns, survey.columns)
+        names = [*self.columns, *(group for group in follow if group not in self.columns)]
+        domain = binned_domain(survey.columns, names, self.bins)
+        nested = tuple(_nested(domain, group, *follow[group]) for group in follow)
+        sets, more = self._sets(names, nested), dict[str, Any]()
         kind: type[Microdata | CompressedMicrodata] = Microdata
         if self.compress is not None:
             kind = CompressedMicrodata
             more = {"keep": self.compress.keep, "part": self.compress.share}
-            more["apart"] = _apart(domain, survey.columns)
         if self.choose == "adaptive":
-            if len(domain.axes) < 2:
+            if sum(not _follows(place, nested) for place in range(len(names))) < 2:
                 raise ValueError("choose: adaptive chooses pairs, and one column has none")
             kind = AdaptiveMicrodata
             more["chosen"] = self.chosen or min(USUALLY_CHOSEN, len(sets))
@@ -138,7 +141,7 @@ class MicrodataSection(CountsSection):
                 min(USUAL_TRIPLES, candidates) if self.triples is None else self.triples
             )
         if kind is Microdata:
-            more["aim"] = aim_of(self.optimise, sets, self.columns, "records")
+            more["aim"] = aim_of(self.optimise, sets, names, "records")
         return kind(
             self.name,
             domain,
@@ -148,6 +151,7 @@ class MicrodataSection(CountsSection):
             noise=self.mechanism,
             memory=_bytes(self.memory),
             rules=self._rules(domain, survey),
+            nested=nested,
             adjacency=survey.adjacency,
             **more,
         )
@@ -181,68 +185,84 @@ class MicrodataSection(CountsSection):
             )
         return self
 
-    def _positions(self) -> tuple[tuple[int, ...], ...]:
+    def _sets(self, names: Sequence[str], nested: Sequence[Nested]) -> tuple[tuple[int, ...], ...]:
+        """The sets of positions in ``names``, groups beside what they follow from included."""
         if self.pairs is None:
+            free = [place for place in range(len(self.columns)) if not _follows(place, nested)]
             # A single column has one table, its own.
-            usual = sets_of(1 if len(self.columns) == 1 else self.ways, len(self.columns))
+            every = sets_of(1 if len(free) == 1 else self.ways, len(free))
+            usual = tuple(tuple(free[place] for place in places) for places in every)
         else:
             usual = tuple(
-                self._places(pair, f"pairs[{i}]", "two different names")
+                self._places(pair, f"pairs[{i}]", "two different names", names, nested)
                 for i, pair in enumerate(self.pairs)
             )
             if len(set(usual)) != len(usual) or not usual:
                 raise ValueError("pairs: one at least, and none twice")
-        usual += self._more(usual)
-        if self.pairs is not None:
-            alone = set(range(len(self.columns))) - {place for places in usual for place in places}
-            if alone:
-                names = [self.columns[place] for place in sorted(alone)]
-                raise ValueError(
-                    f"pairs: none holds {names}; add one, or leave them out of columns"
-                )
+        usual = with_groups(usual + self._more(usual, names, nested), nested)
+        if alone := set(range(len(names))) - {place for places in usual for place in places}:
+            raise ValueError(
+                f"pairs: none holds {[names[place] for place in sorted(alone)]}; add one, or leave them"
+                " out of columns"
+            )
         return usual
 
-    def _more(self, usual: tuple[tuple[int, ...], ...]) -> tuple[tuple[int, ...], ...]:
+    def _more(
+        self, usual: tuple[tuple[int, ...], ...], names: Sequence[str], nested: Sequence[Nested]
+    ) -> tuple[tuple[int, ...], ...]:
         """The sets of ``also``."""
         found: list[tuple[int, ...]] = []
-        for i, names in enumerate(self.also):
+        measured = with_groups(usual, nested)
+        for i, columns in enumerate(self.also):
             key = f"also[{i}]"
-            if not 2 <= len(names) <= MOST_WAYS:
-                raise ValueError(f"{key}: {names} must be two to {MOST_WAYS} columns")
-            places = self._places(names, key, "different names")
-            if places in usual or places in found:
-                raise ValueError(f"{key}: {names} are measured together already; leave the set out")
+            if not 2 <= len(columns) <= MOST_WAYS:
+                raise ValueError(f"{key}: {columns} must be two to {MOST_WAYS} columns")
+            places = self._places(columns, key, "different names", names, nested)
+            if places in measured or places in found:
+                raise ValueError(
+                    f"{key}: {columns} are measured together already; leave the set out"
+                )
             found.append(places)
         return tuple(found)
 
-    def _places(self, names: Sequence[str], key: str, what: str) -> tuple[int, ...]:
-        for name in names:
-            if name not in self.columns:
+    def _places(
+        self,
+        columns: Sequence[str],
+        key: str,
+        what: str,
+        names: Sequence[str],
+        nested: Sequence[Nested],
+    ) -> tuple[int, ...]:
+        for name in columns:
+            if name not in names:
                 raise ValueError(
                     f"{key}: {name!r} is not among the columns of the release"
-                    f"{suggestion(name, self.columns)}"
+                    f"{suggestion(name, names)}"
                 )
-        if len(set(names)) != len(names):
-            raise ValueError(f"{key}: {list(names)} must be {what}")
-        return tuple(sorted(self.columns.index(name) for name in names))
+        if len(set(columns)) != len(columns):
+            raise ValueError(f"{key}: {list(columns)} must be {what}")
+        places = tuple(sorted(names.index(name) for name in columns))
+        if tied(places, nested):
+            raise ValueError(f"{key}: of {list(columns)} one follows from another; leave it out")
+        return places
 
     @property
     def subject(self) -> str:
         return listed(self.columns, ", ")
 
 
-def _apart(domain: Domain, columns: Columns) -> tuple[Condition, ...]:
-    """Cells of a column that refines others, by their group: compression merges none of two groups."""
-    found: list[Condition] = []
-    for position, axis in enumerate(domain.axes):
-        for group in groups_of(axis.name, columns):
-            if group.sources == (axis.name,) and group.mapping and isinstance(axis, Categories):
-                of = [group.mapping[category] for category in axis.categories]
-                found += [
-                    (position, tuple(i for i, g in enumerate(of) if g == one))
-                    for one in dict.fromkeys(of)
-                ]
-    return tuple(found)
+def _follows(place: int, nested: Sequence[Nested]) -> bool:
+    return any(each.group == place for each in nested)
+
+
+def _nested(domain: Domain, group: str, detail: str, of: Mapping[Any, Any]) -> Nested:
+    """The cells of a group that those of its detail are in; null is in null."""
+    places = domain.positions[group], domain.positions[detail]
+    groups, details = (domain.axes[place] for place in places)
+    assert isinstance(groups, Categories)
+    assert isinstance(details, Categories)
+    cells = [groups.categories.index(of[category]) for category in details.categories]
+    return Nested(*places, (*cells, *([groups.size - 1] if details.nullable else [])))
 
 
 def _bytes(memory: str) -> int:

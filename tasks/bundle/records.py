@@ -129,7 +129,9 @@ class Records:
     def support(self, name: str, noisy: Noisy) -> Table:
         """Which margins the release determines, how well, and the records' distance."""
         names = self.domain.names
-        chosen = [*combinations(names, 1), *combinations(names, 2)]
+        follows = self.release.follows
+        free = (p for p in combinations(names, 2) if len({follows.get(n, n) for n in p}) > 1)
+        chosen = [*combinations(names, 1), *free]
         chosen += islice(self._larger(noisy), MOST_SETS)
         supported = self.release.supported_margins(noisy, chosen)
         rows = [
@@ -220,10 +222,10 @@ def synthetic_records(
     # Separate streams: with the numbers that chose the codes, values would depend on codes.
     within, of_households = post_processing_generator(noisy).spawn(2)
     columns = decode_records(domain, codes, densities, within, rules, rounded(plan.columns))
-    derived = synthesis.deriving(domain, plan.record_columns)
+    assert isinstance(sampler, Release)
+    derived = synthesis.deriving(sampler, plan.record_columns)
     for column in derived:
         columns[column.name] = column.values(columns)
-    assert isinstance(sampler, Release)
     refined_by = {column: finer.name for column, finer in refining.items()}
     households = _households(synthesis, domain, codes, columns, of_households)
     return Records(sampler, domain, codes, columns, refined_by, households, derived)

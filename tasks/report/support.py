@@ -1,13 +1,13 @@
 """Which relations among synthetic columns a release supports, and how well: the support table."""
 
 from collections.abc import Collection, Mapping
-from math import comb
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Booleans
+from dpcore.post.records.nested import untied
 from schemas.grades import ACCURATE, GRADES, NOT_MEASURED
 from schemas.releases.base import listed
 from tasks.report.parts import DataTable
@@ -22,20 +22,28 @@ NAMED = 5
 """Missed tables that a sentence names; the listing has all."""
 
 
-def how_supported(supported: Supported, columns: Collection[str]) -> str:
-    """How well the release shows pairs and triples of the columns, and how near the records come."""
+def how_supported(
+    supported: Supported, columns: Collection[str], follows: Mapping[str, str]
+) -> str:
+    """How well the release shows pairs and triples of the columns, and how near the records come.
+
+    ``follows``: as of ``Release``; of what follows from each other no set is counted.
+    """
     ways = supported["ways"]
-    drawn = len(columns) - sum(map(bool, supported.get("derived_from", ())))
+    told = zip(supported["columns"].tolist(), supported.get("derived_from", ()), strict=False)
+    derived = {name for name, source in told if source}
+    roots = [follows.get(name, name) for name in columns if name not in derived]
+    pairs, triples = untied(roots, 2), untied(roots, 3)
     text = "The one column is supported by the release."
     if np.any(ways == 2):
         text = (
-            f"Of {_counted(supported, ways == 2, comb(drawn, 2), 'pairs of columns')}."
+            f"Of {_counted(supported, ways == 2, pairs, 'pairs of columns')}."
             " An accurate table of the records has about a tenth of them at most in a wrong cell, by"
             " noise and by the fit; of a weak one more may be."
         )
-        if drawn > 2:
+        if triples:
             text += (
-                f" Of {_counted(supported, ways == 3, comb(drawn, 3), 'sets of three columns')}."
+                f" Of {_counted(supported, ways == 3, triples, 'sets of three columns')}."
                 " What was not measured is what the model assumes, as are relations of more columns that"
                 " no released table shows."
             )

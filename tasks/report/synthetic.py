@@ -37,7 +37,7 @@ def draw_synthetic(record: SynthesisRecord, source: Source) -> Drawn:
     notes = [
         record.warning,
         support(source, wanted.tree),
-        how_supported(supported, records),
+        how_supported(supported, records, source.release.follows),
     ]
     if record.implicates and record.spread:
         notes.append(f"{record.implicates.path}: {IMPLICATES} ({record.spread.path}.)")

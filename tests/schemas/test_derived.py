@@ -3,6 +3,7 @@
 import pytest
 
 from dpcore.errors import PlanError
+from dpcore.post.records.nested import Nested
 from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
 from schemas.plan import Plan, load_plan
 from tests.conftest import write_plan
@@ -47,15 +48,16 @@ def test_formulas_may_use_those_above_them_and_groups(document):
     document["synthesis"][0]["derived"]["cook"] = "sector == 'food'"
     plan = Plan.model_validate(document)
     (table,) = plan.synthesis
-    found = table.deriving(plan.built["everyone"].domain, plan.columns)
+    release = plan.built["everyone"]
+    found = table.deriving(release, plan.columns)
+    assert release.follows == {"sector": "trade"}
     assert [(d.name, d.sources) for d in found] == [
-        ("sector", ("trade",)),
         ("per child", ("age", "children")),
         ("old", ("age",)),
         ("twice", ("per child",)),
         ("cook", ("sector",)),
     ]
-    assert found[1].words == "Derived: per child = age / children"
+    assert found[0].words == "Derived: per child = age / children"
 
 
 @pytest.mark.parametrize(
@@ -77,12 +79,48 @@ def test_formulas_that_cannot_be_computed_are_refused(document, derived, said):
         Plan.model_validate(document)
 
 
-def test_a_group_is_not_measured_beside_its_detail(document):
-    document["releases"][0]["columns"].append("sector")
+def sets_of(document) -> set[tuple[str, ...]]:
+    release = Plan.model_validate(document).built["everyone"]
+    return {domain.names for domain in release.domains}
+
+
+def test_wherever_a_detail_is_measured_so_is_its_group(document):
+    release = document["releases"][0]
+    usual = sets_of(document)
+    assert {(*sorted(pair),) for pair in usual if "sector" in pair} == {
+        ("age", "sector"), ("children", "sector"), ("sector", "sex"),
+    }  # fmt: skip
+    assert len(usual) == 6 + 3
+    release["columns"].append("sector")
+    assert {frozenset(pair) for pair in sets_of(document)} == set(map(frozenset, usual))
+    release["pairs"] = [["sex", "trade"], ["age", "sector"], ["age", "children"]]
+    assert len(sets_of(document)) == 4
+    release["also"] = [["sex", "age", "trade"]]
+    assert len(sets_of(document)) == 6
+    release["also"] = [["trade", "age", "sector"]]
+    with pytest.raises(ValueError, match=r"also\[0\]: of .* one follows from another"):
+        Plan.model_validate(document)
+
+
+def test_other_tables_are_not_drawn_from_with_a_detail_and_its_group(document):
+    del document["releases"][0]["bins"]
+    mechanism = "discrete-gaussian"
+    document["releases"][0] |= {
+        "kind": "margins", "columns": ["trade", "sector"], "ways": 1, "mechanism": mechanism
+    }  # fmt: skip
+    document["synthesis"][0]["derived"] = {}
     with pytest.raises(ValueError, match=r"synthesis\[0\].from: sector is the group of trade"):
         Plan.model_validate(document)
-    document["releases"][0]["columns"].remove("trade")
-    Plan.model_validate(document)
+
+
+@pytest.mark.parametrize("columns", [["trade"], ["trade", "sector"]])
+def test_a_detail_alone_has_a_table_of_its_group(document, columns):
+    document["releases"][0] = {"name": "everyone", "kind": "microdata-margins", "columns": columns}
+    document["synthesis"][0]["derived"] = {}
+    assert sets_of(document) == {("trade",), ("sector",)}
+    document["releases"][0]["choose"] = "adaptive"
+    with pytest.raises(ValueError, match="one column has none"):
+        Plan.model_validate(document)
 
 
 @pytest.mark.parametrize(
@@ -132,8 +170,7 @@ def test_codes_that_yaml_reads_as_numbers_are_the_categories(document):
         "refines": {"sector": {1: "art", 2: "food"}},
     }
     plan = Plan.model_validate(document)
-    (group,) = plan.synthesis[0].deriving(plan.built["everyone"].domain, plan.columns)[:1]
-    assert group.mapping == {1: "art", 2: "food"}
+    assert plan.built["everyone"].nested == (Nested(4, 1, (0, 1)),)
     assert Plan.model_validate({**plan.public(), "source": "withheld"}).digest == plan.digest
 
 

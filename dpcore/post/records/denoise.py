@@ -28,6 +28,7 @@ import numpy as np
 
 from dpcore.arrays import Booleans, Floats
 from dpcore.post.records.mixture import fit_mixture
+from dpcore.post.records.nested import Nested
 from dpcore.post.tables.margins import Margin, MarginLike, Residual, checked_margins, checked_sizes
 
 EXPONENTS = (1.0, 1.5, 2.0)
@@ -48,13 +49,16 @@ def denoise(
     ordered: Collection[int] = (),
     linked: Sequence[int] | None = None,
     forms: Booleans | None = None,
+    nested: Sequence[Nested] = (),
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Margin]:
     """The margins with less noise and some bias; their stated variance is still that of the noise.
 
     ``margins``: noisy, of one attribute or more each; ``measured``: what they were made of, by default
     themselves, which the model is fitted to; ``total``, ``ordered``, ``linked``, ``forms``,
-    ``progress``: as for ``fit_mixture``.  Tables may be slightly negative and need not agree.
+    ``nested``, ``progress``: as for ``fit_mixture``.
+
+    Tables may be slightly negative and need not agree.
     """
     sizes = checked_sizes(sizes)
     given = checked_margins(sizes, margins)
@@ -74,6 +78,7 @@ def denoise(
         ordered=ordered,
         linked=linked,
         forms=forms,
+        nested=nested,
         progress=progress,
     )
     models = [total * mixture.shares(margin.attributes) for margin in noisy]

@@ -36,12 +36,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Floats, Integers
 from dpcore.post.records.initial import initial_records
+from dpcore.post.records.nested import Nested, groups_followed
 from dpcore.post.records.rules import Rule, forbidden_values, repair_records
 from dpcore.post.tables.consistency import make_consistent
 from dpcore.post.tables.margins import (
@@ -72,6 +74,7 @@ def fit_records(
     tolerance: float = 0.03,
     start: Integers | None = None,
     rules: Sequence[Rule] = (),
+    nested: Sequence[Nested] = (),
     progress: Callable[[int, int], None] | None = None,
 ) -> Integers:
     """Fit synthetic records to noisy margins.
@@ -93,6 +96,7 @@ def fit_records(
             with 0, only when no record moves.
         start: (rows, k) codes from which to start, by default ``initial_records``.
         rules: Rules that all records obey; records of the start that break one are repaired.
+        nested: Attributes that follow from others in all records; no margin holds both.
         progress: Called as ``progress(done, sweeps)`` after every sweep.
 
     Returns:
@@ -120,7 +124,7 @@ def fit_records(
     if not 0 <= tolerance < 1:
         raise ValueError(f"tolerance must be at least 0 and below 1, not {tolerance}")
     # Raises where an attribute is in no margin, even if ``start`` replaces its records.
-    codes = initial_records(sizes, noisy, rows, generator, total, rules)
+    codes = initial_records(sizes, noisy, rows, generator, total, rules, nested)
     if start is not None:
         margins_of(start, sizes, [])
         codes = np.array(start, dtype=np.int64)
@@ -129,8 +133,8 @@ def fit_records(
     if rows == 0:
         return codes
     targets, noise_alone = _targets(sizes, noisy, total, rows)
-    codes = repair_records(codes, sizes, rules, generator)
-    search = _Search(sizes, codes, targets, rules)
+    codes = groups_followed(repair_records(codes, sizes, rules, generator), nested)
+    search = _Search(sizes, codes, targets, rules, nested)
     window_start = search.misfit()
     moved = 0
     for done in range(1, sweeps + 1):
@@ -213,10 +217,19 @@ class _Around:
         return np.concatenate(parts, axis=1) if len(parts) > 1 else parts[0]
 
 
+class _Moved(NamedTuple):
+    """An attribute that gets the value ``of[i]`` where a record moves to the value i."""
+
+    attribute: int
+    of: Integers
+    around: _Around
+
+
 class _Search:
     """Records and the residuals of their margins, which every move updates.
 
-    ``codes``: (rows, k); ``residuals``: counts minus targets, of all cells of all margins.
+    ``codes``: (rows, k); ``residuals``: counts minus targets, of all cells of all margins;
+    ``moved``: for each attribute those that move with it, itself and its groups; none for a group.
     """
 
     def __init__(
@@ -225,6 +238,7 @@ class _Search:
         codes: Integers,
         targets: Sequence[Margin],
         rules: Sequence[Rule],
+        nested: Sequence[Nested],
     ) -> None:
         self.sizes = sizes
         self.rules = rules
@@ -236,7 +250,13 @@ class _Search:
         )
         self.weights = np.repeat([1.0 / target.variance for target in targets], cells)
         starts = np.cumsum([0, *cells])
-        self.around = [_Around(a, sizes, targets, starts) for a in range(len(sizes))]
+        self.moved: list[list[_Moved]] = [[] for _ in sizes]
+        groups = {each.group: each for each in nested}
+        for attribute, size in enumerate(sizes):
+            around = _Around(attribute, sizes, targets, starts)
+            follows = groups.get(attribute, Nested(attribute, attribute, tuple(range(size))))
+            if around.margins:
+                self.moved[follows.detail].append(_Moved(attribute, np.array(follows.of), around))
 
     def misfit(self) -> float:
         """The weighted sum of squared residuals."""
@@ -245,14 +265,14 @@ class _Search:
     def sweep(self, generator: np.random.Generator) -> int:
         """One step for every attribute, in random order; returns how many records moved."""
         order = generator.permutation(len(self.sizes))
-        return sum(self._step(int(a), generator) for a in order if self.around[a].margins)
+        return sum(self._step(int(a), generator) for a in order if self.moved[a])
 
     def _step(self, attribute: int, generator: np.random.Generator) -> int:
         """Move some records to better values of one attribute; returns how many."""
         rows = len(self.codes)
         # With more records to choose from, a step changes each kind of record less; with some part
         # of them, the sweeps reach every record of a large table.
-        lookups = self.sizes[attribute] * self.around[attribute].margins
+        lookups = self.sizes[attribute] * sum(m.around.margins for m in self.moved[attribute])
         size = max(SMALLEST_BLOCK, rows // 64, BLOCK_WORK // lookups)
         if rows > size:
             block = generator.choice(rows, size, replace=False, shuffle=False)
@@ -275,40 +295,40 @@ class _Search:
 
 
 class _Step:
-    """The moves that a block of records could make in one attribute.
+    """The moves that a block of records could make in one attribute, and its groups along with it.
 
     ``movers``: (m,) rows whose best other value lowers the misfit; ``old``, ``new``: (m,) values;
     ``gains``: (m,) the decrease of the misfit by each move alone, positive.
     """
 
     def __init__(self, search: _Search, attribute: int, block: Integers) -> None:
-        from scipy.sparse import csr_array  # slow to import
-
-        self.search, self.attribute = search, attribute
-        self.around = search.around[attribute]
-        self.size, weight = search.sizes[attribute], self.around.weight
-        self.residuals = search.residuals[self.around.places]
+        self.search, self.moved = search, search.moved[attribute]
+        self.residuals = [search.residuals[each.around.places] for each in self.moved]
         codes = search.codes.take(block, axis=0)
-        rows = self.around.rows(codes)
-        # Each record adds up the rows of the residuals that it is in.
-        in_rows = csr_array(
-            (np.ones(rows.size), rows.ravel(), np.arange(len(rows) + 1) * rows.shape[1]),
-            shape=(len(rows), len(self.residuals)),
-        )
-        slopes = in_rows @ (self.around.weights * self.residuals)
-        self.smallest = 1e-9 * weight  # a smaller improvement may be a rounding error
-        current = codes[:, attribute]
-        if search.rules:
-            slopes[
-                forbidden_values(codes.T.astype(np.int64), attribute, self.size, search.rules)
-            ] = np.inf
-        best = slopes.argmin(axis=1)
+        rows = [each.around.rows(codes) for each in self.moved]
+        current, size = codes[:, attribute], search.sizes[attribute]
         everyone = np.arange(len(block))
-        gains = 2.0 * (slopes[everyone, current] - slopes[everyone, best] - weight)
+        # Half of what a move to each value adds to the misfit, up to a constant of the record.
+        costs, weight = np.zeros((len(block), size)), 0.0
+        for each, residuals, within in zip(self.moved, self.residuals, rows, strict=True):
+            slopes = _sums(within, each.around.weights * residuals)
+            slopes[everyone, each.of[current]] -= each.around.weight
+            costs += slopes if each.attribute == attribute else slopes[:, each.of]
+            weight += each.around.weight
+        self.smallest = 1e-9 * weight  # a smaller improvement may be a rounding error
+        if search.rules:
+            costs[forbidden_values(codes.T.astype(np.int64), attribute, size, search.rules)] = (
+                np.inf
+            )
+        best = costs.argmin(axis=1)
+        gains = 2.0 * (costs[everyone, current] - costs[everyone, best])
         movers = np.flatnonzero((gains > self.smallest) & (best != current))
         self.movers = block[movers]
         self.old, self.new, self.gains = current[movers], best[movers], gains[movers]
-        self.cells = rows[movers] * self.size
+        self.cells = [
+            within[movers] * each.around.places.shape[1]
+            for each, within in zip(self.moved, rows, strict=True)
+        ]
 
     def sample(self, generator: np.random.Generator) -> Integers:
         """Positions among the movers: about as many as the line search gives, at least one.
@@ -320,7 +340,10 @@ class _Step:
         """
         weights = (self.gains / self.gains.max()) ** 2
         expected = self.changes(np.arange(len(self.movers)), weights)
-        curvature = float(np.sum(self.around.weights * expected * expected))
+        curvature = sum(
+            float(np.sum(each.around.weights * change * change))
+            for each, change in zip(self.moved, expected, strict=True)
+        )
         share = (weights @ self.gains) / (2.0 * curvature) if curvature > 0 else np.inf
         probabilities = np.minimum(weights * share, 1.0)
         if probabilities.sum() < 1.5:
@@ -329,24 +352,45 @@ class _Step:
         reached = np.floor(np.cumsum(probabilities[order]) + generator.random())
         return order[np.diff(reached, prepend=0.0) >= 1.0]
 
-    def changes(self, chosen: Integers, weights: Floats | None) -> Floats:
+    def changes(self, chosen: Integers, weights: Floats | None) -> list[Floats]:
         """The changes of the residuals by the chosen moves, each counted with its weight.
 
-        Laid out as the ``places`` of the attribute.
+        Of each attribute that moves, laid out as the ``places`` around it.
         """
-        base, margins = self.cells[chosen], self.around.margins
-        each = None if weights is None else np.repeat(weights, margins)
-        gained, lost = (
-            np.bincount((base + values[chosen, None]).ravel(), each, self.residuals.size)
-            for values in (self.new, self.old)
-        )
-        return (gained - lost).astype(np.float64).reshape(-1, self.size)
+        found = []
+        for each, cells, residuals in zip(self.moved, self.cells, self.residuals, strict=True):
+            base = cells[chosen]
+            repeated = None if weights is None else np.repeat(weights, each.around.margins)
+            gained, lost = (
+                np.bincount(
+                    (base + each.of[values[chosen, None]]).ravel(), repeated, residuals.size
+                )
+                for values in (self.new, self.old)
+            )
+            found.append((gained - lost).astype(np.float64).reshape(residuals.shape))
+        return found
 
-    def improvement(self, changes: Floats) -> float:
+    def improvement(self, changes: list[Floats]) -> float:
         """The decrease of the misfit by these changes, exactly."""
-        return -float(np.sum(self.around.weights * changes * (2.0 * self.residuals + changes)))
+        return -sum(
+            float(np.sum(each.around.weights * change * (2.0 * residuals + change)))
+            for each, residuals, change in zip(self.moved, self.residuals, changes, strict=True)
+        )
 
-    def apply(self, chosen: Integers, changes: Floats) -> None:
+    def apply(self, chosen: Integers, changes: list[Floats]) -> None:
         """Make the chosen moves."""
-        self.search.codes[self.movers[chosen], self.attribute] = self.new[chosen]
-        self.search.residuals[self.around.places] = self.residuals + changes
+        rows, new = self.movers[chosen], self.new[chosen]
+        for each, residuals, change in zip(self.moved, self.residuals, changes, strict=True):
+            self.search.codes[rows, each.attribute] = each.of[new]
+            self.search.residuals[each.around.places] = residuals + change
+
+
+def _sums(within: NDArray[np.int32], values: Floats) -> Floats:
+    """(records, size) the sums of those rows of (c, size) values that each record is in."""
+    from scipy.sparse import csr_array  # slow to import
+
+    ends = np.arange(len(within) + 1) * within.shape[1]
+    in_rows = csr_array(
+        (np.ones(within.size), within.ravel(), ends), shape=(len(within), len(values))
+    )
+    return np.asarray(in_rows @ values)

@@ -33,6 +33,7 @@ import numpy as np
 
 from dpcore.arrays import Floats, Integers
 from dpcore.post.records.fit import fit_records
+from dpcore.post.records.nested import Nested
 from dpcore.post.records.rules import Rule
 from dpcore.post.tables.margins import Margin
 from dpcore.progress import report
@@ -52,6 +53,7 @@ def fit_implicates(
     start: Integers,
     generator: np.random.Generator,
     rules: Sequence[Rule] = (),
+    nested: Sequence[Nested] = (),
 ) -> Integers:
     """Records (M, rows, k) near unbiased tables with their noise drawn again M times.
 
@@ -76,6 +78,7 @@ def fit_implicates(
                 sweeps=SWEEPS,
                 tolerance=TOLERANCE,
                 rules=rules,
+                nested=nested,
                 progress=partial(report, f"records of implicate {m + 1} fitted, sweeps"),
             )
         )

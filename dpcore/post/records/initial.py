@@ -26,6 +26,7 @@ from itertools import chain
 import numpy as np
 
 from dpcore.arrays import Integers
+from dpcore.post.records.nested import Nested, beside_groups
 from dpcore.post.records.rules import Rule, clear_forbidden_cells
 from dpcore.post.records.systematic import draw_systematically
 from dpcore.post.records.tree import dependence
@@ -50,12 +51,14 @@ def initial_records(
     generator: np.random.Generator,
     total: float,
     rules: Sequence[Rule] = (),
+    nested: Sequence[Nested] = (),
 ) -> Integers:
     """Records near the one-way margins and the widest margins: (rows, k) codes.
 
     ``margins``: noisy or consistent; ``total``: their sum.  Every attribute must be in a margin.  All
     draws are systematic.  A margin of all the attributes is met within one record per cell.  Records
-    may break ``rules``, but few break one about a pair that is among the margins.
+    may break ``rules``, but few break one about a pair that is among the margins.  Details are drawn
+    given the groups that were, and those that were not follow from them.
     """
     sizes = checked_sizes(sizes)
     noisy = checked_margins(sizes, margins)
@@ -65,20 +68,24 @@ def initial_records(
     ruled = _ruled(consistent, rules)
     joint = chain(_wide(sizes, consistent), _connected(ruled, drawn))
     for margin in chain(joint, one_way(sizes, consistent)):
-        given = tuple(a for a in margin.attributes if a in drawn)
         fresh = tuple(a for a in margin.attributes if a not in drawn)
         if not fresh:
             continue
         table = project_to_simplex(margin.table.ravel(), total).reshape(margin.table.shape)
-        if rules:
-            table = clear_forbidden_cells(margin._replace(table=table), rules).table
-        order = [margin.attributes.index(a) for a in given + fresh]
+        possible = clear_forbidden_cells(margin._replace(table=table), rules)
+        attributes, table, _ = beside_groups(possible, drawn, nested, sizes)
+        given = tuple(a for a in attributes if a in drawn)
+        order = [attributes.index(a) for a in given + fresh]
         conditional = table.transpose(order).reshape(cells(given, sizes), cells(fresh, sizes))
         values = draw_systematically(packed(columns, given, sizes), conditional, generator)
         shape = tuple(sizes[a] for a in fresh)
         for attribute, column in zip(fresh, np.unravel_index(values, shape), strict=True):
             columns[attribute] = column
         drawn.update(fresh)
+        for each in nested:
+            if each.detail in drawn and (each.group not in drawn or each.detail in fresh):
+                columns[each.group] = np.asarray(each.of)[columns[each.detail]]
+                drawn.add(each.group)
     return np.ascontiguousarray(columns.T)
 
 

@@ -27,6 +27,7 @@ import numpy as np
 
 from dpcore.arrays import Integers
 from dpcore.post.records.fit import fit_records
+from dpcore.post.records.nested import Nested
 from dpcore.post.records.rules import Rule
 from dpcore.post.tables.margins import (
     Margin,
@@ -76,6 +77,7 @@ def fit_weighted(
     total: float | None = None,
     tolerance: float = 0.03,
     rules: Sequence[Rule] = (),
+    nested: Sequence[Nested] = (),
 ) -> WeightedRecords:
     """``fit_records`` in time and memory that hardly grow beyond ``LARGEST_FIT`` rows.
 
@@ -98,13 +100,14 @@ def fit_weighted(
         total=rows,
         tolerance=tolerance,
         rules=rules,
+        nested=nested,
         progress=partial(report, "records fitted, sweeps"),
     )
     weights = np.full(len(codes), weight)
     weights[:1] -= weights.sum() - rows  # their number was rounded up
     fitted = WeightedRecords(codes, weights)
     while weight > 1:
-        fitted = _refined(sizes, targets, fitted, weight, generator, tolerance, rules)
+        fitted = _refined(sizes, targets, fitted, weight, generator, tolerance, rules, nested)
         weight //= FACTOR
     return fitted
 
@@ -117,6 +120,7 @@ def _refined(
     generator: np.random.Generator,
     tolerance: float,
     rules: Sequence[Rule],
+    nested: Sequence[Nested],
 ) -> WeightedRecords:
     """Split some of the records of one weight into lighter ones, and fit those again."""
     heavy = np.flatnonzero(fitted.weights == weight)
@@ -139,6 +143,7 @@ def _refined(
         tolerance=tolerance,
         start=start,
         rules=rules,
+        nested=nested,
         progress=partial(report, f"records of weight {weight // FACTOR} fitted, sweeps"),
     )
     return WeightedRecords(

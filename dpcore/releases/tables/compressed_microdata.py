@@ -31,7 +31,8 @@ from dpcore.mechanisms import CompressedMargins
 from dpcore.mechanisms.adaptive_margins import two_rounds
 from dpcore.mechanisms.compressed_margins import Merged, suggested_groups
 from dpcore.mechanisms.grouping import kinds_of, least_groups
-from dpcore.post.records.rules import Condition, Rule
+from dpcore.post.records.nested import Nested, groups_followed, tied
+from dpcore.post.records.rules import Rule
 from dpcore.post.records.splitting import split_groups
 from dpcore.releases.base import ErrorStatement, Release, Tree, post_processing_generator
 from dpcore.releases.counts.cells import cell_names
@@ -42,6 +43,7 @@ from dpcore.releases.tables.groups import (
     GROUP,
     grouped_axis,
     name_groups,
+    nested_groups,
     rule_of_groups,
     table_of_groups,
 )
@@ -55,16 +57,16 @@ from dpcore.statistic import Exact, Noisy
 class CompressedMicrodata(CountsRelease):
     """Tables of wide columns alone, tables over groups of their cells, and records that follow both.
 
-    ``sets``, ``noise``, ``rules``, ``memory``: as for ``Microdata``.  ``keep``: a column with more cells
-    is wide and gets this many groups; ``part``: the share of the budget (of rho, or of alpha) for the
-    tables of the wide columns alone.  ``apart``: cells that are not merged with others of their column.
+    ``sets``, ``noise``, ``rules``, ``memory``, ``nested``: as for ``Microdata``.  ``keep``: a column of
+    more cells is wide and gets this many groups, none of which holds cells of two that the plan nests;
+    ``part``: the share of the budget (of rho, or of alpha) for the tables of the wide columns alone.
     """
 
     sets: tuple[tuple[int, ...], ...] = ()
     noise: Literal["discrete-laplace", "discrete-gaussian"] = "discrete-laplace"
     rules: tuple[Rule, ...] = ()
     memory: int = USUAL_MEMORY
-    apart: tuple[Condition, ...] = ()
+    nested: tuple[Nested, ...] = ()
     keep: int = field(kw_only=True)
     part: Fraction = field(default=Fraction(1, 10), kw_only=True)
 
@@ -81,7 +83,8 @@ class CompressedMicrodata(CountsRelease):
                 f"compress: share must lie between 1/1000 and 999/1000, not {self.part}"
             )
         if not self.sets:
-            pairs = tuple(combinations(range(len(self.domain.axes)), 2))
+            columns = range(len(self.domain.axes))
+            pairs = tuple(p for p in combinations(columns, 2) if not tied(p, self.nested))
             object.__setattr__(self, "sets", pairs)
         if not self.merged:
             raise ValueError(f"compress: no column has more than keep = {self.keep} cells")
@@ -113,7 +116,13 @@ class CompressedMicrodata(CountsRelease):
         stated = [condition for rule in self.rules for condition in rule.when + rule.then]
         if any(position in (order.low, order.high) for r in self.rules for order in r.orders):
             conditions += [(cell,) for cell in range(axis.size)]
-        conditions += [cells for at, cells in (*stated, *self.apart) if at == position]
+        conditions += [cells for at, cells in stated if at == position]
+        for each in self.nested:
+            of = np.asarray(each.of)
+            if each.detail == position:
+                conditions += [
+                    tuple(np.flatnonzero(of == group).tolist()) for group in np.unique(of)
+                ]
         return kinds_of(axis.size, axis.nullable, conditions)
 
     @cached_property
@@ -178,6 +187,7 @@ class CompressedMicrodata(CountsRelease):
             self.noise,
             rules=tuple(rule_of_groups(rule, groups) for rule in self.rules),
             memory=self.memory,
+            nested=tuple(nested_groups(each, groups) for each in self.nested),
             adjacency=self.adjacency,
             step=self.step,
         )
@@ -194,6 +204,11 @@ class CompressedMicrodata(CountsRelease):
     def settled(self, noisy: Noisy) -> tuple[Integers, Microdata, Noisy]:
         """The noisy first round, the second round as it was drawn, and its draw."""
         return _settled(self, noisy.to_bytes())
+
+    @property
+    def follows(self) -> Mapping[str, str]:
+        names = self.domain.names
+        return {names[each.group]: names[each.detail] for each in self.nested}
 
     def memory_needed(self, rows: int) -> int:
         """Bytes that publishing and ``rows`` records take at most, beside the program itself."""
@@ -226,7 +241,7 @@ class CompressedMicrodata(CountsRelease):
                 (error * scale) ** 2,
                 generator,
             )
-        return self.domain, codes
+        return self.domain, groups_followed(codes, self.nested)
 
     def _counts_alone(self, once: Integers) -> dict[int, Integers]:
         """The noisy table of each wide column, by its place in the domain."""

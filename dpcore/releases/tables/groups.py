@@ -19,6 +19,7 @@ import numpy as np
 from dpcore.arrays import Integers
 from dpcore.domain import Axis, Bins, Categories, Domain
 from dpcore.mechanisms.adaptive_margins import Noise
+from dpcore.post.records.nested import Nested
 from dpcore.post.records.rules import Rule
 from dpcore.post.tables.bounded import bounded_interval
 from dpcore.releases.counts.cells import describe_cells
@@ -46,6 +47,13 @@ def rule_of_groups(rule: Rule, groups: Sequence[Integers]) -> Rule:
         for part in (rule.when, rule.then)
     )
     return Rule(when, then, rule.orders)
+
+
+def nested_groups(nested: Nested, groups: Sequence[Integers]) -> Nested:
+    """The same of groups, none of which holds details of two; ``groups``: of each column."""
+    of = np.zeros(int(groups[nested.detail].max()) + 1, dtype=np.int64)
+    of[groups[nested.detail]] = groups[nested.group][list(nested.of)]
+    return nested._replace(of=tuple(of.tolist()))
 
 
 def table_of_groups(

@@ -20,6 +20,7 @@ records are fitted to those as well.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from itertools import combinations
@@ -28,6 +29,7 @@ from dpcore.arrays import Integers
 from dpcore.domain import Domain, in_order
 from dpcore.mechanisms import BlockGaussian, BlockLaplace, DiscreteGaussian, DiscreteLaplace
 from dpcore.post.records.denoise import denoise
+from dpcore.post.records.nested import Nested, tied
 from dpcore.post.records.rules import Rule, clear_forbidden_cells, forms_of, require_satisfiable
 from dpcore.post.records.weighted import LARGEST_FIT, WeightedRecords, fit_weighted
 from dpcore.post.tables.margins import Margin, Residual, cells
@@ -56,11 +58,13 @@ class Microdata(Margins):
     one set, itself.
 
     ``rules``: what holds in every synthetic record; public, and not measured.
+    ``nested``: groups that follow from a column in every synthetic record, and are measured like it.
     ``memory``: bytes that the model, the fit and the records may take.
     """
 
     rules: tuple[Rule, ...] = ()
     memory: int = USUAL_MEMORY
+    nested: tuple[Nested, ...] = ()
 
     bought: DiscreteLaplace | DiscreteGaussian | None = None
     """The noise, where the share also pays for another draw."""
@@ -68,8 +72,10 @@ class Microdata(Margins):
     def __post_init__(self) -> None:
         columns = range(len(self.domain.axes))
         if not self.sets:
-            pairs = tuple(combinations(columns, 2))
-            object.__setattr__(self, "sets", pairs or ((0,),))
+            pairs = tuple(p for p in combinations(columns, 2) if not tied(p, self.nested))
+            object.__setattr__(self, "sets", pairs or tuple((column,) for column in columns))
+        if any(tied(attrs, self.nested) for attrs in self.sets):
+            raise ValueError("sets: hold a column and a group of it")
         if not all(1 <= len(attrs) <= MOST_WAYS for attrs in self.sets):
             raise ValueError("sets: must be of one to six columns")
         if self.tree is not None:
@@ -81,6 +87,11 @@ class Microdata(Margins):
     @cached_property
     def mechanism(self) -> DiscreteLaplace | DiscreteGaussian | BlockLaplace | BlockGaussian:
         return self.bought or super().mechanism
+
+    @property
+    def follows(self) -> Mapping[str, str]:
+        names = self.domain.names
+        return {names[each.group]: names[each.detail] for each in self.nested}
 
     @property
     def _joint(self) -> bool:
@@ -152,6 +163,7 @@ class Microdata(Margins):
             ordered=[i for i, axis in enumerate(axes) if in_order(axis)],
             linked=[axis.size - axis.nullable for axis in axes],
             forms=forms_of(self.domain.shape, self.rules),
+            nested=self.nested,
             progress=partial(report, "model fitted, steps"),
         )
 
@@ -175,6 +187,7 @@ class Microdata(Margins):
             total=self.total(noisy),
             tolerance=TOLERANCE if self._joint else 0.03,
             rules=self.rules,
+            nested=self.nested,
         )
 
 

@@ -28,6 +28,7 @@ from dpcore.budget import Budget, Weight
 from dpcore.domain import Bins, Categories, Domain, Grid, Tally
 from dpcore.mechanism import Mechanism
 from dpcore.mechanisms.repeated import Repeated
+from dpcore.post.records.nested import Nested
 from dpcore.privacy_line import perturb
 from dpcore.regions import Regions
 from dpcore.releases.base import Release
@@ -216,6 +217,9 @@ CASES: dict[str, Case] = {
         1.0,
     ),
     "weighted microdata": Case(Microdata("w", CUBE, 2, PURE, **BY_WEIGHT), (0, 0), (0, 11), 1.0),
+    "microdata with groups": Case(
+        Microdata("d", CUBE, 2, PURE, nested=(Nested(1, 0, (0, 0, 1)),)), (0, 0), (0, 11), 1.0
+    ),
     "triples": Case(Microdata("t", CUBE, 2, PURE, ((0, 1, 2),)), (0, 0), (0, 11), 1.0),
     "adaptive microdata": Case(
         AdaptiveMicrodata("a", CUBE, 2, PURE, chosen=1), (0, 0), (0, 11), 1.0

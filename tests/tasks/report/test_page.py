@@ -609,12 +609,12 @@ def test_records_that_miss_a_table_are_counted():
         "distance": np.array([0.2, 0.1, 0.01, 0.01, np.nan]),
         "expected_distance": np.array([0.1, np.nan, 0.01, 0.01, np.nan]),
     }
-    words = how_supported(supported, ["a", "b", "c", "d"])
+    words = how_supported(supported, ["a", "b", "c", "d"], {})
     assert "Of 6 pairs of columns 1 is accurate and 5 are not measured." in words
     assert "Of 4 sets of three columns 1 is accurate and 3 are not measured." in words
     assert "1 of 3 tables are missed by the records (a): they lie" in words
     assert "the farthest lies 0.010 away" in words
-    assert "sets of three" not in how_supported(supported, ["a", "b"])
+    assert "sets of three" not in how_supported(supported, ["a", "b"], {})
     table = support_table(supported, "x.parquet")
     assert [row[:2] for row in table.rows][:3] == [
         ("a x c", "not measured: assumed"),

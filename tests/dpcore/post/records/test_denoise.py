@@ -8,6 +8,7 @@ import pytest
 from dpcore.post.records.denoise import denoise, shrink
 from dpcore.post.records.fit import fit_records
 from dpcore.post.records.mixture import STEP, Mixture, _Descent, _links, fit_mixture
+from dpcore.post.records.nested import Nested, tied
 from dpcore.post.tables.margins import Margin, Residual, margins_of
 
 SIZES = (3, 12, 9, 2)
@@ -138,11 +139,19 @@ def test_the_descent_lowers_the_stated_objective(noisy: list[Margin | Residual],
     assert parts[~forms[np.arange(20) % len(forms)]].sum() < 1e-20
 
 
-def test_its_gradients_are_those_of_the_stated_objective(noisy: list[Margin | Residual]):
+NESTED = (Nested(group=0, detail=1, of=(0,) * 4 + (1,) * 5 + (2,) * 3),)
+
+
+@pytest.mark.parametrize("nested", [(), NESTED])
+def test_its_gradients_are_those_of_the_stated_objective(
+    noisy: list[Margin | Residual], nested: tuple[Nested, ...]
+):
     links = _links(SIZES, [1, 2], None)
+    noisy = [each for each in noisy if not tied(each.attributes, nested)]
+    noisy += noisy_tables(population(1), 400.0, 5, [(each.group,) for each in nested])
 
     def at(logs: np.ndarray, log_weights: np.ndarray) -> _Descent:
-        descent = _Descent(SIZES, noisy, ROWS, links, 5, np.random.default_rng(3), ANY)
+        descent = _Descent(SIZES, noisy, ROWS, links, 5, np.random.default_rng(3), ANY, nested)
         descent.logs = logs.astype(np.float32)
         descent.log_weights = log_weights.astype(np.float32)
         return descent
@@ -220,3 +229,32 @@ def test_tables_of_one_cell_have_no_noise_and_stay_as_they_are():
     assert np.all(np.isfinite(other.table))
     (only,) = denoise((1, 1), given[:1], np.random.default_rng(7), total=100)
     assert only.table.tolist() == [[100.0]]
+
+
+def test_groups_that_were_measured_lend_their_signal_to_their_details():
+    """Noise hides what 60 codes say of another column, and not what their 3 groups say."""
+    generator = np.random.default_rng(5)
+    group = generator.integers(0, 3, ROWS)
+    detail = 20 * group + generator.integers(0, 20, ROWS)
+    other = np.where(generator.random(ROWS) < 0.7, group, generator.integers(0, 3, ROWS))
+    codes, sizes = np.stack([detail, other, group], axis=1), (60, 3, 3)
+    nested = [Nested(2, 0, tuple(np.repeat(range(3), 20).tolist()))]
+    sets = [(0, 1), (1, 2)]
+    exact = margins_of(codes, sizes, sets)
+    noisy = [
+        Margin(attrs, table + generator.normal(0, 60, table.shape), 60.0**2)
+        for attrs, table in zip(sets, exact, strict=True)
+    ]
+
+    def off(tables: list[Margin]) -> float:
+        grouped = tables[0].table.reshape(3, 20, 3).sum(axis=1)
+        return float(np.abs(grouped.T - exact[1]).sum() / 2 / ROWS)
+
+    found = denoise(sizes, noisy, np.random.default_rng(3), total=ROWS, nested=nested)
+    alone = denoise(sizes[:2], noisy[:1], np.random.default_rng(3), total=ROWS)
+    assert off(found) < 0.1
+    assert off(alone) > 2 * off(found)
+    records = fit_records(sizes, found, ROWS, np.random.default_rng(4), nested=nested)
+    assert (records[:, 2] == records[:, 0] // 20).all()
+    counted = margins_of(records, sizes, sets)
+    assert np.abs(counted[1] - exact[1]).sum() / 2 / ROWS < 0.06

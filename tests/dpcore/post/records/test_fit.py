@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from dpcore.post.records.fit import fit_records
 from dpcore.post.records.initial import initial_records
+from dpcore.post.records.nested import Nested, tied
 from dpcore.post.records.tree import sample_tree, spanning_tree
 from dpcore.post.tables.consistency import make_consistent
 from dpcore.post.tables.margins import Margin, margins_of
@@ -135,6 +136,35 @@ def test_any_margins_give_records_within_their_sizes_that_fit_no_worse_than_the_
         targets = [
             Margin(a.attributes, a.table, b.variance) for a, b in zip(agreed, noisy, strict=True)
         ]
+        misfits.append(misfit(codes, sizes, targets))
+    assert misfits[2] <= misfits[1] + 1e-6
+    assert misfits[1] <= misfits[0] + 1e-6
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.data())
+def test_groups_follow_their_details_and_the_fit_is_no_worse_than_the_start(seed, data):
+    """Attributes 0 and 1 are groups of attribute 2, of three and of two."""
+    generator, rows = np.random.default_rng(seed), data.draw(st.integers(0, 60))
+    sizes = (3, 2, 6, 4)
+    nested = [Nested(0, 2, (0, 0, 1, 1, 1, 0)), Nested(1, 2, (1, 0, 0, 0, 1, 1))]
+    subsets = [s for r in (1, 2) for s in combinations(range(4), r) if not tied(s, nested)]
+    chosen = [*data.draw(st.lists(st.sampled_from(subsets), max_size=6)), *((a,) for a in range(4))]
+    noisy = [
+        Margin(attrs, generator.normal(3, 5, [sizes[a] for a in attrs]), generator.uniform(0.1, 9))
+        for attrs in chosen
+    ]
+    agreed = make_consistent(sizes, noisy, rows)
+    targets = [
+        Margin(a.attributes, a.table, b.variance) for a, b in zip(agreed, noisy, strict=True)
+    ]
+    misfits = []
+    for sweeps in (0, 1, 30):
+        codes = fit_records(
+            sizes, noisy, rows, np.random.default_rng(seed), sweeps=sweeps, nested=nested
+        )
+        for each in nested:
+            assert (codes[:, each.group] == np.array(each.of)[codes[:, each.detail]]).all()
         misfits.append(misfit(codes, sizes, targets))
     assert misfits[2] <= misfits[1] + 1e-6
     assert misfits[1] <= misfits[0] + 1e-6

@@ -3,6 +3,7 @@
 import numpy as np
 
 from dpcore.post.records.initial import initial_records
+from dpcore.post.records.nested import Nested
 from dpcore.post.records.rules import Rule, breaks_rules
 
 
@@ -28,3 +29,15 @@ def test_pairs_are_drawn_along_the_most_informative_ones():
     tied.append(Rule(when=((1, (0,)),), then=((2, (0,)),)))
     codes = initial_records((3, 3, 3), tables, 200, np.random.default_rng(2), 100, tied)
     assert np.mean(codes[:, 1] == codes[:, 2]) > 0.9
+
+
+def test_a_detail_is_drawn_given_a_group_that_a_larger_table_holds():
+    """The table of three has group 0 beside attributes 1 and 2; its detail 3 comes last."""
+    cube = np.zeros((2, 3, 3))
+    cube[0, 0, 0], cube[1, 2, 2] = 60.0, 40.0
+    tables = [((0, 1, 2), cube, 1.0), ((3,), np.array([30.0, 0.0, 30.0, 40.0, 0.0]), 1.0)]
+    nested = [Nested(0, 3, (0, 0, 0, 1, 1))]
+    codes = initial_records((2, 3, 3, 5), tables, 100, np.random.default_rng(1), 100, (), nested)
+    assert np.bincount(codes[:, 3], minlength=5).tolist() == [30, 0, 30, 40, 0]
+    assert (codes[:, 0] == (codes[:, 3] > 2)).all()
+    assert (codes[:, 1] == 2 * codes[:, 0]).all()

@@ -1,0 +1,96 @@
+"""Attributes of groups, which follow from a detailed attribute: of its trade a person has the sector.
+
+A table of 200 trades by income is mostly noise where one of 8 sectors by income is not, so the groups
+are measured as well.  In records they are not free: whenever the detail moves, its group moves along.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from dpcore.arrays import Floats, Integers
+from dpcore.post.tables.margins import Margin
+
+
+class Nested(NamedTuple):
+    """Attribute ``group`` has value ``of[i]`` wherever attribute ``detail`` has value i."""
+
+    group: int
+    detail: int
+    of: tuple[int, ...]
+
+
+def groups_followed(codes: Integers, nested: Iterable[Nested]) -> Integers:
+    """Records (rows, k) in which every group is the one of the detail."""
+    followed = codes.copy()
+    for each in nested:
+        followed[:, each.group] = np.asarray(each.of)[followed[:, each.detail]]
+    return followed
+
+
+def tied(attributes: Iterable[int], nested: Iterable[Nested]) -> bool:
+    """Whether some of these attributes follow from others, or are groups of one detail."""
+    roots = roots_of(attributes, nested)
+    return len(set(roots)) < len(roots)
+
+
+def roots_of(attributes: Iterable[int], nested: Iterable[Nested]) -> list[int]:
+    """What each attribute follows from, or itself."""
+    details = {each.group: each.detail for each in nested}
+    return [details.get(attribute, attribute) for attribute in attributes]
+
+
+def untied(roots: Iterable[Hashable], ways: int) -> int:
+    """The number of sets of so many attributes of which none follows from another.
+
+    ``roots``: of each attribute what it follows from, or itself.
+
+    >>> untied(["age", "trade", "trade", "sex"], 2)
+    5
+    """
+    numbers = [1] + [0] * ways
+    for alike in Counter(roots).values():
+        numbers = [1, *(n + alike * fewer for fewer, n in pairwise(numbers))]
+    return numbers[ways]
+
+
+def with_groups(
+    sets: Iterable[tuple[int, ...]], nested: Sequence[Nested]
+) -> tuple[tuple[int, ...], ...]:
+    """The sets of attributes, and each with groups in place of details.
+
+    >>> with_groups([(0, 1), (1, 2)], [Nested(group=3, detail=1, of=(0, 0, 1))])
+    ((0, 1), (0, 3), (1, 2), (2, 3))
+    """
+    found: dict[tuple[int, ...], None] = {}
+    for attributes in sets:
+        alike = [attributes]
+        for place, attribute in enumerate(attributes):
+            groups = [each.group for each in nested if each.detail == attribute]
+            alike += [(*a[:place], g, *a[place + 1 :]) for a in alike for g in groups]
+        found |= dict.fromkeys(tuple(sorted(each)) for each in alike)
+    return tuple(found)
+
+
+def beside_groups(
+    margin: Margin, drawn: set[int], nested: Iterable[Nested], sizes: Sequence[int]
+) -> Margin:
+    """The table of a detail together with its groups that are ``drawn`` already.
+
+    So that the detail can be drawn given them; where it has nothing in a group, every value alike.
+    """
+    for each in nested:
+        attributes, table, variance = margin
+        if each.detail in attributes and each.group in drawn - set(attributes):
+            least = np.maximum(table, 1e-9 * max(float(np.max(table)), 1.0))
+            shape = [1] * table.ndim
+            shape[attributes.index(each.detail)] = len(each.of)
+            held = np.asarray(each.of)[:, None] == np.arange(sizes[each.group])
+            spread: Floats = least[..., None] * held.reshape(*shape, -1)
+            margin = Margin((*attributes, each.group), spread, variance)
+    return margin
