@@ -53,9 +53,9 @@ def evaluate(
     formula: Annotated[
         tuple[str, ...],
         Parameter(
-            metavar="Y=EXPRESSION",
-            help="a formula of numeric columns that should hold of every record, such as"
-            " 'BMI = Weight / (Height / 100) ** 2'; may be repeated",
+            metavar="FORMULA",
+            help="what should hold of every record, such as 'BMI = Weight / (Height / 100) ** 2' or"
+            " 'end >= start'; may be repeated",
         ),
     ] = (),
     regression: Annotated[

@@ -19,7 +19,7 @@ from tasks.evaluate.classifiers import (
 )
 from tasks.evaluate.contradictions import (
     Determined,
-    Formula,
+    JudgedFormula,
     determined_columns,
     judged_formulas,
 )
@@ -69,7 +69,7 @@ class Evaluation:
     correlations: Spread | None
     quantiles: Mapping[str, QuantileErrors]
     determined: Sequence[Determined]
-    formulas: Sequence[Formula]
+    formulas: Sequence[JudgedFormula]
     shapes: Mapping[str, Shape]
     regressions: Sequence[Regression]
     groups: Groups | None

@@ -12,12 +12,15 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import permutations
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from dpcore.arrays import Booleans, Floats
 from dpcore.errors import InputError
+from dpcore.formula import NUMBERS, Formula, Kind
 from tasks.evaluate.tables import TablePair, decimals
 
 LEAST_GROUP = 5
@@ -53,10 +56,10 @@ class Determined:
 
 
 @dataclass(frozen=True)
-class Formula:
-    """A formula, and the shares of records of which it does not hold, out of those with all numbers.
+class JudgedFormula:
+    """A formula, and the shares of records of which it does not hold, out of those with all values.
 
-    It holds if both sides differ by at most half a unit of the last decimal of the left column.
+    COLUMN = EXPRESSION holds if both sides differ by at most half a unit of the column's last decimal.
     """
 
     formula: str
@@ -92,41 +95,51 @@ def determined_columns(pair: TablePair) -> list[Determined]:
     return sorted(found, key=lambda one: -one.contradicted)
 
 
-def judged_formulas(pair: TablePair, stated: Sequence[str] = ()) -> list[Formula]:
+def judged_formulas(pair: TablePair, stated: Sequence[str] = ()) -> list[JudgedFormula]:
     """The formulas that are stated, then those of two columns that hold of the real records."""
     known = {"".join(formula.split()) for formula in stated}
     found = [formula for formula in _found(pair) if "".join(formula.split()) not in known]
     return [_judge(pair, one, True) for one in stated] + [_judge(pair, one, False) for one in found]
 
 
-def _judge(pair: TablePair, formula: str, stated: bool) -> Formula:
-    left, equals, right = formula.partition("=")
+def _judge(pair: TablePair, formula: str, stated: bool) -> JudgedFormula:
+    """A formula of the language of plans: ``COLUMN = EXPRESSION``, or a condition."""
+    left, *right = re.split(r"(?<![<>=!])=(?!=)", formula, maxsplit=1)
+    kinds: dict[str, Kind] = {
+        name: "number" if name in pair.numeric else "text" for name in pair.columns
+    }
     name = left.strip().strip("`")
-    if not equals or name not in pair.numeric:
+    if right and name not in pair.numeric:
         raise InputError(
-            f"--formula {formula!r}: write COLUMN = EXPRESSION, with a numeric column of both tables"
+            f"--formula {formula!r}: write COLUMN = EXPRESSION, with a numeric column of both tables, or"
+            " a condition, such as end >= start"
         )
-    within = _tolerance(pair.real[name].dropna().to_numpy())
+    try:
+        read = Formula.read(right[0] if right else left, kinds)
+    except ValueError as error:
+        side = "the right side, " if right else ""
+        raise InputError(f"--formula {formula!r}: {side}{error}") from None
+    if read.kind not in (NUMBERS if right else ("truth",)):
+        wanted = "the right side is no number" if right else "is no condition, such as end >= start"
+        raise InputError(f"--formula {formula!r}: {wanted}")
     shares = []
     for frame in (pair.real, pair.synthetic):
-        sides = np.abs(frame[name].to_numpy() - _value(frame[pair.numeric], right, formula))
-        known = np.isfinite(sides)
-        size = np.abs(frame[name].to_numpy()[known])
-        broken = sides[known] > within + 1e-9 * size
-        shares.append(float(broken.mean()) if broken.size else 0.0)
-    return Formula(formula.strip(), stated, *shares)
+        found = read.values({n: _values(frame[n]) for n in read.names})
+        broken = ~np.ma.getdata(found).astype(bool)
+        if right:
+            own, within = frame[name].to_numpy(), _tolerance(pair.real[name].dropna().to_numpy())
+            found = np.ma.masked_where(np.isnan(own), found)
+            broken = np.abs(own - np.ma.getdata(found)) > within + 1e-9 * np.abs(own)
+        known = ~np.ma.getmaskarray(found)
+        shares.append(float(broken[known].mean()) if known.any() else 0.0)
+    return JudgedFormula(formula.strip(), stated, *shares)
 
 
-def _value(frame: pd.DataFrame, expression: str, formula: str) -> Floats:
-    try:
-        value = frame.eval(expression, local_dict={}, global_dict={}, engine="python")
-        return np.broadcast_to(np.asarray(value, dtype=np.float64), len(frame))
-    except Exception as error:
-        reason = type(error).__name__
-    raise InputError(
-        f"--formula {formula!r}: the right side cannot be computed ({reason}); write numeric columns,"
-        " numbers and + - * / **, and put names with blanks between backticks"
-    )
+def _values(column: pd.Series[Any]) -> NDArray[Any]:
+    """Numbers, or text, null masked."""
+    null = column.isna().to_numpy()
+    filled = column.fillna(0.0) if column.dtype == np.float64 else column.astype(str)
+    return np.ma.masked_array(filled.to_numpy(), mask=null)
 
 
 def _tolerance(values: Floats) -> float:
