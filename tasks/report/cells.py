@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from dpcore.arrays import Floats
 from dpcore.domain import Axis, Domain
+from dpcore.post.tables.bounded import bounded_interval
 from dpcore.releases.counts.cells import describe_cells
 from dpcore.releases.counts.unit import BEST, RECORDS, Unit
-from dpcore.releases.table import ENDS, TWO_SIDED
+from dpcore.releases.table import ENDS, ONE_SIDED, TWO_SIDED
 from dpcore.releases.tables.groups import GROUP
 from schemas.columns import Column
 from schemas.numbers import plain
@@ -57,8 +58,8 @@ class Counts:
         """Counts (cells,) of one column, all with the same normal error."""
         table = {column.name: column.values for column in describe_cells(Domain((axis,)))}
         keys, labels = _keys(table, axis.name), read_labels(table, axis.name, columns)
-        half, errors = TWO_SIDED * error, np.full(len(value), error)
-        ends = value - half, value + half
+        errors = np.full(len(value), error)
+        ends = bounded_interval(value, TWO_SIDED * error, ONE_SIDED * error, np.inf)
         return cls(
             [axis.name],
             [keys],

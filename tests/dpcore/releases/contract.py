@@ -218,7 +218,7 @@ CASES: dict[str, Case] = {
     ),
     "weighted microdata": Case(Microdata("w", CUBE, 2, PURE, **BY_WEIGHT), (0, 0), (0, 11), 1.0),
     "microdata with groups": Case(
-        Microdata("d", CUBE, 2, PURE, nested=(Nested(1, 0, (0, 0, 1)),)), (0, 0), (0, 11), 1.0
+        Microdata("d", CUBE, 2, PURE, nested=(Nested(0, 2, (0, 0, 1)),)), (0, 0), (0, 11), 1.0
     ),
     "triples": Case(Microdata("t", CUBE, 2, PURE, ((0, 1, 2),)), (0, 0), (0, 11), 1.0),
     "adaptive microdata": Case(
