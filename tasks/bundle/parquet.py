@@ -85,7 +85,7 @@ def write_tables(
         metadata |= {"dprelease.replicates": f"of {column}. {REPLICATES}"}
         fields += [pa.field(each, kind) for each in again.names]
     schema = pa.schema(fields, metadata=metadata)
-    (root / path).parent.mkdir(parents=True, exist_ok=True)
+    (root / path).parent.mkdir(exist_ok=True)  # not the root: a run that was ended has removed it
     stated = [part.name for part in parts]  # replicates repeat no value, and nobody filters by them
     with pq.ParquetWriter(
         root / path, schema, compression="zstd", use_dictionary=stated, write_statistics=stated

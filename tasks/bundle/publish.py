@@ -272,7 +272,11 @@ def staging_folder(target: Path) -> Iterator[Path]:
         try:
             yield staging
         finally:
-            shutil.rmtree(staging, ignore_errors=True)
+            # Tasks of a run that is being ended may still be writing files.
+            for _ in range(100):
+                shutil.rmtree(staging, ignore_errors=True)
+                if not staging.exists():
+                    break
 
 
 def _public_folder(folder: Path) -> None:

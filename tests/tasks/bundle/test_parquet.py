@@ -1,5 +1,9 @@
 """Published files are read by pandas as the types that were meant."""
 
+import time
+from contextlib import suppress
+from threading import Event, Thread
+
 import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
@@ -7,6 +11,7 @@ import pyarrow.parquet as pq
 from dpcore.releases.table import Table, TableColumn
 from schemas.columns import CategoricalColumn, IntegerColumn
 from tasks.bundle.parquet import write_table
+from tasks.bundle.publish import staging_folder
 
 
 def test_whole_numbers_with_nulls_stay_whole_numbers(tmp_path):
@@ -56,3 +61,25 @@ def test_columns_carry_what_the_plan_says_of_them(tmp_path):
     assert schema.field("count").metadata == {b"description": b"Records"}
     assert file.descriptions["age_from"] == "age at least: Age"
     assert file.about == {"age_from": "age", "sex": "sex"}
+
+
+def test_a_run_that_is_being_ended_leaves_no_folder_though_tasks_still_write(tmp_path):
+    """A task may begin to write after the folder was removed, and while it is removed."""
+    table = Table("tables", "counts", [TableColumn("count", np.array([3, 4]), "How many")])
+    with staging_folder(tmp_path / "survey" / "r1") as staging:
+        write_table(staging, table, {}, {})
+        stopped = Event()
+
+        def write_on() -> None:
+            while not stopped.is_set():
+                with suppress(OSError):
+                    write_table(staging, table, {}, {})
+
+        writers = [Thread(target=write_on) for _ in range(2)]
+        for writer in writers:
+            writer.start()
+    time.sleep(0.2)
+    stopped.set()
+    for writer in writers:
+        writer.join()
+    assert [*(tmp_path / "survey").iterdir()] == []
