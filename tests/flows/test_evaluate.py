@@ -92,7 +92,7 @@ def test_records_are_written_for_sdnist(tables, tmp_path, capsys):
         (["--page", "nowhere/page.html"], "--page: there is no folder nowhere"),
         (["--page", "."], "--page .: cannot be written"),
         (["--key", "shoe"], "has no column 'shoe'"),
-        (["--formula", "age"], "write COLUMN = EXPRESSION"),
+        (["--formula", "age"], "is no condition, such as end >= start"),
         (["--regression", "age"], "write COLUMN ~ COLUMN"),
         (["--label", "shoe"], "label: 'shoe' is not among"),
     ],

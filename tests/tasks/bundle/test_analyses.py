@@ -59,6 +59,7 @@ def test_the_table_is_what_the_reader_fits_and_every_document_says_so(plan_docum
 def test_the_same_draw_gives_the_same_file(plan_document, tmp_path):
     plan = planned(plan_document, tmp_path, MODEL)
     bundle = open_bundle(publish_made_up(plan, "r1", tmp_path / "out"))
+    (tmp_path / "again").mkdir()
     again = write_analyses.fn(plan, "r1", tmp_path / "again")
     assert again == bundle.manifest.analyses
     file = again[0].file.path
