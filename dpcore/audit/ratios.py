@@ -88,15 +88,17 @@ def patterns(outputs: Outputs, special: tuple[Floats, ...]) -> tuple[Integers, F
     """(size,) a number for each pattern of kinds, and the sum of the ordinary numbers."""
     plain = np.array([not len(atoms) for atoms in special], dtype=bool)
     ordinary = np.isfinite(outputs).all(axis=0) & plain
-    keys = np.zeros(len(outputs), dtype=np.uint64)
+    odd = np.full(len(special), 0x9E3779B97F4A7C15, dtype=np.uint64)
+    powers = np.multiply.accumulate(odd)
     sums = outputs[:, ordinary].sum(axis=1, dtype=np.float64)
-    for j in np.flatnonzero(~ordinary).tolist():
+    absent = outputs[:, plain & ~ordinary].astype(np.float64)
+    keys = np.isnan(absent).astype(np.uint64) @ powers[plain & ~ordinary]
+    sums += np.where(np.isfinite(absent), absent, 0.0).sum(axis=1)
+    for j in np.flatnonzero(~plain).tolist():
         atoms, values = special[j], outputs[:, j].astype(np.float64)
-        kind = np.zeros(len(values), dtype=np.uint64)
-        if len(atoms):
-            place = np.minimum(np.searchsorted(atoms, values), len(atoms) - 1)
-            kind = np.where(atoms[place] == values, place + 1, 0).astype(np.uint64)
+        place = np.minimum(np.searchsorted(atoms, values), len(atoms) - 1)
+        kind = np.where(atoms[place] == values, place + 1, 0).astype(np.uint64)
         kind[np.isnan(values)] = len(atoms) + 1
         sums += np.where((kind == 0) & np.isfinite(values), values, 0.0)
-        keys += kind * np.uint64(pow(0x9E3779B97F4A7C15, j + 1, 2**64))
+        keys += kind * powers[j]
     return keys.view(np.int64), sums

@@ -28,7 +28,12 @@ from dpcore.audit.releases import claim_of, claimed_mu, covered, surveys_of
 from dpcore.audit.replay import replay
 from dpcore.audit.results import AuditResult
 from dpcore.audit.width import audit_width
-from dpcore.mechanisms import StabilityLaplace, ThresholdedLaplace
+from dpcore.mechanisms import (
+    AdaptiveMargins,
+    CompressedMargins,
+    StabilityLaplace,
+    ThresholdedLaplace,
+)
 from dpcore.releases.base import Release
 from dpcore.releases.machines.machine import KernelMachine
 from dpcore.sampling.source import RandomSource, SystemSource
@@ -36,9 +41,9 @@ from dpcore.sampling.source import RandomSource, SystemSource
 SECONDS = 3.0
 """CPU time of a short audit, beside the statistics of one pair of tables of each release."""
 
-REHEARSAL, EACH = 2.0, 7e-5
-"""Seconds, about, of the made-up survey that is cut and counted first; and of each number of which there
-are so many that the least draws take longer."""
+REHEARSAL, EACH, CHOSEN = 2.0, 7e-5, 3e-4
+"""Seconds, about, of the made-up survey that is cut and counted first; of each number of which there
+are so many that the least draws take longer; and where noisy numbers choose what is measured next."""
 
 FEW = (ThresholdedLaplace, StabilityLaplace)
 """Mechanisms that draw noise of a few of their cells."""
@@ -100,10 +105,20 @@ def duration(releases: Iterable[Release]) -> str:
     """What a short audit of these releases takes, in words, from public facts alone."""
     releases = list(releases)
     trained = [release.name for release in releases if isinstance(release, KernelMachine)]
-    numbers = sum(r.mechanism.size for r in releases if not isinstance(r.mechanism, FEW))
-    seconds = REHEARSAL + SECONDS + EACH * numbers
+    seconds = audit_seconds(releases)
     words = f"the short audit before the release takes about {seconds:.0f} s of processor time"
     return words + (f", and two trainings of {' and '.join(trained)}" if trained else "")
+
+
+def audit_seconds(releases: Iterable[Release]) -> float:
+    """Without trainings."""
+    seconds = REHEARSAL + SECONDS
+    for mechanism in (release.mechanism for release in releases):
+        if isinstance(mechanism, CompressedMargins):
+            seconds += CHOSEN * mechanism.numbers
+        elif not isinstance(mechanism, FEW):
+            seconds += mechanism.size * (CHOSEN if isinstance(mechanism, AdaptiveMargins) else EACH)
+    return seconds
 
 
 def _alone(

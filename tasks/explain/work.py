@@ -3,12 +3,13 @@
 from functools import reduce
 from operator import add
 
+from dpcore.releases.tables.margins import Margins
 from dpcore.releases.work import Work
 from schemas.plan import Plan
 from schemas.synthesis import Synthesis
 
-START = Work(14.0)
-"""Starting, the short audit, the report and the documents of a small bundle."""
+START = Work(9.0)
+"""Starting, the report and the documents of a small bundle."""
 
 PROGRAM_BYTES = 0.54 * 2**30
 
@@ -26,12 +27,22 @@ SMALL_BUNDLE_BYTES = 4 * 2**20
 
 def work_of(plan: Plan) -> Work:
     """Processor seconds and peak bytes of ``dprelease run`` on a machine like the one measured."""
+    from dpcore.audit.short import audit_seconds  # slow to import
+
     columns = len(plan.record_columns)
-    parts = [START, Work(READ * plan.rows * len(plan.columns))]
+    parts = [
+        START,
+        Work(audit_seconds(plan.built.values())),
+        Work(READ * plan.rows * len(plan.columns)),
+    ]
     parts += [release.work for release in plan.built.values()]
     for table in plan.synthesis:
         values = (table.rows or plan.rows) * columns
         parts.append(Work(READ * values, DRAWN_BYTES * values))
+        source = plan.built[table.from_]
+        again = table.rows != source.rows or not source.adjacency.public_rows
+        if isinstance(source, Margins) and again:  # not the records whose tables are published
+            parts.append(Work(source.fit_seconds(table.rows or plan.rows)))
         parts.append(Work(IMPLICATE * implicate_values(plan, table)))
     needed = reduce(add, parts)
     return Work(needed.seconds, PROGRAM_BYTES + needed.bytes)

@@ -241,7 +241,7 @@ class _Search:
         nested: Sequence[Nested],
     ) -> None:
         self.sizes = sizes
-        self.rules = rules
+        self.rules = [[rule for rule in rules if a in rule.attributes] for a in range(len(sizes))]
         self.codes = codes.astype(np.int32)
         cells = [target.table.size for target in targets]
         counts = margins_of(codes, sizes, [target.attributes for target in targets])
@@ -316,10 +316,8 @@ class _Step:
             costs += slopes if each.attribute == attribute else slopes[:, each.of]
             weight += each.around.weight
         self.smallest = 1e-9 * weight  # a smaller improvement may be a rounding error
-        if search.rules:
-            costs[forbidden_values(codes.T.astype(np.int64), attribute, size, search.rules)] = (
-                np.inf
-            )
+        if rules := search.rules[attribute]:
+            costs[forbidden_values(codes.T.astype(np.int64), attribute, size, rules)] = np.inf
         best = costs.argmin(axis=1)
         gains = 2.0 * (costs[everyone, current] - costs[everyone, best])
         movers = np.flatnonzero((gains > self.smallest) & (best != current))

@@ -21,6 +21,7 @@ them if it never uses ``forbidden_values``.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -96,21 +97,28 @@ def forbidden_values(
     ``columns``: (k, rows) codes of records.
     """
     result = np.zeros((columns.shape[1], size), dtype=bool)
+    values = np.arange(size)
     for rule in rules:
         if attribute in rule.attributes:
-            applies = _all(columns, _others(rule.when, attribute))
-            kept = _all(columns, _others(rule.then, attribute))
-            value_applies = _values(rule.when, attribute, size)
-            keeps = np.outer(kept, _values(rule.then, attribute, size))
-            values = np.arange(size)
+            rows = np.flatnonzero(_all(columns, _others(rule.when, attribute)))
+            kept = np.ones(len(rows), dtype=bool)
+            for other, allowed in _others(rule.then, attribute):
+                kept &= _allowed(columns[other][rows], allowed)
+            of_when, of_then = (_values(c, attribute, size) for c in (rule.when, rule.then))
+            if not rule.orders:
+                result[np.ix_(rows[~kept], np.flatnonzero(of_when))] = True
+                result[np.ix_(rows, np.flatnonzero(of_when & ~of_then))] = True
+                continue
+            keeps = kept[:, None] & of_then
             for order in rule.orders:
+                lows, highs = columns[order.low][rows], columns[order.high][rows]
                 if attribute == order.low:
-                    keeps &= order.kept(values[None, :], columns[order.high][:, None])
+                    keeps &= order.kept(values[None, :], highs[:, None])
                 elif attribute == order.high:
-                    keeps &= order.kept(columns[order.low][:, None], values[None, :])
+                    keeps &= order.kept(lows[:, None], values[None, :])
                 else:
-                    keeps &= order.kept(columns[order.low], columns[order.high])[:, None]
-            result |= np.outer(applies, value_applies) & ~keeps
+                    keeps &= order.kept(lows, highs)[:, None]
+            result[rows] |= of_when & ~keeps
     return result
 
 
@@ -234,8 +242,22 @@ def _all(columns: Integers, conditions: Iterable[Condition]) -> Booleans:
     """(rows,) whether all conditions hold for each record of ``columns`` (k, rows)."""
     result = np.ones(columns.shape[1], dtype=bool)
     for attribute, allowed in conditions:
-        result &= np.isin(columns[attribute], allowed)
+        result &= _allowed(columns[attribute], allowed)
     return result
+
+
+def _allowed(codes: Integers, allowed: tuple[int, ...]) -> Booleans:
+    """(rows,) whether each code is among those allowed."""
+    known = _mask(allowed)
+    return known[np.minimum(codes, len(known) - 1)]
+
+
+@lru_cache(maxsize=4096)
+def _mask(allowed: tuple[int, ...]) -> Booleans:
+    """Whether each code up to one beyond the largest allowed is among them."""
+    known = np.zeros(max(allowed, default=-1) + 2, dtype=bool)
+    known[list(allowed)] = True
+    return known
 
 
 def _others(conditions: Iterable[Condition], attribute: int) -> list[Condition]:
@@ -246,5 +268,5 @@ def _values(conditions: Iterable[Condition], attribute: int, size: int) -> Boole
     """(size,) the values of an attribute that meet its condition; all where it has none."""
     for other, allowed in conditions:
         if other == attribute:
-            return np.isin(np.arange(size), allowed)
+            return _allowed(np.arange(size), allowed)
     return np.ones(size, dtype=bool)

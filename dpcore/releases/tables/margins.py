@@ -66,9 +66,9 @@ from dpcore.statistic import Exact, Noisy
 LARGEST_TOTAL = 2**24
 """The most cells that the tables of one release may have together."""
 
-FITTED, FITTED_TABLE = 6e-5, 3e-7
-"""Seconds of a fit for each record, or for each record and table, whichever is more: with fewer tables
-more steps follow them."""
+FITTED, RULED = 2e-5, 1.5e-6
+"""Seconds of a fit for each record and root of the number of tables, of which more take fewer steps; and
+for each record and rule."""
 
 SIMULATED = 1000
 """Errors of counts are simulated for at least this many cells: fitting records takes its time."""
@@ -145,9 +145,12 @@ class Margins(CountsRelease):
 
     @property
     def work(self) -> Work:
-        fits = 1 + repeats(self.cells, SIMULATED)
-        fit = min(self.rows, LARGEST_FIT) * max(FITTED, FITTED_TABLE * len(self.sets))
-        return publishing(self.cells) + Work(fits * (self._model_seconds + fit))
+        once = self._model_seconds + self.fit_seconds(self.rows)
+        return publishing(self.cells) + Work((1 + repeats(self.cells, SIMULATED)) * once)
+
+    def fit_seconds(self, rows: int) -> float:
+        """To fit so many records to the tables."""
+        return min(rows, LARGEST_FIT) * FITTED * math.sqrt(max(len(self.sets), 16))
 
     @property
     def _model_seconds(self) -> float:

@@ -36,7 +36,7 @@ from dpcore.post.tables.margins import Margin, Residual, cells
 from dpcore.progress import report
 from dpcore.releases.base import Release, Tree, post_processing_generator
 from dpcore.releases.tables.allocation import MOST_WAYS
-from dpcore.releases.tables.margins import Margins
+from dpcore.releases.tables.margins import RULED, Margins
 from dpcore.statistic import Noisy
 
 USUAL_MEMORY = 4 * 2**30
@@ -130,6 +130,10 @@ class Microdata(Margins):
             return 0.0
         large = sum(len(attributes) > 2 for attributes in (*self.sets, *self._inside))
         return MODELLED_LEAST + MODELLED_LARGE * large + MODELLED * sum(self.domain.shape) ** 2
+
+    def fit_seconds(self, rows: int) -> float:
+        ruled = RULED * min(rows, LARGEST_FIT) * len(self.rules)
+        return super().fit_seconds(rows) + ruled
 
     def require_memory(self, rows: int) -> None:
         """Raise ``ValueError`` where ``rows`` records need more than the plan allows."""
