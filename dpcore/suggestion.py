@@ -4,6 +4,8 @@
 "; did you mean 'histogram'?"
 >>> suggestion("epsilon", ["alpha", "beta"])
 '; epsilon is called alpha here'
+>>> suggestion("pairs.sex.age", ["pairs.age.sex"])
+"; did you mean 'pairs.age.sex'?"
 >>> suggestion("telepathy", ["histogram", "margins"])
 ''
 """
@@ -11,7 +13,14 @@
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-ELSEWHERE = {"epsilon": "alpha", "eps": "alpha", "delta": "beta"}
+ELSEWHERE = {
+    "epsilon": "alpha",
+    "eps": "alpha",
+    "delta": "beta",
+    "float": "continuous",
+    "int": "integer",
+    "string": "categorical",
+}
 """What the literature calls a parameter, and its name here."""
 
 
@@ -21,6 +30,10 @@ def suggestion(word: object, known: Iterable[object]) -> str:
     here = ELSEWHERE.get(str(word).lower())
     if here in names:
         return f"; {word} is called {here} here"
+    parts = sorted(str(word).lower().split("."))
+    other_order = [name for name in names if sorted(name.lower().split(".")) == parts]
+    if other_order:
+        return f"; did you mean {other_order[0]!r}?"
     folded = {name.lower(): name for name in names}
     close = get_close_matches(str(word).lower(), folded, n=1)
     return f"; did you mean {folded[close[0]]!r}?" if close else ""

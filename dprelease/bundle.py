@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 
 from dpcore.errors import BundleError, InputError
+from dpcore.suggestion import suggestion
 from dprelease.frames import check_frames, frame_of, frame_of_columns
 from tasks.bundle.digests import MANIFEST, verify_digests
 
@@ -63,7 +64,8 @@ class Bundle:
         """A table as a data frame; with ``replicates`` also the columns to compute errors with."""
         if name not in self.tables:
             raise InputError(
-                f"{self.path}: has no table {name!r}; its tables: {sorted(self.tables)}"
+                f"{self.path}: has no table {name!r}{suggestion(name, self.tables)};"
+                f" its tables: {sorted(self.tables)}"
             )
         listed = self.tables[name]
         file = self.path / listed.path

@@ -148,6 +148,8 @@ def read_yaml(path: Path) -> dict[str, Any]:
         mark = getattr(error, "problem_mark", None)
         place = f", line {mark.line + 1}" if mark else ""
         problem = getattr(error, "problem", "") or "not YAML"
+        if "\\t" in problem:
+            problem = "there is a tab; YAML is indented by spaces alone"
         raise PlanError(f"{path}{place}: {problem}") from None
     except PlanError as error:
         raise PlanError(f"{path}, {error}") from None

@@ -275,6 +275,7 @@ def _counts(
     else:
         yield from _pairs(columns, purpose, said)
         if weighted:
+            yield "    # Sums of weights answer no regressions; without this line, records are counted."
             yield "    weighted: true"
     if purpose == "records":
         yield "synthesis:"

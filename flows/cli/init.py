@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from dpcore.errors import InputError
+from dpcore.suggestion import suggestion
 from flows.cli.arguments import ANSWER, Output, file_option
 
 
@@ -51,6 +52,9 @@ def init(
     source = {"database": place, "table": table} if table else place
     words = re.findall("[a-z0-9]+", (table or Path(file).name.partition(".")[0]).lower())
     questions = read_questionnaire(questionnaire) if questionnaire else None
+    for name in [name for name in questions or {} if name not in columns]:
+        meant = suggestion(name, columns)
+        output.note(f"{questionnaire}: {name!r} is no column of the table, and left out{meant}")
     text = first_plan("-".join(words) or "survey", source, columns, purpose, questions)
     if out is None:
         output.answer(text.removesuffix("\n"), {"plan": text})

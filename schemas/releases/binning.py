@@ -55,7 +55,12 @@ def _equal_edges(column: IntegerColumn | ContinuousColumn, count: int, name: str
     if not 1 <= count <= MOST_BINS:
         raise ValueError(f"bins.{name}: at least one bin, and {MOST_BINS} at most")
     if isinstance(column, IntegerColumn) and (upper - lower) % count:
+        values = int(upper - lower)
+        whole = [n for n in range(2, min(values, MOST_BINS) + 1) if values % n == 0]
+        near = sorted(sorted(whole, key=lambda n: abs(n - count))[:2])
+        would = f"{' or '.join(map(str, near))} would, or " if near else ""
         raise ValueError(
-            f"bins.{name}: {count} equal bins of whole numbers do not fill the bounds; list edges"
+            f"bins.{name}: {count} equal bins of whole numbers do not fill the bounds, {values} values;"
+            f" {would}list edges"
         )
     return [lower + (upper - lower) * i / count for i in range(count)] + [upper]

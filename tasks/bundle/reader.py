@@ -37,6 +37,7 @@ from dpcore.releases.counts.unit import CountsRelease
 from dpcore.releases.table import ENDS, UNBIASED
 from dpcore.releases.tables.groups import GROUP
 from dpcore.statistic import Noisy
+from dpcore.suggestion import suggestion
 from schemas.bundle import Manifest, ReleaseRecord, TableFile
 from schemas.draws import noisy_of
 from schemas.plan import Plan, published_plan
@@ -108,7 +109,8 @@ class Bundle:
     def _file(self, name: str) -> TableFile:
         if name not in self.tables:
             raise InputError(
-                f"{self.path}: has no table {name!r}; its tables: {sorted(self.tables)}"
+                f"{self.path}: has no table {name!r}{suggestion(name, self.tables)};"
+                f" its tables: {sorted(self.tables)}"
             )
         return self.tables[name]
 

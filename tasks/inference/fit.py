@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dpcore.arrays import Floats, Integers
-from dpcore.domain import Domain
+from dpcore.domain import Bins, Domain
 from dpcore.errors import InputError, UnmeasuredError
 from dpcore.post.inference.calibrated import fit_calibrated
 from dpcore.post.inference.families import FAMILIES
@@ -205,7 +205,7 @@ def fit(evidence: Evidence, formula: str, family: str = "gaussian") -> Fit:
         estimate, spanned = float(found.coefficients[j]), float(found.spanned[j])
         coefficients.append(Coefficient(term.name, estimate, sampling, privacy, spanned))
     notes = _notes(coefficients, rare, endless, unmeasured)
-    if spread := _spread_in_cells(design, domain, evidence.codes):
+    if spread := _spread_in_cells(design, evidence):
         notes = (*notes, f"{spread}: {INSIDE}")
     if found.blur >= 1:
         notes = (f"{BLURRED}; no coefficient has an interval", *notes)
@@ -264,16 +264,30 @@ def unmeasured(place: str, sets: Sequence[Sequence[str]], otherwise: str = "") -
     return error
 
 
-def _spread_in_cells(design: Design, domain: Domain, codes: Integers) -> str:
-    """The columns of which records have several values in one cell."""
-    varying = set[int]()
+def _spread_in_cells(design: Design, evidence: Evidence) -> str:
+    """The columns of which records have several values in one cell, and where their means may lie."""
+    varying, domain, codes = set[int](), evidence.domain, evidence.codes
     for each in (design.response, *design.terms):
         if len(each.attributes) == 1:
             (attribute,) = each.attributes
             inside = each.values - each.cells[codes[:, attribute]]
             if np.any(np.abs(inside[design.kept]) > 1e-9 * np.abs(each.values[design.kept])):
                 varying.add(attribute)
-    return ", ".join(domain.names[a] for a in sorted(varying))
+    return ", ".join(domain.names[a] + _possible_mean(a, evidence) for a in sorted(varying))
+
+
+def _possible_mean(attribute: int, evidence: Evidence) -> str:
+    """Between which numbers the mean of a binned column lies wherever values are inside their bins."""
+    axis = evidence.domain.axes[attribute]
+    if not isinstance(axis, Bins):
+        return ""
+    counts = np.maximum(evidence.table((attribute,))[: axis.cells], 0.0)
+    lower, upper = np.array(axis.edges[:-1]), np.array(axis.edges[1:])
+    upper = np.where((upper > lower) & axis.integer, upper - 1, upper)
+    if not counts.any():
+        return ""
+    least, most = (float(np.average(ends, weights=counts)) for ends in (lower, upper))
+    return f" (whose mean may be anything from {least:.4g} to {most:.4g})"
 
 
 def _is_rare(term: Variable, evidence: Evidence) -> bool:

@@ -24,6 +24,8 @@ WRITTEN = (
     " answer belong under the column's `missing`."
 )
 
+OUTSIDE = "  `outside: clamp` of a column moves its values to the nearest bound."
+
 Faults = dict[tuple[str, str], int]
 """Number of records that break a rule, by column and rule."""
 
@@ -49,6 +51,8 @@ def validate(survey: Survey, columns: Mapping[str, ReadColumn]) -> None:
         ]
         if any(rule == "type" for _, rule in broken):
             lines.append(WRITTEN)
+        if any(rule == "bounds" for _, rule in broken):
+            lines.append(OUTSIDE)
         raise DataError("\n".join(["the survey table is not as the plan declares:", *lines]))
 
 

@@ -48,6 +48,7 @@ NINE_LEVELS = "".join(
         ("rows: 0x" + "f" * 5000, "line 2: this whole number is too long"),
         ("rows: " + "[" * 3000 + "]" * 3000, "nested too deep"),
         ("a0: &a0 [x]\n" + NINE_LEVELS, "aliases repeat more than 100,000 values"),
+        ("a:\n\tb: 1", "line 3: there is a tab; YAML is indented by spaces alone"),
         ("rows: &all [*all]", "aliases repeat more than 100,000 values"),
     ],
 )

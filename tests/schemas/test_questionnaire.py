@@ -87,6 +87,7 @@ def test_a_questionnaire_leaves_decisions_open_and_nothing_else(tmp_path, capsys
     table, questions = survey(tmp_path), written(tmp_path, TEXT)
     plan = tmp_path / "plan.yaml"
     assert main(["init", str(table), "--questionnaire", str(questions), "--out", str(plan)]) == 0
+    assert "'elsewhere' is no column of the table, and left out" in capsys.readouterr().err
     text = plan.read_text(encoding="utf-8")
     assert "#   'name'" in text
     assert "no column of the table:\n  #   'elsewhere'" in text
