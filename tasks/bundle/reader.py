@@ -16,7 +16,7 @@ dprelease itself.  It needs pyarrow, but neither Prefect nor a database.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -34,6 +34,8 @@ from dpcore.post.inference.combine import combine
 from dpcore.releases.base import Evaluable
 from dpcore.releases.counts.cells import cell_names
 from dpcore.releases.counts.unit import CountsRelease
+from dpcore.releases.numbers.mean import Mean
+from dpcore.releases.numbers.ratio_mean import RatioMean
 from dpcore.releases.table import ENDS, UNBIASED
 from dpcore.releases.tables.groups import GROUP
 from dpcore.statistic import Noisy
@@ -251,7 +253,23 @@ class Bundle:
         the model relates were not measured together.
         """
         found = fit_moments(self.plan, lambda of: of.points(self.draw(of.name)), formula, family)
-        return found[1] if found else fit(self.evidence, formula, family)
+        if found:
+            return found[1]
+        made = fit(self.evidence, formula, family)
+        return replace(made, notes=(*made.notes, *self._means_of(formula)))
+
+    def _means_of(self, formula: str) -> list[str]:
+        """Which releases are means of the response by some of the terms: they are more precise."""
+        response, _, terms = (part.replace("`", "").strip() for part in formula.partition("~"))
+        return [
+            f"the release {release.name} measures the mean of {response}"
+            f"{' by ' * bool(by) + ', '.join(by)} itself: table({release.name!r}), whose"
+            " intervals are of the noise alone"
+            for release in self.plan.built.values()
+            if isinstance(release, Mean | RatioMean)
+            for *by, column in [release.domain.names]
+            if column == response and all(name in terms for name in by)
+        ]
 
     def correlation(self, one: str, other: str) -> Coefficient:
         """Pearson's correlation of two columns of numbers, with errors from sampling and privacy."""

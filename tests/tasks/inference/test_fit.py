@@ -145,6 +145,7 @@ def test_what_cannot_be_fitted_is_explained(formula, family, said):
 def test_a_bundle_is_fitted_from_its_draws(plan_document, tmp_path):
     kept = [section for section in plan_document["releases"] if section["name"] == "pairs"]
     records = [section for section in plan_document["synthesis"] if section["name"] == "everybody"]
+    kept.append({"name": "wages", "kind": "mean", "column": "income", "by": ["sex"]})
     plan_document |= {"releases": kept, "synthesis": records}
     plan = load_plan(write_plan(tmp_path, plan_document))
     bundle = open_bundle(publish_made_up(plan, "r1", tmp_path / "out"))
@@ -152,6 +153,9 @@ def test_a_bundle_is_fitted_from_its_draws(plan_document, tmp_path):
     assert found["Intercept"].sampling_error > 0
     assert all(c.privacy_error > 0 for c in found.coefficients)
     assert str(found) == str(open_bundle(bundle.path).fit("income ~ sex + children"))
+    told = "the release wages measures the mean of income by sex itself: table('wages')"
+    assert any(note.startswith(told) for note in found.notes)
+    assert not any(told in note for note in bundle.fit("income ~ children").notes)
     with pytest.raises(InputError, match="'age' is not one of"):
         bundle.fit("income ~ age")
 
