@@ -61,7 +61,7 @@ def test_each_table_is_what_a_file_of_its_own_would_be(tmp_path, monkeypatch, mo
     )
     for module in (publish, joined):
         monkeypatch.setattr(module, "MOST_FILES", 1000)
-    alone = tmp_path / "alone"
+    (alone := tmp_path / "alone").mkdir()
     record = publish.write_release.fn(plan, "r", "everyone", alone)
     assert len(record.files) > MOST_FILES
     assert [*bundle.tables][: len(record.files)] == [file.name for file in record.files]
