@@ -8,8 +8,9 @@
 prints one JSON line for each table and alpha: accuracy and F1 on a fifth of the records that was left
 out, averaged over ``splits`` random ones.
 
-    ours       kind ``classifier``, mechanism ``noisy-products``, defaults; beta = 1e-6
+    ours       kind ``classifier``, mechanism ``noisy-gradients``, defaults; beta = 1e-6
     balanced   the same with ``weights: balanced``
+    products   mechanism ``noisy-products``
     kernel     mechanism ``gaussian-process`` at a bandwidth and a regularisation; with ``--kernel``
     logistic   diffprivlib's LogisticRegression, the best of three codings for each table and alpha
     bayes      diffprivlib's GaussianNB
@@ -51,6 +52,7 @@ from dpcore.privacy_line import perturb
 from dpcore.releases.machines.additive import AdditiveClassifier
 from dpcore.releases.machines.classifier import Classifier
 from dpcore.releases.machines.curves import cells_at
+from dpcore.releases.machines.gradients import GradientClassifier
 from dpcore.sampling.source import SystemSource
 from schemas.columns import CategoricalColumn, Column, ContinuousColumn, IntegerColumn
 from schemas.releases.base import SurveyFacts
@@ -59,6 +61,8 @@ from schemas.releases.classifier import ClassifierSection
 ALPHAS, BETA = ("0.5", "1", "4"), "0.000001"
 MOST_FOR_SVM = 15_000
 LABEL = "label"
+
+Private = AdditiveClassifier | GradientClassifier | Classifier
 
 
 @dataclass(frozen=True)
@@ -241,6 +245,7 @@ def compared(
     learn, judge = parts_of(len(example.positive), split)
     truth = example.positive[judge]
     means: dict[str, dict[str, Any]] = {"ours": {}, "balanced": {"weights": "balanced"}}
+    means["products"] = {"mechanism": "noisy-products"}
     if kernel:
         means["kernel"] = {
             "mechanism": "gaussian-process",
@@ -258,7 +263,7 @@ def compared(
 
 def ours(
     example: Example,
-    release: AdditiveClassifier | Classifier,
+    release: Private,
     learn: np.ndarray,
     judge: np.ndarray,
 ) -> np.ndarray:
@@ -273,9 +278,7 @@ def ours(
     return np.asarray(release.evaluate(noisy, points)["decision"] > 0)
 
 
-def release_of(
-    example: Example, alpha: str, rows: int, stated: dict[str, Any]
-) -> AdditiveClassifier | Classifier:
+def release_of(example: Example, alpha: str, rows: int, stated: dict[str, Any]) -> Private:
     """The release that a plan with these columns has; ``stated``: keys of its section."""
     label = CategoricalColumn(type="categorical", categories=["no", "yes"])
     columns = {**{name: example.columns[name] for name in example.columns}, LABEL: label}
@@ -285,12 +288,12 @@ def release_of(
             "kind": "classifier",
             "features": list(example.columns),
             "label": {"column": LABEL, "positive": ["yes"]},
-            "mechanism": "noisy-products",
+            "mechanism": "noisy-gradients",
             **stated,
         }
     )
     release = section.build(SurveyFacts(columns, rows, REPLACE_ONE), Budget.of(alpha, BETA))
-    assert isinstance(release, AdditiveClassifier | Classifier)
+    assert isinstance(release, Private)
     return release
 
 

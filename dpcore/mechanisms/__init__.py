@@ -13,6 +13,7 @@ from dpcore.mechanisms.compressed_margins import CompressedMargins
 from dpcore.mechanisms.difference_body import DifferenceBody
 from dpcore.mechanisms.exponential import ExponentialMechanism
 from dpcore.mechanisms.gaussian import DiscreteGaussian
+from dpcore.mechanisms.gaussian_rounds import GaussianRounds
 from dpcore.mechanisms.k_norm import DiscreteKNorm
 from dpcore.mechanisms.laplace import DiscreteLaplace
 from dpcore.mechanisms.near_means import NearMeansMechanism
@@ -48,6 +49,7 @@ THEOREMS: tuple[type[Mechanism], ...] = (
     BlockLaplace,
     BlockGaussian,
     StagedGaussian,
+    GaussianRounds,
 )
 """Number i - 1 is the mechanism of theorem Ti.  Others cite the numbers: new ones go to the end."""
 
@@ -63,6 +65,7 @@ __all__ = [
     "DiscreteLaplace",
     "Event",
     "ExponentialMechanism",
+    "GaussianRounds",
     "Mechanism",
     "NearMeansMechanism",
     "NearRecordsMechanism",

@@ -51,6 +51,6 @@ class StagedGaussian(Staged):
 
     def _seconds(self, chosen: Integers) -> list[tuple[Step, Integers]]:
         found = super()._seconds(chosen)
-        if any(step.mechanism != self.again for step, _ in found):
+        if any(step.mechanism.event != self.again.event for step, _ in found):
             raise PrivacyLineError("the noise of the second step is not the one that was priced")
         return found

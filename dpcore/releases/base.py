@@ -40,6 +40,7 @@ Chart = Literal[
     "curves",
     "features",
     "contributions",
+    "predictions",
     "number",
     "levels",
     "cumulative",
@@ -54,6 +55,7 @@ Chart = Literal[
     curves       such a function for each group
     features     a prediction along each feature
     contributions    what each feature adds to a decision value
+    predictions  a decision value along each feature
     number       one bar with its interval
     levels       quantiles: a bar for each, as long as its level
     cumulative   drawn records: the share of them up to each cell

@@ -8,8 +8,10 @@ from pydantic import Field, StrictFloat, StrictInt, StrictStr, model_validator
 from dpcore.budget import Budget
 from dpcore.domain import Axis, Categories, Grid
 from dpcore.releases.base import Release
-from dpcore.releases.machines.additive import AdditiveClassifier, part_for_places
+from dpcore.releases.machines.additive import AdditiveClassifier
 from dpcore.releases.machines.classifier import Classifier, LossName
+from dpcore.releases.machines.gradients import GradientClassifier
+from dpcore.releases.machines.placed import part_for_places
 from schemas.columns import CategoricalColumn, Column, IntegerColumn
 from schemas.document import Section
 from schemas.releases.base import (
@@ -72,7 +74,8 @@ class Label(Section):
 
 
 class ClassifierSection(ReleaseSection):
-    """An additive model, or a machine with a Gaussian kernel: support vectors or logistic regression."""
+    """Curves and waves by noisy gradients, curves by noisy products, or a machine with a Gaussian
+    kernel."""
 
     words: ClassVar[str] = "Classifier"
     product: ClassVar[Product] = "Machine learning model"
@@ -102,33 +105,36 @@ class ClassifierSection(ReleaseSection):
         le=1024,
         description="gaussian-process: half the dimension of the feature space.",
     )
-    mechanism: Literal["gaussian-process", "noisy-products"] = "gaussian-process"
+    mechanism: Literal["gaussian-process", "noisy-products", "noisy-gradients"] = "gaussian-process"
     weights: Literal["balanced"] | PositiveWeight = Field(
         default=1.0,
         exclude_if=lambda weight: weight == 1,
-        description="noisy-products: how many times a record of the positive side counts, where one of"
-        " the negative side counts once; balanced: both sides weigh the same, by their noisy counts.",
+        description="noisy-gradients and noisy-products: how many times a record of the positive side"
+        " counts, where one of the negative side counts once; balanced: both sides weigh the same, by"
+        " their noisy counts.",
     )
 
     @model_validator(mode="after")
     def _stated(self) -> Self:
         of_kernels = ("bandwidth", "regularisation", "loss", "frequencies")
-        if self.mechanism == "noisy-products":
+        if self.mechanism != "gaussian-process":
             defaults = {name: type(self).model_fields[name].default for name in of_kernels}
             idle = [name for name in of_kernels if getattr(self, name) != defaults[name]]
             if idle:
                 raise ValueError(
-                    f"{idle[0]}: belongs to mechanism gaussian-process; noisy-products has no use for it"
+                    f"{idle[0]}: belongs to mechanism gaussian-process; {self.mechanism} has no use"
+                    " for it"
                 )
             return self
         if self.weights != 1.0:
             raise ValueError(
-                "weights: belong to mechanism noisy-products; gaussian-process has no use for them"
+                "weights: belong to mechanisms noisy-gradients and noisy-products; gaussian-process has"
+                " no use for them"
             )
         for name in of_kernels[:2]:
             if getattr(self, name) is None:
                 raise ValueError(
-                    f"{name}: missing; state it, or mechanism: noisy-products, which needs none"
+                    f"{name}: missing; state it, or mechanism: noisy-gradients, which needs none"
                 )
         return self
 
@@ -141,10 +147,12 @@ class ClassifierSection(ReleaseSection):
             raise ValueError("label.column: is also a feature")
         axis, signs = self.label.axis(survey.columns)
         columns = {name: declared(survey.columns, name, "features") for name in self.features}
-        if self.mechanism == "noisy-products":
+        if self.mechanism != "gaussian-process":
             domain = domain_of([*(_coarse(name, c) for name, c in columns.items()), axis])
             facts = (self.name, domain, survey.rows, share, signs)
-            release = AdditiveClassifier(*facts, adjacency=survey.adjacency)
+            additive = self.mechanism == "noisy-products"
+            kind = AdditiveClassifier if additive else GradientClassifier
+            release = kind(*facts, adjacency=survey.adjacency)
             weight = None if self.weights == "balanced" else self.weights
             return replace(release, part=part_for_places(release), weight=weight)
         assert self.bandwidth is not None

@@ -7,8 +7,10 @@ import numpy as np
 
 from dpcore.arrays import Floats, Integers
 from dpcore.domain import Axis, Categories
+from dpcore.releases.base import Evaluable
 from dpcore.releases.machines.additive import AdditiveClassifier
 from dpcore.releases.machines.features import ordered, scaled_positions
+from dpcore.releases.machines.gradients import GradientClassifier
 from dpcore.releases.machines.machine import KernelMachine
 from dpcore.releases.table import ENDS, TWO_SIDED
 from schemas.columns import CategoricalColumn
@@ -59,8 +61,7 @@ class Machine:
         middles = [scaled_positions(axis)[axis.size // 2] for axis in self.release.feature_axes]
         found = []
         for i, axis in enumerate(self.release.feature_axes[:MOST_FEATURES]):
-            last = axis.size - 1 - (axis.nullable and ordered(axis))
-            codes = np.unique(np.linspace(0, last, MOST_VALUES).astype(int))
+            codes = _shown(axis)
             parts = [np.broadcast_to(m, (len(codes), np.size(m))) for m in middles]
             parts[i] = scaled_positions(axis)[codes].reshape(len(codes), -1)
             f = self.at(np.hstack(parts))
@@ -93,27 +94,28 @@ class Machine:
             f" {boundary:g} lies inside the 90% interval: there the noise may have turned the decision."
         )
 
-    def accuracy(self) -> Iterator[str]:
-        """How often the decision is right of synthetic records with the label and all features."""
-        facts, features = self.source.record.facts, [a.name for a in self.release.feature_axes]
-        if self.release.boundary is None:
-            return
-        for record in self.source.synthesis:
-            if not {*features, facts["label"]} <= set(record.file.columns):
-                continue
-            table = read_columns(self.source.bundle, record.file)
-            points = {name: table[name] for name in features}
-            decided = self.release.at(self.source.noisy, points) > self.release.boundary
-            values, positive = table[str(facts["label"])], facts["positive"]
-            column = self.columns[str(facts["label"])]
-            named = isinstance(column, CategoricalColumn)
-            true = np.isin(values, positive) if named else values >= positive[0][0]
-            right, most = float(np.mean(decided == true)), max(np.mean(true), 1 - np.mean(true))
-            yield (
-                f"Of the {len(true):,} synthetic records of {record.name} it decides {right:.0%}"
-                f" correctly; one answer for all of them is right for {most:.0%}. Synthetic records"
-                " show only what the releases behind them measured."
-            )
+
+def _accuracy(source: Source) -> Iterator[str]:
+    """How often a classifier is right of synthetic records with the label and all features."""
+    release, facts = source.release, source.record.facts
+    assert isinstance(release, Evaluable)
+    features = [axis.name for axis in release.domain.axes[:-1]]
+    for record in source.synthesis:
+        if not {*features, facts["label"]} <= set(record.file.columns):
+            continue
+        table = read_columns(source.bundle, record.file)
+        points = {name: table[name] for name in features}
+        decided = release.evaluate(source.noisy, points)["decision"] > 0
+        values, positive = table[str(facts["label"])], facts["positive"]
+        column = source.plan.described_columns[str(facts["label"])]
+        named = isinstance(column, CategoricalColumn)
+        true = np.isin(values, positive) if named else values >= positive[0][0]
+        right, most = float(np.mean(decided == true)), max(np.mean(true), 1 - np.mean(true))
+        yield (
+            f"Of the {len(true):,} synthetic records of {record.name} it decides {right:.0%}"
+            f" correctly; one answer for all of them is right for {most:.0%}. Synthetic records"
+            " show only what the releases behind them measured."
+        )
 
 
 def draw_contributions(source: Source) -> Drawn:
@@ -122,9 +124,7 @@ def draw_contributions(source: Source) -> Drawn:
     assert isinstance(release, AdditiveClassifier)
     found = []
     for axis, file in zip(release.feature_axes, source.record.tables, strict=True):
-        last = axis.size - 1 - (axis.nullable and ordered(axis))
-        codes = np.unique(np.linspace(0, last, MOST_VALUES).astype(int))
-        table = source.read(file)
+        codes, table = _shown(axis), source.read(file)
         ends = [table[name][codes] for name in ("contribution", *ENDS)]
         found.append(_along(axis, codes, columns, *ends))
     says = "With the intercept, contributions add up to the decision value; bands are 90% intervals"
@@ -135,16 +135,46 @@ def draw_contributions(source: Source) -> Drawn:
     notes = [
         f"The decision value is {figure(intercept)} plus one contribution of each feature; {above}."
     ]
-    notes += _not_drawn(len(found))
-    return Drawn(figures, notes)
+    return Drawn(figures, [*notes, *_accuracy(source), *_not_drawn(len(found))])
+
+
+def draw_predictions(source: Source) -> Drawn:
+    """The decision value along each feature of a classifier by noisy gradients."""
+    release, columns = source.release, source.plan.described_columns
+    assert isinstance(release, GradientClassifier)
+    found = []
+    for i, axis in enumerate(release.feature_axes[:MOST_FEATURES]):
+        codes = _shown(axis)
+        points = np.tile(release.middles, (len(codes), 1))
+        points[:, i] = codes
+        f, error = release.decide(source.noisy, points)
+        ends = (f - TWO_SIDED * error, f + TWO_SIDED * error)
+        found.append(_along(axis, codes, columns, f, *ends))
+    says = "90% intervals, at least; the other features in the middle of their values"
+    figures = _figures(found, columns, "Decision value", {0.0: _above(0.0, source)}, says)
+    (stated,) = release.expected_error()
+    notes = [
+        f"Above 0 the prediction is {positive_text(source)}. Noise adds a standard error of"
+        f" {figure(stated.value)} at"
+        " most, to first order; it does not say how well the classifier without noise predicts a record."
+    ]
+    more = _not_drawn(len(release.feature_axes))
+    return Drawn(figures, [*notes, *_accuracy(source), *more])
 
 
 def draw_features(source: Source) -> Drawn:
     """The predictions along each feature."""
     assert isinstance(source.release, KernelMachine)
     machine = Machine(source, source.release)
+    right = [] if source.release.boundary is None else _accuracy(source)
     more = _not_drawn(len(source.release.feature_axes))
-    return Drawn(machine.figures(), [machine.meaning(), *machine.accuracy(), *more])
+    return Drawn(machine.figures(), [machine.meaning(), *right, *more])
+
+
+def _shown(axis: Axis) -> Integers:
+    """The cells of an axis that are drawn."""
+    last = axis.size - 1 - (axis.nullable and ordered(axis))
+    return np.unique(np.linspace(0, last, MOST_VALUES).astype(int))
 
 
 def _not_drawn(features: int) -> list[str]:

@@ -14,7 +14,7 @@ from schemas.synthesis import Synthesis
 from tasks.report.analyses import MODELS, draw_analysis
 from tasks.report.counts import draw_counts
 from tasks.report.density import draw_curve, draw_curves
-from tasks.report.machines import draw_contributions, draw_features
+from tasks.report.machines import draw_contributions, draw_features, draw_predictions
 from tasks.report.numbers import draw_cumulative, draw_estimates, draw_levels, draw_number
 from tasks.report.parts import DataTable, Drawn, Source
 from tasks.report.regions import draw_regions
@@ -29,6 +29,7 @@ CHARTS: Mapping[Chart, Callable[[Source], Drawn]] = {
     "curves": draw_curves,
     "features": draw_features,
     "contributions": draw_contributions,
+    "predictions": draw_predictions,
     "number": draw_number,
     "levels": draw_levels,
     "cumulative": draw_cumulative,

@@ -186,7 +186,9 @@ class FeatureSums(Release):
         return found
 
     def _norm(self, power: int) -> int:
-        return int(SCALE**power) + sum(_largest(axis, power) for axis in self.domain.axes[:-1])
+        return int(SCALE**power) + sum(
+            largest_coordinates(axis, power) for axis in self.domain.axes[:-1]
+        )
 
     @cached_property
     def weight(self) -> int:
@@ -209,7 +211,7 @@ class FeatureSums(Release):
 
     @cached_property
     def mechanism(self) -> DiscreteGaussian:
-        return _noise(self.share, self.size, self.sensitivity_squared)
+        return noise_of(self.share, self.size, self.sensitivity_squared)
 
     @property
     def _largest(self) -> int:
@@ -276,7 +278,7 @@ class FeatureSums(Release):
         )
 
 
-def _largest(axis: Axis, power: int) -> int:
+def largest_coordinates(axis: Axis, power: int) -> int:
     """The most that the coordinates of a cell can come to, in this power, at any places."""
     if not ordered(axis):
         return int(PART**power)
@@ -285,5 +287,6 @@ def _largest(axis: Axis, power: int) -> int:
 
 
 @lru_cache
-def _noise(share: Budget, size: int, squared: Fraction) -> DiscreteGaussian:
+def noise_of(share: Budget, size: int, squared: Fraction) -> DiscreteGaussian:
+    """The same numbers are asked for again and again."""
     return DiscreteGaussian.within(share, size, squared)

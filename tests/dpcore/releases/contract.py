@@ -47,6 +47,8 @@ from dpcore.releases.densities.tuned import TunedDensity, TunedFunction
 from dpcore.releases.machines.additive import AdditiveClassifier
 from dpcore.releases.machines.classifier import Classifier
 from dpcore.releases.machines.curves import FeatureSums
+from dpcore.releases.machines.descent import Descent
+from dpcore.releases.machines.gradients import GradientClassifier
 from dpcore.releases.machines.regression import Regression
 from dpcore.releases.numbers.mean import Mean
 from dpcore.releases.numbers.moments import Moments
@@ -408,6 +410,20 @@ CASES: dict[str, Case] = {
     ),
     "additive classifier": Case(
         AdditiveClassifier("a", LABELLED, 2, APPROXIMATE, (-1, 1), Fraction(1, 2)),
+        (0, 0),
+        (0, 7),
+        1.0,
+        fault=5,
+    ),
+    "descent": Case(
+        Descent("d", LABELLED, 2, APPROXIMATE, (-1, 1), ((0.0, 0.4, 0.7, 1.0),), 1.0, 3, 4),
+        (0, 0),
+        (0, 7),
+        1.0,
+        fault=3,
+    ),
+    "gradient classifier": Case(
+        GradientClassifier("g", LABELLED, 2, APPROXIMATE, (-1, 1), Fraction(1, 2), None, 3, 4),
         (0, 0),
         (0, 7),
         1.0,

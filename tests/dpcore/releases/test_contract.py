@@ -39,6 +39,7 @@ from dpcore.mechanisms.compressed_margins import CompressedMarginsEvent
 from dpcore.mechanisms.difference_body import BodyEvent
 from dpcore.mechanisms.exponential import ExponentialEvent
 from dpcore.mechanisms.gaussian import GaussianEvent
+from dpcore.mechanisms.gaussian_rounds import GaussianRoundsEvent
 from dpcore.mechanisms.k_norm import KNormEvent
 from dpcore.mechanisms.near_means import NearMeansEvent
 from dpcore.mechanisms.near_records import NearRecordsEvent
@@ -102,19 +103,23 @@ OF_COUNTS = (
     ProposeTestReleaseEvent,
     StagedEvent,
     StagedGaussianEvent,
+    GaussianRoundsEvent,
     CompressedMarginsEvent,  # what it makes of them is a claim of ``test_compressed_microdata``
 )
 """Events of mechanisms that get the counts themselves."""
+
+BY_RECORDS = CompressedMarginsEvent | StagedGaussianEvent | GaussianRoundsEvent
+"""Those whose own steps count what a record moves."""
 
 
 def claim(release: Release) -> Fraction:
     """The stated sensitivity, as a square where it is an L2 norm."""
     event = release.mechanism.event
-    if isinstance(event, SQUARED):
+    if isinstance(event, SQUARED) and not isinstance(event, OF_COUNTS):
         return event.l2_sensitivity_squared
     if isinstance(event, TableEvent):
         return Fraction(1)
-    if isinstance(event, CompressedMarginsEvent | StagedGaussianEvent):
+    if isinstance(event, BY_RECORDS):
         return release.adjacency.sensitivity(moved=Fraction(2), present=Fraction(1))
     if isinstance(event, OF_COUNTS):
         return Fraction(2)
@@ -295,6 +300,7 @@ LONG = {
     "weighted compressed microdata",
     "function at a steady bandwidth",
     "additive classifier",
+    "gradient classifier",
 }
 """Cases whose audits are left to the slow run: all kinds and all mechanisms are in the fast one."""
 
@@ -413,7 +419,8 @@ def needs_beta(event: Event) -> bool:
         return False
     if isinstance(event, CompressedMarginsEvent | StagedGaussianEvent):
         return event.noise == "discrete-gaussian"
-    return squares(event) or isinstance(event, SmoothLaplaceEvent | ProposeTestReleaseEvent)
+    by_noise = GaussianRoundsEvent | SmoothLaplaceEvent | ProposeTestReleaseEvent
+    return squares(event) or isinstance(event, by_noise)
 
 
 @every_case

@@ -7,6 +7,7 @@ from dpcore.errors import PlanError
 from dpcore.machines.losses import EpsilonInsensitive, Huber, Logistic
 from dpcore.releases.machines.additive import AdditiveClassifier
 from dpcore.releases.machines.classifier import Classifier
+from dpcore.releases.machines.gradients import GradientClassifier
 from dpcore.releases.machines.regression import Regression
 from schemas.plan import load_plan
 from tests.conftest import write_plan
@@ -94,13 +95,17 @@ def test_an_additive_classifier_needs_no_bandwidth_and_has_coarse_cells(tmp_path
 
 
 @pytest.mark.parametrize(
+    ("mechanism", "kind"),
+    [("noisy-products", AdditiveClassifier), ("noisy-gradients", GradientClassifier)],
+)
+@pytest.mark.parametrize(
     ("stated", "weight"), [({}, 1.0), ({"weights": 4}, 4.0), ({"weights": "balanced"}, None)]
 )
 def test_weights_of_the_positive_side_are_a_number_or_balanced(
-    tmp_path, plan_document, stated, weight
+    tmp_path, plan_document, stated, weight, mechanism, kind
 ):
-    release = built(tmp_path, plan_document, **(ADDITIVE | stated))
-    assert isinstance(release, AdditiveClassifier)
+    release = built(tmp_path, plan_document, **(ADDITIVE | stated | {"mechanism": mechanism}))
+    assert isinstance(release, kind)
     assert release.weight == weight
 
 
@@ -127,7 +132,7 @@ def test_an_additive_classifier_serves_units_of_several_records(
         ({"mechanism": "gaussian-process"}, "bandwidth: missing; state it, or mechanism: noisy"),
         (
             {"mechanism": "gaussian-process", "weights": "balanced"},
-            "weights: belong to mechanism noisy",
+            "weights: belong to mechanisms noisy",
         ),
         ({"weights": 0}, "weights"),
     ],

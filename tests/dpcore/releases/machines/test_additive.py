@@ -13,7 +13,7 @@ from dpcore.errors import PrivacyLineError
 from dpcore.mechanism import affordable
 from dpcore.mechanisms import StagedGaussian
 from dpcore.privacy_line import perturb
-from dpcore.releases.machines.additive import AdditiveClassifier, part_for_places
+from dpcore.releases.machines.additive import AdditiveClassifier
 from dpcore.releases.machines.curves import (
     PART,
     SCALE,
@@ -22,6 +22,7 @@ from dpcore.releases.machines.curves import (
     even_places,
     spread_places,
 )
+from dpcore.releases.machines.placed import part_for_places
 from dpcore.sampling.source import SeededSource
 from dpcore.statistic import Noisy
 from tests.dpcore.releases.contract import opened, tally_of
