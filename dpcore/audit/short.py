@@ -32,6 +32,7 @@ from dpcore.mechanisms import (
     AdaptiveMargins,
     CompressedMargins,
     StabilityLaplace,
+    Staged,
     ThresholdedLaplace,
 )
 from dpcore.releases.base import Release
@@ -114,10 +115,10 @@ def audit_seconds(releases: Iterable[Release]) -> float:
     """Without trainings."""
     seconds = REHEARSAL + SECONDS
     for mechanism in (release.mechanism for release in releases):
-        if isinstance(mechanism, CompressedMargins):
-            seconds += CHOSEN * mechanism.numbers
-        elif not isinstance(mechanism, FEW):
-            seconds += mechanism.size * (CHOSEN if isinstance(mechanism, AdaptiveMargins) else EACH)
+        if not isinstance(mechanism, FEW):
+            chosen = isinstance(mechanism, AdaptiveMargins | CompressedMargins | Staged)
+            numbers = mechanism.output_width(mechanism.size)
+            seconds += numbers * (CHOSEN if chosen else EACH)
     return seconds
 
 

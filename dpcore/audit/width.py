@@ -88,7 +88,7 @@ def audit_width(
     table says anything: a mechanism without such a law, or outputs too long for it.
     """
     start, done = time.process_time(), 0
-    table = _most_telling(tables, source)
+    table = _most_telling(tables, min(PILOT, max(draws, 2)), source)
     if table is None:
         return None
     sums = np.zeros(len(FACTORS))
@@ -115,11 +115,13 @@ def widths_of(table: ReleaseDraws, outputs: Outputs) -> list[Widths]:
     return found
 
 
-def _most_telling(tables: Sequence[ReleaseDraws], source: RandomSource) -> ReleaseDraws | None:
+def _most_telling(
+    tables: Sequence[ReleaseDraws], draws: int, source: RandomSource
+) -> ReleaseDraws | None:
     """The table whose outputs vary most in how they speak for a width slightly below the stated one."""
     best, most = None, 0.0
     for table in tables:
-        widths = widths_of(table, table.draw(0, PILOT, source))
+        widths = widths_of(table, table.draw(0, draws, source))
         telling = sum(float(np.var(each(1.0) - each(0.9))) for each in widths)
         if not math.isfinite(telling):
             raise AuditError(

@@ -179,7 +179,7 @@ def _shown(axis: Axis) -> Integers:
 
 def _not_drawn(features: int) -> list[str]:
     rest = features - MOST_FEATURES
-    return [f"{rest} more features are not drawn."] if rest > 0 else []
+    return [f"Features that are not drawn: {rest}."] if rest > 0 else []
 
 
 def _along(axis: Axis, codes: Integers, columns: Columns, *ends: Floats) -> Along:

@@ -16,6 +16,8 @@ from dpcore.releases.densities.bandwidth import Bandwidth, SteadyBandwidth
 from dpcore.releases.densities.density import Density
 from dpcore.releases.densities.tuned import TunedDensity, TunedFunction
 from dpcore.releases.machines.curves import FeatureSums
+from dpcore.releases.machines.descent import Descent
+from dpcore.releases.machines.gradients import GradientClassifier
 from dpcore.releases.numbers.moments import Moments
 from dpcore.releases.records.near_records import NearRecords, NearSeries
 from dpcore.releases.records.sampled_histogram import SampledHistogram
@@ -232,7 +234,8 @@ def test_every_kind_of_release_with_intervals_is_measured():
     measured = {type(build(100)) for build in RELEASES.values()}
     # Bandwidths err in rank; the others' intervals have tests of their own (moments state
     # those of a population), and those of a drawn bandwidth, or of groups that were drawn, are those of
-    # the release at them.  Sums of features have none: a classifier is fitted to them.
+    # the release at them.  Sums of features have none: a classifier is fitted to them.  What a descent
+    # finds without noise is no function of a statistic: ``test_descent`` takes its steps.
     assert concrete_releases() - measured <= {
         Moments,
         Bandwidth,
@@ -246,6 +249,8 @@ def test_every_kind_of_release_with_intervals_is_measured():
         NearSeries,
         SeriesRun,
         FeatureSums,
+        Descent,
+        GradientClassifier,
     }
 
 

@@ -285,23 +285,15 @@ class Descent(Release):
         looked_at = min(self.rows, MOST)
         return self.mechanism.stddev / (SLOPE * math.sqrt(self.norm_squared) * looked_at)
 
-    def path(self, history: Integers) -> tuple[Floats, Floats]:
-        """Where the next gradient is taken, and the mean of the last third of steps: (n, d) each, for
-        rows as they are, from noisy sums (n, rounds so far, d)."""
-        scale = self.noise / self.mechanism.stddev * self.step
-        here = np.zeros((len(history), self.width))
-        moved, mean = np.zeros_like(here), np.zeros_like(here)
-        averaged = int(self.rounds * AVERAGED) or 1
-        for number in range(history.shape[1]):
-            moved = MOMENTUM * moved + scale * history[:, number]
-            here = here + moved
-            if number >= self.rounds - averaged:
-                mean += here / averaged
+    @cached_property
+    def _scale(self) -> float:
+        """What a step moves a coefficient, of rows as they are, for each unit of a sum."""
         norm = math.sqrt(self.norm_squared)
-        return (here + MOMENTUM * moved) / norm, mean / norm
+        return self.noise / self.mechanism.stddev * self.step / norm
 
     def next_point(self, history: Integers) -> Point:
-        ahead, _ = self.path(history)
+        ages = np.arange(history.shape[1], 0, -1)
+        ahead = self._scale * np.einsum("k,nkd->nd", _reach(ages + 1), history)
         limit = 2**self._bits
         whole = np.clip(np.rint(ahead * self._unit), 1 - limit, limit - 1)
         return Point(whole, self._slopes(history))
@@ -322,13 +314,23 @@ class Descent(Release):
         return np.asarray(noisy.values[: self.size].reshape(1, self.rounds, self.width))
 
     def coefficients(self, noisy: Noisy) -> Floats:
-        """(d,) of rows as they are."""
-        return np.asarray(self.path(self.history(noisy))[1][0])
+        """(d,) of rows as they are: the mean of the last third of steps."""
+        return np.asarray(
+            self._scale * np.einsum("k,kd->d", self._averages, self.history(noisy)[0])
+        )
+
+    @cached_property
+    def _averages(self) -> Floats:
+        """How far the sum of each round has moved the mean of the last third of steps."""
+        rounds, averaged = np.arange(self.rounds), int(self.rounds * AVERAGED) or 1
+        moved = _reach(np.maximum(rounds[-averaged:, None] - rounds + 1, 0))
+        return np.asarray(moved.mean(axis=0))
 
     @cached_property
     def stddev(self) -> float:
         """Of the noise in a coefficient, at most, to first order."""
-        return _amplified(self.rounds) * self.step * self.noise / math.sqrt(self.norm_squared)
+        noise = float(np.linalg.norm(self._averages))
+        return noise * self._scale * self.mechanism.stddev
 
     def errors(self, rows: NDArray[np.integer[Any]]) -> Floats:
         """Standard deviations of the noise in decision values at rows (k, d), at most."""
@@ -386,15 +388,6 @@ def _circle(amplitude: int) -> tuple[Integers, Integers]:
     return cosines.astype(np.int16), sines.astype(np.int16)
 
 
-@lru_cache
-def _amplified(rounds: int) -> float:
-    """How many times the noise of a step is in the mean of the last third, where the loss is flat."""
-    shares, averaged = np.zeros(rounds), int(rounds * AVERAGED) or 1
-    for first in range(rounds):
-        moved = here = mean = 0.0
-        for number in range(first, rounds):
-            moved = MOMENTUM * moved + (number == first)
-            here += moved
-            mean += here / averaged if number >= rounds - averaged else 0.0
-        shares[first] = mean
-    return float(np.sqrt((shares**2).sum()))
+def _reach(ages: Integers) -> Floats:
+    """How many steps of 1 a sum has moved coefficients after so many rounds of momentum."""
+    return np.asarray((1 - MOMENTUM**ages) / (1 - MOMENTUM))
