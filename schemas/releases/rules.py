@@ -90,16 +90,18 @@ class RuleSection(Section):
         """The conditions of ``if`` over the domain's cells."""
         return tuple(condition(domain, f"{place}.if.{n}", n, c) for n, c in self.if_.items())
 
-    def build(self, domain: Domain, place: str) -> Rule:
-        """The rule over the domain's cells; raises ``ValueError`` where they cannot express it."""
+    def build(self, domain: Domain, place: str) -> list[Rule]:
+        """Over the domain's cells, one rule for each column that follows, as a fit begins with those
+        of pairs; raises ``ValueError`` where cells cannot express them."""
         assert isinstance(self.then, dict)
         both = sorted(set(self.if_) & set(self.then))
         if both:
             raise ValueError(f"{place}: {both} are both under if and under then")
-        return Rule(
-            self.when(domain, place),
-            tuple(condition(domain, f"{place}.then.{n}", n, c) for n, c in self.then.items()),
-        )
+        when = self.when(domain, place)
+        return [
+            Rule(when, (condition(domain, f"{place}.then.{name}", name, stated),))
+            for name, stated in self.then.items()
+        ]
 
 
 def build_rules(
@@ -109,12 +111,13 @@ def build_rules(
 
     A rule may name a group of which the records have the detail.
     """
-    found, inequalities = [], []
+    found: list[Rule] = []
+    inequalities = []
     for i, given in enumerate(sections):
         place = f"rules[{i}]"
         section = given.in_detail(details, place)
         if isinstance(section.then, dict):
-            found.append(section.build(domain, place))
+            found += section.build(domain, place)
             continue
         try:
             difference = read_inequality(domain, section.then)

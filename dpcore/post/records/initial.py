@@ -21,7 +21,7 @@ are drawn jointly too, or given the one that is drawn, the most informative pair
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
+from itertools import chain, combinations
 
 import numpy as np
 
@@ -90,8 +90,8 @@ def initial_records(
 
 
 def _ruled(margins: Sequence[Margin], rules: Sequence[Rule]) -> list[Margin]:
-    """The pairs that a rule is about, without the cells that it excludes, the most informative first."""
-    tied = {frozenset(rule.attributes) for rule in rules}
+    """The pairs within a rule, without the cells that rules exclude, the most informative first."""
+    tied = {frozenset(pair) for rule in rules for pair in combinations(rule.attributes, 2)}
     found = [
         clear_forbidden_cells(margin, rules)
         for margin in margins

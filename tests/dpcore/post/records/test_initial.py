@@ -31,6 +31,17 @@ def test_pairs_are_drawn_along_the_most_informative_ones():
     assert np.mean(codes[:, 1] == codes[:, 2]) > 0.9
 
 
+def test_a_rule_about_several_columns_ties_each_two_of_them():
+    """Nobody of 0 in attributes 0 and 1 has a value in 2; drawn apart, others would be without one."""
+    tables = [
+        ((0, 1), np.array([[40.0, 0.0], [0.0, 60.0]]), 1.0),
+        ((0, 2), np.array([[0.0, 40.0], [60.0, 0.0]]), 1.0),
+    ]
+    rule = Rule(when=((0, (0,)), (1, (0,))), then=((2, (1,)),))
+    codes = initial_records((2, 2, 2), tables, 100, np.random.default_rng(1), 100, [rule])
+    assert (codes[:, 2] == 1 - codes[:, 0]).all()
+
+
 def test_a_detail_is_drawn_given_a_group_that_a_larger_table_holds():
     """The table of three has group 0 beside attributes 1 and 2; its detail 3 comes last."""
     cube = np.zeros((2, 3, 3))
