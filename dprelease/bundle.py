@@ -14,6 +14,8 @@ from html import escape
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import pandas as pd
 import pyarrow.parquet as pq
 
 from dpcore.errors import BundleError, InputError
@@ -63,8 +65,9 @@ class Bundle:
     def table(self, name: str, replicates: bool = False) -> Any:
         """A table as a data frame; with ``replicates`` also the columns to compute errors with."""
         if name not in self.tables:
+            meant = next((table for table in self.tables if table.endswith(f"/{name}")), name)
             raise InputError(
-                f"{self.path}: has no table {name!r}{suggestion(name, self.tables)};"
+                f"{self.path}: has no table {name!r}{suggestion(meant, self.tables)};"
                 f" its tables: {sorted(self.tables)}"
             )
         listed = self.tables[name]
@@ -84,14 +87,15 @@ class Bundle:
     def total(self, table: str, weights: Weights = None) -> Estimate:
         """The number of records in some cells of a table of counts, with its standard error.
 
-        ``weights``: true, false or a number for each row, or a function of the columns; all by default.
+        ``weights``: true, false or a number for each row, or a function of the table as a pandas
+        DataFrame, such as ``lambda t: t["job"].isna()``; all by default.
         """
-        found: Estimate = self._ask("total", table, weights)
+        found: Estimate = self._ask("total", table, _weights(weights))
         return found
 
     def share(self, table: str, part: Weights, of: Weights = None) -> Estimate:
         """The share of the records ``of`` (all by default) that are also in ``part``."""
-        found: Estimate = self._ask("share", table, part, of)
+        found: Estimate = self._ask("share", table, _weights(part), _weights(of))
         return found
 
     def evaluate(self, release: str, points: Mapping[str, Any]) -> Any:
@@ -195,6 +199,19 @@ def open_bundle(path: str | Path, earlier: Sequence[Bundle] = (), frames: str = 
     except (AttributeError, KeyError, TypeError, ValueError):
         raise BundleError(f"{folder / MANIFEST}: is not a valid manifest") from None
     return bundle
+
+
+def _weights(weights: Weights) -> Any:
+    """Weights as the reader takes them, which knows no pandas; those that are null are masked."""
+
+    def masked(given: Any) -> Any:
+        if not isinstance(given, pd.Series):
+            return given
+        return np.ma.masked_array(given.to_numpy(dtype=object), given.isna().to_numpy())
+
+    if not callable(weights):
+        return masked(weights)
+    return lambda columns: masked(weights(frame_of_columns(columns, "pandas")))
 
 
 def _listed(manifest: Mapping[str, Any]) -> Iterator[tuple[str, Listed]]:

@@ -223,6 +223,7 @@ class ReleaseRecord(Section):
     event: dict[str, str]
     draw_sha256: str
     errors: dict[str, float] = Field(description="Expected errors, known before the draw.")
+    error_notes: dict[str, str] = Field(default={}, description="What some of them depend on.")
     facts: dict[str, Any]
     files: list[TableFile]
     draw: TableFile = Field(description="The noisy statistic from which the files were computed.")

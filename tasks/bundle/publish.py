@@ -103,6 +103,7 @@ def write_release(plan: Plan, release_id: str, name: str, staging: Path) -> Rele
         write_tables(staging, file, tables, plan.described_columns, about, noise)
         for file, tables in _in_files(name, published.tables).items()
     ]
+    expected = release.expected_error()
     return ReleaseRecord(
         name=name,
         kind=section.kind,
@@ -111,7 +112,8 @@ def write_release(plan: Plan, release_id: str, name: str, staging: Path) -> Rele
         **asdict(charge.budget),
         event={key: str(value) for key, value in charge.event.items()},
         draw_sha256=noisy.digest(),
-        errors={error.quantity: error.value for error in release.expected_error()},
+        errors={error.quantity: error.value for error in expected},
+        error_notes={error.quantity: error.note for error in expected if error.note},
         facts={**published.facts, **facts},
         files=[with_csv(plan, staging, file) for file in files],
         draw=write_table(staging, draw_table(name, noisy), plan.described_columns, about),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -40,13 +40,15 @@ class Variable:
 class Design:
     """A response, the terms of a formula, and for each nullable column whether it is not null.
 
-    ``kept``: (m,) which records have a value in all columns; the others are left out.
+    ``kept``: (m,) which records have a value in all columns; the others are left out.  ``notes``: what
+    the formula made of categories.
     """
 
     response: Variable
     terms: tuple[Variable, ...]
     present: tuple[Variable, ...]
     kept: Booleans
+    notes: tuple[str, ...]
 
 
 def design_of(
@@ -82,7 +84,7 @@ def design_of(
     answer = reading.variable(name, response, found.lhs.model_spec, last)
     if any(np.array_equal(term.values, answer.values) for term in terms if term.attributes):
         raise InputError(f"{formula}: the response is one of the terms")
-    return Design(answer, terms, reading.present(), kept)
+    return Design(answer, terms, reading.present(), kept, tuple(reading.notes(terms)))
 
 
 def numbers_of(
@@ -230,6 +232,21 @@ class _Reading:
             [np.ma.getmaskarray(values[self.domain.names[i]]) for i in attributes], axis=0
         )
         return np.where(null | ~np.isfinite(result), 0.0, result)
+
+    def notes(self, terms: Sequence[Variable]) -> Iterator[str]:
+        """Categories that no record has, and those that are numbers and enter as such."""
+        for name, place in self.places.items():
+            axis = self.domain.axes[place]
+            if isinstance(axis, Categories):
+                seen = set(np.unique(self.codes[self.kept, place]).tolist())
+                unseen = [str(c) for i, c in enumerate(axis.categories) if i not in seen]
+                if unseen:
+                    yield f"no record has {name} {', '.join(unseen)}: a coefficient says nothing of it"
+                if len(axis.categories) > 2 and any(term.name == name for term in terms):
+                    yield (
+                        f"{name} enters as a number, as its categories are numbers; C({name}) takes"
+                        " them as categories"
+                    )
 
     def present(self) -> tuple[Variable, ...]:
         """For each nullable column whether a record has a value."""

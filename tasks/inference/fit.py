@@ -204,7 +204,7 @@ def fit(evidence: Evidence, formula: str, family: str = "gaussian") -> Fit:
         sampling, privacy = (variance**0.5 for variance in variances)
         estimate, spanned = float(found.coefficients[j]), float(found.spanned[j])
         coefficients.append(Coefficient(term.name, estimate, sampling, privacy, spanned))
-    notes = _notes(coefficients, rare, endless, unmeasured)
+    notes = (*design.notes, *_notes(coefficients, rare, endless, unmeasured))
     if spread := _spread_in_cells(design, evidence):
         notes = (*notes, f"{spread}: {INSIDE}")
     if found.blur >= 1:

@@ -88,11 +88,15 @@ def headed(section: ReleaseSection | Synthesis) -> str:
 def error_table(record: ReleaseRecord) -> DataTable:
     """What was known of the errors before the draw."""
     added = "; L1: absolute errors of all cells, added up"
+    notes = record.error_notes
     return DataTable(
         f"Expected error of {record.name} by itself, from privacy alone"
         + (added if any("L1" in quantity for quantity in record.errors) else ""),
-        ("Quantity", "Value"),
-        [(quantity, figure(value)) for quantity, value in record.errors.items()],
+        ("Quantity", "Value", *(["Note"] if notes else [])),
+        [
+            (quantity, figure(value), *([notes.get(quantity, "")] if notes else []))
+            for quantity, value in record.errors.items()
+        ],
     )
 
 

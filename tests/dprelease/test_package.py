@@ -185,11 +185,31 @@ def test_a_bundle_gives_frames_and_answers_with_errors(out):
     assert "microdata/everybody" in repr(arrow)
     with pytest.raises(dprelease.InputError, match="has no table 'nobody'; its tables"):
         bundle.table("nobody")
+    with pytest.raises(dprelease.InputError, match="did you mean 'microdata/everybody'"):
+        bundle.table("everybody")
     with pytest.raises(dprelease.InputError, match="must be one of pandas, arrow, polars"):
         dprelease.open_bundle(bundle.path, frames="excel")
     (bundle.path / "report.html").write_text("")
     with pytest.raises(dprelease.BundleError, match=r"report.html was changed"):
         dprelease.open_bundle(bundle.path)
+
+
+def test_rows_are_chosen_as_in_a_pandas_data_frame(out):
+    frame = FRAME.assign(job=pd.Series([None, "cook", "smith", "cook"] * (len(FRAME) // 4)))
+    plan = document()
+    plan["columns"]["job"] = {"type": "categorical", "nullable": True}
+    plan["columns"]["job"]["categories"] = ["cook", "smith"]
+    plan["releases"] = [{"name": "jobs", "kind": "histogram", "columns": ["job"]}]
+    plan["synthesis"] = []
+    bundle = dprelease.release(plan, frame, out=out)
+    table = bundle.table("jobs")
+    (nobody,) = bundle.best("jobs").loc[table["job"].isna(), "estimate"]
+    for chosen in (lambda t: t["job"].isna(), table["job"].isna()):
+        assert bundle.total("jobs", chosen).value == pytest.approx(nobody)
+    cooks = bundle.share("jobs", lambda t: t["job"] == "cook", lambda t: t["job"].notna())
+    assert 0 < cooks.value < 1
+    with pytest.raises(dprelease.InputError, match="has no column 'jub'; its columns"):
+        bundle.total("jobs", lambda t: t["jub"] == "cook")
 
 
 @pytest.mark.parametrize("frames", [kind for kind in FRAMES if kind != "polars"])

@@ -120,8 +120,7 @@ class Quantiles(Release):
     @property
     def public_rows(self) -> bool:
         """Whether the number of records that count is public."""
-        known = not any(axis.nullable for axis in self.measured)
-        return known and self.parts == 1 and self.adjacency.public_rows
+        return not self.of_nullable and self.parts == 1 and self.adjacency.public_rows
 
     @property
     def choices(self) -> int:
@@ -221,6 +220,11 @@ class Quantiles(Release):
                 counts = {**slope, 0: below, last: others - below - steps * each}
                 yield f"the rank of {float(level):g} on a slope", counts, 0, last
 
+    @property
+    def of_nullable(self) -> bool:
+        """Whether only records with a value count, of which nobody knows how many there are."""
+        return any(axis.nullable for axis in self.measured)
+
     @cached_property
     def rank_error(self) -> float:
         """The most records by which any quantile misses its rank, with probability LEVEL.
@@ -254,7 +258,7 @@ class Quantiles(Release):
             f" by at most this much, {unit}"
         )
         counted = "the group's records" if self.by else "the records"
-        counted += " with a value" * any(axis.nullable for axis in self.measured)
+        counted += " with a value" * self.of_nullable
         statement = (
             f"The error is one of rank: the cell holds a quantile within {name} of the stated level, for"
             " all levels together with probability 90% at least."
@@ -278,6 +282,8 @@ class Quantiles(Release):
     def expected_error(self) -> tuple[ErrorStatement, ...]:
         each = self.rows / self.parts
         of = f"a group of {each:.3g}, an equal part" if self.parts > 1 else "all records"
+        if self.of_nullable:
+            of += ", and more of those with a value"
         return (
             ErrorStatement(
                 "90% bound of the largest rank error, in records",

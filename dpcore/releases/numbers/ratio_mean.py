@@ -184,6 +184,7 @@ class RatioMean(Release):
             note = (
                 f"in a group of {each:.3g} records, an equal part; ten times that in one of a tenth"
             )
+            note += ", if all of them have a value" * self.grid.nullable
         elif self.grid.nullable:
             note = "if as many records as the plan states have a value"
         else:

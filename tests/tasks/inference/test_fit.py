@@ -101,6 +101,27 @@ def _exact(codes):
     return release.agreement(perturb(exact, release.mechanism, release.share, SeededSource(0)))
 
 
+def test_notes_say_which_categories_no_record_has_and_which_enter_as_numbers():
+    known = evidence(surveyed(np.random.default_rng(3)), 1)
+    assert not fit(known, "age ~ place").notes
+    records = known.codes.copy()
+    records[records[:, 1] == 2, 1] = 1
+    fewer = replace(known, codes=records, columns=columns(records))
+    assert fit(fewer, "age ~ place").notes == (
+        "no record has place c: a coefficient says nothing of it",
+    )
+    sex, _, *others = DOMAIN.axes
+    coded = replace(
+        known,
+        domain=Domain((sex, Categories("place", (1, 2, 3)), *others)),
+        columns=known.columns | {"place": known.codes[:, 1] + 1},
+    )
+    assert fit(coded, "age ~ place").notes == (
+        "place enters as a number, as its categories are numbers; C(place) takes them as categories",
+    )
+    assert not fit(coded, "age ~ C(place)").notes
+
+
 def test_privacy_errors_follow_the_noise_and_sampling_errors_do_not():
     survey = surveyed(np.random.default_rng(2))
     strong, weak = (fit(evidence(survey, 1, alpha), "age ~ sex") for alpha in ("1/2", "4"))
