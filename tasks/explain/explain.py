@@ -36,7 +36,7 @@ def cost_rows(plan: Plan) -> list[dict[str, str]]:
             "kind": plan.section(name).kind,
             "over": plan.section(name).subject,
             "mechanism": plan.section(name).mechanism,
-            "numbers": f"{getattr(release.mechanism, 'numbers', release.mechanism.size):,}",
+            "numbers": f"{_numbers(release):,}",
             **{c: decimal_text(getattr(plan.prices[name], c)) for c in plan.requested.coordinates},
         }
         for name, release in plan.built.items()
@@ -179,22 +179,40 @@ def explain(plan: Plan, granted: Budget | None, spent: Budget, refusal: str = ""
 def explanation(
     plan: Plan, granted: Budget | None, spent: Budget, refusal: str = ""
 ) -> dict[str, Any]:
-    """The costs, errors and work of a plan as JSON values."""
-    budget, verdict = budget_rows(plan, granted, spent, refusal)
+    """The costs, errors and work of a plan as JSON values; budgets are exact, as text.
+
+    ``left``: afterwards; null where the grant does not cover the release.
+    """
+    grant = plan.budget.caps if granted is None else granted
+    requested = total(plan.prices.values())
+    left = grant - spent - requested if grant.covers(spent + requested) else None
+    budget = {"granted": grant, "spent": spent, "requested": requested, "left": left}
+
+    def exact(budget: Budget) -> dict[str, str]:
+        return {name: str(getattr(budget, name)) for name in grant.coordinates}
+
     return {
         "dataset": plan.dataset,
         "releases": [
             {
                 **row,
+                "numbers": _numbers(release),
+                **exact(plan.prices[row["release"]]),
                 "errors": {e.quantity: e.value for e in release.expected_error()},
                 "work": asdict(release.work),
             }
             for row, release in zip(cost_rows(plan), plan.built.values(), strict=True)
         ],
-        "budget": budget,
-        "refused": verdict,
+        "budget": {name: each and exact(each) for name, each in budget.items()},
+        "granted_by": "plan" if granted is None else "ledger",
+        "refused": budget_rows(plan, granted, spent, refusal)[1],
         "work": asdict(work_of(plan)),
     }
+
+
+def _numbers(release: Release) -> int:
+    """How many numbers get noise."""
+    return int(getattr(release.mechanism, "numbers", release.mechanism.size))
 
 
 def unused_text(plan: Plan) -> list[str]:

@@ -40,6 +40,10 @@ def test_it_is_said_as_a_sentence_and_as_json(own_home, capsys):
     assert said["work"] == {"seconds": needed.seconds, "bytes": needed.bytes}
     assert sum(each["work"]["seconds"] for each in said["releases"]) < needed.seconds
     assert said["releases"][0]["errors"]
+    assert said["releases"][1]["beta"] == "1/1400000"
+    assert said["releases"][1]["numbers"] == 862
+    assert said["budget"]["left"] == {"alpha": "2", "beta": "9/1000000", "gamma": "0"}
+    assert said["granted_by"] == "plan"
 
 
 @pytest.mark.parametrize("more", [{"columns": 30}, {"rows": 10**7}])
