@@ -34,12 +34,13 @@ def run(program: str, folder: Path, *arguments: str) -> str:
 def test_no_kill_costs_a_charge_a_draw_or_a_whole_bundle(engine, tmp_path):
     own = [] if engine == "sqlite" else [fresh_url(engine, tmp_path)]
     own += ["--composition", "basic" if engine == "sqlite" else "concentrated"]
-    rows = kills(tmp_path, *own, "--random", "50")
+    rows = kills(tmp_path, *own, "--random", "20")
     assert {label: row["violations"] for label, row in rows.items() if row["violations"]} == {}
-    assert sum(row["kills"] for row in rows.values()) > 100
-    for boundary in ("after the noise is drawn", "before ledger COMMIT", "before file rename"):
+    assert sum(row["kills"] for row in rows.values()) > (60 if engine == "sqlite" else 40)
+    for boundary in ("after the noise is drawn", "before ledger COMMIT"):
         assert rows[boundary]["kills"] > 0
-    assert rows["at random"]["kills"] == 50
+    assert ("before file rename" in rows) == (engine == "sqlite")
+    assert rows["at random"]["kills"] == 20
 
 
 @pytest.mark.parametrize(
