@@ -47,7 +47,7 @@ def test_a_right_mechanism_is_not_accused(name: str):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", RIGHT)
 def test_a_right_mechanism_is_not_accused_in_many_audits(name: str):
-    repeats = 100 if name in CHEAP else 40
+    repeats = 100 if name in CHEAP else 20
     failed, _ = violations(RIGHT[name], repeats)
     assert failed <= stats.binom.ppf(0.9999, repeats, 0.05)
     # Clopper-Pearson limits and claims that no event attains keep it well below the level.
@@ -57,8 +57,8 @@ def test_a_right_mechanism_is_not_accused_in_many_audits(name: str):
 @pytest.mark.slow
 def test_a_wrong_mechanism_is_caught_nearly_always():
     for name, exhibit in WRONG.items():
-        caught = sum(not audited(exhibit, seed).passed for seed in range(2, 12))
-        assert caught >= 9, name
+        caught = sum(not audited(exhibit, seed).passed for seed in range(2, 6))
+        assert caught >= 3, name
 
 
 def test_a_release_is_audited_from_its_plan_alone():
