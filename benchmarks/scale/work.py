@@ -12,6 +12,7 @@ as measured, and the ratios of both.  Surveys of ``benchmarks.scale.width``, and
     density      two columns of numbers, 100,000 records
     classifier   by three columns of numbers, 20,000 records
     curves-N     noisy-products by eight columns of numbers, N records
+    waves-N      noisy-gradients by the same
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ def plan_of(name: str, folder: Path) -> Path:
         release: Plan = {"name": name, "kind": name, "columns": list(frame)}
         release["mechanism"] = "discrete-laplace"
         release |= {"ways": [2], "mechanism": "discrete-gaussian"} if name == "margins" else {}
-    elif name in ("density", "classifier") or name.startswith("curves-"):
+    elif name in ("density", "classifier") or name.startswith(("curves-", "waves-")):
         columns, rows = {"density": (2, 100_000), "classifier": (3, 20_000)}.get(name) or (
             8,
             int(name.partition("-")[2]),
@@ -84,7 +85,8 @@ def plan_of(name: str, folder: Path) -> Path:
         if name != "density":
             release = {"name": name, "kind": "classifier", "features": list(frame)}
             kernel = {"bandwidth": 0.3, "regularisation": 0.01}
-            release |= kernel if name == "classifier" else {"mechanism": "noisy-products"}
+            noisy = {"mechanism": "noisy-products" if name[0] == "c" else "noisy-gradients"}
+            release |= kernel if name == "classifier" else noisy
             release["label"] = {"column": "y", "positive": ["yes"]}
             frame["y"] = np.where(values.mean(axis=1) > 0.4, "yes", "no")
             answers["y"] = {"type": "categorical", "categories": ["no", "yes"]}
