@@ -110,6 +110,12 @@ columns:
 TAIL = """
 publication:
   title: {blank}
+  # In the citation, the catalogue entry and the registry of deployments, where they are stated:
+  # description: WHAT THE SURVEY IS ABOUT
+  # publisher: WHO PUBLISHES
+  # contact: NAME <NAME@EXAMPLE.ORG>
+  # licence: CC-BY-4.0
+  # region: WHERE THE PEOPLE ARE
 """
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from schemas.bundle import Manifest, TableFile
 from schemas.plan import Plan
 from schemas.standards.datapackage import resource_name
-from schemas.standards.terms import cited, licence_address
+from schemas.standards.terms import cited, keywords, licence_address
 
 SCHEMA_ORG, CROISSANT = "https://schema.org/", "http://mlcommons.org/croissant/"
 
@@ -59,7 +59,7 @@ def croissant(manifest: Manifest, plan: Plan) -> str:
         "identifier": f"{manifest.dataset}/{manifest.release_id}",
         "version": "1.0.0",  # a bundle never changes
         "citeAs": cited(manifest, publication),
-        "keywords": ["differential privacy", *plan.columns],
+        "keywords": keywords(manifest, plan),
         "distribution": [_file(path, table) for path, table in _files(manifest).items()],
         "recordSet": [_records(table) for table in _files(manifest).values()],
     }

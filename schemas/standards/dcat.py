@@ -13,7 +13,7 @@ from typing import Any
 from schemas.bundle import Manifest, TableFile
 from schemas.plan import Plan
 from schemas.publication import Publication
-from schemas.standards.terms import licence_address
+from schemas.standards.terms import keywords, licence_address
 
 
 def dcat(manifest: Manifest, plan: Plan) -> str:
@@ -26,7 +26,7 @@ def dcat(manifest: Manifest, plan: Plan) -> str:
         "description": publication.description or manifest.title,
         "issued": manifest.drawn_at[:10],
         "version": manifest.release_id,
-        "keyword": ["differential privacy", *plan.columns],
+        "keyword": keywords(manifest, plan),
         "rights": [manifest.guarantee.statement],
         "provenance": [
             "Made of noisy statistics alone; manifest.json holds the plan, the noise and its cost."

@@ -61,7 +61,7 @@ def _study(study: Element, manifest: Manifest, plan: Plan) -> None:
     summary = SubElement(about, "sumDscr")
     if publication.region:
         _add(summary, "geogCover", publication.region)
-    _add(summary, "anlyUnit", plan.protection.one)
+    _add(summary, "anlyUnit", "one record of the survey")
     _add(summary, "dataKind", "differentially private tables and synthetic records")
     _add(SubElement(study, "method"), "notes", manifest.guarantee.statement)
     if publication.licence:

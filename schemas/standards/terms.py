@@ -3,6 +3,7 @@
 import re
 
 from schemas.bundle import Manifest
+from schemas.plan import Plan
 from schemas.publication import Publication
 
 
@@ -19,12 +20,18 @@ def licence_address(text: str) -> str | None:
     return found[0] if found else None
 
 
+def keywords(manifest: Manifest, plan: Plan) -> list[str]:
+    """Differential privacy, and the columns of the survey of which something is published."""
+    found = {t.about.get(name, name) for t in manifest.tables for name in t.columns}
+    return ["differential privacy", *(name for name in plan.described_columns if name in found)]
+
+
 def cited(manifest: Manifest, publication: Publication) -> str:
     """How the release is cited."""
-    publisher = publication.publisher.strip()
+    publisher, year = publication.publisher.strip(), manifest.drawn_at[:4]
     promise = manifest.guarantee.statement.partition(" with ")[2].partition(" (")[0]
     return (
-        f"{publisher + ' ' if publisher else ''}({manifest.drawn_at[:4]}). {manifest.title}"
+        f"{f'{publisher} ({year}). {manifest.title}' if publisher else f'{manifest.title} ({year})'}"
         f" [differentially private data set {manifest.dataset}, release {manifest.release_id},"
         f" {promise}]."
     )
