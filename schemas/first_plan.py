@@ -152,12 +152,7 @@ def first_plan(
     kinds = {name: kind for name, (kind, _) in described.items()}
     weights = None
     if purpose == "functions":
-        null = {
-            name
-            for name, question in said.items()
-            if question.keys.keys() & {"missing", "nullable"}
-        }
-        released = list(_functions({n: kind for n, kind in kinds.items() if n not in null}))
+        released = list(_functions(kinds))
     else:
         weights = role.get("weight")
         released = list(_counts(kinds, purpose, said, weighted=weights is not None))
@@ -216,6 +211,9 @@ def _described(
                 bounds = f"[{lower}, {upper}]"
             lines += [f"{_flow(own)}:", "  type: integer", f"  bounds: {bounds}"]
             lines.append(f"  from: {_flow({'column': name, 'part': part})}")
+            for key in ("label", "description"):
+                if question and key in question.keys:
+                    lines.append(f"  {key}: {_flow(f'{question.keys[key]}: {part}')}")
             yield own, (Kind.PART, lines)
             lines = []
 
@@ -315,7 +313,7 @@ def _functions(columns: Mapping[str, Kind]) -> Iterator[str]:
     numeric = [name for name, kind in columns.items() if kind in NUMERIC]
     if not numeric:
         raise InputError("--for functions: the table has no numeric column")
-    yield "# The first releases: a density of every numeric column, none of which may be nullable."
+    yield "# The first releases: a density of every numeric column, of the records with a value."
     yield "# Other functions are of the kinds `function`, `classifier` and `regression`."
     if Kind.OPEN in columns.values():
         yield "# Remove those of columns that are not numeric: a CSV file does not say which these are."

@@ -69,7 +69,9 @@ def read_questionnaire(path: Path) -> dict[str, Question]:
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError):
+    except OSError as error:
+        raise InputError(f"{path}: cannot be opened: {error.strerror}") from None
+    except UnicodeDecodeError:
         raise InputError(
             f"{path}: cannot be read as UTF-8; a spreadsheet saves it as 'CSV UTF-8'"
         ) from None
@@ -160,6 +162,11 @@ def _question(place: str, said: Mapping[str, str]) -> Question:
             raise InputError(
                 f"{place}, values: list them, such as 1=yes; 2=no, or state lower and upper; an"
                 " identifier or free text, which is not published, has the type `ignored`"
+            )
+        if len(values) == 1 and re.search(r"\w\s*[\s,/|]\s*\w", *values):
+            raise InputError(
+                f"{place}, values: {next(iter(values))!r} is one value, as only ; separates them; if it"
+                " is meant as one, state another beside it, as a column of one value says nothing"
             )
         keys["categories"] = _codes(list(values))
     else:

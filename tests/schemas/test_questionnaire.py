@@ -118,11 +118,12 @@ def test_a_questionnaire_leaves_decisions_open_and_nothing_else(tmp_path, capsys
     assert bundle.total("all-pairs.sex.pay").value == pytest.approx(60, abs=20)
 
 
-def test_functions_are_released_of_the_numbers_that_are_never_null(tmp_path):
+def test_functions_are_released_of_all_numbers(tmp_path):
     questions = read_questionnaire(written(tmp_path, TEXT))
     columns = dict.fromkeys(questions, Kind.OPEN)
     plan = yaml.safe_load(first_plan("x", "x.csv", columns, "functions", questions))
-    assert [release["columns"] for release in plan["releases"]] == [["age"], ["rooms"]]
+    assert [release["columns"] for release in plan["releases"]] == [["age"], ["pay"], ["rooms"]]
+    assert plan["columns"]["when_month"]["description"] == "Day of the interview: month"
 
 
 @pytest.mark.parametrize(
@@ -143,6 +144,8 @@ def test_functions_are_released_of_the_numbers_that_are_never_null(tmp_path):
         ("column,type,lower,upper\nx,date,,\n", "two years"),
         ("column,values\nx,=yes\n", "has no code before the ="),
         ("column,values\nx,1 = Male | 2 = Female\n", "separate them by ;"),
+        ("column,values\nx,N/C/S\n", "'N/C/S' is one value, as only ; separates them"),
+        ("column,values\nx,1 2 9\n", "'1 2 9' is one value"),
         (
             "column,values,lower,upper\nx,1=one; -9=refused,1,8\n",
             "'-9' lies outside 1 to 8; .*missing",
