@@ -163,7 +163,7 @@ def _question(place: str, said: Mapping[str, str]) -> Question:
                 f"{place}, values: list them, such as 1=yes; 2=no, or state lower and upper; an"
                 " identifier or free text, which is not published, has the type `ignored`"
             )
-        if len(values) == 1 and re.search(r"\w\s*[\s,/|]\s*\w", *values):
+        if len(values) == 1 and re.search(r"\w\s*[\s,/|]\s*\w", next(iter(values))):
             raise InputError(
                 f"{place}, values: {next(iter(values))!r} is one value, as only ; separates them; if it"
                 " is meant as one, state another beside it, as a column of one value says nothing"
