@@ -288,7 +288,7 @@ class SynthesisRecord(Section):
             f"{start}: for the slope of one column on another about {self.understated.median:.2g} times,"
             f" and for one pair of columns in ten {self.understated.one_in_ten:.2g} times or more (less"
             " where smoothing removed noise from large tables). Columns that were not measured together"
-            " are related as the model assumes, and no error is known. `fit` of the Python reader"
+            " are related as the model assumes, and no error is known. The Python reader's function fit"
             " computes models from the noisy tables, with errors that hold."
         )
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.report.bars import Bar, bars
-from tasks.report.cells import measured, read_labels, sides_of
+from tasks.report.cells import Columns, measured, quoted, read_labels, sides_of
 from tasks.report.parts import DataTable, Drawn, Figure, Source
 from tasks.report.svg import figure, supported
 
@@ -17,10 +17,12 @@ def draw_number(source: Source) -> Drawn:
     file = source.record.tables[0]
     table, stated = source.read(file), [u.column for u in file.uncertainty]
     columns = [table[name].astype(float).tolist() for name in (stated[0], "lower_90", "upper_90")]
-    title = f"{source.plan.section(source.record.name).words}: {source.record.title}"
     described, about = source.plan.described_columns, file.about.get(stated[0])
+    by = sides_of(table, described)
     unit = measured(about, described) if about and about in described else source.unit.things
-    if by := sides_of(table, described):
+    of = _by(about, by, described) if about and about in described else source.record.title
+    title = f"{source.plan.section(source.record.name).words}: {of}"
+    if by:
         labels = _labels(source, table, by)
         says = f"Each bar is a group of {' and '.join(by)}, with its own 90% interval"
         notes = [f"{file.descriptions[name]}." for name in stated]
@@ -29,9 +31,15 @@ def draw_number(source: Source) -> Drawn:
         says = f"It is {figure(value)}, with a 90% interval of {figure(lower)} to {figure(upper)}"
         notes = [f"{file.descriptions[name]}: {figure(float(table[name][0]))}." for name in stated]
     rows = [Bar(*each) for each in zip(labels, *columns, strict=True)]
-    of = " and ".join(by) or "release", f"{stated[0].replace('_', ' ')} ({unit})"
-    numbers = _numbers(title, of, rows, file.place)
+    header = " and ".join(by) or "release", f"{stated[0].replace('_', ' ')} ({unit})"
+    numbers = _numbers(title, header, rows, file.place)
     return Drawn([Figure(title, says, bars(rows, title, says, unit), numbers)], notes)
+
+
+def _by(name: str, by: Sequence[str], columns: Columns) -> str:
+    """What readers call a column, by others."""
+    others = ", ".join(quoted(each, columns) for each in by)
+    return quoted(name, columns) + (f" by {others}" if by else "")
 
 
 def _numbers(title: str, header: tuple[str, str], rows: Sequence[Bar], place: str) -> DataTable:
@@ -68,7 +76,7 @@ def draw_levels(source: Source) -> Drawn:
         Bar(label, level, max(level - half, 0.0), min(level + half, 1.0))
         for label, level in zip(labels, table["level"].tolist(), strict=True)
     ]
-    title = f"Quantiles of {source.record.title}"
+    title = f"Quantiles of {_by(name, names[:-1], source.plan.described_columns)}"
     says = (
         "Each bar is the level that the plan asks for, a share of the records; with 90% probability"
         f" every value of {name} is a quantile of a level on its orange line, within {shown}"
