@@ -167,12 +167,7 @@ class Descent(Release):
     @cached_property
     def norm_squared(self) -> int:
         """R of the claim."""
-        cosines, sines = _circle(self.amplitude)
-        return (
-            self.intercept**2
-            + self._curved
-            + self.waves * int((cosines.astype(np.int64) ** 2 + sines.astype(np.int64) ** 2).max())
-        )
+        return self.intercept**2 + self._curved + self.waves * _largest_wave(self.amplitude)
 
     @cached_property
     def width(self) -> int:
@@ -386,6 +381,13 @@ def _circle(amplitude: int) -> tuple[Integers, Integers]:
     phases = np.arange(TURN) * (2 * np.pi / TURN)
     cosines, sines = np.rint(amplitude * np.cos(phases)), np.rint(amplitude * np.sin(phases))
     return cosines.astype(np.int16), sines.astype(np.int16)
+
+
+@lru_cache
+def _largest_wave(amplitude: int) -> int:
+    """The most that the squares of a wave's two numbers add up to, rounded as they are."""
+    cosines, sines = (numbers.astype(np.int64) for numbers in _circle(amplitude))
+    return int((cosines**2 + sines**2).max())
 
 
 def _reach(ages: Integers) -> Floats:

@@ -423,7 +423,7 @@ CASES: dict[str, Case] = {
         fault=3,
     ),
     "gradient classifier": Case(
-        GradientClassifier("g", LABELLED, 2, APPROXIMATE, (-1, 1), Fraction(1, 2), None, 3, 4),
+        GradientClassifier("g", LABELLED, 2, APPROXIMATE, (-1, 1), Fraction(1, 2), None, 2, 2),
         (0, 0),
         (0, 7),
         1.0,

@@ -111,6 +111,7 @@ AUDITED = {
     pair: (name, adjacency)
     for pair, (name, adjacency) in SERVED.items()
     if name not in LONG or (adjacency.most > 1 and adjacency.relation == "replace-one")
+    if name != "gradient classifier"  # two steps as in an additive one, the second a descent
 }
 
 
