@@ -213,11 +213,17 @@ def _place(fault: Any, document: Any) -> str:
     return text
 
 
+FEW = 10
+"""Keys of a section that an error lists."""
+
+
 def _reason(fault: Any, section: type[BaseModel] | None) -> str:
     value = fault.get("input")
     if fault["type"] == "extra_forbidden":
-        key = fault["loc"][-1]
-        return "unknown key" + suggestion(key, _keys(section, fault["loc"][:-1]))
+        known = _keys(section, fault["loc"][:-1])
+        close = suggestion(fault["loc"][-1], known)
+        few = f"; its keys: {', '.join(sorted(known))}" if 0 < len(known) <= FEW else ""
+        return f"unknown key{close or few}"
     if fault["type"] == "missing":
         if isinstance(fault["loc"][-1], int):
             return "too few items in the list"
