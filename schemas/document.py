@@ -220,9 +220,9 @@ FEW = 10
 def _reason(fault: Any, section: type[BaseModel] | None) -> str:
     value = fault.get("input")
     if fault["type"] == "extra_forbidden":
-        known = _keys(section, fault["loc"][:-1])
-        close = suggestion(fault["loc"][-1], known)
-        few = f"; its keys: {', '.join(sorted(known))}" if 0 < len(known) <= FEW else ""
+        keys = _keys(section, fault["loc"][:-1])
+        close = suggestion(fault["loc"][-1], keys)
+        few = f"; its keys: {', '.join(sorted(keys))}" if 0 < len(keys) <= FEW else ""
         return f"unknown key{close or few}"
     if fault["type"] == "missing":
         if isinstance(fault["loc"][-1], int):
