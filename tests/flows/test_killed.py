@@ -58,7 +58,7 @@ def test_a_product_that_is_broken_on_purpose_is_found_out(sabotage, harm, tmp_pa
 @pytest.mark.parametrize("engine", ["sqlite", "postgresql"])
 def test_two_machines_that_publish_the_same_release_make_one_bundle(engine, tmp_path):
     own = [] if engine == "sqlite" else [fresh_url(engine, tmp_path)]
-    assert run("tests.flows.races", tmp_path, *own, "--pairs", "40").split() == []
+    assert run("tests.flows.races", tmp_path, *own, "--pairs", "15").split() == []
 
 
 def test_machines_that_share_a_staging_folder_are_found_out(tmp_path):
