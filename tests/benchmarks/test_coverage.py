@@ -167,7 +167,7 @@ def test_densities_err_as_their_tables_say(name: str):
     assert all(c.rms == pytest.approx(1, abs=0.25) for c in columns)
 
 
-@pytest.mark.parametrize("answered", [1.0, 0.02])
+@pytest.mark.parametrize("answered", [pytest.param(1.0, marks=pytest.mark.slow), 0.02])
 def test_bands_hold_the_exact_kernel_density_whatever_the_shape(answered: float):
     """At 5,000 records, all or 100 of them with a value, atoms and spikes included, on a fine grid."""
     for row in by_shape(60, "binned-laplace", answered=answered):

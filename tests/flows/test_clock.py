@@ -53,6 +53,7 @@ def plan(tmp_path, monkeypatch) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jumps", [(YEAR, -2 * YEAR), (-YEAR, 2 * YEAR)], ids=["on", "back"])
 def test_nothing_is_drawn_or_charged_twice_and_nothing_overspent(plan, clock, jumps):
     out, digests = plan.parent / "out", {}

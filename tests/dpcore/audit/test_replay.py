@@ -38,7 +38,7 @@ def test_no_kind_of_release_changes_by_more_than_it_declares(name: str):
             assert other.mechanism
         except (ValueError, DPReleaseError):
             continue
-        assert replay(other, at_random(other), seconds=0.5).passed
+        assert replay(other, at_random(other), seconds=0.1).passed
 
 
 def test_a_sensitivity_of_half_the_truth_is_found_at_once(monkeypatch):

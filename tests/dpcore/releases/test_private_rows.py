@@ -180,7 +180,14 @@ def smooth_function(name: str, domain: Domain, rows: int, share: Budget, widths:
     return SmoothFunction(name, domain, rows, share, "gaussian", widths, (40,), adjacency=adjacency)
 
 
-@pytest.mark.parametrize("kind", [BinnedDensity, SpectralDensity, smooth_function])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param(BinnedDensity, marks=pytest.mark.slow),
+        pytest.param(SpectralDensity, marks=pytest.mark.slow),
+        smooth_function,
+    ],
+)
 def test_the_band_of_a_density_with_private_rows_is_on_the_scale_of_the_density(
     kind: Callable[..., Density | SmoothFunction],
 ):

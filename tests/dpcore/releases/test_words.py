@@ -52,6 +52,7 @@ def faults(text: Text) -> Iterator[str]:
             yield f"another unit: {found[0]}"
 
 
+@pytest.mark.slow
 def test_every_published_text_is_in_the_words_of_its_unit_and_in_none_of_the_code():
     wrong = {f"{f} in {t.text!r}, {t.where}" for t in all_texts() for f in faults(t)}
     assert not wrong, "\n".join(sorted(wrong))

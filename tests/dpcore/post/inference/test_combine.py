@@ -64,6 +64,7 @@ def slope(codes):
     return found, np.sum((x * (y - found * x)) ** 2) / (x @ x) ** 2
 
 
+@pytest.mark.slow
 def test_intervals_from_implicates_hold_and_those_from_one_do_not():
     """Sixty surveys of 600; noise is as large as sampling."""
     generator = np.random.default_rng(5)
