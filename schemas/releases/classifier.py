@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import Field, StrictFloat, StrictInt, StrictStr, model_validator
+from pydantic import Field, StrictFloat, StrictInt, StrictStr, field_validator, model_validator
 
 from dpcore.budget import Budget
 from dpcore.domain import Axis, Categories, Grid
@@ -26,8 +26,6 @@ from schemas.releases.base import (
 )
 
 Width = Annotated[float, Field(gt=0.01, le=100)]
-
-PositiveWeight = Annotated[float, Field(ge=0.001, le=1000)]
 
 COARSE = 128
 """Cells of a column of numbers in an additive classifier."""
@@ -106,13 +104,26 @@ class ClassifierSection(ReleaseSection):
         description="gaussian-process: half the dimension of the feature space.",
     )
     mechanism: Literal["gaussian-process", "noisy-products", "noisy-gradients"] = "gaussian-process"
-    weights: Literal["balanced"] | PositiveWeight = Field(
+    weights: Literal["balanced"] | float = Field(
         default=1.0,
         exclude_if=lambda weight: weight == 1,
         description="noisy-gradients and noisy-products: how many times a record of the positive side"
         " counts, where one of the negative side counts once; balanced: both sides weigh the same, by"
         " their noisy counts.",
     )
+
+    @field_validator("weights", mode="before")
+    @classmethod
+    def _balanced_or_a_number(cls, given: object) -> object:
+        if (
+            isinstance(given, int | float)
+            and not isinstance(given, bool)
+            and 0.001 <= given <= 1000
+        ):
+            return given
+        if given == "balanced":
+            return given
+        raise ValueError("state balanced, or a number from 0.001 to 1000")
 
     @model_validator(mode="after")
     def _stated(self) -> Self:
@@ -147,6 +158,8 @@ class ClassifierSection(ReleaseSection):
             raise ValueError("label.column: is also a feature")
         axis, signs = self.label.axis(survey.columns)
         columns = {name: declared(survey.columns, name, "features") for name in self.features}
+        if len(columns) < len(self.features):
+            raise ValueError("features: a column is listed twice")
         if self.mechanism != "gaussian-process":
             domain = domain_of([*(_coarse(name, c) for name, c in columns.items()), axis])
             facts = (self.name, domain, survey.rows, share, signs)

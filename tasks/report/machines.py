@@ -152,7 +152,7 @@ def draw_predictions(source: Source) -> Drawn:
         found.append(_along(axis, codes, columns, f, *ends))
     says = "90% intervals, at least; the other features in the middle of their values"
     figures = _figures(found, columns, "Decision value", {0.0: _above(0.0, source)}, says)
-    (stated,) = release.expected_error()
+    stated, _ = release.expected_error()
     notes = [
         f"Above 0 the prediction is {positive_text(source)}. Noise adds a standard error of"
         f" {figure(stated.value)} at"

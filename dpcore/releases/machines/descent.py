@@ -218,6 +218,11 @@ class Descent(Release):
             start += self.waves
         return found
 
+    def phases(self, codes: Integers) -> Floats:
+        """(k, waves) the phase of each wave, not rounded, at cells of the features (k, features)."""
+        parts = zip(self.positions, self.frequencies, strict=True)
+        return np.asarray(sum(where[codes[:, i]] @ often for i, (where, often) in enumerate(parts)))
+
     def records_of(self, tally: Tally) -> Records:
         counts = self._kept(tally)
         seen = np.flatnonzero(counts)
@@ -343,8 +348,19 @@ class Descent(Release):
 
     def expected_error(self) -> tuple[ErrorStatement, ...]:
         error = self.stddev * math.sqrt(self.norm_squared)
-        note = "at most, to first order; the margin is at 1"
-        return (ErrorStatement("standard error of a decision value", error, note),)
+        reach = float(self._averages.sum()) * self.step
+        return (
+            ErrorStatement(
+                "standard error of a decision value",
+                error,
+                "at most, to first order; the margin is at 1",
+            ),
+            ErrorStatement(
+                "largest decision value that steps can reach",
+                reach,
+                "steps are as short as the noise asks for; below 1 the records decide little",
+            ),
+        )
 
 
 def _positions(axis: Axis, places: tuple[float, ...]) -> Floats:

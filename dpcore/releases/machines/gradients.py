@@ -61,10 +61,18 @@ class GradientClassifier(PlacedClassifier[Descent]):
         return Descent(*facts, *sizes, adjacency=self.adjacency)
 
     def decide(self, noisy: Noisy, codes: Integers) -> tuple[Floats, Floats]:
-        """f, and its standard error at most, at cells of the features (k, features)."""
+        """f, and its standard error at most, at cells of the features (k, features).
+
+        It is that of the published tables: waves are not rounded, as they are where gradients are
+        summed.
+        """
         descent, drawn = self.settled(noisy)
-        rows = descent.design(codes)
-        return rows @ descent.coefficients(drawn), descent.errors(rows)
+        rows, theta = descent.design(codes), descent.coefficients(drawn)
+        phases = descent.phases(codes)
+        curves, waves = np.split(theta, [descent.width - 2 * self.waves])
+        cosines, sines = np.split(waves * descent.amplitude, 2)
+        value = rows[:, : len(curves)] @ curves + np.cos(phases) @ cosines + np.sin(phases) @ sines
+        return value, descent.errors(rows)
 
     def evaluate(self, noisy: Noisy, points: Mapping[str, NDArray[Any]]) -> dict[str, Floats]:
         """``decision`` at points, with its interval, and ``sign_error`` as of a kernel machine."""

@@ -134,7 +134,9 @@ def test_an_additive_classifier_serves_units_of_several_records(
             {"mechanism": "gaussian-process", "weights": "balanced"},
             "weights: belong to mechanisms noisy",
         ),
-        ({"weights": 0}, "weights"),
+        ({"weights": 0}, "weights: state balanced, or a number from 0.001 to 1000"),
+        ({"weights": "balance"}, "weights: state balanced"),
+        ({"features": ["age", "region", "age"]}, "features: a column is listed twice"),
     ],
 )
 def test_what_belongs_to_the_other_mechanism_is_refused(tmp_path, plan_document, change, says):

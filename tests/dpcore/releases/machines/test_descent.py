@@ -182,9 +182,7 @@ def test_the_published_tables_give_the_decision():
     expected += np.sum(waves["cos"] * np.cos(phase) + waves["sin"] * np.sin(phase))
     points = {"x": np.array([3.5 / 32]), "y": np.array([20.5 / 32])}
     points |= {"kind": np.array(["b"], dtype=object), "amount": np.array([None], dtype=object)}
-    assert release.evaluate(noisy, points)["decision"] == pytest.approx(
-        expected, abs=0.01
-    )  # waves are rounded
+    assert release.evaluate(noisy, points)["decision"] == pytest.approx(expected)
 
 
 def test_waves_run_over_a_few_columns_and_do_not_change():
