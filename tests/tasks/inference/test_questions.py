@@ -48,6 +48,7 @@ def test_intervals_of_correlations_end_where_correlations_do():
 
 
 @pytest.mark.parametrize("adjacency", BOTH)
+@pytest.mark.slow
 def test_independent_columns_give_p_values_that_are_uniform(adjacency):
     found = all_of(lambda e: independence(e, "place", "age"), adjacency)
     assert {each.degrees for each in found} == {6}
