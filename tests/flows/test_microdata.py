@@ -15,7 +15,11 @@ pytestmark = pytest.mark.usefixtures("prefect")
 
 
 @pytest.mark.parametrize(
-    "choice", [{"choose": "fixed", "also": [["sex", "children", "age"]]}, {"choose": "adaptive"}]
+    "choice",
+    [
+        {"choose": "fixed", "also": [["sex", "children", "age"]]},
+        pytest.param({"choose": "adaptive"}, marks=pytest.mark.slow),
+    ],
 )
 def test_microdata_is_published_in_the_surveys_own_columns(plan_path, plan_document, choice):
     from flows.release import release
