@@ -70,6 +70,12 @@ class LedgerError(DPReleaseError):
     """The ledger cannot be read or written, or contradicts the request."""
 
 
+class LostLedgerError(LedgerError):
+    """The ledger does not know what was published or drawn: an old copy, or the wrong one."""
+
+    exit_code = 6
+
+
 class BundleError(DPReleaseError):
     """A bundle is incomplete, was changed, or contradicts the ledger."""
 
@@ -77,9 +83,13 @@ class BundleError(DPReleaseError):
 
 
 class ServerError(DPReleaseError):
-    """The Prefect server does not answer; what was charged and drawn before stays so."""
+    """The Prefect server does not answer; what was charged and drawn before stays so.
+
+    ``before_the_run``: no step of this run has begun.
+    """
 
     exit_code = 7
+    before_the_run = False
 
 
 class PrivacyLineError(DPReleaseError):

@@ -58,15 +58,17 @@ class EmbeddedFlow(Flow[P, R]):
                 with prefect_api():
                     return super().__call__(*args, **kwargs)
             except (HTTPError, RuntimeError) as error:
-                unreached = str(error).startswith("Failed to reach API")  # Prefect's own words
-                if not unreached and not isinstance(error, HTTPError):
+                silent = str(error).startswith("Failed to reach API")  # Prefect's own words
+                if not silent and not isinstance(error, HTTPError):
                     raise
                 lost = f"the Prefect server does not answer ({type(error).__name__})"
             if not _OUTCOMES:
-                raise ServerError(
+                unreached = ServerError(
                     f"{lost}: start it, or correct or unset PREFECT_API_URL, and repeat the command with"
                     " the same release id, which pays nothing twice"
                 )
+                unreached.before_the_run = True
+                raise unreached
             (outcome,) = _OUTCOMES
             if isinstance(outcome, DPReleaseError):
                 raise outcome
@@ -124,6 +126,8 @@ def prefect_api() -> Iterator[None]:
     if PREFECT_API_URL.value():
         # It reports every event that a lost server did not get; the run says that once.
         logging.getLogger("prefect._internal.concurrency").setLevel(logging.CRITICAL)
+        if "PREFECT_LOGGING_LEVEL" not in os.environ:
+            _leave_the_terminal_to_us()
         chosen = "PREFECT_CLIENT_MAX_RETRIES" in os.environ
         # By default each request waits a minute for a lost server, which a release does not need.
         with temporary_settings({} if chosen else {PREFECT_CLIENT_MAX_RETRIES: 2}):
@@ -141,6 +145,16 @@ def prefect_api() -> Iterator[None]:
         EventsWorker.set_client_override(NullEventsClient)
         stack.callback(EventsWorker.set_client_override, None)
         yield
+
+
+def _leave_the_terminal_to_us() -> None:
+    """The server still gets Prefect's lines."""
+    from prefect.logging.handlers import PrefectConsoleHandler
+
+    for name in (None, "prefect"):
+        for handler in logging.getLogger(name).handlers:
+            if isinstance(handler, PrefectConsoleHandler):
+                handler.setLevel(logging.CRITICAL)
 
 
 @contextmanager

@@ -19,8 +19,8 @@ from dpcore.errors import InputError
 from flows.lost import say_that_it_waits
 from flows.once import notify_once
 from schemas.plan import Plan
+from schemas.text import escape
 from tasks.announce.announce import show_preview
-from tasks.announce.markdown import escape
 from tasks.bundle.publish import Made
 from tasks.ledger import Decision, Ledger
 from tasks.workplace.home import ledger_url

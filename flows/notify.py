@@ -14,7 +14,7 @@ from dpcore.errors import ApprovalError, AuditError, BudgetError, DPReleaseError
 from flows.exhaustion import covered, pause_schedule
 from flows.identity import release_id_of
 from flows.lost import free_slots
-from flows.once import notify_once
+from flows.once import first_time, notify_once
 from schemas.plan import Plan, load_plan
 from tasks.budget.schedule import late_releases
 from tasks.bundle.digests import MANIFEST
@@ -115,19 +115,22 @@ def notify_damaged(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -
 
 
 def _tell_late(plan: Plan, path: Path, but: str = "", since: timedelta = timedelta()) -> None:
-    """Notify of each late release, or once of many: they say that a clock or a server stood still."""
+    """Notify once of each late release, or of many new ones: a clock or a server stood still."""
     ledger = Ledger(ledger_url(), create=False)
     found = late_releases(plan, path, ledger, datetime.now(UTC) - since)
     late = [each for each in found if each.release_id != but]
+    new = [
+        each
+        for each in late[-MOST_LATE - 1 :]
+        if first_time(plan.dataset, f"{each.release_id} is late")
+    ]
     see = "see `dprelease ledger check`"
-    if len(late) > MOST_LATE:
-        first, last = late[0].release_id, late[-1].release_id
-        trouble = f"{len(late)} releases are late, the first of them {first}; {see}"
-        notify_once(plan.dataset, last, trouble, f"{first} to {last} are late")
+    if len(new) > MOST_LATE:
+        trouble = f"{len(late)} releases are late, the first of them {late[0].release_id}; {see}"
+        notify(plan.dataset, late[-1].release_id, trouble)
         return
-    for each in late:
-        event = f"{each.release_id} is late"
-        notify_once(each.dataset, each.release_id, f"{each.what}; {see}", event)
+    for each in new:
+        notify(each.dataset, each.release_id, f"{each.what}; {see}")
 
 
 def restart_forgotten(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> None:

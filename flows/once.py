@@ -11,7 +11,13 @@ from tasks.workplace.notify import notify
 
 
 def notify_once(dataset: str, release_id: str, trouble: str, event: str) -> None:
-    """Notify unless this ``event`` of the dataset was notified before, from whichever machine.
+    """Notify unless this ``event`` of the dataset was notified before, from whichever machine."""
+    if first_time(dataset, event):
+        notify(dataset, release_id, trouble)
+
+
+def first_time(dataset: str, event: str) -> bool:
+    """Whether nobody asked this before, from whichever machine.
 
     If the server does not answer, it is better to say a thing twice than never.
     """
@@ -21,7 +27,7 @@ def notify_once(dataset: str, release_id: str, trouble: str, event: str) -> None
         with get_client(sync_client=True) as client:
             client.create_variable(said)
     except ObjectAlreadyExists:
-        return
+        return False
     except HTTPError:
         pass
-    notify(dataset, release_id, trouble)
+    return True

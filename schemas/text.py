@@ -58,6 +58,12 @@ def refuse_treacherous(document: Any) -> None:
             )
 
 
+def escape(text: str) -> str:
+    """The text as one line in which nothing is markup, for markdown or HTML, and no address a link."""
+    escaped = re.sub(r"[\\|<>\[\]`*_~&#@!]|(?<=www)\.|:(?=//)", r"\\\g<0>", " ".join(text.split()))
+    return escaped or " "
+
+
 def look_alikes(categories: Iterable[Any]) -> tuple[str, str] | None:
     """Two categories that are different text and look the same, if there are any."""
     seen: dict[str, str] = {}

@@ -309,8 +309,14 @@ FAULTS: tuple[Fault, ...] = (
     _of_mechanism(
         "the noise of the second stage is not the one that was priced",
         "staged_gaussian",
-        "if any(step.mechanism != self.again for step, _ in found):",
+        "if any(step.mechanism.event != self.again.event for step, _ in found):",
         "if not found:",
+    ),
+    _of_mechanism(
+        "no round but the first has noise",
+        "gaussian_rounds",
+        "drawn[:, number] = noisy.values.reshape(times, -1)",
+        "drawn[:, number] = exact.reshape(times, -1) if number else noisy.values.reshape(times, -1)",
     ),
     _of_mechanism(
         "the second round has no noise",
@@ -391,6 +397,12 @@ FAULTS: tuple[Fault, ...] = (
         (RELATIONS, "tests/dpcore/test_adjacency.py"),
     ),
     # Sensitivities
+    _of_release(
+        "a moved record counts once in each step",
+        "machines/descent",
+        "self.adjacency.squared(moved=4 * one, present=one)",
+        "self.adjacency.squared(moved=one, present=one)",
+    ),
     _of_release(
         "half the noise for sums of products where the number of records is private",
         "machines/curves",

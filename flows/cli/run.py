@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from dpcore.errors import ApprovalError, InputError
+from dpcore.errors import ApprovalError, InputError, ServerError
 from flows.cli.approve import ask_officer
 from flows.cli.arguments import (
     ANSWER,
@@ -53,6 +53,7 @@ def run(
     """Publish a release and print the path of its bundle."""
     from schemas.identity import check_release_id
     from schemas.plan import load_plan
+    from tasks.workplace.events import record_event
 
     overrides = read_changes(changes)
     loaded = load_plan(plan, overrides)  # report a faulty plan before Prefect is started
@@ -71,6 +72,11 @@ def run(
         )
         try:
             bundle = publish()
+        except ServerError as lost:
+            if lost.before_the_run:
+                names = {"dataset": loaded.dataset, "release_id": release_id or ""}
+                record_event("run", **names, outcome=str(lost.exit_code), seconds=0)
+            raise
         except ApprovalError as waiting:
             if not waiting.release_id or not sys.stdin.isatty():
                 raise

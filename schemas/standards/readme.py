@@ -15,6 +15,7 @@ from schemas.bundle import REPLICATES, Manifest, ReleaseRecord, TableFile
 from schemas.columns import CategoricalColumn
 from schemas.numbers import plain
 from schemas.plan import Plan
+from schemas.text import escape
 
 MOST_LISTED = 12
 SERIES = ("quantity", "period")
@@ -63,7 +64,7 @@ def readme(manifest: Manifest, plan: Plan) -> str:
     have = [file for record in manifest.releases for file in record.files if file.replicates]
     several = [file for record in manifest.releases for file in record.files if file.holds]
     parts = [
-        f"# {manifest.title}",
+        f"# {escape(manifest.title)}",
         "`report.html` describes this release for people, `manifest.json` for programs,"
         " `codebook.csv` its columns. Tables are Parquet files"
         + (", and CSV files beside them." if plan.publication.csv else "."),
@@ -117,7 +118,7 @@ CONCLUSIONS = (
 
 def _analyses(manifest: Manifest) -> Iterator[str]:
     for record in manifest.analyses:
-        yield f"- `{record.file.path}`: {record.title} (`{record.formula}`, {record.family})."
+        yield f"- `{record.file.path}`: {escape(record.title)} (`{record.formula}`, {record.family})."
         yield from (f"  - {note}" for note in record.notes)
 
 

@@ -4,12 +4,14 @@ Only a run of a flow has artifacts, so Prefect is imported when a step runs.
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from dpcore.audit import AuditResult
 from schemas.bundle import Manifest
 from schemas.plan import Plan
-from tasks.announce.markdown import cost_and_accuracy, escape, explanation, preview
+from schemas.text import escape
+from tasks.announce.markdown import cost_and_accuracy, explanation, preview
 from tasks.audit.audit import embed_picture, result_rows
 from tasks.bundle.publish import Made
 from tasks.bundle.verify import read_manifest
@@ -17,6 +19,20 @@ from tasks.explain.explain import explain_refusal, ledger_rows
 from tasks.ledger import Ledger
 from tasks.workplace.home import ledger_url
 from tasks.workplace.step import log_line, step
+
+
+def tag_run(dataset: str) -> None:
+    """Give the run its dataset as a tag, whatever started it; a lost server shows none."""
+    from httpx import HTTPError
+    from prefect.client.orchestration import get_client
+    from prefect.context import FlowRunContext
+
+    context = FlowRunContext.get()
+    run = context.flow_run if context else None
+    if run is None or dataset in run.tags:
+        return
+    with suppress(HTTPError), get_client(sync_client=True) as client:
+        client.update_flow_run(run.id, tags=[*run.tags, dataset])
 
 
 @step("explain")

@@ -1,12 +1,12 @@
 """The markdown of Prefect artifacts, made of the plan, the ledger, audits and tables to be published."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow.parquet as pq
 
 from dpcore.budget import Budget
 from schemas.plan import Plan
+from schemas.text import escape
 from tasks.audit.audit import embed_picture, result_rows
 from tasks.bundle.publish import Made
 from tasks.explain.explain import budget_rows, cost_rows, describe_dataset, error_rows, promises
@@ -95,9 +95,3 @@ def _published(plan: Plan, made: Made) -> Iterator[str]:
             yield f"### {heading}\n\nSynthetic records, the first of {file.rows:,}"
             rows = head.to_pylist() if head else []
             yield table([{name: str(value) for name, value in row.items()} for row in rows] or NONE)
-
-
-def escape(text: str) -> str:
-    """The text as one line in which nothing is markup, for markdown or HTML, and no address a link."""
-    escaped = re.sub(r"[\\|<>\[\]`*_~&#@!]|(?<=www)\.|:(?=//)", r"\\\g<0>", " ".join(text.split()))
-    return escaped or " "

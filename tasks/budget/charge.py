@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from dpcore.errors import DPReleaseError, LedgerError
+from dpcore.errors import DPReleaseError, LostLedgerError
 from schemas.plan import Plan
 from tasks.budget.checkpoint import require_checkpoint
-from tasks.bundle.digests import MANIFEST
+from tasks.bundle.folders import folders_in, has_manifest
 from tasks.bundle.verify import read_manifest
 from tasks.ledger import Ledger, charges_of
 from tasks.ledger.runs_and_grant import require_grant
@@ -21,8 +21,8 @@ def check_budget(plan: Plan, release_id: str, published: Path) -> None:
     the ledger was lost, is an old copy, or is the wrong one.
     """
     ledger = Ledger(ledger_url())
-    for path in published.glob(f"[!.]*/{MANIFEST}"):  # hidden folders hold unfinished work
-        require_known(path.parent, plan.dataset, ledger)
+    for bundle in filter(has_manifest, folders_in(published).values()):
+        require_known(bundle, plan.dataset, ledger)
     require_checkpoint(ledger)
     if ledger.account(plan.dataset) is None:
         log_line("the ledger does not know this dataset yet: the plan's grant will be recorded")
@@ -40,7 +40,7 @@ def require_budget(plan: Plan, release_id: str, ledger: Ledger) -> None:
 
 
 def require_known(bundle: Path, dataset: str, ledger: Ledger) -> None:
-    """Raise ``LedgerError`` if a published bundle was not charged to this ledger.
+    """Raise ``LostLedgerError`` if a published bundle was not charged to this ledger.
 
     One whose manifest is damaged is known by the name of its folder.
     """
@@ -54,7 +54,7 @@ def require_known(bundle: Path, dataset: str, ledger: Ledger) -> None:
         drawn = {name: charge.digest for name, charge in charges.items()}
         known = drawn == {record.name: record.draw_sha256 for record in manifest.releases}
     if not known:
-        raise LedgerError(
+        raise LostLedgerError(
             f"{bundle} was published, but this ledger has no charge for it: the ledger was lost, is"
             " an old copy, or is the wrong one. Restore it, or name the right one with --ledger"
         )

@@ -6,7 +6,8 @@ before anything is published.
 
     DPRELEASE_CHECKPOINT   the file: a line for each draw, its SHA-256 and DATASET/RELEASE_ID/NAME;
                            the last line is an Ed25519 signature of those before, in hexadecimal, where
-                           DPRELEASE_SIGNING_KEY is set
+                           DPRELEASE_SIGNING_KEY is set; before it stands the number of draws, so that
+                           a file that was cut or emptied is known
 """
 
 import os
@@ -14,14 +15,14 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dpcore.errors import InputError, LedgerError
+from dpcore.errors import InputError, LostLedgerError
 from tasks.bundle.sign import signing_key
 from tasks.ledger import Ledger, State
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-SIGNATURE = "signature  "
+SIGNATURE, NUMBER = "signature  ", "draws  "
 
 
 def checkpoint_file() -> Path | None:
@@ -31,14 +32,14 @@ def checkpoint_file() -> Path | None:
 
 
 def require_checkpoint(ledger: Ledger) -> None:
-    """Raise ``LedgerError`` if the ledger does not know a draw of the configured witness.
+    """Raise ``LostLedgerError`` if the ledger does not know a draw of the configured witness.
 
     Raises ``InputError`` if the witness cannot be read, or was not signed with the configured key.
     """
     path = checkpoint_file()
     if path is None:
         return
-    if not path.exists():
+    if not os.path.exists(path):
         raise InputError(
             f"{path}: DPRELEASE_CHECKPOINT names no file. If it was never written, write it once with"
             " `dprelease ledger checkpoint`; if it was lost, compare the ledger with all bundles first"
@@ -53,7 +54,7 @@ def write_checkpoint(ledger: Ledger, path: Path) -> int:
     """
     written: list[str] | None = None
     while (lines := _lines(ledger)) != written:  # another run may have written an older list
-        if path.exists():
+        if os.path.exists(path):
             _require_covered(path, lines)
         _replace(path, lines)
         written = lines
@@ -80,7 +81,7 @@ def _lines(ledger: Ledger) -> list[str]:
 def _require_covered(path: Path, lines: list[str]) -> None:
     if unknown := sorted(set(_read(path)) - set(lines)):
         place = unknown[0].split(maxsplit=1)[-1].strip()
-        raise LedgerError(
+        raise LostLedgerError(
             f"the ledger does not know the draw {place}, which {path} has seen"
             f" ({len(unknown)} such draws): it is an old copy or the wrong one, and what it has"
             " forgotten would be spent twice. Restore a newer one"
@@ -100,21 +101,34 @@ def _read(path: Path) -> list[str]:
             f"{path}: was not signed with the key of DPRELEASE_SIGNING_KEY, or was changed; compare the"
             " ledger with all bundles before you write it anew"
         )
-    return drawn
+    if drawn[-1:] != [_number(drawn[:-1])]:
+        raise InputError(
+            f"{path}: was cut or emptied, or is no witness; compare the ledger with all bundles before"
+            " you write it anew"
+        )
+    return drawn[:-1]
 
 
 def _replace(path: Path, lines: list[str]) -> None:
-    key = signing_key()
+    key, lines = signing_key(), [*lines, _number(lines)]
     text = "".join([*lines, *([_signature(key, lines)] if key else [])])
     try:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        with open(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(name, path)
+        try:
+            with open(handle, "w", encoding="utf-8") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(name, path)
+        except OSError:
+            os.unlink(name)
+            raise
     except OSError as error:
         raise InputError(f"{path}: cannot be written ({error.strerror})") from None
+
+
+def _number(lines: list[str]) -> str:
+    return f"{NUMBER}{len(lines)}\n"
 
 
 def _signature(key: "Ed25519PrivateKey", lines: list[str]) -> str:

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from dpcore.errors import DPReleaseError
-from tasks.bundle.digests import MANIFEST
+from tasks.bundle.folders import folders_in, has_manifest
 from tasks.bundle.verify import read_manifest, verify_budget, verify_files, verify_seal
 from tasks.ledger import ChargeRecord, Fault, Ledger, State
 
@@ -21,7 +21,7 @@ def reconcile(ledger: Ledger, published: Path | None, dataset: str | None = None
     for name in sorted(datasets):
         found += ledger.find_faults(name)
         if published is not None:
-            found += _compare(ledger, name, _bundles(published / name))
+            found += _compare(ledger, name, folders_in(published / name))
     return found
 
 
@@ -42,6 +42,8 @@ def _compare(ledger: Ledger, dataset: str, bundles: Mapping[str, Path]) -> Itera
                 " nothing; if the plan asks for approval, an officer must approve or reject it first",
             )
     for release_id, bundle in bundles.items():
+        if release_id in rejected:
+            continue
         if release_id not in releases:
             yield fault(
                 release_id,
@@ -80,11 +82,6 @@ def _is_drawn(charges: Mapping[str, ChargeRecord]) -> bool:
     return all(charge.state is State.COMMITTED for charge in charges.values())
 
 
-def _bundles(folder: Path) -> dict[str, Path]:
-    """The dataset's bundles by release id; hidden folders hold the unfinished work of runs."""
-    found = sorted(folder.iterdir()) if folder.is_dir() else []
-    return {path.name: path for path in found if path.is_dir() and not path.name.startswith(".")}
-
-
 def _published_datasets(published: Path | None) -> set[str]:
-    return {path.parts[-3] for path in published.glob(f"*/*/{MANIFEST}")} if published else set()
+    datasets = folders_in(published).items() if published else ()
+    return {name for name, path in datasets if any(map(has_manifest, folders_in(path).values()))}

@@ -240,10 +240,16 @@ def require_approved(plan: Plan, release_id: str, decision: Decision | None) -> 
 
 
 def check_published(plan: Plan, release_id: str, target: Path) -> None:
-    """Raise ``BundleError`` if ``target`` is not the unchanged bundle of this release."""
+    """Raise ``BundleError`` if ``target`` is not the unchanged bundle of this release.
+
+    Raises ``ApprovalError`` if the release was rejected after it was published.
+    """
     manifest = read_manifest(target)
     verify_files(target, manifest)
     ledger = Ledger(ledger_url())
+    decision = ledger.decision(plan.dataset, release_id)
+    if decision is not None and not decision.approved:
+        raise ApprovalError(f"{target} is published, but was {decision}: withdraw this bundle")
     charges = ledger.release(plan.dataset, release_id)
     drawn = {name: charge.digest for name, charge in charges.items()}
     if manifest.plan_digest != plan.digest or drawn != {

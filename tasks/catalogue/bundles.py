@@ -1,12 +1,13 @@
 """Finds and checks the bundles under a folder, and groups them by dataset."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from dpcore.errors import DPReleaseError, InputError
 from schemas.bundle import Manifest
 from tasks.bundle.digests import DIGESTS, MANIFEST
+from tasks.bundle.folders import folders_in, has_file
 from tasks.bundle.verify import read_manifest, verify_files
 
 
@@ -45,9 +46,11 @@ def find_bundles(root: Path) -> tuple[list[Dataset], list[LeftOut]]:
     """Every bundle under ``root``, checked; raises ``InputError`` if there is none."""
     whole: dict[tuple[str, str], CheckedBundle] = {}
     left_out: list[LeftOut] = []
-    for path in _candidates(root):
+    for path, unread in _candidates(root):
         place = path.relative_to(root).as_posix()
         try:
+            if unread:
+                raise unread
             manifest = read_manifest(path)
             verify_files(path, manifest)
         except DPReleaseError as error:
@@ -67,14 +70,18 @@ def find_bundles(root: Path) -> tuple[list[Dataset], list[LeftOut]]:
     return _by_dataset(whole.values()), left_out
 
 
-def _candidates(root: Path) -> list[Path]:
-    """Folders with a manifest or digests, except the hidden staging folders of runs."""
-    found = {path.parent for name in (MANIFEST, DIGESTS) for path in root.rglob(name)}
-    return sorted(
-        path
-        for path in found
-        if not any(part.startswith(".") for part in path.relative_to(root).parts)
-    )
+def _candidates(folder: Path) -> Iterator[tuple[Path, InputError | None]]:
+    """Folders with a manifest or digests, and those that cannot be read with the reason."""
+    try:
+        inner = folders_in(folder)
+        if any(has_file(folder, name) for name in (MANIFEST, DIGESTS)):
+            yield folder, None
+    except InputError as error:
+        yield folder, error
+        return
+    for path in inner.values():
+        if not path.is_symlink():
+            yield from _candidates(path)
 
 
 def _by_dataset(bundles: Iterable[CheckedBundle]) -> list[Dataset]:

@@ -3,7 +3,8 @@
     {"at": "2026-12-01T06:00:09+00:00", "event": "step", "step": "tally", "about": "", "seconds": 0.22}
     {"at": "2026-12-01T06:00:15+00:00", "event": "run", "dataset": "visits", "outcome": "0", ...}
 
-Everything in a line is public, like the words of the log.  Processes may share the file: each line is
+Everything in a line is public, like the words of the log, but for the seconds, which depend on the data:
+the file is made for its owner alone.  Processes may share the file: each line is
 appended by one write.  A file that cannot be written stops no release; it is said once.
 """
 
@@ -33,7 +34,7 @@ def record_event(event: str, **facts: str | float) -> None:
     at = datetime.now(UTC).isoformat(timespec="seconds")
     line = json.dumps({"at": at, "event": event, **facts}, ensure_ascii=False) + "\n"
     try:
-        file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         try:
             os.write(file, line.encode())
         finally:

@@ -1,5 +1,6 @@
 """A Prefect server that dies while a release runs: the release says what became of it."""
 
+import json
 import os
 import shutil
 import signal
@@ -85,16 +86,21 @@ def test_a_release_outlives_its_server(tmp_path, environment, server, step):
     assert (tmp_path / "out/survey/r1/manifest.json").exists()
     assert "published, but not announced: the Prefect server does not answer" in done.stderr
     assert "does not show that this run has ended" in done.stderr
+    assert "INFO" not in done.stderr  # Prefect's own lines
 
 
 def test_a_server_that_is_not_there_charges_nothing_and_has_its_own_exit_code(
     tmp_path, environment
 ):
     arguments = ("run", "plan.yaml", "--release-id", "r1", "--out", "out")
+    environment["DPRELEASE_EVENTS"] = str(tmp_path / "events")
     done = run(tmp_path, environment, "-m", "flows.cli", *arguments)
     assert done.returncode == 7, done.stderr
     assert "the Prefect server does not answer" in done.stderr
     assert "Traceback" not in done.stderr
+    (event,) = map(json.loads, (tmp_path / "events").read_text().splitlines())
+    facts = {"event": "run", "dataset": "survey", "release_id": "r1", "outcome": "7"}
+    assert event.items() >= facts.items()
     assert not (tmp_path / "home" / "ledger.sqlite").exists()
 
 

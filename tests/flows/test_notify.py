@@ -290,6 +290,31 @@ def test_many_late_releases_are_told_together_and_each_again_once_they_are_few(
     )
 
 
+def test_of_releases_that_are_late_one_after_another_each_is_told_once(
+    told, small_plan, plan_document, monkeypatch
+):
+    from flows import notify
+
+    class Later(datetime):
+        days = 0
+
+        @classmethod
+        def now(cls, tz=None):
+            return datetime.now(tz) + timedelta(days=cls.days)
+
+    monkeypatch.setattr(notify, "datetime", Later)
+    daily = {"schedule": {"cron": "0 0 * * *", "since": date.today() + timedelta(days=1)}}
+    write_plan(small_plan.parent, plan_document | {"operation": daily})
+    release(small_plan, "r1")
+    told.clear()
+    for Later.days in range(2 * notify.MOST_LATE + 2):
+        for _ in range(2):
+            notify.notify_missed(small_plan.parent)
+    assert all(each["trouble"].startswith("late: was due at") for each in told)
+    ids = [each["release_id"] for each in told]
+    assert len(ids) == len(set(ids)) > notify.MOST_LATE
+
+
 def test_a_release_that_no_run_makes_is_told_once_while_there_is_budget(
     told, small_plan, plan_document
 ):

@@ -314,3 +314,10 @@ def test_an_operator_sees_the_artifacts(published):
     with get_client(sync_client=True) as client:
         keys = {artifact.key for artifact in client.read_artifacts(limit=200)}
     assert {"release-summary", "budget", "bundle"} <= keys
+
+
+def test_a_run_is_found_by_its_dataset(published):
+    from prefect.client.orchestration import get_client
+
+    with get_client(sync_client=True) as client:
+        assert any("survey" in run.tags for run in client.read_flow_runs())

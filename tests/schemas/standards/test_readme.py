@@ -2,6 +2,7 @@
 
 import contextlib
 import hashlib
+import html
 import io
 import re
 import shutil
@@ -12,6 +13,7 @@ import duckdb
 import numpy as np
 import pandas as pd
 import pytest
+from markdown_it import MarkdownIt
 
 from dpcore.errors import BundleError
 from schemas.plan import Plan
@@ -241,3 +243,11 @@ def test_letters_are_those_of_spreadsheets():
     assert [letter(i) for i in (0, 25, 26, 51, 52, 701, 702)] == [
         *("A", "Z", "AA", "AZ", "BA", "ZZ", "AAA")
     ]
+
+
+def test_a_title_is_text_and_not_markup(home):
+    title = "A & B *all* ![x](https://example.org/x.png)"
+    page = (made(home, MARGINS, title=title) / "README.md").read_text()
+    heading = MarkdownIt().render(page).split("</h1>")[0].removeprefix("<h1>")
+    assert html.unescape(heading) == title
+    assert "<" not in heading

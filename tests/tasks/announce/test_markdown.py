@@ -5,7 +5,7 @@ import html
 import pytest
 from markdown_it import MarkdownIt
 
-from tasks.announce.markdown import escape
+from schemas.text import escape
 
 
 @pytest.mark.parametrize(

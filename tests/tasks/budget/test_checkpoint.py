@@ -1,5 +1,6 @@
 """A ledger that has forgotten draws is refused by its witness; backups are whole while others write."""
 
+import errno
 import os
 import shutil
 import subprocess
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 from dpcore.budget import Budget
-from dpcore.errors import InputError, LedgerError
+from dpcore.errors import InputError, LostLedgerError
 from dpcore.statistic import Noisy
 from flows.cli import main
 from tasks.budget.checkpoint import require_checkpoint, write_checkpoint
@@ -51,8 +52,9 @@ def test_an_old_copy_of_the_ledger_draws_nothing_a_second_time(tmp_path, monkeyp
     bare.release(plan, "r1", tmp_path / "out")
     assert "survey/r1/people" in witness.read_text()
     shutil.copy(tmp_path / "old.db", tmp_path / "ledger.db")
-    with pytest.raises(LedgerError, match="does not know the draw survey/r1/"):
+    with pytest.raises(LostLedgerError, match="does not know the draw survey/r1/") as stopped:
         bare.release(plan, "r1", tmp_path / "elsewhere")
+    assert stopped.value.exit_code == 6
     assert Ledger(ledger_url()).spent("survey") == Budget()
     monkeypatch.delenv("DPRELEASE_CHECKPOINT")
     bare.release(plan, "r1", tmp_path / "elsewhere")  # what the witness is for
@@ -74,6 +76,35 @@ def test_a_witness_never_forgets(ledger, witness, tmp_path, capsys):
     assert cli("checkpoint", "--ledger", f"sqlite:///{tmp_path}/old.db") != 0
     assert witness.read_bytes() == before
     assert "wages/r1/a" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("kept", [[], [0], [0, 2], [1, 2]], ids=str)
+def test_a_witness_that_was_cut_or_emptied_is_known(ledger, witness, kept):
+    for release_id in ("r1", "r2"):
+        draw(ledger, release_id)
+    write_checkpoint(ledger, witness)
+    lines = witness.read_text().splitlines(keepends=True)
+    assert len(lines) == 3
+    witness.write_text("".join(lines[i] for i in kept))
+    for act in (lambda: require_checkpoint(ledger), lambda: write_checkpoint(ledger, witness)):
+        with pytest.raises(InputError, match="was cut or emptied"):
+            act()
+
+
+def test_a_full_disk_leaves_the_witness_as_it_was(ledger, witness, monkeypatch):
+    draw(ledger, "r1")
+    write_checkpoint(ledger, witness)
+    before = witness.read_bytes()
+    draw(ledger, "r2")
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(InputError, match="No space left"):
+        write_checkpoint(ledger, witness)
+    assert witness.read_bytes() == before
+    assert [path.name for path in witness.parent.glob(".witness*")] == []
 
 
 def test_a_signed_witness_cannot_be_shortened(ledger, witness, tmp_path, monkeypatch):

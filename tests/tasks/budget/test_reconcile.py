@@ -12,6 +12,7 @@ import pytest
 from sqlalchemy import insert, update
 
 from dpcore.budget import Budget
+from dpcore.errors import ApprovalError
 from dpcore.statistic import Noisy
 from flows.cli import main
 from schemas.standards import documents
@@ -97,7 +98,16 @@ def test_draws_without_their_bundle(ledger, published, tmp_path):
 def test_a_rejected_release_is_not_missing_and_must_not_be_published(ledger, published, tmp_path):
     ledger.decide("survey", "r1", approved=False, who="A. Officer", why="too few rows")
     assert found(ledger, tmp_path / "elsewhere") == []
-    assert ("r1", "", "published, but a disclosure officer rejected it") in found(ledger, published)
+    rejected = [("r1", "", "published, but a disclosure officer rejected it")]
+    assert found(ledger, published) == rejected
+    forge(published / "survey" / "r1")
+    assert found(ledger, published) == rejected  # withdrawn, it is not to be made again
+
+
+def test_a_bundle_that_was_rejected_later_is_no_success(ledger, published, tmp_path):
+    ledger.decide("survey", "r1", approved=False, who="A. Officer", why="too few rows")
+    with pytest.raises(ApprovalError, match=r"was rejected by A. Officer .*: withdraw this bundle"):
+        release(tmp_path / "plan.yaml", "r1", published)
 
 
 def test_a_bundle_without_its_charge(ledger, published, own_home):
