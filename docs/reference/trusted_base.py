@@ -147,7 +147,7 @@ PARTS = (
     ),
     Part(
         "The ledger",
-        ("tasks/ledger/*.py", "tasks/budget/checkpoint.py"),
+        ("tasks/ledger/*.py", "tasks/budget/checkpoint.py", "tasks/bundle/folders.py"),
         "What is spent never exceeds what was granted, and each charge shows one draw: the"
         " [composition theorem](composition.md)",
         "SQLite or PostgreSQL is taken to be serialisable and durable as configured, the disk to keep"
