@@ -47,7 +47,7 @@ from schemas.columns import (
     rounded,
     sources,
 )
-from schemas.derived import check_groups
+from schemas.derived import check_groups, groups_of
 from schemas.document import Section, faults_of, read_yaml, written_faults
 from schemas.linked import SIZE, Linked
 from schemas.operation import Operation
@@ -392,6 +392,20 @@ class Plan(Section):
     def described_columns(self) -> Mapping[str, Column]:
         """Every column that published tables may be about."""
         return {**self.columns, **self.record_columns}
+
+    @property
+    def unused(self) -> list[str]:
+        """The survey's columns of which nothing is published."""
+        used = {name for release in self.built.values() for name in release.domain.names}
+        members = {name.rpartition(".")[0] for name in used}  # of linked tables, such as age.2
+        follow = {group.name for name in used for group in groups_of(name, self.columns)}
+        return [name for name in self.columns if name not in used | members | follow]
+
+    @property
+    def published_columns(self) -> Mapping[str, Column]:
+        """Every column of which something is published."""
+        columns, unused = self.described_columns, set(self.unused)
+        return {name: column for name, column in columns.items() if name not in unused}
 
     @property
     def facts(self) -> SurveyFacts:

@@ -1,5 +1,5 @@
-"""``codebook.csv``: one row for every category, level and labelled value of the survey's columns, and
-one for any other column.
+"""``codebook.csv``: one row for every category, level and labelled value of the columns of which
+something is published, and one for any other of them.
 
 Where there are synthetic records, the last column warns of standard errors that are computed from them.
 """
@@ -40,7 +40,7 @@ def codebook(manifest: Manifest, plan: Plan) -> str:
     if plan.linked:
         made_up |= {*plan.columns}
     writer.writerow((*HEADER, *(["warning"] if made_up else [])))
-    for name, column in plan.described_columns.items():
+    for name, column in plan.published_columns.items():
         start, null = (name, column.type, meaning(column)), str(column.nullable).lower()
         end = (null, *([WARNING if name in made_up else ""] if made_up else []))
         if isinstance(column, CategoricalColumn):

@@ -30,7 +30,7 @@ def ddi(manifest: Manifest, plan: Plan) -> str:
         _add(size, "varQnty", str(len(record.file.columns)))
         _add(text, "fileType", "Apache Parquet")
     data = SubElement(book, "dataDscr")
-    for place, (name, column) in enumerate(plan.described_columns.items(), 1):
+    for place, (name, column) in enumerate(plan.published_columns.items(), 1):
         within = " ".join(file for file, columns in files.items() if name in columns)
         _variable(data, f"V{place}", name, column, within)
     indent(book)

@@ -12,7 +12,6 @@ from dpcore.accounting.concentrated import Composition
 from dpcore.budget import Budget, decimal_text, total
 from dpcore.errors import BudgetError
 from dpcore.releases.base import Release
-from schemas.derived import groups_of
 from schemas.plan import Plan
 from tasks.explain.analysis import analyses_text
 from tasks.explain.densities import best_lines, found_ways, way_rows
@@ -217,11 +216,7 @@ def _numbers(release: Release) -> int:
 
 def unused_text(plan: Plan) -> list[str]:
     """The columns of which nothing is published; a line or none."""
-    used = {name for release in plan.built.values() for name in release.domain.names}
-    members = {name.rpartition(".")[0] for name in used}  # of linked tables, such as age.2
-    follow = {group.name for name in used for group in groups_of(name, plan.columns)}
-    unused = [name for name in plan.columns if name not in used | members | follow]
-    return [f"In no release: {', '.join(unused)}."] if unused else []
+    return [f"In no release: {', '.join(plan.unused)}."] if plan.unused else []
 
 
 def implicates_text(plan: Plan) -> list[str]:

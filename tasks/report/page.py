@@ -73,11 +73,16 @@ def render(template: str, **values: Any) -> str:
 
 
 def columns_table(plan: Plan) -> DataTable:
-    """One row for each column, in the plan's order."""
+    """One row for each column of which something is published, in the plan's order."""
+    shown = plan.published_columns
     return DataTable(
-        "Columns of the survey; everything here is public, and none of it was read from the records",
+        "Columns that are published; all of this is public, and none of it was read from the records",
         ("Column", "Meaning", "Values"),
-        [(name, meaning(column), values(column)) for name, column in plan.columns.items()],
+        [
+            (name, meaning(shown[name]), values(shown[name]))
+            for name in plan.columns
+            if name in shown
+        ],
     )
 
 

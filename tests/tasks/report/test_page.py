@@ -32,6 +32,7 @@ from tasks.report.support import how_supported, support_table
 from tasks.report.svg import figure
 from tasks.report.synthetic import assumed_in_bins
 from tasks.workplace.home import ledger_url
+from tests.bare import audit_once, release, small_plan
 from tests.conftest import ROOT, plan_of_every_kind, those_slow, write_plan
 from tests.tasks.made_up import publish_made_up
 from tests.tasks.report.pages import Node, require_sound
@@ -577,10 +578,28 @@ def test_an_audit_that_tells_no_loss_is_shown_without_a_curve(bundle, plan):
 
 
 def test_the_columns_are_explained_before_the_numbers(bundle):
-    (table,) = [t for t in page_of(bundle).all("table") if "Columns of the survey" in t.words]
+    (table,) = [t for t in page_of(bundle).all("table") if "Columns that are published" in t.words]
     rows = {row.children[0].words: row.children[2].words for row in table.all("tr")}
     assert rows["age"] == "whole numbers from 18 to 89"
     assert rows["region"] == "north; south; east; west; or null"
+
+
+def test_a_column_of_which_nothing_is_published_is_described_nowhere(tmp_path, monkeypatch):
+    audit_once(monkeypatch.setattr)
+    plan = small_plan(tmp_path)
+    survey = pd.read_parquet(tmp_path / "survey.parquet").assign(unasked=1)
+    survey.to_parquet(tmp_path / "survey.parquet")
+    plan.write_text(
+        plan.read_text().replace(
+            "releases:", "  unasked: {type: integer, bounds: [0, 9]}\nreleases:"
+        )
+    )
+    bundle = release(plan, "r1", tmp_path / "out")
+    assert load_plan(plan).unused == ["unasked"]
+    for name in ("report.html", "codebook.csv", "ddi.xml", "datapackage.json", "README.md"):
+        text = (bundle / name).read_text()
+        assert "unasked" not in text
+        assert name in ("README.md", "report.html") or "age" in text
 
 
 def test_it_says_which_pairs_of_columns_the_release_behind_records_supports(bundle):
