@@ -60,8 +60,12 @@ class Sums(Protocol):
         """What the records bring to every round: private."""
         ...
 
-    def next_point(self, history: Integers) -> Any:
-        """Where the next sums are taken, from noisy ones (n, rounds so far, width): public."""
+    def first_point(self, times: int) -> Any:
+        """Where the first sums are taken, so many times: public."""
+        ...
+
+    def next_point(self, point: Any, noisy: Integers) -> Any:
+        """Where the next ones are, from the noisy ones (n, width) that were taken at a point: public."""
         ...
 
     def at(self, records: Any, point: Any) -> Integers:
@@ -114,11 +118,13 @@ class GaussianRounds(DiscreteGaussian):
         records = self.sums.records_of(Tally(self.domain, cells, values))
         share = Budget(rho=self.l2_sensitivity_squared / (2 * self.variance) / self.rounds)
         drawn = np.empty((times, self.rounds, self.width), dtype=np.int64)
+        point = self.sums.first_point(times)
         for number in range(self.rounds):
-            exact = self.sums.at(records, self.sums.next_point(drawn[:, :number]))
+            exact = self.sums.at(records, point)
             noise = replace(self.once, size=exact.size)
             noisy = perturb(Exact(exact.ravel()), noise, share, source)
             drawn[:, number] = noisy.values.reshape(times, -1)
+            point = self.sums.next_point(point, drawn[:, number])
         return Noisy(drawn.ravel(), reproducible=source.reproducible)
 
     def log_ratio(self, cells: Integers, near: Floats, far: Floats) -> LogRatio | None:
@@ -143,12 +149,9 @@ class GaussianRounds(DiscreteGaussian):
     def moved_by(self, cells: Integers, near: Integers, far: Integers) -> float:
         """The most at the first point, and at some to which noise alone leads."""
         sides = [self._records(cells, side) for side in (near, far)]
-        noise = np.rint(
-            np.random.default_rng(0).normal(0, self.stddev, (TRIED, self.rounds, self.width))
-        ).astype(np.int64)
-        found = [Fraction(0)]
-        for before in (0, self.rounds - 1):
-            point = self.sums.next_point(noise[:, :before])
+        noise = np.rint(np.random.default_rng(0).normal(0, self.stddev, (TRIED, self.size)))
+        found, points = [Fraction(0)], [point for _, point in self._rounds(noise)]
+        for point in (points[0], points[-1]):
             close, away = (self.sums.at(records, point) for records in sides)
             found += [Fraction(sum(int(m) ** 2 for m in row)) for row in (close - away).tolist()]
         return math.sqrt(max(found) * self.rounds / self.l2_sensitivity_squared)
@@ -166,5 +169,7 @@ class GaussianRounds(DiscreteGaussian):
     def _rounds(self, outputs: Outputs) -> Iterator[tuple[Integers, Any]]:
         """Of outputs (n, size) the noisy sums (n, width) of each round, and where they were taken."""
         history = outputs.astype(np.int64).reshape(len(outputs), self.rounds, self.width)
-        for number in range(self.rounds):
-            yield history[:, number], self.sums.next_point(history[:, :number])
+        point = self.sums.first_point(len(outputs))
+        for noisy in np.moveaxis(history, 1, 0):
+            yield noisy, point
+            point = self.sums.next_point(point, noisy)

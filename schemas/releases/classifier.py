@@ -55,6 +55,14 @@ class Label(Section):
             if self.positive is None:
                 raise ValueError("label: a categorical column needs positive, a list of categories")
             axis = Categories(self.column, tuple(column.categories), column.nullable)
+            unknown = [c for c in self.positive if c not in axis.categories]
+            if unknown:
+                known = listed([repr(category) for category in axis.categories], ", ")
+                quotes = "; yes and no are truth values unless they are in quotes"
+                raise ValueError(
+                    f"label.positive: {unknown[0]!r} is not a category of {self.column} ({known})"
+                    + quotes * isinstance(unknown[0], bool)
+                )
             if not set(self.positive) < set(axis.categories) or not self.positive:
                 raise ValueError("label.positive: must be some of the categories, but not all")
             return axis, tuple(1 if c in self.positive else -1 for c in axis.categories)

@@ -142,17 +142,18 @@ def draw_predictions(source: Source) -> Drawn:
     """The decision value along each feature of a classifier by noisy gradients."""
     release, columns = source.release, source.plan.described_columns
     assert isinstance(release, GradientClassifier)
-    found = []
+    found, middles = [], release.middles(source.noisy)
     for i, axis in enumerate(release.feature_axes[:MOST_FEATURES]):
         codes = _shown(axis)
-        points = np.tile(release.middles, (len(codes), 1))
+        points = np.tile(middles, (len(codes), 1))
         points[:, i] = codes
         f, error = release.decide(source.noisy, points)
         ends = (f - TWO_SIDED * error, f + TWO_SIDED * error)
         found.append(_along(axis, codes, columns, f, *ends))
-    says = "90% intervals, at least; the other features in the middle of their values"
+    held = _held(release, middles, columns)
+    says = f"90% intervals, at least; features that are not on the axis are held: {held}"
     figures = _figures(found, columns, "Decision value", {0.0: _above(0.0, source)}, says)
-    stated, _ = release.expected_error()
+    _, stated = release.expected_error()
     notes = [
         f"Above 0 the prediction is {positive_text(source)}. Noise adds a standard error of"
         f" {figure(stated.value)} at"
@@ -160,6 +161,16 @@ def draw_predictions(source: Source) -> Drawn:
     ]
     more = _not_drawn(len(release.feature_axes))
     return Drawn(figures, [*notes, *_accuracy(source), *more])
+
+
+def _held(release: GradientClassifier, cells: list[int], columns: Columns) -> str:
+    """The values of cells in words, of the features that are drawn."""
+    words = []
+    for axis, cell in list(zip(release.feature_axes, cells, strict=True))[:MOST_FEATURES]:
+        value = _along(axis, np.array([cell]), columns, *np.zeros((3, 1))).values[0]
+        words.append(f"{axis.name} at {value}")
+    more = len(cells) - len(words)
+    return ", ".join([*words, f"{more} more in their middle"] if more else words)
 
 
 def draw_features(source: Source) -> Drawn:
@@ -228,7 +239,9 @@ def _figure(along: Along, panel: Panel, columns: Columns, output: str, says: str
         (along.values[i], *(figure(float(each[i])) for each in along.curve[1:4])) for i in shown
     ]
     header = (name, output, "Lower end (90%)", "Upper end (90%)")
-    return Figure(title, says, chart(title, says, [[panel]]), DataTable(title, header, numbers))
+    some = f" ({len(shown)} of {len(along.values)} values)" * (len(shown) < len(along.values))
+    table = DataTable(f"{title}{some}", header, numbers)
+    return Figure(title, says, chart(title, says, [[panel]]), table)
 
 
 def _above(boundary: float, source: Source) -> str:

@@ -28,7 +28,7 @@ from dpcore.budget import Budget
 from dpcore.domain import LARGEST_EXACT, Axis, Bins, Categories, Grid, Tally
 from dpcore.mechanisms import DiscreteGaussian
 from dpcore.releases.base import ErrorStatement, Release, outside
-from dpcore.releases.machines.features import MOST_CATEGORIES, ordered, scaling
+from dpcore.releases.machines.features import MOST_CATEGORIES, ordered, require_few, scaling
 from dpcore.releases.table import Published
 from dpcore.releases.work import Work, publishing
 from dpcore.statistic import Exact, Noisy
@@ -83,10 +83,7 @@ def terms_of(axis: Axis) -> Integers:
 def coordinates_of(axis: Axis, places: tuple[float, ...]) -> Integers:
     """The features of each cell of an axis: (size, coordinates)."""
     if not places:
-        if axis.size > MOST_CATEGORIES:
-            raise ValueError(
-                f"features: {axis.name} has {axis.size:.3g} values, which are too many"
-            )
+        require_few(axis, MOST_CATEGORIES)
         return PART * np.eye(axis.size, dtype=np.int64)
     terms = terms_of(axis)
     curves = SCALE * np.cos(np.pi * np.outer(places, terms)) / terms

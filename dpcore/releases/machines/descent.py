@@ -11,7 +11,9 @@ Curves and waves each have about half of a row's squared norm.  The loss is a sm
 slope is max(0, min(1, 1 - margin)).  In each of ``rounds`` rounds the noisy gradient of its mean over
 all records moves the coefficients by one of Nesterov's accelerated steps, and those of the last third
 of the rounds are averaged.  No penalty shrinks them: steps are so short that directions in which the
-noise would hide the gradient hardly move (``LEARNT``).
+noise would hide the gradient hardly move (``LEARNT``), and become shorter where two noisy gradients show
+that the loss bends too much for them (``STABLE``).  To weigh both sides alike, the first round only
+counts them, and moves nothing.
 
 Claim.  In a round a record adds q y z, where z is its row, y its label of +1 or -1, and q a whole
 number from 0 to ``SLOPE`` that follows from z, y and the public coefficients.  With R >= |z|^2 for
@@ -32,10 +34,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,10 +73,17 @@ inverse of their length: with 0.6 and 1 tables of ``python -m benchmarks.classif
 
 LONGEST, MOMENTUM, AVERAGED = 5.0, 0.9, Fraction(1, 3)
 
-SLOPE = 2**8
+STABLE = 1.3
+"""The most that a step may be, times the curvature: above (2 + 2 m) / (1 + 2 m) = 1.357, m the momentum,
+steps grow, and noise with them."""
+
+SLOPE = 2**14
 
 TURN = 2**16
 """Phases are whole parts of a turn."""
+
+PARTS = 2**32
+"""Records are left out by whole parts of all."""
 
 MOST = 2**16
 """About how many records are looked at."""
@@ -103,10 +112,29 @@ class Records:
 @dataclass(frozen=True)
 class Point:
     """``coefficients``: (n, d) whole numbers below 2^bits in size; ``slopes``: (n, 2) of 0 to SLOPE, the
-    largest q of a record of the negative and of the positive side."""
+    largest q of a record of the negative and of the positive side.
+
+    What the next step needs: ``settled``: (n, d) where the last one ended, and its ``speed``; ``steps``:
+    (n,) its length; ``before``: coefficients and sums of the point before, None at the first one;
+    ``counts``: whether sums here move nothing, and only count both sides.
+    """
 
     coefficients: Floats
     slopes: Integers
+    settled: Floats
+    speed: Floats
+    steps: Floats
+    before: tuple[Floats, Integers] | None = None
+    counts: bool = False
+
+
+class Learnt(NamedTuple):
+    """``coefficients``: (d,) of rows as they are; ``stddev``: of the noise in each, at most, to first
+    order; ``step``: the shortest."""
+
+    coefficients: Floats
+    stddev: float
+    step: float
 
 
 @dataclass(frozen=True)
@@ -236,8 +264,8 @@ class Descent(Release):
 
     def _kept(self, tally: Tally) -> Integers:
         """Of the records of each cell, how many are looked at."""
-        part = min(TURN, TURN * MOST // self.rows)
-        if part == TURN:
+        part = min(PARTS, PARTS * MOST // self.rows)
+        if part == PARTS:
             return tally.counts
         words = tally.cells.reshape(len(tally.cells), -1).astype(np.uint64)
         mixed = np.zeros(len(words), dtype=np.uint64)
@@ -246,8 +274,9 @@ class Descent(Release):
             for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
                 mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
             mixed ^= mixed >> np.uint64(31)
-        chance = (mixed >> np.uint64(48)).astype(np.int64)
-        return np.asarray((tally.counts * part + chance) // TURN)
+        chance = (mixed >> np.uint64(32)).astype(np.int64)
+        whole, rest = np.divmod(tally.counts, PARTS)
+        return np.asarray(whole * part + (rest * part + chance) // PARTS)
 
     @property
     def _bits(self) -> int:
@@ -286,55 +315,73 @@ class Descent(Release):
         return self.mechanism.stddev / (SLOPE * math.sqrt(self.norm_squared) * looked_at)
 
     @cached_property
-    def _scale(self) -> float:
-        """What a step moves a coefficient, of rows as they are, for each unit of a sum."""
-        norm = math.sqrt(self.norm_squared)
-        return self.noise / self.mechanism.stddev * self.step / norm
+    def _unit_step(self) -> float:
+        """What a step of length 1 moves a coefficient, of rows as they are, for each unit of a sum."""
+        return self.noise / self.mechanism.stddev / math.sqrt(self.norm_squared)
 
-    def next_point(self, history: Integers) -> Point:
-        ages = np.arange(history.shape[1], 0, -1)
-        ahead = self._scale * np.einsum("k,nkd->nd", _reach(ages + 1), history)
-        limit = 2**self._bits
-        whole = np.clip(np.rint(ahead * self._unit), 1 - limit, limit - 1)
-        return Point(whole, self._slopes(history))
+    def first_point(self, times: int) -> Point:
+        zeros, slopes = np.zeros((times, self.width)), _slopes(np.full(times, self.weight or 1.0))
+        steps = np.full(times, self.step)
+        return Point(zeros, slopes, zeros, zeros, steps, counts=self.weight is None)
 
-    def _slopes(self, history: Integers) -> Integers:
-        """(n, 2): the largest slope of either side; the side that weighs more has all of it."""
-        if self.weight is None and history.shape[1]:
-            # At the first point every slope is SLOPE: the intercept counts one side less the other.
-            counted = SLOPE * self.intercept * min(self.rows, MOST)
-            share = np.clip(0.5 + history[:, 0, 0] / (2 * counted), 0.001, 0.999)
-            weight = (1 - share) / share
-        else:
-            weight = np.full(len(history), self.weight or 1.0)
-        sides = np.stack([1 / weight, weight], axis=1)
-        return np.asarray(np.rint(SLOPE * np.minimum(sides, 1.0)).astype(np.int64))
+    def next_point(self, point: Point, noisy: Integers) -> Point:
+        if point.counts:
+            return replace(point, slopes=_slopes(self._balancing(noisy)), counts=False)
+        steps = point.steps
+        if point.before:
+            moved = (point.coefficients - point.before[0]) / self._unit
+            squared = np.maximum(np.sum(moved**2, axis=1), np.finfo(float).tiny)
+            fallen = np.sum(moved * (point.before[1] - noisy), axis=1)
+            curvature = np.maximum(self._unit_step * fallen / squared, STABLE / LONGEST)
+            steps = np.minimum(steps, STABLE / curvature)
+        speed = MOMENTUM * point.speed + (steps * self._unit_step)[:, None] * noisy
+        settled, limit = point.settled + speed, 2**self._bits
+        ahead = np.rint((settled + MOMENTUM * speed) * self._unit)
+        ahead = np.clip(ahead, 1 - limit, limit - 1)
+        return Point(ahead, point.slopes, settled, speed, steps, (point.coefficients, noisy))
 
-    def history(self, noisy: Noisy) -> Integers:
-        return np.asarray(noisy.values[: self.size].reshape(1, self.rounds, self.width))
+    def _balancing(self, noisy: Integers) -> Floats:
+        """(n,) how many times the positive side counts: the intercept counts one side less the other.
 
-    def coefficients(self, noisy: Noisy) -> Floats:
-        """(d,) of rows as they are: the mean of the last third of steps."""
-        return np.asarray(
-            self._scale * np.einsum("k,kd->d", self._averages, self.history(noisy)[0])
-        )
+        No share counts as less than two standard deviations of its noise.
+        """
+        counted = SLOPE * self.intercept * min(self.rows, MOST)
+        least = min(max(0.001, self.mechanism.stddev / counted), 0.5)
+        share = np.clip(0.5 + noisy[:, 0] / (2 * counted), least, 1 - least)
+        return np.asarray((1 - share) / share)
+
+    def learnt(self, noisy: Noisy) -> Learnt:
+        """The mean of the last third of steps."""
+        point, ends, steps = self.first_point(1), [], []
+        for sums in noisy.values[: self.size].reshape(self.rounds, 1, self.width):
+            point = self.next_point(point, sums)
+            ends.append(point.settled[0])
+            steps.append(point.steps[0])
+        theta = np.mean(ends[-self._averaged :], axis=0)
+        return Learnt(theta, self._stddev(np.array(steps)), float(min(steps)))
+
+    @property
+    def _averaged(self) -> int:
+        return int(self.rounds * AVERAGED) or 1
 
     @cached_property
     def _averages(self) -> Floats:
-        """How far the sum of each round has moved the mean of the last third of steps."""
-        rounds, averaged = np.arange(self.rounds), int(self.rounds * AVERAGED) or 1
-        moved = _reach(np.maximum(rounds[-averaged:, None] - rounds + 1, 0))
-        return np.asarray(moved.mean(axis=0))
+        """How far the sum of each round moves the mean of the last third of steps of 1."""
+        rounds = np.arange(self.rounds)
+        ages = np.maximum(rounds[-self._averaged :, None] - rounds + 1, 0)
+        found = np.mean((1 - MOMENTUM**ages) / (1 - MOMENTUM), axis=0)
+        if self.weight is None:
+            found[0] = 0.0
+        return np.asarray(found)
 
-    @cached_property
-    def stddev(self) -> float:
+    def _stddev(self, steps: Floats) -> float:
         """Of the noise in a coefficient, at most, to first order."""
-        noise = float(np.linalg.norm(self._averages))
-        return noise * self._scale * self.mechanism.stddev
+        noise = float(np.linalg.norm(self._averages * steps))
+        return noise * self._unit_step * self.mechanism.stddev
 
-    def errors(self, rows: NDArray[np.integer[Any]]) -> Floats:
-        """Standard deviations of the noise in decision values at rows (k, d), at most."""
-        return np.asarray(self.stddev * np.sqrt((rows.astype(np.float64) ** 2).sum(axis=1)))
+    def norms(self, rows: NDArray[np.integer[Any]]) -> Floats:
+        """Of rows (k, d)."""
+        return np.asarray(np.sqrt((rows.astype(np.float64) ** 2).sum(axis=1)))
 
     @property
     def work(self) -> Work:
@@ -347,18 +394,20 @@ class Descent(Release):
         return Published(())
 
     def expected_error(self) -> tuple[ErrorStatement, ...]:
-        error = self.stddev * math.sqrt(self.norm_squared)
-        reach = float(self._averages.sum()) * self.step
+        steps = np.full(self.rounds, self.step)
+        error = self._stddev(steps) * math.sqrt(self.norm_squared)
+        reach = float(self._averages @ steps)
         return (
+            ErrorStatement(
+                "standard error of a decision value, by the largest that steps can reach",
+                error / reach,
+                "at most, to first order; above 0.05 the records decide little",
+            ),
             ErrorStatement(
                 "standard error of a decision value",
                 error,
-                "at most, to first order; the margin is at 1",
-            ),
-            ErrorStatement(
-                "largest decision value that steps can reach",
-                reach,
-                "steps are as short as the noise asks for; below 1 the records decide little",
+                "at most, to first order; the margin is at 1, and steps are as short as the noise asks"
+                " for",
             ),
         )
 
@@ -406,6 +455,7 @@ def _largest_wave(amplitude: int) -> int:
     return int((cosines**2 + sines**2).max())
 
 
-def _reach(ages: Integers) -> Floats:
-    """How many steps of 1 a sum has moved coefficients after so many rounds of momentum."""
-    return np.asarray((1 - MOMENTUM**ages) / (1 - MOMENTUM))
+def _slopes(weight: Floats) -> Integers:
+    """(n, 2): the largest slope of either side; the side that weighs more has all of it."""
+    sides = np.stack([1 / weight, weight], axis=1)
+    return np.asarray(np.rint(SLOPE * np.minimum(sides, 1.0)).astype(np.int64))

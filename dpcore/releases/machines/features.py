@@ -12,6 +12,8 @@ Every record has its place, so a machine's sensitivity is the same with nulls as
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -35,8 +37,7 @@ def scaled_positions(axis: Axis) -> Floats:
     """
     if isinstance(axis, Bins):
         raise ValueError(f"features: {axis.name} is binned; a kernel needs its values")
-    if axis.size > (LARGEST_AXIS if ordered(axis) else MOST_CATEGORIES):
-        raise ValueError(f"features: {axis.name} has {axis.size:.3g} values, which are too many")
+    require_few(axis, LARGEST_AXIS if ordered(axis) else MOST_CATEGORIES)
     if not ordered(axis):
         return np.asarray(np.eye(axis.size) / np.sqrt(2))
     if isinstance(axis, Grid):
@@ -75,6 +76,25 @@ def scaled_values(axis: Axis, values: NDArray[Any]) -> Floats:
     scaled = np.full(len(null), 0.5)
     scaled[~null] = (numbers - lower) / width
     return np.column_stack([scaled, null]) if axis.nullable else scaled
+
+
+def require_few(axis: Axis, most: int) -> None:
+    """Raise ``ValueError`` where a feature has more values than ``most``."""
+    if axis.size > most:
+        raise ValueError(
+            f"features: {axis.name} has {axis.size:,} values, and may have {most:,} at most; leave it"
+            " out, or choose a column of fewer"
+        )
+
+
+def require_names_apart(axes: Sequence[Axis]) -> None:
+    """Raise ``ValueError`` where two coordinates of the features would be one column of a table."""
+    names = Counter(name for axis in axes for name in coordinate_names(axis))
+    if twice := [name for name, times in names.items() if times > 1]:
+        raise ValueError(
+            f"features: two of them have a coordinate {twice[0]!r} in the published table; rename a"
+            " column"
+        )
 
 
 def coordinate_names(axis: Axis) -> list[str]:

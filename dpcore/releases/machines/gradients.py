@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Floats, Integers
-from dpcore.domain import Axis
 from dpcore.releases.base import ErrorStatement, named_points
 from dpcore.releases.counts.cells import describe_cells
 from dpcore.releases.machines.classifier import positive_side
@@ -67,12 +66,12 @@ class GradientClassifier(PlacedClassifier[Descent]):
         summed.
         """
         descent, drawn = self.settled(noisy)
-        rows, theta = descent.design(codes), descent.coefficients(drawn)
+        rows, learnt = descent.design(codes), descent.learnt(drawn)
         phases = descent.phases(codes)
-        curves, waves = np.split(theta, [descent.width - 2 * self.waves])
+        curves, waves = np.split(learnt.coefficients, [descent.width - 2 * self.waves])
         cosines, sines = np.split(waves * descent.amplitude, 2)
         value = rows[:, : len(curves)] @ curves + np.cos(phases) @ cosines + np.sin(phases) @ sines
-        return value, descent.errors(rows)
+        return value, learnt.stddev * descent.norms(rows)
 
     def evaluate(self, noisy: Noisy, points: Mapping[str, NDArray[Any]]) -> dict[str, Floats]:
         """``decision`` at points, with its interval, and ``sign_error`` as of a kernel machine."""
@@ -86,12 +85,13 @@ class GradientClassifier(PlacedClassifier[Descent]):
 
     def publish(self, noisy: Noisy) -> Published:
         descent, drawn = self.settled(noisy)
-        theta, start, tables = descent.coefficients(drawn), 1, []
+        learnt, start, tables = descent.learnt(drawn), 1, []
+        theta = learnt.coefficients
         for domain, curve, where in zip(
             self.domains, descent.curves, descent.positions, strict=True
         ):
             stop = start + curve.shape[1]
-            value, error = curve @ theta[start:stop], descent.errors(curve)
+            value, error = curve @ theta[start:stop], learnt.stddev * descent.norms(curve)
             start, ends = stop, normal_interval(value, error)
             place = where[:, 0] + 0.5 if ordered(domain.axes[0]) else np.full(len(where), np.nan)
             columns = [
@@ -103,7 +103,7 @@ class GradientClassifier(PlacedClassifier[Descent]):
             ]
             uncertainty = Uncertainty("contribution", "standard_error", ENDS, "normal", KNOWN)
             tables.append(Table("classifiers", self.table_name(domain), columns, (uncertainty,)))
-        tables.append(self._waves(descent, theta[start:] * descent.amplitude))
+        tables.append(self._waves(descent, theta[start:] * descent.amplitude, learnt.stddev))
         facts: dict[str, object] = {
             "decision": "f(x) = intercept + sum of the contributions of the cells of x + sum over waves"
             " of cos * cos(phase) + sin * sin(phase); positive where f > 0",
@@ -114,24 +114,24 @@ class GradientClassifier(PlacedClassifier[Descent]):
             "positive": positive_side(self.domain.axes[-1], self.signs),
             "weight_of_positive": "balanced" if self.weight is None else self.weight,
             "intercept": float(theta[0] * descent.intercept),
-            "intercept_standard_error": descent.stddev * descent.intercept,
+            "intercept_standard_error": learnt.stddev * descent.intercept,
             "places": "by square roots of noisy counts" if self.part else "even",
             "rounds": self.rounds,
-            "step": descent.step,
+            "step": learnt.step,
             "decision_errors": "Intervals hold the decision value that the same steps would give without"
             " noise, in at least about 90% of releases. Steps end early, the earlier the more noise"
             " there is, which shrinks decision values towards 0; intervals do not include this.",
         }
         return Published(tuple(tables), facts)
 
-    def _waves(self, descent: Descent, theta: Floats) -> Table:
+    def _waves(self, descent: Descent, theta: Floats, stddev: float) -> Table:
         names = [name for axis in self.feature_axes for name in coordinate_names(axis)]
         matrix = np.concatenate(descent.frequencies)
         columns = [
             TableColumn(f"w_{name}", row, f"Frequency along the coordinate {name}")
             for name, row in zip(names, matrix, strict=True)
         ]
-        error = np.full(self.waves, descent.stddev * descent.amplitude)
+        error = np.full(self.waves, stddev * descent.amplitude)
         columns += [
             TableColumn("cos", theta[: self.waves], "Noisy coefficient of cos(phase)"),
             TableColumn("sin", theta[self.waves :], "Noisy coefficient of sin(phase)"),
@@ -144,14 +144,13 @@ class GradientClassifier(PlacedClassifier[Descent]):
         )
         return Table("classifiers", self.name, columns, known)
 
-    @property
-    def middles(self) -> list[int]:
-        """The cell in the middle of what the plan allows of each feature."""
-        return [(axis.size - _null(axis)) // 2 for axis in self.feature_axes]
+    def middles(self, noisy: Noisy) -> list[int]:
+        """The cell of each feature in the middle of places; of categories the one in the middle."""
+        places = self.settled(noisy)[0].places
+        return [
+            int(np.argmin(np.abs(np.asarray(place) - 0.5))) if place else axis.size // 2
+            for axis, place in zip(self.feature_axes, places, strict=True)
+        ]
 
     def expected_error(self) -> tuple[ErrorStatement, ...]:
         return self.after(None).expected_error()
-
-
-def _null(axis: Axis) -> bool:
-    return axis.nullable and ordered(axis)

@@ -45,6 +45,7 @@ from dpcore.releases.base import Release, named_points
 from dpcore.releases.machines.features import (
     coordinate_names,
     coordinates,
+    require_names_apart,
     scaled_positions,
     scaled_values,
 )
@@ -80,6 +81,7 @@ class KernelMachine(Release):
     def __post_init__(self) -> None:
         for axis in self.feature_axes:
             scaled_positions(axis)
+        require_names_apart(self.feature_axes)
         if len(self.bandwidths) != len(self.feature_axes):
             raise ValueError("bandwidth: one number, or one for each feature")
         if not self.strength >= LEAST_REGULARISATION:

@@ -24,7 +24,7 @@ from dpcore.mechanisms.adaptive_margins import two_rounds
 from dpcore.releases.base import Release
 from dpcore.releases.machines.curves import FeatureSums, Places, even_places, spread_places
 from dpcore.releases.machines.descent import Descent
-from dpcore.releases.machines.features import ordered
+from dpcore.releases.machines.features import ordered, require_names_apart
 from dpcore.releases.tables.margins import Margins, dotted_name
 from dpcore.releases.work import Work
 from dpcore.statistic import Exact, Noisy
@@ -58,6 +58,7 @@ class PlacedClassifier(Release, Generic[Second]):
                 f"label.column: {label.name} has nulls, which are neither positive nor negative;"
                 " choose a column without nulls"
             )
+        require_names_apart(self.feature_axes)
         super().__post_init__()
 
     @property

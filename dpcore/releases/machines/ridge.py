@@ -14,8 +14,8 @@ u p+ + v p- = 1.  If features spread alike about their means on both sides, then
 
     G + (u - 1) r+ r+^T / p+ + (v - 1) r- r-^T / p-    and    u r+ - v r-
 
-Balanced weights are u = 1/(2 p+), v = 1/(2 p-).  No share counts as less than two standard deviations of
-the noise in b.
+Balanced weights are u = 1/(2 p+), v = 1/(2 p-).  With weights no share counts as less than two standard
+deviations of the noise in b.
 
 **Errors.**  To first order the noise E in G and e in b moves theta by G^-1 (K e + J E_0 - E theta), with
 E_0 the first column of E: normal, with a variance that follows from theta and the noise alone.  K and J
@@ -155,8 +155,8 @@ def fitted(
 
     ``weight``: of the positive side over that of the negative one; None: both sides weigh the same.
     """
-    sides = Sides.of(products[0], labels, weight, 2 * stddevs[1])
-    weighted = sides.weighted(products)
+    sides = None if weight == 1 else Sides.of(products[0], labels, weight, 2 * stddevs[1])
+    weighted = sides.weighted(products) if sides else products
     centres = weighted[0, 1:]
     values, vectors = np.linalg.eigh(weighted[1:, 1:] - np.outer(centres, centres))
     inner = (vectors / (np.maximum(values, 0.0) + ridge(stddevs[0], len(labels)))) @ vectors.T
@@ -164,6 +164,7 @@ def fitted(
     inverse[1:, 1:] = inner
     inverse[0, 1:] = inverse[1:, 0] = -inner @ centres
     inverse[0, 0] = 1.0 - inverse[0, 1:] @ centres
-    theta = inverse @ sides.labels
-    moved = sides.derivatives(theta)
+    theta = inverse @ (sides.labels if sides else labels)
+    without = np.eye(len(labels)), np.zeros_like(products)
+    moved = sides.derivatives(theta) if sides else without
     return Fit(theta, inverse, measured, stddevs, products[0].copy(), moved)

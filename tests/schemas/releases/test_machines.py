@@ -142,3 +142,39 @@ def test_an_additive_classifier_serves_units_of_several_records(
 def test_what_belongs_to_the_other_mechanism_is_refused(tmp_path, plan_document, change, says):
     with pytest.raises(PlanError, match=says):
         built(tmp_path, plan_document, **(ADDITIVE | change))
+
+
+@pytest.mark.parametrize(
+    ("positive", "says"),
+    [
+        (["X"], r"'X' is not a category of sex \('F', 'M'\)$"),
+        (
+            [True],
+            "True is not a category .*; yes and no are truth values unless they are in quotes",
+        ),
+        (["F", "M"], "must be some of the categories, but not all"),
+    ],
+)
+def test_what_is_positive_is_some_of_the_categories(tmp_path, plan_document, positive, says):
+    section = ADDITIVE | {"label": {"column": "sex", "positive": positive}}
+    with pytest.raises(PlanError, match=says):
+        built(tmp_path, plan_document, **section)
+
+
+@pytest.mark.parametrize("mechanism", ["noisy-products", "noisy-gradients", "gaussian-process"])
+def test_coordinates_of_one_name_are_refused(tmp_path, plan_document, mechanism):
+    plan_document["columns"] |= {
+        "x": {"type": "integer", "bounds": [0, 9], "nullable": True},
+        "x is null": {"type": "integer", "bounds": [0, 9]},
+    }
+    kernel = {"bandwidth": 0.5, "regularisation": 0.1} if mechanism == "gaussian-process" else {}
+    section = ADDITIVE | {"features": ["x", "x is null"], "mechanism": mechanism} | kernel
+    with pytest.raises(PlanError, match="two of them have a coordinate 'x is null'"):
+        built(tmp_path, plan_document, **section)
+
+
+def test_how_many_values_a_feature_may_have_is_said(tmp_path, plan_document):
+    kinds = {"type": "categorical", "categories": [f"c{i}" for i in range(65)]}
+    plan_document["columns"]["code"] = kinds
+    with pytest.raises(PlanError, match="code has 65 values, and may have 64 at most"):
+        built(tmp_path, plan_document, **(ADDITIVE | {"features": ["code"]}))

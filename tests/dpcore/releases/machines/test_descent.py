@@ -13,7 +13,7 @@ from dpcore.mechanisms.gaussian_rounds import GaussianRounds
 from dpcore.privacy_line import perturb
 from dpcore.releases.machines import descent as module
 from dpcore.releases.machines.curves import even_places
-from dpcore.releases.machines.descent import SLOPE, Descent
+from dpcore.releases.machines.descent import SLOPE, Descent, Point
 from dpcore.releases.machines.gradients import GradientClassifier
 from dpcore.sampling.source import SeededSource
 from dpcore.statistic import Noisy
@@ -62,11 +62,23 @@ def points_of(codes: np.ndarray) -> dict[str, np.ndarray]:
     }
 
 
-def histories(release: Descent, number: int, rounds: int) -> np.ndarray:
-    """Noisy sums that lead to points of all sizes, far beyond those of any table too."""
-    scales = np.geomspace(1, 1e4, number)[:, None, None] * release.mechanism.stddev
-    noise = np.random.default_rng(5).normal(0, 1, (number, rounds, release.width)) * scales
-    return np.rint(noise).astype(np.int64)
+def led_to(release: Descent, number: int, rounds: int) -> Point:
+    """Points of all sizes, far beyond those of any table too."""
+    scales = np.geomspace(1, 1e4, number)[:, None] * release.mechanism.stddev
+    random, point = np.random.default_rng(5), release.first_point(number)
+    for _ in range(rounds):
+        noise = random.normal(0, 1, (number, release.width)) * scales
+        point = release.next_point(point, np.rint(noise).astype(np.int64))
+    return point
+
+
+def without_noise(release: Descent, tally: Tally) -> Noisy:
+    """What the rounds are without noise."""
+    records, point, sums = release.records_of(tally), release.first_point(1), []
+    for _ in range(release.rounds):
+        sums.append(release.at(records, point))
+        point = release.next_point(point, sums[-1])
+    return Noisy(np.concatenate(sums, axis=None))
 
 
 @pytest.mark.parametrize("weight", [1.0, 4.0, None])
@@ -77,7 +89,7 @@ def test_a_record_adds_the_same_whole_numbers_whoever_else_is_there_and_no_more_
     cells = np.unique(records(200))
     whole = release.records_of(Tally(DOMAIN, cells, np.ones(len(cells), dtype=np.int64)))
     for rounds in (0, 1, 7):
-        point = release.next_point(histories(release, 3, rounds))
+        point = led_to(release, 3, rounds)
         together = release.at(whole, point)
         alone = [
             release.at(release.records_of(Tally(DOMAIN, cell[None], np.array([1]))), point)
@@ -107,7 +119,7 @@ def test_no_neighbour_moves_a_round_by_more_than_the_stated_part(adjacency):
             release.records_of(tally_of(DOMAIN, np.concatenate([common, part])))
             for part in (one, other)
         ]
-        point = release.next_point(histories(release, 4, int(random.integers(0, 5))))
+        point = led_to(release, 4, int(random.integers(0, 5)))
         moved = release.at(sides[0], point) - release.at(sides[1], point)
         found.append((moved.astype(object) ** 2).sum(axis=1).max())
     assert max(found) <= release.sensitivity_squared / release.rounds
@@ -115,13 +127,13 @@ def test_no_neighbour_moves_a_round_by_more_than_the_stated_part(adjacency):
 
 
 def test_sums_too_large_for_floats_are_exact():
-    release = replace(descent(), rows=10**12)
+    release = replace(descent(), rows=10**11)
     cells = np.unique(records(50))
-    counts = np.full(len(cells), 10**10)
-    point = release.next_point(histories(release, 2, 3))
+    counts = np.full(len(cells), 10**9)
+    point = led_to(release, 2, 3)
     rows = descent().records_of(Tally(DOMAIN, cells, np.ones_like(counts)))
     once = release.at(rows, point)  # less than 2^53
-    assert np.array_equal(release.at(replace(rows, counts=counts), point), once * 10**10)
+    assert np.array_equal(release.at(replace(rows, counts=counts), point), once * 10**9)
 
 
 def test_of_many_records_as_many_are_looked_at_as_stated_and_one_more_changes_one():
@@ -154,11 +166,7 @@ def test_intervals_hold_what_the_same_steps_give_without_noise():
     release = replace(classifier(rounds=30, waves=50), part=Fraction(0), rows=4000)
     even = release._even
     tally, points = tally_of(DOMAIN, records(4000)), points_of(DOMAIN.unpack(records(40, seed=3)))
-    history = np.empty((1, even.rounds, even.width), dtype=np.int64)
-    rows = even.records_of(tally)
-    for number in range(even.rounds):
-        history[:, number] = even.at(rows, even.next_point(history[:, :number]))
-    quiet = release.evaluate(Noisy(history.ravel()), points)["decision"]
+    quiet = release.evaluate(without_noise(even, tally), points)["decision"]
     inside, scaled = [], []
     for seed in range(25):
         noisy = perturb(release.statistic(tally), even.mechanism, release.share, SeededSource(seed))
@@ -167,6 +175,67 @@ def test_intervals_hold_what_the_same_steps_give_without_noise():
         scaled.append((found["decision"] - quiet) / found["standard_error"])
     assert np.mean(inside) >= 0.88
     assert 0.1 < np.sqrt(np.mean(np.square(scaled))) < 1.05
+
+
+@pytest.mark.parametrize("alpha", ["2", "20"])
+def test_intervals_hold_where_nearly_all_records_are_alike(alpha):
+    """Their loss bends so much that steps of a length that other tables bear would swing to and fro."""
+    flags = Domain((*(Categories(f"flag{i}", ("no", "yes")) for i in range(4)), LABEL))
+    random = np.random.default_rng(2)
+    marked = random.random((ROWS, 4)) < 0.03
+    label = random.random(ROWS) < np.where(marked.any(axis=1), 0.7, 0.3)
+    tally = tally_of(flags, flags.pack(np.column_stack([marked, label]).astype(int)))
+    share = Budget.of(alpha, "1e-6")
+    release = GradientClassifier("c", flags, ROWS, share, (-1, 1), Fraction(0), waves=20)
+    even, codes = release._even, np.array([[0, 0, 0, 0], [1, 0, 0, 0], [1, 1, 1, 1]])
+    quiet = without_noise(even, tally)
+    assert even.learnt(quiet).step < 0.7 * even.step
+    exact, inside = release.decide(quiet, codes)[0], []
+    for seed in range(12):
+        noisy = perturb(release.statistic(tally), even.mechanism, share, SeededSource(seed))
+        found, error = release.decide(noisy, codes)
+        inside.append(np.abs(found - exact) <= 1.645 * error)
+    assert np.mean(inside) > 0.85
+
+
+@pytest.mark.parametrize("share", [0.003, 0.997])
+def test_a_side_of_few_is_found_where_both_weigh_the_same(share):
+    """The first round counts them; what it says of everybody moves nothing."""
+    x = np.random.default_rng(3).random(30_000)
+    places, domain = (32 * x).astype(int), Domain((Grid("x", 0.0, 1.0, 32), LABEL))
+    positive = x > 1 - share
+    tally = tally_of(domain, domain.pack(np.column_stack([places, positive.astype(int)])))
+    facts = ("c", domain, 30_000, Budget.of("4", "1e-6"), (-1, 1), Fraction(1, 20))
+    release = GradientClassifier(*facts, weight=None, waves=20)
+    noisy = perturb(release.statistic(tally), release.mechanism, release.share, SeededSource(1))
+    decided = release.evaluate(noisy, {"x": x})["decision"] > 0
+    assert np.mean(decided[positive]) > 0.5
+    assert np.mean(~decided[~positive]) > 0.5
+
+
+def test_sides_that_noise_hides_weigh_no_more_than_it_allows():
+    release = replace(descent(weight=None), share=Budget.of("1/20", "1e-6"))
+    sums = np.zeros((2, release.width))
+    counted = SLOPE * release.intercept * release.rows
+    sums[:, 0] = [-counted, counted]  # all on one side
+    weights = release._balancing(sums)
+    assert weights == pytest.approx(1 / weights[::-1])
+    assert weights[0] == pytest.approx(counted / release.mechanism.stddev - 1)
+
+
+@pytest.mark.parametrize("rows", [10**6, 5 * 10**9, 10**11])
+def test_however_many_records_are_planned_about_as_many_are_looked_at(rows):
+    release = replace(descent(), rows=rows)
+    cells = np.unique(records(3000))
+    counts = np.full(len(cells), rows // len(cells))
+    kept = release._kept(Tally(DOMAIN, cells, counts)).sum()
+    assert kept == pytest.approx(module.MOST, rel=0.05)
+
+
+@pytest.mark.parametrize("weight", [0.001, 0.3, 1, 7, 300, 520, 1000])
+def test_weights_are_what_they_say(weight):
+    negative, positive = descent(weight=weight).first_point(1).slopes[0]
+    assert positive / negative == pytest.approx(weight, rel=0.035)
 
 
 def test_the_published_tables_give_the_decision():
