@@ -320,6 +320,7 @@ def restore(
         copy = Ledger(f"sqlite:///{file.absolute()}", create=False)
     except LedgerError as error:
         raise InputError(f"{file}: is not the backup of a ledger ({error})") from None
+    copy.require_whole()
     faults = [fault for name in copy.datasets() for fault in copy.find_faults(name)]
     if what := [fault.what for fault in faults if fault.what != "reserved, not drawn"]:
         raise LedgerError(f"{file}: {what[0]}; take another backup")

@@ -21,6 +21,7 @@ def check_budget(plan: Plan, release_id: str, published: Path) -> None:
     the ledger was lost, is an old copy, or is the wrong one.
     """
     ledger = Ledger(ledger_url())
+    ledger.require_whole()
     for bundle in filter(has_manifest, folders_in(published).values()):
         require_known(bundle, plan.dataset, ledger)
     require_checkpoint(ledger)

@@ -12,12 +12,15 @@ before anything is published.
 
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpcore.errors import InputError, LostLedgerError
 from tasks.bundle.sign import signing_key
 from tasks.ledger import Ledger, State
+from tasks.workplace.home import locked
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -28,13 +31,14 @@ SIGNATURE, NUMBER = "signature  ", "draws  "
 def checkpoint_file() -> Path | None:
     """The witness that the environment names."""
     name = os.environ.get("DPRELEASE_CHECKPOINT")
-    return Path(name) if name else None
+    return Path(name).resolve() if name else None  # a link stays a link to the other disk
 
 
 def require_checkpoint(ledger: Ledger) -> None:
     """Raise ``LostLedgerError`` if the ledger does not know a draw of the configured witness.
 
-    Raises ``InputError`` if the witness cannot be read, or was not signed with the configured key.
+    Raises ``InputError`` if the witness cannot be read or replaced, or was not signed with the
+    configured key.
     """
     path = checkpoint_file()
     if path is None:
@@ -44,7 +48,13 @@ def require_checkpoint(ledger: Ledger) -> None:
             f"{path}: DPRELEASE_CHECKPOINT names no file. If it was never written, write it once with"
             " `dprelease ledger checkpoint`; if it was lost, compare the ledger with all bundles first"
         )
-    _require_covered(path, _lines(ledger))
+    seen = _read(path)  # before the ledger: what was drawn in between is no contradiction
+    _require_covered(path, seen, _lines(ledger))
+    try:
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written ({error.strerror})") from None
 
 
 def write_checkpoint(ledger: Ledger, path: Path) -> int:
@@ -52,12 +62,11 @@ def write_checkpoint(ledger: Ledger, path: Path) -> int:
 
     Raises what ``require_checkpoint`` raises if there is one that the ledger does not cover.
     """
-    written: list[str] | None = None
-    while (lines := _lines(ledger)) != written:  # another run may have written an older list
-        if os.path.exists(path):
-            _require_covered(path, lines)
+    with _alone(path):
+        seen = _read(path) if os.path.exists(path) else []
+        lines = _lines(ledger)
+        _require_covered(path, seen, lines)
         _replace(path, lines)
-        written = lines
     return len(lines)
 
 
@@ -66,6 +75,16 @@ def add_to_checkpoint(ledger: Ledger) -> None:
     if path := checkpoint_file():
         require_checkpoint(ledger)
         write_checkpoint(ledger, path)
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Of the writers on this machine one; others wait, so that nobody puts an older list in place."""
+    try:
+        with locked(path.with_name(f".{path.name}.lock")):
+            yield
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written ({error.strerror})") from None
 
 
 def _lines(ledger: Ledger) -> list[str]:
@@ -78,8 +97,8 @@ def _lines(ledger: Ledger) -> list[str]:
     )
 
 
-def _require_covered(path: Path, lines: list[str]) -> None:
-    if unknown := sorted(set(_read(path)) - set(lines)):
+def _require_covered(path: Path, seen: list[str], lines: list[str]) -> None:
+    if unknown := sorted(set(seen) - set(lines)):
         place = unknown[0].split(maxsplit=1)[-1].strip()
         raise LostLedgerError(
             f"the ledger does not know the draw {place}, which {path} has seen"
@@ -101,6 +120,8 @@ def _read(path: Path) -> list[str]:
             f"{path}: was not signed with the key of DPRELEASE_SIGNING_KEY, or was changed; compare the"
             " ledger with all bundles before you write it anew"
         )
+    if signatures and not key:
+        raise InputError(f"{path}: is signed; set DPRELEASE_SIGNING_KEY here too")
     if drawn[-1:] != [_number(drawn[:-1])]:
         raise InputError(
             f"{path}: was cut or emptied, or is no witness; compare the ledger with all bundles before"

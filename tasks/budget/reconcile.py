@@ -16,6 +16,7 @@ from tasks.ledger import ChargeRecord, Fault, Ledger, State
 
 def reconcile(ledger: Ledger, published: Path | None, dataset: str | None = None) -> list[Fault]:
     """Every fault of one dataset or of all; without ``published``, bundles are not compared."""
+    ledger.require_whole()
     datasets = {dataset} if dataset else {*ledger.datasets(), *_published_datasets(published)}
     found = []
     for name in sorted(datasets):

@@ -46,6 +46,8 @@ class Database(ABC):
                 yield connection
         except DBAPIError as error:
             raise LedgerError(f"{self.explain(error)} (ledger {self.shown})") from None
+        except UnicodeDecodeError:  # the driver read a text that is none
+            raise LedgerError(f"the ledger is damaged: {RESTORE} (ledger {self.shown})") from None
         except SQLAlchemyError as error:
             raise LedgerError(
                 f"the ledger failed with {type(error).__name__} (ledger {self.shown})"
@@ -71,6 +73,10 @@ class Database(ABC):
         protect(connection)
         row = {"version": tables.VERSION, "created_at": utc_now()}
         connection.execute(insert(tables.schema).values(row))
+
+    @abstractmethod
+    def require_whole(self, connection: Connection) -> None:
+        """Raise ``LedgerError`` where the engine finds its own files damaged."""
 
     @abstractmethod
     def begin(self, connection: Connection, *, write: bool) -> None:

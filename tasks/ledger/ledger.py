@@ -56,6 +56,11 @@ class Ledger:
     def __repr__(self) -> str:
         return f"<ledger {self._database.shown}>"
 
+    def require_whole(self) -> None:
+        """Raise ``LedgerError`` if the database's own check finds damage; reads all of it."""
+        with self._database.transaction(write=False) as connection:
+            self._database.require_whole(connection)
+
     def copy_to(self, path: Path) -> None:
         """Write one consistent state of an SQLite ledger to a new file, whoever writes meanwhile.
 
@@ -66,6 +71,7 @@ class Ledger:
             raise InputError(
                 "a ledger in PostgreSQL is copied with its own tools: pg_dump and pg_restore"
             )
+        self.require_whole()
         self._database.copy_to(path)
 
     def grant(
@@ -180,6 +186,7 @@ class Ledger:
         """
         _require_charges(dataset, release_id, plan_digest, charges)
         with self._database.transaction(write=True) as connection:
+            self._database.require_whole(connection)
             if not queries.lock(connection, dataset):
                 rules.require_known(dataset, None)
             new, account = _new_charges(connection, dataset, release_id, plan_digest, charges)

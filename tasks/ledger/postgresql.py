@@ -48,6 +48,9 @@ class PostgreSQLDatabase(Database):
             except DBAPIError as error:
                 raise LedgerError(f"{self.explain(error)} (ledger {self.shown})") from None
 
+    def require_whole(self, connection: Connection) -> None:
+        """Nothing to ask: a cluster with checksums refuses pages that do not have theirs."""
+
     def begin(self, connection: Connection, *, write: bool) -> None:
         mode = "READ COMMITTED READ WRITE" if write else "REPEATABLE READ READ ONLY"
         connection.exec_driver_sql(f"SET TRANSACTION ISOLATION LEVEL {mode}")

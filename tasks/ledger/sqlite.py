@@ -67,6 +67,14 @@ class SQLiteDatabase(Database):
         except (OSError, sqlite3.Error) as error:
             raise LedgerError(f"{self.shown} cannot be copied to {path}: {error}") from None
 
+    def require_whole(self, connection: Connection) -> None:
+        """A damaged index hides charges from sums, and nothing else notices."""
+        if list(connection.exec_driver_sql("PRAGMA integrity_check(1)").scalars()) != ["ok"]:
+            raise LedgerError(
+                f"the ledger is damaged, its tables and indexes disagree: {RESTORE}"
+                f" (ledger {self.shown})"
+            )
+
     def begin(self, connection: Connection, *, write: bool) -> None:
         connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
 
@@ -82,7 +90,8 @@ class SQLiteDatabase(Database):
             )
         if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_AUTH):
             return "the ledger cannot be written: its file or folder is read-only for this user"
-        if code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
+        undecoded = str(error.orig).startswith("Could not decode")  # and quotes what is stored
+        if code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT) or undecoded:
             return f"the ledger is damaged, or is not a ledger: {RESTORE}"
         if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
             return "the disk of the ledger is full or failing; nothing was changed"

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from dpcore.budget import Budget
-from dpcore.errors import InputError, LostLedgerError
+from dpcore.errors import DPReleaseError, InputError, LostLedgerError
 from dpcore.statistic import Noisy
 from flows.cli import main
-from tasks.budget.checkpoint import require_checkpoint, write_checkpoint
+from tasks.budget import checkpoint
+from tasks.budget.checkpoint import add_to_checkpoint, require_checkpoint, write_checkpoint
 from tasks.ledger import Charge, Ledger
 from tasks.workplace.home import ledger_url
 from tests import bare
@@ -91,6 +92,69 @@ def test_a_witness_that_was_cut_or_emptied_is_known(ledger, witness, kept):
             act()
 
 
+def test_what_is_drawn_while_a_witness_is_read_is_no_contradiction(ledger, witness, monkeypatch):
+    write_checkpoint(ledger, witness)
+    lines_of = checkpoint._lines
+
+    def while_another_draws(known: Ledger) -> list[str]:
+        lines = lines_of(known)
+        monkeypatch.setattr(checkpoint, "_lines", lines_of)
+        draw(ledger, "other")
+        write_checkpoint(ledger, witness)
+        return lines
+
+    monkeypatch.setattr(checkpoint, "_lines", while_another_draws)
+    require_checkpoint(ledger)
+    assert "wages/other/a" in witness.read_text()
+
+
+def test_no_writer_takes_back_what_another_wrote(ledger, witness):
+    write_checkpoint(ledger, witness)
+    lost: list[Exception] = []
+
+    def run(number: int) -> None:
+        own = Ledger(ledger_url())
+        for round_ in range(5):
+            draw(own, f"r{number}-{round_}")
+            try:
+                add_to_checkpoint(own)
+            except DPReleaseError as error:
+                lost.append(error)
+            if f"wages/r{number}-{round_}/a" not in witness.read_text():
+                lost.append(LookupError(number))
+
+    writers = [threading.Thread(target=run, args=(number,)) for number in range(4)]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    assert lost == []
+
+
+def test_a_linked_witness_stays_on_its_disk(ledger, tmp_path, monkeypatch):
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "disk" / "witness")
+    monkeypatch.setenv("DPRELEASE_CHECKPOINT", str(tmp_path / "link"))
+    assert cli("checkpoint") == 0
+    draw(ledger, "r1")
+    add_to_checkpoint(ledger)
+    assert (tmp_path / "link").is_symlink()
+    assert "wages/r1/a" in (tmp_path / "disk" / "witness").read_text()
+
+
+def test_a_witness_that_cannot_be_replaced_stops_the_run_before_anything_is_drawn(
+    ledger, witness, monkeypatch
+):
+    write_checkpoint(ledger, witness)
+
+    def read_only(**_: object) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr(checkpoint.tempfile, "TemporaryFile", read_only)
+    with pytest.raises(InputError, match=r"cannot be written \(Read-only file system\)"):
+        require_checkpoint(ledger)
+
+
 def test_a_full_disk_leaves_the_witness_as_it_was(ledger, witness, monkeypatch):
     draw(ledger, "r1")
     write_checkpoint(ledger, witness)
@@ -104,7 +168,7 @@ def test_a_full_disk_leaves_the_witness_as_it_was(ledger, witness, monkeypatch):
     with pytest.raises(InputError, match="No space left"):
         write_checkpoint(ledger, witness)
     assert witness.read_bytes() == before
-    assert [path.name for path in witness.parent.glob(".witness*")] == []
+    assert [path.name for path in witness.parent.glob(".witness.*")] == [".witness.lock"]
 
 
 def test_a_signed_witness_cannot_be_shortened(ledger, witness, tmp_path, monkeypatch):
@@ -115,6 +179,10 @@ def test_a_signed_witness_cannot_be_shortened(ledger, witness, tmp_path, monkeyp
         draw(ledger, release_id)
     write_checkpoint(ledger, witness)
     require_checkpoint(ledger)
+    monkeypatch.delenv("DPRELEASE_SIGNING_KEY")
+    with pytest.raises(InputError, match="is signed; set DPRELEASE_SIGNING_KEY here too"):
+        add_to_checkpoint(ledger)  # and so its signature is not lost
+    monkeypatch.setenv("DPRELEASE_SIGNING_KEY", str(key))
     lines = witness.read_text().splitlines(keepends=True)
     for forged in (lines[1:], lines[:-1], []):
         witness.write_text("".join(forged))

@@ -17,7 +17,7 @@ import pytest
 from sqlalchemy import event
 
 from dpcore.budget import Budget
-from dpcore.errors import DPReleaseError, InputError, LedgerError
+from dpcore.errors import BudgetError, DPReleaseError, InputError, LedgerError
 from dpcore.statistic import Noisy
 from tasks.ledger import Charge, Ledger
 from tests.tasks.bundle.damage import by_hand
@@ -207,6 +207,29 @@ class TestLossAndDamage:
         path.write_bytes(stored)
         with pytest.raises(LedgerError, match="not the one that was committed"):
             ledger.committed("wages", "r1", "a")
+
+    def test_no_bit_of_a_name_that_turned_lets_more_be_spent(self, ledger, path, tmp_path):
+        """Whether it is in a table or in one of its indexes, which hides a charge from sums."""
+        for release_id in ("r1", "r2"):
+            ledger.reserve("wages", release_id, "plan", CHARGES)
+        sound, refused = path.read_bytes(), []
+        places = [i for i in range(len(sound)) if sound.startswith(b"wages", i)]
+        for number, place in enumerate(places):
+            copy = tmp_path / f"{number}.db"
+            copy.write_bytes(sound[:place] + b"v" + sound[place + 1 :])
+            with pytest.raises((BudgetError, LedgerError)) as error:
+                Ledger(f"sqlite:///{copy}").reserve("wages", "r3", "plan", CHARGES)
+            refused.append("damaged" in str(error.value))
+            if refused[-1]:
+                with pytest.raises(LedgerError, match="damaged"):
+                    Ledger(f"sqlite:///{copy}").copy_to(tmp_path / "backup.db")
+        assert sum(refused) >= 4
+
+    def test_text_that_is_none_is_damage(self, ledger, path):
+        sound = path.read_bytes()
+        path.write_bytes(sound.replace(b"A. Officer", b"A. \xff\xfeficer"))
+        with pytest.raises(LedgerError, match="damaged"):
+            Ledger(f"sqlite:///{path}").history("wages")
 
     @pytest.mark.parametrize("version", [0, 1, 4])
     def test_another_layout_is_refused_on_opening(self, ledger, path, version):
