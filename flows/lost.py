@@ -18,7 +18,7 @@ from prefect.client.schemas.filters import (
     WorkPoolFilter,
     WorkPoolFilterName,
 )
-from prefect.client.schemas.objects import State, StateType
+from prefect.client.schemas.objects import FlowRun, State, StateType
 from prefect.events import emit_event
 from prefect.events.schemas.automations import AutomationCore
 from prefect.runtime import flow_run
@@ -44,8 +44,12 @@ BEGUN = ("heartbeat", "Running", "Retrying", "Completed", "Failed", "Crashed", "
 _TAGGED = {"prefect.resource.role": "tag", "prefect.resource.id": f"prefect.tag.{TAG}"}
 
 
-def end_lost_runs() -> None:
-    """End the runs that a killed worker of this machine's pool left."""
+def end_lost_runs() -> list[tuple[str, FlowRun]]:
+    """End the runs that a killed worker of this machine's pool left.
+
+    Returns those that had begun, each after the name of its flow.
+    """
+    ended = []
     states = FlowRunFilterState(
         type=FlowRunFilterStateType(any_=[StateType.PENDING, StateType.RUNNING])
     )
@@ -59,6 +63,9 @@ def end_lost_runs() -> None:
                 state: State[Any] = Crashed(message=LOST) if lost else Scheduled()
                 client.set_flow_run_state(run.id, state, force=True)
                 log_line(f"{run.name}: {LOST}" if lost else f"{run.name}: starts again")
+                if lost:
+                    ended.append((client.read_flow(run.flow_id).name, run))
+    return ended
 
 
 def free_slots() -> None:

@@ -1,6 +1,7 @@
 """Prefect hooks that notify the operator of runs that fail, crash or are late, of a low budget, and of
 bundles that were damaged."""
 
+from collections.abc import Iterable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -43,7 +44,7 @@ def notify_failure(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -
     error = state.result(raise_on_failure=False)
     trouble = next((words for kind, words in TROUBLES if isinstance(error, kind)), "failed")
     if isinstance(error, BudgetError) and flow_run.auto_scheduled and flow_run.deployment_id:
-        dataset, release_id = _names(flow, flow_run)
+        dataset, release_id = _names(flow.name, flow_run)
         pauses = f"{trouble}; the schedule is paused until the dataset is granted more"
         event = f"{flow_run.parameters['plan']}: {trouble}, {_last_grant(dataset)}"
         notify_once(dataset, release_id, pauses, event)
@@ -51,12 +52,18 @@ def notify_failure(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -
             pause_schedule(client, flow_run.deployment_id)
         return
     attempts = f", after {flow_run.run_count} attempts" if flow_run.run_count > 1 else ""
-    notify(*_names(flow, flow_run), trouble + attempts)
+    notify(*_names(flow.name, flow_run), trouble + attempts)
 
 
 def notify_crash(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> None:
     """Notify that a run ended without an error of its own."""
-    notify(*_names(flow, flow_run), CRASHED)
+    notify(*_names(flow.name, flow_run), CRASHED)
+
+
+def notify_lost(runs: Iterable[tuple[str, FlowRun]]) -> None:
+    """Notify of runs that ended while no worker could say so; each after the name of its flow."""
+    for flow, run in runs:
+        notify(*_names(flow, run), CRASHED)
 
 
 def notify_low_budget(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> None:
@@ -66,7 +73,7 @@ def notify_low_budget(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]
         return
     ledger = Ledger(ledger_url(), create=False)
     left = ledger.remaining(plan.dataset)
-    names, grant = _names(flow, flow_run), _last_grant(plan.dataset)
+    names, grant = _names(flow.name, flow_run), _last_grant(plan.dataset)
     threshold = plan.operation.warn_below.budget
     if not left.covers(threshold):
         notify_once(*names, f"{LOW}: {left} left", f"below {threshold}, {grant}")
@@ -82,7 +89,7 @@ def notify_late(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> N
     plan = _plan(flow_run)
     if plan is None or not flow_run.auto_scheduled or not ledger_exists():
         return
-    _tell_late(plan, find_plan(str(flow_run.parameters["plan"])), _names(flow, flow_run)[1])
+    _tell_late(plan, find_plan(str(flow_run.parameters["plan"])), _names(flow.name, flow_run)[1])
 
 
 def notify_missed(folder: Path) -> None:
@@ -160,8 +167,9 @@ def _plan(run: FlowRun) -> Plan | None:
         return None
 
 
-def _names(flow: Flow[..., Any], run: FlowRun) -> tuple[str, str]:
-    """The dataset and release id of a run; the plan's name if the plan cannot be read."""
+def _names(flow: str, run: FlowRun) -> tuple[str, str]:
+    """The dataset and release id of a run of the named flow; the plan's name if the plan cannot be
+    read."""
     plan, name = _plan(run), str(run.parameters.get("plan"))
     dataset = plan.dataset if plan else f"plan {name}"
-    return dataset, run.parameters.get("release_id") or release_id_of(flow.name, run, name)
+    return dataset, run.parameters.get("release_id") or release_id_of(flow, run, name)

@@ -55,24 +55,26 @@ def serve(
     os.environ.update(environment(folder, plans, out, port))
     refresh_global_settings_context()  # Prefect read its settings when it was imported
     with ExitStack() as stack:
-        stack.enter_context(_alone(folder))
+        lock = stack.enter_context(_alone(folder))
         stack.enter_context(_until_signalled())
         server = stack.enter_context(
             run_prefect(
-                ["server", "start", "--host", HOST, "--port", str(port)], folder / "server.log"
+                ["server", "start", "--host", HOST, "--port", str(port)],
+                folder / "server.log",
+                lock,
             )
         )
         _wait_until_healthy(server, f"{os.environ['PREFECT_API_URL']}/health", folder)
         from flows.deploy import deploy
         from flows.exhaustion import resume_schedules
         from flows.lost import POOL, end_lost_runs
-        from flows.notify import notify_missed
+        from flows.notify import notify_lost, notify_missed
 
-        end_lost_runs()  # our worker has not started, so nothing is working on them
+        notify_lost(end_lost_runs())  # our worker has not started, so nothing is working on them
         for name in deploy(plans, runs_at_once).names:
             log_line(f"deployed {name}")
         worker = ["worker", "start", "--pool", POOL, "--type", "process"]
-        stack.enter_context(run_prefect(worker, folder / "worker.log"))
+        stack.enter_context(run_prefect(worker, folder / "worker.log", lock))
         ready(f"http://{HOST}:{port}")
         rounds = count()
         while os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT | os.WNOHANG) is None:
@@ -108,8 +110,11 @@ def environment(folder: Path, plans: Path, out: Path, port: int) -> dict[str, st
 
 
 @contextmanager
-def run_prefect(prefect: list[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """Run a Prefect command; its process and all its children end with the block."""
+def run_prefect(prefect: list[str], log: Path, *held: int) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a Prefect command; its process and all its children end with the block.
+
+    It holds the locks that are ``held``: should this process be killed, nobody takes them meanwhile.
+    """
     with log.open("ab") as output:
         process = subprocess.Popen(
             [sys.executable, "-m", "prefect", *prefect],
@@ -117,6 +122,7 @@ def run_prefect(prefect: list[str], log: Path) -> Iterator[subprocess.Popen[byte
             stderr=output,
             stdin=subprocess.DEVNULL,
             start_new_session=True,  # Ctrl-C reaches this process alone, which ends them in order
+            pass_fds=held,
         )
         try:
             yield process
@@ -132,16 +138,17 @@ def run_prefect(prefect: list[str], log: Path) -> Iterator[subprocess.Popen[byte
 
 
 @contextmanager
-def _alone(folder: Path) -> Iterator[None]:
+def _alone(folder: Path) -> Iterator[int]:
     """Lock the home: a second server would write to the same database."""
     with (folder / ".lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise InputError(
-                f"{home()}: another dprelease serve uses this home; end it, or set DPRELEASE_HOME"
+                f"{home()}: another dprelease serve uses this home, or what one that was killed left:"
+                " end its processes, or set DPRELEASE_HOME"
             ) from None
-        yield
+        yield lock.fileno()
 
 
 def require_free(port: int) -> None:
@@ -154,8 +161,8 @@ def require_free(port: int) -> None:
             probe.bind((HOST, port))
         except OSError:
             raise InputError(
-                f"--port {port}: is in use; end the process that uses it (it may be the server of a"
-                " killed dprelease serve), or name another port"
+                f"--port {port}: is in use; end the process that uses it, which may be the server of a"
+                " dprelease serve that was killed, or name another port for another home"
             ) from None
 
 

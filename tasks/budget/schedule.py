@@ -9,8 +9,11 @@ from pathlib import Path
 from dpcore.errors import BudgetError
 from schemas.plan import Plan
 from tasks.explain.runs import remaining, runs_left, runs_text
-from tasks.ledger import Fault, Ledger
+from tasks.ledger import Fault, Ledger, State
 from tasks.workplace.schedule import beginning, due_times, local_text, run_id
+
+DRAWN_WITHIN = timedelta(hours=6)
+"""How long after it was due a run that began may take to its draws."""
 
 
 def require_first_year(plan: Plan, path: Path, ledger: Ledger | None, now: datetime) -> None:
@@ -37,12 +40,21 @@ def require_first_year(plan: Plan, path: Path, ledger: Ledger | None, now: datet
 
 
 def late_releases(plan: Plan, path: Path, ledger: Ledger, now: datetime) -> list[Fault]:
-    """Every due time of the plan's schedule that has passed without a release in the ledger."""
+    """Every due time of the plan's schedule that has passed without a release in the ledger.
+
+    One that was reserved and is not drawn after ``DRAWN_WITHIN`` is late too: its run was lost.
+    """
     schedule = plan.operation.schedule
     made = ledger.releases(plan.dataset)
     begins = beginning(schedule, path, made) if schedule else None
     if schedule is None or begins is None:
         return []
+
+    def is_made(release_id: str, due: datetime) -> bool:
+        charges = made.get(release_id, {}).values()
+        lost = due < now - DRAWN_WITHIN and any(c.state is State.RESERVED for c in charges)
+        return release_id in made and not lost
+
     return [
         Fault(
             plan.dataset,
@@ -53,7 +65,7 @@ def late_releases(plan: Plan, path: Path, ledger: Ledger, now: datetime) -> list
             f" dprelease run {path} --due {local_text(schedule, due)}",
         )
         for due in due_times(schedule, begins, now)
-        if (release_id := run_id(path, due)) not in made
+        if not is_made(release_id := run_id(path, due), due)
     ]
 
 

@@ -167,6 +167,14 @@ def test_a_scheduled_run_tells_of_the_others_that_were_due_and_are_missing(
     assert any(hook.__name__ == "notify_late" for hook in HOOKS["on_failure"])
 
 
+def test_a_run_that_was_lost_while_nobody_worked_is_told(told, small_plan, plan_document):
+    from flows.notify import CRASHED, notify_lost
+
+    year, run = yearly_run(small_plan, plan_document, auto_scheduled=True)
+    notify_lost([("release", run)])
+    assert [(d["release_id"], d["trouble"]) for d in told] == [(f"plan-{year}0101-000000", CRASHED)]
+
+
 def test_an_audit_above_its_claim_is_told(told, small_plan, monkeypatch):
     from fractions import Fraction
 

@@ -1,5 +1,6 @@
 """`dprelease serve` with a real server and worker: schedules, approval, restarts, clean endings."""
 
+import fcntl
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -10,6 +11,8 @@ import pytest
 from prefect.client.schemas.objects import FlowRun
 
 from dpcore.budget import Budget
+from dpcore.errors import InputError
+from flows import serve
 from flows.cli import main
 from flows.identity import release_id_of
 from tasks.bundle.verify import read_manifest, verify_budget, verify_files
@@ -181,6 +184,22 @@ def test_what_cannot_be_served_is_refused(capsys, monkeypatch, arguments, says):
 
 
 @pytest.mark.slow
+def test_what_a_killed_serve_left_keeps_the_home_to_itself(tmp_path, own_home, monkeypatch):
+    """Its server and worker hold its lock: a second server would use the same database."""
+    program = tmp_path / "prefect"
+    program.write_text("#!/bin/sh\nexec sleep 60\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(serve.sys, "executable", str(program))
+    with (tmp_path / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with serve.run_prefect([], tmp_path / "log", lock.fileno()):
+            lock.close()  # as the system does with what is killed
+            with pytest.raises(InputError, match="or what one that was killed left"):
+                serve._alone(tmp_path).__enter__()
+    with serve._alone(tmp_path):
+        pass
+
+
 def test_a_folder_without_a_valid_plan_stops_everything_again(tmp_path, own_home):
     (tmp_path / "draft.yaml").write_text("dprelease: 1\n")
     done = subprocess.run(

@@ -1,20 +1,22 @@
 """A schedule that its budget does not cover is refused, and a due time without a release is noticed."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from pathlib import Path
 from uuid import uuid4
 
+import numpy as np
 import pytest
 from prefect.client.schemas.objects import FlowRun
 
 import flows.release
 from dpcore.budget import Budget
 from dpcore.errors import BudgetError, PlanError
+from dpcore.statistic import Noisy
 from flows.cli import main
 from flows.identity import release_id_of
 from schemas.plan import Plan, load_plan
-from tasks.budget.schedule import late_releases, require_first_year
+from tasks.budget.schedule import DRAWN_WITHIN, late_releases, require_first_year
 from tasks.explain.runs import runs_text
 from tasks.ledger import Charge, Ledger
 from tests.bare import audit_once, small_plan
@@ -47,6 +49,7 @@ def spend(ledger: Ledger, plan: Plan, *release_ids: str, alpha: str = "1") -> No
     for name in release_ids:
         charge = Charge(Budget.of(alpha), ROWS)
         ledger.reserve(plan.dataset, name, "a plan", {"people": charge})
+        ledger.commit(plan.dataset, name, "people", Noisy(np.array([1])))
 
 
 @pytest.mark.parametrize(("granted", "fits"), [("12", True), ("11.999", False)])
@@ -98,6 +101,22 @@ def test_a_due_time_without_a_release_is_late_until_it_has_one(tmp_path, ledger)
     spend(ledger, plan, *(fault.release_id for fault in found))
     assert late_releases(plan, path, ledger, NOW) == []
     assert len(late_releases(plan, path, ledger, datetime(2027, 1, 1, 6, tzinfo=UTC))) == 1
+
+
+def test_a_release_that_is_reserved_and_not_drawn_is_late_once_its_run_must_be_lost(
+    tmp_path, ledger
+):
+    path = monthly(tmp_path, since="2026-12-01")
+    plan = load_plan(path)
+    due = datetime(2026, 12, 1, 6, tzinfo=UTC)
+    ledger.first_grant(plan.dataset, plan.budget.granted.budget, "the board", "test")
+    charges = {"people": Charge(Budget.of(1), ROWS)}
+    ledger.reserve(plan.dataset, "plan-20261201-060000", "a plan", charges)
+    assert late_releases(plan, path, ledger, due + DRAWN_WITHIN) == []
+    (fault,) = late_releases(plan, path, ledger, due + DRAWN_WITHIN + timedelta(seconds=1))
+    assert fault.release_id == "plan-20261201-060000"
+    ledger.void(plan.dataset, fault.release_id, "people", "an officer", "given up")
+    assert late_releases(plan, path, ledger, NOW) == []
 
 
 def test_a_first_run_that_was_missed_is_late_where_the_schedule_says_since_when(tmp_path, ledger):
