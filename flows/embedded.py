@@ -30,6 +30,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 STARTUP_SECONDS = 120
+LOST_SECONDS = 60
 
 _OUTCOMES: list[Any] = []
 """What the flow that this process runs returned or raised, as long as it has ended."""
@@ -124,8 +125,7 @@ def prefect_api() -> Iterator[None]:
         os.environ["PREFECT_API_AUTH_STRING"] = os.environ["PREFECT_SERVER_API_AUTH_STRING"]
         refresh_global_settings_context()  # Prefect read its settings when it was imported
     if PREFECT_API_URL.value():
-        # It reports every event that a lost server did not get; the run says that once.
-        logging.getLogger("prefect._internal.concurrency").setLevel(logging.CRITICAL)
+        _bear_a_lost_server()
         if "PREFECT_LOGGING_LEVEL" not in os.environ:
             _leave_the_terminal_to_us()
         chosen = "PREFECT_CLIENT_MAX_RETRIES" in os.environ
@@ -145,6 +145,32 @@ def prefect_api() -> Iterator[None]:
         EventsWorker.set_client_override(NullEventsClient)
         stack.callback(EventsWorker.set_client_override, None)
         yield
+
+
+@functools.cache
+def _bear_a_lost_server() -> None:
+    """Once a server did not get an event, keep those of the next minute back, and say nothing of it.
+
+    Prefect would try each one for seven seconds, when the process ends too, and report each; the run
+    says once that its server is lost.
+    """
+    from prefect.events.worker import EventsWorker
+
+    logging.raiseExceptions = False  # Prefect's lines for the server obey it
+    logging.getLogger("prefect._internal.concurrency").addFilter(lambda _: False)
+    send, patience = EventsWorker._handle, 0.0
+
+    async def send_or_drop(worker: EventsWorker, event: Any) -> None:
+        nonlocal patience
+        if time.monotonic() < patience:
+            return
+        try:
+            await send(worker, event)
+        except Exception:
+            patience = time.monotonic() + LOST_SECONDS
+
+    worker_type: Any = EventsWorker
+    worker_type._handle = send_or_drop
 
 
 def _leave_the_terminal_to_us() -> None:
