@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from dpcore.errors import BundleError, InputError
 from dpcore.suggestion import suggestion
 from dprelease.frames import check_frames, frame_of, frame_of_columns
-from tasks.bundle.digests import MANIFEST, verify_digests
+from tasks.bundle.digests import MANIFEST, manifest_bytes, verify_digests
 
 if TYPE_CHECKING:
     from tasks.bundle import reader
@@ -182,16 +182,13 @@ def open_bundle(path: str | Path, earlier: Sequence[Bundle] = (), frames: str = 
         frames: What tables are: ``pandas``, ``arrow`` or ``polars``.
 
     Raises:
-        InputError: The folder has no manifest, or there are no such data frames.
-        BundleError: The manifest cannot be read, or a file was changed, added or removed after
+        InputError: The folder is no bundle, or there are no such data frames.
+        BundleError: The manifest is not valid, or a file was changed, added or removed after
             publication.
     """
     folder = Path(path)
     check_frames(frames)
-    try:
-        text = (folder / MANIFEST).read_bytes()
-    except OSError:
-        raise InputError(f"{folder}: is not a bundle: it has no {MANIFEST}") from None
+    text = manifest_bytes(folder)
     verify_digests(folder)
     try:
         bundle = Bundle(folder, json.loads(text), frames, tuple(earlier))

@@ -11,7 +11,16 @@ from prefect import Flow
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.objects import FlowRun, State
 
-from dpcore.errors import ApprovalError, AuditError, BudgetError, DPReleaseError, InputError
+from dpcore.errors import (
+    ApprovalError,
+    AuditError,
+    BudgetError,
+    BundleError,
+    DPReleaseError,
+    InputError,
+    LedgerError,
+    LostLedgerError,
+)
 from flows.exhaustion import covered, pause_schedule
 from flows.identity import release_id_of
 from flows.lost import free_slots
@@ -30,6 +39,9 @@ TROUBLES = (
     (AuditError, "an audit found more privacy loss than is claimed"),
     (BudgetError, "the budget does not allow the release"),
     (ApprovalError, "not approved"),
+    (BundleError, "a bundle is damaged or contradicts the ledger"),
+    (LostLedgerError, "the ledger does not know what was published or drawn"),
+    (LedgerError, "the ledger cannot be used or contradicts the request"),
     (InputError, "the plan or the survey is not valid, or something that they need is missing"),
 )
 CRASHED = "the run was killed or lost"

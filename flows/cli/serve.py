@@ -6,7 +6,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from dpcore.errors import BudgetError, InputError
+from dpcore.errors import BudgetError, InputError, ServerError
 from flows.cli.arguments import (
     ANSWER,
     LINES,
@@ -75,7 +75,7 @@ def deploy(
             names, refused = deployment.deploy(plans, runs_at_once)
             watch_over_runs()
         except HTTPError as error:
-            raise InputError(
+            raise ServerError(
                 "the Prefect server at PREFECT_API_URL does not answer as it should"
                 f" ({type(error).__name__}): start it, or correct the address"
             ) from None

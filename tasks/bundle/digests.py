@@ -3,11 +3,24 @@
 import hashlib
 from pathlib import Path
 
-from dpcore.errors import BundleError
+from dpcore.errors import BundleError, InputError
 
 MANIFEST = "manifest.json"
 DIGESTS = "SHA256SUMS"
 SIGNATURE = "SHA256SUMS.sig"
+
+
+def manifest_bytes(bundle: Path) -> bytes:
+    """What the manifest's file holds.
+
+    Raises ``InputError`` if this is no bundle, and ``BundleError`` if a bundle lacks its manifest.
+    """
+    try:
+        return (bundle / MANIFEST).read_bytes()
+    except OSError:
+        if (bundle / DIGESTS).exists():
+            raise BundleError(f"{bundle}: {MANIFEST} is missing") from None
+        raise InputError(f"{bundle}: is not a bundle: it has no {MANIFEST}") from None
 
 
 def verify_digests(bundle: Path) -> dict[str, str]:

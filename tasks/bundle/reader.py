@@ -381,8 +381,8 @@ def open_bundle(path: str | Path, earlier: Sequence[Bundle] = ()) -> Bundle:
         The bundle, with methods for its tables, functions, synthetic records and sums.
 
     Raises:
-        InputError: The folder has no manifest, or an earlier bundle is not opened or of another dataset.
-        BundleError: The manifest cannot be read, or a file was changed, added or removed after
+        InputError: The folder is no bundle, or an earlier bundle is not opened or of another dataset.
+        BundleError: The manifest is not valid, or a file was changed, added or removed after
             publication.
 
     Examples:

@@ -11,11 +11,11 @@ import pyarrow.parquet as pq
 from pydantic import ValidationError
 
 from dpcore.budget import Budget, total
-from dpcore.errors import BundleError, InputError
+from dpcore.errors import BundleError
 from schemas.bundle import Manifest, TableFile, privacy_statement
 from schemas.plan import digest_of, published_plan
 from schemas.standards import documents
-from tasks.bundle.digests import DIGESTS, MANIFEST, bundle_digest, verify_digests
+from tasks.bundle.digests import DIGESTS, MANIFEST, bundle_digest, manifest_bytes, verify_digests
 from tasks.bundle.parquet import arrow_types
 
 if TYPE_CHECKING:  # reading a bundle needs no database
@@ -23,11 +23,9 @@ if TYPE_CHECKING:  # reading a bundle needs no database
 
 
 def read_manifest(bundle: Path) -> Manifest:
-    """The manifest; raises ``InputError`` if there is none, ``BundleError`` if it is not valid."""
+    """The manifest.  Raises ``InputError`` if this is no bundle, ``BundleError`` if it is damaged."""
     try:
-        return Manifest.model_validate(json.loads((bundle / MANIFEST).read_bytes()))
-    except OSError:
-        raise InputError(f"{bundle}: is not a bundle: it has no {MANIFEST}") from None
+        return Manifest.model_validate(json.loads(manifest_bytes(bundle)))
     except (ValidationError, ValueError):
         raise BundleError(
             f"{bundle / MANIFEST}: is not a valid manifest; it was changed, or written by another"

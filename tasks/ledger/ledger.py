@@ -270,13 +270,16 @@ class Ledger:
     ) -> notes.Decision:
         """Record a disclosure officer's decision on the committed draws of a release, for good.
 
-        Repeating the same decision changes nothing.  Raises ``LedgerError`` if a release is not
-        drawn yet, or if the opposite decision was recorded before.
+        Repeating the same decision changes nothing.  Raises ``InputError`` if the ledger does not
+        know the release, and ``LedgerError`` if it is not drawn yet, or if the opposite decision was
+        recorded before.
         """
         require_text(who=who, why=why)
         with self._database.transaction(write=True) as connection:
             queries.lock(connection, dataset)
             charges = queries.charges(connection, dataset, release_id)
+            if not charges:
+                raise InputError(f"the ledger knows no release {release_id!r} of {dataset}")
             rules.require_drawn(dataset, release_id, charges)
             known = notes.decision(connection, charges)
             if known is None:

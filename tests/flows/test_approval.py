@@ -128,6 +128,10 @@ def test_a_person_at_a_terminal_is_asked(guarded_plan, monkeypatch, answers, cod
 def test_deciding_needs_a_ledger_and_a_draw(own_home, capsys):
     assert decide("approve") == 1
     assert "there is no ledger" in capsys.readouterr().err
+    Ledger(ledger_url()).grant("survey", Budget.of(1), who="the board", why="a test")
+    for verb in ("approve", "reject"):
+        assert decide(verb) == 2
+        assert "the ledger knows no release 'r1' of survey" in capsys.readouterr().err
 
 
 def test_an_officer_sees_the_beginning_of_every_table(plan_path, plan_document, monkeypatch):

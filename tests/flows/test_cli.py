@@ -64,6 +64,11 @@ def test_run_prints_the_bundle_s_path_last_and_verify_accepts_it(
     code, _, err = dprelease("verify", bundle, "--ledger", ledger, capsys=capsys)
     assert code == 6
     assert "manifest.json was changed" in err
+    (bundle / "manifest.json").unlink()
+    for command in (("verify", bundle), ("run", plan_path, *arguments)):
+        code, _, err = dprelease(*command, capsys=capsys)
+        assert code == 6
+        assert f"{bundle}: manifest.json is missing" in err
 
 
 def test_a_budget_that_does_not_suffice_exits_with_3(prefect, plan_path, ledger, capsys):

@@ -2,6 +2,7 @@
 
 import pytest
 import yaml
+from httpx import ConnectError
 
 from dpcore.budget import Budget
 from dpcore.errors import BudgetError
@@ -72,6 +73,16 @@ def test_the_exit_code_says_that_a_schedule_was_not_deployed(plans, capsys, monk
     assert capsys.readouterr().out == "release/rich\n"
     monkeypatch.setattr("flows.deploy.deploy", lambda *_: Deployed(["release/rich"], []))
     assert main(["deploy", "--plans", str(plans)]) == 0
+
+
+def test_a_server_that_is_not_there_has_its_own_exit_code(plans, capsys, monkeypatch):
+    def unanswered(*_):
+        raise ConnectError("refused")
+
+    monkeypatch.setenv("PREFECT_API_URL", "http://127.0.0.1:1/api")
+    monkeypatch.setattr("flows.deploy.deploy", unanswered)
+    assert main(["deploy", "--plans", str(plans)]) == 7
+    assert "the Prefect server at PREFECT_API_URL does not answer" in capsys.readouterr().err
 
 
 def test_the_server_watches_over_the_runs_of_killed_workers_once(prefect, monkeypatch):

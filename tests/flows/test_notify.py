@@ -10,7 +10,7 @@ from datetime import date, datetime, timedelta
 import pytest
 
 from dpcore.budget import Budget
-from dpcore.errors import BudgetError, BundleError, DPReleaseError, LedgerError
+from dpcore.errors import BudgetError, BundleError, DPReleaseError, LedgerError, LostLedgerError
 from tasks.catalogue import write_catalogue
 from tasks.ledger import Ledger
 from tasks.workplace.home import ledger_url
@@ -185,6 +185,27 @@ def test_an_audit_above_its_claim_is_told(told, small_plan, monkeypatch):
         audit(str(small_plan), quick=True)
     assert told[0]["trouble"] == "an audit found more privacy loss than is claimed"
     assert told[0]["release_id"].startswith("plan-audit-")
+
+
+@pytest.mark.parametrize(
+    ("error", "trouble"),
+    [
+        (BundleError("damaged"), "a bundle is damaged or contradicts the ledger"),
+        (LedgerError("busy"), "the ledger cannot be used or contradicts the request"),
+        (LostLedgerError("old"), "the ledger does not know what was published or drawn"),
+    ],
+)
+def test_a_bundle_or_ledger_in_trouble_is_not_told_as_a_plan_that_is_not_valid(
+    told, small_plan, plan_document, error, trouble
+):
+    from prefect.states import Failed
+
+    from flows.notify import notify_failure
+    from flows.release import release as flow
+
+    _, run = yearly_run(small_plan, plan_document)
+    notify_failure(flow, run, Failed(data=error))
+    assert [document["trouble"] for document in told] == [trouble]
 
 
 def test_a_crash_is_told(told, small_plan):

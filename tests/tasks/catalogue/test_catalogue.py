@@ -108,7 +108,7 @@ def test_damaged_bundles_are_named_and_left_out(published):
     words = page_of(published).words
     assert "1 dataset, 1 release." in words
     assert "r1: tables/people.parquet was changed" in words
-    assert "r1: is not a bundle: it has no manifest.json" in words
+    assert "r1: manifest.json is missing" in words
     duplicate = "survey/r2: is a second copy of release survey/r2, listed from copy/r2"
     assert duplicate in words
     assert duplicate in str(error.value)
