@@ -4,6 +4,7 @@
     +-- InputError            exit code 2: the input is wrong; nothing was spent
     |   +-- PlanError             the plan document
     |   +-- DataError             the survey table does not have the declared form
+    |   +-- UnreadableError       this user may not read a file or folder, or the disk fails
     |   +-- UnmeasuredError       a question relates columns that were not measured together
     +-- BudgetError           exit code 3: the privacy budget does not allow the request
     +-- AuditError            exit code 4: an audit found more privacy loss than is claimed
@@ -38,6 +39,10 @@ class PlanError(InputError):
 
 class DataError(InputError):
     """The survey table does not have the form that the plan declares."""
+
+
+class UnreadableError(InputError):
+    """This user may not read a file or folder, or the disk fails: nobody can tell what it holds."""
 
 
 class UnmeasuredError(InputError):

@@ -20,6 +20,7 @@ from dpcore.errors import (
     InputError,
     LedgerError,
     LostLedgerError,
+    UnreadableError,
 )
 from flows.exhaustion import covered, pause_schedule
 from flows.identity import release_id_of
@@ -27,7 +28,8 @@ from flows.lost import free_slots
 from flows.once import first_time, notify_once
 from schemas.plan import Plan, load_plan
 from tasks.budget.schedule import late_releases
-from tasks.bundle.digests import MANIFEST
+from tasks.bundle.digests import is_bundle
+from tasks.bundle.folders import folders_in
 from tasks.bundle.verify import read_manifest
 from tasks.explain.runs import runs_left, runs_text
 from tasks.ledger import Action, Ledger
@@ -42,6 +44,7 @@ TROUBLES = (
     (BundleError, "a bundle is damaged or contradicts the ledger"),
     (LostLedgerError, "the ledger does not know what was published or drawn"),
     (LedgerError, "the ledger cannot be used or contradicts the request"),
+    (UnreadableError, "a bundle or its folder cannot be read"),
     (InputError, "the plan or the survey is not valid, or something that they need is missing"),
 )
 CRASHED = "the run was killed or lost"
@@ -124,13 +127,14 @@ def notify_damaged(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -
     if plan is None:
         return
     out = Path(flow_run.parameters.get("out") or published_folder())
-    for manifest in (out / plan.dataset).glob(f"[!.]*/{MANIFEST}"):
+    for name, bundle in folders_in(out / plan.dataset).items():
         try:
-            read_manifest(manifest.parent)
-        except DPReleaseError:
-            name = manifest.parent.name
-            trouble = "its bundle is damaged; see `dprelease ledger check`"
-            notify_once(plan.dataset, name, trouble, f"{name} is damaged")
+            if is_bundle(bundle):
+                read_manifest(bundle)
+        except DPReleaseError as error:
+            found = "cannot be read" if isinstance(error, UnreadableError) else "is damaged"
+            trouble = f"its bundle {found}; see `dprelease ledger check`"
+            notify_once(plan.dataset, name, trouble, f"{name} {found}")
 
 
 def _tell_late(plan: Plan, path: Path, but: str = "", since: timedelta = timedelta()) -> None:

@@ -2,10 +2,11 @@
 
 from pathlib import Path
 
-from dpcore.errors import DPReleaseError, LostLedgerError
+from dpcore.errors import DPReleaseError, LostLedgerError, UnreadableError
 from schemas.plan import Plan
 from tasks.budget.checkpoint import require_checkpoint
-from tasks.bundle.folders import folders_in, has_manifest
+from tasks.bundle.digests import is_bundle
+from tasks.bundle.folders import folders_in
 from tasks.bundle.verify import read_manifest
 from tasks.ledger import Ledger, charges_of
 from tasks.ledger.runs_and_grant import require_grant
@@ -22,7 +23,7 @@ def check_budget(plan: Plan, release_id: str, published: Path) -> None:
     """
     ledger = Ledger(ledger_url())
     ledger.require_whole()
-    for bundle in filter(has_manifest, folders_in(published).values()):
+    for bundle in filter(is_bundle, folders_in(published).values()):
         require_known(bundle, plan.dataset, ledger)
     require_checkpoint(ledger)
     if ledger.account(plan.dataset) is None:
@@ -43,12 +44,14 @@ def require_budget(plan: Plan, release_id: str, ledger: Ledger) -> None:
 def require_known(bundle: Path, dataset: str, ledger: Ledger) -> None:
     """Raise ``LostLedgerError`` if a published bundle was not charged to this ledger.
 
-    One whose manifest is damaged is known by the name of its folder.
+    One whose manifest is damaged, or cannot be read, is known by the name of its folder.
     """
     try:
         manifest = read_manifest(bundle)
     except DPReleaseError as error:
         known = bool(ledger.release(dataset, bundle.name))
+        if not known and isinstance(error, UnreadableError):
+            raise
         log_line(f"left aside: {error}")
     else:
         charges = ledger.release(manifest.dataset, manifest.release_id)

@@ -8,10 +8,23 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
-from dpcore.errors import DPReleaseError
-from tasks.bundle.folders import folders_in, has_manifest
+from dpcore.errors import DPReleaseError, UnreadableError
+from tasks.bundle.digests import is_bundle
+from tasks.bundle.folders import folders_in
 from tasks.bundle.verify import read_manifest, verify_budget, verify_files, verify_seal
 from tasks.ledger import ChargeRecord, Fault, Ledger, State
+
+WITHDRAW = (
+    "withdraw this bundle: move it out of the folder and run the plan with this release id, which"
+    " publishes it again from the same draws"
+)
+RESTORE_OR_WITHDRAW = (
+    "the ledger was lost, is an old copy or the wrong one, or the bundle is forged: restore the ledger,"
+    " or withdraw the bundle"
+)
+MAKE_READABLE = (
+    "make it readable for this user and check again: it may be whole, so do not withdraw it"
+)
 
 
 def reconcile(ledger: Ledger, published: Path | None, dataset: str | None = None) -> list[Fault]:
@@ -43,35 +56,26 @@ def _compare(ledger: Ledger, dataset: str, bundles: Mapping[str, Path]) -> Itera
                 " nothing; if the plan asks for approval, an officer must approve or reject it first",
             )
     for release_id, bundle in bundles.items():
-        if release_id in rejected:
-            continue
-        if release_id not in releases:
-            yield fault(
-                release_id,
-                what="published, but never charged",
-                remedy="the ledger was lost, is an old copy or the wrong one, or the bundle is forged:"
-                " restore the ledger, or withdraw the bundle",
-            )
-        elif what := _find_fault(bundle, dataset, ledger):
-            yield fault(
-                release_id,
-                what=what,
-                remedy="withdraw this bundle: move it out of the folder and run the plan with this"
-                " release id, which publishes it again from the same draws",
-            )
+        if release_id not in rejected and (found := _find_fault(bundle, dataset, ledger)):
+            yield fault(release_id, what=found[0], remedy=found[1])
 
 
-def _find_fault(bundle: Path, dataset: str, ledger: Ledger) -> str:
+def _find_fault(bundle: Path, dataset: str, ledger: Ledger) -> tuple[str, str] | None:
+    """What is wrong with a bundle, and the remedy."""
     try:
+        if is_bundle(bundle) and not ledger.release(dataset, bundle.name):
+            return "published, but never charged", RESTORE_OR_WITHDRAW
         manifest = read_manifest(bundle)
         if (manifest.dataset, manifest.release_id) != (dataset, bundle.name):
-            return "the bundle belongs to another release"
+            return "the bundle belongs to another release", WITHDRAW
         verify_files(bundle, manifest)
         verify_budget(manifest, ledger)
         verify_seal(bundle, manifest, ledger)
+    except UnreadableError as error:
+        return str(error), MAKE_READABLE
     except DPReleaseError as error:
-        return str(error)
-    return ""
+        return str(error), WITHDRAW
+    return None
 
 
 def _is_rejected(ledger: Ledger, dataset: str, release_id: str) -> bool:
@@ -85,4 +89,11 @@ def _is_drawn(charges: Mapping[str, ChargeRecord]) -> bool:
 
 def _published_datasets(published: Path | None) -> set[str]:
     datasets = folders_in(published).items() if published else ()
-    return {name for name, path in datasets if any(map(has_manifest, folders_in(path).values()))}
+    return {name for name, path in datasets if any(map(_may_be_bundle, folders_in(path).values()))}
+
+
+def _may_be_bundle(folder: Path) -> bool:
+    try:
+        return is_bundle(folder)
+    except UnreadableError:
+        return True

@@ -1,13 +1,19 @@
 """The files at the top of a bundle, and the digests that show a change."""
 
 import hashlib
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from dpcore.errors import BundleError, InputError
+from tasks.bundle.folders import entries_in, has_file, readable
 
 MANIFEST = "manifest.json"
 DIGESTS = "SHA256SUMS"
 SIGNATURE = "SHA256SUMS.sig"
+
+
+def is_bundle(folder: Path) -> bool:
+    """Whether a folder is a bundle, whole or damaged; raises ``UnreadableError`` if nobody can tell."""
+    return has_file(folder, MANIFEST) or has_file(folder, DIGESTS)
 
 
 def manifest_bytes(bundle: Path) -> bytes:
@@ -15,39 +21,33 @@ def manifest_bytes(bundle: Path) -> bytes:
 
     Raises ``InputError`` if this is no bundle, and ``BundleError`` if a bundle lacks its manifest.
     """
-    try:
+    if not is_bundle(bundle):
+        raise InputError(f"{bundle}: is not a bundle: it has no {MANIFEST}")
+    if not has_file(bundle, MANIFEST):
+        raise BundleError(f"{bundle}: {MANIFEST} is missing")
+    with readable(bundle):
         return (bundle / MANIFEST).read_bytes()
-    except OSError:
-        if (bundle / DIGESTS).exists():
-            raise BundleError(f"{bundle}: {MANIFEST} is missing") from None
-        raise InputError(f"{bundle}: is not a bundle: it has no {MANIFEST}") from None
 
 
 def verify_digests(bundle: Path) -> dict[str, str]:
     """Check that every file is there and unchanged, and no other; returns their digests by path."""
-    for entry in bundle.rglob("*"):
+    folders, files = set[PurePath](), set[PurePath]()
+    for entry in entries_in(bundle):
+        path = PurePath(entry.path).relative_to(bundle)
         if entry.is_symlink():
-            raise BundleError(
-                f"{bundle}: {entry.relative_to(bundle)} is a symbolic link, not a file"
-            )
+            raise BundleError(f"{bundle}: {path} is a symbolic link, not a file")
+        (folders if entry.is_dir() else files).add(path)
     digests = _read_digests(bundle)
-    folders = {(bundle / path).parent for path in digests}
-    for folder in bundle.rglob("*"):
-        if folder.is_dir() and not any(folder in (each, *each.parents) for each in folders):
-            raise BundleError(
-                f"{bundle}: {folder.relative_to(bundle)} is a folder without its files"
-            )
-    present = {
-        path.relative_to(bundle).as_posix()
-        for path in bundle.rglob("*")
-        if not path.is_dir() and path not in (bundle / DIGESTS, bundle / SIGNATURE)
-    }
-    for path in sorted(present ^ set(digests)):
-        state = "is missing" if path in digests else f"is not listed in {DIGESTS}"
-        raise BundleError(f"{bundle}: {path} {state}")
-    for path, digest in digests.items():
-        if sha256_of(bundle / path) != digest:
-            raise BundleError(f"{bundle}: {path} was changed after publication")
+    for folder in sorted(folders - {each for path in digests for each in PurePath(path).parents}):
+        raise BundleError(f"{bundle}: {folder} is a folder without its files")
+    present = {path.as_posix() for path in files} - {DIGESTS, SIGNATURE}
+    for name in sorted(present ^ set(digests)):
+        state = "is missing" if name in digests else f"is not listed in {DIGESTS}"
+        raise BundleError(f"{bundle}: {name} {state}")
+    with readable(bundle):
+        for name, digest in digests.items():
+            if sha256_of(bundle / name) != digest:
+                raise BundleError(f"{bundle}: {name} was changed after publication")
     return digests
 
 
@@ -59,17 +59,19 @@ def sha256_of(path: Path) -> str:
 
 def bundle_digest(bundle: Path) -> str:
     """The SHA-256 of ``SHA256SUMS``, and so of the whole bundle."""
-    try:
+    with readable(bundle):
         return sha256_of(bundle / DIGESTS)
-    except OSError:
-        raise BundleError(f"{bundle}: {DIGESTS} is missing or cannot be read") from None
 
 
 def _read_digests(bundle: Path) -> dict[str, str]:
+    if not has_file(bundle, DIGESTS):
+        raise BundleError(f"{bundle}: {DIGESTS} is missing")
+    with readable(bundle):
+        text = (bundle / DIGESTS).read_bytes()
     try:
-        lines = (bundle / DIGESTS).read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError):
-        raise BundleError(f"{bundle}: {DIGESTS} is missing or cannot be read") from None
+        lines = text.decode().splitlines()
+    except UnicodeDecodeError:
+        raise BundleError(f"{bundle}: {DIGESTS} is not text") from None
     digests = {}
     for line in lines:
         digest, separator, path = line.partition("  ")

@@ -1,16 +1,27 @@
-"""Which bundles a folder holds.  A folder that cannot be read is an error, not an empty one."""
+"""What folders hold.  What cannot be read is an error, never an empty folder or a missing file."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from dpcore.errors import InputError
-from tasks.bundle.digests import MANIFEST
+from dpcore.errors import UnreadableError
+
+
+@contextmanager
+def readable(place: Path) -> Iterator[None]:
+    """Raise ``UnreadableError`` for what cannot be read at a place."""
+    try:
+        yield
+    except OSError as error:
+        where = error.filename or place
+        raise UnreadableError(f"{where}: cannot be read ({error.strerror})") from None
 
 
 def folders_in(folder: Path) -> dict[str, Path]:
     """The folders in a folder by name, but hidden ones, which hold the unfinished work of runs.
 
-    None where there is no such folder; raises ``InputError`` where it cannot be listed.
+    None where there is no such folder; raises ``UnreadableError`` where it cannot be listed.
     """
     try:
         with os.scandir(folder) as entries:
@@ -18,23 +29,27 @@ def folders_in(folder: Path) -> dict[str, Path]:
     except FileNotFoundError:
         return {}
     except OSError as error:
-        raise InputError(
+        raise UnreadableError(
             f"{folder}: cannot be read ({error.strerror}), so that nobody knows which bundles it holds"
         ) from None
     return {name: folder / name for name in sorted(names) if not name.startswith(".")}
 
 
-def has_manifest(bundle: Path) -> bool:
-    """Whether a folder is a bundle, whole or damaged; raises ``InputError`` where nobody can tell."""
-    return has_file(bundle, MANIFEST)
+def entries_in(folder: Path) -> Iterator[os.DirEntry[str]]:
+    """Everything inside a folder, at any depth; raises ``UnreadableError``."""
+    with readable(folder), os.scandir(folder) as entries:
+        found = sorted(entries, key=lambda entry: entry.name)
+    for entry in found:
+        yield entry
+        if entry.is_dir(follow_symlinks=False):
+            yield from entries_in(Path(entry.path))
 
 
 def has_file(folder: Path, name: str) -> bool:
-    """Whether a folder has a file of this name; raises ``InputError`` where nobody can tell."""
-    try:
-        (folder / name).lstat()
-    except FileNotFoundError:
-        return False
-    except OSError as error:
-        raise InputError(f"{folder}: cannot be read ({error.strerror})") from None
+    """Whether a folder has a file of this name; raises ``UnreadableError`` where nobody can tell."""
+    with readable(folder):
+        try:
+            (folder / name).lstat()
+        except (FileNotFoundError, NotADirectoryError):
+            return False
     return True

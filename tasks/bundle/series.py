@@ -13,12 +13,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from dpcore.errors import DPReleaseError, InputError
+from dpcore.errors import DPReleaseError, InputError, UnreadableError
 from dpcore.releases.tables.series import SeriesRun
 from dpcore.statistic import Noisy
 from schemas.plan import Plan
 from schemas.series import of_any_run
-from tasks.bundle.digests import MANIFEST
+from tasks.bundle.folders import folders_in
 from tasks.bundle.reader import Bundle, open_bundle
 from tasks.bundle.verify import read_manifest
 
@@ -47,15 +47,17 @@ def earlier_runs(plan: Plan, release_id: str, published: Path) -> Earlier:
     """The earlier runs of the plan's series among the bundles in the folder ``published``.
 
     Raises ``InputError`` where one of them is not there, or this run was published by another release,
-    and ``BundleError`` where one was changed.
+    or one cannot be read, and ``BundleError`` where one was changed.
     """
     series = plan.series
     if series is None:
         return Earlier(())
     runs: dict[int, Path] = {}
-    for path in sorted(published.glob(f"[!.]*/{MANIFEST}")):
+    for path in folders_in(published).values():
         try:
-            manifest = read_manifest(path.parent)
+            manifest = read_manifest(path)
+        except UnreadableError:
+            raise
         except DPReleaseError:
             continue  # of another plan, or missed below
         same = of_any_run(manifest.plan) == of_any_run(plan.public())
@@ -67,7 +69,7 @@ def earlier_runs(plan: Plan, release_id: str, published: Path) -> Earlier:
                 f"series.run: run {run} was published as release {manifest.release_id} in {published},"
                 " and a period is released once; write the number of another period"
             )
-        runs[run] = path.parent
+        runs[run] = path
     missing = [str(run) for run in range(1, series.run) if run not in runs]
     if missing:
         raise InputError(

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from dpcore.errors import BundleError, InputError
 from tasks.bundle.digests import DIGESTS, SIGNATURE
+from tasks.bundle.folders import has_file, readable
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import (
@@ -78,11 +79,10 @@ def verify_signature(bundle: Path, key: "Ed25519PublicKey") -> None:
     """Raise ``BundleError`` unless the bundle's signature belongs to this public key."""
     from cryptography.exceptions import InvalidSignature
 
-    path = bundle / SIGNATURE
-    if not path.is_file():
+    if not has_file(bundle, SIGNATURE):
         raise BundleError(f"{bundle}: is not signed: it has no {SIGNATURE}")
     try:
-        key.verify(path.read_bytes(), _content(bundle / DIGESTS))
+        key.verify(_content(bundle / SIGNATURE), _content(bundle / DIGESTS))
     except InvalidSignature:
         raise BundleError(
             f"{bundle}: {SIGNATURE} was not made with this key, or {DIGESTS} was changed"
@@ -90,7 +90,5 @@ def verify_signature(bundle: Path, key: "Ed25519PublicKey") -> None:
 
 
 def _content(path: Path) -> bytes:
-    try:
+    with readable(path):
         return path.read_bytes()
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror})") from None

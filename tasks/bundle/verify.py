@@ -23,7 +23,10 @@ if TYPE_CHECKING:  # reading a bundle needs no database
 
 
 def read_manifest(bundle: Path) -> Manifest:
-    """The manifest.  Raises ``InputError`` if this is no bundle, ``BundleError`` if it is damaged."""
+    """The manifest.
+
+    Raises ``InputError`` if this is no bundle, or cannot be read, and ``BundleError`` if it is damaged.
+    """
     try:
         return Manifest.model_validate(json.loads(manifest_bytes(bundle)))
     except (ValidationError, ValueError):

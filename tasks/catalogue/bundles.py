@@ -4,10 +4,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from dpcore.errors import DPReleaseError, InputError
+from dpcore.errors import DPReleaseError, InputError, UnreadableError
 from schemas.bundle import Manifest
-from tasks.bundle.digests import DIGESTS, MANIFEST
-from tasks.bundle.folders import folders_in, has_file
+from tasks.bundle.digests import is_bundle
+from tasks.bundle.folders import folders_in
 from tasks.bundle.verify import read_manifest, verify_files
 
 
@@ -70,13 +70,13 @@ def find_bundles(root: Path) -> tuple[list[Dataset], list[LeftOut]]:
     return _by_dataset(whole.values()), left_out
 
 
-def _candidates(folder: Path) -> Iterator[tuple[Path, InputError | None]]:
+def _candidates(folder: Path) -> Iterator[tuple[Path, UnreadableError | None]]:
     """Folders with a manifest or digests, and those that cannot be read with the reason."""
     try:
         inner = folders_in(folder)
-        if any(has_file(folder, name) for name in (MANIFEST, DIGESTS)):
+        if is_bundle(folder):
             yield folder, None
-    except InputError as error:
+    except UnreadableError as error:
         yield folder, error
         return
     for path in inner.values():

@@ -16,6 +16,7 @@ from tasks.ledger import Ledger
 from tasks.workplace.home import ledger_url
 from tests.conftest import write_plan
 from tests.flows.test_leaks import SECRET
+from tests.tasks.bundle.test_folders import closed
 
 pytestmark = pytest.mark.usefixtures("prefect")
 
@@ -383,6 +384,16 @@ def test_a_damaged_bundle_is_told_once_and_stops_no_other_release(told, small_pl
     with pytest.raises(BundleError, match=r"survey/r1.* is not a valid manifest") as named:
         write_catalogue(out, out)
     assert str(named.value).count("valid manifest") == 1
+
+
+def test_a_bundle_that_cannot_be_read_is_not_told_as_damaged(told, small_plan, monkeypatch):
+    release(small_plan, "r1")
+    closed(small_plan.parent / "out" / "survey" / "r1" / "manifest.json", monkeypatch)
+    told.clear()
+    release(small_plan, "r2")
+    assert [(d["release_id"], d["trouble"]) for d in told if "its bundle" in d["trouble"]] == [
+        ("r1", "its bundle cannot be read; see `dprelease ledger check`")
+    ]
 
 
 def test_a_damaged_bundle_that_the_ledger_does_not_know_stops_the_release(small_plan):
