@@ -1,6 +1,7 @@
 """The files at the top of a bundle, and the digests that show a change."""
 
 import hashlib
+import stat
 from pathlib import Path, PurePath
 
 from dpcore.errors import BundleError, InputError
@@ -26,6 +27,8 @@ def manifest_bytes(bundle: Path) -> bytes:
     if not has_file(bundle, MANIFEST):
         raise BundleError(f"{bundle}: {MANIFEST} is missing")
     with readable(bundle):
+        if not stat.S_ISREG((bundle / MANIFEST).lstat().st_mode):  # a pipe would never end
+            raise BundleError(f"{bundle}: {MANIFEST} is not a regular file")
         return (bundle / MANIFEST).read_bytes()
 
 
@@ -36,6 +39,8 @@ def verify_digests(bundle: Path) -> dict[str, str]:
         path = PurePath(entry.path).relative_to(bundle)
         if entry.is_symlink():
             raise BundleError(f"{bundle}: {path} is a symbolic link, not a file")
+        if not (entry.is_dir() or entry.is_file()):
+            raise BundleError(f"{bundle}: {path} is not a regular file")
         (folders if entry.is_dir() else files).add(path)
     digests = _read_digests(bundle)
     for folder in sorted(folders - {each for path in digests for each in PurePath(path).parents}):

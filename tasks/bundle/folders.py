@@ -45,6 +45,15 @@ def entries_in(folder: Path) -> Iterator[os.DirEntry[str]]:
             yield from entries_in(Path(entry.path))
 
 
+def is_empty(folder: Path) -> bool:
+    """Whether a folder holds nothing at all, or is not there; raises ``UnreadableError``."""
+    with readable(folder):
+        try:
+            return not os.listdir(folder)
+        except FileNotFoundError:
+            return True
+
+
 def has_file(folder: Path, name: str) -> bool:
     """Whether a folder has a file of this name; raises ``UnreadableError`` where nobody can tell."""
     with readable(folder):

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from dpcore.errors import DPReleaseError, InputError, UnreadableError
+from dpcore.errors import BundleError, DPReleaseError, InputError, UnreadableError
 from schemas.bundle import Manifest
 from tasks.bundle.digests import is_bundle
-from tasks.bundle.folders import folders_in
+from tasks.bundle.folders import folders_in, is_empty
 from tasks.bundle.verify import read_manifest, verify_files
 
 
@@ -43,7 +43,11 @@ class Dataset:
 
 
 def find_bundles(root: Path) -> tuple[list[Dataset], list[LeftOut]]:
-    """Every bundle under ``root``, checked; raises ``InputError`` if there is none."""
+    """Every bundle under ``root``, checked; raises ``InputError`` if there is none.
+
+    Paths lead through symbolic links, as those do who read the bundles by way of ``root``.
+    """
+    named, root = root, root.resolve()
     whole: dict[tuple[str, str], CheckedBundle] = {}
     left_out: list[LeftOut] = []
     for path, unread in _candidates(root):
@@ -65,23 +69,38 @@ def find_bundles(root: Path) -> tuple[list[Dataset], list[LeftOut]]:
             whole[key] = CheckedBundle(path, manifest)
     if not whole and not left_out:
         raise InputError(
-            f"{root}: there are no bundles here; name the folder given to run as --out"
+            f"{named}: there are no bundles here; name the folder given to run as --out"
         )
     return _by_dataset(whole.values()), left_out
 
 
-def _candidates(folder: Path) -> Iterator[tuple[Path, UnreadableError | None]]:
-    """Folders with a manifest or digests, and those that cannot be read with the reason."""
-    try:
-        inner = folders_in(folder)
-        if is_bundle(folder):
-            yield folder, None
-    except UnreadableError as error:
-        yield folder, error
-        return
-    for path in inner.values():
-        if not path.is_symlink():
-            yield from _candidates(path)
+def _candidates(root: Path) -> Iterator[tuple[Path, DPReleaseError | None]]:
+    """Each bundle once, by links too; those that were emptied or cannot be read with the reason."""
+    waiting, links, seen = [root], list[Path](), set[Path]()
+    bundles, empty = list[Path](), list[Path]()
+    while waiting or links:
+        folder = waiting.pop() if waiting else links.pop(0)
+        place = folder.resolve()
+        if place in seen:
+            continue
+        seen.add(place)
+        try:
+            inner = folders_in(folder)
+            if is_bundle(folder):
+                bundles.append(folder)
+                yield folder, None
+            elif is_empty(folder):
+                empty.append(folder)
+        except UnreadableError as error:
+            yield folder, error
+            continue
+        links += [path for path in inner.values() if path.is_symlink()]
+        waiting += [path for path in reversed(inner.values()) if not path.is_symlink()]
+    beside = {bundle.parent for bundle in bundles}
+    for folder in empty:  # as DATASET/RELEASE_ID, or beside bundles: a dataset may have none yet
+        of_dataset = folder.parent.parent == root or folder.parent in beside
+        if of_dataset and folder.parent not in bundles:
+            yield folder, BundleError(f"{folder}: has no files: it was emptied")
 
 
 def _by_dataset(bundles: Iterable[CheckedBundle]) -> list[Dataset]:

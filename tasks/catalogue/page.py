@@ -154,7 +154,7 @@ def _files(bundle: CheckedBundle, site: Path) -> list[File]:
 
 def _address(path: Path, site: Path) -> str:
     """A relative address, so that site and bundles can be moved together."""
-    return quote(Path(os.path.relpath(path.resolve(), site.resolve())).as_posix())
+    return quote(Path(os.path.relpath(path, site.resolve())).as_posix())
 
 
 def _size(path: Path) -> str:

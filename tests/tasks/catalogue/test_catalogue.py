@@ -1,6 +1,7 @@
 """The catalogue: every whole bundle, no damaged one, and nothing that leads out of the site."""
 
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -125,6 +126,47 @@ def test_a_folder_that_cannot_be_read_is_named(published, monkeypatch):
     with pytest.raises(BundleError, match="without 1 damaged bundle:\n  other: cannot be read"):
         write_catalogue(published, published)
     assert "1 dataset, " in page_of(published).words
+
+
+def test_bundles_and_datasets_are_found_by_links_and_listed_once(published, tmp_path):
+    elsewhere = tmp_path / "another disk"
+    elsewhere.mkdir()
+    for place in ("survey/r1", "other"):
+        (published / place).rename(elsewhere / Path(place).name)
+        (published / place).symlink_to(elsewhere / Path(place).name)
+    (published / "survey" / "latest").symlink_to("r2")
+    (published / "survey" / "again").symlink_to("..")
+    write_catalogue(published, published)
+    assert "2 datasets, 3 releases" in page_of(published).words
+    record = json.loads((published / "catalogue.json").read_text(encoding="utf-8"))
+    addresses = [
+        release["address"]
+        for dataset in record["datasets"].values()
+        for release in dataset["releases"].values()
+    ]
+    assert sorted(addresses) == ["other/r1", "survey/r1", "survey/r2"]
+
+
+@pytest.mark.parametrize("file", ["manifest.json", "SHA256SUMS", "tables/people.parquet"])
+def test_a_pipe_in_place_of_a_file_is_named_and_not_read(published, file):
+    (published / "other" / "r1" / file).unlink()
+    os.mkfifo(published / "other" / "r1" / file)
+    with pytest.raises(BundleError, match=f"other/r1: {file} is not a regular file"):
+        write_catalogue(published, published)
+
+
+def test_a_bundle_that_was_emptied_is_named_and_a_dataset_without_any_is_not(published, tmp_path):
+    (published / "begun").mkdir()
+    for emptied in ("survey/r1", "other/r1"):
+        shutil.rmtree(published / emptied)
+        (published / emptied).mkdir()
+    with pytest.raises(BundleError) as error:
+        write_catalogue(published, tmp_path / "site")
+    assert sorted(str(error.value).splitlines()[1:]) == [
+        f"  {emptied}: has no files: it was emptied" for emptied in ("other/r1", "survey/r1")
+    ]
+    with pytest.raises(BundleError, match="\n  r1: has no files"):
+        write_catalogue(published / "survey", tmp_path / "site")
 
 
 def test_a_bundle_that_is_being_made_is_not_a_damaged_one(published):
