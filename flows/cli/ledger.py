@@ -304,11 +304,14 @@ def restore(
     """Make a ledger of a backup, where there is none (SQLite)."""
     from tasks.budget.checkpoint import checkpoint_file, require_checkpoint
     from tasks.ledger import Ledger
-    from tasks.workplace.home import ledger_exists, ledger_url
+    from tasks.workplace.home import ledger_exists, ledger_file
 
-    place = ledger_url()
-    if not place.startswith("sqlite:///"):
-        raise InputError("a ledger in PostgreSQL is restored with its own tool: pg_restore")
+    place = ledger_file()
+    if place is None:
+        raise InputError(
+            "a ledger is restored to a file, --ledger sqlite:///FILE; one in PostgreSQL is restored with"
+            " its own tool, pg_restore"
+        )
     if ledger_exists():
         raise InputError(
             "there is a ledger already, and it may know draws that the backup does not: compare the two"
@@ -325,7 +328,7 @@ def restore(
     if what := [fault.what for fault in faults if fault.what != "reserved, not drawn"]:
         raise LedgerError(f"{file}: {what[0]}; take another backup")
     require_checkpoint(copy)
-    copy.copy_to(Path(place.removeprefix("sqlite:///")))
+    copy.copy_to(place)
     output.answer(
         "restored. Draws that were made after the backup are forgotten"
         + (

@@ -32,10 +32,21 @@ def ledger_url() -> str:
     return os.environ.get("DPRELEASE_LEDGER") or f"sqlite:///{home() / 'ledger.sqlite'}"
 
 
+def ledger_file() -> Path | None:
+    """The file of the ledger; None for a server, and for a URL that opening refuses."""
+    engine, _, path = ledger_url().partition(":///")
+    if engine not in ("sqlite", "sqlite+pysqlite") or path in ("", ":memory:") or "?" in path:
+        return None
+    return Path(path).expanduser()
+
+
 def ledger_exists() -> bool:
     """Whether there is a ledger to open; opening a missing SQLite file would create it."""
-    url = ledger_url()
-    return not url.startswith("sqlite:///") or Path(url.removeprefix("sqlite:///")).exists()
+    file = ledger_file()
+    try:
+        return file is None or file.exists()
+    except OSError:
+        return True  # nobody can tell, and opening it says why
 
 
 def private_folder(path: Path) -> Path:
