@@ -4,6 +4,7 @@ A Prefect flow runs it with its steps as tasks.  ``dprelease.release`` and ``dpr
 with the same steps as the plain functions that they are, without Prefect.
 """
 
+import os
 from pathlib import Path
 
 from dpcore.audit import AuditResult
@@ -64,7 +65,7 @@ def _carried_out(the_plan: Plan, release_id: str, out: Path) -> str:
     log_line(f"release {release_id} of {the_plan.dataset}: a retry with this id costs nothing more")
     remove_abandoned()
     check_budget(the_plan, release_id, bundle.parent)
-    if bundle.exists():
+    if os.path.lexists(bundle):
         check_published(the_plan, release_id, bundle)
         log_line("already published: nothing was charged or drawn again")
         return str(bundle)

@@ -4,6 +4,7 @@ A run in progress looks like one that died, so reconcile when no run is in progr
 repaired here: each fault says what a person can do about it.
 """
 
+import os
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -14,6 +15,10 @@ from tasks.bundle.folders import folders_in
 from tasks.bundle.verify import read_manifest, verify_budget, verify_files, verify_seal
 from tasks.ledger import ChargeRecord, Fault, Ledger, State
 
+PUBLISH = (
+    "run the plan with this release id: it publishes the same draws and costs nothing; if the plan asks"
+    " for approval, an officer must approve or reject it first"
+)
 WITHDRAW = (
     "withdraw this bundle: move it out of the folder and run the plan with this release id, which"
     " publishes it again from the same draws"
@@ -35,26 +40,29 @@ def reconcile(ledger: Ledger, published: Path | None, dataset: str | None = None
     for name in sorted(datasets):
         found += ledger.find_faults(name)
         if published is not None:
-            found += _compare(ledger, name, folders_in(published / name))
+            found += _compare(ledger, name, published / name)
     return found
 
 
-def _compare(ledger: Ledger, dataset: str, bundles: Mapping[str, Path]) -> Iterator[Fault]:
-    """The differences between the ledger and the bundles of a dataset."""
-    releases = ledger.releases(dataset)
+def _compare(ledger: Ledger, dataset: str, folder: Path) -> Iterator[Fault]:
+    """The differences between the ledger and the bundles in a dataset's folder."""
+    releases, folders = ledger.releases(dataset), folders_in(folder)
+    bundles = {name: path for name, path in folders.items() if _may_be_bundle(path)}
     rejected = {name for name in releases if _is_rejected(ledger, dataset, name)}
     fault = partial(Fault, dataset, release_name="")
     for release_id in sorted(rejected & set(bundles)):
         what = "published, but a disclosure officer rejected it"
         yield fault(release_id, what=what, remedy="withdraw this bundle")
+    for name in sorted(set(folders) - set(bundles)):
+        remedy = "remove it, or move it out of the dataset's folder"
+        yield fault(name, what="the folder holds no bundle", remedy=remedy)
     for release_id, charges in releases.items():
         if release_id not in {*bundles, *rejected} and _is_drawn(charges):
-            yield fault(
-                release_id,
-                what="drawn, but not published here",
-                remedy="run the plan with this release id: it publishes the same draws and costs"
-                " nothing; if the plan asks for approval, an officer must approve or reject it first",
-            )
+            what, remedy = "drawn, but not published here", PUBLISH
+            if release_id not in folders and os.path.lexists(folder / release_id):
+                what += ": a file is in the bundle's place"
+                remedy = f"move the file away, then {PUBLISH}"
+            yield fault(release_id, what=what, remedy=remedy)
     for release_id, bundle in bundles.items():
         if release_id not in rejected and (found := _find_fault(bundle, dataset, ledger)):
             yield fault(release_id, what=found[0], remedy=found[1])

@@ -43,7 +43,7 @@ from schemas.bundle import (
 from schemas.draws import draw_table
 from schemas.plan import Plan
 from schemas.standards import documents
-from tasks.bundle.digests import DIGESTS, MANIFEST, bundle_digest, sha256_of
+from tasks.bundle.digests import DIGESTS, MANIFEST, bundle_digest, is_bundle, sha256_of
 from tasks.bundle.implicates import make_implicates
 from tasks.bundle.joined import Part, parts_of, replicates_of_best, with_best
 from tasks.bundle.parquet import write_csv, write_table, write_tables
@@ -209,7 +209,7 @@ def publish(plan: Plan, release_id: str, made: Made, target: Path) -> None:
     try:
         os.rename(staging, target)
     except OSError:
-        if not target.exists():
+        if not os.path.lexists(target):
             raise DPReleaseError(f"the bundle could not be moved to {target}") from None
         # Another run was first: its bundle stays, and is checked below.
     _flush_folder(target.parent)
@@ -244,6 +244,12 @@ def check_published(plan: Plan, release_id: str, target: Path) -> None:
 
     Raises ``ApprovalError`` if the release was rejected after it was published.
     """
+    if not is_bundle(target):
+        kind = "a folder without a bundle" if target.is_dir() else "a file"
+        raise BundleError(
+            f"{target}: {kind} is in the bundle's place: move it away, and run again with the same"
+            " release id, which pays nothing twice"
+        )
     manifest = read_manifest(target)
     verify_files(target, manifest)
     ledger = Ledger(ledger_url())

@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import insert, update
 
 from dpcore.budget import Budget
-from dpcore.errors import ApprovalError
+from dpcore.errors import ApprovalError, BundleError
 from dpcore.statistic import Noisy
 from flows.cli import main
 from schemas.standards import documents
@@ -93,6 +93,35 @@ def test_draws_without_their_bundle(ledger, published, tmp_path):
     (published / "survey" / "r1").rename(tmp_path / "gone")
     assert found(ledger, published) == [("r1", "", "drawn, but not published here")]
     assert found(ledger, None) == []
+
+
+@pytest.mark.parametrize("drawn", [True, False])
+def test_a_folder_that_holds_no_bundle_is_not_a_lost_ledger(ledger, published, drawn, tmp_path):
+    name = "r1" if drawn else "r0"
+    if drawn:
+        (published / "survey" / "r1").rename(tmp_path / "gone")
+    (published / "survey" / name / "tables").mkdir(parents=True)
+    empty, *missing = found(ledger, published)
+    assert empty == (name, "", "the folder holds no bundle")
+    assert missing == [("r1", "", "drawn, but not published here")] * drawn
+    if drawn:
+        with pytest.raises(BundleError, match="r1: a folder without a bundle is in the bundle's"):
+            release(tmp_path / "plan.yaml", "r1", published)
+
+
+@pytest.mark.parametrize("link", [True, False])
+def test_a_file_in_the_place_of_a_bundle_is_to_be_moved_away(ledger, published, tmp_path, link):
+    place = published / "survey" / "r1"
+    place.rename(tmp_path / "gone")
+    place.symlink_to("nowhere") if link else place.touch()
+    ((_, _, what),) = found(ledger, published)
+    assert what == "drawn, but not published here: a file is in the bundle's place"
+    assert reconcile(ledger, published)[0].remedy.startswith("move the file away, then run")
+    with pytest.raises(BundleError, match="r1: a file is in the bundle's place: move it away"):
+        release(tmp_path / "plan.yaml", "r1", published)
+    place.unlink()
+    release(tmp_path / "plan.yaml", "r1", published)
+    assert found(ledger, published) == []
 
 
 def test_a_rejected_release_is_not_missing_and_must_not_be_published(ledger, published, tmp_path):
