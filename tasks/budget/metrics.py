@@ -7,22 +7,23 @@
     dprelease_runs_total{dataset, outcome}            by exit code, waits or interrupted
     dprelease_steps_seconds{step}                     a summary: seconds, and how often
     dprelease_notices_total{dataset, trouble}         what the operator was notified of
+    dprelease_events_unread                           lines that are no whole event, and are not counted
 
-The last three are of events (``tasks.workplace.events``); all of it is public.
+The last four are of events (``tasks.workplace.events``); all of it is public.
 """
 
-import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Literal
 
 from prometheus_client import CollectorRegistry, Metric
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, SummaryMetricFamily
 from prometheus_client.openmetrics.exposition import generate_latest
 from prometheus_client.registry import Collector
+from pydantic import BaseModel, Field, FiniteFloat, TypeAdapter, ValidationError
 
 from dpcore.budget import Budget
 from dpcore.errors import InputError
@@ -103,16 +104,45 @@ def _late(ledger: Ledger, plans: Mapping[Path, Plan], now: datetime) -> Counter[
     return found
 
 
+class _Run(BaseModel):
+    event: Literal["run"]
+    dataset: str
+    outcome: str
+
+
+class _Notice(BaseModel):
+    event: Literal["notice"]
+    dataset: str
+    trouble: str
+
+
+class _Step(BaseModel):
+    event: Literal["step"]
+    step: str
+    seconds: FiniteFloat
+
+
+_EVENT = TypeAdapter[_Run | _Notice | _Step](
+    Annotated[_Run | _Notice | _Step, Field(discriminator="event")]
+)
+
+
 def _of_events(path: Path | None) -> Iterator[Metric]:
     runs, notices = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
-    seconds = defaultdict[str, list[float]](list)
+    seconds, unread = defaultdict[str, list[float]](list), 0
     for line in _lines(path):
-        if line["event"] == "run":
-            runs[line["dataset"], line["outcome"]] += 1
-        elif line["event"] == "notice":
-            notices[line["dataset"], re.split("[:,;]", line["trouble"])[0]] += 1
-        elif line["event"] == "step":
-            seconds[line["step"]].append(float(line["seconds"]))
+        try:
+            event = _EVENT.validate_json(line)
+        except ValidationError:
+            unread += 1
+            continue
+        match event:
+            case _Run():
+                runs[event.dataset, event.outcome] += 1
+            case _Notice():
+                notices[event.dataset, re.split("[:,;]", event.trouble)[0]] += 1
+            case _Step():
+                seconds[event.step].append(event.seconds)
     ended = CounterMetricFamily(
         "dprelease_runs", "Runs that ended, by exit code or how else", labels=("dataset", "outcome")
     )
@@ -128,21 +158,19 @@ def _of_events(path: Path | None) -> Iterator[Metric]:
     )
     for step, times in sorted(seconds.items()):
         steps.add_metric((step,), count_value=len(times), sum_value=sum(times))
-    yield from (ended, said, steps)
+    left_out = GaugeMetricFamily(
+        "dprelease_events_unread", "Lines of the file of events that are no whole event"
+    )
+    if path is not None:
+        left_out.add_metric((), unread)
+    yield from (ended, said, steps, left_out)
 
 
-def _lines(path: Path | None) -> Iterator[dict[str, Any]]:
-    """The events in a file.  A last line that is being written, or was cut off, is left out."""
+def _lines(path: Path | None) -> Iterator[bytes]:
     if path is None:
         return
     try:
-        with path.open(encoding="utf-8") as file:
-            for line in file:
-                try:
-                    found = json.loads(line)
-                except ValueError:
-                    continue
-                if isinstance(found, dict) and "event" in found:
-                    yield found
-    except (OSError, UnicodeDecodeError):
+        with path.open("rb") as file:
+            yield from file
+    except OSError:
         raise InputError(f"{path}: the events cannot be read") from None

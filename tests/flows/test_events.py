@@ -2,12 +2,13 @@
 
 import json
 from contextlib import nullcontext
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
+from dpcore.budget import Budget
 from dpcore.errors import InputError
 from flows.cli import main
 from tasks.budget.metrics import metrics_text
@@ -84,11 +85,38 @@ def test_events_that_cannot_be_written_stop_nothing(tmp_path, monkeypatch, caplo
     assert caplog.text.count("cannot be written") == 1
 
 
-def test_a_line_that_was_cut_off_is_left_out(tmp_path, monkeypatch):
+WHOLE = b'{"event": "run", "dataset": "d", "outcome": "0"}'
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"event": "ru',
+        b'{"event": "run"}',
+        b'{"event": "step", "step": "draw", "seconds": "long"}',
+        b'{"event": "step", "step": "draw", "seconds": NaN}',
+        b'{"event": "notice", "dataset": "d"}',
+        b'{"event": "notice", "dataset": ["d"], "trouble": {}}',
+        b'{"event": "run", "dataset": "\xff", "outcome": "0"}',
+        b'{"event": "run", "dataset": "\\ud800", "outcome": "0"}',
+        b"[" * 100_000,
+        b"\xff",
+        b"null",
+        b"\0",
+    ],
+)
+def test_a_line_that_is_no_whole_event_is_left_out_and_counted(tmp_path, line):
     path = tmp_path / "events.jsonl"
-    path.write_text('{"event": "run", "dataset": "d", "outcome": "0"}\n{"event": "ru')
-    now = datetime.now(UTC) + timedelta(days=1)
-    text = metrics_text(Ledger(ledger_url()), {}, path, now)
-    assert samples(text) == {("dprelease_runs_total", "d", "0"): 1}
+    ledger = Ledger(ledger_url())
+    ledger.grant("d", Budget.of(2), who="the board", why="a test")
+    for lines in ([line, WHOLE], [WHOLE, line]):
+        path.write_bytes(b"\n".join(lines))
+        found = samples(metrics_text(ledger, {}, path, datetime.now(UTC)))
+        assert found["dprelease_runs_total", "d", "0"] == 1
+        assert found["dprelease_events_unread",] == 1
+        assert found["dprelease_budget", "alpha", "d", "left"] == 2
+
+
+def test_a_file_of_events_that_is_not_there_is_named(tmp_path):
     with pytest.raises(InputError, match="cannot be read"):
-        metrics_text(Ledger(ledger_url()), {}, tmp_path / "none", now)
+        metrics_text(Ledger(ledger_url()), {}, tmp_path / "none", datetime.now(UTC))
