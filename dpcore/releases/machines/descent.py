@@ -1,18 +1,11 @@
 """Descent by noisy gradients: a sum of curves and of waves that run over several columns at once.
 
-A record's row is made of whole numbers, by public rules:
-
-    intercept     one number for all
-    curves        of each column alone (``dpcore.releases.machines.curves``)
-    waves         cos and sin of a phase that adds up over ``TOGETHER`` columns: the random features of a
-                  Gaussian kernel (Rahimi & Recht 2007), each on a few columns
-
-Curves and waves each have about half of a row's squared norm.  The loss is a smoothed hinge, whose
-slope is max(0, min(1, 1 - margin)).  In each of ``rounds`` rounds the noisy gradient of its mean over
-all records moves the coefficients by one of Nesterov's accelerated steps, and those of the last third
-of the rounds are averaged.  No penalty shrinks them: steps are so short that directions in which the
-noise would hide the gradient hardly move (``LEARNT``), and become shorter where two noisy gradients show
-that the loss bends too much for them (``STABLE``).  To weigh both sides alike, the first round only
+A record's row is made of whole numbers, by public rules (``design``).  The loss is a smoothed hinge,
+whose slope is max(0, min(1, 1 - margin)).  In each of ``rounds`` rounds the noisy gradient of its mean
+over all records moves the coefficients by one of Nesterov's accelerated steps, and those of the last
+third of the rounds are averaged.  No penalty shrinks them: steps are so short that directions in which
+the noise would hide the gradient hardly move (``LEARNT``), and become shorter where two noisy gradients
+show that the loss bends too much for them (``STABLE``).  To weigh both sides alike, the first round only
 counts them, and moves nothing.
 
 Claim.  In a round a record adds q y z, where z is its row, y its label of +1 or -1, and q a whole
@@ -36,8 +29,8 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property, lru_cache
-from typing import Any, NamedTuple
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,26 +39,14 @@ from dpcore.arrays import Floats, Integers
 from dpcore.domain import LARGEST_EXACT, Axis, Tally
 from dpcore.mechanisms.gaussian_rounds import GaussianRounds
 from dpcore.releases.base import ErrorStatement, Release
-from dpcore.releases.machines.curves import (
-    SCALE,
-    Places,
-    coordinates_of,
-    largest_coordinates,
-    noise_of,
-)
-from dpcore.releases.machines.features import coordinate_names, ordered
+from dpcore.releases.machines.curves import Places, noise_of
+from dpcore.releases.machines.design import Design
 from dpcore.releases.table import Published
 from dpcore.releases.work import Work, publishing
 from dpcore.statistic import Exact, Noisy
 
 ROUNDS, WAVES = 100, 200
 """Of tables of ``python -m benchmarks.classifiers``: 50 rounds have half a point less, 200 no more."""
-
-TOGETHER = 4
-"""Columns of a wave."""
-
-BANDWIDTH = 0.5
-"""Of the kernel, for places in [0, 1]; different categories lie at distance 1/sqrt(2)."""
 
 LEARNT = 0.8
 """Steps end where this times the standard deviation of all noise, in units of the mean gradient, is the
@@ -78,9 +59,6 @@ STABLE = 1.3
 steps grow, and noise with them."""
 
 SLOPE = 2**14
-
-TURN = 2**16
-"""Phases are whole parts of a turn."""
 
 PARTS = 2**32
 """Records are left out by whole parts of all."""
@@ -153,64 +131,18 @@ class Descent(Release):
         return self.domain.axes[:-1]
 
     @cached_property
-    def curves(self) -> tuple[Integers, ...]:
-        """The coordinates of each cell of each feature: (size, coordinates)."""
-        pairs = zip(self.feature_axes, self.places, strict=True)
-        return tuple(coordinates_of(axis, places) for axis, places in pairs)
-
-    @cached_property
-    def positions(self) -> tuple[Floats, ...]:
-        """Where each cell of a feature lies, a number at its place less 1/2: (size, coordinates)."""
-        return tuple(_positions(a, p) for a, p in zip(self.feature_axes, self.places, strict=True))
-
-    @cached_property
-    def frequencies(self) -> tuple[Floats, ...]:
-        """Of the waves along the coordinates of each feature: (coordinates, waves)."""
-        return _frequencies(
-            tuple((len(coordinate_names(a)), ordered(a)) for a in self.feature_axes), self.waves
-        )
-
-    @cached_property
-    def _turns(self) -> tuple[Integers, ...]:
-        parts = zip(self.positions, self.frequencies, strict=True)
-        return tuple(
-            np.rint(where @ often * (TURN / (2 * np.pi))).astype(np.int64) for where, often in parts
-        )
-
-    @property
-    def _curved(self) -> int:
-        """The most that the squares of a row's curves come to."""
-        return sum(largest_coordinates(axis, 2) for axis in self.feature_axes)
-
-    @cached_property
-    def amplitude(self) -> int:
-        """Of a wave."""
-        return math.isqrt(self._curved // self.waves)
-
-    @cached_property
-    def intercept(self) -> int:
-        """The first number of each row: 0.3 times the norm of all others."""
-        return math.isqrt(2 * self._curved * 9 // 100)
-
-    @cached_property
-    def norm_squared(self) -> int:
-        """R of the claim."""
-        return self.intercept**2 + self._curved + self.waves * _largest_wave(self.amplitude)
-
-    @cached_property
-    def width(self) -> int:
-        """d: numbers of a row."""
-        return 1 + sum(int(table.shape[1]) for table in self.curves) + 2 * self.waves
+    def design(self) -> Design:
+        return Design(self.feature_axes, self.places, self.waves)
 
     @property
     def size(self) -> int:
         """How many numbers are measured."""
-        return int(self.rounds * self.width)
+        return int(self.rounds * self.design.width)
 
     @property
     def sensitivity_squared(self) -> Fraction:
         """Of all rounds together: the same at any places."""
-        one = Fraction(SLOPE**2 * self.norm_squared)
+        one = Fraction(SLOPE**2 * self.design.norm_squared)
         return Fraction(self.rounds) * self.adjacency.squared(moved=4 * one, present=one)
 
     @cached_property
@@ -222,7 +154,7 @@ class Descent(Release):
     @property
     def _largest(self) -> int:
         """No number of one record is larger in size."""
-        return SLOPE * max(self.intercept, SCALE, self.amplitude)
+        return SLOPE * self.design.largest
 
     @property
     def largest_statistic(self) -> int:
@@ -231,35 +163,15 @@ class Descent(Release):
     def statistic(self, tally: Tally) -> Exact:
         return Exact(tally.counts, tally.cells)
 
-    def design(self, codes: Integers) -> NDArray[np.int16]:
-        """(k, d) rows of records with these codes (k, features)."""
-        found = np.empty((len(codes), self.width), dtype=np.int16)
-        found[:, 0] = self.intercept
-        phases, start = np.zeros((len(codes), self.waves), dtype=np.int64), 1
-        for i, (curve, turns) in enumerate(zip(self.curves, self._turns, strict=True)):
-            found[:, start : start + curve.shape[1]] = curve[codes[:, i]]
-            start += curve.shape[1]
-            phases += turns[codes[:, i]]
-        phases %= TURN
-        for circle in _circle(self.amplitude):
-            found[:, start : start + self.waves] = circle[phases]
-            start += self.waves
-        return found
-
-    def phases(self, codes: Integers) -> Floats:
-        """(k, waves) the phase of each wave, not rounded, at cells of the features (k, features)."""
-        parts = zip(self.positions, self.frequencies, strict=True)
-        return np.asarray(sum(where[codes[:, i]] @ often for i, (where, often) in enumerate(parts)))
-
     def records_of(self, tally: Tally) -> Records:
         counts = self._kept(tally)
         seen = np.flatnonzero(counts)
         signs = np.asarray(self.signs, dtype=np.int16)[tally.codes(len(self.places))[seen]]
         codes = np.column_stack([tally.codes(i)[seen] for i in range(len(self.places))])
-        values = np.empty((len(seen), self.width), dtype=np.int16)
+        values = np.empty((len(seen), self.design.width), dtype=np.int16)
         for first in range(0, len(seen), ROWS_AT_ONCE):
             part = slice(first, first + ROWS_AT_ONCE)
-            values[part] = self.design(codes[part]) * signs[part, None]
+            values[part] = self.design.rows(codes[part]) * signs[part, None]
         return Records(values, counts[seen], (signs > 0).astype(np.int64))
 
     def _kept(self, tally: Tally) -> Integers:
@@ -281,7 +193,7 @@ class Descent(Release):
     @property
     def _bits(self) -> int:
         """Coefficients stay below 2^bits, so that products with rows are exact."""
-        return 52 - (self.width * max(self.intercept, SCALE, self.amplitude)).bit_length()
+        return 52 - (self.design.width * self.design.largest).bit_length()
 
     @property
     def _unit(self) -> int:
@@ -289,7 +201,7 @@ class Descent(Release):
         return int(2 ** (self._bits + 4))
 
     def at(self, records: Records, point: Point) -> Integers:
-        sums = np.zeros((len(point.slopes), self.width), dtype=object)
+        sums = np.zeros((len(point.slopes), self.design.width), dtype=object)
         most, exact = (
             self.largest_statistic,
             int(records.counts.sum()) * self._largest < LARGEST_EXACT,
@@ -312,15 +224,18 @@ class Descent(Release):
     def noise(self) -> float:
         """The standard deviation of the noise in a mean gradient of such rows, in a round."""
         looked_at = min(self.rows, MOST)
-        return self.mechanism.stddev / (SLOPE * math.sqrt(self.norm_squared) * looked_at)
+        return self.mechanism.stddev / (SLOPE * math.sqrt(self.design.norm_squared) * looked_at)
 
     @cached_property
     def _unit_step(self) -> float:
         """What a step of length 1 moves a coefficient, of rows as they are, for each unit of a sum."""
-        return self.noise / self.mechanism.stddev / math.sqrt(self.norm_squared)
+        return self.noise / self.mechanism.stddev / math.sqrt(self.design.norm_squared)
 
     def first_point(self, times: int) -> Point:
-        zeros, slopes = np.zeros((times, self.width)), _slopes(np.full(times, self.weight or 1.0))
+        zeros, slopes = (
+            np.zeros((times, self.design.width)),
+            _slopes(np.full(times, self.weight or 1.0)),
+        )
         steps = np.full(times, self.step)
         return Point(zeros, slopes, zeros, zeros, steps, counts=self.weight is None)
 
@@ -345,7 +260,7 @@ class Descent(Release):
 
         No share counts as less than two standard deviations of its noise.
         """
-        counted = SLOPE * self.intercept * min(self.rows, MOST)
+        counted = SLOPE * self.design.intercept * min(self.rows, MOST)
         least = min(max(0.001, self.mechanism.stddev / counted), 0.5)
         share = np.clip(0.5 + noisy[:, 0] / (2 * counted), least, 1 - least)
         return np.asarray((1 - share) / share)
@@ -353,7 +268,7 @@ class Descent(Release):
     def learnt(self, noisy: Noisy) -> Learnt:
         """The mean of the last third of steps."""
         point, ends, steps = self.first_point(1), [], []
-        for sums in noisy.values[: self.size].reshape(self.rounds, 1, self.width):
+        for sums in noisy.values[: self.size].reshape(self.rounds, 1, self.design.width):
             point = self.next_point(point, sums)
             ends.append(point.settled[0])
             steps.append(point.steps[0])
@@ -379,15 +294,13 @@ class Descent(Release):
         noise = float(np.linalg.norm(self._averages * steps))
         return noise * self._unit_step * self.mechanism.stddev
 
-    def norms(self, rows: NDArray[np.integer[Any]]) -> Floats:
-        """Of rows (k, d)."""
-        return np.asarray(np.sqrt((rows.astype(np.float64) ** 2).sum(axis=1)))
-
     @property
     def work(self) -> Work:
         seen = min(self.rows, self.domain.size, MOST)
-        drawn = Work(DESCENDED * seen * self.width * self.rounds, 3 * seen * self.width)
-        return drawn + publishing(self.width + self.size / 20)
+        drawn = Work(
+            DESCENDED * seen * self.design.width * self.rounds, 3 * seen * self.design.width
+        )
+        return drawn + publishing(self.design.width + self.size / 20)
 
     def publish(self, noisy: Noisy) -> Published:
         """Nothing by itself: ``gradients`` makes a classifier of it."""
@@ -395,7 +308,7 @@ class Descent(Release):
 
     def expected_error(self) -> tuple[ErrorStatement, ...]:
         steps = np.full(self.rounds, self.step)
-        error = self._stddev(steps) * math.sqrt(self.norm_squared)
+        error = self._stddev(steps) * math.sqrt(self.design.norm_squared)
         reach = float(self._averages @ steps)
         return (
             ErrorStatement(
@@ -410,49 +323,6 @@ class Descent(Release):
                 " for",
             ),
         )
-
-
-def _positions(axis: Axis, places: tuple[float, ...]) -> Floats:
-    if not places:
-        return np.eye(axis.size)
-    where = np.zeros((axis.size, 1 + axis.nullable))
-    where[: len(places), 0] = np.asarray(places) - 0.5
-    where[len(places) :, 1:] = 1.0
-    return where
-
-
-@lru_cache
-def _frequencies(shapes: tuple[tuple[int, bool], ...], waves: int) -> tuple[Floats, ...]:
-    """(coordinates, waves) of each feature, from (coordinates, whether it is a number): the first
-    numbers of a generator whose stream is fixed for ever.  A wave runs over ``TOGETHER`` features, or
-    all."""
-    from scipy.special import ndtri  # slow to import, and a plan is explained without
-
-    needed = len(shapes) * waves + sum(number for number, _ in shapes) * waves
-    words = np.random.PCG64(0).random_raw(needed) >> np.uint64(11)
-    uniforms = iter(np.split((words.astype(np.float64) + 0.5) * 2.0**-53, needed // waves))
-    ranks = np.argsort(np.argsort([next(uniforms) for _ in shapes], axis=0), axis=0)
-    found = []
-    for rank, (coordinates, number) in zip(ranks, shapes, strict=True):
-        normal = ndtri([next(uniforms) for _ in range(coordinates)]) / BANDWIDTH
-        normal[1 if number else 0 :] /= 2
-        found.append(np.where(rank < TOGETHER, normal, 0.0))
-    return tuple(found)
-
-
-@lru_cache
-def _circle(amplitude: int) -> tuple[Integers, Integers]:
-    """cos and sin of every phase."""
-    phases = np.arange(TURN) * (2 * np.pi / TURN)
-    cosines, sines = np.rint(amplitude * np.cos(phases)), np.rint(amplitude * np.sin(phases))
-    return cosines.astype(np.int16), sines.astype(np.int16)
-
-
-@lru_cache
-def _largest_wave(amplitude: int) -> int:
-    """The most that the squares of a wave's two numbers add up to, rounded as they are."""
-    cosines, sines = (numbers.astype(np.int64) for numbers in _circle(amplitude))
-    return int((cosines**2 + sines**2).max())
 
 
 def _slopes(weight: Floats) -> Integers:

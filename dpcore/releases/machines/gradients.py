@@ -24,6 +24,7 @@ from dpcore.releases.counts.cells import describe_cells
 from dpcore.releases.machines.classifier import positive_side
 from dpcore.releases.machines.curves import Places, cells_at
 from dpcore.releases.machines.descent import ROUNDS, WAVES, Descent
+from dpcore.releases.machines.design import Design
 from dpcore.releases.machines.features import coordinate_names, ordered
 from dpcore.releases.machines.placed import PlacedClassifier
 from dpcore.releases.table import (
@@ -66,12 +67,12 @@ class GradientClassifier(PlacedClassifier[Descent]):
         summed.
         """
         descent, drawn = self.settled(noisy)
-        rows, learnt = descent.design(codes), descent.learnt(drawn)
-        phases = descent.phases(codes)
-        curves, waves = np.split(learnt.coefficients, [descent.width - 2 * self.waves])
-        cosines, sines = np.split(waves * descent.amplitude, 2)
+        design, learnt = descent.design, descent.learnt(drawn)
+        rows, phases = design.rows(codes), design.phases(codes)
+        curves, waves = np.split(learnt.coefficients, [design.width - 2 * self.waves])
+        cosines, sines = np.split(waves * design.amplitude, 2)
         value = rows[:, : len(curves)] @ curves + np.cos(phases) @ cosines + np.sin(phases) @ sines
-        return value, learnt.stddev * descent.norms(rows)
+        return value, learnt.stddev * design.norms(rows)
 
     def evaluate(self, noisy: Noisy, points: Mapping[str, NDArray[Any]]) -> dict[str, Floats]:
         """``decision`` at points, with its interval, and ``sign_error`` as of a kernel machine."""
@@ -85,13 +86,12 @@ class GradientClassifier(PlacedClassifier[Descent]):
 
     def publish(self, noisy: Noisy) -> Published:
         descent, drawn = self.settled(noisy)
+        design = descent.design
         learnt, start, tables = descent.learnt(drawn), 1, []
         theta = learnt.coefficients
-        for domain, curve, where in zip(
-            self.domains, descent.curves, descent.positions, strict=True
-        ):
+        for domain, curve, where in zip(self.domains, design.curves, design.positions, strict=True):
             stop = start + curve.shape[1]
-            value, error = curve @ theta[start:stop], learnt.stddev * descent.norms(curve)
+            value, error = curve @ theta[start:stop], learnt.stddev * design.norms(curve)
             start, ends = stop, normal_interval(value, error)
             place = where[:, 0] + 0.5 if ordered(domain.axes[0]) else np.full(len(where), np.nan)
             columns = [
@@ -103,7 +103,7 @@ class GradientClassifier(PlacedClassifier[Descent]):
             ]
             uncertainty = Uncertainty("contribution", "standard_error", ENDS, "normal", KNOWN)
             tables.append(Table("classifiers", self.table_name(domain), columns, (uncertainty,)))
-        tables.append(self._waves(descent, theta[start:] * descent.amplitude, learnt.stddev))
+        tables.append(self._waves(design, theta[start:] * design.amplitude, learnt.stddev))
         facts: dict[str, object] = {
             "decision": "f(x) = intercept + sum of the contributions of the cells of x + sum over waves"
             " of cos * cos(phase) + sin * sin(phase); positive where f > 0",
@@ -113,8 +113,8 @@ class GradientClassifier(PlacedClassifier[Descent]):
             "label": self.domain.names[-1],
             "positive": positive_side(self.domain.axes[-1], self.signs),
             "weight_of_positive": "balanced" if self.weight is None else self.weight,
-            "intercept": float(theta[0] * descent.intercept),
-            "intercept_standard_error": learnt.stddev * descent.intercept,
+            "intercept": float(theta[0] * design.intercept),
+            "intercept_standard_error": learnt.stddev * design.intercept,
             "places": "by square roots of noisy counts" if self.part else "even",
             "rounds": self.rounds,
             "step": learnt.step,
@@ -124,14 +124,14 @@ class GradientClassifier(PlacedClassifier[Descent]):
         }
         return Published(tuple(tables), facts)
 
-    def _waves(self, descent: Descent, theta: Floats, stddev: float) -> Table:
+    def _waves(self, design: Design, theta: Floats, stddev: float) -> Table:
         names = [name for axis in self.feature_axes for name in coordinate_names(axis)]
-        matrix = np.concatenate(descent.frequencies)
+        matrix = np.concatenate(design.frequencies)
         columns = [
             TableColumn(f"w_{name}", row, f"Frequency along the coordinate {name}")
             for name, row in zip(names, matrix, strict=True)
         ]
-        error = np.full(self.waves, stddev * descent.amplitude)
+        error = np.full(self.waves, stddev * design.amplitude)
         columns += [
             TableColumn("cos", theta[: self.waves], "Noisy coefficient of cos(phase)"),
             TableColumn("sin", theta[self.waves :], "Noisy coefficient of sin(phase)"),

@@ -14,6 +14,7 @@ from dpcore.privacy_line import perturb
 from dpcore.releases.machines import descent as module
 from dpcore.releases.machines.curves import even_places
 from dpcore.releases.machines.descent import SLOPE, Descent, Point
+from dpcore.releases.machines.design import TOGETHER
 from dpcore.releases.machines.gradients import GradientClassifier
 from dpcore.sampling.source import SeededSource
 from dpcore.statistic import Noisy
@@ -67,7 +68,7 @@ def led_to(release: Descent, number: int, rounds: int) -> Point:
     scales = np.geomspace(1, 1e4, number)[:, None] * release.mechanism.stddev
     random, point = np.random.default_rng(5), release.first_point(number)
     for _ in range(rounds):
-        noise = random.normal(0, 1, (number, release.width)) * scales
+        noise = random.normal(0, 1, (number, release.design.width)) * scales
         point = release.next_point(point, np.rint(noise).astype(np.int64))
     return point
 
@@ -97,9 +98,9 @@ def test_a_record_adds_the_same_whole_numbers_whoever_else_is_there_and_no_more_
         ]
         assert np.array_equal(together, np.sum(alone, axis=0))
         squares = (np.array(alone, dtype=object) ** 2).sum(axis=-1)
-        assert squares.max() <= SLOPE**2 * release.norm_squared
+        assert squares.max() <= SLOPE**2 * release.design.norm_squared
         if not rounds:  # at the first point every slope is full
-            assert squares.max() > 0.7 * SLOPE**2 * release.norm_squared
+            assert squares.max() > 0.7 * SLOPE**2 * release.design.norm_squared
 
 
 @pytest.mark.parametrize(
@@ -215,8 +216,8 @@ def test_a_side_of_few_is_found_where_both_weigh_the_same(share):
 
 def test_sides_that_noise_hides_weigh_no_more_than_it_allows():
     release = replace(descent(weight=None), share=Budget.of("1/20", "1e-6"))
-    sums = np.zeros((2, release.width))
-    counted = SLOPE * release.intercept * release.rows
+    sums = np.zeros((2, release.design.width))
+    counted = SLOPE * release.design.intercept * release.rows
     sums[:, 0] = [-counted, counted]  # all on one side
     weights = release._balancing(sums)
     assert weights == pytest.approx(1 / weights[::-1])
@@ -255,14 +256,14 @@ def test_the_published_tables_give_the_decision():
 
 
 def test_waves_run_over_a_few_columns_and_do_not_change():
-    frequencies = np.concatenate(descent().frequencies)
+    frequencies = np.concatenate(descent().design.frequencies)
     assert frequencies.shape == (7, module.WAVES)
     axes = np.array([0, 1, 2, 2, 2, 3, 3])
     used = np.stack([np.any(frequencies[axes == i] != 0, axis=0) for i in range(4)])
-    assert np.all(used.sum(axis=0) == module.TOGETHER)
+    assert np.all(used.sum(axis=0) == TOGETHER)
     wide = Domain((*(Grid(f"x{i}", 0.0, 1.0, 8) for i in range(9)), LABEL))
     nine = Descent("d", wide, ROWS, SHARE, (-1, 1), (even_places(wide.axes[0]),) * 9)
-    assert np.all((np.stack([f[0] for f in nine.frequencies]) != 0).sum(axis=0) == module.TOGETHER)
+    assert np.all((np.stack([f[0] for f in nine.design.frequencies]) != 0).sum(axis=0) == TOGETHER)
     assert frequencies[0, :2].round(6).tolist() == FIRST
 
 
@@ -273,7 +274,7 @@ def test_noise_is_that_of_one_draw_at_the_sensitivity_of_all_rounds():
     release = descent()
     law = release.mechanism
     assert isinstance(law, GaussianRounds)
-    assert law.size == release.rounds * release.width
+    assert law.size == release.rounds * release.design.width
     assert law.once.l2_sensitivity_squared * release.rounds == law.l2_sensitivity_squared
     tally = Tally(DOMAIN, np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
     noisy = perturb(release.statistic(tally), law, SHARE, SeededSource(2)).values
