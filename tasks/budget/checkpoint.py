@@ -62,12 +62,16 @@ def write_checkpoint(ledger: Ledger, path: Path) -> int:
 
     Raises what ``require_checkpoint`` raises if there is one that the ledger does not cover.
     """
+    written: list[str] | None = None
     with _alone(path):
-        seen = _read(path) if os.path.exists(path) else []
-        lines = _lines(ledger)
-        _require_covered(path, seen, lines)
-        _replace(path, lines)
-    return len(lines)
+        while written != _lines(
+            ledger
+        ):  # a run on another machine may have put an older list in place
+            seen = _read(path) if os.path.exists(path) else []
+            written = _lines(ledger)
+            _require_covered(path, seen, written)
+            _replace(path, written)
+    return len(written or ())
 
 
 def add_to_checkpoint(ledger: Ledger) -> None:

@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import threading
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -129,6 +130,23 @@ def test_no_writer_takes_back_what_another_wrote(ledger, witness):
     for writer in writers:
         writer.join()
     assert lost == []
+
+
+def test_an_older_list_of_another_machine_does_not_stay(ledger, witness, monkeypatch):
+    """Whose lock this one may not see."""
+    monkeypatch.setattr(checkpoint, "_alone", lambda _: nullcontext())
+    replace, own = checkpoint._replace, []
+
+    def late(path, lines: list[str]) -> None:
+        if not own:
+            own.append(lines)
+            draw(ledger, "other")
+            write_checkpoint(ledger, witness)
+        replace(path, lines)
+
+    monkeypatch.setattr(checkpoint, "_replace", late)
+    write_checkpoint(ledger, witness)
+    assert "wages/other/a" in witness.read_text()
 
 
 def test_a_linked_witness_stays_on_its_disk(ledger, tmp_path, monkeypatch):
