@@ -57,8 +57,7 @@ def carry_out(the_plan: Plan, release_id: str, out: Path) -> str:
 
 
 def _carried_out(the_plan: Plan, release_id: str, out: Path) -> str:
-    if in_flow_run():
-        tag_run(the_plan.dataset)
+    tag_run(the_plan.dataset)
     signing_key()  # fail before anything is charged if the key cannot be read
     require_workers()
     bundle = bundle_path(the_plan, release_id, out)
@@ -116,8 +115,7 @@ def audit_plan(the_plan: Plan, draws: int | None = None, quick: bool = False) ->
     """Audit every release of a plan, and all of them together; raises ``AuditError``."""
     if draws is not None and draws < 1:
         raise InputError("draws: write a positive whole number")
-    if in_flow_run():
-        tag_run(the_plan.dataset)
+    tag_run(the_plan.dataset)
     draws = draws or (QUICK_DRAWS if quick else FULL_DRAWS)
     if not quick:
         rehearse(the_plan)

@@ -9,6 +9,8 @@ whatever program is at hand.  So a plan is refused where
 - names, categories, labels or descriptions start as formulas of spreadsheets do, which calculate and
   may fetch or run what they name.
 
+``escape`` writes such text into markdown so that it is shown as it was typed.
+
 >>> look_alikes(["Paris", "Ρaris", "Rome"])
 ('Paris', 'Ρaris')
 """

@@ -61,11 +61,11 @@ class Sums(Protocol):
         ...
 
     def first_point(self, times: int) -> Any:
-        """Where the first sums are taken, so many times: public."""
+        """Where the first sums are taken, the same for each of ``times`` repetitions: public."""
         ...
 
     def next_point(self, point: Any, noisy: Integers) -> Any:
-        """Where the next ones are, from the noisy ones (n, width) that were taken at a point: public."""
+        """Where the next sums are taken, by the noisy ones (n, width) at the point before: public."""
         ...
 
     def at(self, records: Any, point: Any) -> Integers:

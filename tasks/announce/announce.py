@@ -18,11 +18,13 @@ from tasks.bundle.verify import read_manifest
 from tasks.explain.explain import explain_refusal, ledger_rows
 from tasks.ledger import Ledger
 from tasks.workplace.home import ledger_url
-from tasks.workplace.step import log_line, step
+from tasks.workplace.step import in_flow_run, log_line, step
 
 
 def tag_run(dataset: str) -> None:
-    """Give the run its dataset as a tag, whatever started it; a lost server shows none."""
+    """Give the flow run, if there is one, its dataset as a tag; a lost server shows none."""
+    if not in_flow_run():
+        return
     from httpx import HTTPError
     from prefect.client.orchestration import get_client
     from prefect.context import FlowRunContext

@@ -4,8 +4,8 @@
     {"at": "2026-12-01T06:00:15+00:00", "event": "run", "dataset": "visits", "outcome": "0", ...}
 
 Everything in a line is public, like the words of the log, but for the seconds, which depend on the data:
-the file is made for its owner alone.  Processes may share the file: each line is
-appended by one write.  A file that cannot be written stops no release; it is said once.
+the file is made for its owner alone.  Processes may share it: each line is appended by one write.  If it
+cannot be written, no release stops, and it is said once.
 """
 
 import json

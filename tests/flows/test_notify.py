@@ -168,7 +168,7 @@ def test_a_scheduled_run_tells_of_the_others_that_were_due_and_are_missing(
     assert any(hook.__name__ == "notify_late" for hook in HOOKS["on_failure"])
 
 
-def test_a_run_that_was_lost_while_nobody_worked_is_told(told, small_plan, plan_document):
+def test_a_run_whose_worker_was_killed_is_told_when_serve_ends_it(told, small_plan, plan_document):
     from flows.notify import CRASHED, notify_lost
 
     year, run = yearly_run(small_plan, plan_document, auto_scheduled=True)
@@ -291,29 +291,43 @@ def test_a_schedule_without_budget_is_told_once_paused_and_resumed_by_a_grant(
         assert after.tags == before.tags
 
 
-def test_many_late_releases_are_told_together_and_each_again_once_they_are_few(
-    told, small_plan, plan_document, monkeypatch
-):
+@pytest.fixture
+def clock(monkeypatch):
+    """The clock of notices, ``days`` ahead."""
     from flows import notify
 
-    class Tomorrow(datetime):
+    class Ahead(datetime):
         days = 0
 
         @classmethod
         def now(cls, tz=None):
             return datetime.now(tz) + timedelta(days=cls.days)
 
-    monkeypatch.setattr(notify, "datetime", Tomorrow)
+    monkeypatch.setattr(notify, "datetime", Ahead)
+    return Ahead
+
+
+@pytest.fixture
+def due_from_tomorrow(told, small_plan, plan_document):
+    """The folder of a plan that is due every day, and has one release."""
     daily = {"schedule": {"cron": "0 0 * * *", "since": date.today() + timedelta(days=1)}}
     write_plan(small_plan.parent, plan_document | {"operation": daily})
     release(small_plan, "r1")
     told.clear()
-    for Tomorrow.days in (0, 366, 366, 0):  # a clock that is a year ahead for a while
-        notify.notify_missed(small_plan.parent)
+    return small_plan.parent
+
+
+def test_many_late_releases_are_told_together_and_each_again_once_they_are_few(
+    told, due_from_tomorrow, clock
+):
+    from flows.notify import notify_missed
+
+    for clock.days in (0, 366, 366, 0):  # a clock that is a year ahead for a while
+        notify_missed(due_from_tomorrow)
     (said,) = told
     assert re.match("36[56] releases are late, the first of them plan-", said["trouble"])
-    Tomorrow.days = 2
-    notify.notify_missed(small_plan.parent)
+    clock.days = 2
+    notify_missed(due_from_tomorrow)
     assert [each["trouble"][:18] for each in told[1:]] in (
         ["late: was due at 2"],
         ["late: was due at 2"] * 2,
@@ -321,28 +335,16 @@ def test_many_late_releases_are_told_together_and_each_again_once_they_are_few(
 
 
 def test_of_releases_that_are_late_one_after_another_each_is_told_once(
-    told, small_plan, plan_document, monkeypatch
+    told, due_from_tomorrow, clock
 ):
-    from flows import notify
+    from flows.notify import MOST_LATE, notify_missed
 
-    class Later(datetime):
-        days = 0
-
-        @classmethod
-        def now(cls, tz=None):
-            return datetime.now(tz) + timedelta(days=cls.days)
-
-    monkeypatch.setattr(notify, "datetime", Later)
-    daily = {"schedule": {"cron": "0 0 * * *", "since": date.today() + timedelta(days=1)}}
-    write_plan(small_plan.parent, plan_document | {"operation": daily})
-    release(small_plan, "r1")
-    told.clear()
-    for Later.days in range(2 * notify.MOST_LATE + 2):
+    for clock.days in range(2 * MOST_LATE + 2):
         for _ in range(2):
-            notify.notify_missed(small_plan.parent)
+            notify_missed(due_from_tomorrow)
     assert all(each["trouble"].startswith("late: was due at") for each in told)
     ids = [each["release_id"] for each in told]
-    assert len(ids) == len(set(ids)) > notify.MOST_LATE
+    assert len(ids) == len(set(ids)) > MOST_LATE
 
 
 def test_a_release_that_no_run_makes_is_told_once_while_there_is_budget(

@@ -37,7 +37,8 @@ TURN = 2**16
 
 @dataclass(frozen=True)
 class Design:
-    """Rows of features ``axes``, whose numbers have ``places``, with so many ``waves``."""
+    """``axes``: the features; ``places``: of the values of each, () for categories; ``waves``: how many
+    there are."""
 
     axes: tuple[Axis, ...]
     places: Places
@@ -118,9 +119,10 @@ class Design:
         parts = zip(self.positions, self.frequencies, strict=True)
         return np.asarray(sum(where[codes[:, i]] @ often for i, (where, often) in enumerate(parts)))
 
-    def norms(self, rows: NDArray[np.integer[Any]]) -> Floats:
-        """Of rows (k, d)."""
-        return np.asarray(np.sqrt((rows.astype(np.float64) ** 2).sum(axis=1)))
+
+def norms(rows: NDArray[np.integer[Any]]) -> Floats:
+    """(k,) of rows (k, d)."""
+    return np.asarray(np.sqrt((rows.astype(np.float64) ** 2).sum(axis=1)))
 
 
 def _positions(axis: Axis, places: tuple[float, ...]) -> Floats:

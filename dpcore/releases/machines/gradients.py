@@ -24,7 +24,7 @@ from dpcore.releases.counts.cells import describe_cells
 from dpcore.releases.machines.classifier import positive_side
 from dpcore.releases.machines.curves import Places, cells_at
 from dpcore.releases.machines.descent import ROUNDS, WAVES, Descent
-from dpcore.releases.machines.design import Design
+from dpcore.releases.machines.design import Design, norms
 from dpcore.releases.machines.features import coordinate_names, ordered
 from dpcore.releases.machines.placed import PlacedClassifier
 from dpcore.releases.table import (
@@ -72,7 +72,7 @@ class GradientClassifier(PlacedClassifier[Descent]):
         curves, waves = np.split(learnt.coefficients, [design.width - 2 * self.waves])
         cosines, sines = np.split(waves * design.amplitude, 2)
         value = rows[:, : len(curves)] @ curves + np.cos(phases) @ cosines + np.sin(phases) @ sines
-        return value, learnt.stddev * design.norms(rows)
+        return value, learnt.stddev * norms(rows)
 
     def evaluate(self, noisy: Noisy, points: Mapping[str, NDArray[Any]]) -> dict[str, Floats]:
         """``decision`` at points, with its interval, and ``sign_error`` as of a kernel machine."""
@@ -91,7 +91,7 @@ class GradientClassifier(PlacedClassifier[Descent]):
         theta = learnt.coefficients
         for domain, curve, where in zip(self.domains, design.curves, design.positions, strict=True):
             stop = start + curve.shape[1]
-            value, error = curve @ theta[start:stop], learnt.stddev * design.norms(curve)
+            value, error = curve @ theta[start:stop], learnt.stddev * norms(curve)
             start, ends = stop, normal_interval(value, error)
             place = where[:, 0] + 0.5 if ordered(domain.axes[0]) else np.full(len(where), np.nan)
             columns = [
