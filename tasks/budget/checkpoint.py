@@ -64,9 +64,8 @@ def write_checkpoint(ledger: Ledger, path: Path) -> int:
     """
     written: list[str] | None = None
     with _alone(path):
-        while written != _lines(
-            ledger
-        ):  # a run on another machine may have put an older list in place
+        # Again, where a run on another machine may have put an older list in place meanwhile.
+        while written != _lines(ledger):
             seen = _read(path) if os.path.exists(path) else []
             written = _lines(ledger)
             _require_covered(path, seen, written)

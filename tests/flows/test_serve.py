@@ -183,7 +183,6 @@ def test_what_cannot_be_served_is_refused(capsys, monkeypatch, arguments, says):
     assert says in capsys.readouterr().err
 
 
-@pytest.mark.slow
 def test_what_a_killed_serve_left_keeps_the_home_to_itself(tmp_path, own_home, monkeypatch):
     """Its server and worker hold its lock: a second server would use the same database."""
     program = tmp_path / "prefect"
@@ -200,6 +199,7 @@ def test_what_a_killed_serve_left_keeps_the_home_to_itself(tmp_path, own_home, m
         pass
 
 
+@pytest.mark.slow
 def test_a_folder_without_a_valid_plan_stops_everything_again(tmp_path, own_home):
     (tmp_path / "draft.yaml").write_text("dprelease: 1\n")
     done = subprocess.run(

@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import threading
+import time
 from contextlib import nullcontext
 
 import numpy as np
@@ -109,9 +110,20 @@ def test_what_is_drawn_while_a_witness_is_read_is_no_contradiction(ledger, witne
     assert "wages/other/a" in witness.read_text()
 
 
-def test_no_writer_takes_back_what_another_wrote(ledger, witness):
+def test_no_writer_takes_back_what_another_wrote(ledger, witness, monkeypatch):
     write_checkpoint(ledger, witness)
     lost: list[Exception] = []
+    replace, writing = checkpoint._replace, threading.Lock()
+
+    def replace_alone(*given) -> None:
+        if not writing.acquire(blocking=False):
+            lost.append(RuntimeError("two write at once"))
+            return
+        time.sleep(0.01)
+        replace(*given)
+        writing.release()
+
+    monkeypatch.setattr(checkpoint, "_replace", replace_alone)
 
     def run(number: int) -> None:
         own = Ledger(ledger_url())
