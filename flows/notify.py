@@ -45,7 +45,10 @@ TROUBLES = (
     (LostLedgerError, "the ledger does not know what was published or drawn"),
     (LedgerError, "the ledger cannot be used or contradicts the request"),
     (UnreadableError, "a bundle or its folder cannot be read"),
-    (InputError, "the plan or the survey is not valid, or something that they need is missing"),
+    (
+        InputError,
+        "the plan, the survey or something else that is needed is missing or not valid",
+    ),
 )
 CRASHED = "the run was killed or lost"
 LOW = "the budget is low"

@@ -62,7 +62,7 @@ def test_a_failure_is_told_without_private_values(told, small_plan, survey):
     survey.to_parquet(small_plan.parent / "survey.parquet")
     with pytest.raises(DPReleaseError):
         release(small_plan)
-    trouble = "the plan or the survey is not valid, or something that they need is missing"
+    trouble = "the plan, the survey or something else that is needed is missing or not valid"
     assert told == [
         {
             "text": f"survey r1: {trouble}",
