@@ -20,7 +20,7 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tests.soak.agency import Agency, Due
+from tests.soak.agency import UNENDED, Agency, Due
 from tests.soak.promises import Row, promises
 from tests.soak.troubles import Life
 from tests.tasks.ledger.server import Server, programs
@@ -69,10 +69,7 @@ def settle(agency: Agency, life: Life, seconds: float) -> list[Due]:
     for deployment in agency.api("POST", "/deployments/filter"):
         agency.api("POST", f"/deployments/{deployment['id']}/pause_deployment")
     ended, deadline = datetime.now(UTC), time.monotonic() + seconds
-    life.retry = False
-    while agency.runs("PENDING", "RUNNING", "PAUSED", "CANCELLING") or agency.runs("SCHEDULED"):
-        if time.monotonic() > deadline:
-            break
+    while agency.runs(*UNENDED) and time.monotonic() < deadline:
         life.attend()
         time.sleep(3)
     due = [*agency.due(ended)]

@@ -36,6 +36,7 @@ POOR, ASKING = (0, 5, 9), (3, 7)
 """The plans whose budget runs out, and those that a disclosure officer must approve."""
 
 ENOUGH, LITTLE = 200, 4
+UNENDED = ("SCHEDULED", "PENDING", "RUNNING", "PAUSED", "CANCELLING")
 SECRET = "Secret-7391-Soak"
 AMOUNT = 7391.4825
 DISK = "96m"

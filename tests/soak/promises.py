@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from tasks.budget.reconcile import reconcile
 from tasks.ledger import Action, State
 from tests.flows.search import occurrences
-from tests.soak.agency import AMOUNT, SECRET, Agency, Due
+from tests.soak.agency import AMOUNT, SECRET, UNENDED, Agency, Due
 
 ONCE = ("the budget is low", "waits for a disclosure officer", "is paused", "was due", "are late")
 """Words of notices that are given once for an event."""
@@ -39,6 +39,7 @@ def promises(agency: Agency, due: Sequence[Due]) -> Iterator[Row]:
     ]
     twice: dict[Action, list[str]] = {Action.RESERVE: [], Action.COMMIT: []}
     overspent, apart = [], []
+    unended = [f"{run['name']}: {run['state']['name']}" for run in agency.runs(*UNENDED)]
     for dataset in ledger.datasets():
         lines = ledger.history(dataset)
         for action, found in twice.items():
@@ -69,6 +70,7 @@ def promises(agency: Agency, due: Sequence[Due]) -> Iterator[Row]:
     yield Row("published", states.count("published"), None)
     yield Row("refused: rejected by an officer, or no budget left", states.count("refused"), None)
     yield Row("due, and neither published nor refused", len(missing), 0, (*missing,))
+    yield Row("runs that have not ended", len(unended), 0, (*unended,))
     yield Row("bundles in all", len([*agency.out.glob("*/*/manifest.json")]), None)
     yield Row("draws in the ledger", sum(c.state is State.COMMITTED for c in charges), None)
     yield Row("charged twice", len(twice[Action.RESERVE]), 0, (*twice[Action.RESERVE],))

@@ -23,7 +23,7 @@ class Life:
     """Troubles and deeds at random; ``counts`` says how often each came."""
 
     def __init__(self, agency: Agency) -> None:
-        self.agency, self.counts, self.retry = agency, Counter[str](), True
+        self.agency, self.counts = agency, Counter[str]()
         self.troubles: dict[str, Deed] = {
             "a worker killed": self.kill_worker,
             "a run killed": self.kill_run,
@@ -58,9 +58,8 @@ class Life:
         with suppress(httpx.HTTPError):
             for run in self.agency.runs("PAUSED"):
                 self._decide(run)
-            if self.retry:
-                for run in self.agency.runs("CRASHED", "FAILED"):
-                    self._retry(run)
+            for run in self.agency.runs("CRASHED", "FAILED"):
+                self._retry(run)
             taken = [
                 datetime.fromisoformat(r["state"]["timestamp"]) for r in self.agency.runs("PENDING")
             ]

@@ -1,0 +1,72 @@
+"""A database that crashes in mid-run: the run ends with words, and a retry finishes what it began."""
+
+import signal
+
+import pytest
+
+import flows.course
+from dpcore.errors import LedgerError
+from schemas.plan import load_plan
+from tasks.budget.reconcile import reconcile
+from tasks.bundle.verify import read_manifest, verify_files
+from tasks.ledger import Action, Ledger
+from tasks.workplace.step import Step
+from tests.bare import audit_once, release, small_plan
+from tests.tasks.ledger.server import PASSWORD, Server, programs
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def postgresql():
+    """One that a test may crash: the others have theirs."""
+    pytest.importorskip("psycopg")
+    found = programs()
+    if found is None:
+        pytest.skip("no PostgreSQL server is installed")
+    server = Server(found)
+    server.start()
+    yield server
+    server.remove()
+
+
+@pytest.mark.parametrize(
+    ("step", "drawn"),
+    [("check_budget", 0), ("reserve_budget", 0), ("draw", 0), ("write_release", 2)],
+)
+def test_a_crash_costs_no_second_charge_and_no_second_draw(
+    step, drawn, postgresql, tmp_path, monkeypatch
+):
+    postgresql.administer(f"CREATE DATABASE before_{step}")
+    monkeypatch.setenv("DPRELEASE_LEDGER", postgresql.url(f"before_{step}"))
+    audit_once(monkeypatch.setattr)
+    plan, out = small_plan(tmp_path), tmp_path / "out"
+    Ledger(postgresql.url(f"before_{step}"))
+    whole = getattr(flows.course, step)
+
+    def crashed(*args, **kwargs):
+        postgresql.end(signal.SIGQUIT)
+        return whole(*args, **kwargs)
+
+    monkeypatch.setattr(flows.course, step, Step(crashed, step, step))
+    try:
+        with pytest.raises(LedgerError) as caught:
+            release(plan, "r1", out)
+    finally:
+        postgresql.start()
+    assert PASSWORD not in str(caught.value)
+    assert not [*out.glob("*/*/manifest.json")]
+    ledger = Ledger(postgresql.url(f"before_{step}"), create=False)
+    before = [line for line in ledger.history("survey") if line.action is Action.COMMIT]
+    assert len(before) == drawn
+
+    monkeypatch.setattr(flows.course, step, whole)
+    bundle = release(plan, "r1", out)
+    verify_files(bundle, read_manifest(bundle))
+    lines = ledger.history("survey")
+    for action in (Action.RESERVE, Action.COMMIT):
+        named = [line.release_name for line in lines if line.action is action]
+        assert sorted(named) == ["people", "sexes"]
+    assert [line for line in lines if line.action is Action.COMMIT] == before or not drawn
+    assert ledger.spent("survey") == load_plan(plan).requested
+    assert not [*reconcile(ledger, out)]
