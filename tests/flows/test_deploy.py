@@ -106,6 +106,7 @@ def test_the_server_watches_over_the_runs_of_killed_workers_once(prefect, monkey
     assert not again.trigger.after & again.trigger.expect
 
 
+@pytest.mark.slow
 def test_a_run_that_was_taken_long_ago_and_never_began_starts_again(prefect, plans, monkeypatch):
     from prefect.client.orchestration import get_client
     from prefect.states import Pending

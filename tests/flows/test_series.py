@@ -100,6 +100,7 @@ def test_three_runs_and_what_is_refused_costs_nothing(plan_path):
     assert "in the first period that it is in" in (bundles[2].path / "report.html").read_text()
 
 
+@pytest.mark.slow
 def test_a_scheduled_series_releases_the_period_that_was_due(plan_path):
     """In order: a run that was missed comes first."""
     document = yaml.safe_load(plan_path.read_text())

@@ -58,6 +58,7 @@ def test_every_published_text_is_in_the_words_of_its_unit_and_in_none_of_the_cod
     assert not wrong, "\n".join(sorted(wrong))
 
 
+@pytest.mark.slow
 def test_texts_of_every_unit_are_read():
     assert {text.weighted for text in all_texts()} == {True, False}
     assert any("unit='household'" in text.where for text in all_texts())

@@ -65,6 +65,7 @@ def faults(schema: str, document: object) -> list[str]:
     return [error.message for error in validator.iter_errors(document)]
 
 
+@pytest.mark.slow
 def test_every_document_says_what_its_standard_asks_for(bundle):
     """One bundle, looked at from all sides: making it is what takes the time."""
     manifest = read_manifest(bundle)

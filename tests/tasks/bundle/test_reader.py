@@ -218,6 +218,7 @@ def test_a_changed_bundle_does_not_open(folder, tmp_path):
         open_bundle(copy)
 
 
+@pytest.mark.slow
 def test_the_reader_works_where_nothing_but_what_the_page_names_is_installed(folder):
     """Every other package is hidden from it, Prefect and DuckDB among them."""
     (line,) = re.findall(r"^pip install (numpy scipy .*)$", PAGE.read_text(), re.M)

@@ -21,6 +21,7 @@ def out(tmp_path, monkeypatch) -> Path:
     return tmp_path / "published"
 
 
+@pytest.mark.slow
 def test_a_bundle_holds_what_all_runs_say_and_names_those_it_used(out):
     *_, third = [open_bundle(path) for path in published(out, 1, 2, 3)]
     drawn = earlier_runs(plan_of(3), "week-3", out / "events").draws("events")

@@ -58,6 +58,7 @@ def test_independent_columns_give_p_values_that_are_uniform(adjacency):
     assert np.mean([each.statistic for each in found]) == pytest.approx(6, abs=2)
 
 
+@pytest.mark.slow
 def test_dependent_columns_are_found():
     found = all_of(lambda e: independence(e, "sex", "works"))
     assert np.mean([each.p_value < 0.05 for each in found]) > 0.9
