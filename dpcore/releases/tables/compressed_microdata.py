@@ -47,7 +47,8 @@ from dpcore.releases.tables.groups import (
     rule_of_groups,
     table_of_groups,
 )
-from dpcore.releases.tables.margins import LARGEST_TOTAL, Margins, dotted_name
+from dpcore.releases.tables.margins import Margins, dotted_name
+from dpcore.releases.tables.measured_margins import LARGEST_TOTAL
 from dpcore.releases.tables.microdata import USUAL_MEMORY, Microdata, require_within
 from dpcore.releases.work import Work, publishing
 from dpcore.statistic import Exact, Noisy

@@ -1,46 +1,32 @@
-"""Contingency margins: count tables over several sets of columns, from one joint draw.
+"""Contingency margins: the measured tables, and records from them.
 
-An equal split measures each of the k tables whole.  Replacing a record changes each in at most two
-cells, by one, and two records that differ in every column do so in all tables at once: the joint L1
-sensitivity is exactly 2k and the joint L2 sensitivity sqrt(2k) (METHODS d).  One that is added or
-removed changes one cell of each: k and sqrt(k).  (A table whose columns all have one category cannot
-change; it only makes the bound safe.)
-
-Most workloads are better served by measuring the residuals of all tables once each, at precisions that
-an ``aim`` decides (``allocation``; their joint sensitivity is ``sensitivity``'s).
-
-The tables are published twice over: as the least squares estimate from all that was measured, in which
-tables agree with each other and with n, where it is public, with its exact standard error; and as whole
-numbers that are not negative, agree, and are the margins of one table of records.
+The tables are published twice over: as the least squares estimate from all that was measured
+(``measured_margins``), with its exact standard error; and as whole numbers that are not negative, agree,
+and are the margins of one table of records.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
-from functools import cached_property, lru_cache
-from itertools import chain
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Floats, Integers
-from dpcore.domain import Domain, Tally, size_text
-from dpcore.mechanisms import BlockGaussian, BlockLaplace, DiscreteGaussian, DiscreteLaplace
-from dpcore.mechanisms.block_gaussian import block_variance, coordinates, seen_badly
-from dpcore.mechanisms.blocks import Block, centred, differences
+from dpcore.domain import Domain
 from dpcore.post.records.tree import sample_tree, spanning_tree
 from dpcore.post.records.weighted import LARGEST_FIT, WeightedRecords, fit_weighted
 from dpcore.post.tables.bounded import bounded_interval
 from dpcore.post.tables.consistency import Agreement, side_by_side
 from dpcore.post.tables.count_errors import count_errors, repeats
-from dpcore.post.tables.margins import Attributes, Margin, Residual, summed_to
+from dpcore.post.tables.margins import Attributes, Margin, summed_to
 from dpcore.releases.base import ErrorStatement, Release, Tree, post_processing_generator
 from dpcore.releases.counts.cells import describe_cells
-from dpcore.releases.counts.unit import OF_COUNTS, CountsRelease, around_count
+from dpcore.releases.counts.unit import OF_COUNTS, around_count
 from dpcore.releases.replicates import agreed_again, replicate_generator
 from dpcore.releases.table import (
     COUNT_ENDS,
@@ -51,20 +37,9 @@ from dpcore.releases.table import (
     Table,
     Uncertainty,
 )
-from dpcore.releases.tables.allocation import (
-    MOST_WAYS,
-    Aim,
-    Allocation,
-    agreed_variances,
-    allocate,
-    equal_split,
-    measured,
-)
+from dpcore.releases.tables.measured_margins import MeasuredMargins
 from dpcore.releases.work import Work, publishing
-from dpcore.statistic import Exact, Noisy
-
-LARGEST_TOTAL = 2**24
-"""The most cells that the tables of one release may have together."""
+from dpcore.statistic import Noisy
 
 FITTED, RULED = 2e-5, 1.5e-6
 """Seconds of a fit for each record and root of the number of tables, of which more take fewer steps; and
@@ -75,18 +50,12 @@ SIMULATED = 1000
 
 
 @dataclass(frozen=True)
-class Margins(CountsRelease):
-    """Count tables over ``sets`` of positions in the domain, each ascending."""
-
-    sets: tuple[tuple[int, ...], ...] = ()
-    noise: Literal["discrete-laplace", "discrete-gaussian"] = "discrete-laplace"
+class Margins(MeasuredMargins):
+    """Count tables, and the records that they describe."""
 
     tree: tuple[tuple[int, int], ...] | Literal["auto"] | None = None
     """Edges of a spanning tree that synthetic records follow, or the tree that the noisy tables
     suggest; None fits all tables at once."""
-
-    aim: Aim | None = None
-    """What the precisions are chosen for; None: all tables are measured alike."""
 
     chart = "cells"
     refines = "counts"
@@ -94,16 +63,7 @@ class Margins(CountsRelease):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.cells > LARGEST_TOTAL:
-            raise ValueError(
-                f"{size_text(self.cells)} cells in {len(self.sets)} tables are too many; use fewer ways,"
-                " fewer columns or wider bins"
-            )
         names = self.domain.names
-        held = set(chain.from_iterable(self.sets))
-        missing = [name for i, name in enumerate(names) if i not in held]
-        if missing:
-            raise ValueError(f"sets: no set holds the columns {missing}")
         joined = list(range(len(names)))
         for one, other in self.tree if isinstance(self.tree, tuple) else ():
             if not any({one, other} <= set(attrs) for attrs in self.sets):
@@ -123,26 +83,6 @@ class Margins(CountsRelease):
                 raise ValueError(f"tree: {a!r} - {b!r} are not two columns of the margins")
         return replace(self, tree=tuple((names.index(a), names.index(b)) for a, b in tree))
 
-    @cached_property
-    def domains(self) -> tuple[Domain, ...]:
-        """The domain of each table."""
-        return self._domains(self.sets)
-
-    def sets_of(self, noisy: Noisy) -> tuple[Attributes, ...]:
-        """The tables of one draw, which may choose more than ``sets``."""
-        return self.sets
-
-    def domains_of(self, noisy: Noisy | None) -> tuple[Domain, ...]:
-        return self.domains if noisy is None else self._domains(self.sets_of(noisy))
-
-    def _domains(self, sets: Sequence[Attributes]) -> tuple[Domain, ...]:
-        return tuple(Domain(tuple(self.domain.axes[a] for a in attrs)) for attrs in sets)
-
-    @cached_property
-    def cells(self) -> int:
-        """The cells of all tables together."""
-        return sum(math.prod(self.domain.shape[a] for a in attrs) for attrs in self.sets)
-
     @property
     def work(self) -> Work:
         once = self._model_seconds + self.fit_seconds(self.rows)
@@ -156,134 +96,6 @@ class Margins(CountsRelease):
     def _model_seconds(self) -> float:
         """Of what goes before a fit of records to the tables."""
         return 0.0
-
-    @cached_property
-    def allocation(self) -> Allocation:
-        """What is measured: all tables alike, or what serves the aim better."""
-        shape, norm = self.domain.shape, self._norm
-        if self.aim is None:
-            return equal_split(shape, self.sets)
-        whole: frozenset[Attributes] = frozenset()
-        while True:
-            found = allocate(shape, self.sets, self.aim, self.adjacency, norm, whole)
-            blocks = self._blocks(found)
-            if not any(block.axes for block in blocks):
-                return found
-            variance = block_variance(self.share, blocks, self._sensitivity(found))
-            among = coordinates(blocks)
-            badly = {
-                part.attributes
-                for part, block in zip(found.parts, blocks, strict=True)
-                if seen_badly(block, variance, among)
-            }
-            if not badly:
-                return found
-            whole |= badly
-
-    @property
-    def _norm(self) -> Literal["l1", "l2"]:
-        return "l2" if self.noise == "discrete-gaussian" else "l1"
-
-    def _sensitivity(self, allocation: Allocation) -> Fraction:
-        """In L1, or the square in L2."""
-        norm = self.adjacency.squared if self._norm == "l2" else self.adjacency.sensitivity
-        return norm(moved=allocation.moved, present=allocation.present)
-
-    def _blocks(self, allocation: Allocation) -> tuple[Block, ...]:
-        """How noise falls on each part of the statistic."""
-        blocks = []
-        for part in allocation.parts:
-            sizes = [self.domain.shape[a] for a in part.attributes]
-            axes = tuple(n for n in sizes if n > 2) if part.centred else ()
-            size = math.prod(n - 1 if part.centred else n for n in sizes)
-            blocks.append(Block(size, part.weight, axes))
-        return tuple(blocks)
-
-    @cached_property
-    def mechanism(self) -> DiscreteLaplace | DiscreteGaussian | BlockLaplace | BlockGaussian:
-        sensitivity = self._sensitivity(self.allocation)
-        if self.allocation.equal:
-            kind = DiscreteGaussian if self._norm == "l2" else DiscreteLaplace
-            return kind.within(self.share, self.cells, sensitivity)
-        blocks = self._blocks(self.allocation)
-        kinds = BlockGaussian if self._norm == "l2" else BlockLaplace
-        return kinds.within(self.share, blocks, sensitivity)
-
-    def statistic(self, tally: Tally) -> Exact:
-        names = self.domain.names
-
-        def table(attributes: Attributes) -> Integers:
-            counts = tally.margin(tuple(names[a] for a in attributes))
-            return counts.reshape([self.domain.shape[a] for a in attributes])
-
-        return Exact(self._counted(table))
-
-    def _counted(self, table: Callable[[Attributes], Integers]) -> Integers:
-        """What is counted of all parts, by the tables over their attributes."""
-        found = []
-        for part in self.allocation.parts:
-            counts = table(part.attributes)
-            found.append((differences(counts) if part.centred else counts).ravel())
-        return np.concatenate(found)
-
-    def measured(self, noisy: Noisy) -> list[Margin | Residual]:
-        """What was measured, each with the variance of its noise."""
-        found, start = [], 0
-        for part, variance in zip(self.allocation.parts, self._variances.tolist(), strict=True):
-            shape = [self.domain.shape[a] - part.centred for a in part.attributes]
-            values = noisy.values[start : start + math.prod(shape)].astype(np.float64)
-            table = values.reshape(shape)
-            if part.centred:
-                table = centred(table)
-            found.append(measured(part, table, self.domain.shape, variance))
-            start += values.size
-        return found
-
-    @cached_property
-    def _variances(self) -> Floats:
-        """(parts,) of the noise on what is counted."""
-        mechanism, parts = self.mechanism, self.allocation.parts
-        if not isinstance(mechanism, BlockGaussian | BlockLaplace):
-            return np.full(len(parts), mechanism.stddev**2)
-        weights = {part.weight for part in parts}
-        of_weight = {weight: mechanism.stddev(weight) ** 2 for weight in weights}
-        return np.array([of_weight[part.weight] for part in parts])
-
-    def cell_variances(self, tables: Sequence[Attributes]) -> Floats:
-        """(tables,) the variance of a cell of each in agreement, which does not depend on the draw."""
-        parts = self.allocation.parts
-        if max(map(len, self.sets)) > MOST_WAYS:  # too many subsets to list
-            return np.array([self.of_nothing.margin(attributes).variance for attributes in tables])
-        known = self.adjacency.public_rows
-        return agreed_variances(self.domain.shape, tables, parts, self._variances, known)
-
-    def agreement(self, noisy: Noisy) -> Agreement:
-        """What was measured, as tables that agree, also with the number of records if that is public."""
-        total = float(self.rows) if self.adjacency.public_rows else None
-        return Agreement(self.domain.shape, self.measured(noisy), total)
-
-    @cached_property
-    def of_nothing(self) -> Agreement:
-        """The agreement of nothing: variances do not depend on the draw."""
-        return self.agreement(Noisy(np.zeros(self.mechanism.size, dtype=np.int64)))
-
-    def consistent_margins(self, noisy: Noisy) -> list[Margin]:
-        """The tables adjusted so that they agree with each other, and with the rows if public."""
-        agreement = self.agreement(noisy)
-        return [agreement.margin(attributes) for attributes in self.sets_of(noisy)]
-
-    def noisy_margins(self, noisy: Noisy) -> list[Margin]:
-        """The tables as models are fitted to them: as drawn, or where residuals were, in agreement."""
-        drawn = self.measured(noisy)
-        if self.allocation.equal:
-            return [each for each in drawn if isinstance(each, Margin)]
-        return self.consistent_margins(noisy)
-
-    def total(self, noisy: Noisy) -> int:
-        """The number of records: the public one, or an estimate from all tables, at least one."""
-        if self.adjacency.public_rows:
-            return self.rows
-        return max(round(float(self.agreement(noisy).margin(()).table)), 1)
 
     def fit(self, noisy: Noisy, rows: int) -> WeightedRecords:
         """Records whose margins are near the noisy ones."""

@@ -9,7 +9,8 @@ import pytest
 from dpcore.budget import Budget
 from dpcore.domain import Bins, Categories, Domain
 from dpcore.privacy_line import perturb
-from dpcore.releases.tables.margins import LARGEST_TOTAL, Margins, file_word
+from dpcore.releases.tables.margins import Margins, file_word
+from dpcore.releases.tables.measured_margins import LARGEST_TOTAL
 from dpcore.sampling.source import SeededSource
 from dpcore.statistic import Noisy
 from tests.dpcore.mechanisms.noise_laws import goodness_of_fit
