@@ -45,10 +45,8 @@ from dpcore.releases.table import (
     Uncertainty,
 )
 from dpcore.releases.tables.margins import dotted_name
+from dpcore.releases.tables.measured_margins import LARGEST_TOTAL
 from dpcore.statistic import Exact, Noisy
-
-LARGEST_TOTAL = 2**24
-"""The most cells that the tables of one release may have together."""
 
 LARGEST_CROWN = 2**24
 """Above known totals, the squared cells of a node times the nodes may be this many."""
