@@ -10,6 +10,7 @@ noisy statistics.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -21,6 +22,7 @@ from dpcore.arrays import Booleans, Floats, Integers
 from dpcore.cell_values import Inside, spacing
 from dpcore.domain import Axis, Bins, Categories, Domain, Grid, in_order
 from dpcore.post.records.differences import Difference, drawn_in_turn
+from dpcore.post.records.ordered import positions_in_order
 from dpcore.post.records.ranks import positions_in_bins
 from dpcore.post.records.rules import Rule
 from dpcore.post.records.smooth import MOST_BINS, smooth_density
@@ -116,15 +118,18 @@ def decode_records(
             levels = domain.axes[heap]
             assert isinstance(levels, Categories)
             cells[of] = replace(cells[of], heaps=np.stack(spacing(levels, codes[:, heap])))
-    numbers = {i: of.draw(generator) for i, of in cells.items()}
+    positions = {i: generator.random(len(codes)) for i in cells}
     few = [i for i in cells if domain.axes[i].size <= LARGEST_RELATED]
     wide = [_wide(domain.axes[i]) for i in few]
     if len(few) > 1 and any(of.any() for of in wide):
         related = positions_in_bins(codes[:, few], wide, generator)
-        numbers |= {i: cells[i].at(related[:, c]) for c, i in enumerate(few)}
+        positions |= {i: related[:, c] for c, i in enumerate(few)}
     applying = [
         (difference, rule.applies(codes.T)) for rule in rules for difference in rule.differences
     ]
+    for low, high in _two_alone(applying):
+        _put_in_order((low, high), applying, domain, codes, cells, positions, generator)
+    numbers = {i: of.at(positions[i]) for i, of in cells.items()}
     columns = sorted({c for difference, _ in applying for c in difference.columns})
     for _ in range(TRIES if applying else 0):
         wrong = np.flatnonzero(_broken(numbers, applying))
@@ -151,6 +156,55 @@ def decode_records(
         else cells[i].written(axis, numbers[i])
         for i, axis in enumerate(domain.axes)
     }
+
+
+def _two_alone(applying: Sequence[Applying]) -> list[tuple[int, int]]:
+    """Pairs of columns that inequalities compare with each other, and with no other ones."""
+    pairs = {frozenset(difference.columns) for difference, _ in applying}
+    times = Counter(column for pair in pairs if len(pair) == 2 for column in pair)
+    alone = [pair for pair in pairs if len(pair) == 2 and all(times[c] == 1 for c in pair)]
+    return sorted(tuple(sorted(pair)) for pair in alone)  # type: ignore[misc]
+
+
+def _put_in_order(
+    columns: tuple[int, int],
+    applying: Sequence[Applying],
+    domain: Domain,
+    codes: Integers,
+    cells: Mapping[int, _Cells],
+    positions: dict[int, Floats],
+    generator: np.random.Generator,
+) -> None:
+    """Move two columns' positions to where their numbers are in order and follow their densities.
+
+    Not where a column has none, or several inequalities apply to different records.
+    """
+    its = [(d, applies) for d, applies in applying if set(d.columns) == set(columns)]
+    unknown = any(cells[c].density is None and _wide(domain.axes[c]).any() for c in columns)
+    if unknown or any((applies != its[0][1]).any() for _, applies in its):
+        return
+    both = np.flatnonzero(~(cells[columns[0]].null | cells[columns[1]].null))
+
+    def number(side: int, of: Integers, at: Floats) -> Floats:
+        column = columns[side]
+        return _Cells.of(domain.axes[column], of, cells[column].density).at(at)
+
+    def in_order(one: Floats, other: Floats) -> Booleans:
+        numbers = dict(zip(columns, (one, other), strict=True))
+        return np.asarray(~np.any([d.broken(numbers) for d, _ in its], axis=0))
+
+    found = positions_in_order(
+        codes[both][:, list(columns)],
+        (domain.axes[columns[0]].size, domain.axes[columns[1]].size),
+        number,
+        in_order,
+        its[0][1][both],
+        generator,
+        np.stack([positions[c][both] for c in columns], axis=1),
+    )
+    for side, column in enumerate(columns):
+        positions[column] = positions[column].copy()
+        positions[column][both] = found[:, side]
 
 
 def _broken(numbers: Mapping[int, Floats], applying: Sequence[Applying]) -> Booleans:

@@ -1,0 +1,90 @@
+"""Numbers in order keep what is known of them inside their bins."""
+
+import numpy as np
+import pytest
+
+from dpcore.domain import Bins, Domain
+from dpcore.post.records.ordered import PARTS, positions_in_order
+from dpcore.synthesis import ColumnDensity, decode_records
+from tests.schemas.releases.test_inequalities import rules_of
+
+MONTHS = Domain(
+    tuple(Bins(name, tuple(range(0, 361, 30)), integer=True) for name in ("start", "end"))
+)
+
+
+def stays(mean: float, rows: int = 20_000) -> np.ndarray:
+    """(rows, 2) first and last day; as many are there at the beginning as later."""
+    generator = np.random.default_rng(7)
+    start = generator.integers(-60, 361, 2 * rows)
+    both = np.stack([start, start + generator.geometric(1 / (mean + 1), 2 * rows) - 1], axis=1)
+    return both[np.all((both >= 0) & (both < 360), axis=1)][:rows]
+
+
+@pytest.mark.parametrize("mean", [2.0, 4.0, 10.0])
+def test_differences_and_both_columns_are_as_they_were(mean):
+    days = stays(mean)
+    rules = rules_of(MONTHS, "end >= start")
+    made = decode_records(MONTHS, days // 30, {}, np.random.default_rng(2), rules)
+    found = made["end"] - made["start"]
+    assert found.min() == 0
+    assert np.mean(found) == pytest.approx(np.mean(days[:, 1] - days[:, 0]), rel=0.25)
+    for column, real in zip(made.values(), days.T, strict=True):
+        inner = (column >= 60) & (column < 300)
+        share = np.bincount(column[inner] % 30 // 5) / inner.sum()
+        assert np.abs(share - 1 / 6).max() < 0.02
+        assert np.array_equal(np.bincount(column // 30), np.bincount(real // 30))
+
+
+def test_drawn_until_they_are_in_order_they_would_be_far_apart():
+    days = stays(4.0)
+    generator = np.random.default_rng(2)
+    low, high = (
+        30 * (days[:, side] // 30) + generator.integers(0, 30, len(days)) for side in (0, 1)
+    )
+    fine = high >= low
+    assert np.mean((high - low)[fine]) > 2 * np.mean(days[:, 1] - days[:, 0])
+
+
+def test_cells_that_ensure_the_order_change_no_position():
+    codes = np.array([[0, 1], [0, 2], [1, 2]] * 50)
+    before = np.random.default_rng(1).random(codes.shape)
+
+    def number(side, cells, positions):
+        return cells + positions
+
+    def positions(ordered):
+        law = codes, (3, 3), number, np.less, ordered, np.random.default_rng(2)
+        return positions_in_order(*law, before)
+
+    assert np.array_equal(positions(np.ones(150, dtype=bool)), before)
+    codes[:10] = 0
+    assert np.array_equal(positions(np.zeros(150, dtype=bool)), before)
+    after = positions(np.ones(150, dtype=bool))
+    assert np.all(after[:10, 0] < after[:10, 1])
+    for side in (0, 1):  # ranks of the others stay
+        for cell in range(3):
+            same = (codes[10:, side] == cell).nonzero()[0] + 10
+            assert np.array_equal(np.argsort(after[same, side]), np.argsort(before[same, side]))
+
+
+def test_without_records_there_is_nothing_to_do():
+    found = positions_in_order(
+        np.empty((0, 2), dtype=np.int64),
+        (3, 3),
+        lambda side, cells, positions: cells + positions,
+        np.less,
+        np.zeros(0, dtype=bool),
+        np.random.default_rng(2),
+    )
+    assert found.shape == (0, 2)
+
+
+def test_two_columns_of_a_single_bin_still_differ():
+    one = Domain(tuple(Bins(name, (0.0, 100.0)) for name in ("low", "high")))
+    codes = np.zeros((5_000, 2), dtype=np.int64)
+    even = {axis.name: ColumnDensity.uniform(axis) for axis in one.axes}
+    made = decode_records(one, codes, even, np.random.default_rng(2), rules_of(one, "high >= low"))
+    apart = made["high"] - made["low"]
+    assert np.all(apart >= 0)
+    assert 100 / PARTS < np.mean(apart) < 100 / 3
