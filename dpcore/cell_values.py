@@ -26,7 +26,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpcore.arrays import Floats, Integers
+from dpcore.arrays import Booleans, Floats, Integers
 from dpcore.domain import Axis, Bins, Categories, Grid, in_order
 
 Quantile = Callable[[Floats, Floats, Floats], Floats]
@@ -119,42 +119,60 @@ class Inside:
 
         ``density``: what numbers follow inside their cells; without it, each is as likely as any other.
         """
-        lower, upper = (self.first, self.last) if self.step is None else (self.lower, self.upper)
-        if density is not None:
-            width = np.where(upper > lower, upper - lower, 1.0)
-            positions = (density(lower, upper, positions) - lower) / width
+        positions = self._warped(positions, density)
         if self.step is None:
-            values = lower + positions * (upper - lower)
+            values = self.first + positions * (self.last - self.first)
         else:
             above = np.clip(np.floor(positions * self.size), 0, self.size - 1)
             values = _times(np.rint(self.first / float(self.step)) + above, self.step)
         return np.where(self.first == self.last, self.first, np.clip(values, self.first, self.last))
 
-    def heaped(self, values: Floats, every: Floats, but: Floats) -> Floats:
-        """The nearest numbers of these cells to values (k,) in them, of one degree of roundness.
+    def heaped(
+        self, positions: Floats, every: Floats, but: Floats, density: Quantile | None = None
+    ) -> Floats:
+        """The number at each position (k,) among those of its cell that are of one degree of roundness.
 
         They are multiples of ``every`` (k,), whole numbers or 0 for any, and not of ``but``, which is
-        infinite or a multiple of ``every``.  NaN where a cell holds none.
+        infinite or a multiple of ``every`` and of the step.  NaN where a cell holds none.
         """
-        own = every > 0
-        unit = np.where(own, every, 1.0)
-        with np.errstate(invalid="ignore"):  # NaN: nothing is known of the roundness
-            lowest, highest = np.ceil(self.first / unit), np.floor(self.last / unit)
-            nearest = np.clip(np.rint(values / unit), lowest, highest)
-            found = np.full(len(values), np.nan)
-            toward = np.where(values < nearest * unit, -1, 1)
-            for away in (0, 1, -1):
-                move = away * toward
-                if self.step is None:
-                    free = values if away == 0 else np.nextafter(values, move * np.inf)
-                else:
-                    free = _times(np.rint(values / float(self.step)) + move, self.step)
-                    free = free if away else values
-                tried = np.where(own, (nearest + move) * unit, free)
-                inside = (self.first <= tried) & (tried <= self.last) & ~np.isnan(every)
-                rounder = np.isfinite(but) & (np.fmod(tried, but) == 0)
-                found = np.where(np.isnan(found) & inside & ~rounder, tried, found)
-        return found
+        own, values = every > 0, self.at(positions, density)
+        unit = np.where(own, every, float(self.step or 1))
+        apart = np.rint(but / unit)  # units from one left out to the next
+        lowest, highest = self.first / unit, self.last / unit
+        lowest = np.where(own, np.ceil(lowest), np.rint(lowest))
+        highest = np.where(own, np.floor(highest), np.rint(highest))
+        before = _kept(lowest - 1, apart)
+        count = _kept(highest, apart) - before
+        place = np.floor(self._warped(positions, density) * count)
+        rank = before + 1 + np.clip(place, 0, np.maximum(count - 1, 0))
+        number = rank + np.floor((rank - 1) / np.maximum(apart - 1, 1))
+        if self.step is None:
+            free = np.where(_multiples(values, but), np.nextafter(values, self.last), values)
+        else:
+            free = np.where(count > 0, _times(number, self.step), np.nan)
+        found = np.where(own, np.where(count > 0, number * unit, np.nan), free)
+        found = np.where(self.first == self.last, values, found)
+        round_enough = ~own | (np.fmod(found, unit) == 0)
+        fine = round_enough & ~_multiples(found, but) & ~np.isnan(every)
+        return np.where(fine & (self.first <= found) & (found <= self.last), found, np.nan)
+
+    def _warped(self, positions: Floats, density: Quantile | None) -> Floats:
+        """Positions among the numbers of each cell, by what they follow there."""
+        if density is None:
+            return positions
+        lower, upper = (self.first, self.last) if self.step is None else (self.lower, self.upper)
+        width = np.where(upper > lower, upper - lower, 1.0)
+        return np.asarray((density(lower, upper, positions) - lower) / width)
+
+
+def _multiples(values: Floats, of: Floats) -> Booleans:
+    """(k,) which values are multiples of numbers (k,); none is of infinity."""
+    return np.asarray(np.isfinite(of) & (np.fmod(values, of) == 0))
+
+
+def _kept(number: Floats, apart: Floats) -> Floats:
+    """How many of the whole numbers 1 to ``number`` are left without the multiples of ``apart``."""
+    return np.asarray(number - np.floor(number / apart))
 
 
 def spacing(levels: Categories, codes: Integers) -> tuple[Floats, Floats]:

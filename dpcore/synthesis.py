@@ -254,7 +254,8 @@ class _Cells:
         follows = None if self.density is None else self.density.draw
         values = self.inside.at(positions, follows)
         if self.heaps is not None:
-            found = self.inside.heaped(values, *self.heaps)
+            every, but = self.heaps
+            found = self.inside.heaped(positions, every, but, follows)
             values = np.where(np.isnan(found), values, found)
         return np.where(self.null, np.nan, values) if null else values
 

@@ -37,5 +37,5 @@ def heaping_rules(domain: Domain, rounded: Sequence[tuple[str, str]]) -> tuple[R
 def _holding(axis: Bins, levels: Categories, code: int) -> tuple[int, ...]:
     """The bins that hold a multiple of this level and of no larger one."""
     inside = Inside.of(axis, np.arange(axis.cells))
-    values = inside.heaped(inside.first, *spacing(levels, np.full(axis.cells, code)))
+    values = inside.heaped(np.zeros(axis.cells), *spacing(levels, np.full(axis.cells, code)))
     return tuple(np.flatnonzero(np.isfinite(values)).tolist())

@@ -58,7 +58,7 @@ def roundness(values: np.ndarray, multiples: list[int]) -> np.ndarray:
 
 
 @pytest.mark.parametrize("step", [None, 0.25, 1, 5])
-def test_the_nearest_number_of_a_roundness_is_that_of_a_list(step):
+def test_a_number_of_a_roundness_is_one_of_a_list(step):
     random = np.random.default_rng(1)
     levels = Categories("round", (0, 10, 50, 100), ordered=True)
     edges = (0.0, 3.0, 10.0, 10.0, 47.5, 50.0, 95.0, 105.0, 300.0)
@@ -66,8 +66,7 @@ def test_the_nearest_number_of_a_roundness_is_that_of_a_list(step):
     codes = random.integers(axis.cells, size=5000)
     classes = random.integers(4, size=5000)
     inside = Inside.of(axis, codes)
-    values = inside.at(random.random(5000))
-    found = inside.heaped(values, *spacing(levels, classes))
+    found = inside.heaped(random.random(5000), *spacing(levels, classes))
     every = np.array(levels.categories)[classes]
     some = ~np.isnan(found)
     assert np.all((inside.first <= found)[some] & (found <= inside.last)[some])
@@ -77,6 +76,22 @@ def test_the_nearest_number_of_a_roundness_is_that_of_a_list(step):
         cell = Inside.of(axis, np.array([code]))
         numbers = numbers[(cell.first <= numbers) & (numbers <= cell.last)]
         assert not np.any(roundness(numbers, [100, 50, 10]) == level)
+
+
+def test_numbers_beside_round_ones_are_no_more_frequent_than_others():
+    random = np.random.default_rng(1)
+    levels = Categories("round", (0, 5, 20), ordered=True)
+    axis = Bins("x", (0.0, 16.0, 33.0, 61.0, 100.0), integer=True)
+    codes, classes = random.integers(4, size=200_000), random.integers(3, size=200_000)
+    found = Inside.of(axis, codes).heaped(random.random(200_000), *spacing(levels, classes))
+    for code in range(4):
+        numbers = np.arange(*axis.edges[code : code + 2])
+        for level in range(3):
+            every = roundness(numbers, [20, 5]) == levels.categories[level]
+            here = found[(codes == code) & (classes == level)]
+            counts = (here[:, None] == numbers[every]).sum(axis=0)
+            assert counts.sum() == len(here)
+            assert counts.max() < 1.25 * counts.min()
 
 
 def test_the_engine_computes_the_multiples_of_each_value(tmp_path):
