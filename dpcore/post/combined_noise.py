@@ -73,6 +73,21 @@ def half_width(weights: Floats, noises: Sequence[Noise], level: float) -> float:
     return _quantile(normal, np.array(laplace), level) + float(np.abs(weights).sum())
 
 
+def half_widths_of_two(noise: DiscreteLaplace, weights: Floats, level: float) -> Floats:
+    """(k,) the same for Z_1 + a Z_2, two noises of one law, for each weight a in (k,) from 0.
+
+    Of continuous noises of scale 1, P(|X| > q) = (exp(-q) - a^2 exp(-q/a)) / (1 - a^2); it rises with a
+    (Anderson 1955), so weights beside 1, where this loses digits, are raised a little above it.
+    """
+    a = np.where(np.abs(weights - 1) < 1e-3, 1 + 1e-3, np.maximum(weights, 1e-9))
+    low, high = np.zeros_like(a), (1 + a) * 2 * math.log(2 / (1 - level))
+    for _ in range(60):
+        q = (low + high) / 2
+        beyond = (np.exp(-q) - a**2 * np.exp(-q / a)) / (1 - a**2)
+        low, high = np.where(beyond > 1 - level, q, low), np.where(beyond > 1 - level, high, q)
+    return np.asarray(high * float(noise.scale) + 1 + weights)
+
+
 def _quantile(normal: float, laplace: Floats, level: float) -> float:
     """The q with P(|X| <= q) = ``level`` for the sum of a normal variable of this variance and
     continuous Laplace variables of scales (m,); a little above it where it is found numerically."""

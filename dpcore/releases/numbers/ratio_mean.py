@@ -27,6 +27,7 @@ import numpy as np
 from dpcore.arrays import Floats, wide
 from dpcore.domain import Axis, Grid, Tally
 from dpcore.mechanisms import DiscreteLaplace
+from dpcore.post.combined_noise import half_widths_of_two
 from dpcore.releases.base import ErrorStatement, Release
 from dpcore.releases.counts.cells import describe_cells
 from dpcore.releases.numbers.by_group import require_groups
@@ -47,6 +48,9 @@ from dpcore.releases.table import (
     error_column,
 )
 from dpcore.statistic import Exact, Noisy
+
+PIECES = 32
+"""Of the range of a mean, from its middle to a bound."""
 
 
 @dataclass(frozen=True)
@@ -157,19 +161,24 @@ class RatioMean(Release):
         return Published((table,), {"column": self.grid.name, "grid_step": 2 * half})
 
     def _intervals(self, totals: Floats, counts: Floats) -> tuple[Floats, Floats]:
-        """(groups,) ends of S / N, within -R and R: both are within their own intervals in 90% of
-        releases."""
-        width = self.mechanism.half_width((1 + LEVEL) / 2)
-        fewest, most = counts - width / self.record, counts + width / self.record
-        positive = fewest > 0
-        ratios = [
-            (totals + sign * width) / np.where(positive, rows, 1.0)
-            for sign in (-1, 1)
-            for rows in (fewest, most)
-        ]
-        lower = np.clip(np.min(ratios, axis=0), -self.reach, self.reach)
-        upper = np.clip(np.max(ratios, axis=0), -self.reach, self.reach)
-        return np.where(positive, lower, -self.reach), np.where(positive, upper, self.reach)
+        """(groups,) ends of S / N within -R and R: all m of which S - m N is as near to 0 as in 90% of
+        releases, whatever the exact ratio is (Fieller 1954).
+
+        The noise of S - m N is larger the larger |m|: on pieces of the range it is taken as that of
+        their larger end.
+        """
+        ends = self.reach * np.linspace(0.0, 1.0, PIECES + 1)
+        wide = half_widths_of_two(self.mechanism, ends[1:] / self.record, LEVEL)
+        firsts, lasts = np.r_[-ends[:0:-1], ends[:-1]], np.r_[-ends[-2::-1], ends[1:]]
+        width, rows = np.r_[wide[::-1], wide], np.where(counts == 0, 1e-9, counts)[:, None]
+        sides = (totals[:, None] - width) / rows, (totals[:, None] + width) / rows
+        lower = np.maximum(np.minimum(*sides), firsts)
+        upper = np.minimum(np.maximum(*sides), lasts)
+        some = lower <= upper
+        reached = some.any(axis=1)
+        lower = np.where(some, lower, self.reach).min(axis=1)
+        upper = np.where(some, upper, -self.reach).max(axis=1)
+        return np.where(reached, lower, -self.reach), np.where(reached, upper, self.reach)
 
     def _error(self, ratios: Floats, counts: Floats | float) -> Floats:
         """Standard deviations of S / N, to the first order."""

@@ -8,7 +8,7 @@ import pytest
 
 from dpcore.mechanisms.gaussian import DiscreteGaussian
 from dpcore.mechanisms.laplace import DiscreteLaplace
-from dpcore.post.combined_noise import Noise, half_width, stddev
+from dpcore.post.combined_noise import Noise, half_width, half_widths_of_two, stddev
 
 
 def gaussian(sigma: int) -> DiscreteGaussian:
@@ -81,3 +81,15 @@ def test_many_equal_laplace_noises_are_all_but_normal():
 def test_gaussian_noise_narrower_than_a_step_is_refused():
     with pytest.raises(ValueError, match="variance of 1 at least"):
         half_width(np.ones(1), [DiscreteGaussian(1, Fraction(1), Fraction(1, 2))], 0.9)
+
+
+@pytest.mark.parametrize("level", [0.5, 0.9, 0.99])
+def test_half_widths_of_two_of_a_law_are_those_of_any_sum(level):
+    weights = np.array([0.0, 0.01, 0.5, 0.9995, 1.0, 1.0005, 2.0, 30.0])
+    noise = laplace(1000)
+    found = half_widths_of_two(noise, weights, level)
+    wanted = [half_width(np.array([1.0, a]), [noise, noise], level) for a in weights]
+    np.testing.assert_allclose(found, wanted, rtol=1e-3)
+    for weight, width in ((1, found[4]), (2, found[6])):
+        values, chances = summed_law([1, weight], [noise, noise])
+        assert chances[np.abs(values) <= width].sum() >= level
