@@ -56,6 +56,9 @@ FOURTH = Fraction(1, 4)
 
 MOST_PRODUCTS = 3000
 
+LARGEST = 1e30
+"""Of the values: errors of models multiply eight of them."""
+
 NODES = np.array([1.0, -1.0, 0.0, 0.5, -0.5])
 """Where polynomials of degree 4 of one number are looked at."""
 
@@ -72,6 +75,11 @@ class Products:
                 raise ValueError(f"columns: {axis.name} is binned; its values are needed")
             if axis.nullable:
                 raise ValueError(f"columns: {axis.name} may be null; choose a column without nulls")
+            if in_order(axis) and max(map(abs, self.ends(axis))) > LARGEST:
+                raise ValueError(
+                    f"columns: {axis.name} has values beyond {LARGEST:g}, too large for"
+                    " models; write the column in a larger unit"
+                )
         if (found := self._count()) > MOST_PRODUCTS:
             raise ValueError(
                 f"columns: have {found:,} products of up to four, and at most {MOST_PRODUCTS:,} can be"

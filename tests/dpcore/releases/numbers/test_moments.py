@@ -135,3 +135,21 @@ def test_expected_errors_are_those_of_independent_columns(release):
     assert stated["standard error of the mean of pay"] == pytest.approx(pay, rel=0.1)
     farm = found["share", "trade", None, "farm"]["privacy_error"]
     assert stated["standard error of a share of trade"] == pytest.approx(farm, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    "axis", [Grid("x", -1e31, 1.0, 4), Categories("x", (0.0, 1e100), ordered=True)]
+)
+def test_values_whose_powers_are_no_numbers_are_refused_before_anything_is_charged(axis):
+    with pytest.raises(ValueError, match=r"x has values beyond 1e\+30"):
+        Moments("m", Domain((axis, TRADE)), 4000, SHARE)
+
+
+def test_the_largest_values_are_published_as_numbers():
+    domain = Domain((Grid("x", -1e30, 1e30, 1000), Grid("y", 0.0, 1e30, 1000)))
+    release = Moments("m", domain, 400, SHARE)
+    codes = np.random.default_rng(1).integers(0, 1000, (400, 2))
+    exact = release.statistic(Tally.of(domain, domain.pack(codes)))
+    noisy = perturb(exact, release.mechanism, SHARE, SeededSource(1))
+    for table in release.publish(noisy).tables:
+        assert np.all(np.isfinite(np.ma.compressed(table.columns["estimate"])))
