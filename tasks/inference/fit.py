@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dpcore.arrays import Floats, Integers
-from dpcore.domain import Bins, Domain
+from dpcore.domain import Bins, Domain, in_order
 from dpcore.errors import InputError, UnmeasuredError
 from dpcore.post.inference.calibrated import fit_calibrated
 from dpcore.post.inference.families import FAMILIES
@@ -268,11 +268,9 @@ def _spread_in_cells(design: Design, evidence: Evidence) -> str:
     """The columns of which records have several values in one cell, and where their means may lie."""
     varying, domain, codes = set[int](), evidence.domain, evidence.codes
     for each in (design.response, *design.terms):
-        if len(each.attributes) == 1:
-            (attribute,) = each.attributes
-            inside = each.values - each.cells[codes[:, attribute]]
-            if np.any(np.abs(inside[design.kept]) > 1e-9 * np.abs(each.values[design.kept])):
-                varying.add(attribute)
+        inside = each.values - each.cells[tuple(codes[:, list(each.attributes)].T)]
+        if np.any(np.abs(inside[design.kept]) > 1e-9 * np.abs(each.values[design.kept])):
+            varying |= {a for a in each.attributes if in_order(domain.axes[a])}
     return ", ".join(domain.names[a] + _possible_mean(a, evidence) for a in sorted(varying))
 
 

@@ -36,7 +36,8 @@ class Independence:
 
 @dataclass(frozen=True)
 class Quantile:
-    """A quantile, by interpolation inside its bin, and its 95% interval, which ends at edges of bins."""
+    """A quantile, which lies in its bin as synthetic records do, and its 95% interval, which ends at
+    edges of bins."""
 
     column: str
     level: float
@@ -128,7 +129,8 @@ def independence(evidence: Evidence, one: str, other: str) -> Independence:
 def quantile(evidence: Evidence, column: str, level: float) -> Quantile:
     """A quantile of a column of numbers in bins, nulls left out.
 
-    The interval holds the level where the noisy shares below edges reach it (Woodruff 1952).
+    The interval holds the level where the noisy shares below edges reach it (Woodruff 1952).  Inside its
+    bin the value is that of the records there; where there is none, the bin is taken as even.
     """
     if not 0 < level < 1:
         raise InputError(f"level: must lie between 0 and 1, not {level}")
@@ -142,10 +144,12 @@ def quantile(evidence: Evidence, column: str, level: float) -> Quantile:
         raise InputError(f"{column}: the noisy number of records is not positive")
     edges = axis.edge(np.arange(axis.cells + 1))
     below = np.clip(np.maximum.accumulate(np.r_[0.0, np.cumsum(counts)] / rows), 0.0, 1.0)
-    value = float(np.interp(level, below, edges))
-    last = int(np.searchsorted(edges, value, side="right")) - 1
-    inside = np.clip((value - edges[:-1]) / np.maximum(np.diff(edges), 1e-300), 0.0, 1.0)
-    inside[: max(last, 0)], inside[last + 1 :] = 1.0, 0.0
+    last = min(int(np.searchsorted(below, level, side="right")) - 1, axis.cells - 1)
+    part = (level - below[last]) / max(below[last + 1] - below[last], 1e-300)
+    made = np.asarray(evidence.columns[column], dtype=np.float64)[evidence.codes[:, place] == last]
+    value = float(np.quantile(made, part) if made.size else np.interp(level, below, edges))
+    inside = np.zeros(axis.cells)
+    inside[:last], inside[last] = 1.0, part
     influence = np.zeros(axis.size)
     influence[: axis.cells] = inside - level
     privacy = evidence.agreement.combination_variance({(place,): influence / rows})

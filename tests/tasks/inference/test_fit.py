@@ -122,6 +122,16 @@ def test_notes_say_which_categories_no_record_has_and_which_enter_as_numbers():
     assert not fit(coded, "age ~ C(place)").notes
 
 
+@pytest.mark.parametrize("formula", ["age ~ sex", "I(age / 10) ~ 1", "I(age * (place == 'a')) ~ 1"])
+def test_notes_say_which_numbers_are_anywhere_in_their_bins_also_beside_other_columns(formula):
+    known = evidence(surveyed(np.random.default_rng(3)), 1)
+    assert not any("inside their bins" in note for note in fit(known, formula).notes)
+    away = np.random.default_rng(1).uniform(-5, 5, len(known.codes))
+    spread = replace(known, columns=known.columns | {"age": known.columns["age"] + away})
+    (note,) = (n for n in fit(spread, formula).notes if "inside their bins" in n)
+    assert note.startswith("age (whose mean may be anything from ")
+
+
 def test_privacy_errors_follow_the_noise_and_sampling_errors_do_not():
     survey = surveyed(np.random.default_rng(2))
     strong, weak = (fit(evidence(survey, 1, alpha), "age ~ sex") for alpha in ("1/2", "4"))

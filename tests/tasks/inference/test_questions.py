@@ -64,6 +64,23 @@ def test_dependent_columns_are_found():
     assert np.mean([each.p_value < 0.05 for each in found]) > 0.9
 
 
+def evenly(evidence: Evidence, shape=lambda place: place) -> Evidence:
+    """The same, whose records lie anywhere in their bins of ten years."""
+    ages = np.array(evidence.codes[:, 2] * 10 + 20, dtype=float)
+    ages += 10 * shape(np.random.default_rng(1).random(len(ages)))
+    return replace(evidence, columns=evidence.columns | {"age": ages})
+
+
+def test_a_quantile_lies_in_its_bin_as_records_do():
+    one = surveys(REPLACE_ONE)[0]
+    even, early = (quantile(evenly(one, shape), "age", 0.4) for shape in (np.copy, np.square))
+    assert even.interval == early.interval
+    assert even.value - 20 > 10  # in the second bin
+    assert (even.value % 10) ** 2 == pytest.approx(10 * (early.value % 10), abs=2)
+    none = replace(one, codes=one.codes[:0], columns={"age": np.empty(0)})
+    assert quantile(none, "age", 0.4).value == pytest.approx(even.value, abs=0.5)
+
+
 def test_quantiles_are_held_by_their_intervals():
     population = surveyed(np.random.default_rng(0), 400_000)
     ages = np.array([20, 30, 40, 50, 60])
@@ -71,7 +88,7 @@ def test_quantiles_are_held_by_their_intervals():
     for level in (0.25, 0.5, 0.9):
         below = np.r_[0, np.cumsum(counts)] / counts.sum()
         truth = np.interp(level, below, ages)
-        found = all_of(lambda e, level=level: quantile(e, "age", level))
+        found = all_of(lambda e, level=level: quantile(evenly(e), "age", level))
         held = [q.interval[0] <= truth <= q.interval[1] for q in found]
         assert np.mean(held) >= 0.85
         assert np.median([q.value for q in found]) == pytest.approx(truth, abs=0.5)
