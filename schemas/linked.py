@@ -147,7 +147,8 @@ class Linked(Section):
         chosen = {name: places[name] for name in listed}
         rules = [*self._structure(section, columns, unit.max_rows)]
         for i, rule in enumerate(section.rules):
-            rules += _in_all_places(rule, f"rules[{i}]", chosen)
+            place = f"rules[{i}]"
+            rules += [each.stated_at(place) for each in _in_all_places(rule, place, chosen)]
         changed: dict[str, Any] = {"columns": names, "bins": bins, "rules": rules}
         if section.pairs is None and section.ways == 2:
             domain = binned_domain(self.wide(columns, unit), names, bins)

@@ -74,12 +74,16 @@ def rules_of(domain: Domain, given: Sequence[Given]) -> list[Rule]:
     Raises ``ValueError`` where they contradict each other or close a circle.
     """
     found: list[Rule] = []
-    for chain in chains(domain, [difference for _, difference in given]):
-        conditions = [condition for i in chain.used for condition in given[i][0]]
-        conditions += [
-            (c, _values(domain.axes[c])) for c in chain.between if domain.axes[c].nullable
-        ]
-        when = _merged(conditions)
+
+    def conditions(used: Sequence[int]) -> list[Condition]:
+        return [condition for i in used for condition in given[i][0]]
+
+    def together(used: Sequence[int]) -> bool:
+        return all(cells for _, cells in _merged(conditions(used)))
+
+    for chain in chains(domain, [difference for _, difference in given], together):
+        known = [(c, _values(domain.axes[c])) for c in chain.between if domain.axes[c].nullable]
+        when = _merged([*conditions(chain.used), *known])
         if any(not cells for _, cells in when):
             continue  # they never apply together
         own = (given[chain.used[0]][1],) if len(chain.used) == 1 else ()

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Self
 from pydantic import (
     Discriminator,
     Field,
+    PrivateAttr,
     StrictBool,
     StrictFloat,
     StrictInt,
@@ -68,10 +69,18 @@ class RuleSection(Section):
         " that is an inequality alone may be written without if and then."
     )
 
+    _place: str = PrivateAttr("")
+
     @model_validator(mode="before")
     @classmethod
     def _alone(cls, given: Any) -> Any:
         return {"then": given} if isinstance(given, str) else given
+
+    def stated_at(self, place: str) -> Self:
+        """The same rule, whose faults are said to be at this place of the plan."""
+        copy = self.model_copy()
+        copy._place = place
+        return copy
 
     @model_validator(mode="after")
     def _stated(self) -> Self:
@@ -114,7 +123,7 @@ def build_rules(
     found: list[Rule] = []
     inequalities = []
     for i, given in enumerate(sections):
-        place = f"rules[{i}]"
+        place = given._place or f"rules[{i}]"
         section = given.in_detail(details, place)
         if isinstance(section.then, dict):
             found += section.build(domain, place)

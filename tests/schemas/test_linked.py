@@ -116,6 +116,10 @@ def test_a_rule_about_members_holds_of_those_who_are_there(document):
     ]
     rule["if"] = {"age": {"below": 30}, "size": {"from": 2}}
     assert "rules[0]: with 'size' name columns of one member, such as 'age.1'" in refusal(document)
+    rules = ["age >= 3", {"if": {"relation": ["x"]}, "then": {"sex": ["F"]}}, "`age.1` >= `ag.2`"]
+    for i in (1, 2):
+        document["releases"] = [HOMES | {"columns": ["age", "sex"], "rules": [rules[0], rules[i]]}]
+        assert "releases[0].rules[1]" in refusal(document)
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,6 @@ differences: section 3 for circles and for numbers that are chosen in turn.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -86,12 +85,17 @@ class Chain(NamedTuple):
     least: tuple[int, ...]
 
 
-def chains(domain: Domain, differences: Sequence[Difference]) -> list[Chain]:
+def chains(
+    domain: Domain,
+    differences: Sequence[Difference],
+    together: Callable[[Sequence[int]], bool] = lambda used: True,
+) -> list[Chain]:
     """Every chain of the inequalities, each of them alone among them.
 
-    Raises ``ValueError`` where they close a circle that nothing obeys, or are too many.
+    ``together``: whether inequalities at these positions ever apply to one record; those that do not
+    make no chain and no circle.  Raises ``ValueError`` where they close a circle that nothing obeys, or
+    are too many.
     """
-    check_circles(differences)
     numbers = {c: _numbers(domain.axes[c]) for each in differences for c in each.columns}
     found: list[Chain] = []
     for start, first in enumerate(differences):
@@ -110,33 +114,28 @@ def chains(domain: Domain, differences: Sequence[Difference]) -> list[Chain]:
             if last.high is not None:
                 reached = _next(numbers[last.high], reached)
                 passed = {first.low, *(differences[i].high for i in used)}
-                waiting += [
-                    ((*used, i), reached)
-                    for i, more in enumerate(differences)
-                    if more.low == last.high and more.high not in passed
-                ]
+                for i, more in enumerate(differences):
+                    if more.low != last.high or not together((*used, i)):
+                        continue
+                    if more.high not in passed:
+                        waiting.append(((*used, i), reached))
+                    elif more.high == first.low is not None:
+                        _check_circle(domain, [differences[j] for j in (*used, i)])
     return found
 
 
-def check_circles(differences: Sequence[Difference]) -> None:
-    """Raise ``ValueError`` where no numbers obey inequalities that close a circle.
+def _check_circle(domain: Domain, differences: Sequence[Difference]) -> None:
+    """Raise ``ValueError`` where inequalities that lead back to where they began rise on the way.
 
-    The longest way along them from each column to each (Floyd and Warshall): back to where it began, it
-    may not rise.  ``end >= start`` and ``start >= end - 10`` rise by -10, and leave room.
+    ``end >= start`` and ``start >= end - 10`` rise by -10, and leave room.
     """
-    columns = sorted({c for each in differences for c in each.columns})
-    longest: dict[tuple[int, int], tuple[float, bool]] = {}
-    for each in differences:
-        if each.low is not None and each.high is not None:
-            way = each.low, each.high
-            longest[way] = max(longest.get(way, (-np.inf, False)), (each.least, each.strict))
-    for over, low, high in product(columns, repeat=3):
-        if (low, over) in longest and (over, high) in longest:
-            one, other = longest[low, over], longest[over, high]
-            both = one[0] + other[0], one[1] or other[1]
-            longest[low, high] = max(longest.get((low, high), both), both)
-    if any(longest.get((c, c), (0.0, False)) > (0.0, False) for c in columns):
-        raise ValueError("inequalities close a circle: each column is above the next")
+    rise = sum(each.least for each in differences), any(each.strict for each in differences)
+    if rise > (0.0, False):
+        names = [domain.names[each.low] for each in differences if each.low is not None]
+        raise ValueError(
+            f"inequalities close a circle, {' below '.join([*names, names[0]])}, which no numbers obey;"
+            " leave one out, or state conditions under which not all of them apply"
+        )
 
 
 def drawn_in_turn(

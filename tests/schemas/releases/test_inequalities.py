@@ -170,7 +170,10 @@ def test_a_chain_is_a_rule_about_its_ends():
         (["start < nothing"], "'nothing' is not among the columns"),
         (["3 < 4"], "write one comparison"),
         (["start < end", "end < start"], "rules: inequalities close a circle"),
-        (["start < end", "end <= start"], "rules: inequalities close a circle"),
+        (
+            ["start < end", "end <= start"],
+            "a circle, start below end below start, which no numbers",
+        ),
         (["end > start", "level >= end - 1", "start >= level + 1"], "inequalities close a circle"),
         (["start < "], "is no formula"),
         ([{"then": {"sex": ["F"]}}], "state conditions under if"),
@@ -180,6 +183,18 @@ def test_a_chain_is_a_rule_about_its_ends():
 def test_what_cannot_be_kept_is_refused_with_its_place(given, said):
     with pytest.raises(ValueError, match=said):
         rules_of(DOMAIN, *given)
+
+
+def test_inequalities_that_never_apply_together_close_no_circle():
+    women, men = ({"if": {"sex": [each]}} for each in ("F", "M"))
+    rules = rules_of(DOMAIN, women | {"then": "end >= start"}, men | {"then": "end < start"})
+    codes = np.random.default_rng(1).integers(0, DOMAIN.shape, (20_000, 5))
+    codes = codes[~breaks_rules(codes, rules)]
+    made = decode_records(DOMAIN, codes, {}, np.random.default_rng(2), rules)
+    start, end, sex = made["start"], made["end"], made["sex"]
+    assert np.ma.filled((end >= start) == (sex == "F"), True).all()
+    with pytest.raises(ValueError, match="circle, start below end below start"):
+        rules_of(DOMAIN, women | {"then": "end >= start"}, "end < start")
 
 
 def test_a_contradiction_leaves_no_record():
