@@ -58,6 +58,11 @@ def load_plan(plan: PlanLike, overrides: Mapping[str, Any] | None = None) -> Pla
         return plan
     if isinstance(plan, Mapping):
         plan = {"source": NOWHERE, **plan}
+    elif not isinstance(plan, str | Path):
+        raise InputError(
+            "plan: is neither the name of a file nor a dictionary, but a"
+            f" {type(plan).__name__}; a plan is a dictionary of its keys"
+        )
     return read_plan(plan, overrides)
 
 

@@ -32,7 +32,14 @@ from schemas.document import Section, absent
 from schemas.heaping import Multiples
 from schemas.text import Line, look_alikes, told_apart
 
-Outside = Literal["refuse", "clamp"]
+
+def _of_one_column(outside: Any) -> Any:
+    if outside in ("drop", "own-cell"):
+        raise ValueError(f"is refuse or clamp; `invalid: {outside}` of the plan is for all columns")
+    return outside
+
+
+Outside = Annotated[Literal["refuse", "clamp"], BeforeValidator(_of_one_column)]
 
 Invalid = Literal["refuse", "clamp", "own-cell", "drop"]
 """What happens to values that are not valid: not a listed category, outside the bounds, not finite, or

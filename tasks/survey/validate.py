@@ -14,17 +14,26 @@ from collections.abc import Mapping
 from typing import Any
 
 from dpcore.errors import DataError
-from schemas.columns import ReadColumn
+from schemas.columns import IdentifierColumn, ReadColumn
 from schemas.survey import RULES, survey_schema
 from tasks.survey.ingest import call_guarded
 from tasks.survey.reading import Survey, open_survey
 
-WRITTEN = (
-    "  Numbers are read as 1234.5, dates as 2024-01-31 and 2024-01-31 17:30; codes that stand for no"
-    " answer belong under the column's `missing`."
-)
+REMEDIES = {
+    "type": "Numbers are read as 1234.5, dates as 2024-01-31 and 2024-01-31 17:30; codes that stand for"
+    " no answer belong under the column's `missing`.",
+    "null": "A column with `nullable: true` may lack values.",
+    "bounds": "`outside: clamp` of a column moves its values to the nearest bound.",
+}
+"""By rule, what a plan may say of a column that is published."""
 
-OUTSIDE = "  `outside: clamp` of a column moves its values to the nearest bound."
+IDENTIFIERS = (
+    "The column of the privacy unit has text or a whole number in every record: write it so at the"
+    " source."
+)
+INVALID = (
+    "`invalid` of the plan says what becomes of values that are not valid, other than a refusal."
+)
 
 Faults = dict[tuple[str, str], int]
 """Number of records that break a rule, by column and rule."""
@@ -49,10 +58,11 @@ def validate(survey: Survey, columns: Mapping[str, ReadColumn]) -> None:
                 broken.items(), key=lambda item: (order[item[0][0]], rules.index(item[0][1]))
             )
         ]
-        if any(rule == "type" for _, rule in broken):
-            lines.append(WRITTEN)
-        if any(rule == "bounds" for _, rule in broken):
-            lines.append(OUTSIDE)
+        units = {name for name, column in columns.items() if isinstance(column, IdentifierColumn)}
+        known = {REMEDIES.get(rule, INVALID) for name, rule in broken if name not in units}
+        known |= {IDENTIFIERS for name, _ in broken if name in units}
+        remedies = (*REMEDIES.values(), IDENTIFIERS, INVALID)
+        lines += [f"  {remedy}" for remedy in remedies if remedy in known]
         raise DataError("\n".join(["the survey table is not as the plan declares:", *lines]))
 
 

@@ -258,6 +258,11 @@ def test_a_dictionary_is_the_plan_of_its_file(tmp_path):
     assert dprelease.load_plan(given, {"rows": 41}).rows == 41
     with pytest.raises(dprelease.InputError, match="overrides"):
         dprelease.load_plan(dprelease.load_plan(given), {"rows": 41})
+    with pytest.raises(dprelease.InputError, match="neither the name of a file nor a dictionary"):
+        dprelease.load_plan([given])
+    given["columns"]["age"]["outside"] = "drop"
+    with pytest.raises(dprelease.InputError, match=r"columns.age.outside: .*`invalid: drop`"):
+        dprelease.load_plan(given)
 
 
 def test_an_audit_reads_as_a_table_and_holds_its_results():

@@ -11,10 +11,10 @@ import pytest
 from pydantic import TypeAdapter
 
 from dpcore.errors import DataError, InputError
-from schemas.columns import Column
+from schemas.columns import Column, IdentifierColumn
 from schemas.survey import survey_schema
 from tasks.survey.ingest import connect, ingest
-from tasks.survey.validate import OUTSIDE, WRITTEN, validate
+from tasks.survey.validate import IDENTIFIERS, INVALID, REMEDIES, validate
 from tests.conftest import DATA
 
 SECRETS = ("SECRET_7391", "987654321")
@@ -49,7 +49,8 @@ def broken(database: Path, columns: Mapping[str, Column]) -> list[tuple[str, str
         validate(database, columns)
     except DataError as error:
         assert_tells_nothing(error)
-        lines = [line for line in str(error).splitlines()[1:] if line not in (WRITTEN, OUTSIDE)]
+        told = {f"  {remedy}" for remedy in (*REMEDIES.values(), IDENTIFIERS, INVALID)}
+        lines = [line for line in str(error).splitlines()[1:] if line not in told]
         return [(w[1].strip("',"), w[2].strip(":"), int(w[3])) for w in map(str.split, lines)]
     return []
 
@@ -162,10 +163,17 @@ def test_all_faults_of_all_columns_are_reported_together(tmp_path):
         "  column 'age', bounds: 2 rows outside the bounds",
         "  column 'sex', null: 1 row missing, but the column is not nullable",
         "  column 'sex', category: 2 rows not a listed category",
-        WRITTEN,
-        OUTSIDE,
+        *(f"  {remedy}" for remedy in (*REMEDIES.values(), INVALID)),
     ]
     assert_tells_nothing(caught.value)
+
+
+def test_a_privacy_unit_without_an_identifier_is_told_its_own_remedy(tmp_path):
+    columns = {"home": IdentifierColumn(), "x": REAL}
+    select = "SELECT unnest(['a', NULL]) AS home, unnest([0.2, 0.2]) AS x"
+    with pytest.raises(DataError) as caught:
+        validate(made(tmp_path, select, columns), columns)
+    assert str(caught.value).splitlines()[2:] == [f"  {IDENTIFIERS}"]
 
 
 def test_awkward_names_and_categories_stay_text(tmp_path):
