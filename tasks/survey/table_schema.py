@@ -61,6 +61,11 @@ def _of_csv(source: str, path: Path) -> Mapping[str, Kind]:
     message = f"{source}: cannot be read as UTF-8 CSV"
     headers = call_guarded(lambda: csv_headers(path), InputError, message)
     header = max(headers.values(), key=len)
+    if header and not header[0]:
+        raise InputError(
+            f"{source}: field 1 of the first line is empty, as where R writes names of rows; leave them"
+            " out with write.csv(..., row.names = FALSE)"
+        )
     for place, name in enumerate(header, 1):
         if not NAMEABLE.fullmatch(name):
             raise InputError(

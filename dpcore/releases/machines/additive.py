@@ -118,7 +118,10 @@ class AdditiveClassifier(PlacedClassifier[FeatureSums]):
         penalty = ridge(product, sums.starts[-1])
         spread = np.concatenate([(table / SCALE).var(axis=0) for table in sums.tables])
         error = float(label * np.sqrt(1 + np.sum(spread / (spread + penalty) ** 2)))
-        note = "on average, for independent features that are spread evenly"
+        note = (
+            "at least: for independent features that are spread evenly and say little of the label;"
+            " twice as much or more where they are uneven or say much"
+        )
         lost = float(penalty / (spread.max() + penalty))
         return (
             ErrorStatement("standard error of a decision value", error, note),

@@ -217,6 +217,7 @@ def test_what_a_plan_cannot_hold_is_left_out_and_said(tmp_path):
     ("name", "content", "says"),
     [
         ("t.csv", "Zanzibar,7331\nQuetzal,4242\n", "field 2 of the first line is not a valid"),
+        ("t.csv", '"","age"\n"1",31\n', "field 1 of the first line is empty, as where R"),
         ("t.csv", "", "no column"),
         ("t.parquet", "Zanzibar", "cannot be read as a Parquet file"),
         ("t.duckdb", "Zanzibar", "name it with --table"),
