@@ -10,7 +10,6 @@ noisy statistics.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -127,8 +126,8 @@ def decode_records(
     applying = [
         (difference, rule.applies(codes.T)) for rule in rules for difference in rule.differences
     ]
-    for low, high in _two_alone(applying):
-        _put_in_order((low, high), applying, domain, codes, cells, positions, generator)
+    for compared in _compared(applying):
+        _put_in_order(compared, applying, domain, codes, cells, positions, generator)
     numbers = {i: of.at(positions[i]) for i, of in cells.items()}
     columns = sorted({c for difference, _ in applying for c in difference.columns})
     for _ in range(TRIES if applying else 0):
@@ -158,12 +157,15 @@ def decode_records(
     }
 
 
-def _two_alone(applying: Sequence[Applying]) -> list[tuple[int, int]]:
-    """Pairs of columns that inequalities compare with each other, and with no other ones."""
-    pairs = {frozenset(difference.columns) for difference, _ in applying}
-    times = Counter(column for pair in pairs if len(pair) == 2 for column in pair)
-    alone = [pair for pair in pairs if len(pair) == 2 and all(times[c] == 1 for c in pair)]
-    return sorted(tuple(sorted(pair)) for pair in alone)  # type: ignore[misc]
+def _compared(applying: Sequence[Applying]) -> list[tuple[int, int]]:
+    """Pairs of columns that inequalities compare, each column in the first of its pairs alone."""
+    found: list[tuple[int, int]] = []
+    taken = set[int]()
+    for difference, _ in applying:
+        if len(pair := difference.columns) == 2 and taken.isdisjoint(pair):
+            found.append((pair[0], pair[1]))
+            taken.update(pair)
+    return found
 
 
 def _put_in_order(
@@ -177,12 +179,14 @@ def _put_in_order(
 ) -> None:
     """Move two columns' positions to where their numbers are in order and follow their densities.
 
-    Not where a column has none, or several inequalities apply to different records.
+    Not where a column has none.  Of inequalities that apply to different records those count that
+    apply to most; the others are left to what follows.
     """
-    its = [(d, applies) for d, applies in applying if set(d.columns) == set(columns)]
-    unknown = any(cells[c].density is None and _wide(domain.axes[c]).any() for c in columns)
-    if unknown or any((applies != its[0][1]).any() for _, applies in its):
+    if any(cells[c].density is None and _wide(domain.axes[c]).any() for c in columns):
         return
+    its = [(d, applies) for d, applies in applying if set(d.columns) == set(columns)]
+    ordered = max((applies for _, applies in its), key=np.count_nonzero)
+    said = [difference for difference, applies in its if np.array_equal(applies, ordered)]
     both = np.flatnonzero(~(cells[columns[0]].null | cells[columns[1]].null))
 
     def number(side: int, of: Integers, at: Floats) -> Floats:
@@ -191,14 +195,14 @@ def _put_in_order(
 
     def in_order(one: Floats, other: Floats) -> Booleans:
         numbers = dict(zip(columns, (one, other), strict=True))
-        return np.asarray(~np.any([d.broken(numbers) for d, _ in its], axis=0))
+        return np.asarray(~np.any([each.broken(numbers) for each in said], axis=0))
 
     found = positions_in_order(
         codes[both][:, list(columns)],
         (domain.axes[columns[0]].size, domain.axes[columns[1]].size),
         number,
         in_order,
-        its[0][1][both],
+        ordered[both],
         generator,
         np.stack([positions[c][both] for c in columns], axis=1),
     )
