@@ -34,7 +34,7 @@ True
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 
@@ -131,27 +131,34 @@ def _pairs(
     number: Number,
     in_order: Callable[[Floats, Floats], Booleans],
     rows: Integers,
-) -> Iterator[_Pair]:
-    """The pairs of cells in which some of the numbers are out of order."""
+) -> list[_Pair]:
+    """The pairs of cells in which some of the numbers are out of order; none if they are too many."""
     together = codes[rows, 0] * sizes[1] + codes[rows, 1]
     order = np.argsort(together, kind="stable")
-    kinds, starts = np.unique(together[order], return_index=True)
+    kinds, starts, counts = np.unique(together[order], return_index=True, return_counts=True)
     middles = (np.arange(PARTS * POINTS) + 0.5) / (PARTS * POINTS)
     cells = np.stack(np.divmod(kinds, sizes[1]), axis=1)
-    known = [
-        {
-            int(cell): number(side, np.full(len(middles), cell), middles)
-            for cell in np.unique(cells[:, side])
-        }
+    ends = [
+        [
+            number(side, cells[:, side], np.full(len(cells), end))
+            for end in (middles[0], middles[-1])
+        ]
         for side in (0, 1)
     ]
-    for (low, high), among in zip(cells.tolist(), np.split(rows[order], starts[1:]), strict=True):
-        grid = np.meshgrid(known[0][low], known[1][high], indexing="ij")
-        fine = in_order(grid[0].ravel(), grid[1].ravel())
-        if fine.all() or not fine.any():
-            continue
-        share = fine.reshape(PARTS, POINTS, PARTS, POINTS).mean(axis=(1, 3))
-        yield _Pair((low, high), among, share)
+    # All numbers between are in order where these are.
+    fine = np.all([in_order(low, high) for low in ends[0] for high in ends[1]], axis=0)
+    if (~fine).sum() > MOST_PAIRS:
+        return []
+    found = []
+    for place in np.flatnonzero(~fine):
+        of = [number(side, np.full(len(middles), cells[place, side]), middles) for side in (0, 1)]
+        grid = np.meshgrid(*of, indexing="ij")
+        share = in_order(grid[0].ravel(), grid[1].ravel())
+        share = share.reshape(PARTS, POINTS, PARTS, POINTS).mean(axis=(1, 3))
+        if share.any():
+            among = rows[order[starts[place] : starts[place] + counts[place]]]
+            found.append(_Pair((int(cells[place, 0]), int(cells[place, 1])), among, share))
+    return found
 
 
 def _weights(
