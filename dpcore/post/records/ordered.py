@@ -35,6 +35,7 @@ True
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -62,11 +63,12 @@ Number = Callable[[int, Integers, Floats], Floats]
 """The numbers of a column, 0 or 1, at positions (k,) from 0 to below 1 in cells (k,)."""
 
 
-class _Pair:
-    """Records in one cell of either column: their ``rows``, and the ``share`` of numbers in order."""
+class _Pair(NamedTuple):
+    """Records in one cell of either column; ``share``: (PARTS, PARTS) of the numbers in order."""
 
-    def __init__(self, cells: tuple[int, int], rows: Integers, share: Floats) -> None:
-        self.cells, self.rows, self.share = cells, rows, share
+    cells: tuple[int, int]
+    rows: Integers
+    share: Floats
 
     def joint(self, weights: tuple[Floats, Floats]) -> Floats:
         """(PARTS, PARTS) the chance of each pair of parts."""
@@ -95,10 +97,8 @@ def positions_in_order(
         positions: (rows, 2) where records lie whose order their cells ensure; by default drawn.
     """
     found = generator.random(codes.shape) if positions is None else positions.copy()
-    pairs = (
-        [*_pairs(codes, sizes, number, in_order, np.flatnonzero(ordered))] if ordered.any() else []
-    )
-    if not pairs or len(pairs) > MOST_PAIRS:
+    pairs = _pairs(codes, sizes, number, in_order, np.flatnonzero(ordered)) if ordered.any() else []
+    if not pairs:
         return found
     bound = np.zeros(len(codes), dtype=bool)
     bound[np.concatenate([pair.rows for pair in pairs])] = True
