@@ -74,7 +74,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             os.environ["DPRELEASE_LEDGER"] = url
         command(*bound.args, **bound.kwargs)
     except CycloptsError as error:
-        complain(str(error))
+        early = given[0].startswith("-") and len(given) > 1
+        complain(f"{error}{' Options follow the command.' * early}")
         return InputError.exit_code
     except DPReleaseError as error:
         complain(str(error))

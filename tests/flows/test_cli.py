@@ -167,6 +167,7 @@ def test_gamma_after_a_first_release_exits_with_3_and_explain_says_so_before(
         (("ledger", "grant", "d", "--who", "a", "--why", "b"), "nothing to grant"),
         (("ledger", "grant", "d", "--alpha", "1", "--why", "b"), "--who"),
         (("aprove",), 'Did you mean "approve"?'),
+        (("-q", "run", "PLAN"), "Options follow the command."),
         (("ledger", "grnt"), 'Did you mean "grant"?'),
         (("run", "PLAN", "--releaseid", "r1"), "Did you mean --release-id?"),
         (("run", "PLAN", "--release-id", "a", "--release-id", "b"), "multiple times"),
