@@ -188,9 +188,9 @@ def test_a_single_number_lies_in_its_interval(name: str):
 
 
 def test_a_mean_over_noisy_rows_lies_in_its_interval():
-    """At least 90 per cent, by two intervals that hold together."""
+    """As often as stated, whatever the mean is: Fieller's set."""
     columns = {c.column: c for c in found("mean, rows private", 2, 600)}
-    assert columns["noisy_mean"].cover >= columns["mean"].cover >= 0.88
+    assert all(0.87 <= columns[name].cover <= 0.94 for name in ("noisy_mean", "mean"))
     assert columns["noisy_mean"].rms == pytest.approx(1, abs=0.1)
     assert columns["noisy_rows"].rms == pytest.approx(1, abs=0.1)
 
