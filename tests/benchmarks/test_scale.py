@@ -14,7 +14,7 @@ from dpcore.sampling.source import SeededSource
 from tasks.survey.tally import tallies
 
 
-@pytest.mark.parametrize("kind", ["histogram", "margins"])
+@pytest.mark.parametrize("kind", ["histogram", pytest.param("margins", marks=pytest.mark.slow)])
 def test_the_tally_benchmark_releases_all_margins(tmp_path, kind):
     domain = tally_benchmark.domain_of((2, 2, 2, 2, 3, 4))
     database = tally_benchmark.make_survey(tmp_path, domain, 2000)

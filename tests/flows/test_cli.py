@@ -90,6 +90,7 @@ def test_a_budget_that_does_not_suffice_exits_with_3(prefect, plan_path, ledger,
     assert dprelease("run", plan_path, *arguments, capsys=capsys)[0] == 0
 
 
+@pytest.mark.slow
 def test_a_ledger_about_other_neighbours_exits_with_3_and_explain_says_so_before(
     prefect, plan_path, ledger, capsys
 ):

@@ -249,6 +249,7 @@ def deployed(plans):
         return client.read_deployment_by_name("release/plan")
 
 
+@pytest.mark.slow
 def test_a_schedule_without_budget_is_told_once_paused_and_resumed_by_a_grant(
     told, small_plan, plan_document, monkeypatch, capsys
 ):

@@ -126,6 +126,7 @@ def test_a_concentrated_grant_is_spent_in_rho_and_the_manifest_promises_alpha(pl
         assert "rho spent, of all that was granted" in (bundle / "report.html").read_text()
 
 
+@pytest.mark.slow
 def test_a_release_that_is_paid_for_outlives_a_new_kind_of_grant(plan_path):
     bundle = run(plan_path)
     ledger = Ledger(ledger_url())

@@ -63,6 +63,7 @@ def run(plan_path: Path, number: int | None, release_id: str) -> Path:
     return Path(release(str(plan_path), release_id, out, stated))
 
 
+@pytest.mark.slow
 def test_a_run_without_a_number_is_the_next_one_and_a_retry_is_the_same_run(plan_path):
     first = run(plan_path, None, "a")
     assert [run(plan_path, None, name) == first for name in ("a", "b", "a")] == [True, False, True]

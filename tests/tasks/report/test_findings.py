@@ -88,7 +88,9 @@ def test_numbers_are_rounded_to_two_digits_of_their_error():
     assert supported((5.0,), float("nan")) == ["5.0"]
 
 
-@pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
+@pytest.mark.parametrize(
+    "relation", ["replace-one", pytest.param("add-remove", marks=pytest.mark.slow)]
+)
 def test_the_page_opens_with_findings_and_says_how_they_were_selected(
     plan_document, plan_path, tmp_path, relation
 ):
