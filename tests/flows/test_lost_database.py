@@ -12,7 +12,7 @@ from tasks.bundle.verify import read_manifest, verify_files
 from tasks.ledger import Action, Ledger
 from tasks.workplace.step import Step
 from tests.bare import audit_once, release, small_plan
-from tests.tasks.ledger.server import PASSWORD, Server, programs
+from tests.tasks.ledger.server import PASSWORD, started
 
 pytestmark = pytest.mark.slow
 
@@ -20,12 +20,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(scope="module")
 def postgresql():
     """One that a test may crash: the others have theirs."""
-    pytest.importorskip("psycopg")
-    found = programs()
-    if found is None:
-        pytest.skip("no PostgreSQL server is installed")
-    server = Server(found)
-    server.start()
+    server = started()
     yield server
     server.remove()
 

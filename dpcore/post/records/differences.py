@@ -88,7 +88,7 @@ class Chain(NamedTuple):
 def chains(
     domain: Domain,
     differences: Sequence[Difference],
-    together: Callable[[Sequence[int]], bool] = lambda used: True,
+    together: Callable[[Sequence[int]], bool],
 ) -> list[Chain]:
     """Every chain of the inequalities, each of them alone among them.
 
@@ -119,7 +119,7 @@ def chains(
                         continue
                     if more.high not in passed:
                         waiting.append(((*used, i), reached))
-                    elif more.high == first.low is not None:
+                    elif first.low is not None and more.high == first.low:
                         _check_circle(domain, [differences[j] for j in (*used, i)])
     return found
 

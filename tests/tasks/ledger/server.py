@@ -85,3 +85,16 @@ class Server:
 
     def url(self, database: str) -> str:
         return f"postgresql://ledger:{PASSWORD}@127.0.0.1:{self.port}/{database}"
+
+
+def started() -> Server:
+    """One that runs; skips the test where PostgreSQL or its driver is not installed."""
+    import pytest
+
+    pytest.importorskip("psycopg")
+    found = programs()
+    if found is None:
+        pytest.skip("no PostgreSQL server is installed")
+    server = Server(found)
+    server.start()
+    return server

@@ -17,7 +17,7 @@ from dpcore.budget import Budget
 from dpcore.errors import BudgetError, LedgerError
 from tasks.ledger import Charge, Ledger, queries
 from tests.tasks.bundle.damage import by_hand
-from tests.tasks.ledger.server import PASSWORD, Server, programs
+from tests.tasks.ledger.server import PASSWORD, Server, started
 
 ENGINES = ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)]
 _numbers = itertools.count(1)
@@ -33,12 +33,7 @@ def fresh_url(engine: str, folder: Path) -> str:
 @functools.cache
 def _server() -> Server:
     """Start a server once for the whole test run; it stops when the tests end."""
-    pytest.importorskip("psycopg")
-    found = programs()
-    if found is None:
-        pytest.skip("no PostgreSQL server is installed")
-    server = Server(found)
-    server.start()
+    server = started()
     atexit.register(server.remove)
     return server
 

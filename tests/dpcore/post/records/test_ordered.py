@@ -27,6 +27,7 @@ def test_differences_and_both_columns_are_as_they_were(mean):
     rules = rules_of(MONTHS, "end >= start")
     made = decode_records(MONTHS, days // 30, {}, np.random.default_rng(2), rules)
     found = made["end"] - made["start"]
+    print(f"\n{np.mean(days[:, 1] - days[:, 0]):.1f} days, in records {np.mean(found):.1f}")
     assert found.min() == 0
     assert np.mean(found) == pytest.approx(np.mean(days[:, 1] - days[:, 0]), rel=0.25)
     for column, real in zip(made.values(), days.T, strict=True):
@@ -36,14 +37,17 @@ def test_differences_and_both_columns_are_as_they_were(mean):
         assert np.array_equal(np.bincount(column // 30), np.bincount(real // 30))
 
 
-def test_drawn_until_they_are_in_order_they_would_be_far_apart():
-    days = stays(4.0)
+@pytest.mark.parametrize("mean", [4.0, 10.0])
+def test_drawn_until_they_are_in_order_they_would_be_far_apart(mean):
+    days = stays(mean)
     generator = np.random.default_rng(2)
     low, high = (
         30 * (days[:, side] // 30) + generator.integers(0, 30, len(days)) for side in (0, 1)
     )
     fine = high >= low
-    assert np.mean((high - low)[fine]) > 2 * np.mean(days[:, 1] - days[:, 0])
+    apart = np.mean((high - low)[fine])
+    print(f"\ndrawn until they are in order {apart:.1f}")
+    assert apart > 2 * np.mean(days[:, 1] - days[:, 0])
 
 
 def test_cells_that_ensure_the_order_change_no_position():
