@@ -114,9 +114,12 @@ def short_audits_made_once() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
-    """Chromium without a window; the test skips where there is none."""
+    """Chromium without a window; the test skips where there is none.
+
+    Its event loop runs for as long as it is open, so it is closed before other tests.
+    """
     found = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
     if not found:
         pytest.skip("there is no Chromium here (name one with CHROMIUM)")

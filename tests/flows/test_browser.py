@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from tasks.bundle.verify import read_manifest, verify_budget
@@ -53,6 +54,16 @@ def write(page, name: str, text: str) -> None:
     field(page, name).locator("textarea, input").first.fill(text)
 
 
+def submit(page, request: str) -> None:
+    """Press Submit; again where the server's database was locked by another writer, as people do."""
+    for _ in range(5):
+        with page.expect_response(f"**/{request}", timeout=1000 * SECONDS) as answer:
+            page.get_by_role("button", name="Submit").click()
+        if answer.value.status != httpx.codes.SERVICE_UNAVAILABLE:
+            break
+    assert answer.value.ok, answer.value.text()
+
+
 def picture(page, name: str) -> None:
     if folder := os.environ.get("DPRELEASE_PICTURES"):
         from PIL import Image
@@ -94,8 +105,7 @@ def test_from_the_form_to_the_bundle(page, served):
     before = runs_of(served)
     fill_the_form(page, served, percent="25")
     picture(page, "ad-hoc-form")
-    page.get_by_role("button", name="Submit").click()
-    page.get_by_role("button", name="Submit").wait_for(state="detached")
+    submit(page, "create_flow_run")
     (run,) = runs_of(served) - before
     page.goto(f"{served.address}/runs/flow-run/{run}")
     page.get_by_role("button", name="Resume").wait_for(timeout=1000 * SECONDS)
@@ -116,7 +126,7 @@ def test_from_the_form_to_the_bundle(page, served):
     write(page, "Name", "C. Officer")
     write(page, "Reason", "every cell is large")
     picture(page, "approve")
-    page.get_by_role("button", name="Submit").click()
+    submit(page, "resume")
     page.get_by_text("Completed", exact=True).first.wait_for(timeout=1000 * SECONDS)
     open_artifact(page, served, run, "bundle")
     page.get_by_text("/health/health-ad-hoc-").first.wait_for()

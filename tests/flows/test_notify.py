@@ -1,5 +1,6 @@
 """Whoever looks after the releases is told of trouble, in public words."""
 
+import asyncio
 import http.server
 import json
 import re
@@ -10,7 +11,14 @@ from datetime import date, datetime, timedelta
 import pytest
 
 from dpcore.budget import Budget
-from dpcore.errors import BudgetError, BundleError, DPReleaseError, LedgerError, LostLedgerError
+from dpcore.errors import (
+    BudgetError,
+    BundleError,
+    DPReleaseError,
+    InputError,
+    LedgerError,
+    LostLedgerError,
+)
 from tasks.catalogue import write_catalogue
 from tasks.ledger import Ledger
 from tasks.workplace.home import ledger_url
@@ -94,6 +102,18 @@ def test_a_refusal_of_the_budget_is_told(told, small_plan):
     assert [(d["release_id"], d["trouble"]) for d in told] == [
         ("r3", "the budget does not allow the release")
     ]
+
+
+def test_a_run_in_a_notebook_tells_what_kind_of_trouble_ended_it(told, small_plan):
+    from flows.notify import TROUBLES
+
+    async def cell():  # the loop of a notebook runs while its lines do
+        release(small_plan)
+
+    (small_plan.parent / "survey.parquet").unlink()
+    with pytest.raises(DPReleaseError):
+        asyncio.run(cell())
+    assert [d["trouble"] for d in told] == [dict(TROUBLES)[InputError]]
 
 
 def test_a_low_budget_is_told_once_it_is_low(told, small_plan, plan_document):
