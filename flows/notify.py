@@ -59,7 +59,8 @@ MOST_LATE = 3
 
 def notify_failure(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> None:
     """Notify what kind of trouble ended a run, and after how many attempts."""
-    error = state.result(raise_on_failure=False, _sync=True)  # also in a notebook, whose loop runs
+    # Without `_sync` it would be a coroutine where a loop runs, as in a notebook.
+    error = state.result(raise_on_failure=False, _sync=True)  # type: ignore[call-overload]
     trouble = next((words for kind, words in TROUBLES if isinstance(error, kind)), "failed")
     if isinstance(error, BudgetError) and flow_run.auto_scheduled and flow_run.deployment_id:
         dataset, release_id = _names(flow.name, flow_run)
