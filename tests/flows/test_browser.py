@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from tasks.bundle.verify import read_manifest, verify_budget
-from tests.flows.served import PASSWORD, SECONDS, Served
+from tests.flows.served import Served
 
 pytestmark = pytest.mark.slow
 
@@ -22,20 +22,12 @@ def page(served: Served, chromium: Any) -> Iterator[Any]:
     """A page of a headless Chromium that is logged in."""
     context = chromium.new_context(viewport={"width": 1200, "height": 1000})
     page = context.new_page()
-    page.set_default_timeout(30_000)
     asked = set()
     page.on("request", lambda request: asked.add(request.url.split("/")[2]))
-    log_in(page, served)
+    served.log_in(page)
     yield page
     context.close()
     assert asked == {f"127.0.0.1:{served.port}"}  # nobody else is told
-
-
-def log_in(page, served: Served) -> None:
-    page.goto(f"{served.address}/dashboard")
-    page.get_by_placeholder("admin:pass").fill(PASSWORD)
-    page.get_by_role("button", name="Login").click()
-    page.wait_for_url("**/dashboard")
 
 
 def field(page, name: str):
@@ -57,7 +49,7 @@ def write(page, name: str, text: str) -> None:
 def submit(page, request: str) -> None:
     """Press Submit; again where the server's database was locked by another writer, as people do."""
     for _ in range(5):
-        with page.expect_response(f"**/{request}", timeout=1000 * SECONDS) as answer:
+        with page.expect_response(f"**/{request}") as answer:
             page.get_by_role("button", name="Submit").click()
         if answer.value.status != httpx.codes.SERVICE_UNAVAILABLE:
             break
@@ -108,7 +100,7 @@ def test_from_the_form_to_the_bundle(page, served):
     submit(page, "create_flow_run")
     (run,) = runs_of(served) - before
     page.goto(f"{served.address}/runs/flow-run/{run}")
-    page.get_by_role("button", name="Resume").wait_for(timeout=1000 * SECONDS)
+    page.get_by_role("button", name="Resume").wait_for()
     assert page.get_by_text("ad hoc release: health, for B. Analyst").first.is_visible()
     page.reload()  # the graph at rest
     page.get_by_text("14 Task runs").first.wait_for()
@@ -127,7 +119,7 @@ def test_from_the_form_to_the_bundle(page, served):
     write(page, "Reason", "every cell is large")
     picture(page, "approve")
     submit(page, "resume")
-    page.get_by_text("Completed", exact=True).first.wait_for(timeout=1000 * SECONDS)
+    page.get_by_text("Completed", exact=True).first.wait_for()
     open_artifact(page, served, run, "bundle")
     page.get_by_text("/health/health-ad-hoc-").first.wait_for()
     (bundle,) = [p for p in (served.out / "health").iterdir() if p.name.endswith(run[-4:])]

@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from tests.bare import PLAN
-from tests.flows.served import PASSWORD, Served, own_environment
+from tests.flows.served import Served, own_environment
 
 pytestmark = pytest.mark.slow
 
@@ -136,10 +136,7 @@ def tab(served: Served, chromium: Any) -> Iterator[Any]:
     tab, asked, opened = context.new_page(), list[str](), list[str]()
     tab.on("request", lambda request: asked.append(request.url))
     tab.on("dialog", lambda dialog: (opened.append(dialog.message), dialog.dismiss()))
-    tab.goto(f"{served.address}/dashboard")
-    tab.get_by_placeholder("admin:pass").fill(PASSWORD)
-    tab.get_by_role("button", name="Login").click()
-    tab.wait_for_url("**/dashboard")
+    served.log_in(tab)
     yield tab
     context.close()
     assert not opened

@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 PASSWORD = "hush-hush"
+SECONDS = 120
 
 
 def programs() -> Path | None:
@@ -56,7 +57,7 @@ class Server:
             self._process = subprocess.Popen(
                 postgres, stdout=output, stderr=output, cwd=self.folder, **self._as_user
             )
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + SECONDS
         while time.monotonic() < deadline:
             try:
                 self.administer("SELECT 1")
@@ -69,7 +70,7 @@ class Server:
     def end(self, how: signal.Signals = signal.SIGINT) -> None:
         """End it: SIGINT in order, SIGQUIT as in a crash."""
         self._process.send_signal(how)
-        self._process.wait(timeout=30)
+        self._process.wait(timeout=SECONDS)
 
     def remove(self) -> None:
         self.end()
