@@ -105,6 +105,8 @@ PARTS = (
         (
             "schemas/budget.py",
             "schemas/plan.py",
+            "schemas/plan_document.py",
+            "schemas/coherence.py",
             "schemas/best.py",
             "schemas/analysis.py",
             "schemas/publication.py",

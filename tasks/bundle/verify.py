@@ -13,7 +13,8 @@ from pydantic import ValidationError
 from dpcore.budget import Budget, total
 from dpcore.errors import BundleError
 from schemas.bundle import Manifest, TableFile, privacy_statement
-from schemas.plan import digest_of, published_plan
+from schemas.plan import published_plan
+from schemas.plan_document import digest_of
 from schemas.standards import documents
 from tasks.bundle.digests import DIGESTS, MANIFEST, bundle_digest, manifest_bytes, verify_digests
 from tasks.bundle.parquet import arrow_types
