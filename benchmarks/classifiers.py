@@ -47,13 +47,13 @@ from benchmarks import DATA
 from dpcore.adjacency import REPLACE_ONE
 from dpcore.arrays import Floats
 from dpcore.budget import Budget
-from dpcore.domain import Tally
 from dpcore.privacy_line import perturb
 from dpcore.releases.machines.additive import AdditiveClassifier
 from dpcore.releases.machines.classifier import Classifier
 from dpcore.releases.machines.curves import cells_at
 from dpcore.releases.machines.gradients import GradientClassifier
 from dpcore.sampling.source import SystemSource
+from dpcore.tally import Tally
 from schemas.columns import CategoricalColumn, Column, ContinuousColumn, IntegerColumn
 from schemas.releases.base import SurveyFacts
 from schemas.releases.classifier import ClassifierSection

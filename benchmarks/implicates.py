@@ -34,11 +34,12 @@ from benchmarks.inference import QUESTIONS, fair
 from benchmarks.synthesis.tables import TABLES
 from dpcore.arrays import Floats, Integers
 from dpcore.budget import Budget
-from dpcore.domain import Domain, Tally
+from dpcore.domain import Domain
 from dpcore.post.inference.combine import combine
 from dpcore.privacy_line import perturb
 from dpcore.releases.tables.microdata import Microdata
 from dpcore.sampling.source import SeededSource
+from dpcore.tally import Tally
 from schemas.synthesis import Synthesis
 from tasks.bundle.implicates import make_implicates
 from tasks.bundle.joined import parts_of

@@ -42,8 +42,9 @@ from scipy.stats import chi2
 from benchmarks import DATA
 from benchmarks.synthesis.tables import TABLES, Table
 from dpcore.arrays import Integers
+from dpcore.axes import Categories, in_order
 from dpcore.budget import Budget
-from dpcore.domain import Categories, Domain, Tally, in_order
+from dpcore.domain import Domain
 from dpcore.errors import InputError
 from dpcore.post.records.denoise import denoise
 from dpcore.post.records.weighted import fit_weighted
@@ -53,6 +54,7 @@ from dpcore.privacy_line import perturb
 from dpcore.releases.table import SIGMAS_95
 from dpcore.releases.tables.microdata import TOLERANCE, Microdata
 from dpcore.sampling.source import SeededSource
+from dpcore.tally import Tally
 from schemas.plan import load_plan
 from tasks.inference.designs import middles
 from tasks.inference.evidence import Evidence, Supposed

@@ -31,7 +31,7 @@ import yaml
 
 from benchmarks import DATA
 from dpcore.arrays import Floats, Integers
-from dpcore.domain import Categories
+from dpcore.axes import Categories
 from dpcore.post.tables.simplex import project_to_simplex
 from dpcore.privacy_line import perturb
 from dpcore.sampling.source import SystemSource

@@ -34,8 +34,9 @@ from statistics import median
 
 import ibis
 
+from dpcore.axes import Categories
 from dpcore.budget import Budget
-from dpcore.domain import Categories, Domain
+from dpcore.domain import Domain
 from dpcore.privacy_line import perturb
 from dpcore.releases.base import Release
 from dpcore.releases.counts.histogram import Histogram

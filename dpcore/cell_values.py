@@ -27,7 +27,7 @@ from fractions import Fraction
 import numpy as np
 
 from dpcore.arrays import Booleans, Floats, Integers
-from dpcore.domain import Axis, Bins, Categories, Grid, in_order
+from dpcore.axes import Axis, Bins, Categories, Grid, in_order
 
 Quantile = Callable[[Floats, Floats, Floats], Floats]
 """Values between ``lower`` and ``upper`` at positions from 0 to 1, all (k,)."""

@@ -187,7 +187,7 @@ class Mechanism(ABC):
 
     @property
     def words(self) -> tuple[int, ...]:
-        """How many values each word of a cell of a sparse statistic may have (``dpcore.domain``)."""
+        """How many values each word of a cell of a sparse statistic may have (``dpcore.words``)."""
         return (self.size,)
 
     @abstractmethod

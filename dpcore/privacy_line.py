@@ -12,11 +12,11 @@ import numpy as np
 
 from dpcore.arrays import Integers
 from dpcore.budget import Budget
-from dpcore.domain import ascending
 from dpcore.errors import PrivacyLineError
 from dpcore.mechanism import Mechanism, affordable
 from dpcore.sampling.source import RandomSource
 from dpcore.statistic import Exact, Noisy
+from dpcore.words import ascending
 
 LARGEST_VALUE = 2**62
 """Noise is added to 64-bit integers; larger values could overflow."""

@@ -13,7 +13,7 @@ A record whose combination is not listed counts at the root and in the last node
 outside all regions; a tree that lists every combination has no such node.  So every record counts in
 exactly one node of each level, whatever its values are.
 
->>> from dpcore.domain import Categories
+>>> from dpcore.axes import Categories
 >>> places = Domain((Categories("state", ("A", "B")), Categories("county", (1, 2, 3, 4))))
 >>> regions = Regions(places, np.array([0, 1, 4, 6, 7]))
 >>> regions.sizes, regions.outside, regions.leaf_of(np.array([4, 5])).tolist()

@@ -4,7 +4,7 @@ Both are integer vectors over a public set of cells, in one of two layouts:
 
     dense     values[i] belongs to cell i; every cell is present
     sparse    values[i] belongs to cell cells[i]; cells ascend; absent cells are zero
-              (of an exact one over a wide domain, cells[i] is a row of words: ``dpcore.domain``)
+              (of an exact one over a wide domain, cells[i] is a row of words: ``dpcore.words``)
 
 Only ``dpcore.privacy_line`` opens an ``Exact``; it does not print, compare or pickle, so that it
 cannot reach a log, an artifact or a task result by accident.  A mechanism draws a ``Noisy``: the

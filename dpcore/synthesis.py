@@ -18,8 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Booleans, Floats, Integers
+from dpcore.axes import Axis, Bins, Categories, Grid, in_order
 from dpcore.cell_values import Inside, spacing
-from dpcore.domain import Axis, Bins, Categories, Domain, Grid, in_order
+from dpcore.domain import Domain
 from dpcore.post.records.differences import Difference, drawn_in_turn
 from dpcore.post.records.ordered import positions_in_order
 from dpcore.post.records.ranks import positions_in_bins

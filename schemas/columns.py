@@ -26,7 +26,7 @@ from pydantic import (
     model_validator,
 )
 
-from dpcore.domain import Axis, Bins, Categories, Category, Grid
+from dpcore.axes import Axis, Bins, Categories, Category, Grid
 from schemas.dates import PartOfDate
 from schemas.document import Section, absent
 from schemas.heaping import Multiples

@@ -13,8 +13,9 @@ from typing import Literal
 import yaml
 
 from dpcore.advice.kinds import best, compared
+from dpcore.axes import Categories
 from dpcore.budget import Budget
-from dpcore.domain import Categories, Domain
+from dpcore.domain import Domain
 from dpcore.errors import InputError
 from dpcore.releases.tables.margins import Margins
 from schemas.blanks import BLANK

@@ -27,7 +27,7 @@ from typing import Any
 
 from pydantic import Field, StrictStr
 
-from dpcore.domain import Bins, Grid
+from dpcore.axes import Bins, Grid
 from dpcore.suggestion import suggestion
 from schemas.columns import CategoricalColumn, Column, IntegerColumn
 from schemas.document import Section

@@ -15,8 +15,9 @@ from typing import Any, Literal, NamedTuple, Self
 from pydantic import Field, StrictInt, StrictStr, model_validator
 
 from dpcore.adjacency import ROW, Adjacency
+from dpcore.axes import Axis
 from dpcore.budget import Budget
-from dpcore.domain import Axis, Domain
+from dpcore.domain import Domain
 from dpcore.errors import InputError
 from dpcore.post.series import YEAR
 from dpcore.releases.base import Release

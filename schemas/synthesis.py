@@ -6,8 +6,9 @@ from typing import Literal
 import numpy as np
 from pydantic import Field, StrictInt, StrictStr
 
+from dpcore.axes import Bins, Grid
 from dpcore.cell_values import Inside
-from dpcore.domain import Bins, Domain, Grid
+from dpcore.domain import Domain
 from dpcore.post.records.weighted import LARGEST_FIT
 from dpcore.releases.base import Release, Samplable
 from dpcore.releases.tables.margins import Margins

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpcore.arrays import Floats, Integers
-from dpcore.domain import Grid, Tally
+from dpcore.axes import Grid
 from dpcore.privacy_line import perturb
 from dpcore.releases.base import Release
 from dpcore.releases.densities.density import Density
@@ -17,6 +17,7 @@ from dpcore.releases.numbers.quantiles import Quantiles
 from dpcore.releases.table import ENDS, TWO_SIDED, Uncertainty
 from dpcore.sampling.source import SeededSource
 from dpcore.statistic import ABSENT, Noisy
+from dpcore.tally import Tally
 
 AWAY = 3.0
 """Numbers this many standard errors from zero are not affected by cutting off at zero."""

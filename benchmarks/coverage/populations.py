@@ -10,8 +10,9 @@ import numpy as np
 
 from dpcore.adjacency import Adjacency
 from dpcore.arrays import Floats
+from dpcore.axes import Categories, Grid
 from dpcore.budget import Budget
-from dpcore.domain import Categories, Domain, Grid, Tally
+from dpcore.domain import Domain
 from dpcore.regions import Regions
 from dpcore.releases.base import Release
 from dpcore.releases.counts.count import Count
@@ -34,6 +35,7 @@ from dpcore.releases.tables.adaptive_microdata import AdaptiveMicrodata
 from dpcore.releases.tables.hierarchy import Hierarchy
 from dpcore.releases.tables.margins import Margins
 from dpcore.releases.tables.microdata import Microdata
+from dpcore.tally import Tally
 
 PLACE = Categories("place", tuple(range(40)))
 TRADE = Categories("trade", tuple(range(12)))

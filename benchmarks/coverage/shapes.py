@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from dpcore.arrays import Floats
+from dpcore.axes import Grid
 from dpcore.budget import Budget
-from dpcore.domain import Domain, Grid, Tally
+from dpcore.domain import Domain
 from dpcore.releases.densities.binned_density import BinnedDensity
 from dpcore.releases.densities.body_density import BodyDensity
 from dpcore.releases.densities.density import Density
@@ -24,6 +25,7 @@ from dpcore.releases.densities.pure_density import CoefficientDensity, GammaDens
 from dpcore.releases.densities.spectral_density import SpectralDensity
 from dpcore.releases.table import TWO_SIDED
 from dpcore.statistic import Noisy
+from dpcore.tally import Tally
 from dpcore.transforms import TransformName
 
 ALPHAS = ("1/2", "1", "4")

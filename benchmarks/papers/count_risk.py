@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from benchmarks.papers.experiment import Experiment, Line, Measured, Row, rounded
+from dpcore.axes import Categories
 from dpcore.budget import Budget
 from dpcore.counting.programs import losses, optimal_table
 from dpcore.counting.remap import geometric_table
-from dpcore.domain import Categories, Domain
+from dpcore.domain import Domain
 from dpcore.releases.counts.count import MinimaxCount
 
 N = 70

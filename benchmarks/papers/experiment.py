@@ -13,11 +13,12 @@ import numpy as np
 
 from benchmarks import DATA
 from dpcore.arrays import Floats, Integers
-from dpcore.domain import Domain, Tally
+from dpcore.domain import Domain
 from dpcore.privacy_line import perturb
 from dpcore.releases.base import Release
 from dpcore.sampling.source import RandomSource
 from dpcore.statistic import Exact
+from dpcore.tally import Tally
 
 Line = dict[str, Any]
 Row = tuple[str, str, str]

@@ -10,8 +10,9 @@ import numpy as np
 
 from benchmarks.papers.experiment import Experiment, Line, Measured, Row, rounded, tally_of
 from dpcore.arrays import Floats
+from dpcore.axes import Grid
 from dpcore.budget import Budget
-from dpcore.domain import Domain, Grid
+from dpcore.domain import Domain
 from dpcore.privacy_line import perturb
 from dpcore.releases.densities.function import SmoothFunction
 from dpcore.releases.densities.kernels import KernelName

@@ -17,8 +17,9 @@ from benchmarks.papers.experiment import (
     rounded,
 )
 from dpcore.arrays import Floats, Integers
+from dpcore.axes import Bins
 from dpcore.budget import Budget
-from dpcore.domain import Bins, Domain
+from dpcore.domain import Domain
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.counts.random_histogram import RandomHistogram
 from dpcore.sampling.source import SeededSource

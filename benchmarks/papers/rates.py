@@ -24,8 +24,9 @@ from benchmarks.papers.experiment import (
     rounded,
 )
 from dpcore.arrays import Floats
+from dpcore.axes import Bins, Grid
 from dpcore.budget import Budget
-from dpcore.domain import Bins, Domain, Grid, Tally
+from dpcore.domain import Domain
 from dpcore.lattice import Lattice
 from dpcore.mechanisms import DiscreteLaplace
 from dpcore.mechanisms.near_means import BITS
@@ -36,6 +37,7 @@ from dpcore.releases.records.near_records import NearRecords, NearSeries
 from dpcore.releases.records.sampled_histogram import SampledHistogram
 from dpcore.sampling.source import RandomSource, SeededSource
 from dpcore.statistic import Exact
+from dpcore.tally import Tally
 
 SHARE = Budget.of(1)
 SIZES = tuple(int(n) for n in np.logspace(4, 8, 9))

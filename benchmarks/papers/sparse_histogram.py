@@ -18,12 +18,14 @@ from benchmarks.papers.experiment import (
     rounded,
 )
 from dpcore.arrays import Floats
+from dpcore.axes import Categories
 from dpcore.budget import Budget
-from dpcore.domain import Categories, Domain, Tally
+from dpcore.domain import Domain
 from dpcore.privacy_line import perturb
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.sampling.source import RandomSource, SeededSource
 from dpcore.statistic import Exact
+from dpcore.tally import Tally
 
 SHARE = Budget.of(1)
 BATCH = 2**21

@@ -8,8 +8,9 @@ import numpy as np
 
 from benchmarks.papers.experiment import Experiment, Line, Measured, Row, rounded, tally_of
 from dpcore.arrays import Floats, Integers
+from dpcore.axes import Categories, Grid
 from dpcore.budget import Budget
-from dpcore.domain import Categories, Domain, Grid
+from dpcore.domain import Domain
 from dpcore.machines.losses import Hinge
 from dpcore.privacy_line import perturb
 from dpcore.releases.machines.classifier import Classifier

@@ -28,7 +28,7 @@ from typing import Any
 
 from benchmarks.scale.peers.protocol import timed
 from benchmarks.tally import SHAPES, described, domain_of, releases_of, write_survey
-from dpcore.domain import Tally
+from dpcore.tally import Tally
 from schemas.source import SparkSource
 from tasks.survey.engines.spark import open_spark
 from tasks.survey.ingest import ingest

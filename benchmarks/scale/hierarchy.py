@@ -28,13 +28,15 @@ from pathlib import Path
 import numpy as np
 
 from dpcore.arrays import Floats
+from dpcore.axes import Categories
 from dpcore.budget import Budget
-from dpcore.domain import Categories, Domain, Tally
+from dpcore.domain import Domain
 from dpcore.privacy_line import perturb
 from dpcore.regions import Regions
 from dpcore.releases.tables.hierarchy import Hierarchy
 from dpcore.sampling.source import SystemSource
 from dpcore.statistic import Exact, Noisy
+from dpcore.tally import Tally
 from schemas.columns import CategoricalColumn
 from tasks.bundle.parquet import write_table
 

@@ -16,12 +16,13 @@ from benchmarks.synthesis.tables import TABLES
 from dpcore.adjacency import Adjacency, Relation
 from dpcore.arrays import Integers
 from dpcore.budget import Budget
-from dpcore.domain import Domain, Tally
+from dpcore.domain import Domain
 from dpcore.privacy_line import perturb
 from dpcore.releases.tables.adaptive_microdata import AdaptiveMicrodata
 from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
 from dpcore.releases.tables.microdata import Microdata
 from dpcore.sampling.source import SystemSource
+from dpcore.tally import Tally
 from tasks.evaluate.distances import margin_errors
 
 Facts = dict[str, Any]

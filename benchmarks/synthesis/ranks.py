@@ -27,8 +27,9 @@ from benchmarks import DATA
 from benchmarks.synthesis.measure import synthesize
 from benchmarks.synthesis.tables import acs_nist_ma2019
 from dpcore.arrays import Floats, Integers
+from dpcore.axes import Bins
 from dpcore.budget import Budget
-from dpcore.domain import Bins, Domain
+from dpcore.domain import Domain
 from dpcore.releases.tables.microdata import Microdata
 from dpcore.synthesis import decode_records
 

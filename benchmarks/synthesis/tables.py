@@ -21,7 +21,8 @@ import numpy as np
 import pandas as pd
 
 from dpcore.arrays import Integers
-from dpcore.domain import Axis, Bins, Categories, Domain
+from dpcore.axes import Axis, Bins, Categories
+from dpcore.domain import Domain
 
 Table = tuple[Domain, Integers]
 

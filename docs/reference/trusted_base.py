@@ -71,7 +71,10 @@ PARTS = (
         "Neighbours, cells and lattices",
         (
             "dpcore/adjacency.py",
+            "dpcore/axes.py",
             "dpcore/domain.py",
+            "dpcore/words.py",
+            "dpcore/tally.py",
             "dpcore/transforms.py",
             "dpcore/regions.py",
             "dpcore/lattice.py",

@@ -33,7 +33,6 @@ from dpcore.arrays import Booleans, Floats, Integers
 from dpcore.audit.rehearsal import FixedWords, Rehearsal, fast_generator
 from dpcore.audit.scores import Outputs, Score, Slice, StatedRatio, Sum
 from dpcore.budget import Budget
-from dpcore.domain import LARGEST_WORD, Tally
 from dpcore.mechanism import Mechanism
 from dpcore.mechanisms import DiscreteLaplace
 from dpcore.mechanisms.repeated import Repeated
@@ -41,6 +40,8 @@ from dpcore.privacy_line import perturb
 from dpcore.releases.base import Release
 from dpcore.sampling.source import RandomSource
 from dpcore.statistic import ABSENT, Exact, Noisy
+from dpcore.tally import Tally
+from dpcore.words import LARGEST_WORD
 
 Input = TypeVar("Input")
 

@@ -3,7 +3,8 @@
 ``neighbours`` makes tables that are likely to be the worst; these are for what nobody thought of.
 A unit may have several records: they lie in different cells, and may be fewer than the most allowed.
 
->>> from dpcore.domain import Categories, Domain
+>>> from dpcore.axes import Categories
+>>> from dpcore.domain import Domain
 >>> domain = Domain((Categories("sex", ("F", "M")), Categories("owns", ("yes", "no"))))
 >>> pair = next(fuzzed_pairs(domain, 9, Adjacency(), np.random.default_rng(1)))
 >>> int(pair.near.counts.sum()), int(pair.far.counts.sum())

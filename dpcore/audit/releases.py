@@ -80,7 +80,8 @@ def audit_release(
         PrivacyLineError: the mechanism has no price within its share.
 
     Examples:
-        >>> from dpcore.domain import Categories, Domain
+        >>> from dpcore.axes import Categories
+        >>> from dpcore.domain import Domain
         >>> from dpcore.releases.counts.histogram import Histogram
         >>> from dpcore.sampling.source import SeededSource
         >>> sexes = Domain((Categories("sex", ("F", "M")),))

@@ -45,7 +45,7 @@ from functools import cached_property
 import numpy as np
 
 from dpcore.budget import Budget
-from dpcore.domain import Domain, Tally
+from dpcore.domain import Domain
 from dpcore.errors import PrivacyLineError
 from dpcore.library.order import PLACES, Dense, Markov, Order, Place
 from dpcore.mechanisms import DiscreteGaussian
@@ -60,6 +60,7 @@ from dpcore.releases.densities.kernels import (
 from dpcore.releases.densities.process import require_lines
 from dpcore.sampling.source import RandomSource
 from dpcore.statistic import Exact
+from dpcore.tally import Tally
 
 LARGEST_TABLE = 2**24
 """The most whitened coordinates in memory: cells of the domain times the most answers."""

@@ -35,12 +35,13 @@ import numpy as np
 
 from dpcore.arrays import Floats, Integers
 from dpcore.budget import Budget
-from dpcore.domain import Domain, Tally
+from dpcore.domain import Domain
 from dpcore.mechanism import LogRatio, Outputs, Widths
 from dpcore.mechanisms.gaussian import DiscreteGaussian, GaussianEvent, gaussian_widths
 from dpcore.privacy_line import perturb
 from dpcore.sampling.source import RandomSource
 from dpcore.statistic import Exact, Noisy
+from dpcore.tally import Tally
 
 TRIED = 4
 """Points, beside the first one, at which an audit compares the sums of two tables."""

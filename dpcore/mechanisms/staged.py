@@ -32,12 +32,13 @@ import numpy as np
 
 from dpcore.arrays import Integers
 from dpcore.budget import Budget
-from dpcore.domain import Domain, Tally
+from dpcore.domain import Domain
 from dpcore.mechanism import Event, Mechanism, Outputs
 from dpcore.mechanisms.repeated import Repeated
 from dpcore.privacy_line import perturb
 from dpcore.sampling.source import RandomSource
 from dpcore.statistic import Exact, Noisy
+from dpcore.tally import Tally
 
 
 @dataclass(frozen=True)

@@ -24,14 +24,16 @@ from numpy.typing import NDArray
 
 from dpcore.adjacency import REPLACE_ONE, Adjacency
 from dpcore.arrays import Floats, Integers
+from dpcore.axes import Axis, Grid
 from dpcore.budget import Budget
-from dpcore.domain import Axis, Domain, Grid, Tally
+from dpcore.domain import Domain
 from dpcore.mechanism import Event, Mechanism, WorstTable
 from dpcore.post.tables.consistency import Agreement
 from dpcore.releases.counts.cells import cell_names
 from dpcore.releases.table import Published
 from dpcore.releases.work import Work, publishing
 from dpcore.statistic import Exact, Noisy
+from dpcore.tally import Tally
 
 Chart = Literal[
     "cells",
@@ -97,7 +99,7 @@ class Release(ABC):
             begins with the key of the plan that is at fault.
 
     Examples:
-        >>> from dpcore.domain import Categories
+        >>> from dpcore.axes import Categories
         >>> from dpcore.releases.counts.histogram import Histogram
         >>> sexes = Domain((Categories("sex", ("F", "M")),))
         >>> release = Histogram("people", sexes, 1000, Budget.of("0.5"))

@@ -15,8 +15,9 @@ from pydantic import (
 
 from dpcore.accounting.concentrated import Composition
 from dpcore.adjacency import Adjacency
+from dpcore.axes import Axis
 from dpcore.budget import Budget
-from dpcore.domain import Axis, Domain
+from dpcore.domain import Domain
 from dpcore.releases.base import Release
 from dpcore.releases.counts.unit import BEST
 from dpcore.releases.replicates import replicate_names

@@ -5,7 +5,8 @@ from typing import Annotated, Any
 
 from pydantic import Field, StrictInt
 
-from dpcore.domain import Axis, Domain
+from dpcore.axes import Axis
+from dpcore.domain import Domain
 from schemas.columns import CategoricalColumn, Column, ContinuousColumn, IntegerColumn
 from schemas.releases.base import Columns, declared, domain_of
 

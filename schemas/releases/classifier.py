@@ -5,8 +5,8 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, StrictFloat, StrictInt, StrictStr, field_validator, model_validator
 
+from dpcore.axes import Axis, Categories, Grid
 from dpcore.budget import Budget
-from dpcore.domain import Axis, Categories, Grid
 from dpcore.releases.base import Release
 from dpcore.releases.machines.additive import AdditiveClassifier
 from dpcore.releases.machines.classifier import Classifier, LossName

@@ -5,8 +5,8 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 from pydantic import Field, StrictBool, StrictFloat, StrictInt, StrictStr, model_validator
 
+from dpcore.axes import Axis, Categories, Grid
 from dpcore.budget import Budget
-from dpcore.domain import Axis, Categories, Grid
 from dpcore.releases.base import Release
 from dpcore.releases.counts.count import Count, MinimaxCount
 from schemas.document import Section

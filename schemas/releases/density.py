@@ -5,8 +5,9 @@ from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, StrictInt, StrictStr, model_validator
 
+from dpcore.axes import Grid
 from dpcore.budget import Budget
-from dpcore.domain import Domain, Grid
+from dpcore.domain import Domain
 from dpcore.releases.base import Release
 from dpcore.releases.densities.beside_points import DensityBesidePoints
 from dpcore.releases.densities.binned_density import BinnedDensity

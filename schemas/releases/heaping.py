@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from dpcore.axes import Bins, Categories
 from dpcore.cell_values import Inside, spacing
-from dpcore.domain import Bins, Categories, Domain
+from dpcore.domain import Domain
 from dpcore.post.records.rules import Rule
 
 

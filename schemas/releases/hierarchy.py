@@ -10,8 +10,9 @@ import numpy as np
 from pydantic import BeforeValidator, Field, StrictBool, StrictFloat, StrictInt, StrictStr
 
 from dpcore.arrays import Booleans, Integers
+from dpcore.axes import Categories
 from dpcore.budget import Budget
-from dpcore.domain import Categories, Domain
+from dpcore.domain import Domain
 from dpcore.regions import Regions
 from dpcore.releases.base import Release
 from dpcore.releases.tables.hierarchy import Hierarchy, Totals

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 from pydantic import Field, StrictStr
 
-from dpcore.domain import Axis, Domain, Grid
+from dpcore.axes import Axis, Grid
+from dpcore.domain import Domain
 from dpcore.transforms import TransformName
 from schemas.columns import CategoricalColumn, Column
 from schemas.document import absent

@@ -24,8 +24,10 @@ import numpy as np
 from dpcore.adjacency import Adjacency
 from dpcore.audit import survey_pairs
 from dpcore.audit.neighbours import table
-from dpcore.domain import Domain, Grid, Tally
+from dpcore.axes import Grid
+from dpcore.domain import Domain
 from dpcore.errors import AuditError
+from dpcore.tally import Tally
 from schemas.columns import CategoricalColumn, Column, IntegerColumn
 from schemas.linked import SIZE
 from schemas.plan import Plan

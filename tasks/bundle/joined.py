@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Floats
-from dpcore.domain import Axis, Domain
+from dpcore.axes import Axis
+from dpcore.domain import Domain
 from dpcore.errors import InputError
 from dpcore.post.tables.bounded import bounded_interval
 from dpcore.post.tables.consistency import Agreement, side_by_side

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Floats, Integers
-from dpcore.domain import Bins, Categories, Domain
+from dpcore.axes import Bins, Categories
+from dpcore.domain import Domain
 from dpcore.post.inference.understated import understated
 from dpcore.post.members import members_of
 from dpcore.post.tables.consistency import Agreement

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from dpcore.arrays import Booleans, Floats, Integers
-from dpcore.domain import Axis, Bins, Categories, Domain, in_order
+from dpcore.axes import Axis, Bins, Categories, in_order
+from dpcore.domain import Domain
 from dpcore.errors import InputError
 from dpcore.post.tables.margins import Attributes
 

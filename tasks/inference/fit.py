@@ -17,7 +17,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dpcore.arrays import Floats, Integers
-from dpcore.domain import Bins, Domain, in_order
+from dpcore.axes import Bins, in_order
+from dpcore.domain import Domain
 from dpcore.errors import InputError, UnmeasuredError
 from dpcore.post.inference.calibrated import fit_calibrated
 from dpcore.post.inference.families import FAMILIES

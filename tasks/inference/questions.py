@@ -14,7 +14,7 @@ import numpy as np
 from scipy.stats import chi2
 
 from dpcore.arrays import Booleans, Floats
-from dpcore.domain import Bins, Grid
+from dpcore.axes import Bins, Grid
 from dpcore.errors import InputError
 from dpcore.post.tables.margins import Attributes
 from dpcore.post.tables.refined import MOST_REFINED, Refined

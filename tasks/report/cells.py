@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Floats
-from dpcore.domain import Axis, Domain
+from dpcore.axes import Axis
+from dpcore.domain import Domain
 from dpcore.post.tables.bounded import bounded_interval
 from dpcore.releases.counts.cells import describe_cells
 from dpcore.releases.counts.unit import BEST, RECORDS, Unit

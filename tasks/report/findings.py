@@ -22,7 +22,8 @@ import numpy as np
 from scipy.optimize import brentq
 
 from dpcore.arrays import Floats
-from dpcore.domain import Axis, Domain
+from dpcore.axes import Axis
+from dpcore.domain import Domain
 from dpcore.post.fieller import bounded_fieller
 from dpcore.post.tables.consistency import Agreement
 from dpcore.post.tables.margins import Attributes

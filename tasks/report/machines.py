@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpcore.arrays import Floats, Integers
-from dpcore.domain import Axis, Categories
+from dpcore.axes import Axis, Categories
 from dpcore.releases.base import Evaluable
 from dpcore.releases.machines.additive import AdditiveClassifier
 from dpcore.releases.machines.features import ordered, scaled_positions

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Booleans, Floats
-from dpcore.domain import Bins
+from dpcore.axes import Bins
 from dpcore.releases.base import Release
 from schemas.bundle import IMPLICATES, SynthesisRecord
 from schemas.linked import NUMBER, PLACE

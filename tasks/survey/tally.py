@@ -23,8 +23,11 @@ import numpy as np
 
 from dpcore.adjacency import REPLACE_ONE, Adjacency
 from dpcore.arrays import Integers
-from dpcore.domain import Axis, Domain, Tally, in_words
+from dpcore.axes import Axis
+from dpcore.domain import Domain
 from dpcore.errors import DataError
+from dpcore.tally import Tally
+from dpcore.words import in_words
 from schemas.columns import Invalid, ReadColumn
 from schemas.linked import Linked
 from schemas.series import Periods

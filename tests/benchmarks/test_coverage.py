@@ -8,8 +8,9 @@ from benchmarks.coverage.measure import Coverage, band_coverage, measure
 from benchmarks.coverage.populations import POPULATIONS, RELEASES, tally
 from benchmarks.coverage.shapes import by_shape
 from benchmarks.coverage.strata import by_size, of_file
+from dpcore.axes import Categories
 from dpcore.budget import Budget
-from dpcore.domain import Categories, Domain, Tally
+from dpcore.domain import Domain
 from dpcore.releases.counts.count import MinimaxCount
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.densities.bandwidth import Bandwidth, SteadyBandwidth
@@ -23,6 +24,7 @@ from dpcore.releases.records.near_records import NearRecords, NearSeries
 from dpcore.releases.records.sampled_histogram import SampledHistogram
 from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
 from dpcore.releases.tables.series import SeriesRun
+from dpcore.tally import Tally
 from tests.dpcore.releases.contract import concrete_releases
 
 FITTED = [

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from dpcore.axes import Bins, Categories, Grid
 from dpcore.cell_values import Inside, multiple
-from dpcore.domain import Bins, Categories, Grid
 
 RANDOM = np.random.default_rng(4)
 POSITIONS = np.array([0.0, 1e-17, 0.2, 0.5, 0.999, 1 - 2.0**-53])

@@ -1,15 +1,15 @@
-"""Cells and codes of a domain, and the tally over it."""
+"""Cells and codes of a domain."""
 
 import math
-from collections import Counter
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpcore.domain import LARGEST_WORD, Bins, Categories, Domain, Grid, Tally, ascending, size_text
-from tests.dpcore.releases.contract import tally_of
+from dpcore.axes import Bins, Categories, Grid
+from dpcore.domain import Domain, size_text
+from dpcore.words import LARGEST_WORD, ascending
 
 DOMAIN = Domain(
     (
@@ -87,23 +87,6 @@ WIDE = Domain(
 )
 
 
-@pytest.mark.parametrize(
-    "names", [("age",), ("q59", "q0"), WIDE.names[::-1], WIDE.names[20:], ("income", "q1"), ()]
-)
-def test_a_wide_tally_is_rolled_up_as_a_loop_over_records_counts(names: tuple[str, ...]):
-    generator = np.random.default_rng(3)
-    codes = generator.integers(0, WIDE.shape, (40, len(WIDE.axes)))[generator.integers(0, 40, 300)]
-    tally = Tally.of(WIDE, WIDE.pack(codes))
-    assert tally.cells.shape == (len(tally.counts), 2)
-    rolled = tally.roll_up(names)
-    counted = Counter(tuple(row) for row in codes[:, [WIDE.names.index(n) for n in names]].tolist())
-    found = [tuple(row) for row in rolled.domain.unpack(rolled.cells).tolist()]
-    assert dict(zip(found, rolled.counts.tolist(), strict=True)) == counted
-    assert found == sorted(found)
-    if rolled.domain.size < 1000:
-        np.testing.assert_array_equal(tally.margin(names), rolled.dense())
-
-
 def test_the_number_of_cells_is_stated_however_many_there_are():
     assert size_text(WIDE.size) == "9.88e+31"
     columns = tuple(Categories(f"q{i}", tuple(range(10))) for i in range(400))
@@ -124,40 +107,3 @@ def test_edges_of_a_grid_are_even_and_end_at_the_bounds():
     assert grid.edges == (-1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0)
     bins = DOMAIN.axes[1]
     assert (bins.cells, bins.lower, bins.upper) == (3, 0.0, 20.0)
-
-
-@pytest.mark.parametrize("names", [("age",), ("income", "place"), ("place", "age", "income"), ()])
-def test_rolling_up_counts_what_a_loop_over_records_counts(names: tuple[str, ...]):
-    records = np.random.default_rng(5).integers(DOMAIN.size, size=200)
-    rolled = tally_of(DOMAIN, records).roll_up(names)
-    expected = np.zeros(DOMAIN.select(names).shape, dtype=np.int64)
-    for code in DOMAIN.unpack(records):
-        expected[tuple(code[DOMAIN.names.index(name)] for name in names)] += 1
-    np.testing.assert_array_equal(rolled.dense(), expected.ravel())
-    assert rolled.domain.names == names
-    assert np.all(np.diff(rolled.cells) > 0)
-    assert np.all(rolled.counts > 0)
-
-
-@pytest.mark.parametrize(
-    "counts",
-    [
-        [2**53, 1, 3, 2**53 + 1],
-        [2**61 + 1, 1, 2**61 + 1, 2**62],  # their sum does not fit in 64 bits
-    ],
-)
-@pytest.mark.parametrize("unused", [0, 100])
-def test_rolling_up_is_exact_beyond_the_whole_numbers_of_doubles(counts: list[int], unused: int):
-    """With unused categories the target has more cells than there are occupied ones."""
-    first = Categories("a", ("x", "y", *map(str, range(unused))))
-    domain = Domain((first, Categories("b", ("u", "v"))))
-    tally = Tally(domain, np.arange(4), np.array(counts))
-    rows, columns = tally.roll_up(("a",)), tally.roll_up(("b",))
-    assert rows.counts.tolist() == [counts[0] + counts[1], counts[2] + counts[3]]
-    assert columns.counts.tolist() == [counts[0] + counts[2], counts[1] + counts[3]]
-
-
-def test_a_tally_without_records_is_all_zero():
-    empty = Tally(DOMAIN, np.array([], dtype=np.int64), np.array([], dtype=np.int64))
-    assert empty.dense().tolist() == [0] * DOMAIN.size
-    assert empty.roll_up(("age",)).dense().tolist() == [0, 0, 0]

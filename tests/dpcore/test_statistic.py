@@ -9,8 +9,10 @@ import cloudpickle
 import numpy as np
 import pytest
 
-from dpcore.domain import Categories, Domain, Tally
+from dpcore.axes import Categories
+from dpcore.domain import Domain
 from dpcore.statistic import Exact, Noisy
+from dpcore.tally import Tally
 
 SECRET = 27182818
 CELLS, COUNTS = np.array([1]), np.array([SECRET])

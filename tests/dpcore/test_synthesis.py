@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from dpcore.axes import Bins, Categories, Grid
 from dpcore.budget import Budget
-from dpcore.domain import Bins, Categories, Domain, Grid
+from dpcore.domain import Domain
 from dpcore.releases.counts.cells import describe_cells
 from dpcore.releases.densities.spectral_density import SpectralDensity
 from dpcore.statistic import Noisy

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dpcore.domain import Grid
+from dpcore.axes import Grid
 from dpcore.transforms import TRANSFORMS
 
 EACH = pytest.mark.parametrize("name", TRANSFORMS)

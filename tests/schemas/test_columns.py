@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 from pydantic import ValidationError
 
-from dpcore.domain import Bins, Categories, Grid
+from dpcore.axes import Bins, Categories, Grid
 from schemas.releases.classifier import Label
 from tests.tasks.survey.test_tally import column
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import yaml
 
+from dpcore.axes import Bins, Categories
 from dpcore.cell_values import Inside, spacing
-from dpcore.domain import Bins, Categories
 from dpcore.privacy_line import perturb
 from dpcore.sampling.source import SystemSource
 from schemas.plan import Plan

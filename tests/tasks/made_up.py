@@ -7,9 +7,10 @@ import numpy as np
 from dpcore.audit import AuditResult
 from dpcore.audit.density import LossCurve
 from dpcore.budget import Budget
-from dpcore.domain import Domain, Tally
+from dpcore.domain import Domain
 from dpcore.privacy_line import perturb
 from dpcore.sampling.source import SystemSource
+from dpcore.tally import Tally
 from schemas.plan import Plan
 from tasks.budget.charge import reserve_budget
 from tasks.bundle.analyses import write_analyses

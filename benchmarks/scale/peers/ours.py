@@ -34,8 +34,9 @@ def start() -> None:
 def load(_: None, survey: Survey) -> Table:
     """The private copy of the survey, typed, and what is to be released of it."""
     from dpcore.adjacency import Adjacency
+    from dpcore.axes import Categories
     from dpcore.budget import Budget
-    from dpcore.domain import Categories, Domain
+    from dpcore.domain import Domain
     from dpcore.releases.counts.histogram import Histogram
     from schemas.columns import CategoricalColumn
     from tasks.survey.ingest import ingest

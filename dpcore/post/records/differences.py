@@ -25,8 +25,9 @@ from typing import NamedTuple
 import numpy as np
 
 from dpcore.arrays import Booleans, Floats
+from dpcore.axes import Axis
 from dpcore.cell_values import Inside
-from dpcore.domain import Axis, Domain
+from dpcore.domain import Domain
 
 LARGEST_AXIS = 2**12
 """The most cells of a column in an inequality."""

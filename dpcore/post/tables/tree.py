@@ -26,7 +26,8 @@ The cells of such a node covary, and so do those of all nodes above it: ``dpcore
 
 The estimates are unbiased and have the least variance of all linear ones.
 
->>> from dpcore.domain import Categories, Domain
+>>> from dpcore.axes import Categories
+>>> from dpcore.domain import Domain
 >>> states = Regions(Domain((Categories("state", ("A", "B")),)), np.array([0, 1]))
 >>> fit = TreeSquares(states, cells=1, variance=1.0)
 >>> root, leaves = fit.estimates([np.array([[13.0]]), np.array([[4.0], [6.0]])])

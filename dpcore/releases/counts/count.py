@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from dpcore.counting.programs import CountLoss
 from dpcore.counting.remap import best_answer
 from dpcore.counting.table import TOTAL, minimax_table, worst_risk
-from dpcore.domain import Tally
 from dpcore.mechanisms import DiscreteLaplace, TabulatedMechanism
 from dpcore.post.tables.bounded import bounded_interval
 from dpcore.releases.base import ErrorStatement, Release
@@ -39,6 +38,7 @@ from dpcore.releases.table import (
     one_row,
 )
 from dpcore.statistic import Exact, Noisy
+from dpcore.tally import Tally
 
 PENALTIES = {
     "absolute": "absolute error",

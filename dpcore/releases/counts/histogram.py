@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Floats, Integers
-from dpcore.domain import Domain, Tally, size_text
+from dpcore.domain import Domain, size_text
 from dpcore.mechanisms import DiscreteLaplace, StabilityLaplace, ThresholdedLaplace
 from dpcore.post.tables.bounded import bounded_interval
 from dpcore.post.tables.consistency import Agreement
@@ -44,6 +44,7 @@ from dpcore.releases.table import (
 )
 from dpcore.releases.work import Work, publishing
 from dpcore.statistic import Exact, Noisy
+from dpcore.tally import Tally
 
 LARGEST_DENSE = 2**24
 

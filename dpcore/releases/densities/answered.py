@@ -24,8 +24,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Floats
-from dpcore.domain import Axis, Domain, Grid, Tally
+from dpcore.axes import Axis, Grid
+from dpcore.domain import Domain
 from dpcore.releases.base import Release, named_points
+from dpcore.tally import Tally
 from dpcore.transforms import TransformName
 
 

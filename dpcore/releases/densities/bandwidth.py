@@ -20,7 +20,7 @@ from functools import cached_property
 
 import numpy as np
 
-from dpcore.domain import Grid, Tally
+from dpcore.axes import Grid
 from dpcore.mechanisms import ProposeTestRelease
 from dpcore.mechanisms.propose_test_release import STEPS
 from dpcore.releases.base import ErrorStatement, Release
@@ -28,6 +28,7 @@ from dpcore.releases.numbers.quantiles import LARGEST_SCORES, Quantiles
 from dpcore.releases.table import ENDS, LEVEL, Published, Table, TableColumn, Uncertainty
 from dpcore.sampling.discrete_laplace import laplace_quantile
 from dpcore.statistic import Exact, Noisy
+from dpcore.tally import Tally
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Floats, Integers
-from dpcore.domain import Axis, Domain, Grid, Tally
+from dpcore.axes import Axis, Grid
+from dpcore.domain import Domain
 from dpcore.post.tables.bounded import bounded_interval
 from dpcore.post.tables.simplex import round_to_total
 from dpcore.releases.base import ErrorStatement, post_processing_generator
@@ -33,6 +34,7 @@ from dpcore.releases.table import (
 )
 from dpcore.releases.work import Work
 from dpcore.statistic import Exact, Noisy
+from dpcore.tally import Tally
 
 OF_POINTS = Uncertainty(
     "estimate", "standard_error", ENDS, "exact", "From the distribution of the noise."

@@ -16,7 +16,6 @@ from functools import cached_property
 import numpy as np
 
 from dpcore.arrays import Floats, Integers, wide
-from dpcore.domain import Tally
 from dpcore.mechanisms import DiscreteLaplace
 from dpcore.mechanisms.laplace import laplace_scale
 from dpcore.releases.densities.basis import Basis
@@ -24,6 +23,7 @@ from dpcore.releases.densities.density import Density
 from dpcore.releases.densities.splines import DEGREE, best_cells, kept, most_cells, shares, strange
 from dpcore.sampling.discrete_laplace import laplace_stddev
 from dpcore.statistic import Noisy
+from dpcore.tally import Tally
 
 MOST_BITS = 30
 """A record is shared out among cells in 2^30 whole parts at most, so that all sums are of integers."""

@@ -16,7 +16,6 @@ from typing import ClassVar
 import numpy as np
 
 from dpcore.arrays import Floats, Integers
-from dpcore.domain import Tally
 from dpcore.mechanisms import DifferenceBody
 from dpcore.releases.base import post_processing_generator
 from dpcore.releases.densities.basis import Basis
@@ -25,6 +24,7 @@ from dpcore.releases.densities.left_out import least_left_out
 from dpcore.releases.table import Uncertainty
 from dpcore.sampling.body import MOST_DIMENSIONS
 from dpcore.statistic import Noisy
+from dpcore.tally import Tally
 
 DAMPED = 0.03
 """Frequencies damped below this are left out: noise is paid for each."""

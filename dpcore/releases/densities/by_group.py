@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpcore.domain import Axis, Domain, Tally
+from dpcore.axes import Axis
+from dpcore.domain import Domain
 from dpcore.releases.base import ErrorStatement
 from dpcore.releases.counts.cells import cell_names, describe_cells
 from dpcore.releases.densities.apart import Apart
@@ -21,6 +22,7 @@ from dpcore.releases.numbers.by_group import require_groups
 from dpcore.releases.table import Published
 from dpcore.releases.work import Work
 from dpcore.statistic import Exact, Noisy
+from dpcore.tally import Tally
 
 OF_EACH = ("simultaneous_factor", "noisy_rows", "rows_standard_error")
 """Facts of one density that every group has of its own, in the order of the groups."""

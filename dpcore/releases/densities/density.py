@@ -33,7 +33,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Floats, Integers
-from dpcore.domain import Domain, Grid, Tally
+from dpcore.axes import Grid
+from dpcore.domain import Domain
 from dpcore.mechanisms import DiscreteGaussian, DiscreteKNorm, DiscreteLaplace
 from dpcore.post.tables.simplex import project_to_simplex
 from dpcore.releases.base import ErrorStatement, post_processing_generator, unit_points
@@ -53,6 +54,7 @@ from dpcore.releases.table import (
     normal_interval,
 )
 from dpcore.statistic import Exact, Noisy
+from dpcore.tally import Tally
 
 LARGEST_GRID = 2**24
 """The most cells that the columns' own grids may have together."""

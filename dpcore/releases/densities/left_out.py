@@ -39,7 +39,7 @@ from typing import TypeVar
 import numpy as np
 
 from dpcore.arrays import Floats
-from dpcore.domain import Grid
+from dpcore.axes import Grid
 from dpcore.releases.densities.basis import Basis
 from dpcore.releases.densities.splines import SMALL
 

@@ -42,12 +42,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Floats, Integers, wide
-from dpcore.domain import Axis, Grid, Tally
+from dpcore.axes import Axis, Grid
 from dpcore.mechanisms import DiscreteGaussian
 from dpcore.releases.densities.answered import OfAnswered
 from dpcore.releases.densities.kernels import KERNELS, Kernel, KernelName, distance
 from dpcore.releases.densities.whitening import JITTER, MOST_POINTS, Whitening
 from dpcore.statistic import Exact, Noisy
+from dpcore.tally import Tally
 
 MOST_DIMENSIONS = 3
 LARGEST_GRID = 2**16

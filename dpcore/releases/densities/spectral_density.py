@@ -15,12 +15,12 @@ from typing import ClassVar
 import numpy as np
 
 from dpcore.arrays import Floats, Integers
-from dpcore.domain import Tally
 from dpcore.lattice import Lattice, transform_roundings
 from dpcore.mechanisms import DiscreteGaussian, DiscreteKNorm, DiscreteLaplace
 from dpcore.releases.densities.basis import Basis
 from dpcore.releases.densities.density import Density
 from dpcore.statistic import Noisy
+from dpcore.tally import Tally
 
 
 @dataclass(frozen=True)

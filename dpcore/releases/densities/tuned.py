@@ -17,8 +17,9 @@ from typing import Any, ClassVar, Literal
 from numpy.typing import NDArray
 
 from dpcore.arrays import Floats, Integers
+from dpcore.axes import Axis
 from dpcore.budget import Budget, Weight, split
-from dpcore.domain import Axis, Domain, Tally
+from dpcore.domain import Domain
 from dpcore.mechanisms import Staged
 from dpcore.releases.base import ErrorStatement, Release
 from dpcore.releases.densities.bandwidth import Bandwidth, SteadyBandwidth
@@ -26,6 +27,7 @@ from dpcore.releases.densities.density import Density
 from dpcore.releases.densities.function import SmoothFunction
 from dpcore.releases.table import Published
 from dpcore.statistic import Exact, Noisy
+from dpcore.tally import Tally
 
 Rule = Literal["quantiles", "interquartile-range"]
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Floats
-from dpcore.domain import Axis, Categories
+from dpcore.axes import Axis, Categories
 from dpcore.machines.losses import Hinge, Logistic, Loss
 from dpcore.releases.base import ErrorStatement
 from dpcore.releases.machines.machine import KernelMachine

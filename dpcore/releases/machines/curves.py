@@ -24,14 +24,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Booleans, Floats, Integers
+from dpcore.axes import Axis, Bins, Categories, Grid
 from dpcore.budget import Budget
-from dpcore.domain import LARGEST_EXACT, Axis, Bins, Categories, Grid, Tally
 from dpcore.mechanisms import DiscreteGaussian
 from dpcore.releases.base import ErrorStatement, Release, outside
 from dpcore.releases.machines.features import MOST_CATEGORIES, ordered, require_few, scaling
 from dpcore.releases.table import Published
 from dpcore.releases.work import Work, publishing
 from dpcore.statistic import Exact, Noisy
+from dpcore.tally import Tally
+from dpcore.words import LARGEST_EXACT
 
 TERMS = 4
 """Cosines of a column of numbers; one of k values has k - 1 at most."""

@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 
 from dpcore.adjacency import TAPER_ERROR
 from dpcore.arrays import Floats
-from dpcore.domain import Axis, Tally
+from dpcore.axes import Axis
 from dpcore.lattice import Lattice
 from dpcore.machines.features import KAPPA, FourierFeatures
 from dpcore.machines.losses import Loss
@@ -52,6 +52,7 @@ from dpcore.releases.machines.features import (
 from dpcore.releases.table import Published, Table, TableColumn, Uncertainty
 from dpcore.releases.work import Work
 from dpcore.statistic import Exact, Noisy
+from dpcore.tally import Tally
 
 TRAINED = 2e-9
 """Seconds for each distinct row and pair of features, of the training and those of the audit."""

@@ -17,8 +17,9 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
+from dpcore.axes import Axis
 from dpcore.budget import Budget
-from dpcore.domain import Axis, Domain, Tally
+from dpcore.domain import Domain
 from dpcore.mechanisms import DiscreteGaussian, StagedGaussian
 from dpcore.mechanisms.adaptive_margins import two_rounds
 from dpcore.releases.base import Release
@@ -28,6 +29,7 @@ from dpcore.releases.machines.features import ordered, require_names_apart
 from dpcore.releases.tables.margins import Margins, dotted_name
 from dpcore.releases.work import Work
 from dpcore.statistic import Exact, Noisy
+from dpcore.tally import Tally
 
 Second = TypeVar("Second", bound=FeatureSums | Descent)
 

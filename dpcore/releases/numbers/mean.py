@@ -15,7 +15,8 @@ from functools import cached_property
 import numpy as np
 
 from dpcore.arrays import Floats
-from dpcore.domain import Domain, Grid, Tally
+from dpcore.axes import Grid
+from dpcore.domain import Domain
 from dpcore.mechanisms import DiscreteLaplace, SmoothLaplace
 from dpcore.post.tables.bounded import bounded_interval
 from dpcore.releases.base import ErrorStatement, Release
@@ -31,6 +32,7 @@ from dpcore.releases.table import (
 )
 from dpcore.sampling.discrete_laplace import laplace_quantile, laplace_stddev
 from dpcore.statistic import Exact, Noisy
+from dpcore.tally import Tally
 
 TOO_LARGE = ("column", "use narrower bounds, or a continuous column with a coarser grid")
 

@@ -19,7 +19,7 @@ from itertools import combinations
 import numpy as np
 
 from dpcore.arrays import Floats
-from dpcore.domain import Categories, Tally, in_order
+from dpcore.axes import Categories, in_order
 from dpcore.mechanisms import DiscreteGaussian
 from dpcore.post.inference.points import Estimated, Points
 from dpcore.releases.base import ErrorStatement, Release
@@ -27,6 +27,7 @@ from dpcore.releases.numbers.products import BITS, Products
 from dpcore.releases.table import SIGMAS_95, Published, Table, TableColumn, Uncertainty
 from dpcore.releases.work import Work, publishing
 from dpcore.statistic import Exact, Noisy
+from dpcore.tally import Tally
 
 HIDDEN = "so few records, or so much noise, that nothing can be said"
 

@@ -53,7 +53,8 @@ from functools import cached_property
 import numpy as np
 
 from dpcore.arrays import Integers, wide
-from dpcore.domain import Axis, Domain, Grid, Tally
+from dpcore.axes import Axis, Grid
+from dpcore.domain import Domain
 from dpcore.mechanism import WorstTable
 from dpcore.mechanisms import ExponentialMechanism
 from dpcore.releases.base import ErrorStatement, Release
@@ -61,6 +62,7 @@ from dpcore.releases.counts.cells import describe_cells
 from dpcore.releases.numbers.by_group import require_groups
 from dpcore.releases.table import LEVEL, Published, Table, TableColumn, Uncertainty
 from dpcore.statistic import Exact, Noisy
+from dpcore.tally import Tally
 
 LARGEST_SCORES = 2**24
 

@@ -25,7 +25,7 @@ from functools import cached_property
 import numpy as np
 
 from dpcore.arrays import Floats, wide
-from dpcore.domain import Axis, Grid, Tally
+from dpcore.axes import Axis, Grid
 from dpcore.mechanisms import DiscreteLaplace
 from dpcore.post.combined_noise import half_widths_of_two
 from dpcore.releases.base import ErrorStatement, Release
@@ -48,6 +48,7 @@ from dpcore.releases.table import (
     error_column,
 )
 from dpcore.statistic import Exact, Noisy
+from dpcore.tally import Tally
 
 PIECES = 32
 """Of the range of a mean, from its middle to a bound."""

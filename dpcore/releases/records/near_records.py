@@ -17,7 +17,8 @@ from typing import ClassVar
 import numpy as np
 
 from dpcore.arrays import Floats, Integers
-from dpcore.domain import Bins, Domain, Grid, Tally
+from dpcore.axes import Bins, Grid
+from dpcore.domain import Domain
 from dpcore.mechanisms import NearMeansMechanism, NearRecordsMechanism
 from dpcore.mechanisms.near_means import BITS
 from dpcore.post.tables.simplex import round_to_total
@@ -25,6 +26,7 @@ from dpcore.releases.base import ErrorStatement, Release, post_processing_genera
 from dpcore.releases.counts.cells import describe_cells
 from dpcore.releases.table import LEVEL, Published, Table, TableColumn, Uncertainty
 from dpcore.statistic import Exact, Noisy
+from dpcore.tally import Tally
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from dpcore.arrays import Floats, Integers
-from dpcore.domain import Domain, Tally, size_text
+from dpcore.domain import Domain, size_text
 from dpcore.mechanisms import Sampled
 from dpcore.mechanisms.sampled import Urn
 from dpcore.post.tables.simplex import round_to_total
@@ -29,6 +29,7 @@ from dpcore.releases.table import (
     interval_columns,
 )
 from dpcore.statistic import Exact, Noisy
+from dpcore.tally import Tally
 
 LARGEST = 2**24
 

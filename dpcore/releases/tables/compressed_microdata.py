@@ -26,7 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Floats, Integers
-from dpcore.domain import Axis, Bins, Categories, Domain, Tally, in_order
+from dpcore.axes import Axis, Bins, Categories, in_order
+from dpcore.domain import Domain
 from dpcore.mechanisms import CompressedMargins
 from dpcore.mechanisms.adaptive_margins import two_rounds
 from dpcore.mechanisms.compressed_margins import Merged, suggested_groups
@@ -52,6 +53,7 @@ from dpcore.releases.tables.measured_margins import LARGEST_TOTAL
 from dpcore.releases.tables.microdata import USUAL_MEMORY, Microdata, require_within
 from dpcore.releases.work import Work, publishing
 from dpcore.statistic import Exact, Noisy
+from dpcore.tally import Tally
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,8 @@ from dataclasses import replace
 import numpy as np
 
 from dpcore.arrays import Integers
-from dpcore.domain import Axis, Bins, Categories, Domain
+from dpcore.axes import Axis, Bins, Categories
+from dpcore.domain import Domain
 from dpcore.mechanisms.adaptive_margins import Noise
 from dpcore.post.records.nested import Nested
 from dpcore.post.records.rules import Rule

@@ -22,7 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Booleans, Floats, Integers
-from dpcore.domain import Axis, Categories, Domain, Tally, summed
+from dpcore.axes import Axis, Categories
+from dpcore.domain import Domain
 from dpcore.mechanism import WorstTable
 from dpcore.mechanisms import DiscreteGaussian, DiscreteLaplace
 from dpcore.post.tables.apportion import whole_counts
@@ -47,6 +48,8 @@ from dpcore.releases.table import (
 from dpcore.releases.tables.margins import dotted_name
 from dpcore.releases.tables.measured_margins import LARGEST_TOTAL
 from dpcore.statistic import Exact, Noisy
+from dpcore.tally import Tally
+from dpcore.words import summed
 
 LARGEST_CROWN = 2**24
 """Above known totals, the squared cells of a node times the nodes may be this many."""

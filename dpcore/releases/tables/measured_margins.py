@@ -26,7 +26,7 @@ from typing import Literal
 import numpy as np
 
 from dpcore.arrays import Floats, Integers
-from dpcore.domain import Domain, Tally, size_text
+from dpcore.domain import Domain, size_text
 from dpcore.mechanisms import BlockGaussian, BlockLaplace, DiscreteGaussian, DiscreteLaplace
 from dpcore.mechanisms.block_gaussian import block_variance, coordinates, seen_badly
 from dpcore.mechanisms.blocks import Block, centred, differences
@@ -43,6 +43,7 @@ from dpcore.releases.tables.allocation import (
     measured,
 )
 from dpcore.statistic import Exact, Noisy
+from dpcore.tally import Tally
 
 LARGEST_TOTAL = 2**24
 """The most cells that the tables of one release may have together."""

@@ -26,7 +26,8 @@ from functools import cached_property, lru_cache, partial
 from itertools import combinations
 
 from dpcore.arrays import Integers
-from dpcore.domain import Domain, in_order
+from dpcore.axes import in_order
+from dpcore.domain import Domain
 from dpcore.mechanisms import BlockGaussian, BlockLaplace, DiscreteGaussian, DiscreteLaplace
 from dpcore.post.records.denoise import denoise
 from dpcore.post.records.nested import Nested, tied

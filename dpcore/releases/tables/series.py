@@ -24,7 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Floats
-from dpcore.domain import Axis, Domain, Tally
+from dpcore.axes import Axis
+from dpcore.domain import Domain
 from dpcore.post.combined_noise import Noise, half_width, stddev
 from dpcore.post.series import QUANTITIES, YEAR, Estimate, combination, counted, estimate
 from dpcore.releases.base import ErrorStatement, Release
@@ -44,6 +45,7 @@ from dpcore.releases.table import (
 from dpcore.releases.tables.margins import Margins
 from dpcore.series import STEPS, Factor, each_alone
 from dpcore.statistic import Exact, Noisy
+from dpcore.tally import Tally
 
 MEASURED = {"measured": "sum over all periods to date, in which each counts for a public number"}
 """What a run measures, where nothing else can be computed."""

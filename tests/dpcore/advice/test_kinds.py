@@ -8,8 +8,9 @@ import pytest
 
 from dpcore.adjacency import Adjacency
 from dpcore.advice.kinds import alike, best, compared
+from dpcore.axes import Categories
 from dpcore.budget import Budget
-from dpcore.domain import Categories, Domain
+from dpcore.domain import Domain
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.tables.margins import Margins
 from dpcore.statistic import Noisy

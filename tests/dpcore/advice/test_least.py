@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from dpcore.adjacency import Adjacency
 from dpcore.advice.least import least_errors
+from dpcore.axes import Categories, Grid
 from dpcore.budget import Budget
-from dpcore.domain import Categories, Domain, Grid
+from dpcore.domain import Domain
 from dpcore.releases.counts.count import Count, MinimaxCount
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.numbers.mean import Mean

@@ -21,8 +21,9 @@ from benchmarks.audit import QUERIES, mechanisms, noisy_max, simulated, sparse_v
 from dpcore.arrays import Floats, Integers
 from dpcore.audit import Audited, AuditResult, Joint, ReleaseDraws, Simulated, audit_mechanism
 from dpcore.audit.neighbours import neighbouring_pairs, survey_pairs
+from dpcore.axes import Categories, Grid
 from dpcore.budget import Budget, total
-from dpcore.domain import Categories, Domain, Grid
+from dpcore.domain import Domain
 from dpcore.mechanisms import DiscreteLaplace
 from dpcore.releases.base import Release
 from dpcore.releases.counts.histogram import Histogram

@@ -10,8 +10,9 @@ from scipy import stats
 from dpcore.audit import Joint, LoopedDraws, ReleaseDraws, audit_release, neighbouring_pairs
 from dpcore.audit.draws import WIDE, Simulated
 from dpcore.audit.rehearsal import Rehearsal
+from dpcore.axes import Categories
 from dpcore.budget import Budget
-from dpcore.domain import Categories, Domain
+from dpcore.domain import Domain
 from dpcore.errors import PrivacyLineError
 from dpcore.mechanism import Mechanism
 from dpcore.mechanisms import DiscreteLaplace

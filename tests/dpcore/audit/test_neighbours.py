@@ -3,7 +3,8 @@ import pytest
 
 from dpcore.adjacency import Adjacency
 from dpcore.audit.neighbours import neighbouring_pairs, survey_pairs
-from dpcore.domain import Bins, Categories, Domain, Grid
+from dpcore.axes import Bins, Categories, Grid
+from dpcore.domain import Domain
 
 PLACE = Categories("place", ("a", "b", "c"), nullable=True)
 YES = Categories("yes", (False, True))

@@ -7,8 +7,9 @@ import pytest
 from scipy import stats
 
 from dpcore.audit import audit_mechanism, audit_release, audit_releases
+from dpcore.axes import Categories
 from dpcore.budget import Budget
-from dpcore.domain import Categories, Domain
+from dpcore.domain import Domain
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.sampling.source import SeededSource
 from tests.dpcore.audit.gallery import (

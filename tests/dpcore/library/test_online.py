@@ -7,8 +7,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from dpcore.axes import Categories
 from dpcore.budget import Budget
-from dpcore.domain import Categories, Domain
+from dpcore.domain import Domain
 from dpcore.errors import PrivacyLineError
 from dpcore.library.online import BITS, OnlineFunction, Questions
 from dpcore.library.order import PLACES, Dense, Markov

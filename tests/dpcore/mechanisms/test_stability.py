@@ -10,8 +10,9 @@ import pytest
 
 from dpcore.accounting.threshold import least_threshold
 from dpcore.adjacency import REPLACE_ONE, Adjacency
+from dpcore.axes import Categories, Grid
 from dpcore.budget import Budget
-from dpcore.domain import Categories, Domain, Grid
+from dpcore.domain import Domain
 from dpcore.errors import PrivacyLineError
 from dpcore.mechanism import affordable
 from dpcore.mechanisms import StabilityLaplace

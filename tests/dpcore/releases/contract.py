@@ -24,8 +24,9 @@ import dpcore.mechanisms
 import dpcore.releases
 from dpcore.adjacency import Adjacency
 from dpcore.arrays import Floats, Integers
+from dpcore.axes import Bins, Categories, Grid
 from dpcore.budget import Budget, Weight
-from dpcore.domain import Bins, Categories, Domain, Grid, Tally
+from dpcore.domain import Domain
 from dpcore.mechanism import Mechanism
 from dpcore.mechanisms.repeated import Repeated
 from dpcore.post.records.nested import Nested
@@ -65,6 +66,7 @@ from dpcore.releases.tables.series import SeriesRun
 from dpcore.sampling.source import RandomSource
 from dpcore.series import each_alone, square_root, totals
 from dpcore.statistic import ABSENT
+from dpcore.tally import Tally
 
 PURE = Budget.of("1")
 BY_WEIGHT: Any = {"adjacency": Adjacency(weighted=True), "step": Fraction(1, 2)}

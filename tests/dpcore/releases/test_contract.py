@@ -12,7 +12,6 @@ from scipy import stats
 from dpcore.audit.bounds import loss_lower_bound
 from dpcore.audit.outcomes import choose_outcomes
 from dpcore.budget import Budget
-from dpcore.domain import Tally
 from dpcore.errors import PrivacyLineError
 from dpcore.mechanism import Event, affordable
 from dpcore.mechanisms import (
@@ -55,6 +54,7 @@ from dpcore.releases.counts.histogram import Histogram
 from dpcore.sampling.k_norm import lattice_norm
 from dpcore.sampling.source import SeededSource
 from dpcore.statistic import Noisy
+from dpcore.tally import Tally
 from tests.conftest import those_slow
 from tests.dpcore.mechanisms.noise_laws import goodness_of_fit
 from tests.dpcore.releases.contract import (

@@ -10,8 +10,9 @@ import pytest
 from scipy.special import stdtrit
 
 from dpcore.arrays import Floats
+from dpcore.axes import Categories
 from dpcore.budget import Budget
-from dpcore.domain import Categories, Domain, Tally
+from dpcore.domain import Domain
 from dpcore.privacy_line import perturb
 from dpcore.releases.base import Release
 from dpcore.releases.counts.histogram import Histogram
@@ -28,6 +29,7 @@ from dpcore.releases.tables.margins import Margins
 from dpcore.releases.tables.microdata import Microdata
 from dpcore.sampling.source import SeededSource
 from dpcore.statistic import Noisy
+from dpcore.tally import Tally
 from tests.dpcore.releases.contract import BY_WEIGHT, CASES
 from tests.dpcore.releases.tables import test_series
 

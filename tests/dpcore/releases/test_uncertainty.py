@@ -5,8 +5,9 @@ from functools import cache
 import numpy as np
 import pytest
 
+from dpcore.axes import Categories
 from dpcore.budget import Budget
-from dpcore.domain import Categories, Domain
+from dpcore.domain import Domain
 from dpcore.privacy_line import perturb
 from dpcore.releases.base import Evaluable
 from dpcore.releases.counts.histogram import Histogram

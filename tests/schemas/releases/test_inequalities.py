@@ -5,8 +5,9 @@ from itertools import product
 import numpy as np
 import pytest
 
+from dpcore.axes import Bins, Categories, Grid
 from dpcore.cell_values import Inside
-from dpcore.domain import Bins, Categories, Domain, Grid
+from dpcore.domain import Domain
 from dpcore.post.records.rules import breaks_rules
 from dpcore.synthesis import decode_records
 from schemas.releases.inequalities import read_inequality

@@ -4,8 +4,9 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from dpcore.adjacency import Adjacency
+from dpcore.axes import Categories
 from dpcore.budget import Budget
-from dpcore.domain import Categories, Domain
+from dpcore.domain import Domain
 from dpcore.releases.tables.margins import Margins
 from schemas.releases.optimise import Optimise, aim_of
 

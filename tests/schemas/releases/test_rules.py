@@ -5,13 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpcore.domain import Categories, Domain, Tally
+from dpcore.axes import Categories
+from dpcore.domain import Domain
 from dpcore.errors import PlanError
 from dpcore.post.records.rules import Rule
 from dpcore.privacy_line import perturb
 from dpcore.releases.tables.microdata import Microdata
 from dpcore.sampling.source import SeededSource
 from dpcore.synthesis import decode_records
+from dpcore.tally import Tally
 from schemas.plan import load_plan
 from schemas.releases.rules import RuleSection
 from tests.conftest import write_plan

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import yaml
 
-from dpcore.domain import Tally
 from dpcore.privacy_line import perturb
 from dpcore.sampling.source import SeededSource
+from dpcore.tally import Tally
 from schemas.plan import Plan
 from schemas.standards.codebook import codebook
 from tasks.bundle.records import Records, synthetic_records

@@ -6,14 +6,16 @@ import numpy as np
 import pytest
 
 from dpcore.adjacency import REPLACE_ONE, Adjacency
+from dpcore.axes import Bins, Categories
 from dpcore.budget import Budget
-from dpcore.domain import Bins, Categories, Domain, Tally
+from dpcore.domain import Domain
 from dpcore.errors import InputError
 from dpcore.post.tables.joined import joined
 from dpcore.privacy_line import perturb
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.tables.margins import Margins
 from dpcore.sampling.source import SeededSource
+from dpcore.tally import Tally
 from schemas.plan import load_plan
 from tasks.bundle.joined import Part, join, replicates_of_best, with_best
 from tasks.bundle.reader import open_bundle

@@ -7,11 +7,12 @@ import pytest
 import yaml
 from scipy import stats
 
-from dpcore.domain import Bins, Tally
+from dpcore.axes import Bins
 from dpcore.privacy_line import perturb
 from dpcore.releases.densities.density import Density
 from dpcore.sampling.source import SeededSource
 from dpcore.statistic import Noisy
+from dpcore.tally import Tally
 from schemas.plan import Plan
 from schemas.selection import select
 from tasks.bundle.records import Records, synthetic_records

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from dpcore.adjacency import Adjacency
+from dpcore.axes import Categories
 from dpcore.budget import Budget
-from dpcore.domain import Categories, Domain, Tally
+from dpcore.domain import Domain
 from dpcore.errors import InputError
 from dpcore.privacy_line import perturb
 from dpcore.releases.base import Release
@@ -16,6 +17,7 @@ from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.tables.margins import Margins
 from dpcore.sampling.source import SeededSource
 from dpcore.statistic import Noisy
+from dpcore.tally import Tally
 from schemas.plan import load_plan
 from tasks.bundle.estimates import Estimate, Quotient
 from tasks.bundle.joined import Part

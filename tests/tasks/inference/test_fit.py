@@ -7,12 +7,14 @@ import numpy as np
 import pytest
 
 from dpcore.adjacency import REPLACE_ONE, Adjacency
+from dpcore.axes import Bins, Categories
 from dpcore.budget import Budget
-from dpcore.domain import Bins, Categories, Domain, Tally
+from dpcore.domain import Domain
 from dpcore.errors import InputError
 from dpcore.privacy_line import perturb
 from dpcore.releases.tables.microdata import Microdata
 from dpcore.sampling.source import SeededSource
+from dpcore.tally import Tally
 from schemas.plan import load_plan
 from tasks.bundle.reader import open_bundle
 from tasks.inference.designs import middles

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from dpcore.adjacency import REPLACE_ONE, Adjacency
-from dpcore.domain import Bins, Domain
+from dpcore.axes import Bins
+from dpcore.domain import Domain
 from dpcore.errors import InputError
 from dpcore.post.tables.consistency import Agreement
 from dpcore.post.tables.margins import Margin

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from dpcore.adjacency import Adjacency
+from dpcore.axes import Categories
 from dpcore.budget import Budget
-from dpcore.domain import Categories, Domain
+from dpcore.domain import Domain
 from dpcore.post.tables.consistency import make_consistent
 from dpcore.post.tables.margins import Margin
 from dpcore.releases.counts.histogram import Histogram

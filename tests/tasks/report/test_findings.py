@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from dpcore.domain import Categories
+from dpcore.axes import Categories
 from dpcore.post.tables.consistency import Agreement
 from dpcore.post.tables.margins import Margin
 from dpcore.releases.counts.unit import RECORDS

@@ -13,8 +13,9 @@ import pytest
 
 from dpcore.adjacency import Adjacency
 from dpcore.audit.neighbours import survey_pairs
+from dpcore.axes import Categories
 from dpcore.budget import Budget
-from dpcore.domain import Categories, Domain
+from dpcore.domain import Domain
 from dpcore.releases.counts.histogram import Histogram
 from schemas.draws import noisy_of
 from schemas.grades import grade

@@ -12,7 +12,8 @@ import ibis
 import pyarrow as pa
 import pytest
 
-from dpcore.domain import Axis, blocks
+from dpcore.axes import Axis
+from dpcore.words import blocks
 from schemas.series import Periods
 from schemas.unit import UnitColumn
 from tasks.survey.bounding import keep_periods, keep_records

@@ -15,8 +15,10 @@ import pytest
 from pydantic import TypeAdapter
 
 from dpcore.adjacency import Adjacency
-from dpcore.domain import Axis, Bins, Categories, Domain, Grid, Tally
+from dpcore.axes import Axis, Bins, Categories, Grid
+from dpcore.domain import Domain
 from dpcore.errors import DataError
+from dpcore.tally import Tally
 from schemas.columns import Column
 from schemas.unit import MOST_STEPS
 from tasks.survey.ingest import ingest
@@ -49,7 +51,7 @@ def tally(database: Path, domain: Domain, rows: int | None = None) -> Tally:
 
 
 def code(value: object, axis: Axis) -> int:
-    """The oracle: the cell of one value, by the words of ``dpcore.domain``."""
+    """The oracle: the cell of one value, by the words of ``dpcore.axes``."""
     if pd.isna(value):
         assert axis.nullable
         return axis.size - 1

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from dpcore.domain import Bins, Domain
+from dpcore.axes import Bins
+from dpcore.domain import Domain
 from dpcore.post.records.ordered import PARTS, positions_in_order
 from dpcore.synthesis import ColumnDensity, decode_records
 from tests.schemas.releases.test_inequalities import rules_of

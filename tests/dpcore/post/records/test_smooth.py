@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpcore.domain import Bins, Domain
+from dpcore.axes import Bins
+from dpcore.domain import Domain
 from dpcore.post.records.smooth import smooth_density
 from dpcore.synthesis import decode_records
 

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from dpcore.domain import Categories, Domain
+from dpcore.axes import Categories
+from dpcore.domain import Domain
 from dpcore.post.tables.apportion import nearest, whole, whole_counts
 from dpcore.post.tables.simplex import project_to_simplex
 from dpcore.regions import Regions

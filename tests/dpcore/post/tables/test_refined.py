@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from dpcore.domain import Bins, Categories, Domain, Grid
+from dpcore.axes import Bins, Categories, Grid
+from dpcore.domain import Domain
 from dpcore.post.tables.consistency import Agreement
 from dpcore.post.tables.joined import joined
 from dpcore.post.tables.margins import Margin, Residual

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from dpcore.arrays import Booleans, Floats
-from dpcore.domain import Categories, Domain
+from dpcore.axes import Categories
+from dpcore.domain import Domain
 from dpcore.post.tables.tree import TreeSquares
 from dpcore.regions import Regions
 

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from dpcore.adjacency import Adjacency
+from dpcore.axes import Categories
 from dpcore.budget import Budget
 from dpcore.counting.table import TOTAL
-from dpcore.domain import Categories, Domain
+from dpcore.domain import Domain
 from dpcore.mechanisms import TabulatedMechanism
 from dpcore.releases.counts.count import Count, MinimaxCount
 from dpcore.sampling.source import SeededSource

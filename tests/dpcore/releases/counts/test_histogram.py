@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from dpcore.axes import Bins, Categories, Grid
 from dpcore.budget import Budget
-from dpcore.domain import Bins, Categories, Domain, Grid
+from dpcore.domain import Domain
 from dpcore.mechanisms.laplace import log_cdf
 from dpcore.privacy_line import perturb
 from dpcore.releases.counts.histogram import LARGEST_DENSE, Histogram

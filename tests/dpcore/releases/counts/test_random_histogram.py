@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from dpcore.audit import audit_release
+from dpcore.axes import Categories
 from dpcore.budget import Budget
-from dpcore.domain import Categories, Domain
+from dpcore.domain import Domain
 from dpcore.errors import PrivacyLineError
 from dpcore.mechanism import affordable
 from dpcore.mechanisms.random_laplace import RandomLaplace, chance_of_exposure

@@ -10,13 +10,15 @@ import pytest
 from scipy import stats
 
 from dpcore.adjacency import Adjacency
+from dpcore.axes import Categories, Grid
 from dpcore.budget import Budget
-from dpcore.domain import Categories, Domain, Grid, Tally
+from dpcore.domain import Domain
 from dpcore.mechanisms.laplace import LaplaceEvent
 from dpcore.privacy_line import perturb
 from dpcore.releases.densities.bandwidth import Bandwidth, SteadyBandwidth
 from dpcore.sampling.source import SeededSource
 from dpcore.statistic import Noisy
+from dpcore.tally import Tally
 from tests.dpcore.mechanisms.noise_laws import goodness_of_fit
 from tests.dpcore.releases.contract import opened, repeated_draws, tally_of
 

@@ -4,15 +4,17 @@ import numpy as np
 import pytest
 
 from dpcore.adjacency import Adjacency
+from dpcore.axes import Grid
 from dpcore.budget import Budget
 from dpcore.cell_values import Inside
-from dpcore.domain import Domain, Grid, Tally
+from dpcore.domain import Domain
 from dpcore.privacy_line import perturb
 from dpcore.releases.densities.beside_points import DensityBesidePoints
 from dpcore.releases.densities.binned_density import BinnedDensity
 from dpcore.releases.densities.spectral_density import SpectralDensity
 from dpcore.sampling.source import SeededSource
 from dpcore.statistic import Noisy
+from dpcore.tally import Tally
 
 PAY = Grid("pay", 0.0, 100.0, 200, nullable=True, points=(0.0, 99.0))
 DOMAIN, ROWS, H = Domain((PAY,)), 4000, 0.05

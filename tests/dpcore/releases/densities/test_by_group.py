@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from dpcore.adjacency import Adjacency
+from dpcore.axes import Categories, Grid
 from dpcore.budget import Budget
-from dpcore.domain import Categories, Domain, Grid, Tally
+from dpcore.domain import Domain
 from dpcore.privacy_line import perturb
 from dpcore.releases.densities.binned_density import BinnedDensity
 from dpcore.releases.densities.body_density import BodyDensity
@@ -13,6 +14,7 @@ from dpcore.releases.densities.by_group import DensitiesByGroup
 from dpcore.releases.densities.spectral_density import SpectralDensity
 from dpcore.sampling.source import SeededSource
 from dpcore.statistic import Noisy
+from dpcore.tally import Tally
 
 SEX, AGE = Categories("sex", ("F", "M")), Grid("age", 0.0, 60.0, 60)
 ROWS, H = 3000, 0.1

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from dpcore.axes import Categories, Grid
 from dpcore.budget import Budget, Weight
-from dpcore.domain import Categories, Domain, Grid, Tally
+from dpcore.domain import Domain
 from dpcore.privacy_line import perturb
 from dpcore.releases.densities.bandwidth import Bandwidth
 from dpcore.releases.densities.basis import Basis
@@ -24,6 +25,7 @@ from dpcore.releases.densities.tuned import TunedDensity
 from dpcore.releases.densities.waves import Waves
 from dpcore.sampling.source import SeededSource
 from dpcore.statistic import Noisy
+from dpcore.tally import Tally
 from dpcore.transforms import TRANSFORMS
 from tests.dpcore.releases.contract import grid, opened, repeated_draws, tally_of
 from tests.dpcore.releases.densities.density_oracles import (

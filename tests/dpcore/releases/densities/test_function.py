@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from scipy.linalg import solve_triangular
 
+from dpcore.axes import Categories, Grid
 from dpcore.budget import Budget
-from dpcore.domain import Categories, Domain, Grid, Tally
+from dpcore.domain import Domain
 from dpcore.privacy_line import perturb
 from dpcore.releases.densities.function import SmoothFunction
 from dpcore.releases.densities.kernels import KERNELS, KernelName
@@ -15,6 +16,7 @@ from dpcore.releases.densities.process import default_points
 from dpcore.releases.densities.whitening import Whitening
 from dpcore.sampling.source import SeededSource
 from dpcore.statistic import Noisy
+from dpcore.tally import Tally
 from tests.dpcore.releases.contract import grid, opened, repeated_draws, tally_of
 
 SHARE = Budget.of("1", "1e-6")

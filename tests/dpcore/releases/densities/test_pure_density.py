@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
+from dpcore.axes import Grid
 from dpcore.budget import Budget
-from dpcore.domain import Domain, Grid
+from dpcore.domain import Domain
 from dpcore.releases.densities.binned_density import BinnedDensity
 from dpcore.releases.densities.body_density import BodyDensity
 from dpcore.releases.densities.pure_density import CoefficientDensity, GammaDensity

@@ -8,8 +8,9 @@ import pytest
 from scipy import stats
 
 from dpcore.adjacency import Adjacency
+from dpcore.axes import Grid
 from dpcore.budget import Budget, Weight
-from dpcore.domain import Domain, Grid, Tally
+from dpcore.domain import Domain
 from dpcore.errors import PrivacyLineError
 from dpcore.mechanisms import ProposeTestRelease, Staged
 from dpcore.privacy_line import perturb
@@ -20,6 +21,7 @@ from dpcore.releases.densities.spectral_density import SpectralDensity
 from dpcore.releases.densities.tuned import CHOSEN, RUNGS, TunedDensity, TunedFunction
 from dpcore.sampling.source import SeededSource
 from dpcore.statistic import Noisy
+from dpcore.tally import Tally
 from tests.dpcore.releases.contract import tally_of
 
 DOMAIN = Domain((Grid("x", 0.0, 10.0, 500),))

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from dpcore.adjacency import Adjacency
+from dpcore.axes import Bins, Categories, Grid
 from dpcore.budget import Budget
-from dpcore.domain import Bins, Categories, Domain, Grid, Tally
+from dpcore.domain import Domain
 from dpcore.errors import PrivacyLineError
 from dpcore.mechanism import affordable
 from dpcore.mechanisms import StagedGaussian
@@ -25,6 +26,7 @@ from dpcore.releases.machines.curves import (
 from dpcore.releases.machines.placed import part_for_places
 from dpcore.sampling.source import SeededSource
 from dpcore.statistic import Noisy
+from dpcore.tally import Tally
 from tests.dpcore.releases.contract import opened, tally_of
 
 SHARE = Budget.of("1", "1e-6")

@@ -6,8 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from dpcore.axes import Bins, Categories, Grid
 from dpcore.budget import Budget
-from dpcore.domain import Bins, Categories, Domain, Grid
+from dpcore.domain import Domain
 from dpcore.privacy_line import perturb
 from dpcore.releases.machines.classifier import Classifier
 from dpcore.releases.machines.features import coordinate_names, coordinates, scaled_positions

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from dpcore.adjacency import Adjacency
+from dpcore.axes import Bins, Categories, Grid
 from dpcore.budget import Budget
-from dpcore.domain import Bins, Categories, Domain, Grid, Tally
+from dpcore.domain import Domain
 from dpcore.mechanisms.gaussian_rounds import GaussianRounds
 from dpcore.privacy_line import perturb
 from dpcore.releases.machines import descent as module
@@ -18,6 +19,7 @@ from dpcore.releases.machines.design import TOGETHER
 from dpcore.releases.machines.gradients import GradientClassifier
 from dpcore.sampling.source import SeededSource
 from dpcore.statistic import Noisy
+from dpcore.tally import Tally
 from tests.dpcore.releases.contract import tally_of
 
 SHARE = Budget.of("1", "1e-6")

@@ -5,8 +5,9 @@ import math
 import numpy as np
 import pytest
 
+from dpcore.axes import Bins, Categories, Grid
 from dpcore.budget import Budget
-from dpcore.domain import Bins, Categories, Domain, Grid
+from dpcore.domain import Domain
 from dpcore.privacy_line import perturb
 from dpcore.releases.machines.features import scaled_positions
 from dpcore.releases.machines.regression import LossName, Regression

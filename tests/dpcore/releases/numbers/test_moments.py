@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 
 from dpcore.adjacency import Adjacency
+from dpcore.axes import Categories, Grid
 from dpcore.budget import Budget
-from dpcore.domain import Categories, Domain, Grid, Tally
+from dpcore.domain import Domain
 from dpcore.privacy_line import perturb
 from dpcore.releases.numbers.moments import HIDDEN, Moments
 from dpcore.sampling.source import SeededSource
 from dpcore.statistic import Noisy
+from dpcore.tally import Tally
 from tests.dpcore.releases.contract import opened
 
 PAY, YEARS = Grid("pay", 0.0, 100.0, 1000), Grid("years", 0.0, 20.0, 20, integer=True)

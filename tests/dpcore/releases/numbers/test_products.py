@@ -6,8 +6,10 @@ from itertools import product
 import numpy as np
 import pytest
 
-from dpcore.domain import Bins, Categories, Domain, Grid, Tally
+from dpcore.axes import Bins, Categories, Grid
+from dpcore.domain import Domain
 from dpcore.releases.numbers.products import BITS, MOST_PRODUCTS, Products, corners
+from dpcore.tally import Tally
 
 X, Y = Grid("x", 0.0, 5.0, 5, integer=True), Grid("y", -1.0, 1.0, 4)
 SIZE = Categories("size", (1, 2.5, 9), ordered=True)

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from dpcore.adjacency import Adjacency, Relation
+from dpcore.axes import Categories, Grid
 from dpcore.budget import Budget
-from dpcore.domain import Categories, Domain, Grid
+from dpcore.domain import Domain
 from dpcore.privacy_line import perturb
 from dpcore.releases.numbers.quantiles import Quantiles
 from dpcore.sampling.source import SeededSource

@@ -12,8 +12,9 @@ import pytest
 from scipy import stats
 
 from dpcore.adjacency import Adjacency
+from dpcore.axes import Bins, Categories
 from dpcore.budget import Budget
-from dpcore.domain import Bins, Categories, Domain
+from dpcore.domain import Domain
 from dpcore.privacy_line import perturb
 from dpcore.releases.records.near_records import NearRecords, NearSeries
 from dpcore.sampling.paths import NearSequences, uniform_integer

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from dpcore.axes import Categories
 from dpcore.budget import Budget
-from dpcore.domain import Categories, Domain
+from dpcore.domain import Domain
 from dpcore.errors import PrivacyLineError
 from dpcore.mechanisms.sampled import Sampled
 from dpcore.privacy_line import perturb

@@ -15,8 +15,9 @@ from scipy.special import logsumexp
 
 from dpcore.accounting.analytic import analytic_gaussian_scale
 from dpcore.accounting.zcdp import covers_rho
+from dpcore.axes import Categories
 from dpcore.budget import Budget
-from dpcore.domain import Categories, Domain, Tally
+from dpcore.domain import Domain
 from dpcore.mechanism import affordable
 from dpcore.mechanisms import AdaptiveMargins, read_event
 from dpcore.mechanisms.adaptive_margins import GAUSSIAN_PRICE
@@ -27,6 +28,7 @@ from dpcore.releases.tables.microdata import Microdata
 from dpcore.repricing.history import RENYI, Charged, prices
 from dpcore.sampling.source import SeededSource
 from dpcore.statistic import ABSENT, Noisy
+from dpcore.tally import Tally
 from tasks.evaluate.distances import margin_errors
 from tests.dpcore.mechanisms.noise_laws import goodness_of_fit
 from tests.dpcore.releases.contract import (

@@ -7,14 +7,16 @@ import numpy as np
 import pytest
 
 from dpcore.adjacency import REPLACE_ONE, Adjacency
+from dpcore.axes import Categories
 from dpcore.budget import Budget
-from dpcore.domain import Categories, Domain, Tally
+from dpcore.domain import Domain
 from dpcore.mechanisms import BlockGaussian, DiscreteGaussian
 from dpcore.privacy_line import perturb
 from dpcore.releases.tables.allocation import WORST, allocate, equal_split, table_variances
 from dpcore.releases.tables.margins import Margins
 from dpcore.sampling.source import SeededSource
 from dpcore.statistic import Noisy
+from dpcore.tally import Tally
 
 ADD_REMOVE = Adjacency("add-remove")
 BINARY = (2,) * 16

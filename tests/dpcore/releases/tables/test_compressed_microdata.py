@@ -18,8 +18,9 @@ import pytest
 from dpcore.accounting.analytic import analytic_gaussian_scale
 from dpcore.adjacency import REPLACE_ONE, Adjacency
 from dpcore.audit.draws import ReleaseDraws
+from dpcore.axes import Bins, Categories
 from dpcore.budget import Budget
-from dpcore.domain import Bins, Categories, Domain, Tally
+from dpcore.domain import Domain
 from dpcore.mechanism import affordable
 from dpcore.mechanisms import read_event
 from dpcore.post.records import denoise
@@ -30,6 +31,7 @@ from dpcore.releases.tables.microdata import Microdata
 from dpcore.repricing.history import RENYI, Charged, prices
 from dpcore.sampling.source import SeededSource
 from dpcore.statistic import Noisy
+from dpcore.tally import Tally
 from tests.dpcore.mechanisms.noise_laws import goodness_of_fit
 from tests.dpcore.releases.contract import (
     APPROXIMATE,

@@ -8,13 +8,15 @@ import pytest
 
 from dpcore.adjacency import Adjacency
 from dpcore.audit.neighbours import neighbouring_pairs
+from dpcore.axes import Categories
 from dpcore.budget import Budget
-from dpcore.domain import Categories, Domain, Tally
+from dpcore.domain import Domain
 from dpcore.privacy_line import perturb
 from dpcore.regions import Regions
 from dpcore.releases.table import Published
 from dpcore.releases.tables.hierarchy import Hierarchy, Totals
 from dpcore.sampling.source import SeededSource
+from dpcore.tally import Tally
 from tests.dpcore.releases.contract import tally_of
 
 STATES = Categories("state", ("A", "B", "C"))

@@ -6,8 +6,9 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from dpcore.axes import Bins, Categories
 from dpcore.budget import Budget
-from dpcore.domain import Bins, Categories, Domain
+from dpcore.domain import Domain
 from dpcore.privacy_line import perturb
 from dpcore.releases.tables.margins import Margins, file_word
 from dpcore.releases.tables.measured_margins import LARGEST_TOTAL

@@ -11,8 +11,9 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from dpcore.axes import Bins, Categories
 from dpcore.budget import Budget
-from dpcore.domain import Bins, Categories, Domain, Tally
+from dpcore.domain import Domain
 from dpcore.post.tables.margins import margins_of
 from dpcore.privacy_line import perturb
 from dpcore.releases.tables.adaptive_microdata import AdaptiveMicrodata
@@ -20,6 +21,7 @@ from dpcore.releases.tables.margins import Margins
 from dpcore.releases.tables.microdata import Microdata
 from dpcore.sampling.source import SeededSource
 from dpcore.statistic import Noisy
+from dpcore.tally import Tally
 from tasks.evaluate.distances import margin_errors
 
 SHARE = Budget.of("1", "1e-6")

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from dpcore.adjacency import Adjacency
+from dpcore.axes import Categories
 from dpcore.budget import Budget
-from dpcore.domain import Categories, Domain, Tally
+from dpcore.domain import Domain
 from dpcore.post.series import QUANTITIES, counted
 from dpcore.privacy_line import perturb
 from dpcore.releases.counts.histogram import Histogram
@@ -16,6 +17,7 @@ from dpcore.releases.tables.series import SeriesRun
 from dpcore.sampling.source import SeededSource
 from dpcore.series import STEPS, each_alone, square_root
 from dpcore.statistic import Noisy
+from dpcore.tally import Tally
 
 MONTHS = Categories("month", tuple(f"2026-{m:02d}" for m in range(1, 6)))
 SEX, KIND = Categories("sex", ("F", "M")), Categories("kind", ("a", "b", "c"))

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from dpcore.adjacency import Adjacency
+from dpcore.axes import Categories
 from dpcore.budget import Budget
-from dpcore.domain import Categories, Domain
+from dpcore.domain import Domain
 from dpcore.post.tables.bounded import bounded_interval
 from dpcore.privacy_line import perturb
 from dpcore.releases.counts.count import Count

@@ -11,8 +11,9 @@ from dpcore.adjacency import Adjacency
 from dpcore.audit import neighbouring_pairs, short_audit
 from dpcore.audit.fuzz import fuzzed_pairs
 from dpcore.audit.replay import replay
+from dpcore.axes import Bins, Categories, Grid
 from dpcore.budget import Budget
-from dpcore.domain import Bins, Categories, Domain, Grid, Tally
+from dpcore.domain import Domain
 from dpcore.errors import PrivacyLineError
 from dpcore.post.tables.margins import margins_of
 from dpcore.privacy_line import perturb
@@ -22,6 +23,7 @@ from dpcore.releases.tables.margins import Margins
 from dpcore.releases.tables.microdata import Microdata
 from dpcore.sampling.source import SeededSource
 from dpcore.statistic import Exact
+from dpcore.tally import Tally
 from tests.conftest import those_slow
 from tests.dpcore.releases.contract import opened
 

@@ -12,7 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dpcore.adjacency import Adjacency
-from dpcore.domain import Domain, Grid
+from dpcore.axes import Grid
+from dpcore.domain import Domain
 from dpcore.errors import DPReleaseError
 from schemas.columns import Column, IdentifierColumn, Invalid, ReadColumn, made_total
 from schemas.dates import RANGES
