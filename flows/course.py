@@ -46,12 +46,14 @@ from tasks.survey.reading import closing_survey
 from tasks.survey.steps import ingest_survey, require_source, validate_survey
 from tasks.workplace.events import recorded_run
 from tasks.workplace.home import ledger_url, one_at_a_time, private_workspace, remove_abandoned
+from tasks.workplace.places import lasting
 from tasks.workplace.room import require_room
 from tasks.workplace.step import in_flow_run, log_line
 
 
 def carry_out(the_plan: Plan, release_id: str, out: Path) -> str:
     """Run a release from the budget check to the bundle; returns the bundle's path."""
+    lasting(out, "out")
     with recorded_run(the_plan.dataset, release_id):
         return _carried_out(the_plan, release_id, out)
 

@@ -24,6 +24,7 @@ from prefect import Flow
 from dpcore.errors import DPReleaseError, ServerError
 from flows import end_quietly
 from tasks.workplace.home import home, locked, private_folder
+from tasks.workplace.places import FLOW_RUN
 from tasks.workplace.step import log_line
 
 P = ParamSpec("P")
@@ -35,7 +36,7 @@ LOST_SECONDS = 60
 _OUTCOMES: list[Any] = []
 """What the flow that this process runs returned or raised, as long as it has ended."""
 
-if "PREFECT__FLOW_RUN_ID" in os.environ:  # a worker started this process for one run, and logs it
+if FLOW_RUN in os.environ:  # a worker started this process for one run, and logs it
     atexit.register(end_quietly)
 
 _QUIET = {

@@ -25,7 +25,8 @@ from httpx import HTTPError
 from prefect.context import refresh_global_settings_context
 
 from dpcore.errors import DPReleaseError, InputError
-from tasks.workplace.home import home, private_folder
+from tasks.workplace.home import home, ledger_url, private_folder
+from tasks.workplace.places import KEPT, place
 from tasks.workplace.plans import plans_in
 from tasks.workplace.step import log_line
 
@@ -95,9 +96,13 @@ def environment(folder: Path, plans: Path, out: Path, port: int) -> dict[str, st
         "PREFECT_SERVER_API_HOST": HOST,
         "PREFECT_SERVER_API_PORT": str(port),
         "DPRELEASE_HOME": str(home()),
+        "DPRELEASE_LEDGER": ledger_url(),
         "DPRELEASE_PLANS": str(plans.absolute()),
         "DPRELEASE_OUT": str(out.absolute()),
     }
+    for variable in KEPT:
+        if path := place(variable):
+            fixed[variable] = str(path.absolute())
     if password := os.environ.get("PREFECT_SERVER_API_AUTH_STRING"):
         fixed["PREFECT_API_AUTH_STRING"] = password
     defaults = {

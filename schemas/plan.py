@@ -12,7 +12,7 @@ from typing import Any, Self
 
 from pydantic import ValidationError, ValidationInfo, field_validator, model_validator
 
-from dpcore.errors import PlanError
+from dpcore.errors import BundleError, PlanError
 from dpcore.suggestion import suggestion
 from schemas.best import BEST, chosen
 from schemas.blanks import blanks_of, touches
@@ -97,8 +97,19 @@ def load_plan(
 
 
 def published_plan(public: Mapping[str, Any]) -> Plan:
-    """The plan in a manifest, without the location of the private table and the operation."""
-    return Plan.model_validate({**public, "source": "withheld"})
+    """The plan in a manifest, without the location of the private table and the operation.
+
+    Raises ``BundleError`` where it is none that this version of dprelease takes.
+    """
+    document = {**public, "source": "withheld"}
+    try:
+        return Plan.model_validate(document)
+    except ValidationError as error:
+        faults = written_faults(faults_of(error, document, Plan))
+        raise BundleError(
+            "the plan in the manifest is not valid: it was changed, or written by another version of"
+            f" dprelease\n{faults}"
+        ) from None
 
 
 def _set(document: dict[str, Any], place: str, value: Any) -> None:

@@ -46,7 +46,8 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """No test touches the ledger or the home of the person who runs it."""
     home = tmp_path / "home"
     monkeypatch.setenv("DPRELEASE_HOME", str(home))
-    monkeypatch.delenv("DPRELEASE_LEDGER", raising=False)
+    monkeypatch.setenv("DPRELEASE_LEDGER", "")  # so that what a command sets is undone
+    monkeypatch.delenv("DPRELEASE_LEDGER")
     return home
 
 

@@ -33,8 +33,14 @@ LedgerURL = Annotated[
         " file in dprelease's home",
     ),
 ]
-Out = Annotated[Path, Parameter(metavar="DIR", help="the folder of bundles; default: published")]
-PUBLISHED = Path("published")
+Out = Annotated[
+    Path | None,
+    Parameter(metavar="DIR", help="the folder of bundles; default: DPRELEASE_OUT, or published"),
+]
+Plans = Annotated[
+    Path | None,
+    Parameter(metavar="DIR", help="the folder of plans; default: DPRELEASE_PLANS, or plans"),
+]
 Dataset = Annotated[str, Parameter(help="its name in the plan")]
 Bundle = Annotated[Path, Parameter(help="the folder of a release")]
 

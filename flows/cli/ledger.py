@@ -14,7 +14,7 @@ from cyclopts import App, Parameter
 from dpcore.budget import Budget
 from dpcore.errors import BundleError, InputError, LedgerError, PlanError
 from dpcore.suggestion import suggestion
-from flows.cli.arguments import ANSWER, PUBLISHED, Dataset, LedgerURL, Output, file_option
+from flows.cli.arguments import ANSWER, Dataset, LedgerURL, Out, Output, Plans, file_option
 
 if TYPE_CHECKING:
     from schemas.plan import Plan
@@ -151,17 +151,8 @@ def check(
     dataset: AnyDataset = None,
     /,
     *,
-    out: Annotated[
-        Path | None, file_option("the folder of bundles; default: published", "DIR")
-    ] = None,
-    plans: Annotated[
-        Path | None,
-        file_option(
-            "the folder of plans, to look for scheduled releases that are late; default: plans, if"
-            " there is one",
-            "DIR",
-        ),
-    ] = None,
+    out: Out = None,
+    plans: Plans = None,
     ledger: LedgerURL = None,
     output: Output = ANSWER,
 ) -> None:
@@ -169,14 +160,15 @@ def check(
     from tasks.budget.reconcile import reconcile
     from tasks.budget.schedule import late_releases
     from tasks.explain.explain import fault_rows, text_table
+    from tasks.workplace.plans import published_folder
 
     known = _existing_ledger()
-    published: Path | None = out or PUBLISHED
+    published: Path | None = out or published_folder()
     assert published is not None
     if dataset and not (published / dataset).is_dir():
         _require_known(known, dataset)
-    if out and not out.is_dir():
-        raise InputError(f"--out: there is no folder {out}")
+    if not published.is_dir() and (out or os.environ.get("DPRELEASE_OUT")):
+        raise InputError(f"{'--out' if out else 'DPRELEASE_OUT'}: there is no folder {published}")
     words = []
     if not published.is_dir():
         words = [f"bundles were not compared: there is no folder {published} (name one with --out)"]
@@ -205,23 +197,21 @@ def metrics(
     events: Annotated[
         Path | None, file_option("the file of events; default: DPRELEASE_EVENTS, if it is set")
     ] = None,
-    plans: Annotated[
-        Path | None,
-        file_option(
-            "the folder of plans, to count scheduled releases that are late; default: plans, if there"
-            " is one",
-            "DIR",
-        ),
-    ] = None,
+    plans: Plans = None,
     ledger: LedgerURL = None,
     output: Output = ANSWER,
 ) -> None:
     """Print budgets, releases, runs, notices and the time of steps as OpenMetrics."""
     from tasks.budget.metrics import metrics_text
     from tasks.workplace.events import VARIABLE
+    from tasks.workplace.places import place
 
-    set_by = os.environ.get(VARIABLE)
-    path = events or (Path(set_by) if set_by and Path(set_by).exists() else None)
+    path = events or place(VARIABLE)
+    if path and path != events and not path.exists():
+        output.note(
+            f"{VARIABLE}: there is no file {path} yet, so nothing is known of runs and steps"
+        )
+        path = None
     known, loaded = _existing_ledger(), _valid_plans(plans, output)
     text = metrics_text(known, loaded, path, datetime.now(UTC))
     output.answer(text.removesuffix("\n"), {"metrics": text})
@@ -398,17 +388,16 @@ def _places(faults: list[Fault], remedy: str) -> list[str]:
 
 
 def _valid_plans(folder: Path | None, output: Output) -> dict[Path, Plan]:
-    """The plans of the named folder, or of the usual one if it exists; invalid ones are reported."""
+    """The plans of the named folder, or of the usual one; invalid ones are reported."""
     from schemas.plan import load_plan
-    from tasks.workplace.plans import plans_folder, plans_in
+    from tasks.workplace.plans import plans_in, usual_plans
 
     plans = {}
-    if folder or plans_folder().is_dir():
-        for path in plans_in(folder or plans_folder()).values():
-            try:
-                plans[path] = load_plan(path)
-            except PlanError as error:
-                output.note(f"skipped: {error}")
+    for path in (plans_in(folder) if folder else usual_plans()).values():
+        try:
+            plans[path] = load_plan(path)
+        except PlanError as error:
+            output.note(f"skipped: {error}")
     return plans
 
 

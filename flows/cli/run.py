@@ -14,7 +14,6 @@ from dpcore.errors import ApprovalError, InputError, ServerError
 from flows.cli.approve import ask_officer
 from flows.cli.arguments import (
     ANSWER,
-    PUBLISHED,
     Changes,
     LedgerURL,
     Out,
@@ -46,7 +45,7 @@ def run(
             help="make the release of a past due time of the plan's schedule, such as 2026-12-01T06:00",
         ),
     ] = None,
-    out: Out = PUBLISHED,
+    out: Out = None,
     ledger: LedgerURL = None,
     output: Output = ANSWER,
 ) -> None:
@@ -54,6 +53,7 @@ def run(
     from schemas.identity import check_release_id
     from schemas.plan import load_plan
     from tasks.workplace.events import record_event
+    from tasks.workplace.plans import published_folder
 
     overrides = read_changes(changes)
     loaded = load_plan(plan, overrides)  # report a faulty plan before Prefect is started
@@ -68,7 +68,11 @@ def run(
         from flows.release import release
 
         publish = partial(
-            release, plan=str(plan), release_id=release_id, out=str(out), overrides=overrides
+            release,
+            plan=str(plan),
+            release_id=release_id,
+            out=str(out or published_folder()),
+            overrides=overrides,
         )
         try:
             bundle = publish()

@@ -1,7 +1,6 @@
 """``dprelease serve`` and ``dprelease deploy``: run plans on schedule and on demand with Prefect."""
 
 import os
-from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -10,17 +9,14 @@ from dpcore.errors import BudgetError, InputError, ServerError
 from flows.cli.arguments import (
     ANSWER,
     LINES,
-    PUBLISHED,
     LedgerURL,
     Out,
     Output,
+    Plans,
     Progress,
-    file_option,
 )
 
-PLANS = Path("plans")
 RUNS_AT_ONCE = 2
-Plans = Annotated[Path, file_option("the folder of plans; default: plans", "DIR")]
 RunsAtOnce = Annotated[
     int,
     Parameter(
@@ -32,19 +28,21 @@ RunsAtOnce = Annotated[
 
 def serve(
     *,
-    plans: Plans = PLANS,
+    plans: Plans = None,
     runs_at_once: RunsAtOnce = RUNS_AT_ONCE,
-    out: Out = PUBLISHED,
+    out: Out = None,
     port: Annotated[int, Parameter(metavar="N", help="of the server; default: 4200")] = 4200,
     ledger: LedgerURL = None,
     progress: Progress = LINES,
 ) -> None:
     """Run a Prefect server and a worker for a folder of plans."""
     from flows import serve as service
+    from tasks.workplace.plans import plans_folder, published_folder
 
     _check(runs_at_once)
+    folders = plans or plans_folder(), out or published_folder()
     with progress.shown():
-        service.serve(plans, out, port, runs_at_once, ready=_print_address)
+        service.serve(*folders, port, runs_at_once, ready=_print_address)
 
 
 def _print_address(address: str) -> None:
@@ -53,7 +51,7 @@ def _print_address(address: str) -> None:
 
 def deploy(
     *,
-    plans: Plans = PLANS,
+    plans: Plans = None,
     runs_at_once: RunsAtOnce = RUNS_AT_ONCE,
     ledger: LedgerURL = None,
     output: Output = ANSWER,
@@ -70,9 +68,10 @@ def deploy(
 
         from flows import deploy as deployment
         from flows.lost import watch_over_runs
+        from tasks.workplace.plans import plans_folder
 
         try:
-            names, refused = deployment.deploy(plans, runs_at_once)
+            names, refused = deployment.deploy(plans or plans_folder(), runs_at_once)
             watch_over_runs()
         except HTTPError as error:
             raise ServerError(

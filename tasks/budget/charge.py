@@ -2,15 +2,16 @@
 
 from pathlib import Path
 
-from dpcore.errors import DPReleaseError, LostLedgerError, UnreadableError
+from dpcore.errors import DPReleaseError, LedgerError, LostLedgerError, UnreadableError
 from schemas.plan import Plan
 from tasks.budget.checkpoint import require_checkpoint
 from tasks.bundle.digests import is_bundle
 from tasks.bundle.folders import folders_in
 from tasks.bundle.verify import read_manifest
-from tasks.ledger import Ledger, charges_of
+from tasks.ledger import Ledger, State, charges_of
 from tasks.ledger.runs_and_grant import require_grant
-from tasks.workplace.home import ledger_url
+from tasks.workplace.home import ledger_exists, ledger_url
+from tasks.workplace.schedule import due_in
 from tasks.workplace.step import log_line, step
 
 
@@ -21,14 +22,36 @@ def check_budget(plan: Plan, release_id: str, published: Path) -> None:
     Every bundle in ``published`` must be a release in the ledger, with the same draws; otherwise
     the ledger was lost, is an old copy, or is the wrong one.
     """
-    ledger = Ledger(ledger_url())
-    ledger.require_whole()
+    # One that is missing is not made here: it would stand in the way of the backup.
+    ledger = Ledger(ledger_url()) if ledger_exists() else None
+    if ledger:
+        ledger.require_whole()
     for bundle in filter(is_bundle, folders_in(published).values()):
         require_known(bundle, plan.dataset, ledger)
     require_checkpoint(ledger)
-    if ledger.account(plan.dataset) is None:
+    if ledger is None or ledger.account(plan.dataset) is None:
         log_line("the ledger does not know this dataset yet: the plan's grant will be recorded")
+        return
     require_budget(plan, release_id, ledger)
+    _require_name(plan, release_id, ledger)
+
+
+def _require_name(plan: Plan, release_id: str, ledger: Ledger) -> None:
+    """Raise ``LedgerError`` where the plan's file was renamed: a due time would be released twice."""
+    stamp = due_in(release_id)
+    releases = ledger.releases(plan.dataset)
+    if stamp is None or release_id in releases:
+        return
+    for other, charges in releases.items():
+        same = any(
+            charge.plan_digest == plan.digest and charge.state is not State.VOID
+            for charge in charges.values()
+        )
+        if same and due_in(other) == stamp:
+            raise LedgerError(
+                f"{release_id}: this plan was released for the same due time as {other}: give its file"
+                " the name that it had, or the release an id of its own"
+            )
 
 
 def require_budget(plan: Plan, release_id: str, ledger: Ledger) -> None:
@@ -41,7 +64,7 @@ def require_budget(plan: Plan, release_id: str, ledger: Ledger) -> None:
     ledger.check(plan.dataset, release_id, plan.digest, charges_of(plan))
 
 
-def require_known(bundle: Path, dataset: str, ledger: Ledger) -> None:
+def require_known(bundle: Path, dataset: str, ledger: Ledger | None) -> None:
     """Raise ``LostLedgerError`` if a published bundle was not charged to this ledger.
 
     One whose manifest is damaged, or cannot be read, is known by the name of its folder.
@@ -49,12 +72,12 @@ def require_known(bundle: Path, dataset: str, ledger: Ledger) -> None:
     try:
         manifest = read_manifest(bundle)
     except DPReleaseError as error:
-        known = bool(ledger.release(dataset, bundle.name))
+        known = bool(ledger and ledger.release(dataset, bundle.name))
         if not known and isinstance(error, UnreadableError):
             raise
         log_line(f"left aside: {error}")
     else:
-        charges = ledger.release(manifest.dataset, manifest.release_id)
+        charges = ledger.release(manifest.dataset, manifest.release_id) if ledger else {}
         drawn = {name: charge.digest for name, charge in charges.items()}
         known = drawn == {record.name: record.draw_sha256 for record in manifest.releases}
     if not known:

@@ -13,28 +13,32 @@ before anything is published.
 import os
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from stat import S_IMODE
 from typing import TYPE_CHECKING
 
 from dpcore.errors import InputError, LostLedgerError
 from tasks.bundle.sign import signing_key
 from tasks.ledger import Ledger, State
 from tasks.workplace.home import locked
+from tasks.workplace.places import place
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 SIGNATURE, NUMBER = "signature  ", "draws  "
+ROOM = 2**16
+"""Bytes that must be free for what a run adds."""
 
 
 def checkpoint_file() -> Path | None:
     """The witness that the environment names."""
-    name = os.environ.get("DPRELEASE_CHECKPOINT")
-    return Path(name).resolve() if name else None  # a link stays a link to the other disk
+    path = place("DPRELEASE_CHECKPOINT")
+    return path.resolve() if path else None  # a link stays a link to the other disk
 
 
-def require_checkpoint(ledger: Ledger) -> None:
+def require_checkpoint(ledger: Ledger | None) -> None:
     """Raise ``LostLedgerError`` if the ledger does not know a draw of the configured witness.
 
     Raises ``InputError`` if the witness cannot be read or replaced, or was not signed with the
@@ -49,10 +53,12 @@ def require_checkpoint(ledger: Ledger) -> None:
             " `dprelease ledger checkpoint`; if it was lost, compare the ledger with all bundles first"
         )
     seen = _read(path)  # before the ledger: what was drawn in between is no contradiction
-    _require_covered(path, seen, _lines(ledger))
+    _require_covered(path, seen, _lines(ledger) if ledger else [])
     try:
-        with tempfile.TemporaryFile(dir=path.parent):
-            pass
+        with tempfile.TemporaryFile(dir=path.parent) as room:
+            room.write(b"." * (path.stat().st_size + ROOM))
+            room.flush()
+            os.fsync(room.fileno())
     except OSError as error:
         raise InputError(f"{path}: cannot be written ({error.strerror})") from None
 
@@ -83,8 +89,11 @@ def add_to_checkpoint(ledger: Ledger) -> None:
 @contextmanager
 def _alone(path: Path) -> Iterator[None]:
     """Of the writers on this machine one; others wait, so that nobody puts an older list in place."""
+    lock = path.with_name(f".{path.name}.lock")
     try:
-        with locked(path.with_name(f".{path.name}.lock")):
+        with lock.open("a") as file:
+            _open_as(path, file.fileno())
+        with locked(lock):
             yield
     except OSError as error:
         raise InputError(f"{path}: cannot be written ({error.strerror})") from None
@@ -143,12 +152,21 @@ def _replace(path: Path, lines: list[str]) -> None:
                 file.write(text)
                 file.flush()
                 os.fsync(file.fileno())
+                _open_as(path, file.fileno())
             os.replace(name, path)
         except OSError:
             os.unlink(name)
             raise
     except OSError as error:
         raise InputError(f"{path}: cannot be written ({error.strerror})") from None
+
+
+def _open_as(path: Path, file: int) -> None:
+    """Open another file to those for whom the witness is, where there is one: workers of a group."""
+    with suppress(FileNotFoundError, PermissionError):
+        found = path.stat()
+        os.fchown(file, -1, found.st_gid)
+        os.fchmod(file, S_IMODE(found.st_mode))
 
 
 def _number(lines: list[str]) -> str:

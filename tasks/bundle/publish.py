@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
+from stat import S_ISGID, S_IWGRP
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,6 +59,9 @@ from tasks.workplace.step import step
 
 READABLE = 0o755
 """What a published folder may allow at most: only its owner may write."""
+
+SHARED = READABLE | S_ISGID | S_IWGRP
+"""What the folder of a dataset may allow at most in one that hands its group on."""
 
 
 @dataclass(frozen=True)
@@ -294,11 +298,15 @@ def staging_folder(target: Path) -> Iterator[Path]:
 
 
 def _public_folder(folder: Path) -> None:
-    """The folder, created where it is missing: as open as the one above it, whatever the umask."""
+    """The folder, created where it is missing: as open as the one above it, whatever the umask.
+
+    Where that hands its group on, so does this one, and whoever may publish there may here.
+    """
     if not folder.is_dir():
         _public_folder(folder.parent)
         folder.mkdir(exist_ok=True)
-        folder.chmod(folder.parent.stat().st_mode & READABLE)
+        above = folder.parent.stat().st_mode
+        folder.chmod(above & (SHARED if above & S_ISGID else READABLE))
 
 
 def committed(plan: Plan, release_id: str, name: str) -> tuple[ChargeRecord, Noisy]:
@@ -378,7 +386,8 @@ def _open_to_readers(folder: Path) -> None:
     """Open the bundle to whoever may read the folder above it, whatever the umask of the process."""
     mode = folder.parent.stat().st_mode & READABLE
     for path in (folder, *folder.rglob("*")):
-        path.chmod(mode | 0o700 if path.is_dir() else mode & 0o666 | 0o600)
+        set_group = path.stat().st_mode & S_ISGID
+        path.chmod(mode | set_group | 0o700 if path.is_dir() else mode & 0o666 | 0o600)
 
 
 def _flush(folder: Path) -> None:

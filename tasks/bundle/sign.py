@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from dpcore.errors import BundleError, InputError
 from tasks.bundle.digests import DIGESTS, SIGNATURE
 from tasks.bundle.folders import has_file, readable
+from tasks.workplace.places import place
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import (
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
 
 def signing_key() -> "Ed25519PrivateKey | None":
     """The key that the environment names, or None; raises ``InputError`` if it cannot be read."""
-    path = os.environ.get("DPRELEASE_SIGNING_KEY")
-    return read_private_key(Path(path)) if path else None
+    path = place("DPRELEASE_SIGNING_KEY")
+    return read_private_key(path) if path else None
 
 
 def read_private_key(path: Path) -> "Ed25519PrivateKey":

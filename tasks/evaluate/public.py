@@ -21,7 +21,7 @@ from schemas.plan import Plan, load_plan
 from schemas.source import Source, TableSource
 from tasks.ledger import Ledger
 from tasks.survey.ingest import PACKAGE, find_in_package
-from tasks.workplace.plans import plans_folder, plans_in
+from tasks.workplace.plans import usual_plans
 
 NOT_FOR_RELEASE = "NOT FOR RELEASE: computed from the real records without noise"
 _REMEDY = "; compare anyway with --not-for-release, and do not publish the result"
@@ -56,9 +56,8 @@ def require_public(
 def _plans(given: Plan | None) -> Iterator[tuple[str, Plan]]:
     if given is not None:
         yield "the plan", given
-    if plans_folder().is_dir():
-        for path in plans_in(plans_folder()).values():
-            yield path.name, load_plan(path)
+    for path in usual_plans().values():
+        yield path.name, load_plan(path)
 
 
 def _is_table(path: Path, source: Source) -> bool:

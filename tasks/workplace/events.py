@@ -17,7 +17,8 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cache
 
-from dpcore.errors import DPReleaseError
+from dpcore.errors import DPReleaseError, InputError
+from tasks.workplace.places import place
 
 VARIABLE = "DPRELEASE_EVENTS"
 WAITS = "waits"
@@ -28,9 +29,12 @@ INTERRUPTED = "interrupted"
 
 def record_event(event: str, **facts: str | float) -> None:
     """Append an event.  ``facts`` must be public."""
-    path = os.environ.get(VARIABLE)
-    if not path:
-        return
+    try:
+        path = place(VARIABLE)
+    except InputError as error:
+        return _say_once(str(error))
+    if path is None:
+        return None
     at = datetime.now(UTC).isoformat(timespec="seconds")
     line = json.dumps({"at": at, "event": event, **facts}, ensure_ascii=False) + "\n"
     try:

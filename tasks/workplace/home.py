@@ -16,6 +16,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from dpcore.errors import InputError
+from tasks.workplace.places import lasting, place
 
 OUTSIDE = "outside"
 """In a private workspace: a link to the folder outside that is removed with it."""
@@ -24,20 +25,32 @@ OUTSIDE = "outside"
 def home() -> Path:
     """The folder, created if it is missing."""
     default = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local/share") / "dprelease"
-    return private_folder(Path(os.environ.get("DPRELEASE_HOME") or default).absolute())
+    return private_folder((place("DPRELEASE_HOME") or default).absolute())
 
 
 def ledger_url() -> str:
-    """The ledger's URL; it may hold a password, so it is never printed or passed to Prefect."""
-    return os.environ.get("DPRELEASE_LEDGER") or f"sqlite:///{home() / 'ledger.sqlite'}"
+    """The ledger's URL; it may hold a password, so it is never printed or passed to Prefect.
+
+    That of a file is absolute.  Raises ``InputError`` as ``lasting``.
+    """
+    url = os.environ.get("DPRELEASE_LEDGER") or f"sqlite:///{home() / 'ledger.sqlite'}"
+    file = _file_of(url)
+    if file is None:
+        return url
+    absolute = lasting(file, "DPRELEASE_LEDGER").expanduser().absolute()
+    return f"{url.partition(':///')[0]}:///{absolute}"
 
 
 def ledger_file() -> Path | None:
     """The file of the ledger; None for a server, and for a URL that opening refuses."""
-    engine, _, path = ledger_url().partition(":///")
+    return _file_of(ledger_url())
+
+
+def _file_of(url: str) -> Path | None:
+    engine, _, path = url.partition(":///")
     if engine not in ("sqlite", "sqlite+pysqlite") or path in ("", ":memory:") or "?" in path:
         return None
-    return Path(path).expanduser()
+    return Path(path)
 
 
 def ledger_exists() -> bool:

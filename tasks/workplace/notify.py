@@ -8,7 +8,9 @@ Everything in a notice is public: the dataset, the release id and the kind of tr
 import json
 import logging
 import os
+import threading
 import urllib.request
+from http.client import HTTPException
 
 from tasks.workplace.events import record_event
 
@@ -25,6 +27,16 @@ def notify(dataset: str, release_id: str, trouble: str) -> None:
     address = os.environ.get("DPRELEASE_WEBHOOK")
     if not address:
         return
+    sending = threading.Thread(
+        target=_post, args=(address, line, dataset, release_id, trouble), daemon=True
+    )
+    sending.start()
+    sending.join(1.1 * SECONDS)
+    if sending.is_alive():
+        LOGGER.error(f"{line}; posting to DPRELEASE_WEBHOOK took longer than {SECONDS} s")
+
+
+def _post(address: str, line: str, dataset: str, release_id: str, trouble: str) -> None:
     body = {"text": line, "dataset": dataset, "release_id": release_id, "trouble": trouble}
     try:
         request = urllib.request.Request(
@@ -32,5 +44,5 @@ def notify(dataset: str, release_id: str, trouble: str) -> None:
         )
         with urllib.request.urlopen(request, timeout=SECONDS):
             pass
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, HTTPException) as error:
         LOGGER.error(f"{line}; posting to DPRELEASE_WEBHOOK failed ({type(error).__name__})")

@@ -1,6 +1,6 @@
 """The agency's folder of release plans, and the folder of its bundles.
 
-    DPRELEASE_PLANS    the folder of plans, one YAML file each
+    DPRELEASE_PLANS    the folder of plans, one YAML file each; by default ``plans``
     DPRELEASE_OUT      the folder under which bundles appear; by default ``published``
 
 A plan's name is its file's name, reduced to the letters that a release id may have.
@@ -11,6 +11,7 @@ import re
 from pathlib import Path
 
 from dpcore.errors import InputError
+from tasks.workplace.places import lasting
 
 
 def plan_name(path: Path) -> str:
@@ -37,7 +38,13 @@ def plans_in(folder: Path) -> dict[str, Path]:
 
 def plans_folder() -> Path:
     """The agency's folder of plans."""
-    return Path(os.environ.get("DPRELEASE_PLANS", "plans")).absolute()
+    return lasting(Path(os.environ.get("DPRELEASE_PLANS") or "plans"), "DPRELEASE_PLANS").absolute()
+
+
+def usual_plans() -> dict[str, Path]:
+    """Every plan of the agency's folder by name; none where it is missing, and nothing names it."""
+    folder = plans_folder()
+    return plans_in(folder) if os.environ.get("DPRELEASE_PLANS") or folder.is_dir() else {}
 
 
 def find_plan(plan: str) -> Path:
@@ -55,4 +62,4 @@ def find_plan(plan: str) -> Path:
 
 def published_folder() -> Path:
     """The folder under which bundles appear."""
-    return Path(os.environ.get("DPRELEASE_OUT", "published"))
+    return lasting(Path(os.environ.get("DPRELEASE_OUT") or "published"), "DPRELEASE_OUT")

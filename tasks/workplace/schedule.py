@@ -64,7 +64,13 @@ def beginning(schedule: Schedule, plan: Path | None, releases: Collection[str]) 
 
 def due_of(plan: Path, release_id: str) -> datetime | None:
     """The due time in the id of a scheduled run of this plan; None for any other id."""
-    stamp = re.fullmatch(rf"{re.escape(plan_name(plan))}-(\d{{8}}-\d{{6}})", release_id)
+    due = due_in(release_id)
+    return due if due and release_id == run_id(plan, due) else None
+
+
+def due_in(release_id: str) -> datetime | None:
+    """The due time with which an id ends, as that of a scheduled run of whichever plan does."""
+    stamp = re.search(r"-(\d{8}-\d{6})$", release_id)
     try:
         return datetime.strptime(stamp[1], STAMP).replace(tzinfo=UTC) if stamp else None
     except ValueError:

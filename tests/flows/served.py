@@ -40,10 +40,11 @@ class Served:
 
     @property
     def ledger(self) -> Ledger:
-        return Ledger(f"sqlite:///{self.folder}/home/ledger.sqlite", create=False)
+        return Ledger(f"sqlite:///{self.folder}/ledger.sqlite", create=False)
 
     def start(self) -> None:
         arguments = ["--plans", "plans", "--out", "out", "--port", str(self.port)]
+        arguments += ["--ledger", "sqlite:///ledger.sqlite"]
         self.process = subprocess.Popen(
             [sys.executable, "-m", "flows.cli", "serve", *arguments],
             cwd=self.folder,
@@ -136,7 +137,9 @@ def prepare(folder: Path, survey: Any, document: dict[str, Any]) -> None:
 
 def own_environment(home: Path) -> dict[str, str]:
     """The environment without the settings that the tests' own Prefect has left in it."""
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("PREFECT_")}
+    environment = {
+        k: v for k, v in os.environ.items() if not k.startswith(("PREFECT_", "DPRELEASE_"))
+    }
     paths = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
     return environment | {"DPRELEASE_HOME": str(home), "PYTHONPATH": paths}
 

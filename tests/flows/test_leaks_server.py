@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import socket
 import subprocess
 import sys
@@ -14,9 +13,9 @@ from urllib.request import urlopen
 
 import pytest
 
-from tests.conftest import ROOT
 from tests.flows.leak_runs import LEAKED, SECRETS
 from tests.flows.search import occurrences
+from tests.flows.served import own_environment
 
 pytestmark = pytest.mark.slow
 
@@ -30,7 +29,7 @@ def ran(tmp_path_factory) -> tuple[Path, dict]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("PREFECT_")} | {
+    environment = own_environment(folder / "home") | {
         "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
         "DO_NOT_TRACK": "1",
         "HOME": str(folder / "user"),
@@ -54,8 +53,6 @@ def ran(tmp_path_factory) -> tuple[Path, dict]:
             | {
                 "PREFECT_HOME": str(folder / "client"),
                 "PREFECT_API_URL": f"http://127.0.0.1:{port}/api",
-                "DPRELEASE_HOME": str(folder / "home"),
-                "PYTHONPATH": str(ROOT),
                 # As talkative as Prefect can be made.
                 "PREFECT_LOGGING_LEVEL": "DEBUG",
                 "PREFECT_LOGGING_EXTRA_LOGGERS": "dprelease,duckdb,pandera,ibis,sqlalchemy",

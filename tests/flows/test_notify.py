@@ -5,7 +5,9 @@ import http.server
 import json
 import re
 import shutil
+import socket
 import threading
+from contextlib import suppress
 from datetime import date, datetime, timedelta
 
 import pytest
@@ -255,6 +257,28 @@ def test_a_webhook_that_fails_changes_nothing(small_plan, monkeypatch, caplog):
 
     notify("survey", "r1", "failed")
     assert "posting to DPRELEASE_WEBHOOK failed" in caplog.text
+    assert "hush-hush" not in caplog.text
+
+
+def test_a_webhook_that_never_ends_its_answer_holds_nobody_up(small_plan, monkeypatch, caplog):
+    from tasks.workplace import notify
+
+    monkeypatch.setattr(notify, "SECONDS", 0.1)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        ended = threading.Event()
+
+        def trickle():
+            with server.accept()[0] as connection, suppress(OSError):
+                connection.sendall(b"HTTP/1.1 200 OK\r\n")
+                while not ended.wait(0.02):
+                    connection.sendall(b"a: b\r\n")
+
+        threading.Thread(target=trickle, daemon=True).start()
+        port = server.getsockname()[1]
+        monkeypatch.setenv("DPRELEASE_WEBHOOK", f"http://127.0.0.1:{port}/hush-hush")
+        notify.notify("survey", "r1", "failed")
+        ended.set()
+    assert "posting to DPRELEASE_WEBHOOK took longer than 0.1 s" in caplog.text
     assert "hush-hush" not in caplog.text
 
 

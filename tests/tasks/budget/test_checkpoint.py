@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from dpcore.budget import Budget
-from dpcore.errors import DPReleaseError, InputError, LostLedgerError
+from dpcore.errors import DPReleaseError, InputError, LedgerError, LostLedgerError
 from dpcore.statistic import Noisy
 from flows.cli import main
 from tasks.budget import checkpoint
@@ -69,6 +69,43 @@ def test_a_witness_that_is_missing_stops_the_run(ledger, witness):
     draw(ledger, "r1")
     assert write_checkpoint(ledger, witness) == 1
     require_checkpoint(ledger)
+
+
+def test_a_run_that_is_refused_makes_no_ledger_in_place_of_one_that_was_lost(
+    tmp_path, monkeypatch, witness
+):
+    monkeypatch.setenv("DPRELEASE_LEDGER", f"sqlite:///{tmp_path}/ledger.db")
+    bare.audit_once(monkeypatch.setattr)
+    plan = bare.small_plan(tmp_path)
+    with pytest.raises(InputError, match="names no file"):
+        bare.release(plan, "r1", tmp_path / "out")
+    write_checkpoint(Ledger(ledger_url()), witness)
+    bare.release(plan, "r1", tmp_path / "out")
+    assert cli("backup", tmp_path / "copy") == 0
+    (tmp_path / "ledger.db").unlink()
+    for out in ("out", "elsewhere"):  # a bundle knows, and the witness does
+        with pytest.raises(LostLedgerError):
+            bare.release(plan, "r2", tmp_path / out)
+    assert cli("restore", tmp_path / "copy") == 0
+
+
+def test_a_due_time_is_not_released_again_under_a_new_name_of_the_plan(tmp_path, monkeypatch):
+    bare.audit_once(monkeypatch.setattr)
+    plan = bare.small_plan(tmp_path)
+    bare.release(plan, "income-20261124-060000", tmp_path / "out")
+    with pytest.raises(LedgerError, match="for the same due time as income-20261124-060000"):
+        bare.release(plan, "revenue-20261124-060000", tmp_path / "out")
+    bare.release(plan, "income-20261124-060000", tmp_path / "out")
+    bare.release(plan, "revenue-20261125-060000", tmp_path / "out")
+
+
+def test_a_witness_stays_open_to_the_group_that_shares_it(ledger, witness):
+    write_checkpoint(ledger, witness)
+    witness.chmod(0o660)
+    draw(ledger, "r1")
+    add_to_checkpoint(ledger)
+    lock = witness.with_name(".witness.lock")
+    assert [path.stat().st_mode & 0o777 for path in (witness, lock)] == [0o660, 0o660]
 
 
 def test_a_witness_never_forgets(ledger, witness, tmp_path, capsys):
@@ -195,8 +232,9 @@ def test_a_full_disk_leaves_the_witness_as_it_was(ledger, witness, monkeypatch):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(InputError, match="No space left"):
-        write_checkpoint(ledger, witness)
+    for act in (lambda: require_checkpoint(ledger), lambda: write_checkpoint(ledger, witness)):
+        with pytest.raises(InputError, match="No space left"):
+            act()
     assert witness.read_bytes() == before
     assert [path.name for path in witness.parent.glob(".witness.*")] == [".witness.lock"]
 

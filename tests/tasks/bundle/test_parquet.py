@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from dpcore.releases.table import Table, TableColumn
 from schemas.columns import CategoricalColumn, IntegerColumn
 from tasks.bundle.parquet import write_table
-from tasks.bundle.publish import staging_folder
+from tasks.bundle.publish import _open_to_readers, staging_folder
 
 
 def test_whole_numbers_with_nulls_stay_whole_numbers(tmp_path):
@@ -61,6 +61,30 @@ def test_columns_carry_what_the_plan_says_of_them(tmp_path):
     assert schema.field("count").metadata == {b"description": b"Records"}
     assert file.descriptions["age_from"] == "age at least: Age"
     assert file.about == {"age_from": "age", "sex": "sex"}
+
+
+def test_a_folder_that_hands_its_group_on_is_shared_by_the_group(tmp_path):
+    modes = []
+    for above in (0o750, 0o2770, 0o2750):
+        shared = tmp_path / str(above)
+        shared.mkdir()
+        shared.chmod(above)
+        with staging_folder(shared / "survey" / "r1") as staging:
+            table = Table("tables", "counts", [TableColumn("count", np.array([3]), "How many")])
+            write_table(staging, table, {}, {})
+            _open_to_readers(staging)
+            places = (
+                staging.parent,
+                staging,
+                staging / "tables",
+                staging / "tables/counts.parquet",
+            )
+            modes.append([path.stat().st_mode & 0o7777 for path in places])
+    assert modes == [
+        [0o750, 0o750, 0o750, 0o640],
+        [0o2770, 0o2750, 0o2750, 0o640],
+        [0o2750, 0o2750, 0o2750, 0o640],
+    ]
 
 
 def test_a_run_that_is_being_ended_leaves_no_folder_though_tasks_still_write(tmp_path):

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from dpcore.errors import BundleError, InputError
 from flows.cli import main
 from schemas.plan import load_plan
+from schemas.plan_document import digest_of
 from tasks.catalogue import write_catalogue
 from tasks.report.page import REPORT
 from tests.conftest import plan_of_every_kind, write_plan
@@ -219,6 +221,23 @@ def test_the_releases_are_read_on_a_phone_without_scrolling_sideways(chromium, p
 
 
 @pytest.mark.slow
+def test_a_bundle_whose_plan_this_version_refuses_is_left_out(published, capsys):
+    bundle = published / "survey" / "r1"
+    file, sums = bundle / "manifest.json", bundle / "SHA256SUMS"
+    manifest, before = json.loads(file.read_text()), sha256(file.read_bytes()).hexdigest()
+    manifest["plan"]["columns"]["age"]["bounds"] = [5, 1]
+    manifest["plan_digest"] = digest_of(manifest["plan"])
+    file.write_text(json.dumps(manifest))
+    after = sha256(file.read_bytes()).hexdigest()
+    sums.write_text(sums.read_text().replace(before, after))
+    for command in (["verify", str(bundle)], ["catalogue", str(published)]):
+        assert main(command) == 6
+        assert (
+            "the plan in the manifest is not valid: it was changed, or" in capsys.readouterr().err
+        )
+    assert "r2" in (published / "index.html").read_text()
+
+
 def test_a_search_shows_what_fits(chromium, published):
     with visit(chromium, write_catalogue(published, published)) as tab:
         shown = "[...document.querySelectorAll('.dataset')].filter(d => !d.hidden).length"

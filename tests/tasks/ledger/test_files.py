@@ -318,6 +318,12 @@ class TestURL:
         assert caught.value.__suppress_context__ or caught.value.__context__ is None
         assert os.listdir(tmp_path) == []
 
+    @pytest.mark.parametrize("password", ["hush@hush", "hush@hu/sh", "hu/sh@hush"])
+    def test_a_password_with_an_at_sign_is_not_taken_for_a_host(self, password):
+        with pytest.raises(InputError, match="write @ as %40") as caught:
+            Ledger(f"postgresql://ledger:{password}@server/ledger")
+        assert "hu" not in str(caught.value)
+
     def test_a_server_without_its_driver_says_what_to_install(self, monkeypatch):
         monkeypatch.setitem(sys.modules, "psycopg", None)
         with pytest.raises(LedgerError, match=r"install dprelease\[postgres\]"):

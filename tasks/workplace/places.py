@@ -1,0 +1,32 @@
+"""The files and folders that the environment names, which must outlast a run.
+
+A worker runs each flow in a folder that is removed with the run.  What is named from there would be lost
+with it, a ledger too, and the next run would be granted the whole budget: a relative path is refused.
+"""
+
+import os
+from pathlib import Path
+
+from dpcore.errors import InputError
+
+FLOW_RUN = "PREFECT__FLOW_RUN_ID"
+"""Set where a worker has started this process for one run."""
+
+KEPT = ("DPRELEASE_CHECKPOINT", "DPRELEASE_EVENTS", "DPRELEASE_SIGNING_KEY")
+"""The files that an operator may name beside those of home, ledger, plans and bundles."""
+
+
+def place(variable: str) -> Path | None:
+    """The path that an environment variable names, if it names one; raises as ``lasting``."""
+    written = os.environ.get(variable)
+    return lasting(Path(written), variable) if written else None
+
+
+def lasting(path: Path, named_by: str) -> Path:
+    """The path; raises ``InputError`` where it is relative to the folder of a worker's run."""
+    if FLOW_RUN in os.environ and not path.expanduser().is_absolute():
+        raise InputError(
+            f"{named_by}: {path} would lie in the folder of this run, and be removed with it; where"
+            " the worker is started, set it to an absolute path"
+        )
+    return path
