@@ -39,10 +39,14 @@ FINE = 0.01
 """Single precision is used where it rounds sums by less than this part of the noise."""
 
 
+REPLICATE = "replicate_"
+"""How the names of the columns begin."""
+
+
 def replicate_names(number: int) -> list[str]:
     """The names of the columns."""
     width = max(2, len(str(number)))
-    return [f"replicate_{i:0{width}d}" for i in range(1, number + 1)]
+    return [f"{REPLICATE}{i:0{width}d}" for i in range(1, number + 1)]
 
 
 def replicates_within(wanted: int, rows: int) -> int:

@@ -20,8 +20,8 @@ from dpcore.budget import Budget
 from dpcore.domain import Domain
 from dpcore.releases.base import Release
 from dpcore.releases.counts.unit import BEST
-from dpcore.releases.replicates import replicate_names
-from dpcore.releases.table import MOST_FILES, TABLE
+from dpcore.releases.replicates import REPLICATE
+from dpcore.releases.table import MOST_FILES, TABLE, UNBIASED
 from dpcore.suggestion import suggestion
 from schemas.columns import Column
 from schemas.document import Section, absent
@@ -231,17 +231,17 @@ def domain_of(axes: list[Axis]) -> Domain:
         raise ValueError(f"columns: {error}") from None
 
 
-def check_names(release: Release, replicates: int = 0) -> None:
+def check_names(release: Release, replicates: bool = False) -> None:
     """Raise ``ValueError`` where two columns or two files that a release publishes have one name.
 
-    Capitals make no difference, as for DuckDB and many file systems.  ``replicates``: how many columns
-    of them the tables have.
+    Capitals make no difference, as for DuckDB and many file systems.  ``replicates``: whether the tables
+    have columns of them, which readers know by how their names begin.
     """
     if not release.statistics:
         return
     files: dict[str, tuple[str, ...]] = {}
-    others = dict.fromkeys((*release.statistics, *BEST), "a statistic")
-    others |= dict.fromkeys(replicate_names(replicates), "a replicate")
+    # Readers of a table look for those of `UNBIASED`, whichever its release publishes.
+    others = dict.fromkeys((*release.statistics, *UNBIASED, *BEST), "a statistic")
     domains = release.domains_of(None)
     if len(domains) > MOST_FILES:
         others[TABLE] = "the name of its table"
@@ -252,6 +252,8 @@ def check_names(release: Release, replicates: int = 0) -> None:
         for axis in domain.axes:
             for name in names[id(axis)]:
                 other = taken.setdefault(name.lower(), repr(axis.name))
+                if replicates and name.lower().startswith(REPLICATE):
+                    other = "a replicate"
                 if other != repr(axis.name):
                     raise ValueError(
                         f"columns: {axis.name!r} and {other} would both be published as {name!r};"

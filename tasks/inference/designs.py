@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,6 +22,12 @@ MOST_TERMS = 60
 
 LARGEST_GRID = 2**20
 """Cells of the columns of one term."""
+
+CONSTANT = "Intercept"
+"""The name of a model's constant."""
+
+WORD = re.compile(r"""'[^']*'|"[^"]*"|(\w+)\b(?!\s*[(.])""")
+"""A name in a formula that is not called; in a text there is none."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +152,12 @@ def _without_dots(
 def _read(formula: str, domain: Domain) -> tuple[Any, list[str]]:
     """A formula, and the columns that it names."""
     import formulaic  # takes half a second
+    from formulaic.transforms import TRANSFORMS
 
+    for name in {CONSTANT, *TRANSFORMS} & set(domain.names) & set(WORD.findall(formula)):
+        raise InputError(
+            f"{formula}: {name!r} means something of its own in formulas; rename the column in the plan"
+        )
     try:
         asked = formulaic.Formula(formula)
         named = sorted(str(v) for v in asked.required_variables)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dpcore.releases.table import SIGMAS_95
 from schemas.bundle import AnalysisRecord
+from tasks.inference.designs import CONSTANT
 from tasks.report.cells import Columns, called
 from tasks.report.chart import Axis, Panel, chart
 from tasks.report.marks import bars, dots, down, spans, texts
@@ -30,7 +31,7 @@ MODELS = {
     "poisson": ("Poisson regression", "coefficient, in log of the mean"),
 }
 
-INTERCEPT, TITLE = "Intercept", "Coefficients and their 95% intervals"
+TITLE = "Coefficients and their 95% intervals"
 
 
 def draw_analysis(record: AnalysisRecord, bundle: Path, columns: Columns) -> Drawn:
@@ -39,7 +40,7 @@ def draw_analysis(record: AnalysisRecord, bundle: Path, columns: Columns) -> Dra
     terms = found["term"].tolist()
     if not terms:
         return Drawn((), record.notes)
-    shown = [i for i, term in enumerate(terms) if term != INTERCEPT] or [*range(len(terms))]
+    shown = [i for i, term in enumerate(terms) if term != CONSTANT] or [*range(len(terms))]
     says = (
         "Dots: estimates; wide bars: 95% intervals of sampling alone, as the survey itself would give;"
         " thin lines: 95% intervals that hold the noise too"

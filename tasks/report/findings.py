@@ -33,7 +33,7 @@ from dpcore.releases.table import SIGMAS_95
 from schemas.bundle import AnalysisRecord, Manifest
 from schemas.columns import CategoricalColumn
 from schemas.plan import Plan
-from tasks.report.analyses import INTERCEPT
+from tasks.inference.designs import CONSTANT
 from tasks.report.cells import NULL, called, read_labels
 from tasks.report.counts import LARGEST_SIDE
 from tasks.report.parts import Source, read_columns
@@ -295,7 +295,7 @@ def _answers(plan: Plan, analyses: Sequence[AnalysisRecord], bundle: Path) -> tu
         terms = [
             (str(term), float(estimate), float(error))
             for term, estimate, error in zip(found["term"], found["estimate"], errors, strict=True)
-            if term != INTERCEPT and math.isfinite(error) and error > 0
+            if term != CONSTANT and math.isfinite(error) and error > 0
         ]
         models.append((record, terms))
     number = sum(len(terms) for _, terms in models)

@@ -175,6 +175,19 @@ def test_what_cannot_be_fitted_is_explained(formula, family, said):
         fit(evidence(surveyed(np.random.default_rng(3)), 1), formula, family)
 
 
+@pytest.mark.parametrize("name", ["Intercept", "C", "np", "log"])
+def test_a_column_whose_name_means_something_in_formulas_is_in_no_model(name):
+    known = evidence(surveyed(np.random.default_rng(3)), 1)
+    axes = tuple(replace(a, name=name) if a.name == "age" else a for a in known.domain.axes)
+    columns = known.columns | {name: known.columns["age"]}
+    named = replace(known, domain=replace(known.domain, axes=axes), columns=columns)
+    for formula in (f"works ~ {name} + sex", f"works ~ C(`{name}`)", f"{name} ~ sex"):
+        with pytest.raises(InputError, match=f"'{name}' means something of its own in formulas"):
+            fit(named, formula)
+    with pytest.raises(InputError, match="is zero for every possible value"):
+        fit(named, f"works ~ {{sex == '{name}'}} + C(place)")  # a text, and a function
+
+
 def test_a_bundle_is_fitted_from_its_draws(plan_document, tmp_path):
     kept = [section for section in plan_document["releases"] if section["name"] == "pairs"]
     records = [section for section in plan_document["synthesis"] if section["name"] == "everybody"]
