@@ -138,8 +138,21 @@ class PlanDocument(Section):
         grows = self.series is not None and self.series.part < 1
         counted = self.counts is not None
         totals = tuple(filter(None, (section.public_totals for section in self.releases)))
+        clamped = tuple(
+            name
+            for name, column in self.columns.items()
+            if self.invalid != "clamp" and getattr(column, "outside", "") == "clamp"
+        )
         return Protection(
-            self.adjacency, self.rows, self.unit, self.invalid, most, grows, counted, totals
+            self.adjacency,
+            self.rows,
+            self.unit,
+            self.invalid,
+            most,
+            grows,
+            counted,
+            totals,
+            clamped,
         )
 
     @property

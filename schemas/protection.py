@@ -29,7 +29,8 @@ class Protection:
     """A plan's neighbouring relation, its ``rows``, its privacy unit unless that is a row, what happens
     to values that are not valid, in a series in how many periods a unit counts, if that is bounded,
     whether its runs are priced together, which takes that its table only grows, whether a row of the
-    table stands for several records, and the columns by which it states numbers of records.
+    table stands for several records, the columns by which it states numbers of records, and those whose
+    numbers outside their bounds are moved to them.
     """
 
     adjacency: Adjacency
@@ -40,6 +41,7 @@ class Protection:
     grows: bool = False
     counted: bool = False
     totals: tuple[str, ...] = ()
+    clamped: tuple[str, ...] = ()
 
     @property
     def within(self) -> str:
@@ -110,10 +112,20 @@ class Protection:
         most = f"{self.rows}" if self.adjacency.public_rows else "at most a trillion"
         count, also = f" and {most} records", GROWS * self.grows + self._same_totals
         if self.total:
-            return f"all tables with the columns of the plan{count}: {RULES[self.invalid]}{also}"
+            rule = f"{RULES[self.invalid]}{self._moved}"
+            return f"all tables with the columns of the plan{count}: {rule}{also}"
         return (
             f"tables that fit the plan: they have its columns{count}, and every value has its column's"
-            f" type and is a listed category, within the bounds, or null where null is allowed{also}"
+            f" type and is a listed category, within the bounds{self._moved}, or null where null is"
+            f" allowed{also}"
+        )
+
+    @property
+    def _moved(self) -> str:
+        if not self.clamped:
+            return ""
+        return (
+            f" (numbers of {' and '.join(self.clamped)} outside theirs count as the nearest bound)"
         )
 
     @property

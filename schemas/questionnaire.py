@@ -206,12 +206,16 @@ def _question(place: str, said: Mapping[str, str]) -> Question:
 
 def _values(place: str, text: str) -> Iterator[tuple[str, str]]:
     """Each code with its label, of ``1=female; 2=male``."""
+    codes = set[str]()
     for item in filter(None, (part.strip() for part in text.split(";"))):
         code, _, label = item.partition("=")
         if not code.strip():
             raise InputError(f"{place}: {item!r} has no code before the =")
         if re.search(r"[|,]\s*[^=|,]+=", item):
             raise InputError(f"{place}: {item!r} seems to be several values; separate them by ;")
+        if code.strip() in codes:
+            raise InputError(f"{place}: the code {code.strip()!r} is there twice")
+        codes.add(code.strip())
         yield code.strip(), label.strip()
 
 

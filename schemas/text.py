@@ -5,7 +5,8 @@ whatever program is at hand.  So a plan is refused where
 
 - text holds characters that nobody sees: control characters, marks that turn the direction of text
   around, joiners of zero width outside the scripts that need them;
-- two categories of a column look alike in other letters, such as Latin and Cyrillic ``a``;
+- two categories of a column look alike in other letters, such as Latin and Cyrillic ``a``, or differ
+  in blanks alone;
 - names, categories, labels or descriptions start as formulas of spreadsheets do, which calculate and
   may fetch or run what they name.
 
@@ -79,13 +80,13 @@ def look_alikes(categories: Iterable[Any]) -> tuple[str, str] | None:
 
 def told_apart(one: str, other: str) -> str:
     """What is wrong with two names that look alike, in signs that anybody can tell apart."""
-    return f"{one!a} and {other!a} look alike; write both in the same letters"
+    return f"{one!a} and {other!a} look alike; write both in the same letters and blanks"
 
 
 def _seen_as(text: str) -> str:
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text).translate(LATIN)
-    return text
+    return " ".join(text.split())
 
 
 def _unseen(sign: str, text: str) -> bool:

@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from dpcore.axes import Bins
 from dpcore.domain import Domain
 from dpcore.errors import InputError, PlanError, UnmeasuredError
 from dpcore.post.tables.consistency import Agreement
 from dpcore.post.tables.joined import joined
+from dpcore.synthesis import ColumnDensity, decode_records
 from schemas.plan import Plan
-from tasks.inference.designs import cells_of, middles
+from tasks.inference.designs import cells_of
 from tasks.inference.evidence import Evidence, Supposed, answering
 from tasks.inference.fit import Fit, fit
 from tasks.inference.linear import fit_moments
@@ -69,7 +71,8 @@ def _supposed(domain: Domain, agreement: Agreement, rows: int, like: Evidence | 
         ],
         axis=1,
     )
-    made = {axis.name: middles(axis)[codes[:, i]] for i, axis in enumerate(domain.axes)}
+    even = {a.name: ColumnDensity.uniform(a) for a in domain.axes if isinstance(a, Bins)}
+    made = decode_records(domain, codes, even, generator)
     return Supposed(domain, agreement, float(rows), codes, {**made, **known})
 
 

@@ -346,6 +346,7 @@ def test_a_plan_at_the_largest_alpha_is_explained(tmp_path, plan_document):
         (("columns", "new", "description"), "zero\u200dwidth", "holds U+200D (ZERO WIDTH JOINER)"),
         (("columns", "new", "categories"), ["a", "\u0430"], "'a' and '\\u0430' look alike"),
         (("columns", "new", "categories"), ["no job", "no\xa0job"], "look alike"),
+        (("columns", "new", "categories"), ["a", "a "], "'a' and 'a ' look alike"),
         (("columns", "new", "categories"), ["=1+1", "b"], "starts as a formula of a spreadsheet"),
         (("columns", "new", "categories"), ["+cmd|' /C calc'!A0", "b"], "starts as a formula"),
         (("columns", "new", "labels"), {"a": '@SUM("x")'}, "columns.new.labels.a: '@SUM"),

@@ -144,6 +144,7 @@ def test_functions_are_released_of_all_numbers(tmp_path):
         ("column,type,lower,upper\nx,date,,\n", "two years"),
         ("column,values\nx,=yes\n", "has no code before the ="),
         ("column,values\nx,1 = Male | 2 = Female\n", "separate them by ;"),
+        ("column,values\nx,F=a; F=b\n", "the code 'F' is there twice"),
         ("column,values\nx,N/C/S\n", "'N/C/S' is one value, as only ; separates them"),
         ("column,values\nx,1 2 9\n", "'1 2 9' is one value"),
         (

@@ -11,9 +11,10 @@ from dpcore.statistic import Noisy
 from schemas.bundle import privacy_statement
 from schemas.columns import IdentifierColumn
 from schemas.document import explain_errors
-from schemas.plan import Plan
+from schemas.plan import Plan, load_plan
 from schemas.unit import WEIGHT
 from tasks.bundle.records import synthetic_records
+from tests.conftest import write_plan
 
 UNIT = {"column": "home", "max_rows": 4, "name": "household"}
 WEIGHTS = {"column": "factor", "largest": "50", "step": "1/2", "total": 9000}
@@ -218,3 +219,11 @@ def test_what_households_share_is_categorical_and_their_name_is_new(document):
     assert "households.same: 'income' is not a categorical column" in told
     told = refusal(with_households(document, size="children", name="Age"))
     assert "households.name: 'Age' is a column of the survey" in told
+
+
+def test_the_guarantee_says_which_numbers_are_moved(tmp_path, plan_document):
+    plain = load_plan(write_plan(tmp_path, plan_document)).protection.domain
+    assert "outside theirs" not in plain
+    plan_document["columns"]["income"]["outside"] = "clamp"
+    moved = load_plan(write_plan(tmp_path, plan_document)).protection.domain
+    assert "(numbers of income outside theirs count as the nearest bound)" in moved

@@ -155,7 +155,7 @@ def test_the_error_of_the_page_is_the_exact_one_but_for_chance(home):
 
 CODES = [
     *(["01", "02"], ["F", "T"], ["NA", "N/A"], ["", "x"], ["1e1", "10"], ["#1", "a,b"]),
-    *(["<=50K", ">50K"], ["*", "a"], ["?", "b"], ["~*a", "~a"], [">1", "2"], [" a", "a"]),
+    *(["<=50K", ">50K"], ["*", "a"], ["?", "b"], ["~*a", "~a"], [">1", "2"], [" a", "b"]),
     *([1, 2], [0.1, 0.25], [True, False]),
 ]
 """Categories that a program may take for something else."""

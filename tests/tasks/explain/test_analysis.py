@@ -58,6 +58,15 @@ def test_the_text_names_the_release_and_the_parts_of_the_error(plan):
     assert "sampling    privacy   together" in text
 
 
+def test_what_no_table_will_hold_is_said_beforehand(plan):
+    said = " ".join(expected_fit(plan, "income ~ sex", "gaussian")[1].notes)
+    assert "income (whose mean may be anything from" in said
+    assert "where values lie inside their bins is what the synthetic records assume" in said
+    assert "inside their bins" not in " ".join(
+        expected_fit(plan, "children ~ sex", "gaussian")[1].notes
+    )
+
+
 def test_what_the_plan_does_not_measure_is_named(plan):
     with pytest.raises(InputError, match=r"also: \[\[sex, children, income\]\]"):
         analysis_text(plan, "income ~ sex * children", "gaussian")

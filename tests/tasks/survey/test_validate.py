@@ -28,7 +28,7 @@ AWKWARD = [
     "Zürich 🌲",
     "\\n",
 ]
-AWKWARD += ["", " ", "line\nbreak", "NULL"]
+AWKWARD += [" ", "line\nbreak", "NULL"]
 
 
 def column(type: str, **rest: object) -> Column:
