@@ -59,7 +59,14 @@ def _numbers(record: AnalysisRecord, found: Mapping[str, NDArray[Any]]) -> DataT
         estimate, sampling, noise, low, high = (float(found[name][i]) for name in names)
         if np.isfinite(low):
             middle, *ends = supported((estimate, low, high), max(sampling, noise, 1e-300))
-            rows.append((str(term), middle, f"{sampling:.2g}", f"{noise:.2g}", " to ".join(ends)))
+            rows.append(
+                (
+                    str(term),
+                    middle,
+                    *(supported((each,), each)[0] for each in (sampling, noise)),
+                    " to ".join(ends),
+                )
+            )
         else:
             reason = f"none: {found['reason'][i]}"
             rows.append((str(term), figure(estimate), "not known", "not known", reason))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcore.releases.counts.unit import RECORDS, Unit
+from dpcore.releases.counts.unit import BEST, RECORDS, Unit
 from schemas.bundle import TableFile
 from schemas.releases.base import listed
 from tasks.report.bars import Bar, bars
@@ -26,6 +26,7 @@ LARGEST_OF_THREE, MULTIPLE = 12, 250
 """Values of a column in small multiples, and how wide each of these is."""
 
 LARGEST_CELLS = 15
+BELOW = "; an interval is of exact numbers, which are not negative even where the noisy one is"
 WARNINGS = ("absent_cells", "exact_counts", "outside", "totals")
 """Facts of a release without which its numbers would be misread."""
 
@@ -198,15 +199,20 @@ def _bars(counts: Counts) -> list[Bar]:
 
 
 def noisy_columns(source: Source) -> list[Counts]:
-    """The noisy counts of single columns that a release implies, where their errors are known."""
+    """The noisy counts of single columns that a release implies, where their errors are known.
+
+    Where other releases say more of them, tables have it, and these are named as the release's own.
+    """
     noisy, found = source.noisy, []
+    joined = any(BEST[0] in file.columns for file in source.record.tables)
     for axis in source.release.domain.axes:
         if axis.size <= LARGEST_SIDE:
             value, error = source.release.supported_margin(noisy, (axis.name,)) or (None, math.nan)
             if value is not None and math.isfinite(error):
                 columns = source.plan.described_columns
                 counts = Counts.of_axis(axis, value, error, columns, source.unit)
-                found.append(replace(counts, whole=_whole(source)))
+                number = counts.number + " of this release alone" * joined
+                found.append(replace(counts, whole=_whole(source), number=number))
     return found
 
 
@@ -220,4 +226,5 @@ def count_table(counts: Counts, path: str) -> DataTable:
         row = [*(axis[i] for axis in counts.labels), value, f"{low} to {high}"]
         rows.append([*row, percent(*(n / counts.whole for n in numbers))] if counts.whole else row)
     header = (*counts.titles, counts.number.capitalize(), "90% interval", *shares)
-    return DataTable(counts.title, header, rows, path)
+    caption = counts.title + BELOW * bool(np.any(counts.value < counts.lower))
+    return DataTable(caption, header, rows, path)

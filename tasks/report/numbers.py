@@ -25,7 +25,9 @@ def draw_number(source: Source) -> Drawn:
     if by:
         labels = _labels(source, table, by)
         says = f"Each bar is a group of {' and '.join(by)}, with its own 90% interval"
-        notes = [f"{file.descriptions[name]}." for name in stated]
+        notes = [
+            f"{name.replace('_', ' ').capitalize()}: {file.descriptions[name]}." for name in stated
+        ]
     else:
         labels, (value, lower, upper) = [source.record.name], (each[0] for each in columns)
         says = f"It is {figure(value)}, with a 90% interval of {figure(lower)} to {figure(upper)}"
