@@ -59,14 +59,8 @@ def _numbers(record: AnalysisRecord, found: Mapping[str, NDArray[Any]]) -> DataT
         estimate, sampling, noise, low, high = (float(found[name][i]) for name in names)
         if np.isfinite(low):
             middle, *ends = supported((estimate, low, high), max(sampling, noise, 1e-300))
-            rows.append(
-                (
-                    str(term),
-                    middle,
-                    *(supported((each,), each)[0] for each in (sampling, noise)),
-                    " to ".join(ends),
-                )
-            )
+            errors = [supported([each], each)[0] for each in (sampling, noise)]
+            rows.append((str(term), middle, *errors, " to ".join(ends)))
         else:
             reason = f"none: {found['reason'][i]}"
             rows.append((str(term), figure(estimate), "not known", "not known", reason))
