@@ -233,6 +233,8 @@ def find_file(source: str | TableSource) -> Path:
             raise InputError(f"{source}: the survey table must be a .parquet, .csv or .csv.gz file")
     if not call_guarded(path.is_file, InputError, f"{name}: cannot be opened"):
         raise InputError(f"{name}: there is no such file")
+    if not os.access(path, os.R_OK):
+        raise InputError(f"{name}: this user may not read it")
     return path
 
 

@@ -16,6 +16,7 @@ from typing import Any
 from dpcore.errors import DataError
 from schemas.columns import IdentifierColumn, ReadColumn
 from schemas.survey import RULES, survey_schema
+from schemas.unit import COUNT, WEIGHT
 from tasks.survey.ingest import call_guarded
 from tasks.survey.reading import Survey, open_survey
 
@@ -30,6 +31,10 @@ REMEDIES = {
 IDENTIFIERS = (
     "The column of the privacy unit has text or a whole number in every record: write it so at the"
     " source."
+)
+WEIGHTS = (
+    "Weights are numbers from 0, and counts whole ones: correct them at the source; of weights,"
+    " `invalid` of the plan may also say what becomes of others."
 )
 INVALID = (
     "`invalid` of the plan says what becomes of values that are not valid, other than a refusal."
@@ -59,9 +64,13 @@ def validate(survey: Survey, columns: Mapping[str, ReadColumn]) -> None:
             )
         ]
         units = {name for name, column in columns.items() if isinstance(column, IdentifierColumn)}
-        known = {REMEDIES.get(rule, INVALID) for name, rule in broken if name not in units}
+        weighed = {name for name, column in columns.items() if column in (WEIGHT, COUNT)}
+        known = {
+            REMEDIES.get(rule, INVALID) for name, rule in broken if name not in units | weighed
+        }
+        known |= {WEIGHTS for name, _ in broken if name in weighed}
         known |= {IDENTIFIERS for name, _ in broken if name in units}
-        remedies = (*REMEDIES.values(), IDENTIFIERS, INVALID)
+        remedies = (*REMEDIES.values(), IDENTIFIERS, WEIGHTS, INVALID)
         lines += [f"  {remedy}" for remedy in remedies if remedy in known]
         raise DataError("\n".join(["the survey table is not as the plan declares:", *lines]))
 

@@ -13,8 +13,9 @@ from pydantic import TypeAdapter
 from dpcore.errors import DataError, InputError
 from schemas.columns import Column, IdentifierColumn
 from schemas.survey import survey_schema
+from schemas.unit import COUNT, WEIGHT
 from tasks.survey.ingest import connect, ingest
-from tasks.survey.validate import IDENTIFIERS, INVALID, REMEDIES, validate
+from tasks.survey.validate import IDENTIFIERS, INVALID, REMEDIES, WEIGHTS, validate
 from tests.conftest import DATA
 
 SECRETS = ("SECRET_7391", "987654321")
@@ -49,7 +50,7 @@ def broken(database: Path, columns: Mapping[str, Column]) -> list[tuple[str, str
         validate(database, columns)
     except DataError as error:
         assert_tells_nothing(error)
-        told = {f"  {remedy}" for remedy in (*REMEDIES.values(), IDENTIFIERS, INVALID)}
+        told = {f"  {remedy}" for remedy in (*REMEDIES.values(), IDENTIFIERS, WEIGHTS, INVALID)}
         lines = [line for line in str(error).splitlines()[1:] if line not in told]
         return [(w[1].strip("',"), w[2].strip(":"), int(w[3])) for w in map(str.split, lines)]
     return []
@@ -166,6 +167,13 @@ def test_all_faults_of_all_columns_are_reported_together(tmp_path):
         *(f"  {remedy}" for remedy in (*REMEDIES.values(), INVALID)),
     ]
     assert_tells_nothing(caught.value)
+
+
+@pytest.mark.parametrize("column", [WEIGHT, COUNT])
+def test_a_weight_is_told_its_own_remedy(tmp_path, column):
+    with pytest.raises(DataError, match="'w', bounds: 1 row") as caught:
+        validate(made(tmp_path, "SELECT -1 AS w", {"w": column}), {"w": column})
+    assert str(caught.value).splitlines()[2:] == [f"  {WEIGHTS}"]
 
 
 def test_a_privacy_unit_without_an_identifier_is_told_its_own_remedy(tmp_path):
