@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.report.bars import Bar, bars
-from tasks.report.cells import Columns, measured, quoted, read_labels, sides_of
+from tasks.report.cells import Columns, called, measured, quoted, read_labels, sides_of
 from tasks.report.parts import DataTable, Drawn, Figure, Source
 from tasks.report.svg import figure, supported
 
@@ -24,7 +24,8 @@ def draw_number(source: Source) -> Drawn:
     title = f"{source.plan.section(source.record.name).words}: {of}"
     if by:
         labels = _labels(source, table, by)
-        says = f"Each bar is a group of {' and '.join(by)}, with its own 90% interval"
+        groups = " and ".join(quoted(name, described) for name in by)
+        says = f"Each bar is a group of {groups}, with its own 90% interval"
         notes = [
             f"{name.replace('_', ' ').capitalize()}: {file.descriptions[name]}." for name in stated
         ]
@@ -33,7 +34,10 @@ def draw_number(source: Source) -> Drawn:
         says = f"It is {figure(value)}, with a 90% interval of {figure(lower)} to {figure(upper)}"
         notes = [f"{file.descriptions[name]}: {figure(float(table[name][0]))}." for name in stated]
     rows = [Bar(*each) for each in zip(labels, *columns, strict=True)]
-    header = " and ".join(by) or "release", f"{stated[0].replace('_', ' ')} ({unit})"
+    header = (
+        " and ".join(called(name, described) for name in by) or "release",
+        f"{stated[0].replace('_', ' ')}, {unit}",
+    )
     numbers = _numbers(title, header, rows, file.place)
     return Drawn([Figure(title, says, bars(rows, title, says, unit), numbers)], notes)
 
