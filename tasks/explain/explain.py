@@ -12,6 +12,7 @@ from dpcore.accounting.concentrated import Composition
 from dpcore.budget import Budget, decimal_text, total
 from dpcore.errors import BudgetError
 from dpcore.releases.base import Release
+from dpcore.releases.counts.unit import CountsRelease
 from schemas.plan import Plan
 from tasks.explain.analysis import analyses_text
 from tasks.explain.densities import best_lines, found_ways, way_rows
@@ -163,6 +164,7 @@ def explain(plan: Plan, granted: Budget | None, spent: Budget, refusal: str = ""
             f"{duration(plan.built.values()).capitalize()}.",
             work_text(plan),
             *unused_text(plan),
+            *known_text(plan),
             verdict + "\n" * bool(verdict),
             "Expected error, from privacy alone",
             text_table(error_rows(plan)),
@@ -217,6 +219,20 @@ def _numbers(release: Release) -> int:
 def unused_text(plan: Plan) -> list[str]:
     """The columns of which nothing is published; a line or none."""
     return [f"In no release: {', '.join(plan.unused)}."] if plan.unused else []
+
+
+def known_text(plan: Plan) -> list[str]:
+    """The releases that measure nothing but the number of records, where that is public."""
+    known = [
+        release.name
+        for release in plan.built.values()
+        if isinstance(release, CountsRelease)
+        and release.domain.size == 1
+        and release.adjacency.public_rows
+        and not release.adjacency.weighted
+    ]
+    says = "have one cell, which holds all records: their number is public, and the noise costs a share"
+    return [f"{', '.join(known)}: {says}."] if known else []
 
 
 def implicates_text(plan: Plan) -> list[str]:

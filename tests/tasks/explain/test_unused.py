@@ -14,6 +14,18 @@ def test_columns_in_no_release_are_named(plan_document, plan_path):
     assert "In no release: shoe.\n" in explain(plan, None, Budget())
 
 
+def test_a_release_of_what_is_public_is_named(plan_document, plan_path):
+    plan_document["columns"]["here"] = {"type": "categorical", "categories": ["yes"]}
+    plan_document["budget"]["requested"] = {"alpha": "1"}
+    said = "alive: have one cell, which holds all records"
+    for relation, told in (("replace-one", True), ("add-remove", False)):
+        plan_document["neighbours"] = relation
+        plan_document["releases"] = [{"name": "alive", "kind": "histogram", "columns": ["here"]}]
+        plan_document["synthesis"] = []
+        plan = load_plan(write_plan(plan_path.parent, plan_document))
+        assert (said in explain(plan, None, Budget())) == told
+
+
 def test_a_group_that_follows_from_a_released_column_is_not_named(plan_document, plan_path):
     sex = plan_document["columns"]["sex"]
     plan_document["columns"]["everybody"] = {"type": "categorical", "categories": ["all"]}
