@@ -25,6 +25,8 @@ REMEDIES = {
     " no answer belong under the column's `missing`.",
     "null": "A column with `nullable: true` may lack values.",
     "bounds": "`outside: clamp` of a column moves its values to the nearest bound.",
+    "category": "Categories are compared sign by sign: 01 is not 1, and a blank at an end, or an accent"
+    " that is a sign of its own, makes another value; `invalid` of the plan says what becomes of it.",
 }
 """By rule, what a plan may say of a column that is published."""
 
