@@ -31,7 +31,7 @@ from dpcore.axes import Bins
 from dpcore.budget import Budget
 from dpcore.domain import Domain
 from dpcore.releases.tables.microdata import Microdata
-from dpcore.synthesis import decode_records
+from dpcore.synthesis.decode import decode_records
 
 WEIGHTS = ("PWGTP", "WGTP")
 BETA = Fraction("1e-9")

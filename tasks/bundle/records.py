@@ -23,7 +23,9 @@ from dpcore.releases.table import Table, TableColumn
 from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
 from dpcore.releases.tables.microdata import Microdata
 from dpcore.statistic import Noisy
-from dpcore.synthesis import ColumnDensity, decode_records, group_households
+from dpcore.synthesis.column import ColumnDensity
+from dpcore.synthesis.decode import decode_records
+from dpcore.synthesis.households import group_households
 from schemas.bundle import Understated
 from schemas.columns import Column, rounded
 from schemas.derived import Derived

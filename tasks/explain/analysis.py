@@ -11,7 +11,8 @@ from dpcore.domain import Domain
 from dpcore.errors import InputError, PlanError, UnmeasuredError
 from dpcore.post.tables.consistency import Agreement
 from dpcore.post.tables.joined import joined
-from dpcore.synthesis import ColumnDensity, decode_records
+from dpcore.synthesis.column import ColumnDensity
+from dpcore.synthesis.decode import decode_records
 from schemas.plan import Plan
 from tasks.inference.designs import cells_of
 from tasks.inference.evidence import Evidence, Supposed, answering

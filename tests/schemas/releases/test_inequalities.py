@@ -9,7 +9,7 @@ from dpcore.axes import Bins, Categories, Grid
 from dpcore.cell_values import Inside
 from dpcore.domain import Domain
 from dpcore.post.records.rules import breaks_rules
-from dpcore.synthesis import decode_records
+from dpcore.synthesis.decode import decode_records
 from schemas.releases.inequalities import read_inequality
 from schemas.releases.rules import RuleSection, build_rules
 

@@ -12,7 +12,7 @@ from dpcore.post.records.rules import Rule
 from dpcore.privacy_line import perturb
 from dpcore.releases.tables.microdata import Microdata
 from dpcore.sampling.source import SeededSource
-from dpcore.synthesis import decode_records
+from dpcore.synthesis.decode import decode_records
 from dpcore.tally import Tally
 from schemas.plan import load_plan
 from schemas.releases.rules import RuleSection

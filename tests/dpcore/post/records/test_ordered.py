@@ -6,7 +6,8 @@ import pytest
 from dpcore.axes import Bins
 from dpcore.domain import Domain
 from dpcore.post.records.ordered import PARTS, positions_in_order
-from dpcore.synthesis import ColumnDensity, decode_records
+from dpcore.synthesis.column import ColumnDensity
+from dpcore.synthesis.decode import decode_records
 from tests.schemas.releases.test_inequalities import rules_of
 
 MONTHS = Domain(

@@ -9,7 +9,8 @@ from dpcore.budget import Budget
 from dpcore.domain import Domain
 from dpcore.post.records.ranks import positions_in_bins
 from dpcore.releases.counts.histogram import Histogram
-from dpcore.synthesis import ColumnDensity, decode_records
+from dpcore.synthesis.column import ColumnDensity
+from dpcore.synthesis.decode import decode_records
 
 ROWS = 8000
 CUTS = np.array([-1.5, -0.5, 0.2, 1.0])

@@ -7,7 +7,7 @@ from scipy import stats
 from dpcore.axes import Bins
 from dpcore.domain import Domain
 from dpcore.post.records.smooth import smooth_density
-from dpcore.synthesis import decode_records
+from dpcore.synthesis.decode import decode_records
 
 ROWS = 20_000
 

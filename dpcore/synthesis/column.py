@@ -1,0 +1,128 @@
+"""The numbers of one column of synthetic records: what its cells hold, and which density they follow.
+
+A code of an interval becomes a value inside it: drawn from a private density of that column, or from
+private counts in finer bins, where the plan releases them; otherwise from a smooth density with the
+records' counts in the bins (``dpcore.post.records.smooth``).  Whole numbers come out as whole numbers,
+and those of a column with a step as multiples of it (``dpcore.cell_values``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpcore.arrays import Booleans, Floats, Integers
+from dpcore.axes import Axis, Bins, Grid
+from dpcore.cell_values import Inside
+from dpcore.post.records.smooth import MOST_BINS, smooth_density
+from dpcore.post.tables.simplex import project_to_simplex
+from dpcore.releases.base import Release
+from dpcore.statistic import Noisy
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnDensity:
+    """A piecewise constant density of one column: ``edges`` (k+1,), ``cumulative`` (k+1,)."""
+
+    edges: Floats
+    cumulative: Floats
+
+    @classmethod
+    def of(cls, release: Release, noisy: Noisy, column: str) -> ColumnDensity:
+        """What a release says of one numeric column, null left out; uniform if it says nothing."""
+        axis = next(axis for axis in release.domain.axes if axis.name == column)
+        assert isinstance(axis, Bins | Grid)
+        said = release.supported_margin(noisy, (column,))
+        counts = np.zeros(axis.cells) if said is None else np.array(said[0][: axis.cells])
+        if isinstance(axis, Bins):
+            counts[list(axis.points)] = 0  # they are cells of the records too, and no part of a bin
+        total = counts.sum()
+        shares = project_to_simplex(counts / total, 1.0) if total > 0 else np.zeros(axis.cells)
+        return cls(axis.edge(np.arange(axis.cells + 1)), np.r_[0.0, np.cumsum(shares)])
+
+    @classmethod
+    def uniform(cls, axis: Bins) -> ColumnDensity:
+        """Alike everywhere inside a bin."""
+        return cls(np.array([axis.lower, axis.upper]), np.array([0.0, 1.0]))
+
+    @classmethod
+    def smooth(cls, axis: Bins, codes: Integers) -> ColumnDensity | None:
+        """What the bins of records (rows,) say of each other; None where there is nothing to say.
+
+        As for ranks inside bins, cells of a single number say nothing where others are wider.
+        """
+        wide = np.flatnonzero(wide_cells(axis))
+        if not 2 <= len(wide) <= MOST_BINS:
+            return None
+        inside = Inside.of(axis, wide)
+        counts = np.bincount(codes, minlength=axis.size)[wide]
+        return cls(*smooth_density(inside.lower, inside.upper, inside.size, counts))
+
+    def draw(self, lower: Floats, upper: Floats, uniforms: Floats) -> Floats:
+        """One value between ``lower`` and ``upper`` (k,) for each uniform number (k,)."""
+        at_lower = np.interp(lower, self.edges, self.cumulative)
+        at_upper = np.interp(upper, self.edges, self.cumulative)
+        levels = at_lower + uniforms * (at_upper - at_lower)
+        # Where the density is flat at zero its inverse jumps; such an interval is drawn uniformly.
+        inside = np.interp(levels, self.cumulative, self.edges)
+        flat = at_upper - at_lower <= 1e-12
+        values = np.where(flat, lower + uniforms * (upper - lower), inside)
+        return np.asarray(np.clip(values, lower, upper))
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnCells:
+    """The cells of one column of numbers: what they hold and follow, and which are null (rows,).
+
+    ``heaps``: (2, rows) of what each number is a multiple, and of what not, where it is known.
+    """
+
+    axis: Axis
+    inside: Inside
+    null: Booleans
+    density: ColumnDensity | None
+    heaps: Floats | None = None
+
+    @classmethod
+    def of(cls, axis: Axis, codes: Integers, density: ColumnDensity | None) -> ColumnCells:
+        null = (codes == axis.size - 1) if axis.nullable else np.zeros(len(codes), dtype=bool)
+        inside = Inside.of(axis, np.where(null, 0, codes))
+        if isinstance(axis, Bins):
+            return cls(axis, inside, null, density or ColumnDensity.smooth(axis, codes))
+        return cls(axis, inside, null, None)
+
+    def select(self, rows: Integers) -> ColumnCells:
+        heaps = None if self.heaps is None else self.heaps[:, rows]
+        return replace(self, inside=self.inside.select(rows), null=self.null[rows], heaps=heaps)
+
+    def draw(self, generator: np.random.Generator, null: bool = True) -> Floats:
+        """Numbers (rows,), NaN for null unless they are wanted there too."""
+        return self.at(generator.random(len(self.null)), null)
+
+    def at(self, positions: Floats, null: bool = True) -> Floats:
+        """The numbers at positions (rows,) in their cells."""
+        follows = None if self.density is None else self.density.draw
+        values = self.inside.at(positions, follows)
+        if self.heaps is not None:
+            every, but = self.heaps
+            found = self.inside.heaped(positions, every, but, follows)
+            values = np.where(np.isnan(found), values, found)
+        return np.where(self.null, np.nan, values) if null else values
+
+    def written(self, numbers: Floats) -> NDArray[Any]:
+        """The numbers in their column's type, nulls masked."""
+        values = np.where(self.null, 0, numbers)
+        if isinstance(self.axis, Bins | Grid) and self.axis.integer:
+            values = values.astype(np.int64)
+        return np.ma.masked_array(values, mask=self.null) if self.null.any() else values
+
+
+def wide_cells(axis: Axis) -> Booleans:
+    """(cells,) which cells of a plan's bins hold more than one number; those of other axes are fine."""
+    if not isinstance(axis, Bins):
+        return np.zeros(axis.size - axis.nullable, dtype=bool)
+    inside = Inside.of(axis, np.arange(axis.cells))
+    return inside.first < inside.last

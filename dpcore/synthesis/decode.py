@@ -1,0 +1,160 @@
+"""From synthetic codes to records in the survey's own columns, categories and types.
+
+A code of a categorical axis is its category, and the null cell is null; that of an interval becomes a
+number inside it (``dpcore.synthesis.column``).  Numbers of one record keep their ranks and obey rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpcore.arrays import Booleans, Floats, Integers
+from dpcore.axes import Categories, in_order
+from dpcore.cell_values import spacing
+from dpcore.domain import Domain
+from dpcore.post.records.differences import Difference, drawn_in_turn
+from dpcore.post.records.ordered import positions_in_order
+from dpcore.post.records.ranks import positions_in_bins
+from dpcore.post.records.rules import Rule
+from dpcore.releases.counts.cells import masked_categories
+from dpcore.synthesis.column import ColumnCells, ColumnDensity, wide_cells
+
+TRIES = 8
+"""Numbers of a record that break an inequality are drawn again this often, all together."""
+
+LARGEST_RELATED = 2**16
+"""The most cells of a column whose ranks inside bins are related to those of others."""
+
+Applying = tuple[Difference, Booleans]
+"""An inequality, and to which records (rows,) it applies."""
+
+
+def decode_records(
+    domain: Domain,
+    codes: Integers,
+    densities: Mapping[str, ColumnDensity],
+    generator: np.random.Generator,
+    rules: Sequence[Rule] = (),
+    rounded: Sequence[tuple[str, str]] = (),
+) -> dict[str, NDArray[Any]]:
+    """Columns of records (rows,) from codes (rows, axes); nulls are masked.
+
+    A column with bins that has no density follows a smooth one.  ``rounded``: columns of numbers, each
+    with the one whose levels say of which number its values are multiples.
+
+    The numbers of records that obey the rules obey their differences too.  Those of a record that break
+    one are drawn again together, and after ``TRIES`` one after another from the room that is left.
+    """
+    cells = {
+        i: ColumnCells.of(axis, codes[:, i], densities.get(axis.name))
+        for i, axis in enumerate(domain.axes)
+        if in_order(axis)
+    }
+    for pair in rounded:
+        if set(pair) <= set(domain.names):
+            of, heap = map(domain.names.index, pair)
+            levels = domain.axes[heap]
+            assert isinstance(levels, Categories)
+            cells[of] = replace(cells[of], heaps=np.stack(spacing(levels, codes[:, heap])))
+    positions = {i: generator.random(len(codes)) for i in cells}
+    few = [i for i in cells if domain.axes[i].size <= LARGEST_RELATED]
+    wide = [wide_cells(domain.axes[i]) for i in few]
+    if len(few) > 1 and any(of.any() for of in wide):
+        related = positions_in_bins(codes[:, few], wide, generator)
+        positions |= {i: related[:, c] for c, i in enumerate(few)}
+    applying = [
+        (difference, rule.applies(codes.T)) for rule in rules for difference in rule.differences
+    ]
+    for compared in _compared(applying):
+        _put_in_order(compared, applying, codes, cells, positions, generator)
+    numbers = {i: of.at(positions[i]) for i, of in cells.items()}
+    columns = sorted({c for difference, _ in applying for c in difference.columns})
+    for _ in range(TRIES if applying else 0):
+        wrong = np.flatnonzero(_broken(numbers, applying))
+        for c in columns:
+            numbers[c][wrong] = cells[c].select(wrong).draw(generator)
+    wrong = np.flatnonzero(_broken(numbers, applying)) if applying else np.zeros(0, dtype=np.int64)
+    if len(wrong):
+        rest = {c: cells[c].select(wrong) for c in columns}
+        some = [
+            # A number that is null leaves room for any other.
+            (d, applies[wrong] & ~np.any([rest[c].null for c in d.columns], axis=0))
+            for d, applies in applying
+        ]
+        drawn = drawn_in_turn(
+            {c: of.inside for c, of in rest.items()},
+            some,
+            lambda c, inside: replace(rest[c], inside=inside).draw(generator, null=False),
+        )
+        for c, values in drawn.items():
+            numbers[c][wrong] = np.where(rest[c].null, np.nan, values)
+    return {
+        axis.name: masked_categories(axis, codes[:, i])
+        if isinstance(axis, Categories)
+        else cells[i].written(numbers[i])
+        for i, axis in enumerate(domain.axes)
+    }
+
+
+def _compared(applying: Sequence[Applying]) -> list[tuple[int, int]]:
+    """Pairs of columns that inequalities compare, each column in the first of its pairs alone."""
+    found: list[tuple[int, int]] = []
+    taken = set[int]()
+    for difference, _ in applying:
+        if len(pair := difference.columns) == 2 and taken.isdisjoint(pair):
+            found.append((pair[0], pair[1]))
+            taken.update(pair)
+    return found
+
+
+def _put_in_order(
+    columns: tuple[int, int],
+    applying: Sequence[Applying],
+    codes: Integers,
+    cells: Mapping[int, ColumnCells],
+    positions: dict[int, Floats],
+    generator: np.random.Generator,
+) -> None:
+    """Move two columns' positions to where their numbers are in order and follow their densities.
+
+    Not where a column has none.  Of inequalities that apply to different records those count that
+    apply to most; the others are left to what follows.
+    """
+    if any(cells[c].density is None and wide_cells(cells[c].axis).any() for c in columns):
+        return
+    its = [(d, applies) for d, applies in applying if set(d.columns) == set(columns)]
+    ordered = max((applies for _, applies in its), key=np.count_nonzero)
+    said = [difference for difference, applies in its if np.array_equal(applies, ordered)]
+    both = np.flatnonzero(~(cells[columns[0]].null | cells[columns[1]].null))
+
+    def number(side: int, of: Integers, at: Floats) -> Floats:
+        one = cells[columns[side]]
+        return ColumnCells.of(one.axis, of, one.density).at(at)
+
+    def in_order(one: Floats, other: Floats) -> Booleans:
+        numbers = dict(zip(columns, (one, other), strict=True))
+        return np.asarray(~np.any([each.broken(numbers) for each in said], axis=0))
+
+    found = positions_in_order(
+        codes[both][:, list(columns)],
+        (cells[columns[0]].axis.size, cells[columns[1]].axis.size),
+        number,
+        in_order,
+        ordered[both],
+        generator,
+        np.stack([positions[c][both] for c in columns], axis=1),
+    )
+    for side, column in enumerate(columns):
+        positions[column] = positions[column].copy()
+        positions[column][both] = found[:, side]
+
+
+def _broken(numbers: Mapping[int, Floats], applying: Sequence[Applying]) -> Booleans:
+    """(rows,) whether numbers of each record break a difference that applies to it."""
+    broken = [applies & difference.broken(numbers) for difference, applies in applying]
+    return np.asarray(np.any(broken, axis=0))
