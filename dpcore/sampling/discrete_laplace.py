@@ -78,7 +78,7 @@ def geometric(scale: Fraction | int, size: int, source: RandomSource) -> Integer
 def laplace_stddev(scale: Fraction | int) -> float:
     """The standard deviation of discrete Laplace noise: sqrt(2 a) / (1 - a)."""
     rate = 1 / float(_validate.positive_rational("scale", scale, LARGEST_SCALE))
-    return math.sqrt(2 * math.exp(-rate)) / -math.expm1(-rate)
+    return math.sqrt(2) * math.exp(-rate / 2) / -math.expm1(-rate)  # a itself may be too small
 
 
 def laplace_quantile(scale: Fraction | int, level: float) -> int:

@@ -67,6 +67,7 @@ DIVERGENCE = 40.0
 ROUGHNESS = 2.5
 STEP = 0.1  # of Adam, on logarithms of probabilities
 NEVER = 1e-30  # the share of a cell that a component's form excludes, where a logarithm is needed
+MOST_PRECISE = 1e14  # of shares, in single precision: squares of gradients must fit
 MEMORY = (0.9, 0.99)  # of Adam: of the mean gradient and of the mean squared gradient
 
 
@@ -204,7 +205,7 @@ class _Descent:
             here = slice(self.starts[one], self.ends[one])
             there = slice(self.starts[other], self.ends[other])
             self.target[here, there], self.target[there, here] = table / total, table.T / total
-            self.precision[here, there] = self.precision[there, here] = total**2 / variance
+            self.precision[here, there] = self.precision[there, here] = _precision(variance, total)
             self.centred[one, there] = self.centred[other, here] = isinstance(each, Residual)
         self.follows = [self._columns(each) for each in nested]
         self.several = self._side_by_side([m for m in noisy if len(m.attributes) != 2], total)
@@ -257,7 +258,7 @@ class _Descent:
             lasts = [margin.attributes[-1] for margin in margins]
             tables = [m.table.reshape(-1, m.table.shape[-1]) / total for m in margins]
             precise = [
-                np.full(table.shape, total**2 / margin.variance)
+                np.full(table.shape, _precision(margin.variance, total))
                 for table, margin in zip(tables, margins, strict=True)
             ]
             columns = np.concatenate([np.arange(self.starts[a], self.ends[a]) for a in lasts])
@@ -360,6 +361,11 @@ class _Descent:
                     own = (own * others[j].reshape(shape)).sum(axis=j + 1)
             slope[:, self.starts[a] : self.ends[a]] += own
         return by_weight
+
+
+def _precision(variance: float, total: float) -> float:
+    """The precision of a share: no larger than sums in single precision bear."""
+    return min(total**2 / variance, MOST_PRECISE)
 
 
 def _products(parts: Sequence[NDArray[Any]], components: int) -> NDArray[Any]:

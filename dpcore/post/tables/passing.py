@@ -87,8 +87,8 @@ def _reach(scale: float, room: Integers, level: float) -> Floats:
 
     ``room``: how far the count is above the smallest value that can be published, not negative.
     """
-    ratio = math.exp(-1 / scale)
-    log = math.log(ratio)
+    log = -1 / scale  # of the ratio, which may be too small for a float
+    ratio = math.exp(log)
     seen = 1 - np.exp(log * (np.maximum(room, 0) + 1.0)) / (1 + ratio)
     two_sided = np.ceil(np.log((1 - level * seen) * (1 + ratio) / 2) / log - 1e-9) - 1
     one_sided = np.ceil(np.log((1 - level) * seen * (1 + ratio)) / log - 1e-9) - 1
