@@ -22,6 +22,9 @@ from schemas.text import Line
 
 UNIFORM = "uniform"
 
+IMPLICATE = "implicate"
+"""The column with the number of an implicate."""
+
 
 class Households(Section):
     """Synthetic households: groups of as many records as the size that each of them states.
@@ -144,6 +147,12 @@ class Synthesis(Section):
                 raise ValueError(f"derived.{name}: is not a valid column name")
             if self.households and self.households.name.lower() == name.lower():
                 raise ValueError(f"derived.{name}: is the column of household numbers")
+        if self.implicates:
+            for name in (*columns, *self.derived):
+                if name.lower() == IMPLICATE:
+                    raise ValueError(
+                        f"implicates: are numbered in a column {IMPLICATE!r}; rename the plan's {name!r}"
+                    )
         return derived_columns(release.domain.names, columns, self.derived, release.follows)
 
     def check_values(self, domain: Domain) -> None:

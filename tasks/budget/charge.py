@@ -1,5 +1,6 @@
 """Steps that charge a plan to the ledger: checked before private values are read, then reserved."""
 
+from functools import partial
 from pathlib import Path
 
 from dpcore.errors import DPReleaseError, LedgerError, LostLedgerError, UnreadableError
@@ -8,7 +9,7 @@ from tasks.budget.checkpoint import require_checkpoint
 from tasks.bundle.digests import is_bundle
 from tasks.bundle.folders import folders_in
 from tasks.bundle.verify import read_manifest
-from tasks.ledger import Ledger, State, charges_of
+from tasks.ledger import Ledger, Releases, State, charges_of
 from tasks.ledger.runs_and_grant import require_grant
 from tasks.workplace.home import ledger_exists, ledger_url
 from tasks.workplace.schedule import due_in
@@ -33,13 +34,12 @@ def check_budget(plan: Plan, release_id: str, published: Path) -> None:
         log_line("the ledger does not know this dataset yet: the plan's grant will be recorded")
         return
     require_budget(plan, release_id, ledger)
-    _require_name(plan, release_id, ledger)
+    _require_name(plan, release_id, ledger.releases(plan.dataset))
 
 
-def _require_name(plan: Plan, release_id: str, ledger: Ledger) -> None:
+def _require_name(plan: Plan, release_id: str, releases: Releases) -> None:
     """Raise ``LedgerError`` where the plan's file was renamed: a due time would be released twice."""
     stamp = due_in(release_id)
-    releases = ledger.releases(plan.dataset)
     if stamp is None or release_id in releases:
         return
     for other, charges in releases.items():
@@ -98,7 +98,8 @@ def reserve_budget(plan: Plan, release_id: str) -> None:
     granted, composition = plan.budget.granted.budget, plan.budget.composition
     why = "first use of the dataset"
     ledger.first_grant(plan.dataset, granted, "release plan", why, composition)
-    ledger.reserve(plan.dataset, release_id, plan.digest, charges_of(plan))
+    named = partial(_require_name, plan, release_id)
+    ledger.reserve(plan.dataset, release_id, plan.digest, charges_of(plan), named)
     if plan.publication.requester:
         ledger.request(
             plan.dataset, release_id, who=plan.publication.requester, why=plan.publication.title

@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from stat import S_IMODE
+from stat import S_IMODE, S_ISGID, S_IWGRP
 from typing import TYPE_CHECKING
 
 from dpcore.errors import InputError, LostLedgerError
@@ -54,13 +54,10 @@ def require_checkpoint(ledger: Ledger | None) -> None:
         )
     seen = _read(path)  # before the ledger: what was drawn in between is no contradiction
     _require_covered(path, seen, _lines(ledger) if ledger else [])
-    try:
-        with tempfile.TemporaryFile(dir=path.parent) as room:
-            room.write(b"." * (path.stat().st_size + ROOM))
-            room.flush()
-            os.fsync(room.fileno())
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written ({error.strerror})") from None
+    with _alone(path), tempfile.TemporaryFile(dir=path.parent) as room:
+        room.write(b"." * (path.stat().st_size + ROOM))
+        room.flush()
+        os.fsync(room.fileno())
 
 
 def write_checkpoint(ledger: Ledger, path: Path) -> int:
@@ -91,8 +88,9 @@ def _alone(path: Path) -> Iterator[None]:
     """Of the writers on this machine one; others wait, so that nobody puts an older list in place."""
     lock = path.with_name(f".{path.name}.lock")
     try:
-        with lock.open("a") as file:
-            _open_as(path, file.fileno())
+        if not lock.exists():
+            with lock.open("a") as file:
+                os.fchmod(file.fileno(), _mode(path.parent))
         with locked(lock):
             yield
     except OSError as error:
@@ -152,7 +150,7 @@ def _replace(path: Path, lines: list[str]) -> None:
                 file.write(text)
                 file.flush()
                 os.fsync(file.fileno())
-                _open_as(path, file.fileno())
+                _open_as_before(path, file.fileno())
             os.replace(name, path)
         except OSError:
             os.unlink(name)
@@ -161,12 +159,21 @@ def _replace(path: Path, lines: list[str]) -> None:
         raise InputError(f"{path}: cannot be written ({error.strerror})") from None
 
 
-def _open_as(path: Path, file: int) -> None:
-    """Open another file to those for whom the witness is, where there is one: workers of a group."""
-    with suppress(FileNotFoundError, PermissionError):
+def _open_as_before(path: Path, file: int) -> None:
+    """Open what replaces the witness to those to whom it is open: the group of the folder at first."""
+    if not path.exists():
+        os.fchmod(file, _mode(path.parent))
+        return
+    with suppress(PermissionError):
         found = path.stat()
         os.fchown(file, -1, found.st_gid)
         os.fchmod(file, S_IMODE(found.st_mode))
+
+
+def _mode(folder: Path) -> int:
+    """The mode of a new file: for the owner, and for the group to which its folder hands it on."""
+    mode = folder.stat().st_mode
+    return 0o660 if mode & S_ISGID and mode & S_IWGRP else 0o600
 
 
 def _number(lines: list[str]) -> str:

@@ -23,11 +23,9 @@ from dpcore.releases.table import Table, TableColumn
 from dpcore.releases.tables.margins import Margins
 from dpcore.releases.tables.microdata import Microdata
 from schemas.plan import Plan
-from schemas.synthesis import Synthesis
+from schemas.synthesis import IMPLICATE, Synthesis
 from tasks.bundle.joined import Part, noise_of
 from tasks.bundle.records import Draws, scores_of, synthetic_records
-
-IMPLICATE = "implicate"
 
 PILOT = 6
 """So many implicates show how much larger redraws must be."""

@@ -45,9 +45,9 @@ from schemas.draws import noisy_of
 from schemas.plan import Plan, published_plan
 from schemas.releases.margins import MarginsSection
 from schemas.releases.microdata import MicrodataSection
+from schemas.synthesis import IMPLICATE
 from tasks.bundle.estimates import Estimate, Quotient
 from tasks.bundle.evidence import evidence_of
-from tasks.bundle.implicates import IMPLICATE
 from tasks.bundle.joined import Joined, Part, join, parts_of
 from tasks.bundle.records import synthetic_records
 from tasks.bundle.verify import read_manifest, verify_files

@@ -7,7 +7,7 @@ another process may be writing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from sqlalchemy import Connection, make_url
@@ -27,6 +27,7 @@ from tasks.ledger.records import (
     ChargeRecord,
     Fault,
     HistoryRecord,
+    Releases,
     State,
     require_text,
 )
@@ -175,14 +176,20 @@ class Ledger:
             _require_addable(connection, dataset, plan_digest, charges)
 
     def reserve(
-        self, dataset: str, release_id: str, plan_digest: str, charges: Mapping[str, Charge]
+        self,
+        dataset: str,
+        release_id: str,
+        plan_digest: str,
+        charges: Mapping[str, Charge],
+        beside: Callable[[Releases], None] = lambda _: None,
     ) -> list[str]:
         """Charge a whole release, or raise and charge nothing; return the names newly charged.
 
         A charge that exists with the same plan, price and event is kept and not charged again.
         Raises ``BudgetError`` if the new charges would overspend the grant or cannot be added to
         the earlier ones (``check_addable``), ``LedgerError`` if an existing charge differs or is void.
-        Afterwards every named charge counts.
+        ``beside`` may raise in view of all releases of the dataset, which no other writer changes
+        meanwhile.  Afterwards every named charge counts.
         """
         _require_charges(dataset, release_id, plan_digest, charges)
         with self._database.transaction(write=True) as connection:
@@ -191,6 +198,7 @@ class Ledger:
                 rules.require_known(dataset, None)
             new, account = _new_charges(connection, dataset, release_id, plan_digest, charges)
             if new:
+                beside(queries.releases(connection, dataset))
                 names = dataset, release_id, plan_digest
                 queries.insert_charges(connection, *names, account.number, new)
             return list(new)

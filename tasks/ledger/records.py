@@ -99,6 +99,10 @@ class ChargeRecord:
     digest: str | None = None
 
 
+Releases = Mapping[str, Mapping[str, ChargeRecord]]
+"""The charges of a dataset, by release id and name."""
+
+
 @dataclass(frozen=True)
 class Account:
     """What charges of a dataset count against.

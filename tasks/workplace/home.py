@@ -16,7 +16,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from dpcore.errors import InputError
-from tasks.workplace.places import lasting, place
+from tasks.workplace.places import FLOW_RUN, lasting, place
 
 OUTSIDE = "outside"
 """In a private workspace: a link to the folder outside that is removed with it."""
@@ -24,15 +24,22 @@ OUTSIDE = "outside"
 
 def home() -> Path:
     """The folder, created if it is missing."""
-    default = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local/share") / "dprelease"
+    data = Path(os.environ.get("XDG_DATA_HOME", ""))
+    default = (data if data.is_absolute() else Path.home() / ".local/share") / "dprelease"
     return private_folder((place("DPRELEASE_HOME") or default).absolute())
 
 
 def ledger_url() -> str:
     """The ledger's URL; it may hold a password, so it is never printed or passed to Prefect.
 
-    That of a file is absolute.  Raises ``InputError`` as ``lasting``.
+    That of a file is absolute.  Raises ``InputError`` as ``lasting``, and where a worker was told of
+    none: two workers with a ledger each would spend a budget twice.
     """
+    if FLOW_RUN in os.environ and not os.environ.get("DPRELEASE_LEDGER"):
+        raise InputError(
+            "DPRELEASE_LEDGER: is not set where the worker is started; name the ledger that all workers"
+            " share"
+        )
     url = os.environ.get("DPRELEASE_LEDGER") or f"sqlite:///{home() / 'ledger.sqlite'}"
     file = _file_of(url)
     if file is None:

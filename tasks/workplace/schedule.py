@@ -59,7 +59,7 @@ def beginning(schedule: Schedule, plan: Path | None, releases: Collection[str]) 
     if schedule.since is not None:
         return datetime.combine(schedule.since, time(), ZoneInfo(schedule.timezone))
     dues = (due_of(plan, release) for release in releases if plan)
-    return min((due for due in dues if due), default=None)
+    return min((due for due in dues if due and next(due_times(schedule, due)) == due), default=None)
 
 
 def due_of(plan: Path, release_id: str) -> datetime | None:

@@ -99,13 +99,49 @@ def test_a_due_time_is_not_released_again_under_a_new_name_of_the_plan(tmp_path,
     bare.release(plan, "revenue-20261125-060000", tmp_path / "out")
 
 
-def test_a_witness_stays_open_to_the_group_that_shares_it(ledger, witness):
-    write_checkpoint(ledger, witness)
-    witness.chmod(0o660)
-    draw(ledger, "r1")
-    add_to_checkpoint(ledger)
+def test_nor_where_another_run_came_first_after_the_check(tmp_path, monkeypatch):
+    bare.audit_once(monkeypatch.setattr)
+    plan = bare.small_plan(tmp_path)
+    monkeypatch.setattr("flows.course.check_budget", lambda *_: None)
+    bare.release(plan, "income-20261124-060000", tmp_path / "out")
+    with pytest.raises(LedgerError, match="for the same due time as income-20261124-060000"):
+        bare.release(plan, "revenue-20261124-060000", tmp_path / "out")
+    assert Ledger(ledger_url()).spent("survey") == Budget.of(1)
+
+
+@pytest.mark.parametrize(("above", "mode"), [(0o2770, 0o660), (0o2750, 0o600), (0o770, 0o600)])
+def test_a_witness_is_open_to_the_group_to_which_its_folder_is_handed_on(
+    ledger, tmp_path, monkeypatch, above, mode
+):
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "shared").chmod(above)
+    witness = tmp_path / "shared" / "witness"
+    monkeypatch.setenv("DPRELEASE_CHECKPOINT", str(witness))
+    before = os.umask(0o077)
+    try:
+        write_checkpoint(ledger, witness)
+        draw(ledger, "r1")
+        add_to_checkpoint(ledger)
+    finally:
+        os.umask(before)
     lock = witness.with_name(".witness.lock")
-    assert [path.stat().st_mode & 0o777 for path in (witness, lock)] == [0o660, 0o660]
+    assert [path.stat().st_mode & 0o777 for path in (witness, lock)] == [mode, mode]
+    witness.chmod(0o640)
+    add_to_checkpoint(ledger)
+    assert witness.stat().st_mode & 0o777 == 0o640
+
+
+def test_a_witness_whose_lock_another_user_holds_stops_the_run_before_it_is_charged(
+    ledger, witness, monkeypatch
+):
+    write_checkpoint(ledger, witness)
+
+    def closed(path):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    monkeypatch.setattr(checkpoint, "locked", closed)
+    with pytest.raises(InputError, match=r"cannot be written \(Permission denied\)"):
+        require_checkpoint(ledger)
 
 
 def test_a_witness_never_forgets(ledger, witness, tmp_path, capsys):

@@ -78,11 +78,20 @@ def test_they_cost_no_budget_and_explain_says_how_large_they_are(document):
         ({"tree": "auto"}, "leave tree and households out"),
         ({"households": {"size": "children"}}, "leave tree and households out"),
         ({"implicates": 4}, "greater than or equal to 5"),
+        ({"derived": {"Implicate": "children * 2"}}, "rename the plan's 'Implicate'"),
     ],
 )
 def test_a_plan_that_cannot_have_them_is_refused(document, change, said):
     document["synthesis"][0] |= change
     with pytest.raises(ValueError, match=said):
+        Plan.model_validate(document)
+
+
+def test_no_column_is_called_like_their_number(document):
+    document["columns"]["implicate"] = {"type": "categorical", "categories": ["a", "b"]}
+    with pytest.raises(
+        ValueError, match="implicates: are numbered in a column 'implicate'; rename"
+    ):
         Plan.model_validate(document)
 
 

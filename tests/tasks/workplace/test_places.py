@@ -25,7 +25,9 @@ def folder(tmp_path, monkeypatch) -> Path:
 
 @pytest.fixture
 def run(monkeypatch):
+    """The process of a worker's run, which was told of a ledger."""
     monkeypatch.setenv(FLOW_RUN, "a run of a worker")
+    monkeypatch.setenv("DPRELEASE_LEDGER", "sqlite:////nowhere/ledger.sqlite")
 
 
 NAMED = [
@@ -52,6 +54,25 @@ def test_what_would_be_removed_with_a_run_is_refused(
 def test_a_folder_that_nobody_named_is_refused_too(run, read):
     with pytest.raises(InputError, match="would lie in the folder of this run"):
         read()
+
+
+@pytest.mark.parametrize("value", [None, ""])
+def test_a_worker_that_was_told_of_no_ledger_has_none(run, monkeypatch, value):
+    if value is None:
+        monkeypatch.delenv("DPRELEASE_LEDGER")
+    else:
+        monkeypatch.setenv("DPRELEASE_LEDGER", value)
+    with pytest.raises(InputError, match="DPRELEASE_LEDGER: is not set where the worker"):
+        ledger_url()
+
+
+def test_a_relative_folder_of_user_data_is_not_taken(folder, monkeypatch):
+    monkeypatch.delenv("DPRELEASE_HOME")
+    monkeypatch.setenv("HOME", str(folder / "user"))
+    monkeypatch.setenv("XDG_DATA_HOME", "data")
+    assert home() == folder / "user/.local/share/dprelease"
+    monkeypatch.setenv("XDG_DATA_HOME", str(folder / "data"))
+    assert home() == folder / "data/dprelease"
 
 
 def test_an_absolute_place_is_taken(run, folder, monkeypatch):

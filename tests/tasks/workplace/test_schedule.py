@@ -67,6 +67,7 @@ def test_a_time_that_is_not_a_past_due_time_is_refused(text, says):
 
 def test_a_schedule_begins_with_its_first_release_unless_it_says_since_when():
     made = ["r1", "income-20261101-060000", "income-20261001-050000", "other-20250101-060000",
+            "income-20250615-000000",  # chosen by hand: nothing was due then
             "income-20240101-060000-ab12", "income-20241399-060000",
             "income-ad-hoc-20240101-060000-ab12"]  # fmt: skip
     assert beginning(LISBON, PLAN, made) == datetime(2026, 10, 1, 5, tzinfo=UTC)
