@@ -106,15 +106,18 @@ def test_a_refusal_of_the_budget_is_told(told, small_plan):
     ]
 
 
-def test_a_run_in_a_notebook_tells_what_kind_of_trouble_ended_it(told, small_plan):
-    from flows.notify import TROUBLES
+def test_what_ended_a_run_is_known_also_where_a_loop_runs(told, small_plan, plan_document):
+    from prefect.states import Failed
 
-    async def cell():  # the loop of a notebook runs while its lines do
-        release(small_plan)
+    from flows.notify import TROUBLES, notify_failure
+    from flows.release import release as flow
 
-    (small_plan.parent / "survey.parquet").unlink()
-    with pytest.raises(DPReleaseError):
-        asyncio.run(cell())
+    _, run = yearly_run(small_plan, plan_document)
+
+    async def cell():  # of a notebook
+        notify_failure(flow, run, Failed(data=InputError("no table")))
+
+    asyncio.run(cell())
     assert [d["trouble"] for d in told] == [dict(TROUBLES)[InputError]]
 
 
