@@ -234,9 +234,9 @@ def test_quiet_runs_print_the_answer_alone_and_verbose_ones_each_beginning(
 def test_a_terminal_shows_a_bar_for_each_release_and_the_time_left(
     plan_path, plan_document, monkeypatch
 ):
+    monkeypatch.setenv("TERM", "xterm")
     terminal = Console(file=StringIO(), force_terminal=True, width=100, color_system=None)
     monkeypatch.setattr("flows.cli.progress.Console", lambda **_: terminal)
-    monkeypatch.setenv("TERM", "xterm")
     with showing(load_plan(plan_path), logging.INFO):
         guard(lambda: None, "check budget")()
         guard(lambda name: report("fit", 1, 2), "write tables: {name}", "write tables")("people")

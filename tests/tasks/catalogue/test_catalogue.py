@@ -220,7 +220,6 @@ def test_the_releases_are_read_on_a_phone_without_scrolling_sideways(chromium, p
         assert tab.evaluate(boxes) == [0, 0]
 
 
-@pytest.mark.slow
 def test_a_bundle_whose_plan_this_version_refuses_is_left_out(published, capsys):
     bundle = published / "survey" / "r1"
     file, sums = bundle / "manifest.json", bundle / "SHA256SUMS"
@@ -238,6 +237,7 @@ def test_a_bundle_whose_plan_this_version_refuses_is_left_out(published, capsys)
     assert "r2" in (published / "index.html").read_text()
 
 
+@pytest.mark.slow
 def test_a_search_shows_what_fits(chromium, published):
     with visit(chromium, write_catalogue(published, published)) as tab:
         shown = "[...document.querySelectorAll('.dataset')].filter(d => !d.hidden).length"
