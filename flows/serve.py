@@ -26,7 +26,7 @@ from prefect.context import refresh_global_settings_context
 
 from dpcore.errors import DPReleaseError, InputError
 from tasks.workplace.home import home, ledger_url, private_folder
-from tasks.workplace.places import KEPT, place
+from tasks.workplace.places import NAMED_FILES, place
 from tasks.workplace.plans import plans_in
 from tasks.workplace.step import log_line
 
@@ -100,7 +100,7 @@ def environment(folder: Path, plans: Path, out: Path, port: int) -> dict[str, st
         "DPRELEASE_PLANS": str(plans.absolute()),
         "DPRELEASE_OUT": str(out.absolute()),
     }
-    for variable in KEPT:
+    for variable in NAMED_FILES:
         if path := place(variable):
             fixed[variable] = str(path.absolute())
     if password := os.environ.get("PREFECT_SERVER_API_AUTH_STRING"):

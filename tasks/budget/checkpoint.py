@@ -160,7 +160,7 @@ def _replace(path: Path, lines: list[str]) -> None:
 
 
 def _open_as_before(path: Path, file: int) -> None:
-    """Open what replaces the witness to those to whom it is open: the group of the folder at first."""
+    """Give what replaces the witness its mode and group; a first one has those of its folder."""
     if not path.exists():
         os.fchmod(file, _mode(path.parent))
         return
@@ -171,7 +171,7 @@ def _open_as_before(path: Path, file: int) -> None:
 
 
 def _mode(folder: Path) -> int:
-    """The mode of a new file: for the owner, and for the group to which its folder hands it on."""
+    """The mode of a new file: for its owner, and for its group if the folder gave it that."""
     mode = folder.stat().st_mode
     return 0o660 if mode & S_ISGID and mode & S_IWGRP else 0o600
 

@@ -61,7 +61,7 @@ READABLE = 0o755
 """What a published folder may allow at most: only its owner may write."""
 
 SHARED = READABLE | S_ISGID | S_IWGRP
-"""What the folder of a dataset may allow at most in one that hands its group on."""
+"""The same for the folder of a dataset, in one that gives its group to what is made in it."""
 
 
 @dataclass(frozen=True)
@@ -300,7 +300,8 @@ def staging_folder(target: Path) -> Iterator[Path]:
 def _public_folder(folder: Path) -> None:
     """The folder, created where it is missing: as open as the one above it, whatever the umask.
 
-    Where that hands its group on, so does this one, and whoever may publish there may here.
+    Where that one gives its group to what is made in it, this one does too, and the group may publish
+    in both.
     """
     if not folder.is_dir():
         _public_folder(folder.parent)

@@ -231,8 +231,8 @@ def known_text(plan: Plan) -> list[str]:
         and release.adjacency.public_rows
         and not release.adjacency.weighted
     ]
-    says = "have one cell, which holds all records: their number is public, and the noise costs a share"
-    return [f"{', '.join(known)}: {says}."] if known else []
+    says = "All records are in one cell, and their number is public: it costs a share of the budget"
+    return [f"{says} to publish it with noise in {', '.join(known)}."] if known else []
 
 
 def implicates_text(plan: Plan) -> list[str]:

@@ -339,9 +339,8 @@ def _open(url: str, lock_seconds: float, create: bool) -> Database:
     if parsed.drivername in ("sqlite", "sqlite+pysqlite"):
         return SQLiteDatabase(parsed, lock_seconds, create)
     if parsed.drivername in ("postgres", "postgresql", "postgresql+psycopg"):
-        if (
-            "@" in f"{parsed.host}{parsed.database}"
-        ):  # what follows it in a password was taken for them
+        # What follows an @ in a password is taken for the host and the database.
+        if "@" in f"{parsed.host}{parsed.database}":
             raise InputError(
                 "the ledger's URL: has an @ after the one before the host; in a password write @ as %40,"
                 " / as %2F and : as %3A"

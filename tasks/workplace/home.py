@@ -32,8 +32,8 @@ def home() -> Path:
 def ledger_url() -> str:
     """The ledger's URL; it may hold a password, so it is never printed or passed to Prefect.
 
-    That of a file is absolute.  Raises ``InputError`` as ``lasting``, and where a worker was told of
-    none: two workers with a ledger each would spend a budget twice.
+    The path of a file is made absolute.  In a worker's run, raises ``InputError`` if it is relative, or
+    if no ledger is named: two workers with a ledger each would spend a budget twice.
     """
     if FLOW_RUN in os.environ and not os.environ.get("DPRELEASE_LEDGER"):
         raise InputError(

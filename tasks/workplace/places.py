@@ -12,7 +12,7 @@ from dpcore.errors import InputError
 FLOW_RUN = "PREFECT__FLOW_RUN_ID"
 """Set where a worker has started this process for one run."""
 
-KEPT = ("DPRELEASE_CHECKPOINT", "DPRELEASE_EVENTS", "DPRELEASE_SIGNING_KEY")
+NAMED_FILES = ("DPRELEASE_CHECKPOINT", "DPRELEASE_EVENTS", "DPRELEASE_SIGNING_KEY")
 """The files that an operator may name beside those of home, ledger, plans and bundles."""
 
 

@@ -17,7 +17,7 @@ def test_columns_in_no_release_are_named(plan_document, plan_path):
 def test_a_release_of_what_is_public_is_named(plan_document, plan_path):
     plan_document["columns"]["here"] = {"type": "categorical", "categories": ["yes"]}
     plan_document["budget"]["requested"] = {"alpha": "1"}
-    said = "alive: have one cell, which holds all records"
+    said = "to publish it with noise in alive."
     for relation, told in (("replace-one", True), ("add-remove", False)):
         plan_document["neighbours"] = relation
         plan_document["releases"] = [{"name": "alive", "kind": "histogram", "columns": ["here"]}]

@@ -11,7 +11,7 @@ from tasks.budget.checkpoint import checkpoint_file
 from tasks.bundle.sign import signing_key
 from tasks.workplace.events import record_event
 from tasks.workplace.home import home, ledger_url
-from tasks.workplace.places import FLOW_RUN, KEPT
+from tasks.workplace.places import FLOW_RUN, NAMED_FILES
 from tasks.workplace.plans import plans_folder, published_folder, usual_plans
 from tests import bare
 
@@ -25,7 +25,7 @@ def folder(tmp_path, monkeypatch) -> Path:
 
 @pytest.fixture
 def run(monkeypatch):
-    """The process of a worker's run, which was told of a ledger."""
+    """In the process of a worker's run, where an absolute ledger is named."""
     monkeypatch.setenv(FLOW_RUN, "a run of a worker")
     monkeypatch.setenv("DPRELEASE_LEDGER", "sqlite:////nowhere/ledger.sqlite")
 
@@ -57,7 +57,7 @@ def test_a_folder_that_nobody_named_is_refused_too(run, read):
 
 
 @pytest.mark.parametrize("value", [None, ""])
-def test_a_worker_that_was_told_of_no_ledger_has_none(run, monkeypatch, value):
+def test_a_worker_without_a_named_ledger_is_refused(run, monkeypatch, value):
     if value is None:
         monkeypatch.delenv("DPRELEASE_LEDGER")
     else:
@@ -105,11 +105,11 @@ def test_events_that_would_be_lost_are_missed_and_stop_nothing(run, monkeypatch,
 
 def test_a_server_hands_its_runs_absolute_places(folder, monkeypatch):
     monkeypatch.setenv("DPRELEASE_LEDGER", "sqlite:///ledger.sqlite")
-    for variable in KEPT:
+    for variable in NAMED_FILES:
         monkeypatch.setenv(variable, "file")
     given = environment(folder, Path("plans"), Path("out"), 4200)
     assert given["DPRELEASE_LEDGER"] == f"sqlite:///{folder}/ledger.sqlite"
-    assert {given[variable] for variable in KEPT} == {f"{folder}/file"}
+    assert {given[variable] for variable in NAMED_FILES} == {f"{folder}/file"}
     assert (given["DPRELEASE_PLANS"], given["DPRELEASE_OUT"]) == (
         f"{folder}/plans",
         f"{folder}/out",
