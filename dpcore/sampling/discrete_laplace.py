@@ -36,6 +36,9 @@ from dpcore.sampling.inversion import InversionTable
 from dpcore.sampling.rejection import fill, with_signs, with_signs_but_one_zero
 from dpcore.sampling.source import RandomSource
 
+SMALLEST = 1e-100
+"""No standard deviation is stated smaller: its square is a float above zero."""
+
 LARGEST_SCALE = 1 << 45
 """Scales from 2**-45 to 2**45: a value beyond the range of int64 has probability below exp(-2**17)."""
 
@@ -76,9 +79,9 @@ def geometric(scale: Fraction | int, size: int, source: RandomSource) -> Integer
 
 
 def laplace_stddev(scale: Fraction | int) -> float:
-    """The standard deviation of discrete Laplace noise: sqrt(2 a) / (1 - a)."""
+    """The standard deviation of discrete Laplace noise, sqrt(2 a) / (1 - a), or ``SMALLEST``."""
     rate = 1 / float(_validate.positive_rational("scale", scale, LARGEST_SCALE))
-    return math.sqrt(2) * math.exp(-rate / 2) / -math.expm1(-rate)  # a itself may be too small
+    return max(math.sqrt(2 * math.exp(-rate)) / -math.expm1(-rate), SMALLEST)
 
 
 def laplace_quantile(scale: Fraction | int, level: float) -> int:

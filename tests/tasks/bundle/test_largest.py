@@ -19,9 +19,13 @@ SPENDS_BETA = ("pairs", "ages", "rich", "rarer", "path", "pay")
 KINDS = [PEOPLE | {"mechanism": "discrete-laplace"}, *plan_of_every_kind()["releases"]]
 
 
+@pytest.mark.parametrize("columns", [PEOPLE["columns"], ["sex", "region"]])
 @pytest.mark.parametrize("mechanism", ["discrete-laplace", "discrete-gaussian"])
-def test_records_are_drawn(tmp_path, mechanism):
-    published(tmp_path, PEOPLE | {"mechanism": mechanism}, "replace-one")
+@pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
+def test_records_are_drawn(tmp_path, columns, mechanism, neighbours):
+    bins = {"income": 5} if "income" in columns else {}
+    release = PEOPLE | {"columns": columns, "bins": bins, "mechanism": mechanism}
+    published(tmp_path, release, neighbours)
 
 
 @pytest.mark.parametrize(
