@@ -267,6 +267,10 @@ class SynthesisRecord(Section):
     understated: Understated | None = Field(
         default=None, description="Of standard errors; null where it is not known."
     )
+    rows_per_unit: int = Field(
+        default=1,
+        description="The most records of one privacy unit, or the most members of a linked one.",
+    )
     implicates: TableFile | None = Field(
         default=None,
         description="Files of records that differ as the noise may have been, by `implicate`.",
@@ -282,6 +286,12 @@ class SynthesisRecord(Section):
             "These records are not a survey: standard errors, intervals and tests that are computed from"
             " them as if they were leave out the noise, and are too small"
         )
+        if self.rows_per_unit > 1:
+            start = (
+                f"One unit may have {self.rows_per_unit} of the survey's records, which are not"
+                " independent: standard errors of independent records may be too small by up to"
+                f" {self.rows_per_unit**0.5:.2g} times for that alone. {start}"
+            )
         if self.understated is None:
             return f"{start}, by a factor that is not known."
         return (
@@ -290,6 +300,17 @@ class SynthesisRecord(Section):
             " where smoothing removed noise from large tables). Columns that were not measured together"
             " are related as the model assumes, and no error is known. The Python reader's function fit"
             " computes models from the noisy tables, with errors that hold."
+        )
+
+    @property
+    def rules(self) -> str:
+        """How implicates are analysed."""
+        if self.rows_per_unit == 1:
+            return IMPLICATES
+        return (
+            f"{IMPLICATES} One unit may have {self.rows_per_unit} of the survey's records, which are not"
+            f" independent: take {self.rows_per_unit} times the squared standard errors of independent"
+            f" records as u (`combine(q, u, rows_per_unit={self.rows_per_unit})`)."
         )
 
     @property
@@ -306,7 +327,7 @@ class SynthesisRecord(Section):
     def warnings(self) -> dict[str, str]:
         """What everybody who computes with records must know, by the path of their file."""
         found = {file.path: self.warning for file in self.microdata}
-        return found | ({self.implicates.path: IMPLICATES} if self.implicates else {})
+        return found | ({self.implicates.path: self.rules} if self.implicates else {})
 
 
 class AnalysisRecord(Section):

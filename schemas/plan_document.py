@@ -14,6 +14,7 @@ from pydantic import Field, StrictInt, StrictStr
 from dpcore.adjacency import Adjacency, Relation
 from dpcore.budget import Budget, Weight, split
 from dpcore.mechanism import promise_together
+from dpcore.post.inference.units import assumptions
 from dpcore.releases.base import Release
 from schemas.analysis import Analysis
 from schemas.budget import BudgetSection
@@ -26,6 +27,7 @@ from schemas.protection import Protection
 from schemas.publication import Publication
 from schemas.releases import AnyRelease, Name, SurveyFacts
 from schemas.releases.microdata import MicrodataSection
+from schemas.releases.moments import MomentsSection
 from schemas.series import Series, of_any_run
 from schemas.source import Source
 from schemas.synthesis import Synthesis
@@ -164,6 +166,16 @@ class PlanDocument(Section):
             return Adjacency(self.neighbours, unit=self.unit.column)  # one wide record each
         one = Adjacency(self.neighbours, self.unit.max_rows, unit=self.unit.column)
         return self.series.adjacency(one) if self.series else one
+
+    @property
+    def assumed(self) -> tuple[str, ...]:
+        """What the sampling errors of models and moments assume beside independent records."""
+        return tuple(assumptions(self.adjacency.most, self.weights and self.weights.column))
+
+    @property
+    def includes_sampling(self) -> bool:
+        """Whether some published errors are of sampling too."""
+        return bool(self.analyses) or any(isinstance(s, MomentsSection) for s in self.releases)
 
     @property
     def unpublished(self) -> dict[str, str]:

@@ -70,8 +70,8 @@ def readme(manifest: Manifest, plan: Plan) -> str:
         + (", and CSV files beside them." if plan.publication.csv else "."),
         "All errors are of privacy alone: of noise, and of what a density leaves out. Sampling and"
         " non-response come on top."
-        + " Those of models hold sampling too."
-        * bool(manifest.analyses),
+        + " ".join([" Those of models and moments include sampling.", *plan.assumed])
+        * plan.includes_sampling,
     ]
     if manifest.synthesis:
         parts += [
@@ -110,9 +110,9 @@ def _several(file: TableFile) -> str:
 
 
 CONCLUSIONS = (
-    "Coefficients of models, for the population from which the survey is taken to be drawn:"
-    " `sampling_error` is what the survey itself would have, `privacy_error` that of the noise, and"
-    " `lower_95` to `upper_95` a 95% interval that holds both."
+    "Coefficients of models, for the population from which the survey's units are taken to be drawn:"
+    " `sampling_error` is that of the survey itself, `privacy_error` that of the noise, and `lower_95`"
+    " to `upper_95` a 95% interval that includes both."
 )
 
 

@@ -92,5 +92,8 @@ def coefficients_table(name: str, found: Fit) -> Table:
     why = next((text for text in (BLURRED, HIDDEN) if text in notes), HARDLY_ANY)
     reasons = np.ma.masked_array(np.where(known, "", why), mask=known)
     parts.append(TableColumn("reason", reasons, REASON))
-    stated = Uncertainty("estimate", "standard_error", ("lower_95", "upper_95"), "normal", STATED)
+    statement = " ".join([f"{STATED}.", *found.assumes])
+    stated = Uncertainty(
+        "estimate", "standard_error", ("lower_95", "upper_95"), "normal", statement
+    )
     return Table("analyses", name, parts, (stated,))

@@ -41,4 +41,12 @@ def evidence_of(plan: Plan, parts: Sequence[Part], draws: Draws) -> Evidence:
         {"name": "records", "from": release.name, "rows": 1}
     )
     records = synthetic_records(plan, section, draws, min(max(round(rows), 1000), MOST_RECORDS))
-    return Evidence(release.domain, agreement, rows, records.codes, dict(records.columns))
+    return Evidence(
+        release.domain,
+        agreement,
+        rows,
+        records.codes,
+        dict(records.columns),
+        plan.adjacency.most,
+        plan.assumed,
+    )

@@ -31,7 +31,6 @@ from dpcore.releases.tables.margins import Margins
 from dpcore.releases.tables.series import SeriesRun
 from dpcore.statistic import Noisy
 from schemas.bundle import (
-    IMPLICATES,
     AnalysisRecord,
     Approval,
     Guarantee,
@@ -144,6 +143,7 @@ def write_microdata(plan: Plan, release_id: str, name: str, staging: Path) -> Sy
         file=support,
         support=support,
         understated=understated_by(records, noisy),
+        rows_per_unit=plan.unit.max_rows if plan.linked and plan.unit else plan.adjacency.most,
     )
     about = about | {"dprelease.warning": record.warning}
     if plan.linked:
@@ -155,7 +155,7 @@ def write_microdata(plan: Plan, release_id: str, name: str, staging: Path) -> Sy
         release = plan.built[synthesis.from_]
         assert isinstance(release, Margins)
         several = make_implicates(release, synthesis, measured_parts(plan, release_id), draws)
-        about = about | {"dprelease.warning": IMPLICATES}
+        about = about | {"dprelease.warning": record.rules}
         both = several.tables(plan, synthesis, draws)
         for key, table in zip(("implicates", "spread"), both, strict=True):
             files[key] = write_table(staging, table, columns, about)

@@ -55,11 +55,11 @@ def expected_fit(
             raise InputError(f"--like: the bundle has no records with {', '.join(lacking)}")
     measured = [(release.of_nothing, release.domain.axes) for release in answers]
     agreement = joined([(of, axes) for of, axes in measured if of is not None], domain.axes)
-    return answers[0].name, fit(_supposed(domain, agreement, plan.rows, like), formula, family)
+    return answers[0].name, fit(_supposed(plan, domain, agreement, like), formula, family)
 
 
-def _supposed(domain: Domain, agreement: Agreement, rows: int, like: Evidence | None) -> Supposed:
-    generator, size = np.random.default_rng(0), min(max(rows, FEWEST), MOST)
+def _supposed(plan: Plan, domain: Domain, agreement: Agreement, like: Evidence | None) -> Supposed:
+    generator, size = np.random.default_rng(0), min(max(plan.rows, FEWEST), MOST)
     known = {} if like is None else like.columns
     if like is not None:
         size = len(like.codes)
@@ -74,7 +74,8 @@ def _supposed(domain: Domain, agreement: Agreement, rows: int, like: Evidence | 
     )
     even = {a.name: ColumnDensity.uniform(a) for a in domain.axes if isinstance(a, Bins)}
     made = decode_records(domain, codes, even, generator)
-    return Supposed(domain, agreement, float(rows), codes, {**made, **known})
+    columns, most = {**made, **known}, plan.adjacency.most
+    return Supposed(domain, agreement, float(plan.rows), codes, columns, most, plan.assumed)
 
 
 def check_analyses(plan: Plan) -> None:

@@ -20,7 +20,8 @@ class Evidence:
     """All public.
 
     ``agreement``: of all tables, its first attributes as in ``domain``; ``rows``: of the survey, public
-    or estimated; ``codes`` (m, axes), ``columns``: of synthetic records.
+    or estimated; ``codes`` (m, axes), ``columns``: of synthetic records; ``most``: the records that one
+    unit may have; ``assumes``: what sampling errors assume beside independent records.
     """
 
     domain: Domain
@@ -28,6 +29,8 @@ class Evidence:
     rows: float
     codes: Integers
     columns: dict[str, Any]
+    most: int = 1
+    assumes: tuple[str, ...] = ()
 
     def table(self, attributes: Attributes) -> Floats:
         """The best estimate of a table."""

@@ -10,7 +10,7 @@ release give; the tables are those of all releases of the bundle together.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations_with_replacement
 from typing import Any, ClassVar
 
@@ -29,7 +29,8 @@ from tasks.inference.designs import Design, Variable, design_of
 from tasks.inference.evidence import Evidence
 
 FEWEST, FEWEST_ERRORS = 20.0, 5.0
-"""A group has an interval if its noisy count is this large, and this many of its standard errors."""
+"""A group has an interval if its noisy count is this large, in units, and this many of its standard
+errors."""
 
 MADE_UP, HARDLY = 1000, 1e-6
 """Records anywhere, at least so many, and their weight together, as a share of all."""
@@ -59,6 +60,7 @@ class Coefficient:
 
     ``spanned``: the share of what determines it that noisy tables hold; the rest is what the model of
     the synthetic records assumes.  ``bound``: no value is larger than this, or less than its negative.
+    ``notes``: what its errors assume, where it is not one of a model's.
     """
 
     name: str
@@ -67,12 +69,13 @@ class Coefficient:
     privacy_error: float
     spanned: float
     bound: float = np.inf
+    notes: tuple[str, ...] = ()
 
     MEANING: ClassVar = {
         "term": "Term of the formula, or Intercept",
         "estimate": "Estimated coefficient",
         "standard_error": "Standard error of the estimate, of sampling and of noise together",
-        "sampling_error": "Its part from sampling: that of the survey itself, whose records are taken as"
+        "sampling_error": "Its part from sampling: that of the survey itself, whose units are taken as"
         " independent draws from a population",
         "privacy_error": "Its part from the noise that protects privacy",
         "lower_95": "Lower end of a 95% interval for the coefficient in the population",
@@ -103,12 +106,18 @@ class Coefficient:
 
 @dataclass(frozen=True)
 class Fit:
-    """A fitted model; printing it shows a table.  ``notes``: what the reader should know of it."""
+    """A fitted model; printing it shows a table.  ``notes``: what the reader should know of it, and
+    among them ``assumes``: what sampling errors assume beside independent records.
+    """
 
     formula: str
     family: str
     coefficients: tuple[Coefficient, ...]
     notes: tuple[str, ...]
+    assumes: tuple[str, ...] = ()
+
+    def assuming(self, assumes: tuple[str, ...]) -> Fit:
+        return replace(self, notes=(*assumes, *self.notes), assumes=assumes)
 
     def __getitem__(self, name: str) -> Coefficient:
         for coefficient in self.coefficients:
@@ -188,6 +197,7 @@ def fit(evidence: Evidence, formula: str, family: str = "gaussian") -> Fit:
             noise,
             evidence.rows,
             np.repeat([1.0, HARDLY * ours / others], [ours, others]),
+            evidence.most,
         )
     except ValueError as error:
         raise InputError(f"{formula}: {error}") from None
@@ -210,7 +220,7 @@ def fit(evidence: Evidence, formula: str, family: str = "gaussian") -> Fit:
         notes = (*notes, f"{spread}: {INSIDE}")
     if found.blur >= 1:
         notes = (f"{BLURRED}; no coefficient has an interval", *notes)
-    return Fit(formula, family, tuple(coefficients), notes)
+    return Fit(formula, family, tuple(coefficients), notes).assuming(evidence.assumes)
 
 
 def _anywhere(domain: Domain, rows: int) -> Integers:
@@ -297,7 +307,7 @@ def _is_rare(term: Variable, evidence: Evidence) -> bool:
     for value in (0.0, 1.0):
         cells = (term.cells == value).astype(np.float64)
         error = evidence.agreement.combination_variance({term.attributes: cells}) ** 0.5
-        if float(np.sum(table * cells)) < max(FEWEST, FEWEST_ERRORS * error):
+        if float(np.sum(table * cells)) < max(FEWEST * evidence.most, FEWEST_ERRORS * error):
             return True
     return False
 

@@ -39,7 +39,8 @@ def fit_moments(
         except InputError as error:
             reasons.append(error)
         else:
-            return release.name, fit_points(points_of(release), formula, *design)
+            found = fit_points(points_of(release), formula, *design)
+            return release.name, found.assuming(plan.assumed)
     if reasons and not answering(plan):
         raise reasons[0]
     return None

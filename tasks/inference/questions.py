@@ -3,7 +3,9 @@
 All start from the best estimate of a table, whose cells have a known covariance.  Errors are to first
 order: an answer moves with the share of a cell by its influence, so
 
-    sampling^2 = sum of share influence^2 / n,      privacy^2 = variance of sum of influence count / n^2
+    sampling^2 = m sum of share influence^2 / n,    privacy^2 = variance of sum of influence count / n^2
+
+m: the most records of one unit (``dpcore.post.inference.units``).
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ class Independence:
     statistic: float
     degrees: int
     p_value: float
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,7 @@ class Quantile:
     level: float
     value: float
     interval: tuple[float, float]
+    notes: tuple[str, ...] = ()
 
 
 def correlation(evidence: Evidence, one: str, other: str) -> Coefficient:
@@ -81,14 +85,16 @@ def correlation(evidence: Evidence, one: str, other: str) -> Coefficient:
     xy = np.where(counts > 0, sums / np.maximum(counts, 1), x * y)
     value = float(np.sum(shares * xy)) / scale
     influence = (xy / scale - value * (x2 / vx + y2 / vy) / 2) * kept
-    sampling = float(np.sum(np.maximum(shares, 0) * influence**2)) / rows
+    sampling = evidence.most * float(np.sum(np.maximum(shares, 0) * influence**2)) / rows
     privacy = evidence.agreement.combination_variance({attributes: influence / rows})
     name = f"correlation of {one} and {other}"
     between = max(float(np.sum(shares * x**2)) / vx, 0.0) * max(
         float(np.sum(shares * y**2)) / vy, 0.0
     )
     spanned = min(between**0.5, 1.0)
-    return Coefficient(name, value, sampling**0.5, privacy**0.5, spanned, bound=1.0)
+    value = float(np.clip(value, -1.0, 1.0))  # the nearest that a correlation can be
+    errors = sampling**0.5, privacy**0.5
+    return Coefficient(name, value, *errors, spanned, bound=1.0, notes=evidence.assumes)
 
 
 def independence(evidence: Evidence, one: str, other: str) -> Independence:
@@ -110,7 +116,8 @@ def independence(evidence: Evidence, one: str, other: str) -> Independence:
     expected = np.outer(*margins).ravel()
     of_shares = (np.eye(len(cells)) - expected[:, None]) / rows  # by the counts: they add up to one
     covariance = of_shares @ noise[np.ix_(cells, cells)] @ of_shares.T
-    covariance = covariance + (np.diag(expected) - np.outer(expected, expected)) / rows
+    drawn = (np.diag(expected) - np.outer(expected, expected)) / rows
+    covariance = covariance + evidence.most * drawn
     # The derivative of a distance by the shares: of each cell, of its row's sum and of its column's.
     rows_of = np.repeat(np.eye(len(first)), len(second), axis=0)
     columns_of = np.tile(np.eye(len(second)), (len(first), 1))
@@ -123,7 +130,8 @@ def independence(evidence: Evidence, one: str, other: str) -> Independence:
         raise InputError(f"{one}, {other}: a column of one value is independent of any other")
     largest = slice(len(values) - degrees, None)
     statistic = float(np.sum((vectors[:, largest].T @ distance) ** 2 / values[largest]))
-    return Independence((one, other), statistic, degrees, float(chi2.sf(statistic, degrees)))
+    p_value = float(chi2.sf(statistic, degrees))
+    return Independence((one, other), statistic, degrees, p_value, evidence.assumes)
 
 
 def quantile(evidence: Evidence, column: str, level: float) -> Quantile:
@@ -153,12 +161,12 @@ def quantile(evidence: Evidence, column: str, level: float) -> Quantile:
     influence = np.zeros(axis.size)
     influence[: axis.cells] = inside - level
     privacy = evidence.agreement.combination_variance({(place,): influence / rows})
-    error = (level * (1 - level) / rows + privacy) ** 0.5
+    error = (evidence.most * level * (1 - level) / rows + privacy) ** 0.5
     # Where in its bin an end lies is not known, so the interval ends at edges.
     first = np.searchsorted(below, level - SIGMAS_95 * error, side="right") - 1
-    end = np.searchsorted(below, level + SIGMAS_95 * error)
+    end = max(np.searchsorted(below, level + SIGMAS_95 * error), last + 1)
     lower, upper = (edges[np.clip(i, 0, axis.cells)] for i in (first, end))
-    return Quantile(column, level, value, (float(lower), float(upper)))
+    return Quantile(column, level, value, (float(lower), float(upper)), evidence.assumes)
 
 
 def _place(evidence: Evidence, name: str) -> int:

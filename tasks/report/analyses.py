@@ -42,8 +42,8 @@ def draw_analysis(record: AnalysisRecord, bundle: Path, columns: Columns) -> Dra
         return Drawn((), record.notes)
     shown = [i for i, term in enumerate(terms) if term != CONSTANT] or [*range(len(terms))]
     says = (
-        "Dots: estimates; wide bars: 95% intervals of sampling alone, as the survey itself would give;"
-        " thin lines: 95% intervals that hold the noise too"
+        "Dots: estimates; wide bars: 95% intervals of sampling alone; thin lines: 95% intervals that"
+        " include the noise too"
     )
     if len(shown) < len(terms):
         says += ". The intercept is in the table"

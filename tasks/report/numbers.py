@@ -132,4 +132,5 @@ def draw_estimates(source: Source) -> Drawn:
         rows.append((f"{statistic} of {column}{within.get(statistic, '')}", *shown, interval))
     header = ("Quantity", "Estimate", "Error by sampling", "Error by noise", "95% interval")
     caption = f"Estimates for the population, from {source.record.name}"
-    return Drawn(tables=[DataTable(caption, header, rows, file.path)])
+    notes = [each.statement for each in file.uncertainty]
+    return Drawn(notes=notes, tables=[DataTable(caption, header, rows, file.path)])

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from dpcore.arrays import Booleans, Floats
 from dpcore.axes import Bins
 from dpcore.releases.base import Release
-from schemas.bundle import IMPLICATES, SynthesisRecord
+from schemas.bundle import SynthesisRecord
 from schemas.linked import NUMBER, PLACE
 from schemas.releases.base import listed
 from tasks.report.bars import Bar, bars
@@ -40,7 +40,7 @@ def draw_synthetic(record: SynthesisRecord, source: Source) -> Drawn:
         how_supported(supported, records, source.release.follows),
     ]
     if record.implicates and record.spread:
-        notes.append(f"{record.implicates.path}: {IMPLICATES} ({record.spread.path}.)")
+        notes.append(f"{record.implicates.path}: {record.rules} ({record.spread.path}.)")
     if not public:
         notes.append(
             f"Synthetic counts are multiplied so that they add up to the noisy {source.unit.numbers}"

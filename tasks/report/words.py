@@ -161,7 +161,7 @@ def limits(plan: Plan) -> tuple[str, ...]:
             " estimates for a population."
         )
     made_up = (SYNTHETIC,) if plan.synthesis else ()
-    fitted = (FITTED,) if plan.analyses else ()
+    fitted = (FITTED, *plan.assumed) if plan.includes_sampling else ()
     return counted, *LIMITS, *fitted, *made_up, *plan.protection.limits
 
 
@@ -171,8 +171,9 @@ LIMITS = (
     "A 90% interval misses the number without noise one time in ten. Among many intervals some do.",
 )
 FITTED = (
-    "Intervals of models are the exception: they hold sampling too, for records that are independent"
-    " draws from a population. They say nothing of non-response, wrong answers or a wrong model."
+    "Intervals of models and moments are the exception: they include sampling too, for units that"
+    " are independent draws from a population. They say nothing of non-response, wrong answers or a"
+    " wrong model."
 )
 SYNTHETIC = (
     "Synthetic records are drawn from noisy statistics. None of them is a person, and a relation"

@@ -28,7 +28,8 @@ noise through the solution.
 Errors, with J the derivative of the corrected mean of psi:
 
     privacy     the totals T have a known covariance, and J^-1 c' T is linear in them but for J
-    sampling    J^-1 mean(psi psi') J^-T / n, as for the survey's own records (sandwich)
+    sampling    m J^-1 mean(psi psi') J^-T / n, as for the survey's own records (sandwich); m: the most
+                records of one unit (``units``)
 
 These hold while the noise in J itself is small.  ``blur`` is its size: with J0 the derivative in the
 records and E the noise of J0^-1/2 J J0^-1/2, the root of the mean of |E|^2 over the rows.  Lines of a
@@ -93,6 +94,7 @@ def fit_calibrated(
     noise: Floats,
     rows: float,
     weights: Floats | None = None,
+    most: int = 1,
 ) -> Fitted:
     """Fit a model to records, calibrated to noisy totals of features.
 
@@ -108,6 +110,7 @@ def fit_calibrated(
         rows: The number of records of the survey.
         weights: (m,) of the records, by default alike.  Records of hardly any weight say what features
             are where there are no others.
+        most: The records that one unit may have, which need not be independent.
 
     Raises:
         ValueError: The records do not determine the coefficients.
@@ -115,7 +118,7 @@ def fit_calibrated(
     if weights is None:
         weights = np.ones(len(design))
     distinct = _distinct(design, response, features, weights / weights.sum())
-    known = _Known(*distinct, family, totals, noise, rows)
+    known = _Known(*distinct, family, totals, noise, rows, most)
     start = _fit_records(known.design, known.response, family, known.shares * rows)
     line, sizes = known.line(start), np.sqrt(known.shares @ known.design**2)
     for _ in range(MOST_LINES if family.name != "gaussian" else 0):
@@ -147,6 +150,7 @@ class _Known:
     totals: Floats
     noise: Floats
     rows: float
+    most: int
 
     @cached_property
     def _regression(self) -> tuple[Floats, Floats]:
@@ -211,7 +215,7 @@ class _Line:
         """Covariances of the solution from sampling and from noise, if these coefficients are true."""
         known, moved = self.known, true - self.at
         score = self.score + self.slope * (known.design @ moved)[:, None]
-        spread = (score.T * known.shares) @ score / known.rows
+        spread = (score.T * known.shares) @ score * (known.most / known.rows)
         weights = (self.on + self.on_change @ moved) @ self.inverse.T
         return self.inverse @ spread @ self.inverse.T, weights.T @ known.noise @ weights
 

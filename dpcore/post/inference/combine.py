@@ -74,18 +74,22 @@ class Combined:
         return self.estimate - width, self.estimate + width
 
 
-def combine(estimates: ArrayLike, variances: ArrayLike) -> Combined:
+def combine(estimates: ArrayLike, variances: ArrayLike, rows_per_unit: int = 1) -> Combined:
     """Combine estimates of implicates (M, p) and their variances (M, p), as from M surveys.
 
-    ``variances`` are squares of standard errors.  Raises ``ValueError`` for fewer than two implicates.
+    ``variances`` are squares of standard errors; where they are of independent records and one unit may
+    have several, ``rows_per_unit`` of them bounds the sampling error (``units``).  Raises ``ValueError``
+    for fewer than two implicates.
     """
     found, within = (np.asarray(each, dtype=np.float64) for each in (estimates, variances))
     if found.shape != within.shape or found.ndim < 1 or len(found) < 2:
         raise ValueError("estimates and variances: one row for each of two implicates at least")
+    if rows_per_unit < 1:
+        raise ValueError("rows_per_unit: must be 1 or more")
     if not np.all(within >= 0):
         raise ValueError("variances: must not be negative or missing; leave such implicates out")
     number = len(found)
-    sampling = within.mean(axis=0)
+    sampling = rows_per_unit * within.mean(axis=0)
     privacy = (1 + 1 / number) * found.var(axis=0, ddof=1)
     ratio = np.divide(sampling, privacy, out=np.full_like(sampling, np.inf), where=privacy > 0)
     degrees = (number - 1) * (1 + ratio) ** 2

@@ -7,7 +7,7 @@ A polynomial of degree 4 is known from its values at as many points as there are
 with weights w, some negative, that are linear in the sums of the products.  An estimate moves with a
 record by its influence psi, a polynomial of degree 2 here, so that to first order
 
-    sampling^2 = S = sum of w psi^2              the survey's records as independent draws
+    sampling^2 = S = m * sum of w psi^2          at most m records of one unit (``units``)
     privacy^2  = P = variance of the noise * |c|^2,       psi = sum of c phi over the products
 
 S is itself noisy, with a standard error t.  ``usual`` is what it would be if the response had the same
@@ -56,12 +56,13 @@ class Points:
     """Points (s,) with the noisy sums of their products.
 
     ``features``: (s, s) the products phi at each point; ``sums``: (s,) over the records; ``stddev``:
-    (s,) of the noise in each.
+    (s,) of the noise in each; ``most``: the records that one unit may have.
     """
 
     features: Floats
     sums: Floats
     stddev: Floats
+    most: int = 1
 
     @cached_property
     def _factors(self) -> Any:
@@ -87,7 +88,8 @@ class Points:
     ) -> Estimated:
         """Estimates (k,) with their errors, from influences (s, k)."""
         privacy, squares = self.noise(influence) ** 2, influence**2
-        sampling, error = self.weights @ squares, self.noise(squares)
+        sampling, error = self.most * (self.weights @ squares), self.most * self.noise(squares)
+        usual = self.most * usual
         apart = sampling - usual
         share = apart**2 / np.maximum(apart**2 + error**2, 1e-300)
         sampling = np.maximum(usual + share * apart, 0.0)

@@ -22,6 +22,7 @@ from dpcore.arrays import Floats
 from dpcore.axes import Categories, in_order
 from dpcore.mechanisms import DiscreteGaussian
 from dpcore.post.inference.points import Estimated, Points
+from dpcore.post.inference.units import assumptions
 from dpcore.releases.base import ErrorStatement, Release
 from dpcore.releases.numbers.products import BITS, Products
 from dpcore.releases.table import SIGMAS_95, Published, Table, TableColumn, Uncertainty
@@ -107,7 +108,7 @@ class Moments(Release):
     def _points(self, sums: Floats) -> Points:
         stddev = np.full(len(sums), self.mechanism.stddev * 2.0**-BITS)
         stddev[: self._public] = 0.0
-        return Points(self.products.features(), sums, stddev)
+        return Points(self.products.features(), sums, stddev, self.adjacency.most)
 
     def publish(self, noisy: Noisy) -> Published:
         labels, found = self.summary(self.points(noisy))
@@ -165,8 +166,9 @@ class Moments(Release):
             parts.append(TableColumn(name, np.ma.masked_invalid(values), text))
         reasons = [HIDDEN if each else None for each in hidden]
         parts.append(TableColumn("reason", _texts(reasons), "Why there is no interval; else null"))
+        statement = " ".join([f"{STATED}.", *assumptions(self.adjacency.most)])
         stated = Uncertainty(
-            "estimate", "standard_error", ("lower_95", "upper_95"), "normal", f"{STATED}."
+            "estimate", "standard_error", ("lower_95", "upper_95"), "normal", statement
         )
         return Table("tables", self.name, parts, (stated,))
 

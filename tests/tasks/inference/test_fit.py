@@ -80,7 +80,9 @@ def columns(codes):
 )
 def test_intervals_hold_the_population_and_their_parts_are_as_stated(adjacency, formula, family):
     population = surveyed(np.random.default_rng(0), 400_000)
-    nothing = Evidence(DOMAIN, _exact(population), len(population), population, columns(population))
+    nothing = Evidence(
+        DOMAIN, exact_tables(population), len(population), population, columns(population)
+    )
     truth = fit(nothing, formula, family)
     generator, held, errors, stated = np.random.default_rng(1), [], [], []
     for seed in range(25):
@@ -95,9 +97,9 @@ def test_intervals_hold_the_population_and_their_parts_are_as_stated(adjacency, 
     assert np.mean(np.square(np.divide(errors, stated))) == pytest.approx(1, abs=0.5)
 
 
-def _exact(codes):
+def exact_tables(codes, alpha="1e6"):
     """The exact tables of a population, as if they were noisy."""
-    release = Microdata("r", DOMAIN, len(codes), Budget.of("1e6", "1e-6"), ALL, "discrete-gaussian")
+    release = Microdata("r", DOMAIN, len(codes), Budget.of(alpha, "1e-6"), ALL, "discrete-gaussian")
     cells, counts = np.unique(DOMAIN.pack(codes), return_counts=True)
     exact = release.statistic(Tally(DOMAIN, cells, counts))
     return release.agreement(perturb(exact, release.mechanism, release.share, SeededSource(0)))

@@ -13,8 +13,9 @@ from dpcore.errors import InputError
 from dpcore.post.tables.consistency import Agreement
 from dpcore.post.tables.margins import Margin
 from tasks.inference.evidence import Evidence
+from tasks.inference.fit import fit
 from tasks.inference.questions import correlation, independence, quantile
-from tests.tasks.inference.test_fit import DOMAIN, ROWS, columns, evidence, surveyed
+from tests.tasks.inference.test_fit import DOMAIN, ROWS, columns, evidence, exact_tables, surveyed
 
 SURVEYS = 60
 BOTH = [REPLACE_ONE, pytest.param(Adjacency("add-remove"), marks=pytest.mark.slow)]
@@ -144,3 +145,46 @@ def test_what_goes_together_inside_wide_bins_is_that_of_the_records():
 
 def counted(codes):
     return np.bincount(codes @ [2, 1], minlength=4).reshape(2, 2).astype(float)
+
+
+@pytest.fixture(scope="module")
+def unit_and_panel():
+    """A survey of units, and of five equal records of each, both without noise."""
+    codes = surveyed(np.random.default_rng(11), 800)
+    return [
+        Evidence(DOMAIN, exact_tables(each, "100"), float(len(each)), each, columns(each), most)
+        for each, most in ((codes, 1), (np.repeat(codes, 5, axis=0), 5))
+    ]
+
+
+def test_equal_records_of_a_unit_count_as_one(unit_and_panel):
+    units, panel = unit_and_panel
+    one, other = (correlation(each, "age", "works") for each in (units, panel))
+    assert other.sampling_error == pytest.approx(one.sampling_error, rel=5e-3)
+    first, second = (independence(each, "place", "age").p_value for each in (units, panel))
+    assert second == pytest.approx(first, rel=5e-2)
+    first, second = (quantile(each, "age", 0.4).interval for each in (units, panel))
+    assert first == second
+
+
+@pytest.mark.parametrize(
+    ("formula", "family"),
+    [("works ~ 1", "gaussian"), ("works ~ age + sex", "binomial"), ("works ~ place", "poisson")],
+)
+def test_models_of_equal_records_of_a_unit_have_the_errors_of_units(
+    unit_and_panel, formula, family
+):
+    units, panel = (fit(each, formula, family) for each in unit_and_panel)
+    for one, other in zip(units.coefficients, panel.coefficients, strict=True):
+        assert other.sampling_error == pytest.approx(one.sampling_error, rel=2e-2)
+
+
+def test_a_group_of_few_units_has_no_interval_however_many_records(unit_and_panel):
+    units, panel = unit_and_panel
+    few = np.r_[units.codes[units.codes[:, 1] > 0], [[0, 0, 0, 0], [0, 0, 0, 1]] * 5]
+    known = replace(panel, agreement=exact_tables(few), rows=float(len(few)), codes=few)
+    known = replace(known, columns=columns(few), most=1)
+    for most, hidden in ((1, False), (2, True)):
+        five = replace(known, agreement=exact_tables(np.r_[few, few[-20:]]), most=most)
+        found = fit(five, "age ~ {place == 'a'}").coefficients[1]
+        assert np.isinf(found.standard_error) == hidden

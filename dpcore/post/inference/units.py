@@ -1,0 +1,35 @@
+r"""How far sampling errors may be from those of independent records, where a unit has several.
+
+Units are independent draws from a population; the records of one unit are not.  An estimate moves with
+a record by its influence psi.  With at most m records in a unit its sampling variance is to first order
+
+    sum over units of (sum of psi)^2  <=  m * sum over records of psi^2          (Cauchy & Schwarz)
+
+which is m times that of independent records, and no less where all records of every unit are alike.  No
+released statistic shows how alike they are, but m is public.  So m times is what errors are stated by:
+intervals hold at least as often as they say, and more often where records of a unit differ.  The bound
+is one of matrices too, so tests of several numbers at once are cautious in the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+
+def assumptions(most: int, weights: str | None = None) -> Iterator[str]:
+    """What a stated sampling error assumes beside independent records, in sentences.
+
+    ``most``: the records that one unit may have; ``weights``: the column of survey weights, which
+    nothing here uses.
+    """
+    if most > 1:
+        yield (
+            f"One unit may have {most} records, and how alike they are is not known: the sampling error"
+            f" is an upper bound, {most} times the variance of independent records, and the 95% interval"
+            " holds at least 19 times in 20."
+        )
+    if weights is not None:
+        yield (
+            f"Every record counts once, whatever its {weights}: estimates and intervals are for the"
+            " population that such records are drawn from, not for that of the weights."
+        )

@@ -1,0 +1,101 @@
+"""Several records of a unit, and weights: every stated sampling error says what it assumes."""
+
+import re
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from schemas.plan import load_plan
+from tasks.bundle.reader import combine, open_bundle
+from tasks.report.page import REPORT
+from tests.conftest import write_plan
+from tests.tasks.made_up import publish_made_up
+from tests.tasks.report.pages import require_sound
+
+UNIT = {"privacy_unit": {"column": "person", "max_rows": 4}, "neighbours": "add-remove"}
+WEIGHTS = {"weights": {"column": "w", "largest": "10", "step": "1", "total": 2000}}
+MODEL = {"name": "pay", "title": "What pay depends on", "formula": "income ~ children"}
+BOUND = "One unit may have 4 records"
+
+
+def published(document, folder, changes, *releases):
+    document["releases"] = [r for r in document["releases"] if r["name"] == "pairs"]
+    document["releases"] += releases
+    document["synthesis"] = [{"name": "all", "from": "pairs", "rows": 100, "implicates": 5}]
+    document["budget"]["granted"] = document["budget"]["requested"] | {"alpha": "400"}
+    document["budget"]["requested"]["alpha"] = "100"
+    plan = load_plan(write_plan(folder, document | {"analyses": [MODEL]} | changes))
+    return open_bundle(publish_made_up(plan, "r", folder / "out"))
+
+
+@pytest.fixture
+def panel(plan_document, tmp_path):
+    moments = {"name": "sums", "kind": "moments", "columns": ["children", "sex"]}
+    return published(plan_document, tmp_path, UNIT, moments)
+
+
+def words(text):
+    return " ".join(re.sub("<[^>]*>", " ", text).split())
+
+
+def test_notes_tables_report_and_readme_say_that_the_sampling_error_is_a_bound(panel):
+    found = panel.fit("income ~ children")
+    questions = (
+        panel.correlation("income", "children"),
+        panel.independence("sex", "children"),
+        panel.quantile("income", 0.5),
+    )
+    for each in (found, panel.fit("children ~ sex"), *questions):
+        assert BOUND in " ".join(each.notes)
+    (record,) = panel.manifest.analyses
+    assert BOUND in " ".join(record.notes)
+    assert BOUND in record.file.uncertainty[0].statement
+    assert BOUND in panel.tables["sums"].uncertainty[0].statement
+    page = (panel.path / REPORT).read_text()
+    require_sound(page, panel.path)
+    assert words(page).count(BOUND) >= 3  # the limits, the model and the moments
+    assert words((panel.path / "README.md").read_text()).count(BOUND) >= 2
+
+
+def test_records_and_implicates_warn_of_units_too(panel):
+    (record,) = panel.manifest.synthesis
+    readme = (panel.path / "README.md").read_text()
+    assert "One unit may have 4 of the survey's records" in record.warning
+    assert "rows_per_unit=4" in record.rules
+    assert record.rules in readme
+    metadata = pq.read_schema(panel.path / record.implicates.path).metadata
+    assert metadata[b"dprelease.warning"].decode() == record.rules
+    q, u = np.array([[1.0], [2.0]]), np.full((2, 1), 9.0)
+    one, four = combine(q, u), combine(q, u, rows_per_unit=4)
+    assert four.sampling_error == pytest.approx(2 * one.sampling_error)
+    assert four.privacy_error == one.privacy_error
+    with pytest.raises(ValueError, match="rows_per_unit"):
+        combine(q, u, rows_per_unit=0)
+
+
+def test_models_of_moments_and_their_tables_have_the_errors_of_units(panel):
+    table = panel.table("sums")
+    alone = np.flatnonzero((table["statistic"] == "mean") & np.ma.getmaskarray(table["other"]))
+    mean, spread = (
+        table["estimate"][i]
+        for i in (alone[0], np.flatnonzero(table["statistic"] == "variance")[0])
+    )
+    rows = float(panel.plan.built["sums"].points(panel.draw("sums")).rows)
+    assert table["sampling_error"][alone[0]] == pytest.approx((4 * spread / rows) ** 0.5, rel=0.02)
+    found = panel.fit("children ~ 1").coefficients[0]
+    assert found.estimate == pytest.approx(mean)
+    assert found.sampling_error == pytest.approx(table["sampling_error"][alone[0]], rel=0.02)
+
+
+def test_a_plan_with_weights_says_that_models_do_not_use_them(plan_document, tmp_path):
+    people = {"name": "people", "kind": "histogram", "columns": ["sex"], "weighted": True}
+    bundle = published(plan_document, tmp_path, WEIGHTS, people)
+    assert any("whatever its w:" in note for note in bundle.fit("income ~ children").notes)
+    assert "whatever its w:" in words((bundle.path / REPORT).read_text())
+
+
+def test_one_record_a_unit_needs_no_more_words(plan_document, tmp_path):
+    bundle = published(plan_document, tmp_path, {})
+    assert not bundle.correlation("income", "children").notes
+    assert "One unit" not in (bundle.path / "README.md").read_text()
