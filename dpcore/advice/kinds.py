@@ -16,10 +16,11 @@ quarter.
 
 A table that no drawn one covers is not measured: what pairs say of three columns depends on the data.
 
-Records are drawn from whole counts that are not negative.  Where the noise of a histogram is larger than
-most of its counts, these are biased towards empty cells, and tables of the records are several times
-as wrong as sums of noisy counts: on made-up tables of 2^6 to 2^16 cells from a distance of the whole
-histogram between 0.1 and 0.2 on.
+How near records come is simulated on a made-up table where there are few cells (``records``).  Else a
+rule decides: records are drawn from whole counts that are not negative.  Where the noise of a histogram
+is larger than most of its counts, these are biased towards empty cells, and tables of the records are
+several times as wrong as sums of noisy counts: on made-up tables of 2^6 to 2^16 cells from a distance of
+the whole histogram between 0.1 and 0.2 on.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from dpcore.advice.records import record_distances
 from dpcore.mechanisms import DiscreteGaussian
 from dpcore.mechanisms.laplace import LaplaceNoise
 from dpcore.post.records.nested import Nested, roots_of, tied, untied
@@ -70,11 +72,13 @@ class Distance(NamedTuple):
 class Kind:
     """A way to draw tables of the same columns, in words of a plan.
 
+    ``release``: what draws them;
     ``distances``: by number of columns (one, two, three and all), where any table is measured.
     """
 
     name: str
     planned: bool
+    release: Dense
     distances: Mapping[int, Distance]
     columns: int
 
@@ -89,8 +93,8 @@ class Kind:
         return found.mean if found and found.measured == found.tables else None
 
 
-def compared(release: object) -> list[Kind]:
-    """The release and its alternatives of the same share.
+def compared(release: object, records: bool = False) -> list[Kind]:
+    """The release and its alternatives of the same share; ``records``: those that records follow.
 
     None for a release of fewer than three columns, or one that does not publish every cell of its
     tables with the same noise.
@@ -107,7 +111,7 @@ def compared(release: object) -> list[Kind]:
     for sets in _alternatives(release):
         made = [
             (kind.distances[2], _noise(other), kind)
-            for other in _drawn(release, sets)
+            for other in _drawn(release, sets, records)
             for kind in [_kind(release, other, sets)]
         ]
         _, noise, kind = min(made, default=(None, "", None), key=lambda each: each[0])
@@ -119,8 +123,14 @@ def compared(release: object) -> list[Kind]:
 def best(found: Sequence[Kind], ways: int, records: bool = False) -> Kind | None:
     """The kind of least distance for tables over so many columns; the planned one of equals.
 
-    ``records``: among those that also synthetic records follow well.
+    ``records``: for tables of synthetic records, by their distances in a simulation; where there is
+    none, among those that records follow well.
     """
+    if records:
+        made = [record_distances(each.release) for each in found]
+        simulated = [each[ways] for each in made if each is not None]
+        if len(simulated) == len(found):
+            return found[int(np.argmin(simulated))] if found else None
     measured = [
         (distance, place)
         for place, each in enumerate(found)
@@ -131,12 +141,15 @@ def best(found: Sequence[Kind], ways: int, records: bool = False) -> Kind | None
 
 
 def _alternatives(release: Dense) -> list[tuple[Attributes, ...]]:
-    """All pairs and all triples, and all columns together where none follows from another."""
+    """All pairs, all triples and both, and all columns together where none follows from another."""
     columns, nested = range(len(release.domain.axes)), _nested(release)
+    several = {(2,), (3,), (2, 3)} if len(columns) > 3 or nested else {(2,)}
+    several |= set() if nested else {(len(columns),)}
     return [
-        tuple(attrs for attrs in combinations(columns, ways) if not tied(attrs, nested))
-        for ways in sorted({2, 3} if nested else {len(columns), 2, 3})
-        if 0 < _every(release, ways) <= MOST_SETS
+        tuple(a for w in ways for a in combinations(columns, w) if not tied(a, nested))
+        for ways in sorted(several)
+        if all(_every(release, w) for w in ways)
+        if sum(_every(release, w) for w in ways) <= MOST_SETS
     ]
 
 
@@ -149,9 +162,11 @@ def _every(release: Dense, ways: int) -> int:
     return untied(roots_of(range(len(release.domain.axes)), _nested(release)), ways)
 
 
-def _drawn(release: Dense, sets: tuple[Attributes, ...]) -> Iterator[Dense]:
+def _drawn(release: Dense, sets: tuple[Attributes, ...], records: bool) -> Iterator[Dense]:
     """The alternatives that the share buys, by noise; none where there are too many cells."""
-    share, aim = release.share, "balanced" if isinstance(release, Histogram) else release.aim
+    share, usual = release.share, "records" if records else "balanced"
+    aim = usual if isinstance(release, Histogram) else release.aim
+    kind = Microdata if records or isinstance(release, Microdata) else Margins
     same: dict[str, Any] = {
         "name": release.name,
         "domain": release.domain,
@@ -160,14 +175,16 @@ def _drawn(release: Dense, sets: tuple[Attributes, ...]) -> Iterator[Dense]:
         "adjacency": release.adjacency,
         "step": release.step,
     }
-    more: dict[str, Any] = {"sets": sets, "aim": "balanced" if isinstance(aim, tuple) else aim}
+    more: dict[str, Any] = {"sets": sets, "aim": usual if isinstance(aim, tuple) else aim}
+    if isinstance(release, Microdata):
+        more |= {"rules": release.rules, "nested": release.nested}
     noises: list[Noise] = ["discrete-gaussian"] if share.beta or share.rho else []
     if not noises or len(sets) <= FEW_SETS:
         noises.append("discrete-laplace")
     for noise in noises:
         dense = len(sets) == 1 and noise == "discrete-laplace"
         try:
-            other = Histogram(**same) if dense else Margins(noise=noise, **same, **more)
+            other = Histogram(**same) if dense else kind(noise=noise, **same, **more)
             _ = other.mechanism
         except ValueError:
             continue
@@ -176,7 +193,7 @@ def _drawn(release: Dense, sets: tuple[Attributes, ...]) -> Iterator[Dense]:
 
 def _kind(planned: Dense, release: Dense, sets: tuple[Attributes, ...]) -> Kind:
     name, columns = _name(planned, release, sets), len(release.domain.axes)
-    return Kind(name, release is planned, _distances(planned, release, sets), columns)
+    return Kind(name, release is planned, release, _distances(planned, release, sets), columns)
 
 
 def _noise(release: Dense) -> Noise:
@@ -187,10 +204,11 @@ def _name(planned: Dense, release: Dense, sets: tuple[Attributes, ...]) -> str:
     """In words of a plan; the mechanism only where it is not that of the plan."""
     if isinstance(release, Histogram):
         return "histogram"
-    kind = "microdata-margins" if isinstance(planned, Microdata) else "margins"
+    kind = "microdata-margins" if isinstance(release, Microdata) else "margins"
     ways = {len(attrs) for attrs in sets}
     every = sum(_every(planned, w) for w in ways) == len(sets)
-    drawn = f"ways: {', '.join(map(str, sorted(ways)))}" if every else f"{len(sets)} sets"
+    listed = ", ".join(map(str, sorted(ways)))
+    drawn = f"ways: {listed if len(ways) == 1 else f'[{listed}]'}" if every else f"{len(sets)} sets"
     return f"{kind}, {drawn}" + (f", {release.noise}" if release.noise != _noise(planned) else "")
 
 

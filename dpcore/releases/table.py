@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcore.arrays import Floats
+from dpcore.arrays import Booleans, Floats
 
 LEVEL = 0.9
 """Coverage of published intervals: at least this, or approximately, as each of them states."""
@@ -20,6 +20,15 @@ TWO_SIDED, ONE_SIDED = (NormalDist().inv_cdf(chance) for chance in ((1 + LEVEL) 
 
 SIGMAS_95 = NormalDist().inv_cdf(0.975)
 """Standard errors that normal errors exceed in size with probability 5%."""
+
+FEWEST_ERRORS = 5
+"""A number by which others are divided must exceed this many of its standard errors: a quotient by
+less is far from normal, and may be one of no records.  Laplace noise does so in 4 of 10,000 draws."""
+
+UNKNOWN = "too few records or too much noise: there may be none"
+
+REASON = "reason"
+"""The column that says why a row has no numbers."""
 
 UNBIASED = ("best_estimate", "estimate", "noisy_count")
 """Columns whose sums are unbiased, the more accurate first."""
@@ -133,6 +142,21 @@ def error_column(
 ) -> TableColumn:
     """The standard error of the column ``of``."""
     return TableColumn(name, values, f"Standard deviation of the noise in {of}{note}")
+
+
+def reason_column(hidden: Booleans, reason: str = UNKNOWN) -> TableColumn:
+    """Why rows (k,) have no numbers; null where they have."""
+    reasons = np.ma.masked_array(np.where(hidden, reason, ""), mask=~hidden)
+    return TableColumn(REASON, reasons, "Why there is no value and no standard error; else null")
+
+
+def unless(hidden: Booleans | bool, values: Floats) -> Any:
+    """Numbers (k,), masked where they are hidden."""
+    return (
+        np.ma.masked_where(np.broadcast_to(hidden, values.shape), values)
+        if np.any(hidden)
+        else values
+    )
 
 
 def one_row(column: str, value: float, description: str, about: str | None = None) -> TableColumn:

@@ -12,10 +12,7 @@ from statistics import NormalDist
 
 from dpcore.errors import InputError
 from dpcore.post.fieller import EVERYTHING, Pieces, fieller
-from dpcore.releases.table import LEVEL, TWO_SIDED
-
-FEWEST_ERRORS = 5
-"""A quotient is nearly normal where its divisor exceeds this many of its standard errors."""
+from dpcore.releases.table import FEWEST_ERRORS, LEVEL, TWO_SIDED
 
 
 @dataclass(frozen=True, repr=False)
@@ -97,12 +94,16 @@ class Estimate:
 
 @dataclass(frozen=True, repr=False)
 class Quotient(Estimate):
-    """A quotient by a number near zero: it has no standard error, but Fieller's 90% set."""
+    """A quotient by a number near zero: it has no standard error, but Fieller's 90% set.
+
+    It has no value either (NaN) where that set is unbounded, since the divisor may then be zero.
+    """
 
     pieces: Pieces = EVERYTHING
 
     def __repr__(self) -> str:
-        return f"{self.value:.2g}. {self.words}"
+        value = "No value" if math.isnan(self.value) else f"{self.value:.2g}"
+        return f"{value}. {self.words}"
 
     @classmethod
     def of(cls, number: Estimate, by: Estimate, covariance: float) -> Quotient:
@@ -111,14 +112,17 @@ class Quotient(Estimate):
             raise InputError("the divisor is zero")
         variances = number.standard_error**2, by.standard_error**2
         pieces = fieller(number.value, variances[0], by.value, variances[1], covariance, TWO_SIDED)
-        value = number.value / by.value if by.value else math.nan
+        bounded = len(pieces) == 1 and all(map(math.isfinite, pieces[0]))
+        value = number.value / by.value if bounded else math.nan
         return cls(value, math.nan, number.draws | by.draws, pieces)
 
     def within(self, low: float, high: float) -> Quotient:
-        """The same quotient, known to lie between two numbers: all of them where nothing is left."""
+        """The same quotient, known to lie between two numbers: all of them where nothing is left, and
+        then it has no value."""
         cut = [(max(low, a), min(high, b)) for a, b in self.pieces]
         left = tuple((a, b) for a, b in cut if a <= b)
-        return replace(self, pieces=left or ((low, high),))
+        value = min(max(self.value, low), high) if left else math.nan
+        return replace(self, value=value, pieces=left or ((low, high),))
 
     @property
     def interval(self) -> tuple[float, float]:

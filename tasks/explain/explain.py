@@ -270,7 +270,7 @@ def kinds_text(plan: Plan) -> list[str]:
         "",
         "Which tables to draw: their expected distance from the exact ones at the same share"
         " (0: none; 1: all noise)",
-        text_table(kind_rows(found)),
+        text_table(kind_rows(plan, found)),
         *advice(plan, found),
     ]
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from itertools import groupby
 
 from dpcore.advice.kinds import WAYS, Distance, Kind, best, compared
+from dpcore.advice.records import record_distances
 from dpcore.releases.tables.microdata import Microdata
 from schemas.plan import Plan
 
@@ -12,19 +13,22 @@ Found = Mapping[str, list[Kind]]
 
 
 def found_kinds(plan: Plan) -> Found:
-    """For each release that has a choice; this takes a second or two."""
-    found = {name: compared(release) for name, release in plan.built.items()}
+    """For each release that has a choice; this takes some seconds."""
+    drawn_from = _drawn_from(plan)
+    found = {name: compared(built, name in drawn_from) for name, built in plan.built.items()}
     return {name: kinds for name, kinds in found.items() if kinds}
 
 
-def kind_rows(found: Found) -> list[dict[str, str]]:
+def kind_rows(plan: Plan, found: Found) -> list[dict[str, str]]:
     """One row for each kind that a release could be: its distances by number of columns."""
+    drawn_from = _drawn_from(plan) & set(found)
     return [
         {
             "release": name,
             "tables drawn": kind.name + " (as planned)" * kind.planned,
             **{f"{w} column{'s' * (w > 1)}": _digits(kind.distances.get(w)) for w in WAYS},
             "all columns": _digits(kind.whole),
+            **({RECORDS: _simulated(kind) if name in drawn_from else ""} if drawn_from else {}),
         }
         for name, kinds in found.items()
         for kind in kinds
@@ -33,25 +37,47 @@ def kind_rows(found: Found) -> list[dict[str, str]]:
 
 def advice(plan: Plan, found: Found) -> list[str]:
     """The best kind for each release that has a choice; one line each."""
-    drawn_from = {table.from_ for table in plan.synthesis}
-    lines = []
+    drawn_from, lines = _drawn_from(plan), []
     for name, kinds in found.items():
-        records = isinstance(plan.built[name], Microdata) or name in drawn_from
-        purpose = "records and " * records
-        lines.append(f"{name}: best for {purpose}tables of {_verdict(kinds, records)}.")
+        tables = f"tables of {_verdict(kinds)}"
+        if name in drawn_from:
+            of_records = _of_records(kinds)
+            both = tables.endswith(f"columns: {of_records}") and "; " not in tables
+            tables = f"records and {tables}" if both else f"records: {of_records}; for {tables}"
+        lines.append(f"{name}: best for {tables}.")
     return lines
 
+
+def _drawn_from(plan: Plan) -> set[str]:
+    """The releases that records follow, or could."""
+    made = {name for name, built in plan.built.items() if isinstance(built, Microdata)}
+    return made | {table.from_ for table in plan.synthesis}
+
+
+RECORDS = "records, 3 columns"
 
 TOO_NOISY = 0.25
 """From this distance on no kind is advised."""
 
 
-def _verdict(found: list[Kind], records: bool) -> str:
+def _of_records(found: list[Kind]) -> str:
+    """The kind whose records are nearest in tables of three columns, simulated on a made-up table; where
+    there is no simulation, in those of two by a rule."""
+    if any(record_distances(kind.release) is None for kind in found):
+        kind, ways = best(found, 2, records=True), 2
+        distance = kind.distances[ways].mean if kind else 1.0
+    else:
+        kind = best(found, 3, records=True)
+        distance = (record_distances(kind.release) or {})[3] if kind else 1.0
+    return kind.name if kind and distance <= TOO_NOISY else "none is accurate"
+
+
+def _verdict(found: list[Kind]) -> str:
     """Such as: 1 and 2 columns a histogram, of 3 columns margins, ways: 3, discrete-laplace."""
     names = [
         (w, "none is accurate" if kind.distances[w].mean > TOO_NOISY else kind.name)
         for w in WAYS
-        if (kind := best(found, w, records))
+        if (kind := best(found, w))
     ]
     parts = []
     for name, group in groupby(names, key=lambda each: each[1]):
@@ -59,6 +85,12 @@ def _verdict(found: list[Kind], records: bool) -> str:
         columns = f"{', '.join(ways[:-1])} and {ways[-1]}" if len(ways) > 1 else ways[0]
         parts.append(f"{columns} column{'s' * (columns != '1')}: {name}")
     return "; of ".join(parts)
+
+
+def _simulated(kind: Kind) -> str:
+    """The distance of records in tables of three columns, on a made-up table."""
+    found = record_distances(kind.release)
+    return f"{found[3]:.2g}" if found else "not simulated"
 
 
 def _digits(distance: Distance | None) -> str:

@@ -24,13 +24,13 @@ from dpcore.post.inference.calibrated import fit_calibrated
 from dpcore.post.inference.families import FAMILIES
 from dpcore.post.tables.consistency import Agreement
 from dpcore.post.tables.margins import Attributes
-from dpcore.releases.table import SIGMAS_95
+from dpcore.releases.table import FEWEST_ERRORS, SIGMAS_95
 from tasks.inference.designs import Design, Variable, design_of
 from tasks.inference.evidence import Evidence
 
-FEWEST, FEWEST_ERRORS = 20.0, 5.0
-"""A group has an interval if its noisy count is this large, in units, and this many of its standard
-errors."""
+FEWEST = 20.0
+"""A group has an interval if its noisy count is this large, in units, and ``FEWEST_ERRORS`` of its
+standard errors."""
 
 MADE_UP, HARDLY = 1000, 1e-6
 """Records anywhere, at least so many, and their weight together, as a share of all."""

@@ -12,6 +12,7 @@ from dpcore.releases.densities.answered import OfAnswered
 from dpcore.releases.densities.beside_points import DensityBesidePoints
 from dpcore.releases.densities.by_group import DensitiesByGroup
 from dpcore.releases.densities.tuned import TunedFunction
+from dpcore.releases.table import UNKNOWN
 from schemas.columns import CategoricalColumn
 from tasks.report.band import Curve, band, enlarged
 from tasks.report.cells import Columns, measured, quoted, read_labels
@@ -42,6 +43,11 @@ def draw_curve(source: Source) -> Drawn:
     """The published grid of one or two columns; of three there is no picture."""
     names = source.release.domain.names
     table = source.read(source.record.tables[0])
+    if _hidden(table).all():
+        title = (
+            f"Density of {' and '.join(quoted(n, source.plan.described_columns) for n in names)}"
+        )
+        return Drawn(notes=[f"{title}: no value, {UNKNOWN}."])
     if len(names) == 1:
         columns, notes = source.plan.described_columns, _notes(source.release)
         drawn = _one_column(table, names[0], columns, notes)
@@ -77,11 +83,16 @@ def draw_curves(source: Source) -> Drawn:
     of_each = {label: np.array([other == label for other in labels]) for label in labels}
     by = " and ".join(quoted(axis.name, columns) for axis in release.groups)
     title = f"Density of {quoted(name, columns)} by {by}"
-    shown = list(of_each)[:MOST_CURVES]
+    known = [label for label, here in of_each.items() if not _hidden(table)[here].all()]
+    if not known:
+        return Drawn(notes=[f"{title}: no value for any group, {UNKNOWN}."])
+    shown = known[:MOST_CURVES]
     ends = (float(table[end][np.isin(labels, shown)].max()) for end in ("upper_90", "lower_90"))
     y = Axis("Share of the group's records per unit", low=0.0, high=max(ends))
     x = _along(name, columns)
-    more = f". The first {MOST_CURVES} of {len(of_each)} groups" * (len(of_each) > MOST_CURVES)
+    more = f". The first {MOST_CURVES} of {len(known)} groups" * (len(known) > MOST_CURVES)
+    if len(known) < len(of_each):
+        more += f". {len(of_each) - len(known)} groups have no value: {UNKNOWN}"
     says = (
         "The lines are the noisy estimates; the shaded bands hold the exact kernel estimates with 90%"
         f" probability at each point; all are on one scale{_notes(release.each)}{more}"
@@ -93,16 +104,23 @@ def draw_curves(source: Source) -> Drawn:
         panels.append(replace(band(curve, x, y), heading=label, height=90))
     panels = [panels[0], *(replace(panel, key=()) for panel in panels[1:])]
     picture = chart(title, says, [[panel] for panel in panels])
-    error = {label: table["standard_error"][here].mean() for label, here in of_each.items()}
+    error = {
+        label: figure(float(table["standard_error"][of_each[label]].mean())) for label in known
+    }
     numbers = DataTable(
         f"{title}: typical standard errors",
         ("Group", "Noisy number of records", "Standard error of the density, on average"),
         [
-            [label, figure(rows), figure(float(error[label]))]
+            [label, figure(rows), error.get(label, f"no value: {UNKNOWN}")]
             for label, rows in zip(of_each, source.record.facts["noisy_rows"], strict=True)
         ],
     )
     return Drawn([Figure(title, says, picture, numbers)])
+
+
+def _hidden(table: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
+    """Which rows have no value."""
+    return np.ma.getmaskarray(table["estimate"])
 
 
 def _notes(release: Release) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpcore.releases.table import UNKNOWN
 from tasks.report.bars import Bar, bars
 from tasks.report.cells import Columns, called, measured, quoted, read_labels, sides_of
 from tasks.report.parts import DataTable, Drawn, Figure, Source
@@ -16,7 +17,10 @@ def draw_number(source: Source) -> Drawn:
     """A bar for each row: the first column with an error statement, and its interval; notes on all."""
     file = source.record.tables[0]
     table, stated = source.read(file), [u.column for u in file.uncertainty]
-    columns = [table[name].astype(float).tolist() for name in (stated[0], "lower_90", "upper_90")]
+    columns = [
+        np.ma.filled(table[name].astype(float), np.nan).tolist()
+        for name in (stated[0], "lower_90", "upper_90")
+    ]
     described, about = source.plan.described_columns, file.about.get(stated[0])
     by = sides_of(table, described)
     unit = measured(about, described) if about and about in described else source.unit.things
@@ -29,10 +33,17 @@ def draw_number(source: Source) -> Drawn:
         notes = [
             f"{name.replace('_', ' ').capitalize()}: {file.descriptions[name]}." for name in stated
         ]
+        if np.isnan(columns[0]).any():
+            says += f"; a line without a bar has no value: {UNKNOWN}"
     else:
         labels, (value, lower, upper) = [source.record.name], (each[0] for each in columns)
-        says = f"It is {figure(value)}, with a 90% interval of {figure(lower)} to {figure(upper)}"
-        notes = [f"{file.descriptions[name]}: {figure(float(table[name][0]))}." for name in stated]
+        says = f"It is {figure(value)}" if np.isfinite(value) else f"No value: {UNKNOWN}"
+        says += f", with a 90% interval of {figure(lower)} to {figure(upper)}"
+        notes = [
+            f"{file.descriptions[name]}: {figure(float(table[name][0]))}."
+            for name in stated
+            if table[name][0] is not np.ma.masked
+        ]
     rows = [Bar(*each) for each in zip(labels, *columns, strict=True)]
     header = (
         " and ".join(called(name, described) for name in by) or "release",
@@ -53,6 +64,7 @@ def _numbers(title: str, header: tuple[str, str], rows: Sequence[Bar], place: st
     shown = []
     for row in rows:
         value, low, high = supported((row.value, row.lower, row.upper), (row.upper - row.lower) / 4)
+        value = value if np.isfinite(row.value) else f"no value: {UNKNOWN}"
         shown.append([row.label, value, f"{low} to {high}"])
     return DataTable(f"{title}, in numbers", (*header, "90% interval"), shown, place)
 
@@ -127,7 +139,7 @@ def draw_estimates(source: Source) -> Drawn:
             float(table[name][i]) for name in ("estimate", "sampling_error", "privacy_error")
         ]
         ends = [figure(float(table[name][i])) for name in ("lower_95", "upper_95")]
-        shown = [figure(each) if np.isfinite(each) else "not known" for each in numbers]
+        shown = [figure(each) if np.isfinite(each) else "no value" for each in numbers]
         interval = f"none: {table['reason'][i]}" if table["reason"][i] else " to ".join(ends)
         rows.append((f"{statistic} of {column}{within.get(statistic, '')}", *shown, interval))
     header = ("Quantity", "Estimate", "Error by sampling", "Error by noise", "95% interval")

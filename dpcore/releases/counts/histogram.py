@@ -164,7 +164,7 @@ class Histogram(CountsRelease):
 
     def _passed_columns(self, noisy: Noisy, counts: Integers) -> list[TableColumn]:
         unit, errors = self.unit, self._passed_errors(noisy)
-        given = "given that noisy_count passed the threshold"
+        given, ends = "given that noisy_count passed the threshold", self.interval(noisy)
         return [
             unit.column(
                 "noisy_count",
@@ -174,8 +174,12 @@ class Histogram(CountsRelease):
             unit.column(
                 "standard_error", errors, f"Root mean squared error of noisy_count, {given}"
             ),
-            *unit.interval(*self.interval(noisy)),
-            unit.column("count", counts, f"noisy_count, which is a positive {unit.whole}"),
+            *unit.interval(*ends),
+            unit.column(
+                "count",
+                np.clip(counts, *ends),
+                f"The nearest {unit.whole} to noisy_count in its interval",
+            ),
             unit.column(
                 "count_standard_error", errors, f"Root mean squared error of count, {given}"
             ),

@@ -85,7 +85,7 @@ class DensitiesByGroup(Apart):
         rows = [len(table.parts[0].values) for table in tables]
         of_group = describe_cells(Domain(self.groups), np.repeat(np.arange(self.parts), rows))
         columns = [
-            replace(column, values=np.concatenate([t.columns[column.name] for t in tables]))
+            replace(column, values=np.ma.concatenate([t.columns[column.name] for t in tables]))
             for column in tables[0].parts
         ]
         table = replace(tables[0], parts=[*of_group, *columns])

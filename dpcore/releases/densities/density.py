@@ -18,6 +18,8 @@ records over the rows of the plan, and m is the first of them.  The published de
     noisy f / noisy m - f/m  =  (noise in f - f/m * noise in m) / noisy m
 
 exactly, so its error is that of a noise of known law, but for f/m, for which the estimate is put in.
+Where noisy m is below ``FEWEST_ERRORS`` of its standard errors there may be no records, and no number
+is published but m.
 """
 
 from __future__ import annotations
@@ -45,13 +47,17 @@ from dpcore.releases.densities.left_out import LeftOut, half_cells
 from dpcore.releases.densities.waves import Waves
 from dpcore.releases.table import (
     ENDS,
+    FEWEST_ERRORS,
     LEVEL,
+    REASON,
     Published,
     Table,
     TableColumn,
     Uncertainty,
     error_column,
     normal_interval,
+    reason_column,
+    unless,
 )
 from dpcore.statistic import Exact, Noisy
 from dpcore.tally import Tally
@@ -124,6 +130,7 @@ class Density(OfAnswered):
     statistics = (
         *("density", "density_standard_error", "estimate", "standard_error", *ENDS, *BAND),
         *("left_out_bound", "smoothing_bias"),
+        REASON,
     )
 
     def __post_init__(self) -> None:
@@ -163,6 +170,11 @@ class Density(OfAnswered):
     def mass(self, coefficients: Floats) -> float:
         """Records over the rows of the plan: 1 where these are public, else noisy and positive."""
         return max(float(coefficients[0]), 1 / self.rows) if self.counts_mass else 1.0
+
+    def hides(self, coefficients: Floats) -> bool:
+        """Whether there may be no records, so that nothing is known of their density."""
+        error = math.sqrt(self.coefficient_variances[0])
+        return self.counts_mass and not float(coefficients[0]) > FEWEST_ERRORS * error
 
     @property
     def functions(self) -> type[Basis]:
@@ -304,10 +316,12 @@ class Density(OfAnswered):
             TableColumn(name, place.ravel(), f"Value of {name} at the centre of a grid cell", name)
             for name, place in zip(self.domain.names, points, strict=True)
         ]
+        hidden = np.full(len(unit), self.hides(theta))
         columns += [
-            TableColumn(name, values[name].ravel() * unit, text)
-            for name, text in zip(self.statistics, meanings, strict=True)
+            TableColumn(name, unless(hidden, values[name].ravel() * unit), text)
+            for name, text in zip(self.statistics[:-1], meanings, strict=True)
         ]
+        columns += [reason_column(hidden)] * self.counts_mass
         of_density = Uncertainty(
             "density",
             "density_standard_error",
@@ -384,16 +398,18 @@ class Density(OfAnswered):
         return np.asarray(np.sqrt(squares / repeats))
 
     def evaluate(self, noisy: Noisy, points: Mapping[str, NDArray[Any]]) -> dict[str, Floats]:
-        """``estimate`` at points, with its error, pointwise interval and simultaneous band."""
+        """``estimate`` at points, with its error, pointwise interval and simultaneous band; all masked
+        where there may be no records."""
         functions = self.basis.functions(unit_points(points, self.axes))
-        unit = self.unit_density_at(points)
+        unit, theta = self.unit_density_at(points), self.coefficients(noisy)
         stated = self.stated(
-            self.coefficients(noisy),
+            theta,
             self.band_factor(noisy),
             lambda coefficients: self.basis.known + functions @ coefficients,
             self._variance_of(functions),
         )
-        return {name: column * unit for name, column in stated.items()}
+        hidden = self.hides(theta)
+        return {name: unless(hidden, column * unit) for name, column in stated.items()}
 
     def probabilities(self, noisy: Noisy) -> Floats:
         """Probability of every cell of the columns' own grids, of the domain's shape."""

@@ -35,11 +35,14 @@ from dpcore.releases.densities.process import GridProcess, along_axes, at_points
 from dpcore.releases.table import (
     ENDS,
     LEVEL,
+    REASON,
     Published,
     Table,
     TableColumn,
     Uncertainty,
     normal_interval,
+    reason_column,
+    unless,
 )
 from dpcore.statistic import Noisy
 
@@ -65,7 +68,15 @@ class SmoothFunction(GridProcess):
     """The function with its errors, interval and band on the grid, and anywhere else."""
 
     chart = "curve"
-    statistics = ("estimate", "standard_error", *ENDS, *BAND, "left_out_bound", "coefficient")
+    statistics = (
+        "estimate",
+        "standard_error",
+        *ENDS,
+        *BAND,
+        "left_out_bound",
+        "coefficient",
+        REASON,
+    )
 
     def _error(self, relative: Floats, lengths: Floats | float, mass: float) -> Floats:
         """Standard errors of the density of mass one: the noise in f/m is that in f less f/m times that
@@ -165,7 +176,7 @@ class SmoothFunction(GridProcess):
         scaled = unit_points(points, self.axes)
         unit = self.unit_density_at(points)
         stated = self.stated(noisy, self.band_factor(noisy), scaled)
-        return {name: column * unit for name, column in stated.items()}
+        return {name: unless(self.hides(noisy), column * unit) for name, column in stated.items()}
 
     def publish(self, noisy: Noisy) -> Published:
         names, mass, factor = self.domain.names, self.mass(noisy), self.band_factor(noisy)
@@ -193,10 +204,12 @@ class SmoothFunction(GridProcess):
             TableColumn(name, place.ravel(), f"Value of {name} at a point of the public grid", name)
             for name, place in zip(names, places, strict=True)
         ]
+        hidden = np.full(len(unit), self.hides(noisy))
         columns += [
-            TableColumn(name, stated[name], text)
-            for name, text in zip(self.statistics, meanings, strict=True)
+            TableColumn(name, unless(hidden, stated[name]), text)
+            for name, text in zip(self.statistics[:-1], meanings, strict=True)
         ]
+        columns += [reason_column(hidden)] * self.counts_mass
         table = Table("functions", self.name, columns, (POINTWISE, SIMULTANEOUS))
         scale = {"gaussian": "exp(-(x - t)^2 / (2 h^2))", "exponential": "exp(-|x - t| / h)"}
         facts = {

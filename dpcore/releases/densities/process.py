@@ -47,6 +47,7 @@ from dpcore.mechanisms import DiscreteGaussian
 from dpcore.releases.densities.answered import OfAnswered
 from dpcore.releases.densities.kernels import KERNELS, Kernel, KernelName, distance
 from dpcore.releases.densities.whitening import JITTER, MOST_POINTS, Whitening
+from dpcore.releases.table import FEWEST_ERRORS
 from dpcore.statistic import Exact, Noisy
 from dpcore.tally import Tally
 
@@ -200,6 +201,13 @@ class GridProcess(OfAnswered):
         if not self.counts_mass:
             return 1.0
         return max(int(noisy.values[-1]) / self.mass_steps, 1.0) / self.rows
+
+    def hides(self, noisy: Noisy) -> bool:
+        """Whether there may be no records, so that nothing is known of the function."""
+        if not self.counts_mass:
+            return False
+        mass = int(noisy.values[-1]) / self.mass_steps / self.rows
+        return not mass > FEWEST_ERRORS * self.mass_stddev
 
     def whitened(self, noisy: Noisy) -> Floats:
         """The noisy whitened vector in the shape of the grid, relative to a uniform density, times the

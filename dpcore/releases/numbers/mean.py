@@ -8,13 +8,13 @@ wide; under random differential privacy the noise follows the bulk of the data (
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
 
-from dpcore.arrays import Floats
+from dpcore.arrays import Booleans, Floats
 from dpcore.axes import Grid
 from dpcore.domain import Domain
 from dpcore.mechanisms import DiscreteLaplace, SmoothLaplace
@@ -29,6 +29,7 @@ from dpcore.releases.table import (
     Uncertainty,
     error_column,
     interval_columns,
+    unless,
 )
 from dpcore.sampling.discrete_laplace import laplace_quantile, laplace_stddev
 from dpcore.statistic import Exact, Noisy
@@ -71,15 +72,21 @@ def ends_of(grid: Grid) -> tuple[float, float]:
 
 
 def mean_columns(
-    grid: Grid, estimates: Floats, noisy: str, error: TableColumn, ends: tuple[Floats, Floats]
+    grid: Grid,
+    estimates: Floats,
+    noisy: str,
+    error: TableColumn,
+    ends: tuple[Floats, Floats],
+    hidden: Booleans | bool = False,
 ) -> list[TableColumn]:
-    """The columns of a table of means (k,) and ends of intervals; ``noisy``: what ``noisy_mean`` is."""
+    """The columns of a table of means (k,) and ends of intervals; ``noisy``: what ``noisy_mean`` is;
+    ``hidden``: (k,) which means have no value."""
     nearest = f"Mean of {grid.name}: noisy_mean, or the nearest bound where noise took it outside"
     return [
-        TableColumn("noisy_mean", estimates, noisy, grid.name),
-        error,
+        TableColumn("noisy_mean", unless(hidden, estimates), noisy, grid.name),
+        replace(error, values=unless(hidden, error.values)),
         *interval_columns(*ends, "the mean"),
-        TableColumn("mean", np.clip(estimates, *ends_of(grid)), nearest, grid.name),
+        TableColumn("mean", unless(hidden, np.clip(estimates, *ends_of(grid))), nearest, grid.name),
     ]
 
 

@@ -11,6 +11,7 @@ sampling and from noise; ``points`` answers linear models (``dpcore.post.inferen
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,13 +20,21 @@ from itertools import combinations
 import numpy as np
 
 from dpcore.arrays import Floats
-from dpcore.axes import Categories, in_order
+from dpcore.axes import Categories, Grid, in_order
 from dpcore.mechanisms import DiscreteGaussian
 from dpcore.post.inference.points import Estimated, Points
 from dpcore.post.inference.units import assumptions
 from dpcore.releases.base import ErrorStatement, Release
+from dpcore.releases.numbers.mean import ends_of
 from dpcore.releases.numbers.products import BITS, Products
-from dpcore.releases.table import SIGMAS_95, Published, Table, TableColumn, Uncertainty
+from dpcore.releases.table import (
+    SIGMAS_95,
+    Published,
+    Table,
+    TableColumn,
+    Uncertainty,
+    reason_column,
+)
 from dpcore.releases.work import Work, publishing
 from dpcore.statistic import Exact, Noisy
 from dpcore.tally import Tally
@@ -153,24 +162,39 @@ class Moments(Release):
             for i, (name, text) in enumerate(LABELS.items())
         ]
         error = np.hypot(found.sampling, found.privacy)
-        width = SIGMAS_95 * error
+        width, ends = SIGMAS_95 * error, self._ends(labels)
         hidden = ~np.isfinite(error)
+        estimates = np.where(hidden, np.nan, np.clip(found.values, *ends))
+        lower, upper = (np.clip(estimates + side, *ends) for side in (-width, width))
         for name, values, text in (
-            ("estimate", found.values, "Estimate for the population"),
+            ("estimate", estimates, "Estimate for the population, the nearest that can be"),
             ("standard_error", error, "Its standard error, of sampling and of noise together"),
             ("sampling_error", found.sampling, "Its part from sampling"),
             ("privacy_error", found.privacy, "Its part from the noise that protects privacy"),
-            ("lower_95", found.values - width, "Lower end of a 95% interval"),
-            ("upper_95", found.values + width, "Upper end of a 95% interval"),
+            ("lower_95", lower, "Lower end of a 95% interval"),
+            ("upper_95", upper, "Upper end of a 95% interval"),
         ):
             parts.append(TableColumn(name, np.ma.masked_invalid(values), text))
-        reasons = [HIDDEN if each else None for each in hidden]
-        parts.append(TableColumn("reason", _texts(reasons), "Why there is no interval; else null"))
+        parts.append(reason_column(hidden, HIDDEN))
         statement = " ".join([f"{STATED}.", *assumptions(self.adjacency.most)])
         stated = Uncertainty(
             "estimate", "standard_error", ("lower_95", "upper_95"), "normal", statement
         )
         return Table("tables", self.name, parts, (stated,))
+
+    def _ends(self, labels: Sequence[Label]) -> tuple[Floats, Floats]:
+        """(k,) between which numbers each of the estimates lies whatever the records are."""
+        ranges = {axis.name: ends_of(axis) for axis in self.domain.axes if isinstance(axis, Grid)}
+        found = []
+        for statistic, column, other, _ in labels:
+            if statistic in ("mean", "share"):
+                found.append(ranges[column] if statistic == "mean" else (0.0, 1.0))
+                continue
+            names = (column, other or column)
+            most = math.prod((ranges[name][1] - ranges[name][0]) / 2 for name in names)
+            found.append((0.0 if statistic == "variance" else -most, most))
+        lower, upper = np.array(found).reshape(-1, 2).T
+        return lower, upper
 
     def expected_error(self) -> tuple[ErrorStatement, ...]:
         points, places = self.supposed, self.products.places()

@@ -9,6 +9,9 @@ added or removed, by (2 R, 0) where it is replaced by another.  Codes about the 
 least, and leave the noise in N without effect on a mean in the middle.  S and N are cut at what
 ``most_rows`` records can reach (``dpcore.adjacency``).
 
+A mean has a value where its noisy number of records exceeds ``FEWEST_ERRORS`` standard errors.  Of fewer
+records it has an interval alone, which holds it if there are any.
+
 A record without a value is left out of both.  Where there is a mean for each group of other columns,
 the pairs (S, u N) of all groups are one vector, and a record lies in one of them.  To add or remove a
 record then still moves the vector by R + u at most, whatever the number of groups; to replace it by one
@@ -40,12 +43,15 @@ from dpcore.releases.numbers.mean import (
 )
 from dpcore.releases.table import (
     ENDS,
+    FEWEST_ERRORS,
     LEVEL,
+    REASON,
     Published,
     Table,
     TableColumn,
     Uncertainty,
     error_column,
+    reason_column,
 )
 from dpcore.statistic import Exact, Noisy
 from dpcore.tally import Tally
@@ -65,7 +71,7 @@ class RatioMean(Release):
 
     chart = "number"
     too_large = TOO_LARGE
-    statistics = ("standard_error", *ENDS, "noisy_rows", "rows_standard_error")
+    statistics = ("standard_error", *ENDS, "noisy_rows", "rows_standard_error", REASON)
 
     def __post_init__(self) -> None:
         require_groups(self.domain.axes[:-1])
@@ -133,6 +139,7 @@ class RatioMean(Release):
         middle, positive = (first + last) / 2, np.maximum(counts, 1.0)
         errors = half * self._error(totals / positive, positive)
         of_rows = np.full(self.groups, self.mechanism.stddev / self.record)
+        hidden = counts <= FEWEST_ERRORS * of_rows
         known = " with a value" if self.grid.nullable else ""
         inside = f"{known} in the group" if self.domain.axes[:-1] else known
         by = self.domain.names[:-1]
@@ -141,12 +148,14 @@ class RatioMean(Release):
             *mean_columns(
                 self.grid,
                 middle + half * totals / positive,
-                f"Noisy sum of {self.grid.name} over noisy_rows",
+                f"Noisy sum of {self.grid.name} over noisy_rows; null where these may be none",
                 error_column(errors, "noisy_mean", ", to first order"),
                 (middle + half * lower, middle + half * upper),
+                hidden,
             ),
             TableColumn("noisy_rows", counts, f"Number of records{inside} plus noise of mean zero"),
             error_column(of_rows, "noisy_rows", name="rows_standard_error"),
+            reason_column(hidden),
         ]
         law = "From the distribution of the noise"
         holds = f"{law} in sum and count; the interval holds the mean in at least 90% of releases."

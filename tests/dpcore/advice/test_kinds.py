@@ -115,7 +115,7 @@ def test_what_cannot_be_compared_is_left_out():
     rare = Histogram("h", domain(3, 3, 3), 100, Budget.of("1"), thresholded=True)
     assert compared(rare) == []
     wide = [kind.name for kind in compared(pairs(domain(*[40] * 6)))]
-    assert wide == [PAIRS, "margins, ways: 3"]
+    assert wide == [PAIRS, "margins, ways: [2, 3]", "margins, ways: 3"]
     assert len(compared(pairs(domain(*[2] * 30)))) == 1
 
 

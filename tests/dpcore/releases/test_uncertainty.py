@@ -1,19 +1,29 @@
 """Every table of every kind of release says how wrong its numbers may be."""
 
+from dataclasses import replace
+from fractions import Fraction
 from functools import cache
 
 import numpy as np
 import pytest
 
-from dpcore.axes import Categories
+from dpcore.adjacency import Adjacency
+from dpcore.axes import Categories, Grid
 from dpcore.budget import Budget
 from dpcore.domain import Domain
 from dpcore.privacy_line import perturb
 from dpcore.releases.base import Evaluable
 from dpcore.releases.counts.histogram import Histogram
+from dpcore.releases.densities.binned_density import BinnedDensity
+from dpcore.releases.densities.by_group import DensitiesByGroup
+from dpcore.releases.densities.spectral_density import SpectralDensity
+from dpcore.releases.numbers.mean import ends_of
+from dpcore.releases.numbers.moments import Moments
+from dpcore.releases.numbers.ratio_mean import RatioMean
 from dpcore.releases.table import Table, TableColumn, Uncertainty
 from dpcore.sampling.source import SeededSource
 from dpcore.statistic import Noisy
+from dpcore.tally import Tally
 from tests.dpcore.releases.contract import CASES, tally_of
 
 pytestmark = pytest.mark.usefixtures("short_fits")
@@ -39,10 +49,115 @@ def test_numbers_come_with_errors_and_intervals_that_hold_them_in_order(name):
         for uncertainty in table.uncertainty:
             assert uncertainty.statement
             if uncertainty.standard_error is not None:
-                assert np.all(table.columns[uncertainty.standard_error] >= 0)
+                assert np.all(known(table.columns[uncertainty.standard_error]) >= 0)
             if uncertainty.interval is not None:
-                lower, upper = (table.columns[end] for end in uncertainty.interval)
+                lower, upper = (known(table.columns[end]) for end in uncertainty.interval)
                 assert np.all(lower <= upper)
+
+
+def known(values):
+    """The numbers that are not missing."""
+    return np.ma.compressed(values)
+
+
+NEVER_NEGATIVE = {"noisy_count", "estimate", "best_estimate", "noisy_mean"}
+"""Columns of unbiased numbers: noise may take them where no exact number is."""
+
+
+def near(release, table, column):
+    """A published number, or the nearest that is possible where noise took an unbiased one outside."""
+    values = np.ma.filled(np.ma.asarray(table.columns[column], dtype=float), np.nan)
+    if column == "noisy_mean":
+        return np.clip(values, *ends_of(release.domain.axes[-1]))
+    if column in NEVER_NEGATIVE and table.folder == "tables" and not isinstance(release, Moments):
+        changes = np.ma.asarray(table.columns.get("quantity", np.full(len(values), "")))
+        least = np.where(np.char.startswith(changes.astype(str), "change"), -np.inf, 0.0)
+        return np.clip(values, least, float(release.most_rows * getattr(release, "step", 1)))
+    return values
+
+
+ALPHAS = (Fraction(1, 20), Fraction(1), Fraction(50))
+
+
+@pytest.mark.parametrize("alpha", ALPHAS, ids=str)
+@every_case
+def test_no_number_lies_outside_its_own_interval(name, alpha):
+    case = CASES[name]
+    share = replace(case.release.share, alpha=case.release.share.alpha * alpha)
+    try:
+        release = replace(case.release, share=share)
+        mechanism = release.mechanism
+    except ValueError:
+        pytest.skip("the share buys no noise")
+    exact = release.statistic(tally_of(release.domain, np.array(case.near + case.company)))
+    for table in release.publish(perturb(exact, mechanism, share, SeededSource(1))).tables:
+        require_inside(release, table)
+
+
+def require_inside(release, table):
+    for stated in table.uncertainty:
+        if stated.interval is None:
+            continue
+        value = near(release, table, stated.column)
+        lower, upper = (
+            np.ma.filled(np.ma.asarray(table.columns[end], dtype=float), np.nan)
+            for end in stated.interval
+        )
+        slack = 1e-9 * (1 + np.nanmax(np.abs([lower, upper, value]), initial=0.0))
+        outside = (value < lower - slack) | (value > upper + slack)
+        assert not outside.any(), (table.name, stated.column, value[outside], lower[outside])
+
+
+SEX = Categories("sex", ("F", "M", "X"))
+PAY = Grid("pay", 0.0, 100.0, 64)
+GROUPS = {
+    "mean": RatioMean("m", Domain((SEX, PAY)), 500, Budget.of("1")),
+    "mean of few": RatioMean("m", Domain((PAY,)), 20, Budget.of("1"), adjacency=Adjacency("add-remove")),
+    "moments": Moments("m", Domain((SEX, PAY)), 500, Budget.of("1", "1e-6")),
+    "densities": DensitiesByGroup(
+        "d", Domain((SEX, PAY)), 500, Budget.of("1"),
+        BinnedDensity("d", Domain((PAY,)), 500, Budget.of("1"), (0.1,)),
+    ),
+    "normal densities": DensitiesByGroup(
+        "d", Domain((SEX, PAY)), 500, Budget.of("1", "1e-6"),
+        SpectralDensity("d", Domain((PAY,)), 500, Budget.of("1", "1e-6"), (0.2,)),
+    ),
+}  # fmt: skip
+"""Of groups that are empty, tiny and ordinary."""
+
+
+@pytest.mark.parametrize("alpha", ALPHAS, ids=str)
+@pytest.mark.parametrize("name", GROUPS)
+def test_no_group_of_nobody_has_a_value(name, alpha):
+    release = GROUPS[name]
+    share = replace(release.share, alpha=release.share.alpha * alpha)
+    release = replace(release, share=share)
+    many = len(release.domain.axes) == 2
+    codes = np.r_[np.full(497, 20), PAY.size + np.array([3, 9, 60])] if many else np.array([9])
+    exact = release.statistic(Tally.of(release.domain, codes))
+    for seed in range(2 if "densities" in name else 20):
+        noisy = perturb(exact, release.mechanism, share, SeededSource(seed))
+        (table, *_) = release.publish(noisy).tables
+        require_inside(release, table)
+        columns, hidden = table.columns, ~np.ma.getmaskarray(table.columns["reason"])
+        stated = {u.column: u.standard_error for u in table.uncertainty} | {
+            "mean": "standard_error"
+        }
+        for column in {"mean", "estimate", "density"} & set(columns):
+            for each in (column, stated[column]):
+                assert np.array_equal(np.ma.getmaskarray(columns[each]), hidden), each
+        if not many:
+            continue
+        if name == "moments":
+            of = np.array(
+                [f"{o} {c}" for o, c in zip(columns["other"], columns["category"], strict=True)]
+            )
+            nobody, everybody = (of == f"sex {each}" for each in "XF")
+        else:
+            nobody, everybody = (np.asarray(columns["sex"] == each) for each in "XF")
+        assert hidden[nobody].all()
+        if alpha >= 1:
+            assert not hidden[everybody].any()
 
 
 @every_case
@@ -72,7 +187,7 @@ def test_a_function_is_had_at_points_of_its_domain(name):
     points = {axis.name: np.linspace(axis.lower, axis.upper, 5) for axis in axes}
     found = release.evaluate(noisy, points)
     assert all(len(column) == 5 for column in found.values())
-    assert np.all(found["lower_90"] <= found["upper_90"])
+    assert np.all(known(found["lower_90"]) <= known(found["upper_90"]))
     with pytest.raises(ValueError, match="points"):
         release.evaluate(noisy, {})
     outside = {axis.name: np.array([axis.upper + 1]) for axis in axes}

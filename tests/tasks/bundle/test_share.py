@@ -209,4 +209,4 @@ def test_an_estimate_reads_as_a_number_and_its_error(value: float, error: float,
 
 def test_a_quotient_by_a_number_near_zero_reads_as_what_is_known_of_it():
     quotient = Estimate(10.0, 1.0) / Estimate(1.0, 1.0)
-    assert repr(quotient) == f"10. {quotient.words}"
+    assert repr(quotient) == f"No value. {quotient.words}"

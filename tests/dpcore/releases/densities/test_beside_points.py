@@ -93,6 +93,6 @@ def test_a_survey_of_nobody_else_says_so():
     everyone = Tally.of(DOMAIN, np.full(ROWS, PAY.cells))
     published = release.publish(Noisy(release.statistic(everyone)._values))
     assert published.tables[-1].columns["estimate"].tolist() == [ROWS, 0]
-    assert all(np.isfinite(v).all() for v in published.tables[0].columns.values())
+    assert np.ma.getmaskarray(published.tables[0].columns["density"]).all()
     _, codes = release.sample(Noisy(release.statistic(everyone)._values), 50)
     assert (codes == PAY.cells).sum() >= 49

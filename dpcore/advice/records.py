@@ -1,0 +1,83 @@
+r"""How near synthetic records come to a table, by drawing a release of a made-up one.
+
+What records from tables of pairs say of three columns depends on the data, and so does how far whole
+counts, which are not negative, are from noisy ones.  Neither follows from sizes.  So a table is made up,
+of the plan's cells and number of records, with the dependence that surveys have: a mixture of a few
+kinds of respondents, whose answers are independent within a kind (latent classes; Lazarsfeld & Henry
+1968).  The release is drawn a few times from it, records are made as for a bundle, and
+
+    distance    half the sum over a table's cells of |share of records - share in the made-up table|
+
+is averaged over all tables of so many columns.  Other tables give other distances, and mostly the same
+order.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import lru_cache, reduce
+from itertools import combinations
+
+import numpy as np
+
+from dpcore.arrays import Floats, Integers
+from dpcore.domain import Domain
+from dpcore.privacy_line import perturb
+from dpcore.releases.counts.histogram import Histogram
+from dpcore.releases.tables.margins import Margins
+from dpcore.releases.tables.microdata import Microdata
+from dpcore.sampling.source import SeededSource
+from dpcore.tally import Tally
+
+CLASSES, DRAWS = 4, 2
+
+MOST_CELLS = 256
+"""Of tables of more cells a fit takes seconds."""
+
+MOST_RECORDS = 4000
+"""More records follow the tables no better than one in so many."""
+
+WAYS = (1, 2, 3)
+
+
+@lru_cache(maxsize=64)
+def record_distances(release: Histogram | Margins) -> Mapping[int, float] | None:
+    """By number of columns; None where it would take long, or rules say which records there may be."""
+    domain = release.domain
+    if domain.size > MOST_CELLS or release.adjacency.weighted:
+        return None
+    if isinstance(release, Microdata) and (release.rules or release.nested):
+        return None
+    table = made_up(domain, release.rows)
+    known = np.flatnonzero(table)
+    exact = release.statistic(Tally(domain, known, table[known]))
+    rows = min(release.rows, MOST_RECORDS)
+    sampler = release.sampler(rows)
+    found = []
+    for seed in range(DRAWS):
+        noisy = perturb(exact, release.mechanism, release.share, SeededSource(seed))
+        made = np.bincount(domain.pack(sampler.sample(noisy, rows)[1]), minlength=domain.size)
+        found.append(distances(domain, made / rows, table / table.sum()))
+    return {ways: float(np.mean([each[ways] for each in found])) for ways in found[0]}
+
+
+def made_up(domain: Domain, rows: int) -> Integers:
+    """(cells,) counts of so many records of a mixture of latent classes."""
+    generator = np.random.default_rng(0)
+    joint = np.zeros(domain.size)
+    for weight in generator.dirichlet(np.ones(CLASSES)):
+        sides = [generator.dirichlet(np.ones(size)) for size in domain.shape]
+        joint += weight * reduce(np.multiply.outer, sides).ravel()
+    return generator.multinomial(rows, joint / joint.sum())
+
+
+def distances(domain: Domain, one: Floats, other: Floats) -> dict[int, float]:
+    """The mean total variation of two tables' margins, by number of columns."""
+    apart, axes = (one - other).reshape(domain.shape), range(len(domain.shape))
+    found = {}
+    for ways in WAYS:
+        gone = [tuple(a for a in axes if a not in kept) for kept in combinations(axes, ways)]
+        total = sum(float(np.abs(apart.sum(axis=each)).sum()) / 2 for each in gone)
+        found[ways] = total / math.comb(len(domain.shape), ways)
+    return found
