@@ -29,13 +29,19 @@ def bars(
     unit: str,
     key: Sequence[tuple[str, str]] = (),
 ) -> Markup:
-    """Horizontal bars with their intervals, if any; of many rows only some are labelled."""
+    """Horizontal bars with their intervals, if any; of many rows only some are labelled.
+
+    A row without a value (NaN) has an interval and no bar.
+    """
     places = np.arange(len(rows)) + 0.5
-    length = [row.value if row.other is None else row.other for row in rows]
+    length = np.array([row.value if row.other is None else row.other for row in rows])
+    known = np.isfinite(length)
     value = [row.value if row.other is not None else np.nan for row in rows]
     marks = [
         drawn_bars(
-            places, length, class_=["bar" if row.other is None else "other" for row in rows]
+            places[known],
+            length[known],
+            class_=["bar" if rows[i].other is None else "other" for i in np.flatnonzero(known)],
         ),
         spans(places, [row.lower for row in rows], [row.upper for row in rows]),
         dots(value, places),

@@ -1,0 +1,47 @@
+"""What has no value is shown as such: in tables, on the page and by the reader."""
+
+import numpy as np
+import pytest
+
+from dpcore.releases.table import UNKNOWN
+from schemas.plan import load_plan
+from tasks.bundle.reader import open_bundle
+from tasks.report.page import REPORT
+from tests.conftest import write_plan
+from tests.tasks.made_up import publish_made_up
+from tests.tasks.report.pages import require_sound
+
+FORM = {"kind": "density", "columns": ["income"], "bandwidth": 0.2}
+RELEASES = [
+    {"name": "pay", "kind": "mean", "column": "income", "by": "sex"},
+    {"name": "groups", **FORM, "mechanism": "binned-laplace", "by": "sex"},
+    {"name": "all", **FORM, "mechanism": "spectral-gaussian"},
+]
+
+
+@pytest.fixture
+def bundle(plan_document, tmp_path):
+    """So little budget that any number of records may be zero."""
+    plan_document |= {"releases": RELEASES, "synthesis": [], "neighbours": "add-remove"}
+    plan_document["budget"]["requested"]["alpha"] = "0.001"
+    plan = load_plan(write_plan(tmp_path, plan_document))
+    return open_bundle(publish_made_up(plan, "r", tmp_path / "out"))
+
+
+def test_the_page_and_the_tables_say_that_there_is_no_value(bundle):
+    for name, columns in (
+        ("pay", ("mean",)),
+        ("groups", ("density", "lower_90")),
+        ("all", ("density",)),
+    ):
+        table = bundle.table(name)
+        assert set(table["reason"]) == {UNKNOWN}
+        for column in (*columns, "standard_error"):
+            assert np.ma.getmaskarray(table[column]).all()
+    page = require_sound((bundle.path / REPORT).read_text(), bundle.path)
+    assert page.words.count("no value") >= 3
+
+
+def test_the_reader_has_no_value_at_points(bundle):
+    found = bundle.evaluate("all", {"income": [1.0, 2.0]})
+    assert all(np.ma.getmaskarray(values).all() for values in found.values())
