@@ -123,6 +123,10 @@ def _seen(u: Uncertainty, columns: object, exact: Floats) -> _Seen:
     ends = None if u.interval is None else (columns[u.interval[0]], columns[u.interval[1]])
     number = columns[u.column]
     stated = np.full(len(number), np.nan) if u.standard_error is None else columns[u.standard_error]
+    known = ~(np.ma.getmaskarray(number) | np.ma.getmaskarray(exact))  # a few groups have no value
+    number, exact, stated = (np.ma.getdata(each)[known] for each in (number, exact, stated))
+    if ends is not None:
+        ends = np.ma.getdata(ends[0])[known], np.ma.getdata(ends[1])[known]
     return _Seen(number, exact, stated, ends)
 
 

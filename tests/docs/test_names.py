@@ -9,7 +9,8 @@ import pytest
 from markdown.extensions.toc import slugify
 
 from docs.reference.mechanisms import offers
-from tests.conftest import ROOT
+from schemas.plan import Plan
+from tests.conftest import ROOT, plan_of_every_kind
 
 README = ROOT / "README.md"
 FRONT = [README, ROOT / "CHANGELOG.md"]
@@ -99,3 +100,79 @@ def test_every_link_leads_to_a_file_and_a_heading(text):
 def test_a_name_that_is_gone_is_noticed(name):
     assert not exists(name)
     assert exists("flows.release:release")
+
+
+SPAN = re.compile(r"`([a-z]+(?:-[a-z0-9]+)+)`")
+"""Hyphenated words in code: kinds, mechanisms and values of keys."""
+
+OTHERS = re.compile(
+    r"lint-imports|curves-\d+|approval-preview|audit-plot|income-\d+-\d+|ad-hoc-release"
+    r"|cost-and-accuracy|audit-a-plan|change-on-year"
+)
+"""Words of programs, of Prefect artifacts and deployments, and of published tables."""
+
+
+def words_of(schema: object) -> set[str]:
+    """Every key, and every value that a key is limited to."""
+    if isinstance(schema, list):
+        return set().union(*map(words_of, schema))
+    if not isinstance(schema, dict):
+        return set()
+    found = {str(value) for value in schema.get("enum", [])} | {str(schema.get("const", ""))}
+    found |= set(schema["properties"]) if isinstance(schema.get("properties"), dict) else set()
+    return found.union(*map(words_of, schema.values()))
+
+
+def test_every_mechanism_and_kind_that_a_page_names_exists():
+    known = words_of(Plan.model_json_schema())
+    for path in (README, *(ROOT / "docs" / "pages").rglob("*.md")):
+        for word in SPAN.findall(path.read_text()):
+            assert word in known or OTHERS.fullmatch(word), f"{path.name}: {word}"
+
+
+def test_the_page_of_mechanisms_pairs_each_with_its_kind():
+    page = (ROOT / "docs" / "pages" / "explanation" / "mechanisms.md").read_text()
+    kinds: dict[str, set[str]] = {}
+    for section, mechanism in offers():
+        (kind,) = get_args(section.model_fields["kind"].annotation)
+        kinds.setdefault(kind, set()).add(mechanism)
+    named = {kind: set[str]() for kind in kinds}
+    for row in re.findall(r"^\|[^|]*\| (`[^|]*) \| [^|]*alpha", page, re.M):
+        for part in row.split(";"):
+            kind, *mechanisms = re.findall(r"`([\w-]+)`", part) or [""]
+            if kind in kinds:
+                named[kind] |= {each for each in mechanisms if "-" in each}
+    for kind, mechanisms in named.items():
+        assert mechanisms <= kinds[kind], kind
+    for kind in ("classifier", "density", "histogram", "count", "near-records"):
+        assert named[kind] == kinds[kind], kind
+
+
+def test_the_self_assessment_names_the_mechanisms_of_classifiers():
+    page = (ROOT / "docs" / "pages" / "explanation" / "nist-800-226.md").read_text()
+    (row,) = re.findall(r"^\| Machine learning\? \| (.*?) \|", page, re.M)
+    offered = {
+        mechanism
+        for section, mechanism in offers()
+        if get_args(section.model_fields["kind"].annotation) == ("classifier",)
+    }
+    assert set(SPAN.findall(row)) == offered
+
+
+@pytest.mark.parametrize("bandwidth", [0.05, 0.1, 0.15, 0.3])
+def test_the_mechanism_of_least_error_is_the_one_that_the_page_names(bandwidth):
+    """Of the pure ones, for one column: binned-laplace below 0.15, coefficient-laplace from there."""
+    error = {}
+    for mechanism in ("binned-laplace", "spectral-gamma", "coefficient-laplace", "difference-body"):
+        form = {"name": "d", "kind": "density", "columns": ["x"], "bandwidth": bandwidth}
+        column = {"type": "continuous", "bounds": [0, 1]}
+        document = plan_of_every_kind() | {"columns": {"x": column}, "synthesis": []}
+        document["releases"] = [form | {"mechanism": mechanism}]
+        document["budget"]["requested"] = {"alpha": "1"}
+        try:
+            error[mechanism] = Plan.model_validate(document).built["d"].expected_error()[-1].value
+        except ValueError:
+            continue  # more coefficients than it takes
+    assert min(error, key=error.get) == (
+        "binned-laplace" if bandwidth < 0.15 else "coefficient-laplace"
+    )
