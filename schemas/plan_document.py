@@ -170,7 +170,8 @@ class PlanDocument(Section):
     @property
     def assumed(self) -> tuple[str, ...]:
         """What the sampling errors of models and moments assume beside independent records."""
-        return tuple(assumptions(self.adjacency.most, self.weights and self.weights.column))
+        weights = self.weights.column if self.weights else None
+        return tuple(assumptions(self.adjacency.most, weights))
 
     @property
     def includes_sampling(self) -> bool:

@@ -24,6 +24,7 @@ import numpy as np
 from dpcore.arrays import Floats, Integers
 from dpcore.domain import Domain
 from dpcore.privacy_line import perturb
+from dpcore.releases.base import Samplable
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.tables.margins import Margins
 from dpcore.releases.tables.microdata import Microdata
@@ -54,6 +55,7 @@ def record_distances(release: Histogram | Margins) -> Mapping[int, float] | None
     exact = release.statistic(Tally(domain, known, table[known]))
     rows = min(release.rows, MOST_RECORDS)
     sampler = release.sampler(rows)
+    assert isinstance(sampler, Samplable)
     found = []
     for seed in range(DRAWS):
         noisy = perturb(exact, release.mechanism, release.share, SeededSource(seed))

@@ -41,7 +41,9 @@ def bars(
         drawn_bars(
             places[known],
             length[known],
-            class_=["bar" if rows[i].other is None else "other" for i in np.flatnonzero(known)],
+            class_=[
+                "bar" if rows[i].other is None else "other" for i in np.flatnonzero(known).tolist()
+            ],
         ),
         spans(places, [row.lower for row in rows], [row.upper for row in rows]),
         dots(value, places),

@@ -8,9 +8,12 @@ group is private under every relation, so that each density is divided by its ow
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpcore.axes import Axis
 from dpcore.domain import Domain
@@ -85,7 +88,7 @@ class DensitiesByGroup(Apart):
         rows = [len(table.parts[0].values) for table in tables]
         of_group = describe_cells(Domain(self.groups), np.repeat(np.arange(self.parts), rows))
         columns = [
-            replace(column, values=np.ma.concatenate([t.columns[column.name] for t in tables]))
+            replace(column, values=_together([t.columns[column.name] for t in tables]))
             for column in tables[0].parts
         ]
         table = replace(tables[0], parts=[*of_group, *columns])
@@ -118,3 +121,10 @@ class DensitiesByGroup(Apart):
                 f" inverse proportion to its records; at most {most}{self.each.of_scale}",
             ),
         )
+
+
+def _together(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Columns of all groups below each other, with what is masked."""
+    mask = np.concatenate([np.ma.getmaskarray(each) for each in parts])
+    values = np.concatenate([np.ma.getdata(each) for each in parts])
+    return np.ma.masked_array(values, mask) if mask.any() else values
