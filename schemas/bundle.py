@@ -304,7 +304,7 @@ class SynthesisRecord(Section):
 
     @property
     def rules(self) -> str:
-        """How implicates are analysed."""
+        """How to analyse implicates."""
         if self.rows_per_unit == 1:
             return IMPLICATES
         return (
