@@ -77,7 +77,7 @@ def chosen(plan: Plan, place: int) -> ReleaseSection:
     found = [way for way in ways(plan, place) if way.section.kind == section.kind]
     if found:
         return min(found, key=lambda way: way.error).section
-    return section.model_copy(update={"mechanism": "binned-laplace"})
+    return section.model_copy(update={"mechanism": "binned-laplace", "terms": None})
 
 
 def _sections(section: ReleaseSection) -> Iterator[ReleaseSection]:

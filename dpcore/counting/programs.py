@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 
 CountLoss = Literal["absolute", "squared", "zero-one"]
 
+LARGEST_ALPHA = 30.0
+"""A table for a larger alpha is computed for this one: it differs from exact counts by less than 1e-12,
+and e^alpha does not swamp the solver."""
+
 _TOLERANCES = (1e-10, 1e-9)
 """Feasibility tolerances of the solver; where it finds no solution with the first, the second."""
 
@@ -53,6 +57,7 @@ def optimal_table(
     """The best table (n+1, n+1) and its risk: Bayes for a ``prior`` (n+1,), minimax without one."""
     from scipy import sparse  # slow to import, and a plan is explained without
 
+    alpha = min(alpha, LARGEST_ALPHA)
     size = (n + 1) ** 2
     pairs = [(j, k) for j in range(n + 1) for k in (j - 1, j + 1) if 0 <= k <= n]
     identity = sparse.identity(n + 1, format="csr")

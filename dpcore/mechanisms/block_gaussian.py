@@ -67,6 +67,7 @@ from dpcore.budget import Budget
 from dpcore.mechanism import Event, LogRatio, Mechanism, Outputs, Widths
 from dpcore.mechanisms.blocks import Block, block_noise, in_blocks
 from dpcore.mechanisms.gaussian import gaussian_widths
+from dpcore.sampling import _validate
 from dpcore.sampling import discrete_gaussian as gaussian
 from dpcore.sampling.source import RandomSource
 from dpcore.statistic import Noisy
@@ -130,6 +131,9 @@ class BlockGaussian(Mechanism):
         wide = [i for i, b in enumerate(self.blocks) if seen_badly(b, self.variance, among)]
         if wide:
             raise ValueError(f"there is too little noise to see blocks {wide} by differences alone")
+        for weight in {block.weight for block in self.blocks}:
+            variance = self.variance / weight
+            _validate.positive_rational("variance", variance, gaussian.LARGEST_VARIANCE)
 
     @classmethod
     def within(

@@ -27,6 +27,7 @@ from dpcore.budget import Budget
 from dpcore.mechanism import Event, LogRatio, Mechanism, Outputs, Widths, summed
 from dpcore.mechanisms.blocks import Block, block_noise, in_blocks
 from dpcore.mechanisms.laplace import DiscreteLaplace, LaplaceEvent, laplace_scale, noise_log_ratio
+from dpcore.sampling import _validate
 from dpcore.sampling import discrete_laplace as laplace
 from dpcore.sampling.source import RandomSource
 from dpcore.statistic import Noisy
@@ -46,6 +47,8 @@ class BlockLaplace(Mechanism):
     def __post_init__(self) -> None:
         if any(block.axes for block in self.blocks):
             raise ValueError("Laplace noise is not seen by differences")
+        for weight in {block.weight for block in self.blocks}:
+            _validate.positive_rational("scale", self.scale / weight, laplace.LARGEST_SCALE)
 
     @classmethod
     def within(

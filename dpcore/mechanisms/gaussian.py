@@ -5,7 +5,7 @@ of the difference of two vectors is at most ``l2_sensitivity_squared`` = D^2.  O
 independent Z_i, P(Z_i = z) proportional to exp(-z^2/(2 variance)).  It is D^2/(2 variance)-zCDP, and
 (alpha, beta, 0)-DP for all alpha, beta that either proof below allows.
 
-Preconditions.  variance lies between 2^-90 and 2^90 (the sampler checks it); 0 < beta < 1 and one of
+Preconditions.  variance lies between 2^-90 and 2^90 (checked when it is made); 0 < beta < 1 and one of
 the two conversions holds, in arithmetic of 50 digits or more rounded upwards (the privacy line checks
 it).  D^2 is the release's claim, proved there.
 
@@ -36,6 +36,7 @@ from dpcore.accounting.gaussian import covers_gaussian, gaussian_variance
 from dpcore.arrays import Floats, Integers
 from dpcore.budget import Budget
 from dpcore.mechanism import Event, LogRatio, Mechanism, Outputs, Widths, where_they_differ
+from dpcore.sampling import _validate
 from dpcore.sampling import discrete_gaussian as gaussian
 from dpcore.sampling.source import RandomSource
 from dpcore.statistic import Noisy
@@ -77,6 +78,9 @@ class DiscreteGaussian(Mechanism):
 
     cell_by_cell = True
     additive = True
+
+    def __post_init__(self) -> None:
+        _validate.positive_rational("variance", self.variance, gaussian.LARGEST_VARIANCE)
 
     @classmethod
     def within(cls, share: Budget, size: int, l2_sensitivity_squared: Fraction) -> DiscreteGaussian:

@@ -4,7 +4,7 @@ Claim.  Input: integer vectors in blocks of ``dimension`` = d cells.  Neighbours
 which two vectors differ by at most ``sensitivity`` = D in the norm ||.||, a whole number.  Output:
 x + Z, P(Z = z) proportional to exp(-||z||/scale).  It is (D/scale, 0, 0)-DP and (D/scale)^2/2-zCDP.
 
-Preconditions.  1 <= d <= 16 and 1 <= scale <= 2^32 (the sampler checks them); 0 < D <= alpha scale (the
+Preconditions.  1 <= d <= 16 and 1 <= scale <= 2^32 (checked when it is made); 0 < D <= alpha scale (the
 privacy line checks it).  D is the release's claim, rounded up in ``within``.
 
 Proof.  ||.|| is the Euclidean length rounded up to a whole number: symmetric, and sub-additive since a
@@ -30,7 +30,7 @@ from dpcore.arrays import Floats, Integers
 from dpcore.budget import Budget
 from dpcore.mechanism import Event, LogRatio, Mechanism, Outputs, Widths
 from dpcore.mechanisms.laplace import laplace_scale
-from dpcore.sampling.k_norm import k_norm_noise, lattice_norm
+from dpcore.sampling.k_norm import drawable, k_norm_noise, lattice_norm
 from dpcore.sampling.source import RandomSource
 from dpcore.statistic import Noisy
 
@@ -70,6 +70,9 @@ class DiscreteKNorm(Mechanism):
 
     side_by_side = True
     additive = True
+
+    def __post_init__(self) -> None:
+        drawable(self.scale)
 
     @classmethod
     def within(cls, share: Budget, dimension: int, sensitivity_squared: Fraction) -> DiscreteKNorm:

@@ -4,7 +4,7 @@ Claim.  Input: integer vectors x (cells,).  Neighbours: any relation under which
 by at most ``l1_sensitivity`` = D in the L1 norm.  Output: x + Z with independent Z_i,
 P(Z_i = z) proportional to exp(-|z|/scale).  It is (D/scale, 0, 0)-DP, and (D/scale)^2/2-zCDP.
 
-Preconditions.  scale lies between 2^-45 and 2^45 (the sampler checks it) and D <= alpha scale (the
+Preconditions.  scale lies between 2^-45 and 2^45 (checked when it is made) and D <= alpha scale (the
 privacy line checks it).  D is the release's claim, proved there.
 
 Proof.  For neighbours x, x' the ratio of chances of y is exp((|y - x'| - |y - x|)/scale), at most
@@ -28,6 +28,7 @@ import numpy as np
 from dpcore.arrays import Floats, Integers
 from dpcore.budget import Budget
 from dpcore.mechanism import Event, LogRatio, Mechanism, Outputs, Widths, summed, where_they_differ
+from dpcore.sampling import _validate
 from dpcore.sampling import discrete_laplace as laplace
 from dpcore.sampling.source import RandomSource
 from dpcore.statistic import Noisy
@@ -61,6 +62,9 @@ class LaplaceNoise(Mechanism):
     scale: Fraction
 
     cell_by_cell = True
+
+    def __post_init__(self) -> None:
+        _validate.positive_rational("scale", self.scale, laplace.LARGEST_SCALE)
 
     @property
     def event(self) -> Event:

@@ -36,11 +36,14 @@ from dpcore.sampling.paths import NearSequences
 from dpcore.sampling.source import RandomSource
 from dpcore.statistic import Noisy
 
-AUDITED_WORK = 2**25
+AUDITED_WORK = 2**22
 """Products of whole numbers for which an audit counts all sequences: seconds."""
 
-LARGEST_WORK = 2**32
-"""Products of whole numbers: minutes."""
+LARGEST_WORK = 2**26
+"""Products of whole numbers: a minute."""
+
+CELL = 30
+"""As many products take as long as the rest of the work on a cell."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +90,7 @@ class NearRecordsMechanism(Mechanism):
             raise ValueError("draws: one record at least, drawn from one at least")
         scale = exponential_scale(Fraction(1), 1, share)
         levels = min(rows, float(scale) * (draws * math.log(cells) + 64))
-        if cells * draws**2 * levels > LARGEST_WORK:
+        if cells * (draws**2 + CELL) * levels > LARGEST_WORK:
             raise ValueError(f"draws: too many for {cells} cells; use fewer draws or fewer bins")
         return cls(cells, cells, draws, scale)
 
@@ -105,7 +108,7 @@ class NearRecordsMechanism(Mechanism):
         """Levels further off than the noise reaches are left out; that makes noise look wider."""
         rows, k = int(exact.sum()), self.draws
         farthest = min(rows, math.ceil(float(self.scale) * (k * math.log(self.cells) + 30)))
-        if self.cells * k**2 * farthest > AUDITED_WORK:
+        if self.cells * (k**2 + CELL) * farthest > AUDITED_WORK:
             return None
         law = NearSequences(exact.astype(np.int64), k, self.scale)
         numbers = [law.number(level) for level in range(farthest + 1)]

@@ -42,7 +42,8 @@ from dpcore.arrays import Floats, Integers
 from dpcore.budget import Budget
 from dpcore.mechanism import Event, Mechanism, Outputs, Widths, WorstTable, one_record_moved
 from dpcore.mechanisms.laplace import DiscreteLaplace, laplace_scale, log_cdf
-from dpcore.sampling.discrete_laplace import discrete_laplace
+from dpcore.sampling import _validate
+from dpcore.sampling.discrete_laplace import LARGEST_SCALE, discrete_laplace
 from dpcore.sampling.source import RandomSource
 from dpcore.statistic import Noisy
 
@@ -108,6 +109,8 @@ class ProposeTestRelease(Mechanism):
         if not 0 < share.beta < 1:
             raise ValueError("propose-test-release needs beta between 0 and 1")
         test_scale = laplace_scale(Fraction(1), share.pure_alpha / 3)
+        for scale in (test_scale, STEPS * test_scale):
+            _validate.positive_rational("scale", scale, LARGEST_SCALE)
         threshold = least_threshold(test_scale, share.beta / 2)
         return cls(cells, cells, rows, test_scale, threshold, STEPS * test_scale)
 

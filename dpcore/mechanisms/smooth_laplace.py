@@ -51,12 +51,19 @@ from dpcore.arrays import Floats, Integers
 from dpcore.budget import Budget
 from dpcore.mechanism import Event, Mechanism, Outputs, Widths, one_record_moved
 from dpcore.mechanisms.laplace import DiscreteLaplace
+from dpcore.sampling import _validate
 from dpcore.sampling import discrete_laplace as laplace
 from dpcore.sampling.source import RandomSource
 from dpcore.statistic import Noisy
 
 LEVEL_PART = Fraction(1, 10)
 """The part of alpha that is spent on publishing how wide the noise is."""
+
+MOST_TRIMMED = 2**16
+"""Records on either side that the width may miss, at most: all of them are tried."""
+
+MOST_LEVELS = 2**16
+"""The most scales of the noise."""
 
 _STEPS = 2**20
 
@@ -129,7 +136,7 @@ class SmoothLaplace(Mechanism):
     @classmethod
     def within(cls, share: Budget, size: int, rows: int) -> SmoothLaplace:
         """The mechanism that spends the share; raises ``ValueError`` where it cannot."""
-        trimmed = math.floor(share.gamma * rows / 4)
+        trimmed = min(math.floor(share.gamma * rows / 4), MOST_TRIMMED)
         if trimmed < 1:
             raise ValueError(
                 f"smooth sensitivity of {rows} records needs gamma of {4 / rows:.3g} at least"
@@ -138,7 +145,10 @@ class SmoothLaplace(Mechanism):
             raise ValueError("smooth sensitivity needs beta between 0 and 1")
         level_alpha = share.pure_alpha * LEVEL_PART
         alpha = share.pure_alpha - level_alpha
-        return cls(size, size, rows, trimmed, alpha, level_alpha, _growth(alpha, share.beta))
+        found = cls(size, size, rows, trimmed, alpha, level_alpha, _growth(alpha, share.beta))
+        for scale in (found.scale(0), found.largest_scale, 1 / level_alpha):
+            _validate.positive_rational("scale", scale, laplace.LARGEST_SCALE)
+        return found
 
     @property
     def event(self) -> SmoothLaplaceEvent:
@@ -151,6 +161,8 @@ class SmoothLaplace(Mechanism):
         """S_0, S_1, ..., up to the first that covers all codes: public."""
         steps = [Fraction(1)]
         while steps[-1] < self.codes - 1:
+            if len(steps) == MOST_LEVELS:
+                raise ValueError("alpha is too small for smooth sensitivity of so many cells")
             grown = Fraction(math.floor(steps[-1] * self.growth * _STEPS), _STEPS)
             if grown <= steps[-1]:
                 raise ValueError("alpha is too small for smooth sensitivity at this beta")

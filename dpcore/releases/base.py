@@ -13,6 +13,7 @@ which chart draws them, whether it can count weights, and what synthetic records
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -27,7 +28,7 @@ from dpcore.arrays import Floats, Integers
 from dpcore.axes import Axis, Grid
 from dpcore.budget import Budget
 from dpcore.domain import Domain
-from dpcore.mechanism import Event, Mechanism, WorstTable
+from dpcore.mechanism import Event, Mechanism, WorstTable, affordable
 from dpcore.post.tables.consistency import Agreement
 from dpcore.releases.counts.cells import cell_names
 from dpcore.releases.table import Published
@@ -155,6 +156,22 @@ class Release(ABC):
         Raises:
             ValueError: where the share buys none.
         """
+
+    def require_publishable(self) -> None:
+        """Raise ``ValueError`` where public values alone show that it cannot be drawn or published.
+
+        A mechanism checks that its noise can be drawn when it is made.
+        """
+        if not affordable(self.event, self.share):
+            raise ValueError(
+                f"no noise of this mechanism could be certified for {self.share}; request more, or"
+                " choose another mechanism"
+            )
+        for error in self.expected_error():
+            if not 0 <= error.value < math.inf:
+                raise ValueError(
+                    f"the {error.quantity} is too large or too small to be stated; request another alpha"
+                )
 
     @property
     def event(self) -> Event:

@@ -9,14 +9,19 @@ from fractions import Fraction
 def positive_rational(name: str, value: Fraction | int, largest: int) -> Fraction:
     """``value`` as a Fraction between 1 / largest and largest.
 
-    Floats are refused: 0.1 as a float is not 1/10.
+    Floats are refused: 0.1 as a float is not 1/10.  Mechanisms check their parameters when they are
+    made, so that a plan whose noise cannot be drawn is refused when it is read.
     """
     if isinstance(value, bool) or not isinstance(value, Fraction | int):
         raise TypeError(f"{name} must be a Fraction or an int, not {type(value).__name__}")
     if value <= 0:
         raise ValueError(f"{name} must be positive, not {value}")
     if not Fraction(1, largest) <= value <= largest:
-        raise ValueError(f"{name} must lie between 1/{largest} and {largest}, not {value}")
+        remedy = f"request {'more' if value > 1 else 'less'} alpha"
+        raise ValueError(
+            f"{name} must lie between {1 / largest:.3g} and {largest:.3g}, not {float(value):.3g}: this"
+            f" noise cannot be drawn; {remedy}"
+        )
     return Fraction(value)
 
 

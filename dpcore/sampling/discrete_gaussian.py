@@ -32,6 +32,7 @@ import numpy as np
 from dpcore.arrays import Integers
 from dpcore.sampling import _validate
 from dpcore.sampling.bernoulli import bernoulli_exp
+from dpcore.sampling.discrete_laplace import SMALLEST
 from dpcore.sampling.enclosures import Bounds, divide_up, exp_bounds, shift_up
 from dpcore.sampling.inversion import InversionTable
 from dpcore.sampling.rejection import fill, with_signs, with_signs_but_one_zero
@@ -63,14 +64,15 @@ def discrete_gaussian(variance: Fraction | int, size: int, source: RandomSource)
 
 
 def gaussian_stddev(variance: Fraction | int) -> float:
-    """The true standard deviation of discrete Gaussian noise, in floating point."""
+    """The true standard deviation of discrete Gaussian noise, in floating point, or ``SMALLEST``."""
     variance = _validate.positive_rational("variance", variance, LARGEST_VARIANCE)
     if variance >= 4:
         # Poisson summation: the relative difference is of the order of exp(-2 pi**2 variance).
         return math.sqrt(variance)
     z = np.arange(1, 40)
     weights = np.exp(-(z**2) / (2 * float(variance)))
-    return math.sqrt(2 * float(weights @ z**2) / (1 + 2 * float(weights.sum())))
+    squared = 2 * float(weights @ z**2) / (1 + 2 * float(weights.sum()))
+    return max(math.sqrt(squared), SMALLEST)
 
 
 def gaussian_quantile(variance: Fraction | int, level: float) -> int:

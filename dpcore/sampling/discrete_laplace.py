@@ -36,8 +36,8 @@ from dpcore.sampling.inversion import InversionTable
 from dpcore.sampling.rejection import fill, with_signs, with_signs_but_one_zero
 from dpcore.sampling.source import RandomSource
 
-SMALLEST = 1e-100
-"""No standard deviation is stated smaller: its square is a float above zero."""
+SMALLEST = 1e-50
+"""No standard deviation is stated smaller: products of several variances are floats above zero."""
 
 LARGEST_SCALE = 1 << 45
 """Scales from 2**-45 to 2**45: a value beyond the range of int64 has probability below exp(-2**17)."""

@@ -46,6 +46,13 @@ def k_norm_noise(
     return fill_vectors(_kept_in_ball, scale, dimension, size, source)
 
 
+def drawable(scale: Fraction | int) -> Fraction:
+    """The scale of noise that can be drawn, or ``ValueError``."""
+    if 0 < scale < 1:
+        raise ValueError(f"scale must be 1 at least, not {float(scale):.3g}")
+    return _validate.positive_rational("scale", scale, LARGEST_SCALE)
+
+
 def fill_vectors(
     attempt: Callable[[Fraction, int, int, RandomSource], Integers],
     scale: Fraction | int,
@@ -57,9 +64,7 @@ def fill_vectors(
 
     ``attempt`` makes independent trials and returns the accepted ones.
     """
-    scale = _validate.positive_rational("scale", scale, LARGEST_SCALE)
-    if scale < 1:
-        raise ValueError(f"scale must be 1 at least, not {scale}")
+    scale = drawable(scale)
     if not 1 <= dimension <= LARGEST_DIMENSION:
         raise ValueError(f"dimension must lie between 1 and {LARGEST_DIMENSION}, not {dimension}")
     return fill(size, lambda _: attempt(scale, dimension, _TRIALS, source), dimension)

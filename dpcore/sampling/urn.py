@@ -61,9 +61,10 @@ def uniform_below(bounds: Integers, source: RandomSource) -> Integers:
 def _drawn(counts: Integers, weight: int, prior: int, ball: Integers) -> Integers:
     """(urns, cells) counts of balls (urns, draws); the records' balls come before the public ones."""
     urns, cells = counts.shape
-    records = counts.sum(axis=1, keepdims=True) * weight
-    before = np.cumsum(records).reshape(records.shape) - records
-    of_record = np.searchsorted(np.cumsum(counts) * weight, before + ball, side="right")
-    public = np.arange(urns)[:, None] * cells + (ball - records) // prior
-    drawn = np.where(ball < records, of_record, public)
+    ends = np.cumsum(counts, axis=1) * weight  # of each urn alone: those of all may pass 2**63
+    records = ends[:, -1:]
+    pairs = zip(ends, ball, strict=True)
+    of_record = np.stack([np.searchsorted(of, which, side="right") for of, which in pairs])
+    drawn = np.where(ball < records, of_record, (ball - records) // prior)
+    drawn += np.arange(urns)[:, None] * cells
     return np.bincount(drawn.ravel(), minlength=counts.size).reshape(counts.shape)

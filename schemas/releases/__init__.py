@@ -16,7 +16,7 @@ from pydantic import Field
 from schemas.releases.base import Name, ReleaseSection, SurveyFacts, check_names
 
 
-def _sections() -> tuple[type[Any], ...]:
+def sections() -> tuple[type[Any], ...]:
     """The sections of all kinds, by module."""
     modules = [
         import_module(f"{__name__}.{found.name}") for found in pkgutil.iter_modules(__path__)
@@ -29,6 +29,6 @@ def _sections() -> tuple[type[Any], ...]:
 if TYPE_CHECKING:
     AnyRelease = ReleaseSection
 else:
-    AnyRelease = Annotated[reduce(or_, _sections()), Field(discriminator="kind")]
+    AnyRelease = Annotated[reduce(or_, sections()), Field(discriminator="kind")]
 
-__all__ = ["AnyRelease", "Name", "SurveyFacts", "check_names"]
+__all__ = ["AnyRelease", "Name", "SurveyFacts", "check_names", "sections"]

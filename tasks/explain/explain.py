@@ -75,7 +75,10 @@ def under_the_other_rule(plan: Plan) -> Mapping[str, Release]:
         return {}
     budget = plan.budget.model_copy(update={"composition": composition})
     try:
-        return plan.changed(budget=budget).built
+        other = plan.changed(budget=budget).built
+        for release in other.values():
+            release.require_publishable()
+        return other
     except ValueError:  # a share that is too small, or beta that is missing
         return {}
 

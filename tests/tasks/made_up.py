@@ -6,6 +6,7 @@ import numpy as np
 
 from dpcore.audit import AuditResult
 from dpcore.audit.density import LossCurve
+from dpcore.audit.releases import claim_of
 from dpcore.budget import Budget
 from dpcore.domain import Domain
 from dpcore.privacy_line import perturb
@@ -43,8 +44,8 @@ def publish_made_up(plan: Plan, release_id: str, out: Path) -> Path:
             write_microdata.fn(plan, release_id, table.name, staging) for table in plan.synthesis
         ]
         analyses = write_analyses.fn(plan, release_id, staging)
-        audit = [made_up_audit("all", plan.requested)]
-        audit += [made_up_audit(name, release.share) for name, release in plan.built.items()]
+        audit = [made_up_audit("all", claim_of(list(plan.built.values())))]
+        audit += [made_up_audit(name, claim_of([each])) for name, each in plan.built.items()]
         made = Made(staging, releases, synthesis, analyses, audit)
         publish.fn(plan, release_id, made, target)
     return target

@@ -161,19 +161,21 @@ class Agreement:
             variance = 0.0
         else:
             table = summed_to(covering.table, covering.attributes, attributes)
-            variance = self._variance_in(covering, attributes)
+            # A component has the part prod (size - 1) / cells of the variance.  Whole numbers: a tiny
+            # variance would be lost in the difference of two large ones.
+            whole = cells(attributes, self.sizes)
+            known = sum(math.prod(self.sizes[a] - 1 for a in subset) for subset in parts)
+            variance = self._variance_in(covering, attributes) * ((whole - known) / whole)
         result = table
         for subset, rest in parts.items():
-            best, before = self.components[subset], 0.0
+            best = self.components[subset]
             change = best.table
             if covering is not None:
                 change = change - _component(table, attributes, subset)
-                before = self._variance_in(covering, subset)
             result = result + _spread(change, subset, attributes) / rest
-            variance += (best.variance - before) * self._centring(subset) / rest**2
-        # Rounding may make a variance of zero (one cell, which is the total) slightly negative.
+            variance += best.variance * self._centring(subset) / rest**2
         result = np.reshape(result, [*(self.sizes[a] for a in asked), *self.draws])
-        return Margin(asked, result, max(variance, 0.0))
+        return Margin(asked, result, variance)
 
     def combination_variance(self, weights: Mapping[Attributes, Floats]) -> float:
         """The exact variance of a weighted sum of cells of agreeing tables, with all covariances.

@@ -54,7 +54,7 @@ class Bandwidth(Quantiles):
         """The standard deviations of the kernel, as parts of the columns' ranges."""
         cells = self.sorted_cells(noisy)
         spreads = np.diff(cells, axis=0)[0] / self.domain.shape
-        found = (_silverman(float(spread), self.rows, len(spreads)) for spread in spreads)
+        found = (silverman(float(spread), self.rows, len(spreads)) for spread in spreads)
         return tuple(max(bandwidth, self.smallest) for bandwidth in found)
 
 
@@ -98,7 +98,7 @@ class SteadyBandwidth(Release):
         """The standard deviation of the kernel, as a part of the column's range."""
         grid, steps = noisy.values.tolist()
         spread = self.mechanism.width(steps) / self.domain.size if grid else 0.0
-        return (max(_silverman(spread, self.rows), self.smallest),)
+        return (max(silverman(spread, self.rows), self.smallest),)
 
     @property
     def _error(self) -> int:
@@ -143,7 +143,8 @@ class SteadyBandwidth(Release):
         )
 
 
-def _silverman(spread: float, rows: int, columns: int = 1) -> float:
+def silverman(spread: float, rows: int, columns: int = 1) -> float:
+    """The rule of thumb for the bandwidth of so many columns, by the interquartile range ``spread``."""
     return float((4 / ((columns + 2) * rows)) ** (1 / (columns + 4)) * spread / 1.34)
 
 

@@ -1,7 +1,9 @@
 """A pure-alpha density of one column by noise in the shape of what a record can change (METHODS c).
 
-A record at x is the vector of whole steps of sqrt(lambda_j) phi_j(x); the statistic is the sum over
-records, exactly, and its noise comes from a body close around all differences of two such vectors.
+A record at x is the vector of whole steps of s_j phi_j(x), s_j = sqrt(lambda_j) or FLATTEST if that is
+larger; the statistic is the sum over records, exactly, and its noise comes from a body close around all
+differences of two such vectors.  Other s_j would scale body and noise alike; these keep the body round
+whatever the bandwidth, so that one in a hundred trials or more in the ball around it are inside.
 Places are rounded to a public grid of PLACES cells first, so that the body is known exactly.
 """
 
@@ -34,6 +36,8 @@ MOST_CHOSEN = 5
 
 BITS = 16
 PLACES = 2048
+
+FLATTEST = 0.25
 
 _SIMULATED = 4000
 """Draws of the noise from which its covariance is known to two or three per cent."""
@@ -89,7 +93,12 @@ class BodyDensity(Density):
         """(places, coefficients) the whole vector of a record at every place."""
         places = min(PLACES, self.domain.size)
         values = self.basis.functions((np.arange(places)[:, None] + 0.5) / places)
-        return np.rint(np.ldexp(np.sqrt(self.basis.lambdas) * values, BITS)).astype(np.int64)
+        return np.rint(np.ldexp(self._scales * values, BITS)).astype(np.int64)
+
+    @property
+    def _scales(self) -> Floats:
+        """(coefficients,) s_j."""
+        return np.maximum(np.sqrt(self.basis.lambdas), FLATTEST)
 
     @cached_property
     def mechanism(self) -> DifferenceBody:  # type: ignore[override]
@@ -106,7 +115,7 @@ class BodyDensity(Density):
     @property
     def _unit(self) -> Floats:
         """(coefficients,) by how much theta moves in one step of the statistic."""
-        return np.asarray(np.sqrt(self.basis.lambdas) * math.ldexp(1 / self.rows, -BITS))
+        return np.asarray(self.basis.lambdas / self._scales * math.ldexp(1 / self.rows, -BITS))
 
     def coefficients(self, noisy: Noisy) -> Floats:
         return np.asarray(noisy.values * self._unit)
@@ -132,7 +141,8 @@ class BodyDensity(Density):
     @property
     def binning(self) -> float:
         """Half a step in every coordinate."""
-        return float(np.sqrt(2 * self.basis.lambdas).sum()) * math.ldexp(1, -BITS - 1)
+        steps = self.basis.lambdas / self._scales
+        return math.sqrt(2) * float(steps.sum()) * math.ldexp(1, -BITS - 1)
 
     @property
     def coefficient_variances(self) -> Floats:

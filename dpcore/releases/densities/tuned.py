@@ -9,7 +9,7 @@ smallest * 2^(k/8), so that few of them have to be prepared.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal
@@ -22,7 +22,7 @@ from dpcore.budget import Budget, Weight, split
 from dpcore.domain import Domain
 from dpcore.mechanisms import Staged
 from dpcore.releases.base import ErrorStatement, Release
-from dpcore.releases.densities.bandwidth import Bandwidth, SteadyBandwidth
+from dpcore.releases.densities.bandwidth import Bandwidth, SteadyBandwidth, silverman
 from dpcore.releases.densities.density import Density
 from dpcore.releases.densities.function import SmoothFunction
 from dpcore.releases.table import Published
@@ -100,10 +100,14 @@ class TunedFunction(Release):
 
     def after(self, choice: Noisy) -> Density | SmoothFunction:
         """The second step at the chosen bandwidths, on the ladder."""
+        return self._at(self.choice.bandwidths(choice))
+
+    def _at(self, bandwidths: Sequence[float]) -> Density | SmoothFunction:
+        """The second step at the rungs of the ladder that are nearest."""
         smallest = self.choice.smallest
-        rungs = (round(RUNGS * math.log2(h / smallest)) for h in self.choice.bandwidths(choice))
-        bandwidths = tuple(float(smallest * 2 ** (rung / RUNGS)) for rung in rungs)
-        return replace(self._first, bandwidths=bandwidths)
+        rungs = (round(RUNGS * math.log2(h / smallest)) for h in bandwidths)
+        nearest = tuple(float(smallest * 2 ** (rung / RUNGS)) for rung in rungs)
+        return replace(self._first, bandwidths=nearest)
 
     @property
     def chosen(self) -> int:
@@ -124,6 +128,19 @@ class TunedFunction(Release):
         first = self._first
         longest = first.most_numbers if isinstance(first, Density) else first.mechanism.size
         return Staged(self.domain.size, self, self.domain, self.chosen, longest)
+
+    def require_publishable(self) -> None:
+        self.choice.require_publishable()
+        self._first.require_publishable()
+        columns = len(self.domain.axes)
+        widest = max(silverman(1.0, self.rows, columns), self.choice.smallest)
+        try:
+            self._at([widest] * columns).require_publishable()
+        except ValueError as error:
+            raise ValueError(
+                f"at a bandwidth of {widest:.3g}, the largest that may be drawn: {error}"
+            ) from None
+        super().require_publishable()
 
     @property
     def largest_statistic(self) -> int:

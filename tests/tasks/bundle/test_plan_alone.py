@@ -1,0 +1,129 @@
+"""What the plan alone shows is refused when it is read; what is read is explained and published."""
+
+import json
+import random
+import time
+from pathlib import Path
+
+import pytest
+
+from dpcore.audit import short_audit
+from dpcore.budget import Budget
+from dpcore.errors import PlanError
+from schemas.plan import Plan, load_plan
+from tasks.explain.explain import explain, explanation
+from tests.plans import MECHANISMS, TRIES, document, plan_of
+from tests.tasks.made_up import publish_made_up
+
+EXPLAINED = 3.0
+"""CPU seconds to read and explain a plan."""
+
+WORK, MUCH_WORK = 0.5, 10.0
+"""Of a plan that says that it takes longer to publish, another one is published instead."""
+
+CORNERS = [
+    ("margins", "discrete-gaussian", {"ways": [1, 2], "optimise": "max"}, "1000", {}),
+    ("margins", "discrete-laplace", {"ways": [1, 2], "optimise": "max"}, "1000", {}),
+    ("microdata-margins", "discrete-gaussian", {}, "1000", {}),
+    ("microdata-margins", "discrete-laplace", {}, "1000", {}),
+    ("density", "spectral-gamma", {"bandwidth": 0.2}, "1e-6", {"rows": 1}),
+    ("density", "difference-body", {"bandwidth": 0.3}, "1", {}),
+    ("density", "best", {"bandwidth": 0.3}, "1", {}),
+    ("mean", "random-smooth-laplace", {}, "1e-6", {"rows": 10**7}),
+    ("mean", "random-smooth-laplace", {}, "1", {"rows": 10**12}),
+    ("count", "approximate-minimax-table", {}, "1000", {"rows": 30}),
+    ("sampled-histogram", "smoothed-histogram", {"draws": 1}, "1e-3", {"rows": 10**12}),
+    ("near-records", "ks-exponential", {"draws": 500}, "1", {"rows": 10**7}),
+]
+"""Each of them failed once: kind, mechanism, keys of the release, alpha and keys of the plan."""
+
+
+@pytest.mark.parametrize(("kind", "mechanism", "keys", "alpha", "more"), CORNERS)
+def test_at_corners(tmp_path, kind, mechanism, keys, alpha, more):
+    needs_beta = "gaussian" in mechanism or mechanism in ("random-smooth-laplace", CORNERS[9][1])
+    amount = {"alpha": alpha, "beta": "1e-6" if needs_beta else "0"}
+    amount["gamma"] = "0.9" if mechanism == "random-smooth-laplace" else "0"
+    columns = {
+        "a": {"type": "categorical", "categories": ["x", "y", "z"]},
+        "b": {"type": "categorical", "categories": ["yes", "no"]},
+        "det": {"type": "categorical", "categories": list("defghi")},
+        "x": {"type": "continuous", "bounds": [0, 1], "grid": 4096},
+    }
+    of_kind = {
+        "density": {"columns": ["x"]},
+        "mean": {"column": "x"},
+        "near-records": {"column": "x", "bins": {"x": 5}},
+        "count": {"condition": {"column": "b", "categories": ["yes"]}},
+    }.get(kind, {"columns": ["a", "b", "det"]})
+    carried(
+        {
+            "dprelease": 1,
+            "dataset": "corners",
+            "source": "none.csv",
+            "rows": 12,
+            "privacy_unit": "row",
+            "neighbours": "replace-one",
+            "budget": {"granted": amount, "requested": amount},
+            "columns": columns,
+            "releases": [{"name": "r", "kind": kind, "mechanism": mechanism, **of_kind, **keys}],
+            "publication": {"title": "At a corner"},
+            **more,
+        },
+        tmp_path,
+    )
+
+
+@pytest.mark.parametrize(("kind", "mechanism"), MECHANISMS)
+def test_a_plan_of_every_mechanism_is_refused_or_published(tmp_path, kind, mechanism):
+    """There is an ordinary plan of it that is published, and one of extreme numbers is either."""
+    explained(plan_of(kind, mechanism, "ordinary", ordinary=True))
+    any_number(tmp_path, kind, mechanism, 0, audited=False)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(1, 21))
+@pytest.mark.parametrize(("kind", "mechanism"), MECHANISMS)
+def test_many_plans_of_every_mechanism(tmp_path, kind, mechanism, seed):
+    any_number(tmp_path, kind, mechanism, seed, audited=True)
+
+
+@pytest.mark.slow
+def test_two_thousand_plans_are_explained_in_three_seconds_each():
+    for seed in range(2000 // len(MECHANISMS) + 1):
+        for kind, mechanism in MECHANISMS:
+            explained(plan_of(kind, mechanism, f"explained {seed}"))
+
+
+def any_number(folder: Path, kind: str, mechanism: str, seed: int, audited: bool) -> None:
+    """Carry out the first of some plans that is not refused, if there is one."""
+    chance = random.Random(f"{seed} {kind} {mechanism}")
+    for _ in range(TRIES):
+        plan = document(kind, mechanism, chance, ordinary=False)
+        if carried(plan, folder, audited, MUCH_WORK if audited else WORK):
+            return
+
+
+def carried(plan: dict, folder: Path, audited: bool = True, most: float = MUCH_WORK) -> bool:
+    """Whether it was published: explained in time, audited, drawn; else it was refused when read."""
+    start = time.process_time()
+    try:
+        read = load_plan(plan)
+    except PlanError:
+        assert time.process_time() - start < EXPLAINED, plan
+        return False
+    explained(read)
+    if sum(release.work.seconds for release in read.built.values()) > most:
+        return False
+    if audited:
+        short_audit(list(read.built.values()), seconds=0.05)
+    publish_made_up(read, "r1", folder / "out")
+    return True
+
+
+def explained(plan: Plan) -> None:
+    """Read it again, as ``dprelease explain`` does, and explain it as text and as JSON."""
+    start = time.process_time()
+    again = Plan.model_validate({**plan.public(), "source": "none.csv"})
+    explain(again, None, Budget())
+    json.dumps(explanation(again, None, Budget()), allow_nan=False)
+    assert time.process_time() - start < EXPLAINED, plan.public()
