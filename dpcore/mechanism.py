@@ -39,15 +39,21 @@ Widths = Callable[[float], Floats]
 as stated, up to a constant that is the same for all factors."""
 
 
+Choice = tuple[Integers, Floats]
+"""Numbers of candidates (n,) that were chosen, and the chances (n, candidates) that all of them had."""
+
+
 class Round(NamedTuple):
     """One of the draws of which a mechanism's is made up, for an audit.
 
     ``widths``: how likely outputs are by how wide its noise is; ``noise``: (n, k) numbers of noise that
-    are independent and symmetric if the round is what it says, NaN where it drew none.
+    are independent and symmetric if the round is what it says, NaN where it drew none; ``choice``: what
+    was chosen, of how many candidates.
     """
 
     widths: Widths | None
     noise: Floats | None = None
+    choice: Choice | None = None
 
 
 WorstTable = tuple[str, dict[int, int], int, int]

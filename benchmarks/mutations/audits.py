@@ -45,6 +45,8 @@ SURVEYS: dict[str, Callable[[], Plan]] = {
 
 RELEASES: dict[str, Release] = {name: case.release for name, case in CASES.items()} | {
     "units": under(CASES["histogram"], UNITS).release,
+    "units that are added": under(CASES["histogram"], Adjacency("add-remove", 2)).release,
+    "histogram at half of alpha": replace(CASES["histogram"].release, share=Budget.of("0.5")),
     "gaussian units": under(CASES["gaussian margins"], UNITS).release,
     "sums of features, a record more": under(
         CASES["sums of features"], Adjacency("add-remove")
@@ -53,6 +55,18 @@ RELEASES: dict[str, Release] = {name: case.release for name, case in CASES.items
     "density at a private bandwidth, in rho": replace(
         CASES["density at a private bandwidth"].release, share=Budget(rho=Fraction(1, 2))
     ),
+}
+
+RELEASES |= {
+    f"{name} of many records": replace(RELEASES[name], rows=500)
+    for name in (
+        "random histogram",
+        "adaptive microdata",
+        "adaptive triples",
+        "compressed microdata",
+        "median by group",
+        "quantiles of two columns",
+    )
 }
 
 SUBJECTS = (*SURVEYS, *RELEASES)

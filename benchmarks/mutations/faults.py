@@ -44,7 +44,7 @@ FAULTS: tuple[Fault, ...] = (
         "rejection",
         "return np.where(minus, -magnitudes, magnitudes)[~minus | (magnitudes > 0)]",
         "return np.where(minus, -magnitudes, magnitudes)",
-        audit="mean",
+        unseen="where it happens zero is one of hundreds of values",
     ),
     of_sampling(
         "noise is never negative",
@@ -67,7 +67,7 @@ FAULTS: tuple[Fault, ...] = (
         "discrete_laplace",
         "low.astype(np.float64) * float(1 / scale),",
         "low.astype(np.float64) * 0.0,",
-        audit="binned density",
+        unseen="chances change by a sixteenth at most, within steps much shorter than the scale",
     ),
     of_sampling(
         "large Laplace noise has half the scale",
@@ -88,7 +88,7 @@ FAULTS: tuple[Fault, ...] = (
         "discrete_gaussian",
         "other = (coarse << (shift + 1)) | low",
         "other = low",
-        audit="spectral density",
+        unseen="chances change little, within steps much shorter than the deviation",
     ),
     of_sampling(
         "Gaussian magnitudes are not folded",
@@ -123,7 +123,7 @@ FAULTS: tuple[Fault, ...] = (
         "sparse",
         "return drawn[drawn < below]",
         "return drawn % below",
-        audit="thresholded histogram",
+        unseen="it counts false cells, and does not ask which they are",
     ),
     of_sampling(
         "false cells may be occupied ones",
@@ -151,7 +151,7 @@ FAULTS: tuple[Fault, ...] = (
         "k_norm",
         "return whole + (whole.astype(squares.dtype) ** 2 < squares).astype(np.int64)",
         "return whole",
-        audit="gamma density",
+        unseen="a radius of many steps changes by less than one",
     ),
     of_sampling(
         "levels beyond the last are certain",
@@ -181,7 +181,7 @@ FAULTS: tuple[Fault, ...] = (
         "laplace",
         "return sensitivity / alpha",
         "return sensitivity * alpha",
-        audit="margins",
+        audit="histogram at half of alpha",
     ),
     of_mechanism(
         "Laplace event is covered by any share",
@@ -265,7 +265,7 @@ FAULTS: tuple[Fault, ...] = (
         "random_laplace",
         "noise[values < self.exact_below] = 0",
         "noise[values <= self.exact_below] = 0",
-        audit="random histogram",
+        audit="random histogram of many records",
     ),
     of_mechanism(
         "gamma counts one of the two records",
@@ -328,7 +328,7 @@ FAULTS: tuple[Fault, ...] = (
         "adaptive_margins",
         "chosen = self._choice(once)",
         "chosen = self._choice(pairs)",
-        audit="adaptive microdata",
+        audit="adaptive microdata of many records",
     ),
     of_mechanism(
         "triples are chosen without chance",
@@ -349,14 +349,14 @@ FAULTS: tuple[Fault, ...] = (
         "adaptive_margins",
         "order = self._triples_chosen(self._scores(once, exact), source)",
         "order = self._triples_chosen(self._scores(pairs, exact), source)",
-        audit="adaptive triples",
+        audit="adaptive triples of many records",
     ),
     of_mechanism(
         "groups are made from exact counts",
         "compressed_margins",
         "for groups, rows in self.by_groups(once):\n            exact[rows]",
         "for groups, rows in self.by_groups(alone.reshape(times, -1)):\n            exact[rows]",
-        audit="compressed microdata",
+        audit="compressed microdata of many records",
     ),
     of_mechanism(
         "both rounds get the whole budget",
@@ -388,7 +388,7 @@ FAULTS: tuple[Fault, ...] = (
         "return self.most * present",
         "return present",
         (RELATIONS, "tests/dpcore/test_adjacency.py"),
-        audit="units",
+        audit="units that are added",
     ),
     Fault(
         "replaced units count like replaced records",
@@ -656,21 +656,21 @@ FAULTS: tuple[Fault, ...] = (
         "numbers/quantiles",
         "math.ceil(len(self.measured) * 2 * sum(alone))",
         "math.ceil(len(self.measured) * sum(alone))",
-        audit="median by group",
+        audit="median by group of many records",
     ),
     of_release(
         "only one of several columns' quantiles moves",
         "numbers/quantiles",
         "math.ceil(len(self.measured) * 2 * sum(alone))",
         "math.ceil(2 * sum(alone))",
-        audit="quantiles of two columns",
+        audit="quantiles of two columns of many records",
     ),
     of_release(
         "no record is replaced by one without a value",
         "densities/answered",
         "return max(moved, present) if self.nullable else moved",
         "return moved",
-        audit="density of those with a value",
+        audit="gamma density of those with a value, wide",
     ),
     Fault(
         "a run of a series pays for one period alone",

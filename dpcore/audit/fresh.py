@@ -5,8 +5,9 @@ on one side, whatever its law and its width (Hoeffding 1963): of ``seen`` output
 
     P(|agreements - disagreements| >= t) <= 2 exp(-t^2/(2 seen))
 
-Numbers are compared within a round and across rounds: noise that is used again, turned around, or made
-of few draws agrees far too often.  Widths do not see that, as each number alone has the right law.
+Numbers are compared within a round, across rounds, and with the same number of an earlier call: noise
+that is used again, turned around, or made of few draws agrees far too often.  Widths do not see that, as
+each number alone has the right law.
 
 >>> noise = np.random.default_rng(1).laplace(size=(200, 3))
 >>> def is_fresh(*rounds):
@@ -47,6 +48,7 @@ class Signs:
 
     excess: Floats = field(default_factory=lambda: np.zeros((0, 0)))
     seen: Floats = field(default_factory=lambda: np.zeros((0, 0)))
+    before: Floats | None = None
 
     def add(self, rounds: Sequence[Floats]) -> None:
         """The noise (n, k) of each round in n outputs; NaN where there is none."""
@@ -62,12 +64,17 @@ class Signs:
         counted = np.abs(signs)
         if not len(self.seen):
             self.excess, self.seen = np.zeros((2, signs.shape[1], signs.shape[1]))
-        self.excess += signs.T @ signs
-        self.seen += counted.T @ counted
+        self.excess += np.triu(signs.T @ signs, 1)
+        self.seen += np.triu(counted.T @ counted, 1)
+        if self.before is not None:  # the same number in two calls, on the diagonal
+            both = signs[: len(self.before)] * self.before[: len(signs)]
+            self.excess += np.diag(both.sum(axis=0))
+            self.seen += np.diag(np.abs(both).sum(axis=0))
+        self.before = signs
 
     def bound(self, error: float) -> Freshness | None:
         """What was found; it accuses right noise with probability ``error`` at most."""
-        pairs = np.triu_indices(len(self.seen), 1)
+        pairs = np.triu_indices(len(self.seen))
         excess, seen = np.abs(self.excess[pairs]), self.seen[pairs]
         if not seen.any():
             return None

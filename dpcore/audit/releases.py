@@ -109,14 +109,14 @@ def audit_release(
     most = max(1, WIDTH_NUMBERS // audited[0].width)
     width_draws = min(WIDTH_DRAWS * draws, most)
     tables = audited[:WIDTH_TABLES]
-    width, fresh = audit_noise(tables, width_draws, error, source, WIDTH_SECONDS)
+    width, fresh, chosen = audit_noise(tables, width_draws, error, source, WIDTH_SECONDS)
     price = audit_price(tables, min(draws, most), error, source)
     generator = fast_generator(source)
     at_random = fuzzed_pairs(release.domain, release.rows, release.adjacency, generator)
     known = [(pair.description, sides) for pair, sides in zip(candidates, audited, strict=False)]
     replayed = replay(release, at_random, REPLAY_SECONDS, known)
-    found = replace(result, level=level, width=width, fresh=fresh, price=price)
-    return replace(found, replay=replayed)
+    found = replace(result, level=level, width=width, fresh=fresh, chosen=chosen)
+    return replace(found, price=price, replay=replayed)
 
 
 def audit_releases(

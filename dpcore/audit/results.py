@@ -6,6 +6,7 @@ import math
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from dpcore.audit.chosen import Frequencies
 from dpcore.audit.density import LossCurve
 from dpcore.audit.fresh import Freshness
 from dpcore.audit.price import Price
@@ -43,8 +44,8 @@ class AuditResult:
     bound for alpha; ``draws``: fresh ones, of each side; ``level``: at which all bounds hold together;
     ``density``: only where beta is 0; ``curve``: the loss
     function of the chosen pair over ``score``, on the fresh draws; ``gaussian``: of Gaussian noise;
-    ``width``: of the noise of one release; ``fresh``: whether its numbers are independent; ``price``: of
-    its event; ``replay``: what neighbours change, certain.
+    ``width``: of the noise of one release; ``fresh``: whether its numbers are independent; ``chosen``:
+    how often each candidate was; ``price``: of its event; ``replay``: what neighbours change, certain.
     """
 
     name: str
@@ -63,6 +64,7 @@ class AuditResult:
     gaussian: GaussianLoss | None = None
     width: WidthBound | None = None
     fresh: Freshness | None = None
+    chosen: Frequencies | None = None
     price: Price | None = None
     replay: Replay | None = None
 
@@ -90,6 +92,8 @@ class AuditResult:
                 "noise is used again: the signs of two numbers agree, or differ, too often by"
                 f" {self.fresh.alike:.2g}"
             )
+        if self.chosen and not self.chosen.passed:
+            found.append(f"choices are not made as stated: {self.chosen.apart:.2g} of them differ")
         if self.price:
             found += self.price.faults
         if self.replay and not self.replay.passed:

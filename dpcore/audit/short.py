@@ -59,6 +59,9 @@ FEWEST_DRAWS, LEAST_NUMBERS = 4, 2**20
 NUMBERS = 2**18
 """Numbers drawn of one release on each side, at most."""
 
+FOR_WIDTH = 4
+"""Times as many for the width of noise: one round may say little about its own."""
+
 HANDFULS = (8, 64)
 """Draws that are timed: more of them where a few take no time, as each call has a cost of its own."""
 
@@ -156,10 +159,10 @@ def _alone(
     if further and not release.mechanism.additive:
         pairs = covered(release, WIDTH_TABLES)
         tables += [ReleaseDraws(release, pair.near, pair.far) for pair in pairs]
-    width, fresh = audit_noise(tables, most, error, source, seconds / 3)
+    width, fresh, chosen = audit_noise(tables, FOR_WIDTH * most, error, source, seconds / 3)
     price = audit_price(tables, draws, error, source)
-    found = replace(result, level=level, width=width, fresh=fresh, price=price)
-    return replace(found, replay=replayed)
+    found = replace(result, level=level, width=width, fresh=fresh, chosen=chosen)
+    return replace(found, price=price, replay=replayed)
 
 
 def _timed(release: Release, pair: Pair) -> tuple[ReleaseDraws, float]:

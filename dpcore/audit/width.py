@@ -36,6 +36,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from dpcore.arrays import Floats, Integers
+from dpcore.audit.chosen import Frequencies, Hits
 from dpcore.audit.draws import ReleaseDraws
 from dpcore.audit.fresh import Freshness, Signs
 from dpcore.audit.scores import Outputs
@@ -88,17 +89,17 @@ def audit_noise(
     error: float,
     source: RandomSource,
     seconds: float = math.inf,
-) -> tuple[WidthBound | None, Freshness | None]:
-    """Bound the width of a release's noise, and say whether it is fresh in every round.
+) -> tuple[WidthBound | None, Freshness | None, Frequencies | None]:
+    """Bound the width of a release's noise; is it fresh in every round, and are choices as stated?
 
     On the tables that say most about the width of some round.  Outputs are drawn until there are
     ``draws`` of them or ``seconds`` of CPU are over.  None where no table says anything: a mechanism
-    without such a law, or outputs too long for it.  The error is split evenly between both answers.
+    without such a law, or outputs too long for it.  The error is split evenly between all answers.
     """
-    start, done, signs = time.process_time(), 0, Signs()
+    start, done, signs, hits = time.process_time(), 0, Signs(), Hits()
     telling = _most_telling(tables, min(PILOT, max(draws, 2)), source)
     if not telling:
-        return None, None
+        return None, None, None
     sums: Floats = np.zeros((1, len(FACTORS)))
     while done < draws and (done < len(telling) or time.process_time() - start < seconds):
         size = min(draws - done, max(PILOT, done))
@@ -106,10 +107,12 @@ def audit_noise(
             share = (size + i) // len(telling)
             for outputs in table.batches(0, share, source):
                 rounds = rounds_of(table, outputs)
-                sums = sums + [[float(w(c).sum()) for c in FACTORS] for w, _ in rounds if w]
-                signs.add([noise for _, noise in rounds if noise is not None])
+                sums = sums + [[float(w(c).sum()) for c in FACTORS] for w, *_ in rounds if w]
+                signs.add([noise for _, noise, _ in rounds if noise is not None])
+                hits.add([choice for *_, choice in rounds if choice])
         done += size
-    return _bound_rounds(sums, done, error / 2), signs.bound(error / 2)
+    error /= 3
+    return _bound_rounds(sums, done, error), signs.bound(error), hits.bound(error)
 
 
 def _bound_rounds(logs: Floats, draws: int, error: float) -> WidthBound:
@@ -164,10 +167,12 @@ def _most_telling(
     found: list[list[float]] = []
     for table in tables:
         rounds = rounds_of(table, table.draw(0, draws, source))
-        found.append([float(np.var(w(1.0) - w(0.9))) if w else 0.0 for w, _ in rounds])
+        with np.errstate(invalid="ignore"):  # what has no chance at all is not finite
+            found.append([float(np.var(w(1.0) - w(0.9))) if w else 0.0 for w, *_ in rounds])
         if not math.isfinite(sum(found[-1])):
             raise AuditError(
-                "the width of the noise cannot be measured: a likelihood is not finite"
+                "the width of the noise cannot be measured: a likelihood is not finite, so an output"
+                " has no chance by the stated law"
             )
     chosen = set()
     for by_table in zip_longest(*found, fillvalue=0.0):

@@ -308,9 +308,20 @@ class AdaptiveMargins(Mechanism):
             *self.first.rounds_of(once, cells[pairs], exact[pairs]),
             *self.again.rounds_of(twice, cells, exact),
         ]
+        chosen, picked = self._choice(once), order.astype(np.int64)
+        measured = np.repeat(self._measured(chosen, picked), self._sizes, axis=1)
+        follows = np.all(
+            np.isnan(twice) != measured, axis=1
+        )  # the choice of pairs has no chance in it
+        if not follows.all():
+            found.append(Round(lambda factor: np.where(follows, 0.0, -np.inf)))
         if self.triples:
             scores = self._scores(once, exact)
-            found.append(Round(lambda factor: self._chances(scores, order, factor)))
+            logs = -scores / float(self.triples.scale)
+            logs -= logs.max(axis=1, keepdims=True)
+            chances = np.exp(logs) / np.exp(logs).sum(axis=1, keepdims=True)
+            choice = picked[:, 0], chances
+            found.append(Round(lambda factor: self._chances(scores, order, factor), choice=choice))
         return found
 
     @property

@@ -36,7 +36,7 @@ def test_noise_of_every_round_is_fresh(name: str):
     """False alarms: one in a million at each."""
     release = CASES[name].release
     tables = [ReleaseDraws(release, pair.near, pair.far) for pair in covered(release, 1)]
-    _, fresh = audit_noise(tables, 200, 2e-6, SeededSource(1))
+    _, fresh, _ = audit_noise(tables, 200, 2e-6, SeededSource(1))
     assert fresh is not None
     assert fresh.passed
     assert fresh.pairs > 0
@@ -57,6 +57,13 @@ def test_a_second_round_of_the_same_noise_is_found(again):
     fresh = np.random.default_rng(2).normal(size=(200, 3))
     assert signs_of(noise, fresh).bound(1e-6).passed
     assert not signs_of(noise, fresh, again(noise)).bound(1e-6).passed
+
+
+def test_noise_that_begins_again_with_every_call_is_found():
+    noise, signs = np.random.default_rng(4).normal(size=(64, 1)), Signs()
+    for _ in range(2):
+        signs.add([noise])
+    assert not signs.bound(1e-6).passed
 
 
 def test_noise_is_accused_no_more_often_than_stated():
