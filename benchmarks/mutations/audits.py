@@ -17,16 +17,18 @@ from pathlib import Path
 from dpcore.adjacency import Adjacency
 from dpcore.audit import AuditResult, audit_release, short_audit
 from dpcore.budget import Budget
+from dpcore.domain import Domain
 from dpcore.releases.base import Release
 from dpcore.releases.numbers.quantiles import Quantiles
 from schemas.plan import Plan, load_plan
 from tasks.audit.audit import ATTENDED, FULL_DRAWS, UNATTENDED
 from tasks.audit.rehearsal import rehearse, rehearse_shortly
-from tests.dpcore.releases.contract import CASES, EVEN, PURE, under
+from tests.dpcore.releases.contract import CASES, EVEN, PURE, YES, under
 from tests.tasks.made_up_series import plan_of
 
 JOINT = {"short": UNATTENDED, "full": ATTENDED}
 PLANS = Path("deployments/plans")
+GROUPED = Domain((YES, *EVEN.axes))
 UNITS = Adjacency("replace-one", 2)
 
 
@@ -51,7 +53,8 @@ RELEASES: dict[str, Release] = {name: case.release for name, case in CASES.items
     "sums of features, a record more": under(
         CASES["sums of features"], Adjacency("add-remove")
     ).release,
-    "quantiles of two columns": Quantiles("q", EVEN, 2, PURE, (Fraction(1, 2),)),
+    "quartiles by group": Quantiles("q", GROUPED, 500, PURE, (Fraction(1, 4), Fraction(3, 4)), 1),
+    "quantiles at a large alpha": replace(CASES["quantiles"].release, share=Budget.of("8")),
     "density at a private bandwidth, in rho": replace(
         CASES["density at a private bandwidth"].release, share=Budget(rho=Fraction(1, 2))
     ),
@@ -64,8 +67,6 @@ RELEASES |= {
         "adaptive microdata",
         "adaptive triples",
         "compressed microdata",
-        "median by group",
-        "quantiles of two columns",
     )
 }
 

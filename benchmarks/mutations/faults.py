@@ -116,7 +116,7 @@ FAULTS: tuple[Fault, ...] = (
         "bernoulli",
         "series = 1 - t * (1 - t * (1 / 2) * (1 - t * (1 / 3) * (1 - t * (1 / 4))))",
         "series = 1 - t * (1 - t * (1 / 2) * (1 - t * (1 / 3)))",
-        audit="binned density",
+        unseen="it changes a coin by less than 2^-28",
     ),
     of_sampling(
         "uniform integers are taken modulo the bound",
@@ -144,7 +144,7 @@ FAULTS: tuple[Fault, ...] = (
         "choice",
         "kept = excess[waiting[:, None], tried] <= reach",
         "kept = excess[waiting[:, None], tried] <= reach + 1",
-        audit="quantiles",
+        audit="quantiles at a large alpha",
     ),
     of_sampling(
         "lattice norm is rounded down",
@@ -656,14 +656,14 @@ FAULTS: tuple[Fault, ...] = (
         "numbers/quantiles",
         "math.ceil(len(self.measured) * 2 * sum(alone))",
         "math.ceil(len(self.measured) * sum(alone))",
-        audit="median by group of many records",
+        audit="quartiles by group",
     ),
     of_release(
         "only one of several columns' quantiles moves",
         "numbers/quantiles",
         "math.ceil(len(self.measured) * 2 * sum(alone))",
         "math.ceil(2 * sum(alone))",
-        audit="quantiles of two columns of many records",
+        audit="quartiles by group",
     ),
     of_release(
         "no record is replaced by one without a value",
