@@ -133,7 +133,7 @@ FAULTS: tuple[Fault, ...] = (
         audit="thresholded histogram",
     ),
     of_sampling(
-        "exceedances of another threshold",
+        "false cells pass another threshold",
         "sparse",
         "tail_lower, tail_upper = exp_bounds((threshold + 1) / scale, bits)",
         "tail_lower, tail_upper = exp_bounds((threshold + 2) / scale, bits)",

@@ -55,12 +55,12 @@ class Signs:
         if not rounds:
             return
         each = max(1, MOST // len(rounds))
-        signs = np.zeros((len(rounds[0]), len(rounds), each))
+        several = np.zeros((len(rounds[0]), len(rounds), each))
         for number, noise in enumerate(rounds):
             count = noise.shape[1]
             kept = noise[:, np.linspace(0, count - 1, min(count, each)).astype(int)]
-            signs[:, number, : kept.shape[1]] = np.nan_to_num(np.sign(kept))
-        signs = signs.reshape(len(signs), -1)
+            several[:, number, : kept.shape[1]] = np.nan_to_num(np.sign(kept))
+        signs = several.reshape(len(several), -1)
         counted = np.abs(signs)
         if not len(self.seen):
             self.excess, self.seen = np.zeros((2, signs.shape[1], signs.shape[1]))

@@ -128,7 +128,7 @@ def _linked_tally(plan: Plan, domain: Domain, far: bool) -> Tally:
 def _periods(plan: Plan, far: bool) -> Sequence[int]:
     """The numbers of the periods that the one unit is in: the last ones on the far side, else the first.
 
-    None where units are not bounded by periods.
+    Empty where units are not bounded by periods.
     """
     bound = plan.series.bound(plan.columns) if plan.series and plan.unit else None
     if bound is None:
@@ -187,7 +187,8 @@ def _write_survey(plan: Plan, path: Path, far: bool) -> None:
     value = _last if far else _first
     others = _record(plan, _first, "'other ' || range", 1)
     counted = [(others, _others(plan))]
-    for period in _periods(plan, far) or [None]:
+    periods: Sequence[int | None] = _periods(plan, far) or [None]
+    for period in periods:
         at = partial(_in_period, plan, value, period)
         counted.append((_record(plan, at, "'one'", 2 * heaviest), kept * there))
         if plan.unit is not None and there:
