@@ -15,7 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,23 @@ LogRatio = Callable[[Outputs], Floats]
 Widths = Callable[[float], Floats]
 """From a factor to (k,) log chances of given outputs (k, d) if the noise were this factor times as wide
 as stated, up to a constant that is the same for all factors."""
+
+
+Choice = tuple[Integers, Floats]
+"""Numbers of candidates (n,) that were chosen, and the chances (n, candidates) that all of them had."""
+
+
+class Round(NamedTuple):
+    """One of the draws of which a mechanism's is made up, for an audit.
+
+    ``widths``: how likely outputs are by how wide its noise is; ``noise``: (n, k) numbers of noise that
+    are independent and symmetric if the round is what it says, NaN where it drew none; ``choice``: what
+    was chosen, of how many candidates.
+    """
+
+    widths: Widths | None
+    noise: Floats | None = None
+    choice: Choice | None = None
 
 
 WorstTable = tuple[str, dict[int, int], int, int]
@@ -229,6 +246,18 @@ class Mechanism(ABC):
         """
         return None
 
+    def rounds_of(self, outputs: Outputs, cells: Integers, exact: Floats) -> list[Round]:
+        """What was drawn in outputs, one after the other; arguments as for ``widths``."""
+        fresh = self.additive and self.cell_by_cell
+        widths = self.widths(outputs, cells, exact)
+        return [Round(widths, outputs - exact if fresh else None)]
+
+    @property
+    def one_by_one(self) -> Sequence[Event | Budget]:
+        """What each draw costs alone, of those that are made one after the other: an audit prices the
+        event of all of them again by adding these up."""
+        return (self.event,)
+
     def moved_by(self, cells: Integers, near: Integers, far: Integers) -> float | None:
         """How far apart two made-up statistics lie, as a multiple of the declared sensitivity.
 
@@ -237,8 +266,9 @@ class Mechanism(ABC):
         """
         return None
 
-    def parts(self, outputs: Outputs) -> Iterator[tuple[Any, Any]]:
-        """The releases of which this mechanism is made up, each with its part of outputs (n, d)."""
+    def parts(self, outputs: Outputs) -> Iterator[tuple[Any, Integers, Any]]:
+        """The releases of which this mechanism is made up, each with the rows of outputs (n, d) that
+        it drew, and its part of them."""
         return iter(())
 
     def worst_counts(self, rows: int) -> Iterator[WorstTable]:

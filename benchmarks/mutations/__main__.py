@@ -4,31 +4,34 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from queue import Queue
 
-from benchmarks.mutations.faults import FAULTS, Fault
+from benchmarks.mutations.fault import Fault
+from benchmarks.mutations.faults import FAULTS
 
 ROOT = Path(__file__).parents[2]
 COPIED = ("benchmarks", "deployments", "docs", "dpcore", "flows", "schemas", "tasks", "tests")
-TESTS = ("-m", "pytest", "-q", "-x", "-m", "not slow", "-p", "no:cacheprovider")
+TESTS = ("-m", "pytest", "-q", "-x", "-m", "not slow", "-n", "0", "-p", "no:cacheprovider")
+AUDIT = ("-m", "benchmarks.mutations.audits")
 SECONDS = 1800.0
 """A run that takes longer hangs, which nobody can miss."""
 
-AUDITS = {
-    f"{depth} audit": ("-m", "benchmarks.mutations.audits", depth) for depth in ("short", "full")
-}
+WAYS = {"tests": "noticed by", "short": "short audit", "full": "full audit"}
+SEEN = 0.9
+"""The least part of the faults that an audit can see."""
 
 
 def main() -> int:
-    """Print a row for each fault; 1 if the tests miss one."""
+    """Print a row for each fault; 1 if too many are missed."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.mutations", description=__doc__)
     parser.add_argument(
         "--only",
@@ -37,7 +40,9 @@ def main() -> int:
         metavar="TEXT",
         help="faults whose name or file holds one",
     )
-    parser.add_argument("--audits", action="store_true", help="also audit every kind of release")
+    parser.add_argument(
+        "--by", nargs="+", choices=WAYS, default=["tests"], help="what looks for them"
+    )
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="copies at a time")
     arguments = parser.parse_args()
     chosen = [
@@ -45,35 +50,48 @@ def main() -> int:
         for each in FAULTS
         if any(text in f"{each.name} {each.file}" for text in arguments.only)
     ]
-    audits = AUDITS if arguments.audits else {}
-    missed = 0
+    found = []
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(arguments.jobs) as pool:
         copies: Queue[Path] = Queue()
         for i in range(arguments.jobs):
             copies.put(copy_tree(Path(folder) / str(i)))
-        every = sorted({test for each in chosen for test in each.tests})
-        for name, command in {"tests": [*TESTS, *every], **audits}.items():
-            if fails(copies.queue[0], command):
-                parser.exit(2, f"the {name} fail without any fault, so they show nothing\n")
-        print(f"| fault | file | {' | '.join(['tests', *audits])} |")
-        print("|---|---|---|" + len(audits) * "---|", flush=True)
-        tried = pool.map(lambda fault: try_fault(fault, copies, audits.values()), chosen)
-        for fault, noticed in zip(chosen, tried, strict=True):
-            missed += not noticed[0]
-            words = ["noticed" if each else "missed" for each in noticed]
+        for way in arguments.by:
+            if noticed(copies.queue[0], way, chosen):
+                parser.exit(2, f"the {WAYS[way]} fails without any fault, so it shows nothing\n")
+        print(f"| fault | file | {' | '.join(WAYS[way] for way in arguments.by)} |")
+        print("|---|---|" + len(arguments.by) * "---|", flush=True)
+        tried = pool.map(lambda fault: try_fault(fault, copies, arguments.by), chosen)
+        for fault, words in zip(chosen, tried, strict=True):
+            found.append(words)
             print(f"| {fault.name} | `{fault.file}` | {' | '.join(words)} |", flush=True)
-    print(f"\n{len(chosen) - missed} of {len(chosen)} faults are noticed by the tests.")
-    return int(missed > 0)
+    return summary(arguments.by, found)
 
 
-def try_fault(fault: Fault, copies: Queue[Path], audits: Iterable[Sequence[str]]) -> list[bool]:
-    """Whether the tests notice a fault, and each of the audits."""
+def summary(ways: Sequence[str], found: Sequence[Sequence[str]]) -> int:
+    """Print how many faults were noticed in each way; 1 if too many were missed."""
+    wrong = False
+    for way, words in zip(ways, zip(*found, strict=True), strict=True):
+        possible = [each for each in words if not each.startswith("cannot")]
+        count = sum(each != "misses it" for each in possible)
+        least = SEEN if way != "tests" else 1.0
+        wrong |= count < least * len(possible)
+        print(f"\n{WAYS[way]}: {count} of {len(possible)} faults that it can see.")
+    return int(wrong)
+
+
+def try_fault(fault: Fault, copies: Queue[Path], ways: Sequence[str]) -> list[str]:
+    """What each way of looking says of a fault."""
     copy = copies.get()
     file = copy / fault.file
     sound = file.read_text()
     try:
         file.write_text(apply(fault, sound))
-        return [fails(copy, command) for command in ([*TESTS, *fault.tests], *audits)]
+        return [
+            f"cannot: {fault.unseen}"
+            if way != "tests" and fault.unseen
+            else noticed(copy, way, [fault]) or "misses it"
+            for way in ways
+        ]
     finally:
         file.write_text(sound)
         copies.put(copy)
@@ -95,18 +113,31 @@ def copy_tree(folder: Path) -> Path:
     return folder
 
 
-def fails(copy: Path, command: Sequence[str]) -> bool:
-    """Whether a Python command ends with an error in the copy, or does not end."""
+def noticed(copy: Path, way: str, faults: Sequence[Fault]) -> str:
+    """What shows that something is wrong in the copy, among what these faults name; else nothing."""
+    if way == "tests":
+        command = [*TESTS, *sorted({test for fault in faults for test in fault.tests})]
+    else:
+        command = [*AUDIT, way, *sorted({fault.audit for fault in faults if fault.audit})]
     environment = os.environ | {
         "PYTHONPATH": str(copy),
         "PYTHONDONTWRITEBYTECODE": "1",
+        "OPENBLAS_NUM_THREADS": "1",
         "DPRELEASE_HOME": str(copy / "home"),
     }
     run = partial(subprocess.run, cwd=copy, env=environment, capture_output=True, timeout=SECONDS)
     try:
-        return run([sys.executable, *command]).returncode != 0
+        ended = run([sys.executable, *command], text=True)
     except subprocess.TimeoutExpired:
-        return True
+        return "does not end"
+    if ended.returncode == 0:
+        return ""
+    if way != "tests":
+        return "sees it"
+    failed = re.search(r"^(?:FAILED|ERROR) ([\w/]+\.py)(?:::(\w+))?", ended.stdout, re.MULTILINE)
+    if failed is None:
+        return "an error"
+    return "`" + "::".join(filter(None, (Path(failed[1]).name, failed[2]))) + "`"
 
 
 if __name__ == "__main__":

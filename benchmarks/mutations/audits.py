@@ -1,6 +1,6 @@
-"""Audit every kind of release and a survey's path as the product does; exit code 1 if one fails.
+"""Audit releases of every kind, and the paths of surveys, as the product does; exit code 1 if one fails.
 
-    python -m benchmarks.mutations.audits short|full
+    python -m benchmarks.mutations.audits short|full [SUBJECT ...]
 
 The short audit is the one that precedes every release, the full one that of ``dprelease audit``.  All
 bounds hold jointly, as in a plan that has all of these releases, so chance hardly ever fails them.
@@ -9,45 +9,88 @@ bounds hold jointly, as in a plan that has all of these releases, so chance hard
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 
+from dpcore.adjacency import Adjacency
 from dpcore.audit import AuditResult, audit_release, short_audit
+from dpcore.budget import Budget
+from dpcore.domain import Domain
 from dpcore.releases.base import Release
-from schemas.plan import load_plan
+from dpcore.releases.numbers.quantiles import Quantiles
+from schemas.plan import Plan, load_plan
 from tasks.audit.audit import ATTENDED, FULL_DRAWS, UNATTENDED
 from tasks.audit.rehearsal import rehearse, rehearse_shortly
-from tests.dpcore.releases.contract import CASES, RELATIONS, further_forms, under
-
-FURTHER = further_forms(lambda release: (type(release), type(release.mechanism)))
-UNDER = [
-    under(CASES[name], adjacency).release
-    for name in ("histogram", "gaussian margins")
-    for adjacency in RELATIONS
-]
-"""Neighbours other than one record in place of another: a count of records, and a square of them."""
+from tests.dpcore.releases.contract import CASES, EVEN, PURE, YES, under
+from tests.tasks.made_up_series import plan_of
 
 JOINT = {"short": UNATTENDED, "full": ATTENDED}
-PLAN = Path("deployments/plans/eusilc.yaml")
-"""A plan with units of several records and weights, for the survey's path."""
+PLANS = Path("deployments/plans")
+GROUPED = Domain((YES, *EVEN.axes))
+UNITS = Adjacency("replace-one", 2)
 
 
-def main(depth: str) -> int:
-    """1 if the audit of a release says that it loses more than it claims.
+def _series() -> Plan:
+    """Persons who are in two of four weeks, with up to two records in each."""
+    series = {"period": "week", "periods": 4, "in_periods": 2, "run": 2}
+    return plan_of(2, series=series, privacy_unit={"column": "person", "max_rows": 2})
+
+
+SURVEYS: dict[str, Callable[[], Plan]] = {
+    "plan of persons": lambda: load_plan(PLANS / "eusilc.yaml"),
+    "plan of households": lambda: load_plan(PLANS / "eusilc_linked.yaml"),
+    "plan of counts": lambda: plan_of(1, series=None, counts="n"),
+    "plan of a series": _series,
+}
+
+RELEASES: dict[str, Release] = {name: case.release for name, case in CASES.items()} | {
+    "units": under(CASES["histogram"], UNITS).release,
+    "units that are added": under(CASES["histogram"], Adjacency("add-remove", 2)).release,
+    "histogram at half of alpha": replace(CASES["histogram"].release, share=Budget.of("0.5")),
+    "gaussian units": under(CASES["gaussian margins"], UNITS).release,
+    "sums of features, a record more": under(
+        CASES["sums of features"], Adjacency("add-remove")
+    ).release,
+    "quartiles by group": Quantiles("q", GROUPED, 500, PURE, (Fraction(1, 4), Fraction(3, 4)), 1),
+    "quantiles at a large alpha": replace(CASES["quantiles"].release, share=Budget.of("8")),
+    "density at a private bandwidth, in rho": replace(
+        CASES["density at a private bandwidth"].release, share=Budget(rho=Fraction(1, 2))
+    ),
+}
+
+RELEASES |= {
+    f"{name} of many records": replace(RELEASES[name], rows=500)
+    for name in (
+        "random histogram",
+        "adaptive microdata",
+        "adaptive triples",
+        "compressed microdata",
+    )
+}
+
+SUBJECTS = (*SURVEYS, *RELEASES)
+
+
+def main(depth: str, *subjects: str) -> int:
+    """1 if the audit of a release says that it loses more than it claims, or a survey's path fails.
 
     Raises ``AuditError`` if a made-up survey is not tallied as audits assume.
     """
-    {"short": rehearse_shortly, "full": rehearse.fn}[depth](load_plan(PLAN))
-    releases = [case.release for name, case in CASES.items() if name not in FURTHER] + UNDER
-    level = 1 - (1 - JOINT[depth]) / (len(releases) + 1)
-    for release in releases:
-        failed = [each for each in audited(depth, release, level) if not each.passed]
+    level = 1 - (1 - JOINT[depth]) / (len(SUBJECTS) + 1)
+    for name in subjects or SUBJECTS:
+        if name in SURVEYS:
+            {"short": rehearse_shortly, "full": rehearse.fn}[depth](SURVEYS[name]())
+            continue
+        failed = [each for each in audited(depth, RELEASES[name], level) if not each.passed]
         if failed:
-            print(failed[0].name, *failed[0].faults, sep="\n")
+            print(name, *failed[0].faults, sep="\n")
             return 1
     return 0
 
 
-def audited(depth: str, release: Release, level: float) -> list[AuditResult]:
+def audited(depth: str, release: Release, level: float) -> Sequence[AuditResult]:
     """What the audit of this depth finds of a release; ``level``: of each of its bounds."""
     if depth == "short":
         return short_audit([release], level)
@@ -55,4 +98,4 @@ def audited(depth: str, release: Release, level: float) -> list[AuditResult]:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    sys.exit(main(*sys.argv[1:]))

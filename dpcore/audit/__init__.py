@@ -3,7 +3,10 @@
 audit       an audit of a mechanism
 releases    of a release, or of several together
 short       of all releases of a plan, in seconds
-width       whether noise is as wide as stated
+width       whether noise is as wide as stated, in every round
+fresh       whether it is drawn anew for every number, in every round
+chosen      whether choices are made with the stated chances
+price       whether an event costs as much as what was drawn
 replay      whether neighbours change a statistic by more than is declared
 neighbours  neighbouring tables that are likely to be the worst for a release
 fuzz        neighbouring tables at random

@@ -33,6 +33,7 @@ from dpcore.arrays import Booleans, Floats, Integers
 from dpcore.audit.rehearsal import FixedWords, Rehearsal, fast_generator
 from dpcore.audit.scores import Outputs, Score, Slice, StatedRatio, Sum
 from dpcore.budget import Budget
+from dpcore.errors import AuditError
 from dpcore.mechanism import Mechanism
 from dpcore.mechanisms import DiscreteLaplace
 from dpcore.mechanisms.repeated import Repeated
@@ -215,6 +216,8 @@ class ReleaseDraws:
         watched = self.readings.watched
         if noisy.cells is None:
             return _with_gaps(noisy.values).reshape(times, -1)
+        if len(np.unique(noisy.cells, axis=0)) < len(noisy.cells):
+            raise AuditError(f"{self.name}: a cell is published twice; this is a fault: report it")
         copy, cell = np.divmod(noisy.cells, self.release.mechanism.size)
         place = np.minimum(np.searchsorted(watched, cell), len(watched) - 1)
         known = watched[place] == cell

@@ -126,7 +126,7 @@ def survey_pairs(
             for domain, count, own in zip(domains, counted, neighbours, strict=True):
                 codes = [
                     end if axis.name in moved else 0
-                    for axis, end in zip(domain.axes, _ends(domain), strict=True)
+                    for axis, end in zip(domain.axes, last_cell(domain), strict=True)
                 ]
                 first, second, unit = 0, _cell(domain, codes), min(own.most, count)
                 _, rest = list(_others(domain, first, second, count - unit))[position]
@@ -152,7 +152,7 @@ def _changes(
 
 def _moves(domain: Domain) -> Iterator[tuple[str, int, int]]:
     """What the replaced record was and becomes."""
-    start, ends = [0] * len(domain.axes), _ends(domain)
+    start, ends = [0] * len(domain.axes), last_cell(domain)
     yield "all columns end to end", _cell(domain, start), _cell(domain, ends)
     middle = [axis.size // 2 for axis in domain.axes]
     last = len(domain.axes) - 1
@@ -176,7 +176,7 @@ def _moves(domain: Domain) -> Iterator[tuple[str, int, int]]:
     yield "all columns by one step", 0, _cell(domain, step)
 
 
-def _ends(domain: Domain) -> list[int]:
+def last_cell(domain: Domain) -> list[int]:
     """The last code of each axis that is a value, neither null nor a point mass beside a grid."""
     return [_last_value(axis) for axis in domain.axes]
 

@@ -4,7 +4,7 @@
     audit_releases    the joint loss of several
     short_audit       both in a few seconds for a whole plan (``dpcore.audit.short``)
 
-The error of a release is split evenly between the loss and the width; replay has none.
+The error of a release is split evenly between the loss, the noise and the price; replay has none.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ from dpcore.audit.audit import audit_mechanism
 from dpcore.audit.draws import Joint, ReleaseDraws
 from dpcore.audit.fuzz import fuzzed_pairs
 from dpcore.audit.neighbours import Pair, neighbouring_pairs, survey_pairs
+from dpcore.audit.price import audit_price
 from dpcore.audit.rehearsal import fast_generator
 from dpcore.audit.replay import replay
 from dpcore.audit.results import AuditResult
-from dpcore.audit.width import audit_width
+from dpcore.audit.width import audit_noise
 from dpcore.budget import Budget, total
 from dpcore.mechanism import promise_together
 from dpcore.releases.base import Release
@@ -94,7 +95,7 @@ def audit_release(
     audited = [ReleaseDraws(release, pair.near, pair.far) for pair in candidates]
     audited = audited[: max(PROMISING, LARGEST_READING // max(1, release.mechanism.size))]
     promising = _farthest(audited)
-    error = (1 - level) / 2
+    error = (1 - level) / 3
     result = audit_mechanism(
         [audited[i] for i in promising],
         claim_of([release]) if budget is None else budget,
@@ -107,12 +108,15 @@ def audit_release(
     )
     most = max(1, WIDTH_NUMBERS // audited[0].width)
     width_draws = min(WIDTH_DRAWS * draws, most)
-    width = audit_width(audited[:WIDTH_TABLES], width_draws, error, source, WIDTH_SECONDS)
+    tables = audited[:WIDTH_TABLES]
+    width, fresh, chosen = audit_noise(tables, width_draws, error, source, WIDTH_SECONDS)
+    price = audit_price(tables, min(draws, most), error, source)
     generator = fast_generator(source)
     at_random = fuzzed_pairs(release.domain, release.rows, release.adjacency, generator)
     known = [(pair.description, sides) for pair, sides in zip(candidates, audited, strict=False)]
     replayed = replay(release, at_random, REPLAY_SECONDS, known)
-    return replace(result, level=level, width=width, replay=replayed)
+    found = replace(result, level=level, width=width, fresh=fresh, chosen=chosen)
+    return replace(found, price=price, replay=replayed)
 
 
 def audit_releases(

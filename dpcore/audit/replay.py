@@ -75,5 +75,5 @@ def moved_between(sides: ReleaseDraws, seed: int = 0) -> float:
     (output,) = [sides.draw(0, 1, FixedWords(seed))]
     return max(
         moved_between(ReleaseDraws(part, sides.near, sides.far), seed)
-        for part, _ in mechanism.parts(output)
+        for part, *_ in mechanism.parts(output)
     )

@@ -6,7 +6,10 @@ import math
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from dpcore.audit.chosen import Frequencies
 from dpcore.audit.density import LossCurve
+from dpcore.audit.fresh import Freshness
+from dpcore.audit.price import Price
 from dpcore.audit.replay import Replay
 from dpcore.audit.width import WidthBound
 from dpcore.budget import Budget, decimal_text
@@ -41,7 +44,8 @@ class AuditResult:
     bound for alpha; ``draws``: fresh ones, of each side; ``level``: at which all bounds hold together;
     ``density``: only where beta is 0; ``curve``: the loss
     function of the chosen pair over ``score``, on the fresh draws; ``gaussian``: of Gaussian noise;
-    ``width``: of the noise of one release; ``replay``: what neighbours change, certain.
+    ``width``: of the noise of one release; ``fresh``: whether its numbers are independent; ``chosen``:
+    how often each candidate was; ``price``: of its event; ``replay``: what neighbours change, certain.
     """
 
     name: str
@@ -59,6 +63,9 @@ class AuditResult:
     curve: LossCurve = field(repr=False, compare=False)
     gaussian: GaussianLoss | None = None
     width: WidthBound | None = None
+    fresh: Freshness | None = None
+    chosen: Frequencies | None = None
+    price: Price | None = None
     replay: Replay | None = None
 
     @property
@@ -80,6 +87,15 @@ class AuditResult:
             )
         if self.width and not self.width.passed:
             found.append(f"the noise is at most {self.width.at_most:.2g} times as wide as stated")
+        if self.fresh and not self.fresh.passed:
+            found.append(
+                "noise is used again: the signs of two numbers agree, or differ, too often by"
+                f" {self.fresh.alike:.2g}"
+            )
+        if self.chosen and not self.chosen.passed:
+            found.append(f"choices are not made as stated: {self.chosen.apart:.2g} of them differ")
+        if self.price:
+            found += self.price.faults
         if self.replay and not self.replay.passed:
             found.append(f"a neighbour changes {self.replay.moved:.3g} times what is declared")
         return found

@@ -2,8 +2,9 @@
 
     1  replay            each release on tables at random: what neighbours change, without chance
     2  all together      a lower bound on the joint loss, on the pair of surveys that moves all columns
-    3  each alone        the width of its noise, and its loss by the stated log-ratio, seen where the
-                         tables differ and at a few more cells
+    3  each alone        the width of its noise, whether it is fresh in every round, its price, and its
+                         loss by the stated log-ratio, seen where the tables differ and at a few more
+                         cells
 
 Statistics of the made-up tables are computed once and shared by all three: of a machine that is a
 training, which takes as long as that of the release itself.  A handful of draws is timed first, and
@@ -23,11 +24,12 @@ from dpcore.audit.audit import audit_mechanism
 from dpcore.audit.draws import Audited, Joint, ReleaseDraws
 from dpcore.audit.fuzz import fuzzed_pairs
 from dpcore.audit.neighbours import Pair
+from dpcore.audit.price import audit_price
 from dpcore.audit.rehearsal import fast_generator
 from dpcore.audit.releases import claim_of, claimed_mu, covered, surveys_of
 from dpcore.audit.replay import replay
 from dpcore.audit.results import AuditResult
-from dpcore.audit.width import audit_width
+from dpcore.audit.width import audit_noise
 from dpcore.mechanisms import (
     AdaptiveMargins,
     CompressedMargins,
@@ -56,6 +58,9 @@ FEWEST_DRAWS, LEAST_NUMBERS = 4, 2**20
 
 NUMBERS = 2**18
 """Numbers drawn of one release on each side, at most."""
+
+FOR_WIDTH = 4
+"""Times as many for the width of noise: one round may say little about its own."""
 
 HANDFULS = (8, 64)
 """Draws that are timed: more of them where a few take no time, as each call has a cost of its own."""
@@ -139,7 +144,7 @@ def _alone(
     replayed = replay(release, at_random, seconds, [(label, sides)])
     most = max(_least(narrow.width), NUMBERS // narrow.width)
     draws = _affordable(narrow, seconds / 3, min(most, MOST_DRAWS), source, narrow.width)
-    error = (1 - level) / 2
+    error = (1 - level) / 3
     result = audit_mechanism(
         [narrow],
         claim_of([release]),
@@ -154,8 +159,10 @@ def _alone(
     if further and not release.mechanism.additive:
         pairs = covered(release, WIDTH_TABLES)
         tables += [ReleaseDraws(release, pair.near, pair.far) for pair in pairs]
-    width = audit_width(tables, most, error, source, seconds / 3)
-    return replace(result, level=level, width=width, replay=replayed)
+    width, fresh, chosen = audit_noise(tables, FOR_WIDTH * most, error, source, seconds / 3)
+    price = audit_price(tables, draws, error, source)
+    found = replace(result, level=level, width=width, fresh=fresh, chosen=chosen)
+    return replace(found, price=price, replay=replayed)
 
 
 def _timed(release: Release, pair: Pair) -> tuple[ReleaseDraws, float]:

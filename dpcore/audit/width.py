@@ -11,8 +11,9 @@ has a mean of 1 where the noise is c times as wide, whatever the number of outpu
 P(E(c) >= 1/error) <= error (Markov; Ville 1939).  Every c with a smaller E is possible; the largest of
 them is the bound.  Noise is narrower than stated where c = 1 is not possible.
 
-The bound is exact for outputs that are independent and of the stated law at some width.  It looks
-at each release alone: sensitivities, and noise that two releases share, are for other bounds.
+The bound is exact for outputs that are independent and of the stated law at some width.  Of a mechanism
+of several rounds each is bounded by itself, and all together: half of the error is for either.
+Sensitivities, and noise that two rounds share, are for other bounds.
 
 >>> outputs = np.random.default_rng(1).laplace(0, 1, 2_000)
 >>> def logs(scale): return -np.abs(outputs).sum() / scale - len(outputs) * np.log(2 * scale)
@@ -29,14 +30,18 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
 import numpy as np
 from scipy.special import logsumexp
 
+from dpcore.arrays import Floats, Integers
+from dpcore.audit.chosen import Frequencies, Hits
 from dpcore.audit.draws import ReleaseDraws
+from dpcore.audit.fresh import Freshness, Signs
 from dpcore.audit.scores import Outputs
 from dpcore.errors import AuditError
-from dpcore.mechanism import Widths
+from dpcore.mechanism import Round
 from dpcore.sampling.source import RandomSource
 
 FACTORS = np.unique(np.r_[0.05 * 1.08 ** np.arange(39), 1.0, 1.08 ** np.arange(1, 19)])
@@ -44,6 +49,9 @@ FACTORS = np.unique(np.r_[0.05 * 1.08 ** np.arange(39), 1.0, 1.08 ** np.arange(1
 
 PILOT = 64
 """Draws of each table by which the most telling one is chosen."""
+
+NEARLY = 0.5
+"""A table is as telling as another where its variance is at least this part of the other's."""
 
 
 @dataclass(frozen=True)
@@ -75,58 +83,100 @@ def bound_width(log_chance: Callable[[float], float], draws: int, error: float) 
     )
 
 
-def audit_width(
+def audit_noise(
     tables: Sequence[ReleaseDraws],
     draws: int,
     error: float,
     source: RandomSource,
     seconds: float = math.inf,
-) -> WidthBound | None:
-    """Bound the width of a release's noise on the table that says most about it.
+) -> tuple[WidthBound | None, Freshness | None, Frequencies | None]:
+    """Bound the width of a release's noise; is it fresh in every round, and are choices as stated?
 
-    Outputs are drawn until there are ``draws`` of them or ``seconds`` of CPU are over.  None where no
-    table says anything: a mechanism without such a law, or outputs too long for it.
+    On the tables that say most about the width of some round.  Outputs are drawn until there are
+    ``draws`` of them or ``seconds`` of CPU are over.  None where no table says anything: a mechanism
+    without such a law, or outputs too long for it.  The error is split evenly between all answers.
     """
-    start, done = time.process_time(), 0
-    table = _most_telling(tables, min(PILOT, max(draws, 2)), source)
-    if table is None:
-        return None
-    sums = np.zeros(len(FACTORS))
-    while done < draws and (not done or time.process_time() - start < seconds):
+    start, done, signs, hits = time.process_time(), 0, Signs(), Hits()
+    telling = _most_telling(tables, min(PILOT, max(draws, 2)), source)
+    if not telling:
+        return None, None, None
+    sums: Floats = np.zeros((1, len(FACTORS)))
+    while done < draws and (done < len(telling) or time.process_time() - start < seconds):
         size = min(draws - done, max(PILOT, done))
-        for outputs in table.batches(0, size, source):
-            widths = widths_of(table, outputs)
-            sums += [math.fsum(float(each(c).sum()) for each in widths) for c in FACTORS]
+        for i, table in enumerate(telling):
+            share = (size + i) // len(telling)
+            for outputs in table.batches(0, share, source):
+                rounds = rounds_of(table, outputs)
+                sums = sums + [[float(w(c).sum()) for c in FACTORS] for w, *_ in rounds if w]
+                signs.add([noise for _, noise, _ in rounds if noise is not None])
+                hits.add([choice for *_, choice in rounds if choice])
         done += size
-    known = dict(zip(FACTORS.tolist(), sums.tolist(), strict=True))
-    return bound_width(known.__getitem__, done, error)
+    error /= 3
+    return _bound_rounds(sums, done, error), signs.bound(error), hits.bound(error)
 
 
-def widths_of(table: ReleaseDraws, outputs: Outputs) -> list[Widths]:
-    """How likely outputs of the first side are by how wide the noise of each part is."""
-    mechanism, found = table.release.mechanism, []
-    parts = list(mechanism.parts(outputs))
-    for release, own in parts:
+def _bound_rounds(logs: Floats, draws: int, error: float) -> WidthBound:
+    """Of all rounds (rounds, FACTORS) together; it fails where one of them does."""
+
+    def bound(sums: Floats, error: float) -> WidthBound:
+        return bound_width(dict(zip(FACTORS.tolist(), sums, strict=True)).__getitem__, draws, error)
+
+    together = bound(logs.sum(axis=0), error / 2)
+    each = [bound(sums, error / (2 * len(logs))) for sums in logs]
+    wrong = [one for one in (together, *each) if not one.passed]
+    return min(wrong, key=lambda one: one.at_most) if wrong else together
+
+
+def rounds_of(table: ReleaseDraws, outputs: Outputs) -> list[Round]:
+    """What was drawn, round by round, in outputs of the first side."""
+    mechanism, found = table.release.mechanism, list[Round]()
+    stages: dict[bool, list[tuple[Integers, list[Round]]]] = {True: [], False: []}
+    for release, rows, own in mechanism.parts(outputs):
         whole = max(table.wide, own.shape[1])  # a part's outputs have all of its numbers
-        found += widths_of(ReleaseDraws(release, table.near, table.far, whole), own)
-    if not parts:
-        widths = mechanism.widths(outputs, *table.centres[:2])
-        found += [] if widths is None else [widths]
-    return found
+        drawn = rounds_of(ReleaseDraws(release, table.near, table.far, whole), own)
+        stages[not any(stages.values())].append((rows, drawn))
+    for alike in stages.values():
+        most = max((len(drawn) for _, drawn in alike), default=0)
+        found += [_joined(len(outputs), alike, i) for i in range(most)]
+    return found or mechanism.rounds_of(outputs, *table.centres[:2])
+
+
+def _joined(size: int, alike: Sequence[tuple[Integers, Sequence[Round]]], number: int) -> Round:
+    """One round of mechanisms that drew different rows of ``size`` outputs."""
+    parts = [(rows, drawn[number]) for rows, drawn in alike if number < len(drawn)]
+
+    def widths(factor: float) -> Floats:
+        logs = np.zeros(size)
+        for rows, each in parts:
+            logs[rows] = each.widths(factor) if each.widths else 0.0
+        return logs
+
+    shapes = [each.noise.shape[1] for _, each in parts if each.noise is not None]
+    noise = np.full((size, max(shapes, default=0)), np.nan)
+    for rows, each in parts:
+        if each.noise is not None:
+            noise[rows, : each.noise.shape[1]] = each.noise
+    return Round(widths, noise if shapes else None)
 
 
 def _most_telling(
     tables: Sequence[ReleaseDraws], draws: int, source: RandomSource
-) -> ReleaseDraws | None:
-    """The table whose outputs vary most in how they speak for a width slightly below the stated one."""
-    best, most = None, 0.0
+) -> list[ReleaseDraws]:
+    """For each round the first table whose outputs vary most, or nearly, in how they speak for a width
+    slightly below the stated one."""
+    found: list[list[float]] = []
     for table in tables:
-        widths = widths_of(table, table.draw(0, draws, source))
-        telling = sum(float(np.var(each(1.0) - each(0.9))) for each in widths)
-        if not math.isfinite(telling):
+        rounds = rounds_of(table, table.draw(0, draws, source))
+        with np.errstate(invalid="ignore"):  # what has no chance at all is not finite
+            found.append([float(np.var(w(1.0) - w(0.9))) if w else 0.0 for w, *_ in rounds])
+        if not math.isfinite(sum(found[-1])):
             raise AuditError(
-                "the width of the noise cannot be measured: a likelihood is not finite"
+                "the width of the noise cannot be measured: a likelihood is not finite, so an output"
+                " has no chance by the stated law"
             )
-        if telling > most:
-            best, most = table, telling
-    return best
+    chosen = set()
+    for by_table in zip_longest(*found, fillvalue=0.0):
+        most = max(by_table)
+        if most > 0:
+            chosen.add(next(i for i, each in enumerate(by_table) if each > NEARLY * most))
+    return [tables[i] for i in sorted(chosen)]

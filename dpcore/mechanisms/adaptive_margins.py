@@ -80,8 +80,8 @@ from dpcore.accounting.analytic import Inherited
 from dpcore.accounting.gaussian import covers_gaussian, gaussian_variance
 from dpcore.arrays import Booleans, Floats, Integers
 from dpcore.budget import Budget, root_below
-from dpcore.mechanism import Event, LogRatio, Mechanism, Outputs, Widths
-from dpcore.mechanisms.exponential import exponential_rho, exponential_scale
+from dpcore.mechanism import Event, LogRatio, Mechanism, Outputs, Round
+from dpcore.mechanisms.exponential import ExponentialEvent, exponential_rho, exponential_scale
 from dpcore.mechanisms.gaussian import DiscreteGaussian
 from dpcore.mechanisms.laplace import DiscreteLaplace
 from dpcore.mechanisms.third_order import freedom, implied_triples, independent, shrunk_pairs
@@ -301,17 +301,36 @@ class AdaptiveMargins(Mechanism):
 
         return ratio
 
-    def widths(self, outputs: Outputs, cells: Integers, exact: Floats) -> Widths | None:
+    def rounds_of(self, outputs: Outputs, cells: Integers, exact: Floats) -> list[Round]:
         once, twice, order = self.rounds(outputs.astype(np.float64))
         pairs = slice(0, self.first.size)
-        both = (
-            self.first.widths(once, cells[pairs], exact[pairs]),
-            self.again.widths(twice, cells, exact),
-        )
-        scores = self._scores(once, exact)
-        return lambda factor: np.asarray(
-            sum(widths(factor) for widths in both if widths) + self._chances(scores, order, factor)
-        )
+        found = [
+            *self.first.rounds_of(once, cells[pairs], exact[pairs]),
+            *self.again.rounds_of(twice, cells, exact),
+        ]
+        chosen, picked = self._choice(once), order.astype(np.int64)
+        measured = np.repeat(self._measured(chosen, picked), self._sizes, axis=1)
+        follows = np.all(
+            np.isnan(twice) != measured, axis=1
+        )  # the choice of pairs has no chance in it
+        if not follows.all():
+            found.append(Round(lambda factor: np.where(follows, 0.0, -np.inf)))
+        if self.triples:
+            scores = self._scores(once, exact)
+            logs = -scores / float(self.triples.scale)
+            logs -= logs.max(axis=1, keepdims=True)
+            chances = np.exp(logs) / np.exp(logs).sum(axis=1, keepdims=True)
+            choice = picked[:, 0], chances
+            found.append(Round(lambda factor: self._chances(scores, order, factor), choice=choice))
+        return found
+
+    @property
+    def one_by_one(self) -> list[Event]:
+        found: list[Event] = [self.first.event, self.again.event]
+        if self.triples:
+            choice = ExponentialEvent(self.triples.sensitivity, self.triples.scale, 1)
+            found += self.triples.chosen * [choice]
+        return found
 
     def moved_by(self, cells: Integers, near: Integers, far: Integers) -> float:
         pairs, kinds = slice(0, self.first.size), len(self.shapes)

@@ -64,7 +64,7 @@ from dpcore.accounting.digits import round_up
 from dpcore.accounting.gaussian import covers_gaussian, gaussian_variance
 from dpcore.arrays import Floats, Integers
 from dpcore.budget import Budget
-from dpcore.mechanism import Event, LogRatio, Mechanism, Outputs, Widths
+from dpcore.mechanism import Event, LogRatio, Mechanism, Outputs, Round
 from dpcore.mechanisms.blocks import Block, block_noise, in_blocks
 from dpcore.mechanisms.gaussian import gaussian_widths
 from dpcore.sampling import _validate
@@ -188,16 +188,13 @@ class BlockGaussian(Mechanism):
         )
         return lambda outputs: np.asarray((outputs.astype(np.float64) - middle) @ slope)
 
-    def widths(self, outputs: Outputs, cells: Integers, exact: Floats) -> Widths | None:
-        several = [
-            gaussian_widths(
-                np.sum(block.metric(noise) * noise, axis=1),
-                block.size,
-                float(self.variance / block.weight),
-            )
-            for block, noise in in_blocks(self.blocks, outputs - exact)
-        ]
-        return lambda factor: np.asarray(sum(widths(factor) for widths in several))
+    def rounds_of(self, outputs: Outputs, cells: Integers, exact: Floats) -> list[Round]:
+        found = []
+        for block, noise in in_blocks(self.blocks, outputs - exact):
+            squares = np.sum(block.metric(noise) * noise, axis=1)
+            widths = gaussian_widths(squares, block.size, float(self.variance / block.weight))
+            found.append(Round(widths, block.independent(noise)))
+        return found
 
     def moved_by(self, cells: Integers, near: Integers, far: Integers) -> float:
         squared = sum(

@@ -24,7 +24,7 @@ import numpy as np
 
 from dpcore.arrays import Floats, Integers
 from dpcore.budget import Budget
-from dpcore.mechanism import Event, LogRatio, Mechanism, Outputs, Widths, summed
+from dpcore.mechanism import Event, LogRatio, Mechanism, Outputs, Round, summed
 from dpcore.mechanisms.blocks import Block, block_noise, in_blocks
 from dpcore.mechanisms.laplace import DiscreteLaplace, LaplaceEvent, laplace_scale, noise_log_ratio
 from dpcore.sampling import _validate
@@ -102,12 +102,11 @@ class BlockLaplace(Mechanism):
 
         return log_ratio
 
-    def widths(self, outputs: Outputs, cells: Integers, exact: Floats) -> Widths | None:
-        several = [
-            self._alike(block.weight, block.size).noise_widths(noise)
+    def rounds_of(self, outputs: Outputs, cells: Integers, exact: Floats) -> list[Round]:
+        return [
+            Round(self._alike(block.weight, block.size).noise_widths(noise), noise)
             for block, noise in in_blocks(self.blocks, outputs - exact)
         ]
-        return lambda factor: np.asarray(sum(widths(factor) for widths in several))
 
     def moved_by(self, cells: Integers, near: Integers, far: Integers) -> float:
         parts = in_blocks(self.blocks, near - far)

@@ -52,6 +52,10 @@ class Block:
             return noise
         return differences(noise.reshape(-1, *self.axes), 1).reshape(len(noise), self.size)
 
+    def independent(self, numbers: Floats) -> Floats:
+        """Of noise (k, size) the numbers that are independent: of differences the first one alone."""
+        return numbers[:, :1] if self.axes else numbers
+
     def metric(self, numbers: Floats) -> Floats:
         """M y for numbers y (k, size), where y M y is the squared norm of the centred table."""
         if not self.axes:

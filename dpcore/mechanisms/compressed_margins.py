@@ -32,7 +32,7 @@ import numpy as np
 
 from dpcore.arrays import Floats, Integers
 from dpcore.domain import Domain
-from dpcore.mechanism import LogRatio, Mechanism, Outputs, Widths
+from dpcore.mechanism import Event, LogRatio, Mechanism, Outputs, Round
 from dpcore.mechanisms.adaptive_margins import Noise, TwoRoundsEvent, rounds_drawn, with_noise
 from dpcore.mechanisms.grouping import merge_cells
 from dpcore.sampling.source import RandomSource
@@ -124,24 +124,21 @@ class CompressedMargins(Mechanism):
 
         return ratio
 
-    def widths(self, outputs: Outputs, cells: Integers, exact: Floats) -> Widths | None:
+    def rounds_of(self, outputs: Outputs, cells: Integers, exact: Floats) -> list[Round]:
         table = Tally(self.domain, cells, exact.astype(np.int64))
         once, twice = np.split(outputs.astype(np.int64), [self.first.size], axis=1)
-        first = self.first.widths(once, cells, self.alone(table).astype(np.float64))
-        again = []
+        together = np.empty(twice.shape)
         for groups, rows in self.by_groups(once):
-            together = self.together(table, groups).astype(np.float64)
-            again.append((rows, self.again.widths(twice[rows], cells, together)))
+            together[rows] = self.together(table, groups)
+        alone = self.alone(table).astype(np.float64)
+        return [
+            *self.first.rounds_of(once, cells, alone),
+            *self.again.rounds_of(twice, cells, together),
+        ]
 
-        def widths(factor: float) -> Floats:
-            assert first is not None
-            logs = first(factor)
-            for rows, part in again:
-                assert part is not None
-                logs[rows] += part(factor)
-            return logs
-
-        return widths
+    @property
+    def one_by_one(self) -> list[Event]:
+        return [self.first.event, self.again.event]
 
     def moved_by(self, cells: Integers, near: Integers, far: Integers) -> float:
         """Of the second round by the groups that the first table itself suggests."""

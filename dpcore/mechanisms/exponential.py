@@ -37,12 +37,15 @@ from scipy.special import logsumexp
 
 from dpcore.arrays import Floats, Integers
 from dpcore.budget import Budget, root_below
-from dpcore.mechanism import Event, LogRatio, Mechanism, Outputs, Widths, summed
+from dpcore.mechanism import Event, LogRatio, Mechanism, Outputs, Round, Widths, summed
 from dpcore.sampling import _validate
 from dpcore.sampling.choice import exponential_choices
 from dpcore.sampling.discrete_laplace import LARGEST_SCALE
 from dpcore.sampling.source import RandomSource
 from dpcore.statistic import Noisy
+
+COUNTED = 256
+"""Where there are more candidates an audit does not count how often each is chosen."""
 
 
 @dataclass(frozen=True)
@@ -128,6 +131,14 @@ class ExponentialMechanism(Mechanism):
         return lambda factor: np.asarray(
             -chosen / factor - logsumexp(-costs / factor, axis=1).sum()
         )
+
+    def rounds_of(self, outputs: Outputs, cells: Integers, exact: Floats) -> list[Round]:
+        if self.candidates > COUNTED:
+            return super().rounds_of(outputs, cells, exact)
+        logs = -exact.reshape(-1, self.candidates)[:1] / float(self.scale)
+        chances = np.exp(logs - logsumexp(logs))
+        first = outputs[:, 0].astype(np.int64), np.repeat(chances, len(outputs), axis=0)
+        return [Round(self.widths(outputs, cells, exact), choice=first)]
 
     def moved_by(self, cells: Integers, near: Integers, far: Integers) -> float:
         moves = np.abs(near - far).reshape(-1, self.candidates).max(axis=1)

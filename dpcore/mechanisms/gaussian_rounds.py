@@ -36,8 +36,8 @@ import numpy as np
 from dpcore.arrays import Floats, Integers
 from dpcore.budget import Budget
 from dpcore.domain import Domain
-from dpcore.mechanism import LogRatio, Outputs, Widths
-from dpcore.mechanisms.gaussian import DiscreteGaussian, GaussianEvent, gaussian_widths
+from dpcore.mechanism import LogRatio, Outputs, Round
+from dpcore.mechanisms.gaussian import DiscreteGaussian, GaussianEvent
 from dpcore.privacy_line import perturb
 from dpcore.sampling.source import RandomSource
 from dpcore.statistic import Exact, Noisy
@@ -141,11 +141,19 @@ class GaussianRounds(DiscreteGaussian):
 
         return ratio
 
-    def widths(self, outputs: Outputs, cells: Integers, exact: Floats) -> Widths | None:
-        records, squares = self._records(cells, exact), np.zeros(len(outputs))
-        for noisy, point in self._rounds(outputs):
-            squares += np.sum((noisy - self.sums.at(records, point)) ** 2.0, axis=1)
-        return gaussian_widths(squares, self.size, float(self.variance))
+    def rounds_of(self, outputs: Outputs, cells: Integers, exact: Floats) -> list[Round]:
+        records = self._records(cells, exact)
+        return [
+            each
+            for noisy, point in self._rounds(outputs)
+            for each in self.once.rounds_of(
+                noisy, np.arange(self.width), self.sums.at(records, point).astype(np.float64)
+            )
+        ]
+
+    @property
+    def one_by_one(self) -> list[GaussianEvent]:
+        return [self.once.event] * self.rounds
 
     def moved_by(self, cells: Integers, near: Integers, far: Integers) -> float:
         """The most at the first point, and at some to which noise alone leads."""

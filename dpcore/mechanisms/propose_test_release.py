@@ -169,6 +169,12 @@ class ProposeTestRelease(Mechanism):
 
         return widths
 
+    @property
+    def one_by_one(self) -> list[Budget]:
+        """Two tests, each of which may fail, and the release."""
+        passed = passing_chance(self.test_scale, self.threshold)
+        return 2 * [Budget(1 / self.test_scale, passed)] + [Budget(STEPS / self.scale)]
+
     def moved_by(self, cells: Integers, near: Integers, far: Integers) -> float:
         return one_record_moved(near, far)
 

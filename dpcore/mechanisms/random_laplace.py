@@ -27,12 +27,13 @@ Fraction(244, 2505)
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
 from dpcore.arrays import Floats, Integers
 from dpcore.budget import Budget
-from dpcore.mechanism import Event, Outputs, Widths
+from dpcore.mechanism import Event, Outputs, Widths, WorstTable
 from dpcore.mechanisms.laplace import LaplaceNoise, laplace_scale
 from dpcore.sampling import discrete_laplace as laplace
 from dpcore.sampling.source import RandomSource
@@ -111,6 +112,12 @@ class RandomLaplace(LaplaceNoise):
     def widths(self, outputs: Outputs, cells: Integers, exact: Floats) -> Widths | None:
         noisy = exact >= self.exact_below
         return self.noise_widths(outputs[:, noisy] - exact[noisy])
+
+    def worst_counts(self, rows: int) -> Iterator[WorstTable]:
+        """The lowest count that has noise in one cell, which is left as it is."""
+        low = self.exact_below
+        if self.size > 1 and rows > 2 * low + 1:
+            yield "a count at its limit", {0: rows - 1 - low, self.size - 1: low}, 0, self.size - 1
 
 
 def chance_of_exposure(cells: int, rows: int, exact_below: int) -> Fraction:

@@ -49,7 +49,7 @@ import numpy as np
 from dpcore.accounting.digits import DIGITS, MARGIN, decimal_of
 from dpcore.arrays import Floats, Integers
 from dpcore.budget import Budget
-from dpcore.mechanism import Event, Mechanism, Outputs, Widths, one_record_moved
+from dpcore.mechanism import Event, Mechanism, Outputs, Round, one_record_moved
 from dpcore.mechanisms.laplace import DiscreteLaplace
 from dpcore.sampling import _validate
 from dpcore.sampling import discrete_laplace as laplace
@@ -200,15 +200,21 @@ class SmoothLaplace(Mechanism):
         noisy = np.stack([sums, published], axis=1).ravel()
         return Noisy(noisy, reproducible=source.reproducible)
 
-    def widths(self, outputs: Outputs, cells: Integers, exact: Floats) -> Widths | None:
+    def rounds_of(self, outputs: Outputs, cells: Integers, exact: Floats) -> list[Round]:
         counts, codes = exact[exact > 0].astype(np.int64), cells[exact > 0]
         level = self.level(counts, codes)
         centres = np.array([float(counts @ codes), float(level)])
-        both = [
-            DiscreteLaplace(1, Fraction(1), scale).widths(outputs[:, [i]], cells, centres[[i]])
+        return [
+            each
             for i, scale in enumerate((self.scale(level), 1 / self.level_alpha))
+            for each in DiscreteLaplace(1, Fraction(1), scale).rounds_of(
+                outputs[:, [i]], cells, centres[[i]]
+            )
         ]
-        return lambda factor: np.asarray(sum(widths(factor) for widths in both if widths))
+
+    @property
+    def one_by_one(self) -> list[Budget]:
+        return [Budget(self.alpha), Budget(self.level_alpha)]
 
     def moved_by(self, cells: Integers, near: Integers, far: Integers) -> float:
         return one_record_moved(near, far)

@@ -23,7 +23,7 @@ It is one draw to the ledger: a retry finds the choice and what was drawn at it 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol
@@ -167,12 +167,16 @@ class Staged(Mechanism):
             result[alike, self.chosen : self.chosen + drawn.shape[1]] = drawn
         return Noisy(result.ravel(), reproducible=source.reproducible)
 
-    def parts(self, outputs: Outputs) -> Iterator[tuple[Step, Outputs]]:
+    def parts(self, outputs: Outputs) -> Iterator[tuple[Step, Integers, Outputs]]:
         whole = outputs.astype(np.int64)
         chosen = whole[:, : self.chosen]
-        yield self.steps.choice, chosen
+        yield self.steps.choice, np.arange(len(whole)), chosen
         for second, alike in self._seconds(chosen):
-            yield second, whole[alike, self.chosen : self.chosen + second.mechanism.size]
+            yield second, alike, whole[alike, self.chosen : self.chosen + second.mechanism.size]
+
+    @property
+    def one_by_one(self) -> Sequence[Event | Budget]:
+        return self.steps.choice.share, self.steps.rest
 
     def output_width(self, watched: int) -> int:
         return max(self.numbers, self.steps.choice.mechanism.size)

@@ -25,6 +25,7 @@ from dataclasses import dataclass
 
 from dpcore.arrays import Integers
 from dpcore.errors import PrivacyLineError
+from dpcore.mechanism import Event
 from dpcore.mechanisms.adaptive_margins import TwoRoundsEvent, rounds_drawn
 from dpcore.mechanisms.gaussian import DiscreteGaussian
 from dpcore.mechanisms.staged import Staged, Step
@@ -48,6 +49,10 @@ class StagedGaussian(Staged):
         first = self.steps.choice.mechanism
         assert isinstance(first, DiscreteGaussian)
         return StagedGaussianEvent(*rounds_drawn(first, self.again))
+
+    @property
+    def one_by_one(self) -> list[Event]:
+        return [self.steps.choice.mechanism.event, self.again.event]
 
     def _seconds(self, chosen: Integers) -> list[tuple[Step, Integers]]:
         found = super()._seconds(chosen)

@@ -9,7 +9,8 @@ the real one, and every release must get exactly the tallies of the audit.
 
 That unit has one record more than is kept, each of twice the largest weight, so tallies are others
 where records are kept or weights are cut otherwise than the sensitivities say.  With ``linked`` that one
-comes last in the order, where it can, and all other units have one member.
+comes last in the order, where it can, and all other units have one member.  In a series the unit is in
+one period more than counts, where there is one, with as many records in each; all others in the first.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -23,7 +24,7 @@ import numpy as np
 
 from dpcore.adjacency import Adjacency
 from dpcore.audit import survey_pairs
-from dpcore.audit.neighbours import table
+from dpcore.audit.neighbours import last_cell, table
 from dpcore.axes import Grid
 from dpcore.domain import Domain
 from dpcore.errors import AuditError
@@ -87,6 +88,8 @@ def _rehearse(plan: Plan, sides: Sequence[str]) -> None:
                 counted = pair.near if side == "near" else pair.far
                 if plan.linked:
                     counted = _linked_tally(plan, release.domain, far=side == "far")
+                elif _periods(plan, far=side == "far"):
+                    counted = _series_tally(plan, release.domain, far=side == "far")
                 if not _same(found[release.name], _at_points(counted)):
                     raise AuditError(
                         f"{release.name}: a made-up survey is not tallied as the audit assumes, so"
@@ -122,6 +125,32 @@ def _linked_tally(plan: Plan, domain: Domain, far: bool) -> Tally:
     return table(domain, counted)
 
 
+def _periods(plan: Plan, far: bool) -> Sequence[int]:
+    """The numbers of the periods that the one unit is in: the last ones on the far side, else the first.
+
+    Empty where units are not bounded by periods.
+    """
+    bound = plan.series.bound(plan.columns) if plan.series and plan.unit else None
+    if bound is None:
+        return ()
+    every, count = range(bound.axis.size), min(bound.most + 1, bound.axis.size)
+    return every[-count:] if far else every[:count]
+
+
+def _series_tally(plan: Plan, domain: Domain, far: bool) -> Tally:
+    """The records of ``_write_survey``: of the one unit, if it is there, those in its first periods."""
+    assert plan.series
+    assert plan.unit
+    unit = last_cell(domain) if far else [0] * len(domain.axes)
+    counted = [(0, _others(plan))]
+    if far or plan.neighbours == "replace-one":
+        for period in _periods(plan, far)[: plan.series.most]:
+            named = zip(domain.names, unit, strict=True)
+            codes = [period if name == plan.series.column else code for name, code in named]
+            counted.append((_number(domain, codes), plan.unit.max_rows))
+    return table(domain, counted)
+
+
 def _at_points(tally: Tally) -> Tally:
     """The same, where bounds that are point masses have cells of their own."""
     domain = tally.domain
@@ -148,19 +177,23 @@ def _write_survey(plan: Plan, path: Path, far: bool) -> None:
     """Write a survey in which all records but one unit's have the first value of every column.
 
     On the far side, that unit's records have the last value.  On the near side they have the first,
-    or are absent under add-remove.  A unit of several records has one more than the plan keeps; they
-    have too large a weight, and all other records a weight of one step.  Where a row stands for several
-    records, there are two rows.
+    or are absent under add-remove.  A unit of several records has one more than the plan keeps, in each
+    of its periods; they have too large a weight, and all other records a weight of one step.  Where a
+    row stands for several records, there are two rows.
     """
     there = far or plan.neighbours == "replace-one"
     kept = plan.unit.max_rows if plan.unit else _of_one_period(plan, plan.adjacency).most
     heaviest = plan.weights.most_steps if plan.weights else 1
     value = _last if far else _first
     others = _record(plan, _first, "'other ' || range", 1)
-    unit = _record(plan, value, "'one'", 2 * heaviest)
-    left_out = _record(plan, partial(_left_out, plan, value), "'one'", 2 * heaviest)
-    counted = [(others, _others(plan)), (unit, kept * there)]
-    counted += [(left_out, 1)] * (plan.unit is not None and there)
+    counted = [(others, _others(plan))]
+    periods: Sequence[int | None] = _periods(plan, far) or [None]
+    for period in periods:
+        at = partial(_in_period, plan, value, period)
+        counted.append((_record(plan, at, "'one'", 2 * heaviest), kept * there))
+        if plan.unit is not None and there:
+            left_out = partial(_left_out, plan, at)
+            counted.append((_record(plan, left_out, "'one'", 2 * heaviest), 1))
     parts = [
         f"SELECT {', '.join(record)} FROM range({count})"
         if plan.counts is None
@@ -188,6 +221,15 @@ def _first(name: str, column: Column) -> str:
 
 def _last(name: str, column: Column) -> str:
     return _literal(_ends(column)[1])
+
+
+def _in_period(plan: Plan, value: Value, period: int | None, name: str, column: Column) -> str:
+    """The value of a record in a period, if there are some."""
+    if period is None or plan.series is None or name != plan.series.column:
+        return value(name, column)
+    if isinstance(column, CategoricalColumn):
+        return _literal(column.categories[period])
+    return _literal(column.levels[period] if column.levels else column.bounds[0] + period)
 
 
 def _left_out(plan: Plan, value: Value, name: str, column: Column) -> str:

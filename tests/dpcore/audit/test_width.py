@@ -1,5 +1,6 @@
 """Narrower noise is found, and right noise is not accused."""
 
+from dataclasses import replace
 from fractions import Fraction
 from math import erf, sqrt
 
@@ -12,7 +13,7 @@ from dpcore.audit import audit_release, short_audit
 from dpcore.audit.bounds import mu_lower_bound
 from dpcore.audit.draws import ReleaseDraws
 from dpcore.audit.neighbours import neighbouring_pairs
-from dpcore.audit.width import FACTORS, audit_width, bound_width, widths_of
+from dpcore.audit.width import FACTORS, audit_noise, bound_width, rounds_of
 from dpcore.budget import Budget
 from dpcore.errors import AuditError
 from dpcore.releases.counts.histogram import Histogram
@@ -46,11 +47,11 @@ def tables_of(release) -> list[ReleaseDraws]:
 @pytest.mark.parametrize("name", those_slow(CASES, SLOW))
 def test_narrower_noise_of_every_kind_is_found_and_right_noise_is_not_accused(name: str):
     tables = tables_of(CASES[name].release)
-    right = audit_width(tables, 10_000, 1e-5, SeededSource(1))
+    right = audit_noise(tables, 10_000, 1e-5, SeededSource(1))[0]
     assert right is not None
     assert right.passed
     with narrower_noise(Fraction(SMALL.get(name, "0.8"))):
-        wrong = audit_width(tables, 10_000, 0.005, SeededSource(2))
+        wrong = audit_noise(tables, 10_000, 0.005, SeededSource(2))[0]
     assert wrong is not None
     assert not wrong.passed
     assert wrong.at_most < 1 <= right.at_most
@@ -72,7 +73,7 @@ def test_right_releases_are_hardly_ever_accused():
     release = Histogram("h", TABLE, 50, Budget.of("1"))
     tables = tables_of(release)[:1]
     accused = sum(
-        not audit_width(tables, 60, 0.05, SeededSource(seed)).passed for seed in range(200)
+        not audit_noise(tables, 60, 0.05, SeededSource(seed))[0].passed for seed in range(200)
     )
     assert accused <= stats.binom.ppf(0.9999, 200, 0.05)
 
@@ -116,7 +117,7 @@ def test_log_chances_are_those_of_the_stated_law(name: str):
     (widths,) = (
         [table.release.mechanism.widths(outputs, watched[:1], exact[:1])]
         if wide
-        else widths_of(table, outputs)
+        else [each.widths for each in rounds_of(table, outputs)]
     )
     _, first, counts = np.unique(outputs, axis=0, return_index=True, return_counts=True)
     common = counts > 2_000
@@ -154,4 +155,29 @@ def test_a_likelihood_that_is_not_finite_stops_the_audit(monkeypatch):
         lambda *_: lambda factor: np.array([np.nan, factor]),
     )
     with pytest.raises(AuditError, match="not finite"):
-        audit_width(tables, 100, 1e-5, SeededSource(1))
+        audit_noise(tables, 100, 1e-5, SeededSource(1))
+
+
+@pytest.mark.parametrize(
+    ("name", "field", "narrower"),
+    [
+        ("gaussian compressed microdata", "again", {"variance": Fraction(16, 25)}),
+        ("compressed microdata", "first", {"scale": Fraction(4, 5)}),
+        ("adaptive microdata", "again", {"scale": Fraction(4, 5)}),
+        ("adaptive triples", "triples", {"scale": Fraction(1, 2)}),
+    ],
+)
+def test_one_round_of_narrower_noise_is_found_beside_others(name, field, narrower, monkeypatch):
+    tables = tables_of(CASES[name].release)
+    kind = type(CASES[name].release.mechanism)
+    honest = kind.repeat
+
+    def repeat(self, *arguments):
+        part = getattr(self, field)
+        changed = {key: getattr(part, key) * factor for key, factor in narrower.items()}
+        return honest(replace(self, **{field: replace(part, **changed)}), *arguments)
+
+    monkeypatch.setattr(kind, "repeat", repeat)
+    found = audit_noise(tables, 10_000, 0.005, SeededSource(5))[0]
+    assert not found.passed
+    assert found.at_most < 1

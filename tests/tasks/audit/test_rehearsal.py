@@ -11,9 +11,10 @@ from schemas.releases.base import SurveyFacts
 from tasks.audit.audit import audit_shortly
 from tasks.audit.rehearsal import rehearse, rehearse_shortly
 from tasks.survey import tally
-from tasks.survey.bounding import STEPS
+from tasks.survey.bounding import PERIOD, STEPS, keep_periods
 from tasks.survey.linked import wide_records
 from tests.conftest import plan_of_every_kind
+from tests.tasks.made_up_series import plan_of as series_of
 
 pytestmark = pytest.mark.usefixtures("own_home")
 
@@ -185,3 +186,44 @@ def test_a_sensitivity_that_forgets_weights_stops_the_short_audit(monkeypatch):
     monkeypatch.setattr(SurveyFacts, "weighted", property(forgetful))
     with pytest.raises(AuditError, match="population: "):
         audit_shortly.fn(plan_with())
+
+
+def series_plan(in_periods: int, neighbours: str = "add-remove") -> Plan:
+    """Events of persons over four weeks."""
+    series = {"period": "week", "periods": 4, "in_periods": in_periods, "run": 2}
+    persons = {"column": "person", "max_rows": 2}
+    return series_of(2, series=series, privacy_unit=persons, neighbours=neighbours)
+
+
+@pytest.mark.parametrize("in_periods", [1, 3, 4])
+@pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
+def test_the_right_path_of_a_series_passes(neighbours, in_periods):
+    rehearse_shortly(series_plan(in_periods, neighbours))
+    rehearse.fn(series_plan(in_periods, neighbours))
+
+
+def of_periods(change: int):
+    return lambda table, unit, periods, invalid: keep_periods(
+        table, unit, periods._replace(most=periods.most + change), invalid
+    )
+
+
+def last_periods(table, unit, periods, invalid):
+    """The unit's periods are counted from the last one back."""
+    numbered = keep_periods(table, unit, periods._replace(most=periods.axis.size), invalid)
+    last = numbered.group_by(unit.column).mutate(_last=lambda t: t[PERIOD].max())
+    return last.filter(lambda t: t["_last"] - t[PERIOD] < periods.most).drop("_last")
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param(of_periods(1), id="one period too many"),
+        pytest.param(of_periods(-1), id="one period too few"),
+        pytest.param(last_periods, id="the last periods"),
+    ],
+)
+def test_a_fault_of_periods_stops_the_short_audit(fault, monkeypatch):
+    monkeypatch.setattr(tally, "keep_periods", fault)
+    with pytest.raises(AuditError, match="not tallied as the audit assumes"):
+        audit_shortly.fn(series_plan(2))

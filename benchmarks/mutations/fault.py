@@ -1,0 +1,64 @@
+"""What a planted fault is: one wrong line, the tests that ought to notice it, and what an audit sees.
+
+``old`` occurs exactly once in ``file`` (``tests/benchmarks/test_mutations.py`` checks it).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Fault(NamedTuple):
+    """Replace ``old`` by ``new`` in ``file``, and some test of ``tests`` fails.
+
+    ``audit``: what the short audit looks at, one of ``audits.SUBJECTS`` (all where it is empty); or
+    ``unseen``: why no audit can see the fault.
+    """
+
+    name: str
+    file: str
+    old: str
+    new: str
+    tests: tuple[str, ...]
+    audit: str = ""
+    unseen: str = ""
+
+
+SAMPLING = "dpcore/sampling/"
+MECHANISMS = "dpcore/mechanisms/"
+RELEASES = "dpcore/releases/"
+CONTRACT = "tests/dpcore/releases/test_contract.py"
+RELATIONS = "tests/dpcore/releases/test_contract_relations.py"
+LINE = "tests/dpcore/test_privacy_line.py"
+OF_MECHANISMS = (
+    "tests/dpcore/releases/counts",
+    "tests/dpcore/releases/densities/test_bandwidth.py",
+    "tests/dpcore/releases/machines/test_additive.py",
+    "tests/dpcore/releases/tables/test_adaptive_microdata.py",
+    "tests/dpcore/releases/tables/test_compressed_microdata.py",
+)
+"""Tests of releases that make claims about the law of a mechanism of their own."""
+
+
+def of_sampling(name: str, module: str, old: str, new: str, **seen: str) -> Fault:
+    tests = ("tests/dpcore/sampling", "tests/dpcore/releases/records/test_near_records.py")
+    return Fault(name, f"{SAMPLING}{module}.py", old, new, tests, **seen)
+
+
+def of_mechanism(name: str, module: str, old: str, new: str, **seen: str) -> Fault:
+    tests = ("tests/dpcore/mechanisms", LINE, CONTRACT, *OF_MECHANISMS)
+    return Fault(name, f"{MECHANISMS}{module}.py", old, new, tests, **seen)
+
+
+def of_release(name: str, module: str, old: str, new: str, **seen: str) -> Fault:
+    room = module.partition("/")[0]
+    tests = (f"tests/dpcore/releases/{room}", CONTRACT, RELATIONS)
+    return Fault(name, f"{RELEASES}{module}.py", old, new, tests, **seen)
+
+
+def of_survey(name: str, module: str, old: str, new: str, **seen: str) -> Fault:
+    return Fault(name, f"tasks/survey/{module}.py", old, new, ("tests/tasks/survey",), **seen)
+
+
+def of_ledger(name: str, module: str, old: str, new: str, **seen: str) -> Fault:
+    return Fault(name, f"tasks/ledger/{module}.py", old, new, ("tests/tasks/ledger",), **seen)

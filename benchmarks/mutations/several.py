@@ -1,0 +1,231 @@
+"""Faults of mechanisms that draw several times, of their prices, and of units in several periods.
+
+Each draw alone may have the right law: what is wrong is that two of them are not independent, that one
+is not the one that was priced, or that the sum of their prices is too small.
+"""
+
+from __future__ import annotations
+
+from benchmarks.mutations.fault import CONTRACT, Fault, of_mechanism, of_release, of_survey
+
+SERIES = "tests/dpcore/test_series.py"
+EVENTS = "tests/dpcore/mechanisms/test_events.py"
+FRESH, PRICES = "tests/dpcore/audit/test_fresh.py", "tests/dpcore/audit/test_price.py"
+REHEARSAL = "tests/tasks/audit/test_rehearsal.py"
+
+
+def _of_rounds(name: str, module: str, old: str, new: str, audit: str, *tests: str) -> Fault:
+    fault = of_mechanism(name, module, old, new, audit=audit)
+    return fault._replace(tests=tests or (PRICES,))
+
+
+SEVERAL: tuple[Fault, ...] = (
+    # Prices of several draws
+    _of_rounds(
+        "a staged event forgets the beta of its choice",
+        "staged",
+        "return self.choice_beta + self.beta",
+        "return self.beta",
+        "function at a steady bandwidth",
+    ),
+    _of_rounds(
+        "a staged event forgets the rho of its choice",
+        "staged",
+        "return self.choice_rho + self.rho",
+        "return self.rho",
+        "density at a private bandwidth, in rho",
+    ),
+    _of_rounds(
+        "the concentrated price of propose-test-release counts one failure",
+        "propose_test_release",
+        "return self._alpha**2 / 2, 2 * passing_chance(self.test_scale, self.threshold)",
+        "return self._alpha**2 / 2, passing_chance(self.test_scale, self.threshold)",
+        "steady bandwidth",
+    ),
+    _of_rounds(
+        "propose-test-release prices one of its two tests",
+        "propose_test_release",
+        "return 2 / self.test_scale + self.sensitivity / self.scale",
+        "return 1 / self.test_scale + self.sensitivity / self.scale",
+        "steady bandwidth",
+    ),
+    _of_rounds(
+        "a choice of triples is priced at a tenth",
+        "adaptive_margins",
+        "return 2 * self.score_sensitivity * self.selections / self.score_scale, self.selections",
+        "alpha = 2 * self.score_sensitivity * self.selections / self.score_scale\n"
+        "        return alpha / 10, self.selections",
+        "adaptive triples",
+    ),
+    _of_rounds(
+        "a choice of triples beside Gaussian noise is free",
+        "adaptive_margins",
+        "single = (self._spent + GAUSSIAN_PRICE * alpha**2 / number) * least",
+        "single = self._spent * least",
+        "gaussian adaptive triples",
+    ),
+    _of_rounds(
+        "two Laplace rounds cost half their rho",
+        "adaptive_margins",
+        "return (rounds[0] ** 2 + rounds[1] ** 2) / 2 + chosen, Fraction(0)",
+        "return (rounds[0] ** 2 + rounds[1] ** 2) / 4 + chosen, Fraction(0)",
+        "adaptive microdata",
+    ),
+    _of_rounds(
+        "two Gaussian rounds are priced as the second one alone",
+        "adaptive_margins",
+        "return self.sensitivity / self.scale + self.again_sensitivity / self.again_scale",
+        "return self.again_sensitivity / self.again_scale",
+        "gaussian compressed microdata",
+    ),
+    _of_rounds(
+        "an event of noisy gradients counts one round",
+        "gaussian_rounds",
+        "return GaussianRoundsEvent(self.l2_sensitivity_squared, self.variance)",
+        "return GaussianRoundsEvent(self.l2_sensitivity_squared / self.rounds, self.variance)",
+        "descent",
+    ),
+    _of_rounds(
+        "an event of two Gaussian steps counts one record in the first",
+        "staged_gaussian",
+        "return StagedGaussianEvent(*rounds_drawn(first, self.again))",
+        "squared = first.l2_sensitivity_squared / 4\n"
+        "        first = DiscreteGaussian(first.size, squared, first.variance)\n"
+        "        return StagedGaussianEvent(*rounds_drawn(first, self.again))",
+        "additive classifier",
+    ),
+    # Prices of one draw
+    _of_rounds(
+        "a choice costs half its alpha",
+        "exponential",
+        "return 2 * self.sensitivity * self.selections / self.scale",
+        "return self.sensitivity * self.selections / self.scale",
+        "quantiles",
+        PRICES,
+        EVENTS,
+    ),
+    _of_rounds(
+        "Laplace noise costs half its alpha",
+        "laplace",
+        "return self.l1_sensitivity / self.scale",
+        "return self.l1_sensitivity / self.scale / 2",
+        "histogram",
+    ),
+    _of_rounds(
+        "Gaussian noise costs half its rho",
+        "gaussian",
+        "return self.l2_sensitivity_squared / (2 * self.variance), Fraction(0)",
+        "return self.l2_sensitivity_squared / (4 * self.variance), Fraction(0)",
+        "gaussian margins",
+    ),
+    # Noise that is used again
+    _of_rounds(
+        "all rounds of noisy gradients have the same noise",
+        "gaussian_rounds",
+        "drawn[:, number] = noisy.values.reshape(times, -1)",
+        "same = same if number else noisy.values - exact.ravel()\n"
+        "            drawn[:, number] = (exact.ravel() + same).reshape(times, -1)",
+        "descent",
+        FRESH,
+    ),
+    _of_rounds(
+        "rounds of noisy gradients have noise and its opposite, in turn",
+        "gaussian_rounds",
+        "drawn[:, number] = noisy.values.reshape(times, -1)",
+        "same = noisy.values - exact.ravel() if number % 2 == 0 else -same\n"
+        "            drawn[:, number] = (exact.ravel() + same).reshape(times, -1)",
+        "gradient classifier",
+        FRESH,
+    ),
+    _of_rounds(
+        "the second round has the noise of the first",
+        "compressed_margins",
+        "twice = with_noise(self.again, exact.ravel(), source).reshape(times, -1)",
+        "noise = (once - alone.reshape(times, -1)) * self.again.stddev / self.first.stddev\n"
+        "        columns = np.arange(exact.shape[1]) % once.shape[1]\n"
+        "        twice = exact + np.rint(noise[:, columns]).astype(np.int64)",
+        "gaussian compressed microdata",
+        FRESH,
+    ),
+    _of_rounds(
+        "blocks of one weight have the same noise",
+        "blocks",
+        "result[:, starts[i] : starts[i + 1]] = blocks[i].seen(part)",
+        "result[:, starts[i] : starts[i + 1]] = blocks[i].seen(\n"
+        "                np.resize(drawn.T, part.T.shape).T\n            )",
+        "optimised gaussian margins",
+        FRESH,
+    ),
+    _of_rounds(
+        "half of the cells have the noise of the other half",
+        "gaussian",
+        "noise = gaussian.discrete_gaussian(self.variance, self.size, source)",
+        "half = gaussian.discrete_gaussian(self.variance, (self.size + 1) // 2, source)\n"
+        "        noise = np.repeat(half, 2)[: self.size]",
+        "gaussian margins",
+        FRESH,
+    ),
+    # One draw of several at another scale
+    _of_rounds(
+        "triples are chosen at two thirds of the scale",
+        "adaptive_margins",
+        "place = exponential_choices(among, self.triples.scale, source)[:, None]",
+        "place = exponential_choices(among, self.triples.scale * 2 / 3, source)[:, None]",
+        "gaussian adaptive triples",
+        "tests/dpcore/audit/test_width.py",
+    ),
+    _of_rounds(
+        "the second of two rounds has four fifths of its noise",
+        "compressed_margins",
+        "twice = with_noise(self.again, exact.ravel(), source).reshape(times, -1)",
+        "noise = with_noise(self.again, 0 * exact.ravel(), source) * 4 // 5\n"
+        "        twice = exact + noise.reshape(times, -1)",
+        "gaussian compressed microdata",
+        "tests/dpcore/audit/test_width.py",
+    ),
+    _of_rounds(
+        "the level of smooth noise has half its noise",
+        "smooth_laplace",
+        "laplace.discrete_laplace(1 / self.level_alpha, len(levels), source)",
+        "laplace.discrete_laplace(1 / (2 * self.level_alpha), len(levels), source)",
+        "smooth mean",
+        "tests/dpcore/audit/test_width.py",
+    ),
+    of_release(
+        "the density at a private bandwidth has the share of both steps",
+        "densities/tuned",
+        "return self._shares[1]",
+        "return self.share",
+        audit="density at a private bandwidth",
+    )._replace(tests=(CONTRACT,)),
+    # Units in several periods, and of several members
+    of_survey(
+        "a unit has one period too many in a series",
+        "bounding",
+        'filter(lambda t: t["_before"] < periods.most)',
+        'filter(lambda t: t["_before"] <= periods.most)',
+        audit="plan of a series",
+    )._replace(tests=(REHEARSAL,)),
+    of_survey(
+        "a unit's last periods are kept in a series",
+        "bounding",
+        "order_by=table[PERIOD]",
+        "order_by=table[PERIOD].desc()",
+        audit="plan of a series",
+    )._replace(tests=(REHEARSAL,)),
+    of_survey(
+        "a wide record has one member too many",
+        "linked",
+        'members.filter(lambda t: t["_place"] < unit.max_rows)',
+        'members.filter(lambda t: t["_place"] <= unit.max_rows)',
+        audit="plan of households",
+    )._replace(tests=(REHEARSAL,)),
+    Fault(
+        "a run of a series costs the cube of its part",
+        "schemas/series.py",
+        "return replace(share, rho=share.rho * self.part**2)",
+        "return replace(share, rho=share.rho * self.part**3)",
+        ("tests/schemas/test_series.py",),
+        unseen="an audit is of one run, and the price is of all together",
+    ),
+)

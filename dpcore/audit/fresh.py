@@ -1,0 +1,84 @@
+"""Is noise drawn anew for every number, in every round?  By the signs of what was drawn, exactly.
+
+If the noise of two numbers is independent and symmetric, its signs agree as often as a fair coin falls
+on one side, whatever its law and its width (Hoeffding 1963): of ``seen`` outputs where neither is zero,
+
+    P(|agreements - disagreements| >= t) <= 2 exp(-t^2/(2 seen))
+
+Numbers are compared within a round, across rounds, and with the same number of an earlier call: noise
+that is used again, turned around, or made of few draws agrees far too often.  Widths do not see that, as
+each number alone has the right law.
+
+>>> noise = np.random.default_rng(1).laplace(size=(200, 3))
+>>> def is_fresh(*rounds):
+...     signs = Signs()
+...     signs.add(rounds)
+...     return signs.bound(1e-6).passed
+>>> is_fresh(noise), is_fresh(noise, noise), is_fresh(noise, -noise[:, ::-1])
+(True, False, False)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from dpcore.arrays import Floats
+
+MOST = 128
+"""Numbers that are compared, of all rounds together; one of each at least."""
+
+
+@dataclass(frozen=True)
+class Freshness:
+    """``alike``: by how much the signs of the noise of two numbers agree more often than they differ, or
+    differ more often than they agree, at most (0 to 1); ``pairs``: of numbers that were compared."""
+
+    alike: float
+    pairs: int
+    passed: bool
+
+
+@dataclass
+class Signs:
+    """Sums over outputs: for each pair of numbers agreements less disagreements, and both together."""
+
+    excess: Floats = field(default_factory=lambda: np.zeros((0, 0)))
+    seen: Floats = field(default_factory=lambda: np.zeros((0, 0)))
+    before: Floats | None = None
+
+    def add(self, rounds: Sequence[Floats]) -> None:
+        """The noise (n, k) of each round in n outputs; NaN where there is none."""
+        if not rounds:
+            return
+        each = max(1, MOST // len(rounds))
+        several = np.zeros((len(rounds[0]), len(rounds), each))
+        for number, noise in enumerate(rounds):
+            count = noise.shape[1]
+            kept = noise[:, np.linspace(0, count - 1, min(count, each)).astype(int)]
+            several[:, number, : kept.shape[1]] = np.nan_to_num(np.sign(kept))
+        signs = several.reshape(len(several), -1)
+        counted = np.abs(signs)
+        if not len(self.seen):
+            self.excess, self.seen = np.zeros((2, signs.shape[1], signs.shape[1]))
+        self.excess += np.triu(signs.T @ signs, 1)
+        self.seen += np.triu(counted.T @ counted, 1)
+        if self.before is not None:  # the same number in two calls, on the diagonal
+            both = signs[: len(self.before)] * self.before[: len(signs)]
+            self.excess += np.diag(both.sum(axis=0))
+            self.seen += np.diag(np.abs(both).sum(axis=0))
+        self.before = signs
+
+    def bound(self, error: float) -> Freshness | None:
+        """What was found; it accuses right noise with probability ``error`` at most."""
+        pairs = np.triu_indices(len(self.seen))
+        excess, seen = np.abs(self.excess[pairs]), self.seen[pairs]
+        if not seen.any():
+            return None
+        evidence = excess**2 / (2 * np.maximum(seen, 1))
+        alike = float((excess / np.maximum(seen, 1))[np.argmax(evidence)])
+        limit = math.log(2 * len(seen) / error)
+        return Freshness(alike, len(seen), bool(evidence.max() < limit))

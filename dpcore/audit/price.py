@@ -1,0 +1,151 @@
+"""Does the event of a release cost as much as what was drawn?  The price, computed a second time.
+
+    rounds    an event of several draws costs no less than the draws one by one, as the mechanism lists
+              them (``Mechanism.one_by_one``): in alpha, in rho and in the chance to fail.  Each law that
+              is listed is the one whose width was measured, and whose sensitivity was replayed
+    loss      the log-ratio that a mechanism states, of outputs on two neighbouring tables: it is never
+              above the alpha of a pure event, and an event of rho keeps the divergences of its rho
+
+The first has no chance in it, nor has the alpha of the second.  For rho: with L the log-ratio of an
+output, and a > 1, rho-zCDP says that exp((a - 1) (L - a rho)) has a mean of 1 at most, and so has the
+product over independent outputs; the mean over some a is above 1/error with probability ``error`` at
+most (Markov).  The audit thus prices what is drawn, not what the share would have allowed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from scipy.special import logsumexp
+
+from dpcore.arrays import Floats
+from dpcore.audit.draws import ReleaseDraws
+from dpcore.budget import Budget
+from dpcore.mechanism import Event, affordable
+from dpcore.mechanisms.gaussian import GaussianEvent
+from dpcore.sampling.source import RandomSource
+
+ORDERS = (1.05, 1.1, 1.25, 1.5, 2.0, 4.0)
+"""Divergences at which a rho is tried."""
+
+ROUNDING = 1e-6
+"""Relative: prices are rounded up, log-ratios are floats."""
+
+NEARLY = Fraction(999, 1000)
+"""Alphas of Gaussian noise are compared this closely: both are proved by bounds of their own."""
+
+
+@dataclass(frozen=True)
+class Price:
+    """What contradicts the price of an event, in words."""
+
+    faults: tuple[str, ...] = ()
+
+    @property
+    def passed(self) -> bool:
+        return not self.faults
+
+
+def audit_price(
+    tables: Sequence[ReleaseDraws], draws: int, error: float, source: RandomSource
+) -> Price:
+    """Price a release's event again, from its parts and from outputs on pairs of neighbouring tables.
+
+    ``draws``: of all pairs together; it accuses a right price with probability ``error`` at most.
+    """
+    release, each = tables[0].release, max(1, draws // len(tables))
+    event = release.mechanism.event
+    found = priced_below(event, release.mechanism.one_by_one, release.share)
+    for sides in tables:
+        for score in sides.scores()[:1]:
+            ratios = score(sides.draw(0, each, source))
+            found += lost_more(event, ratios, error / len(tables))
+    return Price(tuple(dict.fromkeys(found)))
+
+
+def priced_below(event: Event, parts: Sequence[Event | Budget], share: Budget) -> list[str]:
+    """In which coordinates an event costs less than its parts, which are drawn one after the other."""
+    found: list[str] = []
+    if len(parts) < 2:
+        return found
+    alphas = [_pure(part) for part in parts]
+    alpha = sum((each for each in alphas if each is not None), Fraction(0))
+    if None not in alphas and event.pure_alpha is not None:
+        found += _less("alpha", event.pure_alpha, alpha)
+    prices = [_concentrated(part) for part in parts]
+    total = [sum(each) for each in zip(*(p for p in prices if p), strict=True)]
+    if event.concentrated and None not in prices:
+        found += _less("rho", event.concentrated[0], total[0])
+        found += _less("the chance to fail", event.concentrated[1], total[1])
+    if share.rho or found:
+        return found
+    budgets = [part for part in parts if isinstance(part, Budget)]
+    if len(budgets) == len(parts):
+        for name in ("alpha", "beta"):
+            least = sum(getattr(part, name) for part in budgets) * (1 - Fraction(ROUNDING))
+            if least and affordable(event, Budget(**_but(share, name, least))):
+                found.append(f"the event costs less {name} than its rounds")
+    elif None not in prices and any(
+        isinstance(part, Event) and part.inherited_gaussian for part in parts
+    ):
+        # Noise of squared sensitivity 2 rho v and variance v, for a v at which rounding costs nothing.
+        single = GaussianEvent(2 * total[0] * 2**20, Fraction(2**20))
+        least = _least_alpha(single, share) * NEARLY
+        if affordable(event, Budget(least, share.beta, share.gamma)):
+            found.append("the event costs less alpha than one draw of Gaussian noise as precise")
+    return found
+
+
+def lost_more(event: Event, ratios: Floats, error: float) -> list[str]:
+    """What log-ratios (n,) of independent outputs by the stated law say against the price."""
+    alpha, price = event.pure_alpha, event.concentrated
+    most = float(np.abs(ratios).max())
+    if alpha is not None and not event.spent_gamma and most > float(alpha) * (1 + ROUNDING):
+        return [f"an output has a loss of {most:.3g}, and alpha is {float(alpha):.3g}"]
+    if price is None or price[1] or event.spent_gamma:
+        return []
+    rho = float(price[0])
+    logs = [(a - 1) * float(ratios.sum() - len(ratios) * a * rho) for a in ORDERS]
+    if float(logsumexp(logs)) - math.log(len(ORDERS)) < math.log(1 / error):
+        return []
+    return [f"the mean loss is {float(ratios.mean()):.3g}, and rho is {rho:.3g}"]
+
+
+def _less(name: str, stated: Fraction, parts: Fraction | int) -> list[str]:
+    if stated >= parts * (1 - Fraction(ROUNDING)):
+        return []
+    return [f"{name} of the event is {float(stated):.3g}, and of its rounds {float(parts):.3g}"]
+
+
+def _pure(part: Event | Budget) -> Fraction | None:
+    if isinstance(part, Event):
+        return part.pure_alpha
+    return None if part.beta or part.rho else part.alpha
+
+
+def _concentrated(part: Event | Budget) -> tuple[Fraction, Fraction] | None:
+    """rho and the chance to fail."""
+    if isinstance(part, Event):
+        return part.concentrated
+    return part.alpha**2 / 2 + part.rho, part.beta
+
+
+def _but(share: Budget, name: str, value: Fraction) -> dict[str, Fraction]:
+    return {"alpha": share.alpha, "beta": share.beta, "gamma": share.gamma, name: value}
+
+
+def _least_alpha(event: Event, share: Budget) -> Fraction:
+    """The least alpha of which the share's beta covers an event; within a part of 2^-20."""
+    low, high = Fraction(0), share.alpha
+    while not affordable(event, Budget(high, share.beta)):
+        low, high = high, 2 * high
+    while high - low > high / 2**20:
+        middle = (low + high) / 2
+        low, high = (
+            (low, middle) if affordable(event, Budget(middle, share.beta)) else (middle, high)
+        )
+    return high
