@@ -1,25 +1,27 @@
 """The ad hoc flow: some releases of a plan, for a part of its budget, on request.
 
-Prefect makes its form from this flow's parameters; ``flows.deploy`` adds the known plans as choices.
-The flow checks its parameters again, because an operator can switch the form's checks off.
+Prefect makes its form from this flow's parameters; ``flows.deploy`` adds as choices what plans open to
+requests.  The flow checks its parameters again, because everybody can switch the form's checks off, and
+the ledger adds up what was requested.
 """
 
 from collections.abc import Sequence
-from pathlib import Path
+from fractions import Fraction
 from typing import Annotated
 
 from pydantic import Field
 
 from dpcore.errors import InputError
 from flows.course import carry_out
+from flows.deployed import deployed_run
 from flows.embedded import flow
 from flows.form import LINE, await_submission
-from flows.identity import own_release_id
+from flows.identity import current_run, own_release_id
 from flows.notify import HOOKS
 from schemas.plan import Plan, load_plan
 from schemas.selection import select
 from tasks.announce.announce import show_explanation
-from tasks.workplace.plans import plans_folder, plans_in, published_folder
+from tasks.workplace.plans import known_plan, published_folder
 
 
 @flow(
@@ -43,9 +45,11 @@ def ad_hoc(
 
     Args:
         plan: The name of a plan in the folder of plans.
-        releases: Which releases of the chosen plan, as PLAN: RELEASE. None chosen means all of them.
+        releases: Which releases of the chosen plan, as PLAN: RELEASE. None chosen means all that
+            may be requested.
         percent_of_budget: Per cent (1 to 100) of the alpha, beta and gamma that the plan asks for. The
-            chosen releases share it by their weights.
+            chosen releases share it by their weights. All requests together spend no more than the
+            part of the grant that the plan opens.
         title: Title of the bundle. If empty, the plan's title is used.
         dry_run: First only show what the release costs, how accurate it is and what is left of the
             grant, and charge nothing. The run then waits a week: Resume publishes.
@@ -61,21 +65,27 @@ def ad_hoc(
         AuditError: The audit found more privacy loss than is claimed. Nothing was charged.
         ApprovalError: A disclosure officer has not approved the release, or has rejected it.
     """
-    chosen = select_releases(plan, releases, percent_of_budget, title, requester)
+    if current_run().deployment_id:
+        deployed_run()
+    chosen, part = select_releases(plan, releases, percent_of_budget, title, requester)
     show_explanation(chosen)
     if dry_run:
         await_submission()
-    return carry_out(chosen, own_release_id(plan), published_folder())
+    return carry_out(chosen, own_release_id(plan), published_folder(), part)
 
 
 def select_releases(
     plan: str, releases: Sequence[str], percent: int, title: str, requester: str
-) -> Plan:
-    """The plan that the form asks for; raises ``InputError`` for an impossible choice."""
-    known: dict[str, Path] = plans_in(plans_folder())
-    if plan not in known:
+) -> tuple[Plan, Fraction]:
+    """The plan that the form asks for, and the part of the grant that all requests may spend.
+
+    Raises ``InputError`` for an impossible choice, or one that the plan does not open.
+    """
+    asked = load_plan(known_plan(plan))
+    requests = asked.operation.requests
+    if requests is None:
         raise InputError(
-            f"plan: there is no plan {plan!r}; the plans: {', '.join(known) or 'none'}"
+            f"plan: {plan!r} opens nothing to requests; its author can, with operation.requests"
         )
     if not isinstance(requester, str) or not requester.strip():
         raise InputError("requester: write who asks for the release")
@@ -88,4 +98,12 @@ def select_releases(
                 " plan"
             )
         names.append(name)
-    return select(load_plan(known[plan]), names, percent, title.strip(), requester.strip())
+    names = names or requests.releases
+    chosen = select(asked, names, percent, title.strip(), requester.strip())
+    for name in names:
+        if name not in requests.releases:
+            raise InputError(
+                f"releases: {name!r} may not be requested; the plan opens"
+                f" {', '.join(requests.releases)}"
+            )
+    return chosen, requests.part

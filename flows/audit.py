@@ -10,6 +10,7 @@ from typing import Any
 from dpcore.audit import AuditResult
 from flows.course import audit_plan
 from flows.embedded import flow
+from flows.identity import refuse_in_deployment
 from flows.notify import notify_crash, notify_failure
 from schemas.plan import load_plan
 from tasks.workplace.plans import find_plan
@@ -45,4 +46,5 @@ def audit(
     Examples:
         results = audit("deployments/plans/fair.yaml", quick=True)
     """
+    refuse_in_deployment()
     return audit_plan(load_plan(find_plan(plan), overrides), draws, quick)

@@ -5,6 +5,7 @@ with the same steps as the plain functions that they are, without Prefect.
 """
 
 import os
+from fractions import Fraction
 from pathlib import Path
 
 from dpcore.audit import AuditResult
@@ -24,7 +25,7 @@ from tasks.audit.audit import (
     level_of_each,
 )
 from tasks.audit.rehearsal import rehearse
-from tasks.budget.charge import check_budget, missing_draws, reserve_budget
+from tasks.budget.charge import check_budget, check_survey, missing_draws, reserve_budget
 from tasks.budget.checkpoint import add_to_checkpoint
 from tasks.bundle.analyses import write_analyses
 from tasks.bundle.publish import (
@@ -43,7 +44,7 @@ from tasks.explain.analysis import check_analyses
 from tasks.explain.work import bundle_bytes
 from tasks.ledger import Ledger
 from tasks.survey.reading import closing_survey
-from tasks.survey.steps import ingest_survey, require_source, validate_survey
+from tasks.survey.steps import ingest_survey, name_survey, require_source, validate_survey
 from tasks.workplace.events import recorded_run
 from tasks.workplace.home import ledger_url, one_at_a_time, private_workspace, remove_abandoned
 from tasks.workplace.places import lasting
@@ -51,35 +52,41 @@ from tasks.workplace.room import require_room
 from tasks.workplace.step import in_flow_run, log_line
 
 
-def carry_out(the_plan: Plan, release_id: str, out: Path) -> str:
-    """Run a release from the budget check to the bundle; returns the bundle's path."""
+def carry_out(the_plan: Plan, release_id: str, out: Path, part: Fraction | None = None) -> str:
+    """Run a release from the budget check to the bundle; returns the bundle's path.
+
+    ``part``: of the grant, which all requests may spend together, if this release was requested.
+    """
     lasting(out, "out")
     with recorded_run(the_plan.dataset, release_id):
-        return _carried_out(the_plan, release_id, out)
+        return _carried_out(the_plan, release_id, out, part)
 
 
-def _carried_out(the_plan: Plan, release_id: str, out: Path) -> str:
+def _carried_out(the_plan: Plan, release_id: str, out: Path, part: Fraction | None) -> str:
     tag_run(the_plan.dataset)
     signing_key()  # fail before anything is charged if the key cannot be read
     require_workers()
     bundle = bundle_path(the_plan, release_id, out)
     log_line(f"release {release_id} of {the_plan.dataset}: a retry with this id costs nothing more")
     remove_abandoned()
-    check_budget(the_plan, release_id, bundle.parent)
+    check_budget(the_plan, release_id, bundle.parent, part)
     if os.path.lexists(bundle):
         check_published(the_plan, release_id, bundle)
         log_line("already published: nothing was charged or drawn again")
         return str(bundle)
     check_analyses(the_plan)
+    sources: list[str] = []
     if missing_draws(the_plan, release_id):
         require_source(the_plan)
+        sources = name_survey(the_plan)
+        check_survey(the_plan, sources)
         require_room(bundle.parent, bundle_bytes(the_plan))
     earlier_runs(the_plan, release_id, bundle.parent)  # fail before anything is charged
     audited = audit_shortly(the_plan)
     require_passed(the_plan, audited)
     with staging_folder(bundle) as staging:
         if missing_draws(the_plan, release_id):
-            draw_missing(the_plan, release_id)
+            draw_missing(the_plan, release_id, sources, part)
         add_to_checkpoint(Ledger(ledger_url()))
         tables = wait_for_all(
             write_release.submit(the_plan, release_id, name, staging) for name in the_plan.built
@@ -97,13 +104,15 @@ def _carried_out(the_plan: Plan, release_id: str, out: Path) -> str:
     return str(bundle)
 
 
-def draw_missing(plan: Plan, release_id: str) -> None:
+def draw_missing(
+    plan: Plan, release_id: str, sources: list[str], part: Fraction | None = None
+) -> None:
     """The private part, one run at a time for each dataset: from the survey to committed draws."""
     with one_at_a_time(plan.dataset), private_workspace(plan.dataset, release_id) as workspace:
         survey = ingest_survey(plan, workspace)
         with closing_survey(survey):
             validate_survey(plan, survey)
-            reserve_budget(plan, release_id)
+            reserve_budget(plan, release_id, sources, part)
             names = missing_draws(plan, release_id)
             tallied = tally_survey(plan, release_id, names, survey, workspace)
         sections = [plan.section(name) for name in names]

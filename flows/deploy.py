@@ -1,7 +1,8 @@
 """Deploys an agency's plans to a Prefect server: a work pool, and these deployments:
 
     release/PLAN                   one for each plan, on its schedule if it has one
-    ad hoc release/ad-hoc-release  a form: which plan, which of its releases, what share of its budget
+    ad hoc release/ad-hoc-release  a form: which plan, which of the releases that it opens to requests,
+                                   what share of its budget; none if no plan opens any
     audit/audit-a-plan             a form: which plan
 
 Deploying again updates what has changed and keeps late runs, which are still due.  Deployments refer
@@ -19,21 +20,27 @@ from prefect.client.schemas.actions import DeploymentScheduleCreate, WorkPoolCre
 from prefect.client.schemas.filters import DeploymentFilter, DeploymentFilterTags
 from prefect.client.schemas.schedules import CronSchedule
 from prefect.utilities.callables import parameter_schema
-from prefect.workers.process import ProcessWorker
 
 from dpcore.errors import BudgetError, InputError, PlanError
 from flows.ad_hoc import ad_hoc
-from flows.audit import audit
+from flows.deployed import audit_known, release_due
 from flows.exhaustion import covered, pause_schedule, resume_schedules
 from flows.lost import POOL, TAG
-from flows.release import release
 from schemas.plan import Plan, load_plan
 from tasks.budget.schedule import require_first_year
 from tasks.ledger import Ledger
+from tasks.ledger.runs_and_grant import no_grant
 from tasks.workplace.home import ledger_exists, ledger_url
 from tasks.workplace.plans import plans_in
 from tasks.workplace.schedule import due_times
 from tasks.workplace.step import log_line
+
+JOB = {
+    "job_configuration": {"stream_output": True},
+    "variables": {"type": "object", "properties": {}, "additionalProperties": False},
+}
+"""What a run may choose of its process: nothing.  Prefect's own template lets whoever starts a run set
+its command, its folder and its environment, which names the ledger."""
 
 
 class Deployed(NamedTuple):
@@ -50,20 +57,31 @@ def deploy(folder: Path, runs_at_once: int) -> Deployed:
     logged and skipped, and its earlier deployment stays.  Raises an error if no plan is left.
     """
     plans, refused = plans_to_deploy(folder)
-    which = {"plan": list(plans)}
-    parts = [f"{name}: {release}" for name, plan in plans.items() for release in plan.built]
+    opened = {name: plan.operation.requests for name, plan in plans.items()}
+    parts = [f"{name}: {each}" for name, r in opened.items() if r for each in r.releases]
+    form = {"plan": [name for name, requests in opened.items() if requests], "releases": parts}
+    say_what_lacks_a_grant(plans)
     with get_client(sync_client=True) as client:
         _make_pool(client, runs_at_once)
         resume_schedules()
         deployed = [
-            _deploy(client, release, name, {"plan": name}, _schedules(plan), tags=[plan.dataset])
+            _deploy(
+                client,
+                release_due,
+                name,
+                {"plan": name},
+                _schedules(plan),
+                {"plan": [name]},
+                tags=[plan.dataset],
+            )
             for name, plan in plans.items()
         ]
-        deployed += [
-            _deploy(client, ad_hoc, "ad-hoc-release", choices=which | {"releases": parts}),
-            _deploy(client, audit, "audit-a-plan", choices=which),
-        ]
+        if parts:
+            deployed.append(_deploy(client, ad_hoc, "ad-hoc-release", choices=form))
+        which = {"plan": list(plans)}
+        deployed.append(_deploy(client, audit_known, "audit-a-plan", choices=which))
         if ledger_exists():
+            Ledger(ledger_url()).share()
             _pause_exhausted(client, plans)
         _remove_others(client, {f"release/{name}" for name in plans_in(folder)} | {*deployed})
     return Deployed(deployed, refused)
@@ -90,6 +108,14 @@ def plans_to_deploy(folder: Path) -> tuple[dict[str, Plan], list[BudgetError]]:
     return plans, refused
 
 
+def say_what_lacks_a_grant(plans: Mapping[str, Plan]) -> None:
+    """Log the command that grants what each plan says, for the datasets that have no grant."""
+    ledger = Ledger(ledger_url()) if ledger_exists() else None
+    for name, plan in plans.items():
+        if ledger is None or ledger.account(plan.dataset) is None:
+            log_line(f"{name}: {no_grant(plan)}")
+
+
 def form_schema(flow: Flow[..., Any], choices: Mapping[str, list[str]]) -> dict[str, Any]:
     """The JSON Schema of a flow's form, with readable titles and the given choices."""
     schema = parameter_schema(flow.fn).model_dump_for_openapi()
@@ -106,7 +132,7 @@ def _make_pool(client: SyncPrefectClient, runs_at_once: int) -> None:
         name=POOL,
         type="process",
         description="Each run is a separate process on the worker's machine.",
-        base_job_template=ProcessWorker.get_default_base_job_template(),
+        base_job_template=JOB,
         concurrency_limit=runs_at_once,
     )
     client.create_work_pool(pool, overwrite=True)

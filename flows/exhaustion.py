@@ -15,8 +15,8 @@ from schemas.plan import Plan, load_plan
 from tasks.budget.charge import require_budget
 from tasks.ledger import Ledger
 from tasks.ledger.runs_and_grant import at_its_run
-from tasks.workplace.home import ledger_url
-from tasks.workplace.plans import find_plan
+from tasks.workplace.home import ledger_exists, ledger_url
+from tasks.workplace.plans import known_plan
 from tasks.workplace.step import log_line
 
 EXHAUSTED = "budget exhausted"
@@ -41,9 +41,10 @@ def resume_schedules() -> list[str]:
     paused = DeploymentFilter(tags=DeploymentFilterTags(all_=[EXHAUSTED]))
     with get_client(sync_client=True) as client:
         for deployment in client.read_deployments(deployment_filter=paused):
-            name = str(deployment.parameters["plan"])
+            name = deployment.name
             try:
-                affordable = covered(load_plan(find_plan(name)), Ledger(ledger_url()))
+                plan = load_plan(known_plan(name))
+                affordable = ledger_exists() and covered(plan, Ledger(ledger_url()))
             except InputError:  # the plan is gone or no longer valid: it stays paused
                 continue
             if affordable:
@@ -56,7 +57,9 @@ def resume_schedules() -> list[str]:
 
 
 def covered(plan: Plan, ledger: Ledger) -> bool:
-    """Whether the ledger would allow the plan's next run."""
+    """Whether the ledger would allow the plan's next run, which grants nothing."""
+    if ledger.account(plan.dataset) is None:
+        return False
     try:
         require_budget(at_its_run(plan, ledger), NEXT, ledger)
     except (BudgetError, InputError):  # no budget, or a series without another run

@@ -10,6 +10,7 @@ from pathlib import Path
 from prefect.client.schemas.objects import FlowRun
 from prefect.context import FlowRunContext
 
+from dpcore.errors import InputError
 from tasks.workplace.schedule import run_id
 
 WORDS = {"release": "", "ad hoc release": "ad-hoc", "audit": "audit"}
@@ -21,8 +22,26 @@ def own_release_id(plan: str) -> str:
     context = FlowRunContext.get()
     assert context is not None
     assert context.flow is not None
+    return release_id_of(context.flow.name, current_run(), plan)
+
+
+def current_run() -> FlowRun:
+    """The run of a flow that has called."""
+    context = FlowRunContext.get()
+    assert context is not None
     assert context.flow_run is not None
-    return release_id_of(context.flow.name, context.flow_run, plan)
+    return context.flow_run
+
+
+def refuse_in_deployment() -> None:
+    """Raise ``InputError`` in a run of a deployment: this flow does whatever its arguments say."""
+    context = FlowRunContext.get()
+    run = context.flow_run if context else None
+    if run and run.deployment_id:
+        raise InputError(
+            "a deployment may not run this flow, which takes any plan and any change of it; deploy the"
+            " plans again with `dprelease deploy`"
+        )
 
 
 def release_id_of(flow: str, run: FlowRun, plan: str) -> str:

@@ -35,7 +35,7 @@ from tasks.explain.runs import runs_left, runs_text
 from tasks.ledger import Action, Ledger
 from tasks.workplace.home import ledger_exists, ledger_url
 from tasks.workplace.notify import notify
-from tasks.workplace.plans import find_plan, plans_in, published_folder
+from tasks.workplace.plans import find_plan, known_plan, plan_name, plans_in, published_folder
 
 TROUBLES = (
     (AuditError, "an audit found more privacy loss than is claimed"),
@@ -65,7 +65,7 @@ def notify_failure(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -
     if isinstance(error, BudgetError) and flow_run.auto_scheduled and flow_run.deployment_id:
         dataset, release_id = _names(flow.name, flow_run)
         pauses = f"{trouble}; the schedule is paused until the dataset is granted more"
-        event = f"{flow_run.parameters['plan']}: {trouble}, {_last_grant(dataset)}"
+        event = f"{_asked(flow_run)['plan']}: {trouble}, {_last_grant(dataset)}"
         notify_once(dataset, release_id, pauses, event)
         with get_client(sync_client=True) as client:
             pause_schedule(client, flow_run.deployment_id)
@@ -99,7 +99,7 @@ def notify_low_budget(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]
     warn_runs = plan.operation.warn_runs
     if plan.operation.schedule and runs_left(plan, left, ledger) <= warn_runs:
         words = runs_text(plan, left, datetime.now(UTC), ledger)
-        event = f"{flow_run.parameters['plan']}: at most {warn_runs} runs left, {grant}"
+        event = f"{_asked(flow_run)['plan']}: at most {warn_runs} runs left, {grant}"
         notify_once(*names, f"{LOW}: it covers {words}", event)
 
 
@@ -108,7 +108,7 @@ def notify_late(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> N
     plan = _plan(flow_run)
     if plan is None or not flow_run.auto_scheduled or not ledger_exists():
         return
-    _tell_late(plan, find_plan(str(flow_run.parameters["plan"])), _names(flow.name, flow_run)[1])
+    _tell_late(plan, find_plan(_asked(flow_run)["plan"]), _names(flow.name, flow_run)[1])
 
 
 def notify_missed(folder: Path) -> None:
@@ -130,7 +130,7 @@ def notify_damaged(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -
     plan = _plan(flow_run)
     if plan is None:
         return
-    out = Path(flow_run.parameters.get("out") or published_folder())
+    out = Path(_asked(flow_run).get("out") or published_folder())
     for name, bundle in folders_in(out / plan.dataset).items():
         try:
             if is_bundle(bundle):
@@ -174,22 +174,31 @@ HOOKS: dict[str, Any] = {
 
 def _last_grant(dataset: str) -> str:
     """Names the dataset's last grant: after another, everything about its budget is said again."""
-    history = Ledger(ledger_url(), create=False).history(dataset)
+    history = Ledger(ledger_url(), create=False).history(dataset) if ledger_exists() else []
     grants = [line.at for line in history if line.action is Action.GRANT]
     return f"granted at {max(grants, default='no time')}"
 
 
+def _asked(run: FlowRun) -> dict[str, Any]:
+    """The arguments of a run that count: of a deployment's, anybody may have written the others."""
+    kept = {"plan": str(run.parameters.get("plan"))}
+    if run.deployment_id:
+        return kept | {"plan": plan_name(Path(kept["plan"]))}
+    return run.parameters | kept
+
+
 def _plan(run: FlowRun) -> Plan | None:
+    asked = _asked(run)
     try:
-        plan = find_plan(str(run.parameters["plan"]))
-        return load_plan(plan, run.parameters.get("overrides"))
-    except (DPReleaseError, KeyError):
+        path = known_plan(asked["plan"]) if run.deployment_id else find_plan(asked["plan"])
+        return load_plan(path, asked.get("overrides"))
+    except DPReleaseError:
         return None
 
 
 def _names(flow: str, run: FlowRun) -> tuple[str, str]:
     """The dataset and release id of a run of the named flow; the plan's name if the plan cannot be
     read."""
-    plan, name = _plan(run), str(run.parameters.get("plan"))
-    dataset = plan.dataset if plan else f"plan {name}"
-    return dataset, run.parameters.get("release_id") or release_id_of(flow, run, name)
+    plan, asked = _plan(run), _asked(run)
+    dataset = plan.dataset if plan else f"plan {asked['plan']}"
+    return dataset, asked.get("release_id") or release_id_of(flow, run, asked["plan"])

@@ -1,4 +1,4 @@
-"""The release flow: a plan goes in, a published bundle comes out.
+"""The release flow of the command line: a plan goes in, a published bundle comes out.
 
     check budget -> audit -> ingest -> validate -> reserve budget -> tally -> draw each release
         -> write tables, synthesize, fit models -> (approval) -> publish -> announce
@@ -7,7 +7,8 @@ Draws run in parallel, and so do tables and synthetic tables (``flows.parallel``
 in ``flows.course``.
 
 A committed draw is never repeated: a run that finds every draw committed continues with the tables,
-and a run that finds its bundle published changes nothing.
+and a run that finds its bundle published changes nothing.  Deployments run ``flows.deployed``, where
+whoever starts a run chooses none of these arguments.
 """
 
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any
 
 from flows.course import carry_out
 from flows.embedded import flow
-from flows.identity import own_release_id
+from flows.identity import own_release_id, refuse_in_deployment
 from flows.notify import HOOKS
 from flows.parallel import task_runner
 from schemas.identity import check_release_id
@@ -61,6 +62,7 @@ def release(
     Examples:
         bundle = release("deployments/plans/fair.yaml", release_id="2025-q1", out="published")
     """
+    refuse_in_deployment()
     the_plan = load_plan(find_plan(plan), overrides)
     release_id = check_release_id(release_id or own_release_id(plan))
     if the_plan.series:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from dpcore.suggestion import suggestion
 from schemas.columns import NAMEABLE, CategoricalColumn, check_rounded, rounded, sources
 from schemas.derived import check_groups
 from schemas.plan_document import PlanDocument
@@ -122,6 +123,20 @@ def _series(plan: PlanDocument) -> None:
         )
 
 
+def _requests(plan: PlanDocument) -> None:
+    requests = plan.operation.requests
+    if requests is None:
+        return
+    if plan.series:
+        raise ValueError("operation.requests: a series is released as a whole, on its schedule")
+    names = [section.name for section in plan.releases]
+    for name in requests.releases:
+        if name not in names:
+            raise ValueError(
+                f"operation.requests.releases: there is no release {name!r}{suggestion(name, names)}"
+            )
+
+
 def _names(plan: PlanDocument) -> None:
     """No two parts of one kind may share a name."""
     for place in ("releases", "synthesis", "analyses"):
@@ -203,6 +218,7 @@ _CHECKS: tuple[Callable[[PlanDocument], None], ...] = (
     _groups,
     _linked,
     _series,
+    _requests,
     _names,
     _analyses,
     _spending,

@@ -1,4 +1,5 @@
-"""A plan's operation: its schedule, when to warn of a low budget, and whether it may run out.
+"""A plan's operation: its schedule, what others may request, when to warn of a low budget, and whether
+it may run out.
 
 The operation is neither promised nor published, so it may change without a new digest: a release
 stays the same release when its schedule changes.
@@ -9,7 +10,7 @@ from datetime import date
 from fractions import Fraction
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import Field, field_validator
+from pydantic import Field, StrictStr, field_validator
 
 from dpcore.budget import Budget
 from schemas.document import Section
@@ -69,11 +70,33 @@ class Threshold(Section):
         return Budget(self.alpha, self.beta, self.gamma, self.rho)
 
 
+class Requests(Section):
+    """What whoever can open Prefect's page may request."""
+
+    releases: list[StrictStr] = Field(
+        min_length=1, description="The names of the releases that may be requested."
+    )
+    part: WrittenRational = Field(
+        description="The part of the dataset's grant, such as `1/10`, that all requests together may"
+        " spend."
+    )
+
+    @field_validator("part")
+    @classmethod
+    def _a_part(cls, part: Fraction) -> Fraction:
+        if not 0 < part <= 1:
+            raise ValueError("must be above 0 and at most 1")
+        return part
+
+
 class Operation(Section):
     """How an agency runs a plan."""
 
     schedule: Schedule | None = Field(
         default=None, description="Without a schedule, releases are made only on demand."
+    )
+    requests: Requests | None = Field(
+        default=None, description="Without it nothing can be requested in Prefect's form."
     )
     warn_below: Threshold = Field(
         default=Threshold(), description="Warn when the dataset has less than this left."

@@ -24,7 +24,7 @@ def select(
 
     An empty ``releases`` means all.  The chosen releases share the budget by their weights; beta and
     gamma are requested only if one of them can spend them.  A synthetic table stays if its release
-    stays; values inside bins no longer follow a release that is not chosen.
+    stays; values inside bins no longer follow a release that is not chosen.  It opens no requests.
     Raises ``InputError`` for an unknown release or an invalid percentage, ``PlanError`` if the result
     is not a valid plan.
     """
@@ -56,6 +56,7 @@ def select(
         "beta": str(asked.beta if any(s.spends_beta(composition) for s in sections) else 0),
         "gamma": str(asked.gamma if any(s.spends_gamma for s in sections) else 0),
     }
+    document["operation"]["requests"] = None
     document["publication"] |= _words(plan, title, requester)
     try:
         return Plan.model_validate(document)

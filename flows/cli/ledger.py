@@ -14,7 +14,18 @@ from cyclopts import App, Parameter
 from dpcore.budget import Budget
 from dpcore.errors import BundleError, InputError, LedgerError, PlanError
 from dpcore.suggestion import suggestion
-from flows.cli.arguments import ANSWER, Dataset, LedgerURL, Out, Output, Plans, file_option
+from flows.cli.arguments import (
+    ANSWER,
+    Changes,
+    Dataset,
+    LedgerURL,
+    Out,
+    Output,
+    PlanFile,
+    Plans,
+    file_option,
+    read_changes,
+)
 
 if TYPE_CHECKING:
     from schemas.plan import Plan
@@ -92,6 +103,29 @@ def _resume_schedules() -> list[str]:
             "The Prefect server at PREFECT_API_URL does not answer: when it does, `dprelease deploy`"
             " resumes the schedules that this grant covers."
         ]
+
+
+def source(
+    plan: PlanFile,
+    /,
+    *,
+    changes: Changes = (),
+    who: Who,
+    why: Why,
+    ledger: LedgerURL = None,
+    output: Output = ANSWER,
+) -> None:
+    """Give a plan's survey to its dataset, when another survey took the place of an earlier one."""
+    from schemas.plan import load_plan
+    from tasks.survey.steps import name_survey
+
+    loaded = load_plan(plan, read_changes(changes))
+    known = _existing_ledger()
+    known.assign(name_survey.fn(loaded), loaded.dataset, who, why)
+    output.answer(
+        f"{loaded.dataset}: the survey that {plan} names now belongs to it",
+        _budget_facts(known, loaded.dataset),
+    )
 
 
 def show(
@@ -330,10 +364,23 @@ def restore(
     )
 
 
-def roles() -> None:
+def roles(
+    *,
+    apply: Annotated[
+        bool,
+        Parameter(
+            negative="", help="make the ledger if there is none, and run the SQL as its owner"
+        ),
+    ] = False,
+    ledger: LedgerURL = None,
+) -> None:
     """Print SQL that makes a role for publishers and one for officers (PostgreSQL)."""
+    from tasks.ledger import Ledger
     from tasks.ledger.roles import roles_sql
+    from tasks.workplace.home import ledger_url
 
+    if apply:
+        Ledger(ledger_url()).make_roles()
     print(roles_sql(), end="")
 
 
@@ -344,6 +391,7 @@ ledger = App(
 )
 _ACTIONS: tuple[Callable[..., None], ...] = (
     grant,
+    source,
     show,
     void,
     check,

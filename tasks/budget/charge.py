@@ -1,27 +1,41 @@
 """Steps that charge a plan to the ledger: checked before private values are read, then reserved."""
 
+import os
+from collections.abc import Collection
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
 
-from dpcore.errors import DPReleaseError, LedgerError, LostLedgerError, UnreadableError
+from dpcore.errors import (
+    BudgetError,
+    DPReleaseError,
+    InputError,
+    LedgerError,
+    LostLedgerError,
+    UnreadableError,
+)
 from schemas.plan import Plan
 from tasks.budget.checkpoint import require_checkpoint
 from tasks.bundle.digests import is_bundle
 from tasks.bundle.folders import folders_in
 from tasks.bundle.verify import read_manifest
 from tasks.ledger import Ledger, Releases, State, charges_of
-from tasks.ledger.runs_and_grant import require_grant
+from tasks.ledger.runs_and_grant import no_grant, require_grant
 from tasks.workplace.home import ledger_exists, ledger_url
+from tasks.workplace.places import FLOW_RUN
 from tasks.workplace.schedule import due_in
 from tasks.workplace.step import log_line, step
 
 
 @step("check budget")
-def check_budget(plan: Plan, release_id: str, published: Path) -> None:
+def check_budget(
+    plan: Plan, release_id: str, published: Path, part: Fraction | None = None
+) -> None:
     """Raise what reserving would raise, before any private value is read; write nothing.
 
     Every bundle in ``published`` must be a release in the ledger, with the same draws; otherwise
-    the ledger was lost, is an old copy, or is the wrong one.
+    the ledger was lost, is an old copy, or is the wrong one.  ``part``: of the grant, which all requests
+    may spend together, if this release was requested.
     """
     # One that is missing is not made here: it would stand in the way of the backup.
     ledger = Ledger(ledger_url()) if ledger_exists() else None
@@ -31,10 +45,30 @@ def check_budget(plan: Plan, release_id: str, published: Path) -> None:
         require_known(bundle, plan.dataset, ledger)
     require_checkpoint(ledger)
     if ledger is None or ledger.account(plan.dataset) is None:
+        if not _may_grant(ledger):
+            raise BudgetError(f"{no_grant(plan)}; nothing was charged")
         log_line("the ledger does not know this dataset yet: the plan's grant will be recorded")
         return
-    require_budget(plan, release_id, ledger)
+    require_budget(plan, release_id, ledger, part)
     _require_name(plan, release_id, ledger.releases(plan.dataset))
+
+
+def _may_grant(ledger: Ledger | None) -> bool:
+    """Whether the first use of a dataset grants what its plan says: here, where one person grants and
+    runs, and not where others may run plans too."""
+    return FLOW_RUN not in os.environ and not (ledger and ledger.shared)
+
+
+@step("check the survey")
+def check_survey(plan: Plan, sources: Collection[str]) -> None:
+    """Raise ``BudgetError`` if the survey of these names belongs to another dataset."""
+    ledger = Ledger(ledger_url())
+    if not sources and ledger.shared:
+        raise InputError(
+            "source: a table in memory has no name by which a shared ledger knows the survey: write it"
+            " to a file, and name that"
+        )
+    ledger.require_own(plan.dataset, sources)
 
 
 def _require_name(plan: Plan, release_id: str, releases: Releases) -> None:
@@ -54,14 +88,16 @@ def _require_name(plan: Plan, release_id: str, releases: Releases) -> None:
             )
 
 
-def require_budget(plan: Plan, release_id: str, ledger: Ledger) -> None:
+def require_budget(
+    plan: Plan, release_id: str, ledger: Ledger, part: Fraction | None = None
+) -> None:
     """Raise what reserving would raise; a dataset that the ledger does not know has the plan's grant."""
     account = ledger.account(plan.dataset)
     if account is None:
         return
     if set(ledger.release(plan.dataset, release_id)) != set(plan.built):  # else nothing is charged
         require_grant(plan, account)
-    ledger.check(plan.dataset, release_id, plan.digest, charges_of(plan))
+    ledger.check(plan.dataset, release_id, plan.digest, charges_of(plan), part)
 
 
 def require_known(bundle: Path, dataset: str, ledger: Ledger | None) -> None:
@@ -88,18 +124,22 @@ def require_known(bundle: Path, dataset: str, ledger: Ledger | None) -> None:
 
 
 @step("reserve budget")
-def reserve_budget(plan: Plan, release_id: str) -> None:
+def reserve_budget(
+    plan: Plan, release_id: str, sources: Collection[str] = (), part: Fraction | None = None
+) -> None:
     """Charge the whole release in one transaction; what was charged before stays as it is.
 
-    A dataset that the ledger does not know is first granted what the plan says; from then on the
-    ledger decides.
+    In a ledger that one person uses, a dataset that it does not know is first granted what the plan
+    says; from then on the ledger decides.
     """
     ledger = Ledger(ledger_url())
     granted, composition = plan.budget.granted.budget, plan.budget.composition
     why = "first use of the dataset"
-    ledger.first_grant(plan.dataset, granted, "release plan", why, composition)
+    if _may_grant(ledger):
+        ledger.first_grant(plan.dataset, granted, "release plan", why, composition)
     named = partial(_require_name, plan, release_id)
-    ledger.reserve(plan.dataset, release_id, plan.digest, charges_of(plan), named)
+    names = plan.dataset, release_id, plan.digest
+    ledger.reserve(*names, charges_of(plan), named, sources, part)
     if plan.publication.requester:
         ledger.request(
             plan.dataset, release_id, who=plan.publication.requester, why=plan.publication.title

@@ -113,12 +113,14 @@ def budget_rows(
 def explain_refusal(plan: Plan, ledger: Ledger) -> str:
     """Why the ledger would refuse a release of the plan, beside a lack of budget; or nothing."""
     from tasks.ledger import charges_of
-    from tasks.ledger.runs_and_grant import require_grant
+    from tasks.ledger.runs_and_grant import no_grant, require_grant
 
     account = ledger.account(plan.dataset)
     try:
         if account is not None:
             require_grant(plan, account)
+        elif ledger.shared:
+            raise BudgetError(no_grant(plan))
         ledger.check_addable(plan.dataset, plan.digest, charges_of(plan))
     except BudgetError as refused:
         return f"The release would be refused: {refused}."

@@ -8,11 +8,18 @@ them.
 
 from __future__ import annotations
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Table
 
 from tasks.ledger import tables
 
-_HISTORY = (tables.dataset, tables.granted, tables.draw, tables.note, tables.bundle)
+_HISTORY = (
+    tables.dataset,
+    tables.granted,
+    tables.draw,
+    tables.note,
+    tables.bundle,
+    tables.source,
+)
 _FIXED = [c.name for c in tables.charge.c if c.name not in ("state", "committed_at", "digest")]
 _REFUSAL = "the history of a ledger is never changed"
 _WRONG_MOVE = " OR ".join(
@@ -25,14 +32,27 @@ _WRONG_MOVE = " OR ".join(
     ]
 )
 
-_SQLITE = [
+
+def _guards(table: Table) -> list[str]:
+    """What refuses a change of the table's rows on SQLite."""
+    return [
+        f"CREATE TRIGGER {table.name}_{verb} BEFORE {verb} ON {table.name}"
+        f" BEGIN SELECT RAISE(ABORT, '{_REFUSAL}'); END"
+        for verb in ("update", "delete")
+    ]
+
+
+def _guard(table: Table) -> str:
+    """The same on PostgreSQL."""
+    return (
+        f"CREATE TRIGGER {table.name}_history BEFORE UPDATE OR DELETE OR TRUNCATE ON {table.name}"
+        " EXECUTE FUNCTION ledger_refuse()"
+    )
+
+
+_SQLITE = [guard for table in _HISTORY for guard in _guards(table)] + [
     f"CREATE TRIGGER {name} BEFORE {moment} BEGIN SELECT RAISE(ABORT, '{_REFUSAL}'); END"
     for name, moment in [
-        *(
-            (f"{t.name}_{verb}", f"{verb} ON {t.name}")
-            for t in _HISTORY
-            for verb in ("update", "delete")
-        ),
         ("ledger_charge_delete", "DELETE ON ledger_charge"),
         ("ledger_charge_insert", "INSERT ON ledger_charge WHEN NEW.state <> 'RESERVED'"),
         ("ledger_charge_update", f"UPDATE ON ledger_charge WHEN {_WRONG_MOVE}"),
@@ -51,11 +71,7 @@ _POSTGRESQL = [
     "CREATE FUNCTION ledger_refuse() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT"
     f" AS $$ BEGIN RAISE EXCEPTION '{_REFUSAL}'; END $$",
     _MOVE,
-    *(
-        f"CREATE TRIGGER {t.name}_history BEFORE UPDATE OR DELETE OR TRUNCATE ON {t.name}"
-        " EXECUTE FUNCTION ledger_refuse()"
-        for t in _HISTORY
-    ),
+    *map(_guard, _HISTORY),
     "CREATE TRIGGER ledger_charge_history BEFORE DELETE OR TRUNCATE ON ledger_charge"
     " EXECUTE FUNCTION ledger_refuse()",
     "CREATE TRIGGER ledger_charge_insert BEFORE INSERT ON ledger_charge FOR EACH ROW"
@@ -73,6 +89,13 @@ def guard_charges(connection: Connection) -> None:
     else:
         for statement in (_POSTGRESQL[0], _MOVE.replace("CREATE", "CREATE OR REPLACE", 1)):
             connection.exec_driver_sql(statement)
+
+
+def guard_added(connection: Connection, table: Table) -> None:
+    """Add the triggers to a table that was added to a ledger."""
+    sqlite = connection.dialect.name == "sqlite"
+    for statement in _guards(table) if sqlite else [_POSTGRESQL[0], _guard(table)]:
+        connection.exec_driver_sql(statement)
 
 
 def protect(connection: Connection) -> None:

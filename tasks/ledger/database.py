@@ -22,7 +22,7 @@ from dpcore.errors import LedgerError
 from tasks.ledger import tables
 from tasks.ledger.append_only import protect
 from tasks.ledger.records import RESTORE, utc_now
-from tasks.ledger.upgrade import is_older, upgrade
+from tasks.ledger.upgrade import BEFORE, older, upgrade
 
 
 class Database(ABC):
@@ -30,6 +30,8 @@ class Database(ABC):
 
     engine: Engine
     shown: str
+    several: bool
+    """Whether other machines may use it."""
     lock_seconds: float
 
     @contextmanager
@@ -58,8 +60,9 @@ class Database(ABC):
         try:
             with self.engine.connect() as connection, connection.begin():
                 self.begin(connection, write=True)
-                if is_older(connection):
-                    upgrade(connection)
+                layout = older(connection)
+                if layout is not None:
+                    upgrade(connection, layout)
         except DBAPIError as error:
             raise LedgerError(
                 "this ledger has an older layout, and could not be brought to version"
@@ -97,12 +100,12 @@ class Database(ABC):
         """The message for a database without our tables."""
         return f"this database holds no ledger, or its tables were removed: check the URL, or {RESTORE}"
 
-    def has_layout(self, version: int) -> bool:
-        """Whether the ledger has this layout; reads alone."""
+    def is_older(self) -> bool:
+        """Whether the ledger has a layout that can be upgraded; reads alone."""
         try:
             with self.engine.connect() as connection, connection.begin():
                 self.begin(connection, write=False)
-                return list(connection.scalars(select(tables.schema.c.version))) == [version]
+                return connection.scalar(select(tables.schema.c.version)) in BEFORE
         except DBAPIError:
             return False  # the first transaction says what is wrong
 

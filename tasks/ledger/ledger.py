@@ -7,7 +7,8 @@ another process may be writing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from fractions import Fraction
 from pathlib import Path
 
 from sqlalchemy import Connection, make_url
@@ -31,8 +32,8 @@ from tasks.ledger.records import (
     State,
     require_text,
 )
+from tasks.ledger.roles import roles_sql
 from tasks.ledger.sqlite import SQLiteDatabase
-from tasks.ledger.upgrade import BEFORE
 
 # The limit of one value in SQLite as it is usually built, and in PostgreSQL.
 MAX_PAYLOAD_BYTES = 1_000_000_000
@@ -49,7 +50,7 @@ class Ledger:
         if not 0 < lock_seconds <= 86_400:
             raise ValueError(f"lock_seconds must be above 0 and at most a day, not {lock_seconds}")
         self._database = _open(url, lock_seconds, create)
-        if self._database.has_layout(BEFORE):
+        if self._database.is_older():
             self._database.upgrade()
         with self._database.transaction(write=False):
             pass  # opening a transaction refuses a ledger that is damaged or of another layout
@@ -74,6 +75,15 @@ class Ledger:
             )
         self.require_whole()
         self._database.copy_to(path)
+
+    def make_roles(self) -> None:
+        """Run ``roles_sql`` as the user who made the ledger; raises ``InputError`` on SQLite."""
+        if not isinstance(self._database, PostgreSQLDatabase):
+            raise InputError("roles are of a ledger in PostgreSQL: name one with --ledger")
+        with self._database.transaction(write=True) as connection:
+            # Without parameters, or the driver would take the SQL's own % for a place of one.
+            plain = connection.execution_options(no_parameters=True)
+            plain.exec_driver_sql(roles_sql())
 
     def grant(
         self,
@@ -107,17 +117,57 @@ class Ledger:
         why: str,
         composition: Composition = "basic",
     ) -> bool:
-        """Grant ``budget`` if the ledger does not know the dataset; return whether it did."""
+        """Grant ``budget`` if the ledger does not know the dataset; return whether it did.
+
+        Never in a ledger that is ``shared``: whoever may run a plan there is not who grants.
+        """
         require_text(dataset=dataset, who=who, why=why)
         kept = caps(composition, budget)
         with self._database.transaction(write=True) as connection:
             # Read first: a user who may publish, but not grant, has no right to try the insert.
-            if queries.accounts(connection, dataset):
+            if queries.accounts(connection, dataset) or self._is_shared(connection):
                 return False
             if not queries.insert_dataset(connection, dataset):
                 return False
             queries.insert_grant(connection, dataset, composition, budget, kept, who, why)
             return True
+
+    @property
+    def shared(self) -> bool:
+        """Whether others use it: it is in PostgreSQL, or runs of a server were charged to it."""
+        with self._database.transaction(write=False) as connection:
+            return self._is_shared(connection)
+
+    def share(self) -> None:
+        """Mark the ledger, for good, as one that a server's runs use."""
+        if not self.shared:
+            with self._database.transaction(write=True) as connection:
+                queries.mark_served(connection)
+
+    def _is_shared(self, connection: Connection) -> bool:
+        return self._database.several or queries.is_served(connection)
+
+    def sources(self) -> dict[str, str]:
+        """The dataset of every source that the ledger knows, by the source's name."""
+        with self._database.transaction(write=False) as connection:
+            return queries.sources(connection)
+
+    def require_own(self, dataset: str, sources: Collection[str]) -> None:
+        """Raise ``BudgetError`` if one of a survey's names belongs to another dataset."""
+        rules.require_own(dataset, sources, self.sources())
+
+    def assign(self, sources: Collection[str], dataset: str, who: str, why: str) -> None:
+        """Record a person's decision: these sources hold the survey of this dataset from now on.
+
+        Raises ``BudgetError`` for a dataset without a grant.
+        """
+        require_text(dataset=dataset, who=who, why=why)
+        with self._database.transaction(write=True) as connection:
+            if not queries.lock(connection, dataset):
+                rules.require_known(dataset, None)
+            for source in sources:
+                number = max(1, queries.times_recorded(connection, source))
+                queries.insert_source(connection, source, dataset, who, why, number)
 
     def datasets(self) -> list[str]:
         """Every dataset that was ever granted anything, by name."""
@@ -154,7 +204,12 @@ class Ledger:
             return rules.remaining(dataset, account.caps, _spent(connection, dataset, account))
 
     def check(
-        self, dataset: str, release_id: str, plan_digest: str, charges: Mapping[str, Charge]
+        self,
+        dataset: str,
+        release_id: str,
+        plan_digest: str,
+        charges: Mapping[str, Charge],
+        part: Fraction | None = None,
     ) -> None:
         """Raise what ``reserve`` would raise now, and write nothing.
 
@@ -163,7 +218,7 @@ class Ledger:
         """
         _require_charges(dataset, release_id, plan_digest, charges)
         with self._database.transaction(write=False) as connection:
-            _new_charges(connection, dataset, release_id, plan_digest, charges)
+            _new_charges(connection, dataset, release_id, plan_digest, charges, part)
 
     def check_addable(self, dataset: str, plan_digest: str, charges: Mapping[str, Charge]) -> None:
         """Raise ``BudgetError`` if these charges cannot be added to the earlier ones.
@@ -182,12 +237,17 @@ class Ledger:
         plan_digest: str,
         charges: Mapping[str, Charge],
         beside: Callable[[Releases], None] = lambda _: None,
+        sources: Collection[str] = (),
+        part: Fraction | None = None,
     ) -> list[str]:
         """Charge a whole release, or raise and charge nothing; return the names newly charged.
 
         A charge that exists with the same plan, price and event is kept and not charged again.
         Raises ``BudgetError`` if the new charges would overspend the grant or cannot be added to
         the earlier ones (``check_addable``), ``LedgerError`` if an existing charge differs or is void.
+        ``sources``: the names of the survey that is to be read; raises ``BudgetError`` if one belongs to
+        another dataset.  ``part``: the part of the grant that all requests may spend together, if this
+        release was requested; raises ``BudgetError`` if they would spend more.
         ``beside`` may raise in view of all releases of the dataset, which no other writer changes
         meanwhile.  Afterwards every named charge counts.
         """
@@ -196,11 +256,15 @@ class Ledger:
             self._database.require_whole(connection)
             if not queries.lock(connection, dataset):
                 rules.require_known(dataset, None)
-            new, account = _new_charges(connection, dataset, release_id, plan_digest, charges)
+            names = dataset, release_id, plan_digest
+            new, account = _new_charges(connection, *names, charges, part)
             if new:
                 beside(queries.releases(connection, dataset))
-                names = dataset, release_id, plan_digest
-                queries.insert_charges(connection, *names, account.number, new)
+                queries.insert_charges(connection, *names, account.number, new, part)
+            for source in sources:
+                queries.insert_source(connection, source, dataset, "release plan", release_id)
+            # Read after the insert, which waits for another dataset's that is not committed yet.
+            rules.require_own(dataset, sources, queries.sources(connection))
             return list(new)
 
     def commit(self, dataset: str, release_id: str, release_name: str, noisy: Noisy) -> Noisy:
@@ -387,6 +451,7 @@ def _new_charges(
     release_id: str,
     plan_digest: str,
     charges: Mapping[str, Charge],
+    part: Fraction | None,
 ) -> tuple[dict[str, Charge], Account]:
     """The charges still to be made, and to which account; raises for the first reason against it."""
     account = rules.require_known(dataset, queries.account(connection, dataset))
@@ -397,6 +462,9 @@ def _new_charges(
         asked = total(charge.budget for charge in new.values())
         spent = _spent(connection, dataset, account)
         rules.require_affordable(dataset, release_id, account.caps, spent, asked)
+        if part is not None:
+            spent = queries.spent(connection, dataset, account.number, by_requests=True)
+            rules.require_opened(dataset, release_id, account.caps * part, spent, asked)
     return new, account
 
 

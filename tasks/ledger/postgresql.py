@@ -26,6 +26,8 @@ _CREATION_LOCK = 0x6470726C
 class PostgreSQLDatabase(Database):
     """A ledger in the first schema of the search path; tables are created if absent."""
 
+    several = True
+
     def __init__(self, url: URL, lock_seconds: float, create: bool) -> None:
         port = f":{url.port}" if url.port else ""
         self.shown = f"postgresql://{url.host or ''}{port}/{url.database or ''}"

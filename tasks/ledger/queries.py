@@ -82,10 +82,14 @@ def account(connection: Connection, dataset: str) -> Account | None:
     return next(reversed(accounts(connection, dataset)), None)
 
 
-def spent(connection: Connection, dataset: str, number: int) -> Budget:
-    """The sum of all charges that count against an account."""
+def spent(
+    connection: Connection, dataset: str, number: int, *, by_requests: bool = False
+) -> Budget:
+    """The sum of all charges that count against an account, or of those that were requested."""
     table = tables.charge
     where = _counts(dataset) & (table.c.account == number)
+    if by_requests:
+        where &= table.c.part != ""
     rows = connection.execute(
         select(table.c.alpha, table.c.beta, table.c.gamma, table.c.rho).where(where)
     )
@@ -105,8 +109,9 @@ def insert_charges(
     plan_digest: str,
     account: int,
     charges: Mapping[str, Charge],
+    part: Fraction | None = None,
 ) -> None:
-    """Append the charges as RESERVED."""
+    """Append the charges as RESERVED; ``part``: of the grant, within which they were requested."""
     at = utc_now()
     rows = [
         {
@@ -120,6 +125,7 @@ def insert_charges(
             "event": charge.event_text(),
             "series": charge.series,
             "run": charge.run,
+            "part": "" if part is None else str(part),
             "state": State.RESERVED.value,
             "reserved_at": at,
         }
@@ -211,6 +217,41 @@ def seals(connection: Connection, dataset: str, release_id: str) -> set[str]:
     return set(connection.scalars(select(table.c.digest).where(of_release)))
 
 
+def sources(connection: Connection) -> dict[str, str]:
+    """The dataset of every source that the ledger knows."""
+    table = tables.source
+    found = select(table.c.source, table.c.dataset).order_by(table.c.number)
+    return {row.source: row.dataset for row in connection.execute(found)}
+
+
+def insert_source(
+    connection: Connection, source: str, dataset: str, who: str, why: str, number: int = 0
+) -> None:
+    """Record the dataset of a source, unless another writer has recorded one under this number."""
+    statement = text(
+        "INSERT INTO ledger_source (source, number, dataset, who, why, at)"
+        " VALUES (:source, :number, :dataset, :who, :why, :at) ON CONFLICT DO NOTHING"
+    )
+    row = {"source": source, "number": number, "dataset": dataset, "who": who, "why": why}
+    connection.execute(statement, row | {"at": utc_now()})
+
+
+def times_recorded(connection: Connection, source: str) -> int:
+    """How often the dataset of a source was recorded."""
+    table = tables.source
+    return len(connection.execute(select(table.c.id).where(table.c.source == source)).all())
+
+
+def is_served(connection: Connection) -> bool:
+    """Whether the ledger was marked as one that a server's runs use."""
+    return connection.scalar(select(tables.schema.c.served_at)) is not None
+
+
+def mark_served(connection: Connection) -> None:
+    """Mark it, for good."""
+    connection.execute(update(tables.schema).values(served_at=utc_now()))
+
+
 def history(connection: Connection, dataset: str | None) -> list[HistoryRecord]:
     """Every line of history, in order of time."""
     charge, note = tables.charge, tables.note
@@ -237,6 +278,11 @@ def history(connection: Connection, dataset: str | None) -> list[HistoryRecord]:
         void = HistoryRecord(row.at, Action.VOID, *names, who=row.who, why=row.why)
         records.append(replace(void, account=row.account))
     records += notes.history(connection)
+    assigned = select(tables.source).where(tables.source.c.number > 0)
+    records += [
+        HistoryRecord(row.at, Action.ASSIGN, row.dataset, Budget(), who=row.who, why=row.why)
+        for row in connection.execute(assigned)
+    ]
     return sorted(
         (record for record in records if dataset in (None, record.dataset)),
         key=lambda record: record.at,

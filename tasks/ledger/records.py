@@ -47,6 +47,7 @@ class Action(StrEnum):
     REQUEST = "request"
     APPROVE = "approve"
     REJECT = "reject"
+    ASSIGN = "assign"
 
 
 @dataclass(frozen=True)
@@ -95,6 +96,7 @@ class ChargeRecord:
     reserved_at: str
     series: str = ""
     run: int = 0
+    part: str = ""
     committed_at: str | None = None
     digest: str | None = None
 

@@ -18,8 +18,8 @@ def roles_sql() -> str:
     every = ", ".join(table.name for table in tables.metadata.sorted_tables)
     return f"""\
 -- A publisher reserves, commits, publishes and records requests and decisions; it cannot grant,
--- void or change history.
--- An officer grants and voids; it cannot reserve or commit.  Both can read everything.
+-- void, give a survey to another dataset or change history.
+-- An officer grants, voids and assigns surveys; it cannot reserve or commit.  Both can read everything.
 DO $$ BEGIN
     IF to_regrole('{PUBLISHER}') IS NULL THEN CREATE ROLE {PUBLISHER} NOLOGIN; END IF;
     IF to_regrole('{OFFICER}') IS NULL THEN CREATE ROLE {OFFICER} NOLOGIN; END IF;
@@ -29,12 +29,12 @@ END $$;
 REVOKE ALL ON {every} FROM PUBLIC, {PUBLISHER}, {OFFICER};
 GRANT SELECT ON {every} TO {PUBLISHER}, {OFFICER};
 GRANT UPDATE (created_at) ON ledger_dataset TO {PUBLISHER}, {OFFICER};
-GRANT INSERT ON ledger_charge, ledger_draw, ledger_note, ledger_bundle TO {PUBLISHER};
+GRANT INSERT ON ledger_charge, ledger_draw, ledger_note, ledger_bundle, ledger_source TO {PUBLISHER};
 GRANT UPDATE (state, committed_at, digest) ON ledger_charge TO {PUBLISHER};
-GRANT USAGE ON SEQUENCE ledger_note_id_seq, ledger_bundle_id_seq TO {PUBLISHER};
-GRANT INSERT ON ledger_dataset, ledger_grant, ledger_note TO {OFFICER};
+GRANT USAGE ON SEQUENCE ledger_note_id_seq, ledger_bundle_id_seq, ledger_source_id_seq TO {PUBLISHER};
+GRANT INSERT ON ledger_dataset, ledger_grant, ledger_note, ledger_source TO {OFFICER};
 GRANT UPDATE (state) ON ledger_charge TO {OFFICER};
-GRANT USAGE ON SEQUENCE ledger_grant_id_seq, ledger_note_id_seq TO {OFFICER};
+GRANT USAGE ON SEQUENCE ledger_grant_id_seq, ledger_note_id_seq, ledger_source_id_seq TO {OFFICER};
 -- A charge becomes void only with a note that says so, and only officers may write such a note.
 ALTER TABLE ledger_note ENABLE ROW LEVEL SECURITY;
 DROP POLICY IF EXISTS anybody_reads ON ledger_note;
@@ -44,4 +44,13 @@ CREATE POLICY anybody_reads ON ledger_note FOR SELECT USING (true);
 CREATE POLICY officers_write ON ledger_note FOR INSERT TO {OFFICER} WITH CHECK (true);
 CREATE POLICY publishers_do_not_void ON ledger_note FOR INSERT TO {PUBLISHER}
     WITH CHECK (action <> 'void');
+-- A publisher records the dataset of a survey that is new; only officers may change it.
+ALTER TABLE ledger_source ENABLE ROW LEVEL SECURITY;
+DROP POLICY IF EXISTS anybody_reads ON ledger_source;
+DROP POLICY IF EXISTS officers_assign ON ledger_source;
+DROP POLICY IF EXISTS publishers_record_the_first ON ledger_source;
+CREATE POLICY anybody_reads ON ledger_source FOR SELECT USING (true);
+CREATE POLICY officers_assign ON ledger_source FOR INSERT TO {OFFICER} WITH CHECK (true);
+CREATE POLICY publishers_record_the_first ON ledger_source FOR INSERT TO {PUBLISHER}
+    WITH CHECK (number = 0);
 """

@@ -212,20 +212,51 @@ def require_affordable(
     dataset: str, release_id: str, granted: Budget, spent: Budget, asked: Budget
 ) -> None:
     """Raise ``BudgetError`` unless the grant covers what is spent and what is asked."""
-    left = remaining(dataset, granted, spent)
-    short = [
-        f"{name}: asked {amount_text(getattr(asked, name))}, "
-        f"left {amount_text(getattr(left, name))} "
-        f"of {amount_text(getattr(granted, name))} granted"
-        for name in _COORDINATES
-        if getattr(asked, name) > getattr(left, name)
-    ]
+    short = _short(asked, remaining(dataset, granted, spent), granted, "granted")
     if short:
         raise BudgetError(
-            f"release {release_id!r} would overspend dataset {dataset!r} ({'; '.join(short)}); "
+            f"release {release_id!r} would overspend dataset {dataset!r} ({short}); "
             "nothing was charged. Ask for less, or have an officer grant more with: "
             "dprelease ledger grant"
         )
+
+
+def require_opened(
+    dataset: str, release_id: str, opened: Budget, spent: Budget, asked: Budget
+) -> None:
+    """Raise ``BudgetError`` unless what is opened to requests covers those before and this one."""
+    left = opened - spent if opened.covers(spent) else Budget()
+    if short := _short(asked, left, opened, "opened to requests"):
+        raise BudgetError(
+            f"the request {release_id!r} would spend more of dataset {dataset!r} than its plan opens"
+            f" ({short}); nothing was charged. Ask for less, or have the agency open more with"
+            " operation.requests.part"
+        )
+
+
+def require_own(dataset: str, sources: Collection[str], known: Mapping[str, str]) -> None:
+    """Raise ``BudgetError`` if one of the survey's names belongs to another dataset.
+
+    Two datasets over the same survey would be granted its budget twice.
+    """
+    for other in {known.get(source, dataset) for source in sources} - {dataset}:
+        raise BudgetError(
+            f"source: this survey belongs to the dataset {other!r} in the ledger, and a survey has one"
+            f" budget: write `dataset: {other}`. If another survey is in its place now, whoever grants"
+            " budgets records that with: dprelease ledger source PLAN --who WHO --why WHY; nothing was"
+            " charged"
+        )
+
+
+def _short(asked: Budget, left: Budget, whole: Budget, how: str) -> str:
+    """The coordinates in which more is asked than is left of what was granted or opened."""
+    return "; ".join(
+        f"{name}: asked {amount_text(getattr(asked, name))}, "
+        f"left {amount_text(getattr(left, name))} "
+        f"of {amount_text(getattr(whole, name))} {how}"
+        for name in _COORDINATES
+        if getattr(asked, name) > getattr(left, name)
+    )
 
 
 def remaining(dataset: str, granted: Budget, spent: Budget) -> Budget:

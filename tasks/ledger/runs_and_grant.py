@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from dpcore.budget import decimal_text
 from dpcore.errors import BudgetError, InputError
 from schemas.plan import Plan
 from tasks.ledger.ledger import Ledger
@@ -49,6 +50,23 @@ def at_its_run(
     if run is None:
         run = 1 + max(charged.values(), default=0)
     return plan.changed(series=plan.series.at(run))
+
+
+def no_grant(plan: Plan) -> str:
+    """That a dataset has no grant, and the command with which the agency grants what the plan says."""
+    granted = plan.budget.granted
+    amounts = [
+        f" --{name} {decimal if '…' not in (decimal := decimal_text(amount)) else amount}"
+        for name in ("alpha", "beta", "gamma")
+        if (amount := getattr(granted, name))
+    ]
+    composition = plan.budget.composition
+    rule = "" if composition == "basic" else f" --composition {composition}"
+    return (
+        f"dataset {plan.dataset!r} has no grant in this ledger, which a server or several machines use:"
+        f" whoever grants budgets runs `dprelease ledger grant {plan.dataset}{''.join(amounts)}{rule}"
+        " --who WHO --why WHY`"
+    )
 
 
 def require_grant(plan: Plan, account: Account) -> None:

@@ -33,6 +33,8 @@ from tasks.ledger.records import RESTORE
 class SQLiteDatabase(Database):
     """A ledger file; created, with its folder, if absent and ``create`` is set."""
 
+    several = False
+
     def __init__(self, url: URL, lock_seconds: float, create: bool) -> None:
         if url.host or url.query or url.database in (None, "", ":memory:"):
             raise LedgerError(

@@ -1,6 +1,6 @@
 """The tables of the ledger, the same on SQLite and PostgreSQL.
 
-    ledger_schema    one row: the version of this layout
+    ledger_schema    one row: the version of this layout, and whether a server's runs use the ledger
     ledger_dataset   one row per dataset: the row that writers lock
     ledger_grant     append-only: who granted how much, by which rule of composition, and why
     ledger_charge    one row per (dataset, release id, release name), in state
@@ -8,10 +8,12 @@
     ledger_draw      the noisy statistic of each COMMITTED charge, byte for byte
     ledger_note      append-only: who voided which reservation, and why
     ledger_bundle    append-only: SHA-256 of the SHA256SUMS of every bundle that was made ready
+    ledger_source    append-only: to which dataset each survey belongs; the last row of a source counts
 
 A grant holds its promise (alpha, beta, gamma).  A concentrated one also holds its caps: ``rho``, and
 ``failures`` on the sum of beta.  A charge counts against its ``account``: the id of a
-concentrated grant, or 0 for all basic ones.
+concentrated grant, or 0 for all basic ones.  Its ``part`` is empty, or the part of the grant within
+which it was requested.
 
 Amounts are texts such as ``1/3``: a database has no exact rational, and sums are made in Python.
 The code's rules are also constraints here wherever a constraint can express them, and triggers
@@ -33,7 +35,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-VERSION = 3
+VERSION = 4
 
 metadata = MetaData()
 
@@ -47,6 +49,7 @@ schema = Table(
     metadata,
     Column("version", Integer, primary_key=True, autoincrement=False),
     Column("created_at", Text, nullable=False),
+    Column("served_at", Text),
 )
 
 dataset = Table(
@@ -83,6 +86,7 @@ charge = Table(
     Column("event", Text, nullable=False),
     Column("series", Text, nullable=False),
     Column("run", Integer, nullable=False),
+    Column("part", Text, nullable=False),
     Column("state", Text, nullable=False),
     Column("reserved_at", Text, nullable=False),
     Column("committed_at", Text),
@@ -124,3 +128,17 @@ bundle = Table(
     Column("at", Text, nullable=False),
     UniqueConstraint("dataset", "release_id", "digest"),
 )
+
+source = Table(
+    "ledger_source",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("source", Text, nullable=False),
+    Column("number", Integer, nullable=False),
+    Column("dataset", Text, ForeignKey(dataset.c.dataset), nullable=False),
+    Column("who", Text, nullable=False),
+    Column("why", Text, nullable=False),
+    Column("at", Text, nullable=False),
+    UniqueConstraint("source", "number"),
+)
+"""``number``: 0 for what a run recorded, and from 1 for what a person decided."""

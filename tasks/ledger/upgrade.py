@@ -1,6 +1,7 @@
-"""Brings a ledger of layout 2 to the present one, in place and without changing a row of its history.
+"""Brings a ledger of an older layout to the present one, in place and without changing its history.
 
-Its grants are basic, and all its charges count against them: columns are added whose defaults say so.
+Columns are added whose defaults say what its rows meant: its grants are basic, all its charges count
+against them, and nothing was requested.  To which dataset a survey belongs is recorded from now on.
 """
 
 from __future__ import annotations
@@ -8,35 +9,40 @@ from __future__ import annotations
 from sqlalchemy import Connection, select, update
 
 from tasks.ledger import tables
-from tasks.ledger.append_only import guard_charges
+from tasks.ledger.append_only import guard_added, guard_charges
 
-BEFORE = 2
+BEFORE = (2, 3)
 
 _ADDED = {
-    "ledger_grant": (
+    (3, "ledger_grant"): (
         "composition TEXT NOT NULL DEFAULT 'basic'",
         "rho TEXT NOT NULL DEFAULT '0'",
         "failures TEXT NOT NULL DEFAULT '0'",
     ),
-    "ledger_charge": (
+    (3, "ledger_charge"): (
         "account INTEGER NOT NULL DEFAULT 0",
         "rho TEXT NOT NULL DEFAULT '0'",
         "series TEXT NOT NULL DEFAULT ''",
         "run INTEGER NOT NULL DEFAULT 0",
     ),
+    (4, "ledger_charge"): ("part TEXT NOT NULL DEFAULT ''",),
+    (4, "ledger_schema"): ("served_at TEXT",),
 }
+"""The columns that each layout added to each table."""
 
 
-def is_older(connection: Connection) -> bool:
-    """Whether the ledger has the layout before this one; its row is locked where the engine can."""
-    found = select(tables.schema.c.version).with_for_update()
-    return list(connection.scalars(found)) == [BEFORE]
+def older(connection: Connection) -> int | None:
+    """The ledger's layout, if it is one before this; its row is locked where the engine can."""
+    found = list(connection.scalars(select(tables.schema.c.version).with_for_update()))
+    return found[0] if len(found) == 1 and found[0] in BEFORE else None
 
 
-def upgrade(connection: Connection) -> None:
-    """Add the columns, and guard them as the others are, in the caller's transaction."""
-    for table, columns in _ADDED.items():
-        for column in columns:
+def upgrade(connection: Connection, layout: int) -> None:
+    """Add what the layout lacks, and guard it as the rest is, in the caller's transaction."""
+    for (added, table), columns in _ADDED.items():
+        for column in columns if added > layout else ():
             connection.exec_driver_sql(f"ALTER TABLE {table} ADD COLUMN {column}")
+    tables.source.create(connection, checkfirst=False)
+    guard_added(connection, tables.source)
     guard_charges(connection)
     connection.execute(update(tables.schema).values(version=tables.VERSION))

@@ -4,12 +4,14 @@ from pathlib import Path
 
 from schemas.plan import Plan
 from schemas.source import PostgreSQLSource, SparkSource, TableSource
+from tasks.ledger import Ledger
 from tasks.survey.engines.postgresql import open_postgresql
 from tasks.survey.engines.spark import open_spark
 from tasks.survey.ingest import find_file, ingest
+from tasks.survey.naming import names_of
 from tasks.survey.reading import Survey
 from tasks.survey.validate import validate
-from tasks.workplace.home import home
+from tasks.workplace.home import home, ledger_url
 from tasks.workplace.room import require_room
 from tasks.workplace.step import step
 
@@ -25,6 +27,12 @@ def require_source(plan: Plan) -> None:
     elif isinstance(plan.source, str | TableSource):
         size = find_file(plan.source).stat().st_size
         require_room(home(), COPIED * size, "the private copy of the survey")
+
+
+@step("name the survey")
+def name_survey(plan: Plan) -> list[str]:
+    """The names by which the ledger knows the plan's survey; none for a table in memory."""
+    return names_of(plan.source, Ledger(ledger_url()).sources())
 
 
 @step("ingest")

@@ -47,16 +47,21 @@ def usual_plans() -> dict[str, Path]:
     return plans_in(folder) if os.environ.get("DPRELEASE_PLANS") or folder.is_dir() else {}
 
 
+def known_plan(name: str) -> Path:
+    """The path of the plan of this name in the agency's folder; raises ``InputError`` for any other."""
+    known = plans_in(plans_folder())
+    if name not in known:
+        raise InputError(
+            f"plan: there is no plan {name!r} in {plans_folder()}; its plans:"
+            f" {', '.join(known) or 'none'}"
+        )
+    return known[name]
+
+
 def find_plan(plan: str) -> Path:
     """The path of the plan with this name; a path is returned as it is."""
     if re.fullmatch("[a-z0-9-]+", plan) and not Path(plan).exists():
-        known = plans_in(plans_folder())
-        if plan not in known:
-            raise InputError(
-                f"there is no plan {plan!r} in {plans_folder()}; its plans:"
-                f" {', '.join(known) or 'none'}"
-            )
-        return known[plan]
+        return known_plan(plan)
     return Path(plan)
 
 

@@ -11,10 +11,15 @@ from pathlib import Path
 
 import pytest
 import yaml
+from sqlalchemy import make_url
 
-from flows.cli import command_line
+from dpcore.budget import Budget
+from dpcore.errors import LedgerError
+from flows.cli import command_line, main
 from flows.lost import POOL
+from tasks.ledger import Charge, Ledger
 from tests.conftest import ROOT
+from tests.tasks.ledger.server import started
 
 FOLDER = ROOT / "deployments"
 
@@ -43,10 +48,67 @@ def test_every_prefect_setting_is_one_that_prefect_knows():
 
 
 def test_what_it_runs_of_dprelease_is_a_command():
-    command, *arguments = commands()["deployments"]
-    assert command == "dprelease"
-    _, bound, _ = command_line().parse_args(arguments, exit_on_error=False, print_error=False)
-    assert bound.arguments["runs_at_once"] == 2
+    for service, option in (("deployments", "runs_at_once"), ("ledger", "apply")):
+        command, *arguments = commands()[service]
+        assert command == "dprelease"
+        _, bound, _ = command_line().parse_args(arguments, exit_on_error=False, print_error=False)
+        assert bound.arguments[option]
+
+
+def test_only_who_makes_the_ledger_and_who_grants_have_their_logins():
+    services = composed()["services"]
+    logins = {
+        name: (environment["DPRELEASE_LEDGER"], environment["PGPASSWORD_FILE"])
+        for name, service in services.items()
+        if "DPRELEASE_LEDGER" in (environment := service.get("environment", {}))
+    }
+    publisher = ("postgresql://publisher@database/ledger", "/run/secrets/publisher")
+    assert logins == {
+        "deployments": publisher,
+        "worker": publisher,
+        "ledger": ("postgresql://ledger@database/ledger", "/run/secrets/ledger"),
+        "officer": ("postgresql://officer@database/ledger", "/run/secrets/officer"),
+    }
+    for name, service in services.items():
+        if name != "database":
+            assert {"ledger", "officer"} & set(service.get("secrets", ())) <= {name}
+    assert "officer" in services["officer"]["profiles"]
+
+
+@pytest.mark.slow
+def test_the_roles_that_it_makes_are_those_that_the_ledger_knows(tmp_path):
+    """The SQL of the compose file, then what the service `ledger` runs, on a server of our own."""
+    psycopg = pytest.importorskip("psycopg")
+    server = started()
+    try:
+        sql = (
+            composed()["configs"]["roles"]["content"].partition("<<'SQL'\n")[2].partition("SQL")[0]
+        )
+        for name in ("prefect", "publisher", "officer"):
+            sql = sql.replace(f":'{name}'", f"'{name}-word'")
+        server.administer("CREATE DATABASE ledger")
+        with psycopg.connect(server.url("ledger"), autocommit=True) as connection:
+            for statement in filter(str.strip, sql.split(";")):
+                connection.execute(statement)
+        assert main(["ledger", "roles", "--apply", "--ledger", server.url("ledger")]) == 0
+
+        def login(name: str) -> str:
+            return str(
+                make_url(server.url("ledger"))
+                .set(username=name, password=f"{name}-word")
+                .render_as_string(hide_password=False)
+            )
+
+        granted = ("visits", Budget.of(20), "the board", "a year")
+        with pytest.raises(LedgerError, match="lacks a right"):
+            Ledger(login("publisher")).grant(*granted)
+        Ledger(login("officer")).grant(*granted)
+        charges = {"a": Charge(Budget.of(1))}
+        Ledger(login("publisher")).reserve("visits", "r", "p", charges, sources=["visits.parquet"])
+        with pytest.raises(LedgerError, match="cannot be reached"):
+            Ledger(login("prefect"))
+    finally:
+        server.remove()
 
 
 def test_the_worker_works_for_the_pool_that_is_deployed_to():

@@ -19,6 +19,7 @@ import itertools
 import json
 import os
 import random
+import shutil
 import signal
 import sys
 import time
@@ -209,6 +210,13 @@ class Case:
         os.close(boundaries.report)
         return Child(child, told)
 
+    def grant(self) -> None:
+        """Grant what the plan says, where the first use of a dataset does not."""
+        ledger, budget = Ledger(ledger_url()), load_plan(self.plan).budget
+        if ledger.shared and ledger.account(self.dataset) is None:
+            words = "the board", "a case", budget.composition
+            ledger.grant(self.dataset, budget.granted.budget, *words)
+
     def ledger(self) -> Ledger | None:
         """The ledger, if the run came so far as to make one."""
         try:
@@ -328,7 +336,12 @@ def new_cases(folder: Path, composition: str) -> Iterator[Case]:
         own = folder / str(number)
         own.mkdir()
         os.environ["DPRELEASE_HOME"] = str(own / "home")
-        yield Case(plan, price, own, f"survey-{number}")
+        for file in (plan, plan.with_name("survey.parquet")):
+            shutil.copy(file, own)
+        case = Case(own / plan.name, price, own, f"survey-{number}")
+        if "DPRELEASE_LEDGER" in os.environ:
+            case.grant()
+        yield case
 
 
 def sabotage(name: str | None) -> None:

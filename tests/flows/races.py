@@ -19,7 +19,6 @@ from pathlib import Path
 
 import flows.course
 from schemas.plan import load_plan
-from tasks.ledger import Ledger
 from tests.flows.kills import (
     NOWHERE,
     Boundaries,
@@ -69,7 +68,7 @@ def races(cases: Iterator[Case], boundaries: Boundaries, pairs: int, ledger: str
     for number in range(pairs + 1):
         case = next(cases)
         os.environ["DPRELEASE_LEDGER"] = ledger or f"sqlite:///{case.folder}/ledger.sqlite"
-        Ledger(os.environ["DPRELEASE_LEDGER"])
+        case.grant()
         if number == 0:
             began = time.monotonic()
             case.run(boundaries, NOWHERE)

@@ -8,12 +8,14 @@ import sys
 import threading
 import time
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import httpx
 import yaml
 
+from dpcore.budget import Budget
 from tasks.ledger import Ledger
 from tests.conftest import ROOT
 
@@ -100,9 +102,14 @@ class Served:
             time.sleep(0.5)
         raise TimeoutError("nothing was scheduled")
 
-    def settled(self, run: str) -> dict[str, Any]:
+    def start_now(self, run: str) -> None:
+        """Have a run start, whenever it is due, and whether it has ended."""
+        state = {"type": "SCHEDULED", "state_details": {"scheduled_time": None}}
+        self.api("POST", f"/flow_runs/{run}/set_state", state=state, force=True)
+
+    def settled(self, run: str, seconds: int = SECONDS) -> dict[str, Any]:
         """The run, once it has ended or waits for somebody."""
-        deadline = time.monotonic() + SECONDS
+        deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             found = self.api("GET", f"/flow_runs/{run}")
             if found["state_type"] in ENDED:
@@ -116,23 +123,33 @@ class Served:
 
 
 def prepare(folder: Path, survey: Any, document: dict[str, Any]) -> None:
-    """Plans: one on a schedule, one that asks for approval, one that is not valid."""
+    """Plans: one on a schedule, one that asks for approval, one that is not valid.
+
+    The first two have a grant, and open two releases to requests, for a tenth of it.
+    """
     plans = folder / "plans"
     plans.mkdir()
-    survey.to_parquet(plans / "survey.parquet")
+    for name in ("survey", "health"):
+        survey.to_parquet(plans / f"{name}.parquet")
     kept = ("people", "pairs", "wealth")
     document["releases"] = [r for r in document["releases"] if r["name"] in kept]
     document["synthesis"] = document["synthesis"][:1]
     document["budget"]["granted"] |= {"alpha": "80", "beta": "2e-5"}  # more than a year's runs
     document["dataset"] = "income"
     document["publication"]["title"] = "Income of a made-up population"
-    document["operation"] = {"schedule": {"cron": "0 6 1 * *", "timezone": "Asia/Kathmandu"}}
+    began = (datetime.now(UTC) - timedelta(days=40)).date()
+    schedule = {"cron": "0 6 1 * *", "timezone": "Asia/Kathmandu", "since": began}
+    requests = {"releases": ["people", "pairs"], "part": "1/10"}
+    document["operation"] = {"schedule": schedule, "requests": requests}
     (plans / "income.yaml").write_text(yaml.safe_dump(document, sort_keys=False))
-    document["dataset"] = "health"
+    document |= {"dataset": "health", "source": "health.parquet"}
     document["publication"] = {"title": "Health of a made-up population", "approval": True}
-    del document["operation"]
+    del document["operation"]["schedule"]
     (plans / "health.yaml").write_text(yaml.safe_dump(document, sort_keys=False))
     (plans / "draft.yaml").write_text("dprelease: 1\n")
+    ledger = Ledger(f"sqlite:///{folder}/ledger.sqlite")
+    for dataset in ("income", "health"):
+        ledger.grant(dataset, Budget.of(80, "2e-5"), who="the board", why="a year of releases")
 
 
 def own_environment(home: Path) -> dict[str, str]:

@@ -5,11 +5,12 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
+import yaml
 from prefect.exceptions import ParameterTypeError
 from prefect.utilities.callables import parameter_schema
 
 from dpcore.budget import Budget
-from dpcore.errors import InputError
+from dpcore.errors import BudgetError, InputError
 from tasks.bundle.verify import read_manifest, verify_budget
 from tasks.ledger import Action, Ledger
 from tasks.ledger.records import require_text
@@ -20,7 +21,10 @@ pytestmark = pytest.mark.usefixtures("prefect")
 
 @pytest.fixture
 def plans(plan_path, monkeypatch):
-    """The folder of plans, which holds one, named plan."""
+    """The folder of plans, which holds one, named plan; it opens two releases to requests."""
+    document = yaml.safe_load(plan_path.read_text())
+    document["operation"] = {"requests": {"releases": ["people", "pairs"], "part": "1/8"}}
+    plan_path.write_text(yaml.safe_dump(document, sort_keys=False))
     monkeypatch.setenv("DPRELEASE_PLANS", str(plan_path.parent))
     monkeypatch.setenv("DPRELEASE_OUT", str(plan_path.parent / "out"))
     return plan_path.parent
@@ -29,10 +33,14 @@ def plans(plan_path, monkeypatch):
 @pytest.mark.parametrize(
     ("choice", "says"),
     [
-        ({"plan": "census"}, "no plan 'census'; the plans: plan"),
+        ({"plan": "census"}, "no plan 'census' in .*; its plans: plan"),
         ({"plan": "../plan"}, "no plan"),
         ({"releases": ["census: people"]}, "choose releases of one plan"),
         ({"releases": ["plan: folk"]}, "no release 'folk'"),
+        (
+            {"releases": ["people", "rare"]},
+            "'rare' may not be requested; the plan opens people, pairs",
+        ),
         ({"requester": "  "}, "write who asks"),
         ({"requester": "two\nlines"}, "requester"),
         ({"percent": 0}, "a whole number from 1 to 100"),
@@ -111,6 +119,24 @@ def test_what_was_chosen_is_released_and_recorded(plans):
     assert "Requested by B. Analyst" in told
     assert "| this release | 1 | 2.5e-07 |" in told
     assert "standard error of a count" in told
+
+
+def test_a_plan_that_opens_nothing_can_not_be_asked_for(plan_path, monkeypatch):
+    from flows.ad_hoc import select_releases
+
+    monkeypatch.setenv("DPRELEASE_PLANS", str(plan_path.parent))
+    with pytest.raises(InputError, match="opens nothing to requests"):
+        select_releases("plan", [], 100, "", "B. Analyst")
+
+
+def test_requests_together_spend_no_more_than_the_plan_opens(plans):
+    from flows.ad_hoc import ad_hoc
+
+    ad_hoc("plan", releases=["people"], percent_of_budget=25, requester="B. Analyst")
+    for percent in (100, 10):  # an eighth of 10 is 1.25, and a request asks for per cents of 4
+        with pytest.raises(BudgetError, match="opened to requests"):
+            ad_hoc("plan", releases=["people"], percent_of_budget=percent, requester="B. Analyst")
+    assert Ledger(ledger_url()).spent("survey") == Budget.of(1)
 
 
 def test_a_dry_run_charges_nothing_and_needs_somebody_who_can_resume_it(plans):

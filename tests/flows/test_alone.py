@@ -17,6 +17,7 @@ import pytest
 from tests.bare import small_plan
 from tests.conftest import ROOT, made_up_survey, plan_of_every_kind
 from tests.flows.served import PASSWORD, Served, own_environment, prepare
+from tests.flows.test_serve import ask
 from tests.tasks.bundle.test_sign import write_keys
 
 SECONDS = 300
@@ -193,8 +194,7 @@ def test_neither_server_worker_nor_runs_contact_anybody(tmp_path, monkeypatch):
     served = Served(tmp_path)
     served.start()
     try:
-        due = served.deployment("release", "income")
-        run = served.api("POST", f"/deployments/{due['id']}/create_flow_run")
+        run = ask(served, "income")
         assert served.settled(run["id"])["state_type"] == "COMPLETED"
         subprocess.run(
             [sys.executable, "-m", "flows.cli", "deploy", "--plans", "plans"],

@@ -103,7 +103,7 @@ def test_from_the_form_to_the_bundle(page, served):
     page.get_by_role("button", name="Resume").wait_for()
     assert page.get_by_text("ad hoc release: health, for B. Analyst").first.is_visible()
     page.reload()  # the graph at rest
-    page.get_by_text("14 Task runs").first.wait_for()
+    page.get_by_text("16 Task runs").first.wait_for()
     picture(page, "run")
     for key, says in (
         ("cost-and-accuracy", "Requested by B. Analyst, Ministry of Health"),

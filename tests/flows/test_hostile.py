@@ -15,6 +15,8 @@ import pandas as pd
 import pytest
 import yaml
 
+from schemas.plan import load_plan
+from tasks.ledger import Ledger
 from tests.bare import PLAN
 from tests.flows.served import Served, own_environment
 
@@ -117,6 +119,11 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     folder = tmp_path_factory.mktemp("hostile")
     document = hostile_plan()
     (folder / "plans").mkdir()
+    opened = [release["name"] for release in document["releases"]]
+    document["operation"] = {"requests": {"releases": opened, "part": 1}}
+    budget = load_plan(document | {"source": "survey.parquet"}).budget
+    granted = budget.granted.budget, "the board", "a test", budget.composition
+    Ledger(f"sqlite:///{folder}/ledger.sqlite").grant(document["dataset"], *granted)
     (folder / "plans" / "hostile.yaml").write_text(yaml.safe_dump(document, sort_keys=False))
     categories = document["columns"][COLUMN]["categories"]
     survey = pd.DataFrame({COLUMN: (categories * 8)[:40], "age": range(20, 60)})

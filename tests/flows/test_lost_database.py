@@ -36,7 +36,8 @@ def test_a_crash_costs_no_second_charge_and_no_second_draw(
     monkeypatch.setenv("DPRELEASE_LEDGER", postgresql.url(f"before_{step}"))
     audit_once(monkeypatch.setattr)
     plan, out = small_plan(tmp_path), tmp_path / "out"
-    Ledger(postgresql.url(f"before_{step}"))
+    granted = load_plan(plan).budget.granted.budget
+    Ledger(postgresql.url(f"before_{step}")).grant("survey", granted, "the board", "a test")
     whole = getattr(flows.course, step)
 
     def crashed(*args, **kwargs):

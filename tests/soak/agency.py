@@ -96,8 +96,7 @@ class Agency:
             return "published"
         decision = self.ledger.decision(dataset, release_id)
         rejected = decision is not None and not decision.approved
-        granted = self.ledger.account(dataset) is not None  # by its first release
-        poor = granted and not self.ledger.remaining(dataset).covers(due.plan.requested)
+        poor = not self.ledger.remaining(dataset).covers(due.plan.requested)
         charged = bool(self.ledger.release(dataset, release_id))
         return "refused" if rejected or (poor and not charged) else None
 
@@ -142,7 +141,10 @@ class Agency:
         self.webhook = self._listen()
         self.postgresql.start()
         self.postgresql.administer("CREATE DATABASE ledger", "CREATE DATABASE prefect")
-        Ledger(self.ledger_url)
+        ledger = Ledger(self.ledger_url)
+        for path in sorted(self.plans.glob("*.yaml")):
+            plan = load_plan(path)
+            ledger.grant(plan.dataset, plan.budget.granted.budget, "the board", "the soak")
         self.command("ledger", "checkpoint")
         self.start_server()
         self.deploy()
@@ -168,16 +170,21 @@ class Agency:
         survey = pd.DataFrame({"sex": ["F", "M"] * 20, "age": range(20, 60)})
         survey["name"], survey["income"] = SECRET, AMOUNT
         (self.folder / "survey").mkdir()
-        survey.to_parquet(self.folder / "survey" / "survey.parquet")
         for number in range(self.number_of_plans):
             document: dict[str, Any] = yaml.safe_load(PLAN)
             document["dataset"] = f"survey-{number:02}"
-            document["source"] = str(self.folder / "survey" / "survey.parquet")
+            source = self.folder / "survey" / f"survey-{number:02}.parquet"
+            survey.to_parquet(source)
+            document["source"] = str(source)
             document["budget"]["granted"]["alpha"] = str(LITTLE if number in POOR else ENOUGH)
             document["publication"]["approval"] = number in ASKING
             cron = f"{number % EVERY}-59/{EVERY} * * * *"
             document["operation"] = {
                 "schedule": {"cron": cron},
+                "requests": {
+                    "releases": [each["name"] for each in document["releases"]],
+                    "part": 1,
+                },
                 "allow_exhaustion": True,
                 "warn_runs": 1,
             }

@@ -37,6 +37,8 @@ IBIS_TYPES = {
 }
 """PostgreSQL's names of the types that a plan can declare."""
 
+IDENTITY = "SELECT system_identifier::text, current_database()::text FROM pg_control_system()"
+
 DESCRIBED = """
     SELECT attname, format_type(atttypid, NULL), CASE WHEN typnamespace = 'pg_catalog'::regnamespace
         THEN typname END
@@ -75,6 +77,20 @@ def open_postgresql(
     except BaseException:
         connection.close()
         raise
+
+
+def identity(source: PostgreSQLSource) -> tuple[str, str]:
+    """The cluster and the database that a URL leads to, as the server itself names them."""
+    connection = _connect(source)
+    try:
+        cluster, database = call_guarded(
+            lambda: connection.execute(IDENTITY).fetchall()[0],
+            InputError,
+            f"{source.postgresql}: the database does not say which one it is",
+        )
+        return str(cluster), str(database)
+    finally:
+        connection.close()
 
 
 def _connect(source: PostgreSQLSource) -> psycopg.Connection[Any]:

@@ -231,11 +231,11 @@ class TestLossAndDamage:
         with pytest.raises(LedgerError, match="damaged"):
             Ledger(f"sqlite:///{path}").history("wages")
 
-    @pytest.mark.parametrize("version", [0, 1, 4])
+    @pytest.mark.parametrize("version", [0, 1, 5])
     def test_another_layout_is_refused_on_opening(self, ledger, path, version):
         with closing(sqlite3.connect(path)) as other, other:
             other.execute("UPDATE ledger_schema SET version = ?", (version,))
-        with pytest.raises(LedgerError, match=f"layout version {version}, but .* version 3"):
+        with pytest.raises(LedgerError, match=f"layout version {version}, but .* version 4"):
             Ledger(f"sqlite:///{path}")
 
     @pytest.mark.parametrize(

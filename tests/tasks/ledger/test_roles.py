@@ -27,6 +27,8 @@ HISTORY = [
     "UPDATE ledger_draw SET payload = ''",
     "UPDATE ledger_note SET who = 'nobody'",
     "UPDATE ledger_bundle SET digest = 'x'",
+    "UPDATE ledger_source SET dataset = 'x'",
+    "UPDATE ledger_charge SET part = '1/2'",
     "UPDATE ledger_charge SET alpha = '0'",
     "UPDATE ledger_charge SET state = 'VOID' WHERE state = 'RESERVED'",
     "UPDATE ledger_charge SET state = 'COMMITTED', committed_at = 'now', digest = 'x'"
@@ -34,8 +36,8 @@ HISTORY = [
     "UPDATE ledger_charge SET state = 'RESERVED', committed_at = NULL, digest = NULL",
     "UPDATE ledger_charge SET state = 'RESERVED' WHERE state = 'VOID'",
     "INSERT INTO ledger_charge SELECT 'new', dataset, 'r9', release_name, account, plan_digest, alpha,"
-    " beta, gamma, rho, event, series, run, state, reserved_at, committed_at, digest FROM ledger_charge"
-    " WHERE state = 'VOID'",
+    " beta, gamma, rho, event, series, run, part, state, reserved_at, committed_at, digest FROM"
+    " ledger_charge WHERE state = 'VOID'",
     *(f"DELETE FROM {t.name}" for t in tables.metadata.sorted_tables if t is not tables.schema),
 ]
 
@@ -44,7 +46,7 @@ def lived_in(ledger: Ledger) -> Ledger:
     """A ledger with a row of every kind."""
     ledger.grant("wages", Budget.of(1), **WHO_WHY)
     for release_id in ("r1", "r2", "r3"):
-        ledger.reserve("wages", release_id, "p", SHARE)
+        ledger.reserve("wages", release_id, "p", SHARE, sources=["wages.parquet"])
     ledger.commit("wages", "r1", "a", NOISY)
     ledger.seal("wages", "r1", "digest")
     ledger.void("wages", "r2", "a", **WHO_WHY)
@@ -98,11 +100,10 @@ class TestRoles:
     @pytest.fixture
     def users(self, url, owner, capsys) -> dict[str, str]:
         """The ledger's URL for a publisher and for an officer."""
-        assert main(["ledger", "roles"]) == 0
+        assert main(["ledger", "roles", "--apply", "--ledger", url]) == 0
         sql = capsys.readouterr().out
         plain = make_url(url)
         with psycopg.connect(url, autocommit=True) as connection:
-            connection.execute(sql)
             connection.execute(sql)  # a second time does no harm
             for role in ("publisher", "officer"):
                 user = f"{role}_{plain.database}"
@@ -116,15 +117,17 @@ class TestRoles:
 
     def test_a_publisher_publishes_and_does_nothing_else(self, users, owner):
         ledger = Ledger(users["publisher"])
-        assert not ledger.first_grant("wages", Budget.of(9), **WHO_WHY)
-        ledger.reserve("wages", "r4", "p", SHARE)
+        for dataset in ("wages", "health"):
+            assert not ledger.first_grant(dataset, Budget.of(9), **WHO_WHY)
+        ledger.reserve("wages", "r4", "p", SHARE, sources=["wages-2026.parquet"])
+        assert owner.sources()["wages-2026.parquet"] == "wages"
         ledger.commit("wages", "r4", "a", NOISY)
         ledger.seal("wages", "r4", "digest")
         assert ledger.find_faults("wages") == owner.find_faults("wages")
         for forbidden in (
             lambda: ledger.grant("wages", Budget.of(9), **WHO_WHY),
-            lambda: ledger.first_grant("health", Budget.of(9), **WHO_WHY),
             lambda: ledger.void("wages", "r3", "a", **WHO_WHY),
+            lambda: ledger.assign(["wages.parquet"], "wages", **WHO_WHY),
         ):
             with pytest.raises(LedgerError, match="dprelease ledger roles"):
                 forbidden()
@@ -142,6 +145,8 @@ class TestRoles:
         ):
             with pytest.raises(LedgerError, match="dprelease ledger roles"):
                 forbidden()
+        ledger.assign(["wages.parquet"], "health", **WHO_WHY)
+        assert owner.sources()["wages.parquet"] == "health"
         ledger.void("wages", "r3", "a", **WHO_WHY)
         assert owner.granted("wages") == Budget.of(2)
         assert owner.release("wages", "r3")["a"].state is State.VOID

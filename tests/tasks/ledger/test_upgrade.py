@@ -1,4 +1,4 @@
-"""A ledger of the layout before is read as it was, keeps basic composition, and can be moved on."""
+"""A ledger of an older layout is read as it was, keeps basic composition, and can be moved on."""
 
 from fractions import Fraction
 
@@ -17,16 +17,30 @@ from tests.tasks.ledger.test_postgresql import ENGINES, fresh_url
 WHO_WHY = {"who": "A. Officer", "why": "test"}
 HALF = {"a": Charge(Budget.of("1/2"), LaplaceEvent(Fraction(1), Fraction(2)).to_dict())}
 ADDED = {
-    "ledger_grant": ("composition", "rho", "failures"),
-    "ledger_charge": ("account", "rho", "series", "run"),
+    2: {
+        "ledger_schema": ("served_at",),
+        "ledger_grant": ("composition", "rho", "failures"),
+        "ledger_charge": ("account", "rho", "series", "run", "part"),
+    },
+    3: {"ledger_schema": ("served_at",), "ledger_charge": ("part",)},
 }
+"""What a ledger of each older layout lacks."""
+
+LATER = {
+    2: {"ledger_grant": {}, "ledger_charge": {}},
+    3: {
+        "ledger_grant": {"composition": "'basic'", "rho": "'0'", "failures": "'0'"},
+        "ledger_charge": {"account": "0", "rho": "'0'", "series": "''", "run": "0"},
+    },
+}
+"""The columns that layout 3 has of its own, and their values in the rows below."""
 
 
-def create_old_tables(database: Database, connection) -> None:
-    """The tables of layout 2, with their triggers."""
+def create_old_tables(layout: int, database: Database, connection) -> None:
+    """The tables of a layout, with their triggers, a grant and a charge."""
     old = MetaData()
     for table in tables.metadata.sorted_tables:
-        gone = ADDED.get(table.name, ())
+        gone = ADDED[layout].get(table.name, ())
         kept = [
             each._copy()
             for each in list(table.constraints)
@@ -38,31 +52,36 @@ def create_old_tables(database: Database, connection) -> None:
         )
     old.create_all(connection, checkfirst=False)
     protect(connection)
-    connection.execute(text("INSERT INTO ledger_schema VALUES (2, 'then')"))
+    connection.execute(text("DROP TABLE ledger_source"))
+    connection.execute(text(f"INSERT INTO ledger_schema VALUES ({layout}, 'then')"))
     connection.execute(text("INSERT INTO ledger_dataset VALUES ('wages', 'then')"))
-    connection.execute(
-        text(
-            "INSERT INTO ledger_grant (dataset, alpha, beta, gamma, who, why, at)"
-            " VALUES ('wages', '1', '0', '0', 'A', 'test', 'then')"
-        )
-    )
-    row = {"id": charge_id("wages", "r1", "a"), "event": HALF["a"].event_text()}
-    connection.execute(
-        text(
-            "INSERT INTO ledger_charge (charge_id, dataset, release_id, release_name, plan_digest,"
-            " alpha, beta, gamma, event, state, reserved_at)"
-            " VALUES (:id, 'wages', 'r1', 'a', 'p', '1/2', '0', '0', :event, 'RESERVED', 'then')"
-        ),
-        row,
-    )
+    grant = {"dataset": "'wages'", "alpha": "'1'", "beta": "'0'", "gamma": "'0'", "who": "'A'"}
+    insert(connection, layout, "ledger_grant", grant | {"why": "'test'", "at": "'then'"})
+    charge = {"charge_id": f"'{charge_id('wages', 'r1', 'a')}'", "dataset": "'wages'"}
+    charge |= {"release_id": "'r1'", "release_name": "'a'", "plan_digest": "'p'"}
+    charge |= {"alpha": "'1/2'", "beta": "'0'", "gamma": "'0'", "event": ":event"}
+    charge |= {"state": "'RESERVED'", "reserved_at": "'then'"}
+    insert(connection, layout, "ledger_charge", charge, event=HALF["a"].event_text())
+
+
+def insert(connection, layout: int, table: str, row: dict, **values) -> None:
+    row = row | LATER[layout][table]
+    statement = f"INSERT INTO {table} ({', '.join(row)}) VALUES ({', '.join(row.values())})"
+    connection.execute(text(statement), values)
+
+
+@pytest.fixture(params=ADDED, ids="layout {}".format)
+def layout(request) -> int:
+    return request.param
 
 
 @pytest.fixture(params=ENGINES)
-def url(request, tmp_path, monkeypatch) -> str:
-    """A ledger of layout 2 with a grant and a charge."""
+def url(request, layout, tmp_path, monkeypatch) -> str:
+    """A ledger of an older layout."""
     url = fresh_url(request.param, tmp_path)
     with monkeypatch.context() as patch:
-        patch.setattr(Database, "create_tables", create_old_tables)
+        create = lambda database, connection: create_old_tables(layout, database, connection)  # noqa: E731
+        patch.setattr(Database, "create_tables", create)
         _open(url, 30, True)
     return url
 
@@ -80,7 +99,7 @@ def test_it_is_read_as_it_was_and_stays_basic(url):
     assert Ledger(url).promised("wages") == Budget.of(3, "1e-6")
 
 
-@pytest.mark.parametrize("change", ["account = 7", "rho = '1'", "series = 'x'", "alpha = '0'"])
+@pytest.mark.parametrize("change", ["account = 7", "series = 'x'", "part = '1'", "alpha = '0'"])
 def test_all_columns_are_guarded_afterwards(url, change):
     ledger = Ledger(url)
     with (
@@ -88,3 +107,16 @@ def test_all_columns_are_guarded_afterwards(url, change):
         ledger._database.transaction(write=True) as connection,
     ):
         connection.exec_driver_sql(f"UPDATE ledger_charge SET {change}")
+
+
+def test_to_which_dataset_a_survey_belongs_is_recorded_from_then_on(url):
+    ledger = Ledger(url)
+    ledger.reserve("wages", "r2", "p", HALF, sources=["survey"])
+    ledger.grant("health", Budget.of(1), **WHO_WHY)
+    with pytest.raises(BudgetError, match="belongs to the dataset 'wages'"):
+        ledger.reserve("health", "r1", "p", HALF, sources=["survey"])
+    with (
+        pytest.raises(LedgerError, match="the history of a ledger is never changed"),
+        ledger._database.transaction(write=True) as connection,
+    ):
+        connection.exec_driver_sql("UPDATE ledger_source SET dataset = 'health'")

@@ -1,0 +1,132 @@
+"""What the deployments of plans run: whoever starts a run names a plan of the agency, and nothing else.
+
+Prefect's API takes any arguments and any time from everybody who can open its page, and can be told not
+to compare them with the form.  So each flow checks here what it may do: ``release/PLAN`` makes the
+releases that are due on the plan's schedule, and the audit reads no survey.  What else may be asked for,
+``flows.ad_hoc`` compares with what the plan opens.
+"""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.objects import FlowRun
+
+from dpcore.errors import InputError
+from flows.course import audit_plan, carry_out
+from flows.embedded import flow
+from flows.identity import current_run
+from flows.notify import HOOKS, notify_crash, notify_failure
+from flows.parallel import task_runner
+from schemas.plan import Plan, load_plan
+from tasks.ledger import Ledger
+from tasks.ledger.runs_and_grant import at_its_run
+from tasks.workplace.home import ledger_exists, ledger_url
+from tasks.workplace.plans import known_plan, published_folder
+from tasks.workplace.schedule import beginning, due_times, local_text, run_id
+
+CLOCKS_DIFFER = timedelta(minutes=1)
+"""How much earlier than its server's clock a worker's may be."""
+
+
+@flow(name="release", flow_run_name="release: {plan}", task_runner=task_runner(), **HOOKS)
+def release_due(plan: str) -> str:
+    """Publish the release of a plan that is due on its schedule.
+
+    Args:
+        plan: The plan that the deployment was made for.
+
+    Returns:
+        The path of the bundle.
+
+    Raises:
+        InputError: Nothing was due, or the plan or the survey is not valid. Nothing was charged.
+        BudgetError: The dataset has too little budget left. Nothing was charged.
+        AuditError: The audit found more privacy loss than is claimed. Nothing was charged.
+        ApprovalError: A disclosure officer has not approved the release, or has rejected it.
+    """
+    run = deployed_run()
+    assert run.deployment_id is not None
+    with get_client(sync_client=True) as client:
+        deployment = client.read_deployment(run.deployment_id)
+    if plan != deployment.name:
+        raise InputError(f"plan: this is the deployment of {deployment.name!r}, not of {plan!r}")
+    path = known_plan(plan)
+    the_plan = load_plan(path)
+    assert run.expected_start_time is not None
+    due = datetime.fromtimestamp(run.expected_start_time.timestamp(), UTC)
+    release_id = run_id(path, due)
+    made = Ledger(ledger_url()).releases(the_plan.dataset) if ledger_exists() else {}
+    if release_id not in made:
+        require_due(the_plan, path, due, deployment.created, list(made))
+    if the_plan.series:
+        the_plan = at_its_run(the_plan, Ledger(ledger_url()), release_id, due)
+    return carry_out(the_plan, release_id, published_folder())
+
+
+@flow(
+    name="audit",
+    flow_run_name="audit: {plan}",
+    on_failure=[notify_failure],
+    on_crashed=[notify_crash],
+)
+def audit_known(plan: str, quick: bool = False) -> None:
+    """Audit every release of a plan, and all of them together.
+
+    Args:
+        plan: The name of a plan in the folder of plans.
+        quick: Make fewer draws, and skip the test of ingest, validation and tally.
+
+    Raises:
+        InputError: The plan cannot be read or is not valid.
+        AuditError: A lower bound is above its claim.
+    """
+    deployed_run()
+    audit_plan(load_plan(known_plan(plan)), quick=quick)
+
+
+def deployed_run() -> FlowRun:
+    """The current run, of a deployment; raises ``InputError`` for another, or for one that asks for an
+    environment of its own."""
+    run = current_run()
+    if run.deployment_id is None:
+        raise InputError(
+            "only a deployment runs this flow; use `dprelease run` or `dprelease audit`"
+        )
+    if run.job_variables:
+        raise InputError(
+            f"job variables: a run may not set any ({', '.join(run.job_variables)}); the worker's"
+            " environment names ledger and folders"
+        )
+    if ledger_exists():
+        Ledger(ledger_url()).share()
+    return run
+
+
+def require_due(
+    plan: Plan, path: Path, due: datetime, deployed: datetime | None, made: list[str]
+) -> None:
+    """Raise ``InputError`` unless the plan's schedule was due then, since it began.
+
+    Without ``since`` it began when the plan was ``deployed``, or with an earlier release of it that was
+    ``made``.
+    """
+    schedule = plan.operation.schedule
+    here = f"`dprelease run {path.name}`, where the ledger is"
+    if schedule is None:
+        raise InputError(f"operation.schedule: the plan has none; release it on demand with {here}")
+    begins = beginning(schedule, path, made)
+    if schedule.since is None:
+        begins = min(filter(None, (begins, deployed)), default=None)
+    if begins is None or not begins <= due <= datetime.now(UTC) + CLOCKS_DIFFER:
+        raise InputError(
+            f"operation.schedule: {local_text(schedule, due)} is before the schedule began, or has not"
+            " come yet; nothing was charged"
+        )
+    following = next(due_times(schedule, due))
+    if following != due:
+        raise InputError(
+            f"operation.schedule: nothing was due at {local_text(schedule, due)}, but next at"
+            f" {local_text(schedule, following)} ({schedule.timezone}); nothing was charged. Release the"
+            f" plan on demand with {here}"
+        )

@@ -1,0 +1,140 @@
+"""Whoever may open Prefect's page asks a real server for what no plan opens, and gets none of it."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import yaml
+
+from dpcore.budget import total
+from tests.flows.test_serve import WHOLE, last_due
+
+pytestmark = pytest.mark.slow
+
+RELEASE, AD_HOC, AUDIT = (
+    ("release", "income"),
+    ("ad hoc release", "ad-hoc-release"),
+    ("audit", "audit-a-plan"),
+)
+RICHER = {"dataset": "evil", "budget.granted.alpha": "1000", "budget.requested.alpha": "900"}
+OPENED = 8
+"""A tenth of the grant."""
+
+Request = tuple[tuple[str, str], dict[str, Any]]
+
+
+def at(due: datetime) -> dict[str, Any]:
+    """A run that is due then."""
+    return {"state": {"type": "SCHEDULED", "state_details": {"scheduled_time": due.isoformat()}}}
+
+
+def hostile_requests(evil: Path) -> Iterator[Request]:
+    """Forty: of the release that is on a schedule, of the form, of the audit."""
+    plan = str(evil / "evil.yaml")
+    for more in (
+        {"overrides": RICHER},
+        {"out": str(evil)},
+        {"release_id": "mine"},
+        {"overrides": RICHER, "out": str(evil), "release_id": "mine"},
+        {"plan": plan},
+        {"plan": plan, "overrides": RICHER},
+        {"plan": "../plans/income.yaml"},
+        {"plan": "health"},
+        {"plan": "draft"},
+        {"plan": ""},
+        {"plan": None},
+        {"plan": ["income"]},
+        {"source": plan},
+    ):
+        yield RELEASE, {"parameters": {"plan": "income"} | more} | at(last_due())
+    now = datetime.now(UTC)
+    for due in (
+        now,
+        last_due() + timedelta(days=70),
+        last_due() - timedelta(days=90),
+        last_due() + timedelta(minutes=1),
+        datetime(1970, 1, 1, 0, 15, tzinfo=UTC),
+        datetime(2999, 1, 1, 0, 15, tzinfo=UTC),
+    ):
+        yield RELEASE, at(due)
+    yield RELEASE, {"parameters": {}}
+    yield RELEASE, {"idempotency_key": "again"}
+    for variables in (
+        {"env": {"DPRELEASE_LEDGER": f"sqlite:///{evil}/ledger.sqlite"}},
+        {"env": {"DPRELEASE_OUT": str(evil), "DPRELEASE_PLANS": str(evil)}},
+        {"command": f"touch {evil}/touched"},
+        {"working_dir": str(evil)},
+    ):
+        yield RELEASE, {"job_variables": variables} | at(last_due())
+        yield AD_HOC, {"job_variables": variables, "parameters": WHOLE | {"plan": "income"}}
+    for more in (
+        {"releases": ["income: wealth"]},
+        {"releases": ["income: people", "health: people"]},
+        {"percent_of_budget": 1_000_000},
+        {"percent_of_budget": -1},
+        {"overrides": RICHER},
+        {"out": str(evil)},
+        {"plan": plan},
+        {"requester": "two\nlines"},
+    ):
+        yield AD_HOC, {"parameters": WHOLE | {"plan": "income"} | more}
+    yield AUDIT, {"parameters": {"plan": plan}}
+    yield AUDIT, {"parameters": {"plan": "income", "overrides": RICHER, "draws": 1}}
+    for _ in range(3):  # each would be right, and together they are more than is opened
+        yield AD_HOC, {"parameters": WHOLE | {"plan": "income", "percent_of_budget": 100}}
+
+
+def files(folder: Path) -> set[Path]:
+    """Every file that is not the server's own, or the ledger."""
+    mine = (folder / "home", folder / "ledger.sqlite")
+    return {path for path in folder.rglob("*") if not any(path.is_relative_to(own) for own in mine)}
+
+
+def test_forty_hostile_requests_are_charged_no_more_than_is_opened(served, tmp_path):
+    evil = tmp_path / "evil"
+    evil.mkdir()
+    document = yaml.safe_load((served.folder / "plans" / "income.yaml").read_text())
+    document |= {"dataset": "evil", "source": str(served.folder / "plans" / "survey.parquet")}
+    (evil / "evil.yaml").write_text(yaml.safe_dump(document, sort_keys=False))
+    before, own = files(served.folder), set(evil.iterdir())
+    known = set(served.ledger.releases("income"))
+    runs, requests = [], list(hostile_requests(evil))
+    assert len(requests) >= 40
+    for (flow, name), body in requests:
+        deployment = served.deployment(flow, name)["id"]
+        try:
+            path = f"/deployments/{deployment}/create_flow_run"
+            run = served.api("POST", path, **({"enforce_parameter_schema": False} | body))["id"]
+        except httpx.HTTPStatusError as refused:
+            if refused.response.status_code not in (409, 422):
+                raise
+            continue
+        served.start_now(run)
+        runs.append(run)
+    assert len(runs) > 25
+    ended = [served.settled(run, seconds=1800) for run in runs]
+    for run in ended:
+        print(run["name"], run["state_type"], run["state"]["message"])
+    assert sum(run["state_type"] == "COMPLETED" for run in ended) < len(ended) / 4
+    new = {
+        name: charges
+        for name, charges in served.ledger.releases("income").items()
+        if name not in known
+    }
+    due = f"income-{last_due():%Y%m%d-%H%M%S}"  # this one is the agency's, and whoever starts it
+    assert all("-ad-hoc-" in name for name in new if name != due)
+    asked = [
+        charge.budget
+        for charges in served.ledger.releases("income").values()
+        for charge in charges.values()
+        if charge.part
+    ]
+    assert 4 <= total(asked).alpha <= OPENED
+    assert set(served.ledger.datasets()) == {"income", "health"}
+    made = {path.relative_to(served.folder).parts for path in files(served.folder) - before}
+    assert {parts[:2] for parts in made} <= {("out", "income"), ("out",)}
+    assert {parts[2] for parts in made if len(parts) > 2} <= set(new)
+    assert set(evil.iterdir()) == own

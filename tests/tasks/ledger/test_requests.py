@@ -1,0 +1,122 @@
+"""Grants in shared ledgers, one budget for one survey, and what requests may spend."""
+
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from fractions import Fraction
+
+import pytest
+
+from dpcore.budget import Budget
+from dpcore.errors import BudgetError
+from tasks.ledger import Action, Charge, Ledger
+from tests.tasks.ledger.test_postgresql import ENGINES, fresh_url
+
+WHO_WHY = {"who": "A. Officer", "why": "test"}
+SHARE = {"a": Charge(Budget.of("1/4", "1e-7"))}
+TENTH = Fraction(1, 10)
+
+
+@pytest.fixture(params=ENGINES)
+def url(request, tmp_path) -> str:
+    return fresh_url(request.param, tmp_path)
+
+
+@pytest.fixture
+def ledger(url) -> Ledger:
+    ledger = Ledger(url)
+    for dataset in ("visits", "visits-evil"):
+        ledger.grant(dataset, Budget.of(20, "1e-5"), **WHO_WHY)
+    return ledger
+
+
+def test_the_first_use_of_a_dataset_grants_nothing_once_a_server_uses_the_ledger(url):
+    ledger = Ledger(url)
+    for _ in range(2):
+        ledger.share()
+    assert Ledger(url).shared
+    assert not Ledger(url).first_grant("visits", Budget.of(9), **WHO_WHY)
+    with pytest.raises(BudgetError, match="dprelease ledger grant"):
+        ledger.reserve("visits", "r", "p", SHARE)
+    assert ledger.history() == []
+
+
+class TestSurveys:
+    def test_a_second_dataset_over_a_survey_is_refused_and_charges_nothing(self, ledger):
+        ledger.reserve("visits", "r", "p", SHARE, sources=["survey"])
+        for refused in (
+            lambda: ledger.require_own("visits-evil", ["survey"]),
+            lambda: ledger.reserve("visits-evil", "r", "p", SHARE, sources=["other", "survey"]),
+        ):
+            with pytest.raises(BudgetError, match="belongs to the dataset 'visits'"):
+                refused()
+        assert ledger.spent("visits-evil") == Budget()
+        assert ledger.sources() == {"survey": "visits"}
+
+    def test_a_retry_may_not_read_another_dataset_s_survey(self, ledger):
+        ledger.reserve("visits", "r", "p", SHARE, sources=["survey"])
+        ledger.reserve("visits-evil", "r", "p", SHARE, sources=["its own"])
+        with pytest.raises(BudgetError, match="belongs to the dataset"):
+            ledger.reserve("visits-evil", "r", "p", SHARE, sources=["survey"])
+
+    def test_a_dataset_may_have_several(self, ledger):
+        for month in ("may", "june"):
+            ledger.reserve("visits", month, "p", SHARE, sources=[month])
+        assert ledger.sources() == {"may": "visits", "june": "visits"}
+
+    def test_a_person_may_say_that_another_survey_took_its_place(self, ledger):
+        ledger.reserve("visits", "r", "p", SHARE, sources=["survey"])
+        for dataset in ("visits-evil", "visits"):
+            ledger.assign(["survey"], dataset, **WHO_WHY)
+            assert ledger.sources() == {"survey": dataset}
+        assigned = [line for line in ledger.history() if line.action is Action.ASSIGN]
+        assert [(line.dataset, line.who) for line in assigned] == [
+            ("visits-evil", "A. Officer"),
+            ("visits", "A. Officer"),
+        ]
+        with pytest.raises(BudgetError, match="belongs to the dataset 'visits'"):
+            ledger.reserve("visits-evil", "r", "p", SHARE, sources=["survey"])
+        with pytest.raises(BudgetError, match="has no grant"):
+            ledger.assign(["survey"], "nothing", **WHO_WHY)
+
+    def test_of_two_datasets_at_the_same_time_one_gets_it(self, ledger, url):
+        def reserve(n: int) -> None:
+            dataset = ("visits", "visits-evil")[n % 2]
+            with suppress(BudgetError):
+                Ledger(url).reserve(dataset, f"r{n}", "p", SHARE, sources=["survey"])
+
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(reserve, range(8)))
+        spent = {name: ledger.spent(name).alpha for name in ledger.datasets()}
+        assert sorted(spent.values()) == [0, 1]
+        assert spent[ledger.sources()["survey"]] == 1
+
+
+class TestRequests:
+    def test_forty_at_the_same_time_spend_no_more_than_is_opened(self, ledger, url):
+        def ask(n: int) -> None:
+            with suppress(BudgetError):
+                Ledger(url).reserve("visits", f"r{n}", "p", SHARE, part=TENTH)
+
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(ask, range(40)))
+        assert ledger.spent("visits").alpha == 2  # a tenth of 20
+
+    @pytest.mark.parametrize("share", [Budget.of("2.01"), Budget.of("1", "1.1e-6")])
+    def test_each_coordinate_has_its_part(self, ledger, share):
+        for method in (ledger.check, ledger.reserve):
+            with pytest.raises(BudgetError, match="opened to requests"):
+                method("visits", "r", "p", {"a": Charge(share)}, part=TENTH)
+        assert ledger.spent("visits") == Budget()
+
+    def test_what_the_agency_releases_itself_does_not_count(self, ledger):
+        ledger.reserve("visits", "own", "p", {"a": Charge(Budget.of(10))})
+        ledger.reserve("visits", "r1", "p", {"a": Charge(Budget.of(2))}, part=TENTH)
+        assert ledger.reserve("visits", "r1", "p", {"a": Charge(Budget.of(2))}, part=TENTH) == []
+        with pytest.raises(BudgetError, match="left 0 of 2 opened to requests"):
+            ledger.reserve("visits", "r2", "p", SHARE, part=TENTH)
+        ledger.reserve("visits", "r2", "p", SHARE)
+
+    def test_a_smaller_part_counts_what_was_requested_within_a_larger_one(self, ledger):
+        ledger.reserve("visits", "r1", "p", {"a": Charge(Budget.of(4))}, part=Fraction(1, 2))
+        with pytest.raises(BudgetError, match="opened to requests"):
+            ledger.reserve("visits", "r2", "p", SHARE, part=TENTH)
