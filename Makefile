@@ -3,7 +3,10 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+# Half of the modules are never imported: each is compiled by the first process that imports it.
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt
+export PYTHONDONTWRITEBYTECODE =
+PYTEST := $(BIN)/pytest --numprocesses auto --dist worksteal
 DEMO := build/demo
 
 .PHONY: help demo docs wheel test test-all soak lint format clean
@@ -40,10 +43,10 @@ $(VENV)/.docs: $(VENV)/.dev
 	@$(PIP) --editable ".[docs]"
 	@touch $@
 
-$(VENV)/.all: $(VENV)/.docs
-	@echo "installing the engines, oracles and the browser's driver that the slow tests use" >&2
-	@$(PIP) --editable ".[dask,slow,spark]"
-	@touch $@
+$(VENV)/.all: pyproject.toml constraints.txt | $(BIN)/python
+	@echo "installing also the site's, the engines, oracles and the browser's driver of the slow tests" >&2
+	@$(PIP) --editable ".[accounting,dask,demo,dev,docs,evaluation,postgres,slow,spark]"
+	@touch $@ $(VENV)/.demo $(VENV)/.dev $(VENV)/.docs
 
 # The demo has a home and a ledger of its own, made anew each time: its survey is public.
 demo: $(VENV)/.demo
@@ -68,14 +71,19 @@ docs: demo $(VENV)/.docs
 	@DPRELEASE_BUNDLE=$(DEMO)/published/fair-1978/demo NO_MKDOCS_2_WARNING=true $(BIN)/python -m mkdocs build --strict --quiet -f docs/mkdocs.yml
 	@echo build/site/index.html
 
-test: lint
-	$(BIN)/pytest --numprocesses auto --dist worksteal -m "not slow"
+# Linters and types run beside the tests, which leave a processor idle at their start and end.
+test: $(VENV)/.dev
+	@mkdir -p build
+	@$(MAKE) --no-print-directory lint > build/lint.txt 2>&1 & linters=$$!; \
+	$(PYTEST) -m "not slow"; tested=$$?; \
+	wait $$linters; linted=$$?; cat build/lint.txt; exit $$((tested + linted))
 
 soak: $(VENV)/.all
 	$(BIN)/python -m tests.soak build/soak
 
-test-all: test $(VENV)/.all
-	$(BIN)/pytest --numprocesses auto --dist worksteal -m slow
+test-all: $(VENV)/.all
+	@$(MAKE) --no-print-directory test
+	$(PYTEST) -m slow
 
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .

@@ -17,11 +17,16 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
+from hypothesis import HealthCheck, settings
 
 from flows import end_quietly
 from tasks.workplace.home import locked
 
 atexit.register(end_quietly)
+
+# How long an example takes says how busy the machine is.
+settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("busy")
 
 ROOT = Path(__file__).parent.parent
 DATA = Path(os.environ.get("DPRELEASE_TEST_DATA", ROOT.parent / "shared" / "data"))

@@ -8,6 +8,7 @@ from scipy import stats
 
 from dpcore.axes import Bins, Categories, Grid
 from dpcore.cell_values import Inside, multiple
+from tests.chance import FALSE_ALARM
 
 RANDOM = np.random.default_rng(4)
 POSITIONS = np.array([0.0, 1e-17, 0.2, 0.5, 0.999, 1 - 2.0**-53])
@@ -55,7 +56,7 @@ def test_the_numbers_of_every_cell_are_those_of_a_list_of_all(step: str, integer
         assert set(found) <= set(expected)
         if len(expected) <= 100:
             assert len(found) == len(expected)
-            assert len(found) == 1 or stats.chisquare(counts).pvalue > 1e-6
+            assert len(found) == 1 or stats.chisquare(counts).pvalue > FALSE_ALARM
         for ends in (many.at(np.zeros(4000)), many.at(np.full(4000, 1 - 2.0**-53))):
             assert set(ends) <= {expected[0], expected[-1]}
 

@@ -48,7 +48,7 @@ def test_the_bound_of_hall_holds_where_its_condition_does():
     )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.floats(1e-6, 20),
     st.integers(1, 10**12),

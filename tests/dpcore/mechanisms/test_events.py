@@ -15,9 +15,9 @@ from dpcore.budget import Budget
 from dpcore.mechanism import Event, affordable
 from dpcore.mechanisms import read_event
 from dpcore.mechanisms.exponential import ExponentialMechanism
-from tests.dpcore.releases.contract import CASES
+from tests.dpcore.releases.contract import CASES, LAWS
 
-EVENTS = {name: case.release.mechanism.event for name, case in CASES.items()}
+EVENTS = {name: case.release.mechanism.event for name, case in LAWS.items()}
 
 
 @pytest.mark.parametrize("name", EVENTS)

@@ -2,7 +2,8 @@
 
 A ``Case`` is a release over a domain so small that all of its tables can be listed, together with
 the two neighbouring tables that its sensitivity is about.  ``test_contract`` makes the same claims
-about every case; a release or mechanism of ``dpcore`` without a case fails there.
+about every case, or about one of every kind where the axes do not matter; a release or mechanism of
+``dpcore`` without a case fails there.
 """
 
 from __future__ import annotations
@@ -690,6 +691,24 @@ def further_forms(fact: Callable[[Release], object]) -> list[str]:
     """The names of cases of which an earlier one has the same fact."""
     first = {fact(case.release): name for name, case in reversed(CASES.items())}
     return [name for name in CASES if name not in first.values()]
+
+
+def kind_of(release: Release) -> object:
+    """What computes the statistic, and what adds the noise."""
+    return type(release), type(release.mechanism)
+
+
+def law_of(release: Release) -> object:
+    """What draws, and the form of the event that is recorded of it."""
+    event = release.mechanism.event.to_dict()
+    return type(release.mechanism), event.get("noise"), frozenset(event)
+
+
+KINDS = {n: case for n, case in CASES.items() if n not in further_forms(kind_of)}
+"""A case of every kind with every mechanism of it: for claims that do not depend on the axes."""
+
+LAWS = {n: case for n, case in CASES.items() if n not in further_forms(law_of)}
+"""A case of every law of noise: for claims about mechanisms and events alone."""
 
 
 RELATIONS = (Adjacency("add-remove"), Adjacency("add-remove", 2), Adjacency("replace-one", 2))

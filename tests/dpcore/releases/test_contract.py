@@ -2,6 +2,7 @@
 
 import gc
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 
@@ -55,39 +56,35 @@ from dpcore.sampling.k_norm import lattice_norm
 from dpcore.sampling.source import SeededSource
 from dpcore.statistic import Noisy
 from dpcore.tally import Tally
+from tests.chance import FALSE_ALARM
 from tests.conftest import those_slow
 from tests.dpcore.mechanisms.noise_laws import goodness_of_fit
 from tests.dpcore.releases.contract import (
     CASES,
+    KINDS,
     Case,
     concrete_mechanisms,
     concrete_releases,
     exact_vector,
     families,
     further_forms,
+    kind_of,
     opened,
     repeated_draws,
     tally_of,
 )
 
 every_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+every_kind = pytest.mark.parametrize("case", KINDS.values(), ids=KINDS)
 
 
-CHOOSING = {
-    name: case
-    for name, case in CASES.items()
-    if isinstance(case.release.mechanism, ExponentialMechanism)
-}
-ADDITIVE = {n: case for n, case in CASES.items() if hasattr(case.release.mechanism, "half_width")}
-additive_case = pytest.mark.parametrize("case", ADDITIVE.values(), ids=ADDITIVE)
-norm_case = pytest.mark.parametrize(
-    "case", [c for c in CASES.values() if isinstance(c.release.mechanism, DiscreteKNorm)]
-)
-block_case = pytest.mark.parametrize(
-    "case",
-    [c for c in CASES.values() if isinstance(c.release.mechanism, BlockGaussian | BlockLaplace)],
-)
-choosing_case = pytest.mark.parametrize("case", CHOOSING.values(), ids=CHOOSING)
+def every_kind_with(has: Callable[[Mechanism], bool]) -> pytest.MarkDecorator:
+    chosen = {name: case for name, case in KINDS.items() if has(case.release.mechanism)}
+    return pytest.mark.parametrize("case", chosen.values(), ids=chosen)
+
+
+def drawing(*mechanisms: type[Mechanism]) -> Callable[[Mechanism], bool]:
+    return lambda mechanism: isinstance(mechanism, mechanisms)
 
 
 ROUNDED = 1e-9
@@ -226,7 +223,7 @@ def require_stated_noise(case: Case) -> None:
     noise = (draws - opened(release, tally)).ravel()
 
     event = release.mechanism.event
-    assert goodness_of_fit(noise, event) > 1e-4
+    assert goodness_of_fit(noise, event) > FALSE_ALARM
     assert goodness_of_fit(noise, event, stretch=2 / 3) < 1e-9
     assert goodness_of_fit(noise, event, stretch=3 / 2) < 1e-9
     assert np.std(noise) == pytest.approx(release.mechanism.stddev, rel=0.03)
@@ -236,25 +233,25 @@ def require_stated_noise(case: Case) -> None:
         assert np.mean(np.abs(noise) <= width - 1) < level + 0.01
 
 
-@additive_case
+@every_kind_with(lambda mechanism: hasattr(mechanism, "half_width"))
 def test_the_noise_has_the_stated_scale_and_neither_two_thirds_nor_three_halves_of_it(case: Case):
     require_stated_noise(case)
 
 
-@norm_case
+@every_kind_with(drawing(DiscreteKNorm))
 def test_the_length_of_k_norm_noise_has_the_stated_scale_and_not_another(case: Case):
     release, event = case.release, case.release.mechanism.event
     tally = tally_of(release.domain, case.near)
     noise = repeated_draws(release, tally, 4000, SeededSource(13)) - opened(release, tally)
     lengths = lattice_norm(noise.astype(np.int64)) / float(event.scale)
     law = stats.gamma(event.dimension)
-    assert stats.kstest(lengths, law.cdf).pvalue > 1e-4
+    assert stats.kstest(lengths, law.cdf).pvalue > FALSE_ALARM
     for stretch in (2 / 3, 3 / 2):
         assert stats.kstest(lengths / stretch, law.cdf).pvalue < 1e-9
     assert np.std(noise) == pytest.approx(release.mechanism.stddev, rel=0.03)
 
 
-@block_case
+@every_kind_with(drawing(BlockGaussian, BlockLaplace))
 def test_the_noise_of_blocks_has_the_stated_scales_and_neither_two_thirds_nor_three_halves(
     case: Case,
 ):
@@ -274,14 +271,14 @@ def test_the_noise_of_blocks_has_the_stated_scales_and_neither_two_thirds_nor_th
             lengths = moved_in_blocks(replace(mechanism, blocks=(block,)), spread)
             scaled, law = lengths / float(mechanism.variance), stats.chi2(block.size)
             fits = [stats.kstest(scaled / each**2, law.cdf).pvalue for each in (1.0, 2 / 3, 1.5)]
-        assert fits[0] > 1e-4
+        assert fits[0] > FALSE_ALARM
         assert max(fits[1:]) < 1e-9
         assert np.std(draws[:, start - 1]) == pytest.approx(
             mechanism.stddev(block.weight) * 2 ** (len(block.axes) / 2), rel=0.05
         )
 
 
-@choosing_case
+@every_kind_with(drawing(ExponentialMechanism))
 def test_choices_have_the_stated_scale_and_neither_two_thirds_nor_three_halves_of_it(case: Case):
     release = case.release
     tally = tally_of(release.domain, case.near + case.company)
@@ -292,11 +289,11 @@ def test_choices_have_the_stated_scale_and_neither_two_thirds_nor_three_halves_o
         for stretch, fits in ((1, True), (2 / 3, False), (3 / 2, False)):
             weights = np.exp(-score / (float(release.mechanism.scale) * stretch))
             p_value = stats.chisquare(counts, weights / weights.sum() * len(choice)).pvalue
-            assert p_value > 1e-4 if fits else p_value < 1e-9
+            assert p_value > FALSE_ALARM if fits else p_value < 1e-9
 
 
 LONG = {
-    *further_forms(lambda release: (type(release), type(release.mechanism))),
+    *further_forms(kind_of),
     "weighted compressed microdata",
     "function at a steady bandwidth",
     "additive classifier",
@@ -384,7 +381,7 @@ def audited(case: Case, company: tuple[int, ...], mechanism: Mechanism) -> float
     return float(max(bounds))
 
 
-@every_case
+@every_kind
 def test_what_is_drawn_can_be_afforded_exactly_up_to_the_share(case: Case):
     release = case.release
     exact = release.statistic(tally_of(release.domain, case.near))
@@ -394,7 +391,7 @@ def test_what_is_drawn_can_be_afforded_exactly_up_to_the_share(case: Case):
         perturb(exact, release.mechanism, less, SeededSource(1))
 
 
-@every_case
+@every_kind
 def test_a_share_of_rho_buys_every_kind_and_is_used_up(case: Case):
     exact = case.release.statistic(tally_of(case.release.domain, case.near))
     for rho in (Fraction(1, 2), Fraction(1, 50)):
@@ -423,7 +420,7 @@ def needs_beta(event: Event) -> bool:
     return squares(event) or isinstance(event, by_noise)
 
 
-@every_case
+@every_kind
 def test_a_share_without_beta_buys_a_pure_mechanism_or_none(case: Case):
     without = replace(case.release, share=replace(case.release.share, beta=Fraction(0)))
     if not needs_beta(case.release.mechanism.event):
@@ -434,9 +431,8 @@ def test_a_share_without_beta_buys_a_pure_mechanism_or_none(case: Case):
 
 
 @pytest.mark.usefixtures("short_fits")
-@pytest.mark.parametrize("name", CASES)
-def test_the_same_noisy_statistic_publishes_the_same_tables_and_records(name: str):
-    case = CASES[name]
+@every_kind
+def test_the_same_noisy_statistic_publishes_the_same_tables_and_records(case: Case):
     release = case.release
     exact = release.statistic(tally_of(release.domain, case.near))
     noisy = perturb(exact, release.mechanism, release.share, SeededSource(2))
@@ -453,7 +449,7 @@ def test_the_same_noisy_statistic_publishes_the_same_tables_and_records(name: st
         np.testing.assert_array_equal(release.sample(noisy, 7)[1], release.sample(again, 7)[1])
 
 
-@every_case
+@every_kind
 def test_expected_errors_are_positive_numbers_and_need_no_data(case: Case):
     statements = case.release.expected_error()
     assert statements

@@ -15,13 +15,15 @@ from dpcore.releases.densities.tuned import TunedFunction
 from dpcore.releases.machines.machine import KernelMachine
 from dpcore.statistic import Noisy
 from dpcore.tally import Tally
-from tests.dpcore.releases.contract import CASES, families, opened, under
+from tests.dpcore.releases.contract import CASES, KINDS, families, opened, under
 from tests.dpcore.releases.test_contract_relations import SERVED
 
-ALL = {name: case.release for name, case in CASES.items()} | {
-    pair: under(CASES[name], adjacency).release for pair, (name, adjacency) in SERVED.items()
+OF_KINDS = {name: case.release for name, case in KINDS.items()} | {
+    pair: under(CASES[name], adjacency).release
+    for pair, (name, adjacency) in SERVED.items()
+    if name in KINDS
 }
-every_release = pytest.mark.parametrize("release", ALL.values(), ids=ALL)
+ALL = {name: case.release for name, case in CASES.items()} | OF_KINDS
 
 
 def as_large_as_admitted(release: Release) -> Release:
@@ -45,7 +47,7 @@ def crossing(release: Release) -> Iterator[Release]:
             yield release.after(Noisy(np.arange(release.chosen) % 2 * last))
 
 
-@every_release
+@pytest.mark.parametrize("release", ALL.values(), ids=ALL)
 def test_the_largest_tables_stay_below_the_claim_and_are_summed_exactly(release: Release):
     """All records in one cell: no table has larger sums, or larger scores of quantiles.
 
@@ -89,7 +91,7 @@ def test_what_a_mechanism_makes_of_the_largest_counts_is_exact_too(name: str):
         assert most <= release.largest_statistic
 
 
-@every_release
+@pytest.mark.parametrize("release", OF_KINDS.values(), ids=OF_KINDS)
 def test_rows_that_would_need_larger_numbers_are_refused_when_the_release_is_made(release: Release):
     """For public reasons, the key of the plan first: the privacy line's refusal cannot be reached."""
     with pytest.raises(

@@ -27,8 +27,6 @@ from dpcore.tally import Tally
 from tests.dpcore.releases.contract import CASES, tally_of
 
 pytestmark = pytest.mark.usefixtures("short_fits")
-every_case = pytest.mark.parametrize("name", CASES)
-
 FUNCTIONS = [name for name, case in CASES.items() if isinstance(case.release, Evaluable)]
 
 
@@ -41,10 +39,17 @@ def tables(name):
     return noisy, release.publish(noisy).tables
 
 
-@every_case
-def test_numbers_come_with_errors_and_intervals_that_hold_them_in_order(name):
-    _, published = tables(name)
+@pytest.mark.parametrize("name", CASES)
+def test_numbers_come_with_errors_intervals_and_names_that_the_plan_can_check(name):
+    release, (_, published) = CASES[name].release, tables(name)
+    own = {column for axis in release.domain.axes for column in release.published_names(axis)}
+    if release.statistics:
+        assert {release.table_name(d) for d in release.domains} <= {t.name for t in published}
     for table in published:
+        assert set(table.about.values()) <= set(release.domain.names)
+        if release.statistics and table.about:
+            assert set(table.about) <= own
+            assert set(table.columns) - set(table.about) <= set(release.statistics)
         assert table.uncertainty, table.name
         for uncertainty in table.uncertainty:
             assert uncertainty.statement
@@ -80,7 +85,7 @@ ALPHAS = (Fraction(1, 20), Fraction(1), Fraction(50))
 
 
 @pytest.mark.parametrize("alpha", ALPHAS, ids=str)
-@every_case
+@pytest.mark.parametrize("name", CASES)
 def test_no_number_lies_outside_its_own_interval(name, alpha):
     case = CASES[name]
     share = replace(case.release.share, alpha=case.release.share.alpha * alpha)
@@ -158,26 +163,6 @@ def test_no_group_of_nobody_has_a_value(name, alpha):
         assert hidden[nobody].all()
         if alpha >= 1:
             assert not hidden[everybody].any()
-
-
-@every_case
-def test_columns_that_tell_of_the_survey_say_of_which_column(name):
-    case = CASES[name]
-    _, published = tables(name)
-    for table in published:
-        assert set(table.about.values()) <= set(case.release.domain.names)
-
-
-@every_case
-def test_the_names_that_are_checked_are_the_names_that_are_published(name):
-    release, (_, published) = CASES[name].release, tables(name)
-    own = {column for axis in release.domain.axes for column in release.published_names(axis)}
-    if release.statistics:
-        assert {release.table_name(d) for d in release.domains} <= {t.name for t in published}
-    for table in published:
-        if release.statistics and table.about:
-            assert set(table.about) <= own
-            assert set(table.columns) - set(table.about) <= set(release.statistics)
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from dpcore.arrays import Floats, Integers
+from tests.chance import FALSE_ALARM
 
 DIGITS = 150
 
@@ -135,12 +136,12 @@ def assert_lattice_law(draws: Integers, norm: Callable[[tuple[int, ...]], int], 
     common = weights * len(draws) >= 10
     observed = np.r_[counts[common], counts[~common].sum()]
     expected = np.r_[weights[common], weights[~common].sum()] * len(draws)
-    assert stats.chisquare(observed, expected).pvalue > 1e-4
+    assert stats.chisquare(observed, expected).pvalue > FALSE_ALARM
 
 
 def assert_gamma_lengths(lengths: Floats, dimension: int):
     """Norms of draws on a fine lattice, in scales, follow a gamma law, and not 2/3 or 3/2 of it."""
-    assert stats.kstest(lengths, stats.gamma(dimension).cdf).pvalue > 1e-4
+    assert stats.kstest(lengths, stats.gamma(dimension).cdf).pvalue > FALSE_ALARM
     for stretch in (2 / 3, 3 / 2):
         assert stats.kstest(lengths / stretch, stats.gamma(dimension).cdf).pvalue < 1e-9
 

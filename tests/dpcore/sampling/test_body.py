@@ -10,6 +10,7 @@ from scipy import stats
 
 from dpcore.sampling.body import STEPS, Body
 from dpcore.sampling.source import SeededSource
+from tests.chance import FALSE_ALARM
 
 SMALL = np.array([[3, 0], [1, 2], [-2, 1], [0, -2]])
 
@@ -71,7 +72,7 @@ def test_every_lattice_point_is_as_likely_as_its_norm_says(scale: Fraction):
     observed = np.append(counts[common], len(draws) - counts[common].sum())
     expected = np.append(weights[common], 1 - weights[common].sum()) * len(draws)
     assert common[points.tolist().index([0, 0])]
-    assert stats.chisquare(observed, expected).pvalue > 1e-4
+    assert stats.chisquare(observed, expected).pvalue > FALSE_ALARM
     for stretch in (2 / 3, 3 / 2):
         wrong = np.exp(-body.norm(points) / (float(scale) * stretch))
         wrong /= wrong.sum()
@@ -84,12 +85,12 @@ def test_lengths_follow_a_gamma_law_and_errors_are_simulated_alike(dimension: in
     body, scale = Body.around(curve(dimension)), Fraction(STEPS)
     draws = body.noise(scale, 3000, SeededSource(2))
     lengths = body.norm(draws) / float(scale)
-    assert stats.kstest(lengths, stats.gamma(dimension).cdf).pvalue > 1e-4
+    assert stats.kstest(lengths, stats.gamma(dimension).cdf).pvalue > FALSE_ALARM
     for stretch in (2 / 3, 3 / 2):
         assert stats.kstest(lengths / stretch, stats.gamma(dimension).cdf).pvalue < 1e-9
     simulated = body.simulated(float(scale), np.random.default_rng(3), 3000)
     for one, other in zip(draws.T, simulated.T, strict=True):
-        assert stats.ks_2samp(one, other).pvalue > 1e-4
+        assert stats.ks_2samp(one, other).pvalue > FALSE_ALARM
 
 
 @pytest.mark.parametrize(("dimension", "best"), [(2, 0.9), (4, 0.75), (6, 0.75)])

@@ -8,6 +8,7 @@ from scipy import stats
 
 from dpcore.sampling.choice import exponential_choices
 from dpcore.sampling.source import SeededSource
+from tests.chance import FALSE_ALARM
 
 
 @pytest.mark.parametrize("scale", [Fraction(1, 3), Fraction(5, 2), Fraction(10_000)])
@@ -20,7 +21,7 @@ def test_chances_fall_exponentially_with_the_score(scale: Fraction, low: int):
         weights = np.exp(-excess / (float(scale) * stretch))
         p_value = stats.chisquare(counts, weights / weights.sum() * draws.size).pvalue
         if stretch == 1:
-            assert p_value > 1e-4
+            assert p_value > FALSE_ALARM
         elif scale < 100:  # beyond, all are nearly equally likely
             assert p_value < 1e-9
 
@@ -29,7 +30,7 @@ def test_rows_are_chosen_from_independently():
     scores = np.tile([[0, 1], [1, 0]], (20_000, 1)).astype(np.int64)
     draws = exponential_choices(scores, Fraction(1), SeededSource(3)).reshape(-1, 2)
     table = stats.contingency.crosstab(draws[:, 0], draws[:, 1]).count
-    assert stats.chi2_contingency(table).pvalue > 1e-4
+    assert stats.chi2_contingency(table).pvalue > FALSE_ALARM
     assert draws.mean(axis=0) == pytest.approx([1 / (1 + np.e), np.e / (1 + np.e)], abs=0.02)
 
 

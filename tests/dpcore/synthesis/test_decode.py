@@ -12,6 +12,7 @@ from dpcore.releases.densities.spectral_density import SpectralDensity
 from dpcore.statistic import Noisy
 from dpcore.synthesis.column import ColumnDensity
 from dpcore.synthesis.decode import decode_records
+from tests.chance import FALSE_ALARM
 
 PLACE = Categories("place", ("a", "b"), nullable=True)
 YES = Categories("yes", (True, False))
@@ -69,14 +70,14 @@ def test_values_lie_in_the_cells_of_their_codes(axis: Bins | Grid):
 def test_whole_numbers_of_a_bin_are_equally_likely_where_the_plan_says_uniform():
     ages = decoded({"age": ColumnDensity.uniform(AGE)})["age"].compressed()
     inside = ages[(ages >= 5) & (ages < 20)]
-    assert stats.chisquare(np.bincount(inside - 5, minlength=15)).pvalue > 1e-4
+    assert stats.chisquare(np.bincount(inside - 5, minlength=15)).pvalue > FALSE_ALARM
     assert set(ages) == set(range(21))
 
 
 def test_real_numbers_are_uniform_in_a_bin_where_the_plan_says_so():
     income = decoded({"income": ColumnDensity.uniform(INCOME)})["income"]
     inside = income[(income >= 0.5)]
-    assert stats.kstest((inside - 0.5) / 89.5, "uniform").pvalue > 1e-4
+    assert stats.kstest((inside - 0.5) / 89.5, "uniform").pvalue > FALSE_ALARM
 
 
 def test_without_a_density_numbers_crowd_towards_the_fuller_neighbour():
@@ -100,7 +101,7 @@ def test_real_numbers_follow_the_density_of_their_column_inside_each_bin():
         levels = np.interp([lower, upper], edges, density.cumulative)
         ranks = (np.interp(inside, edges, density.cumulative) - levels[0]) / np.diff(levels)
         assert len(inside) > 1000
-        assert stats.kstest(ranks, "uniform").pvalue > 1e-4
+        assert stats.kstest(ranks, "uniform").pvalue > FALSE_ALARM
     uniform = (income[income >= 0.5] - 0.5) / 89.5
     assert stats.kstest(uniform, "uniform").pvalue < 1e-9
 
@@ -109,7 +110,7 @@ def test_where_the_density_says_nothing_a_bin_is_uniform():
     flat = ColumnDensity(np.array([-10.0, 0.0, 90.0]), np.array([0.0, 1.0, 1.0]))
     income = decoded({"income": flat})["income"]
     inside = income[income >= 0.5]
-    assert stats.kstest((inside - 0.5) / 89.5, "uniform").pvalue > 1e-4
+    assert stats.kstest((inside - 0.5) / 89.5, "uniform").pvalue > FALSE_ALARM
 
 
 def test_the_density_of_a_column_is_the_margin_of_its_release():
@@ -131,7 +132,7 @@ def test_the_density_of_a_column_is_the_margin_of_its_release():
     seen = expected > 5
     assert (
         stats.chisquare(counts[seen], expected[seen] * counts[seen].sum() / expected[seen].sum())[1]
-        > 1e-4
+        > FALSE_ALARM
     )
 
 

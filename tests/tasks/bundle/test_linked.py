@@ -53,9 +53,7 @@ def plans(draw: st.DrawFn) -> Plan:
     )
 
 
-@settings(
-    max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(plan=plans(), seed=st.integers(0, 2**32 - 1), scale=st.sampled_from([0, 3, 300]))
 def test_the_two_tables_fit_together(plan: Plan, seed: int, scale: int):
     release = plan.built["t"]

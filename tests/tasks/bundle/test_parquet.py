@@ -1,8 +1,7 @@
 """Published files are read by pandas as the types that were meant."""
 
-import time
 from contextlib import suppress
-from threading import Event, Thread
+from threading import Event, Semaphore, Thread
 
 import numpy as np
 import pandas as pd
@@ -92,17 +91,21 @@ def test_a_run_that_is_being_ended_leaves_no_folder_though_tasks_still_write(tmp
     table = Table("tables", "counts", [TableColumn("count", np.array([3, 4]), "How many")])
     with staging_folder(tmp_path / "survey" / "r1") as staging:
         write_table(staging, table, {}, {})
-        stopped = Event()
+        stopped, tried = Event(), Semaphore(0)
 
         def write_on() -> None:
             while not stopped.is_set():
                 with suppress(OSError):
                     write_table(staging, table, {}, {})
+                tried.release()
 
         writers = [Thread(target=write_on) for _ in range(2)]
         for writer in writers:
             writer.start()
-    time.sleep(0.2)
+    while tried.acquire(blocking=False):
+        pass  # what was tried while the folder was removed
+    for _ in range(20):
+        tried.acquire()
     stopped.set()
     for writer in writers:
         writer.join()

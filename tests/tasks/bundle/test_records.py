@@ -16,6 +16,7 @@ from dpcore.tally import Tally
 from schemas.plan import Plan
 from schemas.selection import select
 from tasks.bundle.records import Records, synthetic_records
+from tests.chance import FALSE_ALARM
 
 ROWS = 20_000
 PLAN = """
@@ -133,7 +134,7 @@ def test_whole_numbers_follow_their_density_inside_each_bin(draws):
     shares = release.probabilities(draws["ages"])
     for lower, upper in ((0, 20), (20, 40)):
         counts, expected = inside(records, shares, "age", lower, upper)
-        assert stats.chisquare(counts, expected).pvalue > 1e-4
+        assert stats.chisquare(counts, expected).pvalue > FALSE_ALARM
         assert stats.chisquare(counts).pvalue < 1e-9  # not uniform
 
 
@@ -150,7 +151,7 @@ def test_real_numbers_follow_their_density_inside_each_bin(draws):
             ranks = (np.interp(chosen, edges, cumulative) - ends[0]) / np.diff(ends)
             spread = (chosen - lower) / (upper - lower)
             of_density, of_uniform = (stats.kstest(u, "uniform").pvalue for u in (ranks, spread))
-            assert (of_density if follows else of_uniform) > 1e-4
+            assert (of_density if follows else of_uniform) > FALSE_ALARM
             assert (of_uniform if follows else of_density) < 1e-9
 
 
@@ -160,9 +161,9 @@ def test_a_column_with_nulls_follows_counts_in_finer_bins(draws):
     noisy = draws["rents"].values.reshape(41, 3)[:40].sum(axis=1)
     counts, expected = inside(records, np.repeat(noisy / 50, 50), "rent", 0, 1000)
     by_bin = [table.reshape(20, 50).sum(axis=1) for table in (counts, expected)]
-    assert stats.chisquare(*by_bin).pvalue > 1e-4
+    assert stats.chisquare(*by_bin).pvalue > FALSE_ALARM
     assert stats.chisquare(by_bin[0]).pvalue < 1e-9
-    assert stats.chisquare(counts[:50]).pvalue > 1e-4  # uniform in a finer bin
+    assert stats.chisquare(counts[:50]).pvalue > FALSE_ALARM  # uniform in a finer bin
     assert "rent" not in made(draws).refined_by
 
 
@@ -179,7 +180,7 @@ def test_where_in_its_bin_a_value_lies_does_not_follow_from_its_bin():
     plan = Plan.model_validate(document)
     nothing = Noisy(np.array([], dtype=np.int64), cells=np.array([], dtype=np.int64))
     pay = synthetic_records(plan, plan.synthesis[0], lambda _: nothing).columns["pay"]
-    assert stats.kstest((pay + 50) / 1050, "uniform").pvalue > 1e-4
+    assert stats.kstest((pay + 50) / 1050, "uniform").pvalue > FALSE_ALARM
 
 
 @pytest.mark.parametrize(

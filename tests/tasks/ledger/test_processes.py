@@ -47,12 +47,14 @@ def shares(count: int) -> Budget:
 def compete(jobs: list[Callable[[], str]]) -> list[str]:
     """Run each job in a process of its own, all at once; what they returned, or their error."""
     gun, trigger = os.pipe()
+    waiting, ready = os.pipe()
     results, result = os.pipe()
     contenders = []
     for job in jobs:
         contender = os.fork()
         if contender == 0:
             os.close(trigger)
+            os.write(ready, b".")
             os.read(gun, 1)  # returns when the last copy of the trigger is closed
             try:
                 outcome = job()
@@ -61,14 +63,16 @@ def compete(jobs: list[Callable[[], str]]) -> list[str]:
             os.write(result, f"{outcome}\n".encode())
             os._exit(0)
         contenders.append(contender)
-    time.sleep(0.01)
+    for _ in contenders:
+        os.read(waiting, 1)
     for descriptor in (trigger, result):
         os.close(descriptor)
     for contender in contenders:
         os.waitpid(contender, 0)
     with os.fdopen(results) as lines:
         outcomes = lines.read().split()
-    os.close(gun)
+    for descriptor in (gun, waiting, ready):
+        os.close(descriptor)
     return outcomes
 
 
@@ -280,19 +284,26 @@ def killed_at_random(url: str) -> dict[str, int]:
     ledger = Ledger(url)
     ledger.grant("wages", shares(10**6), **WHO_WHY)
 
-    def work(worker: int) -> None:
+    def work(worker: int, step: int) -> None:
         for number in itertools.count():
             names = ("wages", f"r{worker}-{number}", "a")
+            os.write(step, b".")
             ledger.reserve(*names[:2], "p", {"a": SHARE, "b": SHARE})
+            os.write(step, b".")
             ledger.commit(*names, Noisy(np.arange(10_000) + number))
 
     for worker in range(20):
+        steps, step = os.pipe()
         child = os.fork()
         if child == 0:
-            work(worker)
-        time.sleep(random.uniform(0.02, 0.2))
+            work(worker, step)
+        for _ in range(random.randint(1, 8)):
+            os.read(steps, 1)
+        time.sleep(random.uniform(0, 0.02))  # to be at any place of a step
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
+        os.close(steps)
+        os.close(step)
 
     # A server may still be at the commit of a client that is dead, and holds the lock until then.
     with ledger._database.transaction(write=True) as connection:

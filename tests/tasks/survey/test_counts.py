@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpcore.adjacency import Adjacency
@@ -81,7 +81,7 @@ def folder(tmp_path_factory) -> Path:
     return tmp_path_factory.mktemp("counts")
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=20)
 @given(
     st.lists(
         st.tuples(st.none() | st.integers(0, 9), st.integers(0, 5) | st.integers(0, 2**40)),

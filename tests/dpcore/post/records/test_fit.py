@@ -110,7 +110,7 @@ def test_noisy_targets_of_a_made_up_population_are_approached():
     assert total_variation(start, codes, sizes, pairs(6)) > 4 * raw
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(0, 2**32 - 1), st.data())
 def test_any_margins_give_records_within_their_sizes_that_fit_no_worse_than_the_start(seed, data):
     generator = np.random.default_rng(seed)
@@ -141,7 +141,7 @@ def test_any_margins_give_records_within_their_sizes_that_fit_no_worse_than_the_
     assert misfits[1] <= misfits[0] + 1e-6
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(0, 2**32 - 1), st.data())
 def test_groups_follow_their_details_and_the_fit_is_no_worse_than_the_start(seed, data):
     """Attributes 0 and 1 are groups of attribute 2, of three and of two."""

@@ -131,7 +131,7 @@ def test_variances_are_seen_in_simulation():
         assert margin.variance < 0.9 * variance
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.integers(0, 2**32 - 1), st.data())
 def test_margins_of_real_records_are_left_alone(seed, data):
     generator = np.random.default_rng(seed)

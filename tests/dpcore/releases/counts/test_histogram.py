@@ -17,6 +17,7 @@ from dpcore.releases.counts.histogram import LARGEST_DENSE, Histogram
 from dpcore.sampling.discrete_laplace import discrete_laplace
 from dpcore.sampling.source import SeededSource
 from dpcore.statistic import Exact, Noisy
+from tests.chance import FALSE_ALARM
 from tests.dpcore.releases.contract import opened, repeated_draws, tally_of
 
 DOMAIN = Domain(
@@ -80,9 +81,9 @@ def test_the_thresholded_law_is_that_of_noise_on_every_cell_and_then_a_threshold
         return np.nan_to_num(np.clip(draws, None, 400), nan=-1).astype(int)
 
     for cell in range(6):
-        assert same_law(codes(fast[:, cell]), codes(naive[:, cell])) > 1e-4
+        assert same_law(codes(fast[:, cell]), codes(naive[:, cell])) > FALSE_ALARM
     published = [np.count_nonzero(~np.isnan(draws), axis=1) for draws in (fast, naive)]
-    assert same_law(*published) > 1e-4
+    assert same_law(*published) > FALSE_ALARM
     shifted = np.where(np.isnan(naive), naive, naive + 1)
     assert same_law(codes(fast[:, 3]), codes(shifted[:, 3])) < 1e-9
     # Empty and occupied cells both came out, and both were dropped.

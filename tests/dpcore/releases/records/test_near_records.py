@@ -19,6 +19,7 @@ from dpcore.privacy_line import perturb
 from dpcore.releases.records.near_records import NearRecords, NearSeries
 from dpcore.sampling.paths import NearSequences, uniform_integer
 from dpcore.sampling.source import SeededSource
+from tests.chance import FALSE_ALARM
 from tests.dpcore.releases.contract import tally_of
 
 
@@ -81,7 +82,7 @@ def test_draws_follow_the_definition_and_not_two_thirds_nor_three_halves_of_the_
     if len(counts) == 1:
         assert seen == {(draws,): times}
         return
-    assert fit(1) > 1e-4
+    assert fit(1) > FALSE_ALARM
     if sum(counts) > 1:
         assert fit(2 / 3) < 1e-9
         assert fit(3 / 2) < 1e-9
@@ -112,18 +113,18 @@ def test_a_huge_alpha_draws_the_nearest_records_and_none_at_all_draws_evenly():
     nearest = NearSequences(counts, 4, Fraction(1, 1000))
     assert nearest.sequence(SeededSource(1)).tolist() == [1, 2, 1]
     even = NearSequences(counts, 300, Fraction(10**6))
-    assert stats.chisquare(even.sequence(SeededSource(1))).pvalue > 1e-4
+    assert stats.chisquare(even.sequence(SeededSource(1))).pvalue > FALSE_ALARM
 
 
 def test_uniform_integers_of_any_size():
     source = SeededSource(6)
     assert uniform_integer(1, source) == 0
     drawn = [uniform_integer(5, source) for _ in range(5000)]
-    assert stats.chisquare(np.bincount(drawn, minlength=5)).pvalue > 1e-4
+    assert stats.chisquare(np.bincount(drawn, minlength=5)).pvalue > FALSE_ALARM
     huge = 3 << 200
     assert (
         stats.kstest([uniform_integer(huge, source) / huge for _ in range(2000)], "uniform").pvalue
-        > 1e-4
+        > FALSE_ALARM
     )
 
 

@@ -18,6 +18,7 @@ from dpcore.privacy_line import perturb
 from dpcore.releases.records.sampled_histogram import SampledHistogram
 from dpcore.sampling.source import SeededSource
 from dpcore.sampling.urn import uniform_below, urn_draws
+from tests.chance import FALSE_ALARM
 from tests.dpcore.releases.contract import tally_of
 
 URNS = ("smoothed-histogram", "dirichlet-multinomial")
@@ -61,7 +62,7 @@ def test_draws_follow_the_definition(urn):
     assert set(seen) <= set(chances)
     keys = sorted(chances)
     expected = [20_000 * float(chances[k]) for k in keys]
-    assert stats.chisquare([seen[k] for k in keys], expected).pvalue > 1e-4
+    assert stats.chisquare([seen[k] for k in keys], expected).pvalue > FALSE_ALARM
     flat = [20_000 / len(keys)] * len(keys)
     assert stats.chisquare([seen[k] for k in keys], flat).pvalue < 1e-9
 
@@ -84,8 +85,8 @@ def test_bounded_integers_are_uniform_below_each_bound():
     drawn = uniform_below(bounds, SeededSource(1))
     assert (drawn < bounds).all()
     assert (drawn >= 0).all()
-    assert stats.chisquare(np.bincount(drawn[1::3])).pvalue > 1e-3
-    assert stats.kstest(drawn[2::3] / 2**62, "uniform").pvalue > 1e-3
+    assert stats.chisquare(np.bincount(drawn[1::3])).pvalue > FALSE_ALARM
+    assert stats.kstest(drawn[2::3] / 2**62, "uniform").pvalue > FALSE_ALARM
     for faulty in ([0], [2**62 + 1]):
         with pytest.raises(ValueError, match="bounds"):
             uniform_below(np.array(faulty), SeededSource(1))

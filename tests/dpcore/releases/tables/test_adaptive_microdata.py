@@ -30,6 +30,7 @@ from dpcore.sampling.source import SeededSource
 from dpcore.statistic import ABSENT, Noisy
 from dpcore.tally import Tally
 from tasks.evaluate.distances import margin_errors
+from tests.chance import FALSE_ALARM
 from tests.dpcore.mechanisms.noise_laws import goodness_of_fit
 from tests.dpcore.releases.contract import (
     APPROXIMATE,
@@ -104,7 +105,7 @@ def test_both_rounds_have_the_stated_noise_and_neither_two_thirds_nor_three_halv
         found = (draws[:, i] - exact).ravel()
         found = found[~np.isnan(found)]
         assert len(found) == 200 * 25 * (6, 2)[i]
-        assert goodness_of_fit(found, each.event) > 1e-4
+        assert goodness_of_fit(found, each.event) > FALSE_ALARM
         assert goodness_of_fit(found, each.event, stretch=2 / 3) < 1e-9
         assert goodness_of_fit(found, each.event, stretch=3 / 2) < 1e-9
 
@@ -296,7 +297,7 @@ def test_triples_are_chosen_in_turn_with_the_stated_scale_and_neither_two_thirds
             for a, b in permutations(range(4), 2)
         ]
         p_value = stats.chisquare(seen, np.array(expected) * len(order)).pvalue
-        assert p_value > 1e-4 if fits else p_value < 1e-9
+        assert p_value > FALSE_ALARM if fits else p_value < 1e-9
 
 
 def test_chances_of_choices_are_finite_however_far_apart_the_scores_are():

@@ -44,7 +44,7 @@ def workloads(draw: st.DrawFn, smallest: int = 1, ways: int = 4):
     return sizes, [Part(s, draw(st.booleans()), draw(weights)) for s in chosen]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(workloads())
 def test_of_gaussian_noise_it_is_that_of_the_worst_pair_of_records(workload):
     sizes, parts = workload
@@ -60,7 +60,7 @@ def test_of_gaussian_noise_it_is_that_of_the_worst_pair_of_records(workload):
     assert float(found.present) >= present - 1e-9
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(workloads())
 def test_of_laplace_noise_it_is_too(workload):
     """Only columns of two cells are measured by differences."""
@@ -75,7 +75,7 @@ def test_of_laplace_noise_it_is_too(workload):
     assert float(found.present) == pytest.approx(present, abs=1e-6)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(workloads(smallest=2))
 def test_the_bound_for_many_columns_is_one(workload):
     sizes, parts = workload
