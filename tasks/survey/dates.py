@@ -8,7 +8,7 @@ from datetime import date, datetime
 from typing import Any
 
 from schemas.dates import Part
-from tasks.survey.sql import text
+from tasks.survey.sql import is_text, moment, text
 
 FIELDS: dict[Part, str] = {"year": "year", "month": "month", "weekday": "isodow", "hour": "hour"}
 """DuckDB's names of the parts."""
@@ -22,18 +22,17 @@ def part_in_sql(value: str, kind: str, part: Part) -> str:
 
     Text must be written 2020-01-31, or 2020-01-31 17:30 with seconds or without, or with a T between.
     """
-    if kind == "VARCHAR":
+    if is_text(kind):
         form = text(_DAY + (_TIME if part == "hour" else f"({_TIME})?") + r"\s*")
+        value = f"CAST({value} AS VARCHAR)"
         value = f"CASE WHEN regexp_full_match({value}, {form}) THEN trim({value}) END"
+        at = f"TRY_CAST({value} AS TIMESTAMP)"
     elif not kind.startswith("TIMESTAMP") and (part == "hour" or kind != "DATE"):
         return "CAST(NULL AS BIGINT)"
-    elif "WITH TIME ZONE" in kind:
-        value = f"make_timestamp(epoch_us({value}))"
-    else:  # the cast below would make an infinite date the last of the year 9999
-        value = f"CASE WHEN isfinite({value}) THEN {value} END"
-    moment = f"TRY_CAST({value} AS TIMESTAMP)"
-    known = f"date_part('year', {moment}) BETWEEN 1 AND 9999"
-    return f"CASE WHEN {known} THEN date_part({text(FIELDS[part])}, {moment}) END"
+    else:
+        at = moment(value, kind)
+    known = f"date_part('year', {at}) BETWEEN 1 AND 9999"
+    return f"CASE WHEN {known} THEN date_part({text(FIELDS[part])}, {at}) END"
 
 
 def part_of(value: Any, part: Part) -> Any:

@@ -21,18 +21,26 @@ import gzip
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TypeVar
 
 import duckdb
+import pyarrow as pa
 from pyarrow import parquet
 
 from dpcore.adjacency import REPLACE_ONE, Adjacency
 from dpcore.errors import DataError, DPReleaseError, InputError
 from dpcore.suggestion import suggestion
-from schemas.columns import ReadColumn, missing_codes, multiples_in, part_of_date, sources
+from schemas.columns import (
+    IdentifierColumn,
+    ReadColumn,
+    missing_codes,
+    multiples_in,
+    part_of_date,
+    sources,
+)
 from schemas.source import TableSource
 from tasks.survey.counts import total_of_counts
 from tasks.survey.dates import part_in_sql
@@ -90,6 +98,8 @@ def connect(path: Path, read_only: bool = True) -> Iterator[duckdb.DuckDBPyConne
     )
     try:
         hide_bar(connection)
+        # A cast between times with and without a zone is by the session's; none here depends on it.
+        connection.execute("SET TimeZone = 'UTC'")
         yield connection
     finally:
         connection.close()
@@ -127,7 +137,7 @@ def ingest(
     try:
         with connect(partial, read_only=False) as connection:
             partial.chmod(0o600)
-            relation = _locate(source, set(sources(columns).values()), connection)
+            relation = _locate(source, columns, connection)
             require_columns(sources(columns).values(), relation.columns)
             if counts and relation.columns[counts][1] == "BOOLEAN":
                 raise DataError(f"column {counts!r}, counts: has truth values, not whole numbers")
@@ -199,13 +209,14 @@ class _Relation:
 
 def _locate(
     source: str | TableSource | MemoryTable,
-    columns: Collection[str],
+    declared: Mapping[str, ReadColumn],
     connection: duckdb.DuckDBPyConnection,
 ) -> _Relation:
     if isinstance(source, TableSource):
         return _attached(source, connection)
     if isinstance(source, MemoryTable):
-        return _registered(source, columns, connection)
+        return _registered(source, declared, connection)
+    columns = set(sources(declared).values())
     path = find_file(source)
     # Without the escapes, DuckDB would read every file that [...] or * in the name matches.
     escaped = text(glob.escape(str(path)))
@@ -267,21 +278,43 @@ def _attached(source: TableSource, connection: duckdb.DuckDBPyConnection) -> _Re
         InputError,
         f"{source.database}: is not a DuckDB database, or another process is writing to it",
     )
-    return _described(
+    found = _described(
         f"source.{quote(source.table)}",
         connection,
         f"{source.database}: the table {source.table!r} cannot be read",
     )
+    # Text of a database has a collation, under which other text may equal it: its bytes have none.
+    bytewise = {
+        name: (f"decode(encode({value}))" if kind == "VARCHAR" else value, kind)
+        for name, (value, kind) in found.columns.items()
+    }
+    return replace(found, columns=bytewise)
 
 
 def _registered(
-    source: MemoryTable, columns: Collection[str], connection: duckdb.DuckDBPyConnection
+    source: MemoryTable, declared: Mapping[str, ReadColumn], connection: duckdb.DuckDBPyConnection
 ) -> _Relation:
+    columns = sources(declared).values()
+    # What cannot be text is no category, and no identifier.
+    wrong = {
+        column: "" if isinstance(declared[name], IdentifierColumn) else "\0"
+        for name, column in sources(declared).items()
+        if sql_type(declared[name]) == "VARCHAR"
+    }
     unreadable = f"{source}: cannot be read as an Arrow table"
-    table = call_guarded(source.arrow, InputError, unreadable)
-    require_once(columns, table.column_names)
-    connection.register("memory", table)
-    return _described("memory", connection, unreadable, table.column_names)
+    names = call_guarded(lambda: source.names, InputError, unreadable)
+    require_once(columns, names)
+    require_columns(columns, names)
+    read = {
+        name: call_guarded(
+            lambda: source.column(name, wrong.get(name)),  # noqa: B023 - it is called here
+            DataError,
+            f"{source}: column {name!r} cannot be read",
+        )
+        for name in dict.fromkeys(columns)
+    }
+    connection.register("memory", pa.table(read))
+    return _described("memory", connection, unreadable, list(read))
 
 
 def _described(
@@ -352,7 +385,7 @@ def _copy(
     read = sources(columns)
     for i, (name, column) in enumerate(columns.items()):
         expression, kind = relation.columns[read[name]]
-        raw.append(f"{answered(expression, *missing_codes(name, columns))} AS raw{i}")
+        raw.append(f"{answered(expression, kind, *missing_codes(name, columns))} AS raw{i}")
         if part := part_of_date(column):
             value = part_in_sql(f"raw{i}", kind, part.part)
         elif heap := multiples_in(column):

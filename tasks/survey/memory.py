@@ -1,11 +1,25 @@
 """A survey table that is handed over in memory, on the private side like any other survey.
 
-It is read by way of Arrow, so a data frame means the same as a Parquet file that is written of it.
+Only the columns that the plan reads are converted, by way of Arrow.  A column of Python objects has no
+type of its own, and Arrow would infer one from all of them: so each object is written as text by
+itself, and is then read like a field of a CSV file.
 """
 
+import math
+from collections.abc import Callable, Iterable
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from functools import cached_property, partial
+from numbers import Integral, Real
 from typing import Any, NoReturn
+from uuid import UUID
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as compute
+
+Column = pa.Array | pa.ChunkedArray
+Write = Callable[[Any], str | None]
 
 
 class MemoryTable:
@@ -20,8 +34,109 @@ class MemoryTable:
     def __reduce__(self) -> NoReturn:
         raise TypeError("a private table in memory does not leave its process")
 
-    def arrow(self) -> pa.Table:
-        """The table (private); raises an exception that may quote it where Arrow cannot hold it."""
-        if hasattr(self._table, "iloc"):  # pandas; its index is no column
-            return pa.Table.from_pandas(self._table, preserve_index=False)
+    @cached_property
+    def names(self) -> list[str]:
+        """The names of its columns."""
+        own = hasattr(self._table, "iloc") or hasattr(self._table, "get_column")
+        return [str(name) for name in (self._table.columns if own else self._arrow.column_names)]
+
+    @cached_property
+    def _arrow(self) -> pa.Table:
         return pa.table(self._table)
+
+    def column(self, name: str, wrong: str | None = None) -> Column:
+        """A column (private), as a type that DuckDB reads.
+
+        ``wrong``: where text is wanted of it, what an object is written as that cannot be text exactly.
+        """
+        place, write = self.names.index(name), partial(written, wrong=wrong)
+        if hasattr(self._table, "iloc"):  # pandas; its index is no column
+            return _of_pandas(self._table.iloc[:, place], write)
+        if hasattr(self._table, "get_column"):  # Polars
+            series = self._table.get_column(name)
+            objects = str(series.dtype) == "Object"
+            return _each(series.to_list(), write) if objects else _readable(series.to_arrow())
+        return _readable(self._arrow.column(place))
+
+
+def _of_pandas(series: Any, write: Write) -> Column:
+    kind = str(series.dtype)
+    if kind == "category":
+        codes = series.cat.codes.to_numpy()
+        return _each(series.cat.categories, write).take(pa.array(codes, mask=codes < 0))
+    if kind == "object":
+        return _each(series, write)
+    if kind == "float16":
+        return pa.Array.from_pandas(series.astype("float32"))
+    try:
+        return _readable(pa.Array.from_pandas(series))
+    except (pa.ArrowException, TypeError, ValueError):  # a type that Arrow lacks
+        return _each(series, write)
+
+
+def _readable(column: Column) -> Column:
+    if isinstance(column, pa.ChunkedArray):
+        chunks = [_readable(chunk) for chunk in column.chunks]
+        return pa.chunked_array(chunks) if chunks else pa.nulls(0)
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        return _readable(column.dictionary_decode())
+    if pa.types.is_float16(kind):
+        return column.cast(pa.float32())
+    if pa.types.is_decimal256(kind):
+        digits = compute.replace_substring_regex(column.cast(pa.string()), r"(\.\d*?)0+$", r"\1")
+        return compute.replace_substring_regex(digits, r"\.$", "")
+    return column
+
+
+def _each(values: Iterable[Any], write: Write) -> pa.Array:
+    return pa.array([write(value) for value in values], pa.large_string())
+
+
+def written(value: Any, wrong: str | None = None) -> str | None:
+    """A Python object as text, the same for the same value; null for what stands for none.
+
+    ``wrong``: stands for what is not exactly text, such as a float from 2^53 on, which may stand for
+    several whole numbers; without it numbers are wanted, and such a float is one.
+
+    >>> [written(value) for value in ("01", 1, 1.0, Decimal("1.50"), True, float("nan"), 2e60)]
+    ['01', '1', '1', '1.5', 'true', None, '2e+60']
+    >>> [written(value, wrong="") for value in (1.5, 2e60, [1])]
+    ['1.5', '', '']
+    """
+    if isinstance(value, np.datetime64):
+        value = value.astype("datetime64[us]")
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return None
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str | UUID):
+        return str(value)
+    if isinstance(value, Integral):
+        return str(int(value))
+    if isinstance(value, Decimal | Real):
+        return _of_number(value, wrong)
+    return _of_time(value) if isinstance(value, date) else wrong or ""
+
+
+def _of_number(value: Decimal | Real, wrong: str | None) -> str | None:
+    if math.isnan(value):
+        return None
+    if isinstance(value, Decimal) and value.is_finite():
+        digits = f"{value:f}"
+        return digits.rstrip("0").rstrip(".") if "." in digits else digits
+    real = float(value)
+    if abs(real) >= 2**53:
+        return repr(real) if wrong is None else wrong
+    return str(int(real)) if real == math.floor(real) else repr(real)
+
+
+def _of_time(value: date) -> str:
+    if not isinstance(value, datetime):
+        return value.isoformat()
+    if value.tzinfo:
+        value = value.astimezone(UTC).replace(tzinfo=None)
+    day, _, clock = value.isoformat(sep=" ").partition(" ")
+    return day if clock == "00:00:00" else f"{day} {clock}"

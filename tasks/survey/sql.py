@@ -40,12 +40,12 @@ def sql_type(column: ReadColumn) -> str:
     return "BIGINT" if isinstance(column, IntegerColumn) else "DOUBLE"
 
 
-def answered(value: str, texts: Sequence[str], numbers: Sequence[float]) -> str:
+def answered(value: str, kind: str, texts: Sequence[str], numbers: Sequence[float]) -> str:
     """SQL of a value, null where it is one of the codes that stand for no answer; never raises."""
-    written = f"CAST({value} AS VARCHAR)"
-    tests = [f"{written} IN ({', '.join(map(text, texts))})"] if texts else []
+    tests = [f"{written(value, kind)} IN ({', '.join(map(text, texts))})"] if texts else []
     if numbers:
-        tests.append(f"TRY_CAST({written} AS DOUBLE) IN ({', '.join(map(real, numbers))})")
+        number = value if _is_number(kind) else written(value, kind)
+        tests.append(f"TRY_CAST({number} AS DOUBLE) IN ({', '.join(map(real, numbers))})")
     return f"CASE WHEN {' OR '.join(tests)} THEN NULL ELSE {value} END" if tests else value
 
 
@@ -69,52 +69,98 @@ def clamp(value: str, column: ReadColumn) -> str:
 
 _SIGNED = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
 _WHOLE = (*_SIGNED, *(f"U{kind}" for kind in _SIGNED))
+_HUGE = ("HUGEINT", "UHUGEINT")
+_FLOATS = ("FLOAT", "DOUBLE")
 _INTEGER = text(r"\s*[+-]?[0-9]+(\.0*)?\s*")
 _SCIENTIFIC = text(r"\s*[+-]?[0-9](\.[0-9]{1,14})?[eE][+]?[0-9]{1,3}\s*")
 """At most 15 digits, so that the nearest double is whole only if the written number is."""
 
 
+def is_text(kind: str) -> bool:
+    """Whether a DuckDB type is one of text; an enumeration is a way to store it."""
+    return kind == "VARCHAR" or kind.startswith("ENUM")
+
+
+def _is_number(kind: str) -> bool:
+    return kind in _WHOLE or kind in _FLOATS or kind.startswith("DECIMAL")
+
+
+def moment(value: str, kind: str) -> str:
+    """SQL of a date or a timestamp as a TIMESTAMP, in UTC if it has a zone; null if it is infinite."""
+    if "WITH TIME ZONE" in kind or kind.startswith("TIMESTAMPTZ"):
+        return f"make_timestamp(epoch_us(CAST({value} AS TIMESTAMPTZ)))"
+    # The cast would make an infinite date the last of the year 9999.
+    return f"TRY_CAST(CASE WHEN isfinite({value}) THEN {value} END AS TIMESTAMP)"
+
+
+def written(value: str, kind: str) -> str:
+    """SQL of a value as text, the same for the same value whatever type it is stored in; never raises.
+
+        1, 1.0, 1.00 -> 1       1.50 -> 1.5       true -> true       2024-01-31 00:00 -> 2024-01-31
+
+    One missing value turns the whole numbers of a data frame into floats, and categories and
+    identifiers must not notice.  Floats from 2^53 on, NaN and infinity are null: they may stand for
+    several whole numbers or for none.
+    """
+    as_text = f"CAST({value} AS VARCHAR)"
+    if is_text(kind) or kind in _WHOLE or kind in ("BOOLEAN", "UUID", "DATE"):
+        return as_text
+    if kind in _FLOATS:
+        return (
+            f"CASE WHEN abs({value}) < {real(2**53)} THEN CASE WHEN floor({value}) = {value}"
+            f" THEN CAST(CAST({value} AS BIGINT) AS VARCHAR)"
+            f" ELSE CAST(CAST({value} AS DOUBLE) AS VARCHAR) END END"
+        )
+    if kind.startswith("DECIMAL"):
+        return as_text if kind.endswith(",0)") else f"rtrim(rtrim({as_text}, '0'), '.')"
+    if kind.startswith("TIMESTAMP"):
+        at = moment(value, kind)
+        day = f"CAST(CAST({at} AS DATE) AS VARCHAR)"
+        return f"CASE WHEN {at} = date_trunc('day', {at}) THEN {day} ELSE CAST({at} AS VARCHAR) END"
+    return "CAST(NULL AS VARCHAR)"
+
+
 def convert(value: str, kind: str, target: str) -> str:
     """SQL that converts a value to the target type, or to null if that would lose something.
 
-    Whole numbers may be written 3, 3.0 or 3e0; truth values true, t or 1.  Text keeps its zeros and
-    blanks.  The SQL never raises: one wrong value must not stop the reading of the others.
+    Whole numbers may be written 3, 3.0 or 3e0; truth values true, t or 1, and they count as 1 and 0.
+    Text keeps its zeros and blanks.  The SQL never raises: one wrong value must not stop the reading of
+    the others.
     """
-    if kind == "VARCHAR" or kind.startswith("ENUM"):
+    if target == "VARCHAR":
+        return written(value, kind)
+    if is_text(kind):
         return _from_text(f"CAST({value} AS VARCHAR)", target)
-    whole, truth = kind in _WHOLE, kind == "BOOLEAN"
-    fraction = kind in ("FLOAT", "DOUBLE") or kind.startswith("DECIMAL")
-    if target == "VARCHAR" and (whole or truth or kind == "DATE"):
-        return f"CAST({value} AS VARCHAR)"
-    if target == "DOUBLE" and (whole or truth or fraction):
-        return f"TRY_CAST({value} AS DOUBLE)"
+    whole, truth, number = kind in _WHOLE, kind == "BOOLEAN", _is_number(kind)
+    if target == "DOUBLE" and (number or truth):
+        # DuckDB rounds decimals and the longest whole numbers twice; their digits are rounded once.
+        exact = kind in _HUGE or kind.startswith("DECIMAL")
+        return f"TRY_CAST({f'CAST({value} AS VARCHAR)' if exact else value} AS DOUBLE)"
     if target == "BIGINT" and truth:
         return f"CAST({value} AS BIGINT)"
     if target == "BIGINT" and whole:
         return _saturated(value)
-    if target == "BIGINT" and fraction:
+    if target == "BIGINT" and number:
         finite = f"isfinite(TRY_CAST({value} AS DOUBLE))"
         return f"CASE WHEN {finite} AND floor({value}) = {value} THEN {_saturated(value)} END"
     if target == "BOOLEAN" and truth:
         return value
-    if target == "BOOLEAN" and (whole or fraction):
+    if target == "BOOLEAN" and number:
         return f"CASE WHEN {value} = 0 THEN false WHEN {value} = 1 THEN true END"
     return f"CAST(NULL AS {target})"
 
 
 def _from_text(value: str, target: str) -> str:
-    if target == "VARCHAR":
-        return value
-    number = f"TRY_CAST({value} AS DOUBLE)"
+    number, trimmed = f"TRY_CAST({value} AS DOUBLE)", f"lower(trim({value}))"
+    truth = f"WHEN {trimmed} = 'true' THEN 1 WHEN {trimmed} = 'false' THEN 0"
     if target == "DOUBLE":  # DuckDB would read 1_000 as a thousand; in a survey it is a mistake
-        return f"CASE WHEN NOT contains({value}, '_') THEN {number} END"
+        return f"CASE {truth} WHEN NOT contains({value}, '_') THEN {number} END"
     if target == "BIGINT":
         return (
-            f"CASE WHEN regexp_full_match({value}, {_INTEGER}) THEN {_saturated(value)}"
+            f"CASE {truth} WHEN regexp_full_match({value}, {_INTEGER}) THEN {_saturated(value)}"
             f" WHEN regexp_full_match({value}, {_SCIENTIFIC}) AND floor({number}) = {number}"
             f" THEN {_saturated(number)} END"
         )
-    trimmed = f"lower(trim({value}))"
     return (
         f"CASE WHEN {trimmed} IN ('true', 't', '1') THEN true"
         f" WHEN {trimmed} IN ('false', 'f', '0') THEN false END"
@@ -122,9 +168,9 @@ def _from_text(value: str, target: str) -> str:
 
 
 def _saturated(value: str) -> str:
-    """A whole number as BIGINT; one too large becomes 2**62, outside every bound (at most 2**53)."""
+    """A whole number as BIGINT; one too large becomes the largest, outside every bound (2**53)."""
     number = f"TRY_CAST({value} AS DOUBLE)"
     return (
-        f"CASE WHEN {number} > {real(2**62)} THEN {2**62} WHEN {number} < {real(-(2**62))}"
-        f" THEN {-(2**62)} ELSE TRY_CAST({value} AS BIGINT) END"
+        f"coalesce(TRY_CAST({value} AS BIGINT), CASE WHEN {number} > 0 THEN {2**63 - 1}"
+        f" WHEN {number} < 0 THEN {-(2**63) + 1} END)"
     )

@@ -5,6 +5,7 @@ No value is converted: a column fits if every value of its type is a value of th
 column that does not fit is refused; a view at the source can convert it.  Parts of dates are computed.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -129,7 +130,8 @@ def _answered(value: Any, texts: Sequence[str], numbers: Sequence[float]) -> Any
 
     kind = value.type()
     if kind.is_numeric():
-        codes = [exactly(number) for number in numbers]
+        written = [float(text) for text in texts if re.fullmatch("-?[0-9]+([.][0-9]*[1-9])?", text)]
+        codes = [exactly(number) for number in (*numbers, *written)]
         found = value.cast("float64").isin(codes)
     else:
         codes = [*texts, *(f"{number:.15g}" for number in numbers)]

@@ -115,6 +115,7 @@ def _types(connection: psycopg.Connection[Any], name: str) -> dict[str, str]:
     """The type of every column; the transaction begins here."""
     connection.execute("SET LOCAL search_path = pg_catalog")
     connection.execute("SET LOCAL standard_conforming_strings = on")
+    connection.execute("SET LOCAL TimeZone = 'UTC'")
     found = connection.execute(DESCRIBED, [name]).fetchall()
     return {column: IBIS_TYPES.get(kind, shown) for column, shown, kind in found}
 

@@ -14,6 +14,7 @@ from tasks.survey.reading import closing_survey
 from tasks.survey.tally import tallies
 from tasks.survey.validate import validate
 from tests.tasks.ledger.test_postgresql import PASSWORD, fresh_url
+from tests.tasks.survey import test_forms as forms
 from tests.tasks.survey.engines.agreement import (
     ADDED,
     SECRETS,
@@ -138,6 +139,27 @@ def test_a_type_that_does_not_fit_is_refused_and_not_converted(of, kind, databas
     database.execute(f"CREATE TABLE survey (x {kind})")
     with pytest.raises(DataError, match=r"column 'x', type: .* in the engine; the plan"):
         open_postgresql(SOURCE, {"x": of}, 1)
+
+
+def test_a_table_gives_the_tally_of_its_other_forms_whatever_its_collation(database, tmp_path):
+    database.execute(
+        "CREATE COLLATION loose (provider = icu, locale = 'und-u-ks-level1', deterministic = false)"
+    )
+    text = 'text COLLATE "loose"'
+    database.execute(
+        f"CREATE TABLE survey (person {text}, digit {text}, name {text}, age int, pay float8,"
+        " works bool, day date)"
+    )
+    rows = [(str(p), d and str(d), *r) for p, d, *r in zip(*forms.TABLE.values(), strict=True)]
+    with database.cursor() as cursor:
+        cursor.executemany("INSERT INTO survey VALUES (%s, %s, %s, %s, %s, %s, %s)", rows)
+    for number, (rule, unit, _) in enumerate(forms.SOME):
+        (folder := tmp_path / str(number)).mkdir()
+        plan = forms.plan_of(folder, rule, unit)
+        source = forms.FORMS["Parquet, whole numbers"](forms.TABLE, folder)
+        session = open_postgresql(SOURCE, plan.read_columns, plan.rows, plan.adjacency)
+        with closing_survey(session):
+            assert forms.tallied(plan, session) == forms.counted(plan, source, folder / "w")
 
 
 def test_text_is_compared_byte_by_byte_whatever_its_collation(database):

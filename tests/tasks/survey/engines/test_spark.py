@@ -18,6 +18,7 @@ from tasks.survey.reading import closing_survey
 from tasks.survey.tally import tallies
 from tasks.survey.validate import validate
 from tests.bare import audit_once, release, small_plan
+from tests.tasks.survey import test_forms as forms
 from tests.tasks.survey.engines.agreement import (
     ADDED,
     cases,
@@ -61,6 +62,20 @@ def test_values_that_are_not_valid_count_as_in_duckdb(invalid, spark, tmp_path):
     source = at(spark, written(tmp_path / "parts", faulty_table()))
     found = settled(lambda columns: open_spark(source, columns, 7, ADDED), invalid)
     assert found == settled_here(invalid, tmp_path)
+
+
+def test_a_table_gives_the_tally_of_its_other_forms(spark, tmp_path):
+    (rule, unit, _), text = forms.SOME[1], pa.string()
+    table = forms.arrow(forms.TABLE, person=text, digit=text)
+    days = forms.on_days(forms.TABLE, pa.date32())["day"]
+    table = table.set_column(table.column_names.index("day"), "day", days)
+    plan = forms.plan_of(tmp_path, rule, unit)
+    source = at(spark, written(tmp_path / "parts", table[:4], table[4:]))
+    session = open_spark(source, plan.read_columns, plan.rows, plan.adjacency)
+    with closing_survey(session):
+        found = forms.tallied(plan, session)
+    first = forms.FORMS["Parquet, whole numbers"](forms.TABLE, tmp_path)
+    assert found == forms.counted(plan, first, tmp_path / "w")
 
 
 def test_counts_are_added_up_in_the_engine(spark, tmp_path):
