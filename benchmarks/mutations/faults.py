@@ -13,6 +13,7 @@ from benchmarks.mutations.fault import (
     of_sampling,
     of_survey,
 )
+from benchmarks.mutations.reading import READING
 from benchmarks.mutations.several import SEVERAL
 
 FAULTS: tuple[Fault, ...] = (
@@ -706,4 +707,5 @@ FAULTS: tuple[Fault, ...] = (
         unseen="audits draw with words of their own",
     ),
     *SEVERAL,
+    *READING,
 )

@@ -11,8 +11,13 @@ That unit has one record more than is kept, each of twice the largest weight, so
 where records are kept or weights are cut otherwise than the sensitivities say.  With ``linked`` that one
 comes last in the order, where it can, and all other units have one member.  In a series the unit is in
 one period more than counts, where there is one, with as many records in each; all others in the first.
+
+The far survey comes in three forms, which must be read alike: as Parquet in the plan's types; with
+floats for whole numbers, as a data frame with a missing value has them; and as a table of a database
+under whose collation capitals and accents make no difference.
 """
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial, reduce
@@ -32,6 +37,7 @@ from dpcore.tally import Tally
 from schemas.columns import CategoricalColumn, Column, IntegerColumn
 from schemas.linked import SIZE
 from schemas.plan import Plan
+from schemas.source import TableSource
 from tasks.draw import tally_releases
 from tasks.survey.ingest import hide_bar, ingest
 from tasks.survey.sql import quote, real, text
@@ -44,6 +50,11 @@ Value = Callable[[str, Column], str]
 
 FEW = 8
 """Records of other units in a short rehearsal."""
+
+LOOSE = "COLLATE NOCASE.NOACCENT"
+
+FORMS = ("declared", "floats", "collated")
+"""How the far survey is stored."""
 
 
 @step("rehearse the survey's path")
@@ -71,14 +82,13 @@ def _rehearse(plan: Plan, sides: Sequence[str]) -> None:
     rows = [_others(plan) + adjacency.most for adjacency in adjacencies]
     expected = survey_pairs([release.domain for release in built], rows, adjacencies)[0]
     with private_workspace(plan.dataset, "rehearsal") as workspace:
-        for side in sides:
-            source = workspace / f"{side}.parquet"
-            _write_survey(plan, source, far=side == "far")
+        for side, form in [(s, f) for s in sides for f in (FORMS if s == "far" else FORMS[:1])]:
+            source = _write_survey(plan, workspace / f"{side} {form}", form, far=side == "far")
             database = ingest(
-                str(source),
+                source,
                 plan.read_columns,
                 plan.rows,
-                workspace / side,
+                workspace / f"{side} {form} copied",
                 plan.adjacency,
                 plan.counts,
             )
@@ -173,7 +183,7 @@ def _number(domain: Domain, codes: Sequence[int]) -> int:
     )
 
 
-def _write_survey(plan: Plan, path: Path, far: bool) -> None:
+def _write_survey(plan: Plan, path: Path, form: str, far: bool) -> str | TableSource:
     """Write a survey in which all records but one unit's have the first value of every column.
 
     On the far side, that unit's records have the last value.  On the near side they have the first,
@@ -185,7 +195,9 @@ def _write_survey(plan: Plan, path: Path, far: bool) -> None:
     kept = plan.unit.max_rows if plan.unit else _of_one_period(plan, plan.adjacency).most
     heaviest = plan.weights.most_steps if plan.weights else 1
     value = _last if far else _first
-    others = _record(plan, _first, "'other ' || range", 1)
+    # One other unit's name is that of the unit, in capitals.
+    named = "CASE range WHEN 0 THEN 'ONE' ELSE 'other ' || range END"
+    others = _record(plan, _first, named, 1)
     counted = [(others, _others(plan))]
     periods: Sequence[int | None] = _periods(plan, far) or [None]
     for period in periods:
@@ -200,9 +212,48 @@ def _write_survey(plan: Plan, path: Path, far: bool) -> None:
         else f"SELECT {', '.join(record)}, {count} AS {quote(plan.counts)}"
         for record, count in counted
     ]
-    with duckdb.connect(config={"autoinstall_known_extensions": "false"}) as connection:
+    stored = f"SELECT {', '.join(_stored(plan, form))} FROM ({' UNION ALL '.join(parts)})"
+    config = {"autoinstall_known_extensions": "false"}
+    if form == "collated":
+        with duckdb.connect(str(path), config=config) as connection:
+            hide_bar(connection)
+            connection.execute(f"CREATE TABLE survey AS {stored}")
+        return TableSource(database=str(path), table="survey")
+    written = f"{path}.parquet"
+    with duckdb.connect(config=config) as connection:
         hide_bar(connection)
-        connection.execute(f"COPY ({' UNION ALL '.join(parts)}) TO {text(str(path))}")
+        connection.execute(f"COPY ({stored}) TO {text(written)}")
+    return written
+
+
+def _stored(plan: Plan, form: str) -> Iterator[str]:
+    """The columns of the survey as SQL, in the types of a form."""
+    for name, column in plan.columns.items():
+        values = column.listed
+        whole = isinstance(column, IntegerColumn) or all(_is_whole(v) for v in values or [""])
+        if form == "floats" and whole:
+            yield f"CAST({quote(name)} AS DOUBLE) AS {quote(name)}"
+        elif form == "collated" and isinstance((values or [0])[0], str):
+            yield f"{quote(name)} {LOOSE} AS {quote(name)}"
+        else:
+            yield quote(name)
+    if plan.unit:
+        unit = quote(plan.unit.column)
+        number = (
+            f"CASE {unit} WHEN 'one' THEN 1 WHEN 'ONE' THEN 2 ELSE 2 + substr({unit}, 7)::INT END"
+        )
+        forms = {"floats": f"({number})::DOUBLE", "collated": f"{unit} {LOOSE}"}
+        yield f"{forms.get(form, unit)} AS {unit}"
+    yield from (
+        quote(extra) for extra in (plan.weights and plan.weights.column, plan.counts) if extra
+    )
+
+
+def _is_whole(value: Any) -> bool:
+    """Whether a category is a whole number, or text that is written like one."""
+    if isinstance(value, str):
+        return bool(re.fullmatch("0|[1-9][0-9]{0,14}", value))
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**53
 
 
 def _record(plan: Plan, value: Value, unit: str, steps: int) -> Iterator[str]:
