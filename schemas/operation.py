@@ -38,6 +38,8 @@ class Schedule(Section):
                 "write five fields: minute, hour, day of month, month, day of week, such as"
                 ' "0 6 1 * *" for six o\'clock on the first of every month'
             )
+        if re.search(r"\b[HR]\b", cron, re.IGNORECASE):
+            raise ValueError("H and R are times by chance, which nobody can know; write the time")
         return cron
 
     @field_validator("timezone")

@@ -12,6 +12,7 @@ scheduled run, a late run and a backfill of the same period are the same release
 import re
 from collections.abc import Collection, Iterator
 from datetime import UTC, datetime, time, timedelta
+from functools import cache
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -25,28 +26,69 @@ STAMP = "%Y%m%d-%H%M%S"
 def due_times(
     schedule: Schedule, start: datetime, end: datetime | None = None
 ) -> Iterator[datetime]:
-    """The due times from ``start`` to ``end``, both included, in UTC.
+    """The due times from ``start`` to ``end``, both included, in UTC and in order, each once.
 
-    They are those of Prefect's own scheduler.  Raises ``PlanError`` if the schedule is never due.
+    They are those at which Prefect runs: see ``_instant``.  Raises ``PlanError`` if the schedule is
+    never due.
     """
+    from prefect._vendor.croniter import croniter
+
+    zone, day = ZoneInfo(schedule.timezone), timedelta(days=1)
+    start, known = start.astimezone(UTC), False
+    held: set[datetime] = set()
+    try:
+        (minutes, hours, *_), _ = croniter.expand(schedule.cron)
+        times = [
+            timedelta(hours=hour, minutes=minute)
+            for hour in (range(24) if hours == ["*"] else hours)
+            for minute in (range(60) if minutes == ["*"] else minutes)
+        ]
+        days = " ".join(["0 0", *schedule.cron.split()[2:]])
+        before = start.astimezone(zone).replace(tzinfo=None, fold=0) - 2 * day
+        for midnight in croniter(days, before).all_next(datetime):
+            known = True
+            held |= {_instant(zone, midnight + time) for time in times}
+            # Prefect moves a time by a day at most, so nothing that follows is due before this.
+            follows = ((midnight + day, 0), (midnight + day, 1), (midnight + 2 * day, 1))
+            ahead = max(_offset(zone, wall, fold) for wall, fold in follows)
+            settled = (midnight + day).replace(tzinfo=UTC) - ahead
+            passed = sorted(due for due in held if due < settled)
+            held.difference_update(passed)
+            yield from (due for due in passed if start <= due and (end is None or due <= end))
+            if end is not None and settled > end:
+                return
+    except (ValueError, OverflowError):
+        if not known:
+            raise PlanError(
+                f"operation.schedule.cron: {schedule.cron!r} never comes due; correct the cron"
+                " expression"
+            ) from None
+    yield from sorted(due for due in held if start <= due and (end is None or due <= end))
+
+
+def _instant(zone: ZoneInfo, wall: datetime) -> datetime:
+    """When Prefect runs what is due at this time on the wall.
+
+    In the hour that occurs twice that is the first time.  What falls into a skipped hour is moved by as
+    much as is skipped: back to before it, or on Python 3.13 and later on to after it.
+    """
+    first, later = (_offset(zone, wall, fold) for fold in (0, 1))
+    skipped = later > first
+    return wall.replace(tzinfo=UTC) - (later if skipped and not _moves_on() else first)
+
+
+def _offset(zone: ZoneInfo, wall: datetime, fold: int) -> timedelta:
+    return wall.replace(tzinfo=zone, fold=fold).utcoffset() or timedelta()
+
+
+@cache
+def _moves_on() -> bool:
+    """Whether Prefect moves a time in a skipped hour on, as one that is known shows."""
     from prefect.server.schemas.schedules import CronSchedule
 
-    step = timedelta(seconds=1)
-    try:
-        cron = CronSchedule(cron=schedule.cron, timezone=schedule.timezone)
-        while True:
-            last = None
-            # One call gives a thousand at most, and the public method is a coroutine.
-            for due in cron._get_dates_generator(n=1000, start=start, end=end):
-                last = datetime.fromtimestamp(due.timestamp(), UTC)  # not of Prefect's own class
-                yield last
-            if last is None:
-                return
-            start = last + step
-    except ValueError:
-        raise PlanError(
-            f"operation.schedule.cron: {schedule.cron!r} never comes due; correct the cron expression"
-        ) from None
+    skipped = CronSchedule(cron="15 1 29 3 *", timezone="Europe/Lisbon")
+    (due,) = skipped._get_dates_generator(n=1, start=datetime(2026, 3, 28, tzinfo=UTC))
+    return due.timestamp() > datetime(2026, 3, 29, 1, tzinfo=UTC).timestamp()
 
 
 def run_id(plan: Path, due: datetime, kind: str = "", own: str = "") -> str:
@@ -57,9 +99,12 @@ def run_id(plan: Path, due: datetime, kind: str = "", own: str = "") -> str:
 def beginning(schedule: Schedule, plan: Path | None, releases: Collection[str]) -> datetime | None:
     """When the schedule began: as it says, or else with the plan's first scheduled release, if any."""
     if schedule.since is not None:
-        return datetime.combine(schedule.since, time(), ZoneInfo(schedule.timezone))
+        zone = ZoneInfo(schedule.timezone)
+        return _instant(zone, datetime.combine(schedule.since, time())).astimezone(zone)
     dues = (due_of(plan, release) for release in releases if plan)
-    return min((due for due in dues if due and next(due_times(schedule, due)) == due), default=None)
+    return min(
+        (due for due in dues if due and next(due_times(schedule, due), None) == due), default=None
+    )
 
 
 def due_of(plan: Path, release_id: str) -> datetime | None:
@@ -81,12 +126,13 @@ def read_due(schedule: Schedule, text: str, now: datetime) -> datetime:
     """A due time that has passed, as a person writes it; without an offset it is local time."""
     try:
         wanted = datetime.fromisoformat(text)
-        if wanted.year < 2000:
+        if not 2000 <= wanted.year < 9999:
             raise ValueError
     except ValueError:
         raise InputError(f"--due {text}: write a time such as 2026-12-01T06:00") from None
     if wanted.tzinfo is None:
-        wanted = wanted.replace(tzinfo=ZoneInfo(schedule.timezone))
+        wanted = _instant(ZoneInfo(schedule.timezone), wanted)
+    wanted = wanted.astimezone(UTC)  # two times in an hour that occurs twice never equal each other
     if wanted > now:
         raise InputError(f"--due {text}: this time has not come yet")
     following = next(due_times(schedule, wanted))
