@@ -10,4 +10,7 @@ for name in PGPASSWORD PREFECT_API_AUTH_STRING PREFECT_SERVER_API_AUTH_STRING DP
     fi
 done
 umask "${UMASK:-022}"
+if [ "${1:-} ${2:-}" = "prefect server" ]; then
+    python -m flows.pages "$PREFECT_SERVER_UI_STATIC_DIRECTORY"  # browsers then ask nobody else
+fi
 exec "$@"

@@ -25,12 +25,14 @@ from httpx import HTTPError
 from prefect.context import refresh_global_settings_context
 
 from dpcore.errors import DPReleaseError, InputError
+from flows.pages import prepare
 from tasks.workplace.home import home, ledger_url, private_folder
 from tasks.workplace.places import NAMED_FILES, place
 from tasks.workplace.plans import plans_in
 from tasks.workplace.step import log_line
 
 HOST = "127.0.0.1"
+PAGES = "pages"  # the server's copy of Prefect's UI
 STARTUP_SECONDS = 180
 RESUME_SECONDS = 20  # how soon a grant resumes a schedule
 MISSED_ROUNDS = 45  # of as many seconds each: how soon a missed release is told
@@ -57,6 +59,7 @@ def serve(
     refresh_global_settings_context()  # Prefect read its settings when it was imported
     with ExitStack() as stack:
         lock = stack.enter_context(_alone(folder))
+        prepare(folder / PAGES)
         stack.enter_context(_until_signalled())
         server = stack.enter_context(
             run_prefect(
@@ -95,6 +98,7 @@ def environment(folder: Path, plans: Path, out: Path, port: int) -> dict[str, st
         "PREFECT_API_URL": f"http://{HOST}:{port}/api",
         "PREFECT_SERVER_API_HOST": HOST,
         "PREFECT_SERVER_API_PORT": str(port),
+        "PREFECT_SERVER_UI_STATIC_DIRECTORY": str(folder / PAGES),
         "DPRELEASE_HOME": str(home()),
         "DPRELEASE_LEDGER": ledger_url(),
         "DPRELEASE_PLANS": str(plans.absolute()),

@@ -184,3 +184,14 @@ def test_the_image_is_built_and_runs():
     assert "dprelease" in subprocess.check_output([*ask, "dprelease", "--help"], text=True)
     assert subprocess.check_output([*ask, "id", "-u"], text=True).strip() == "10001"
     subprocess.run([*ask, "sh", "-c", "touch /private/x /published/x"], check=True)
+
+
+def test_the_image_prepares_the_pages_of_a_server():
+    text = (FOLDER / "Dockerfile").read_text()
+    pages = re.search(r"PREFECT_SERVER_UI_STATIC_DIRECTORY=(\S+)", text)
+    assert pages
+    assert re.search(
+        rf"install -d -o dprelease .*{pages[1]}\b", text
+    )  # the server's user writes there
+    assert "python -m flows.pages" in (FOLDER / "entrypoint.sh").read_text()
+    assert commands()["server"][:2] == ["prefect", "server"]

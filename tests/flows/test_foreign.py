@@ -1,0 +1,82 @@
+"""No page that the server offers lets a browser ask another host."""
+
+import re
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+import prefect
+import pytest
+
+from tests.flows.served import PASSWORD, Served
+
+pytestmark = pytest.mark.slow
+
+SECTIONS = (  # what Prefect's router nests: each page, of both UIs, is below one of these
+    "artifacts", "automations", "blocks", "concurrency-limits", "dashboard", "deployments",
+    "events", "flow-runs", "flows", "notifications", "runs", "settings", "variables", "work-pools",
+    "work-queues", "artifacts/key/bundle", "automations/create", "blocks/catalog",
+    "blocks/catalog/secret", "blocks/catalog/secret/create", "work-pools/create", "nowhere",
+    "work-pools/work-pool/dprelease", "work-pools/work-pool/dprelease/edit",
+    "work-pools/work-pool/dprelease/queue/default",
+)  # fmt: skip
+
+
+def pages(served: Served) -> list[str]:
+    """The addresses of the sections, and of the pages of what the server holds."""
+    found = [*SECTIONS]
+    for kind, views in (
+        ("deployment", ("", "/run", "/edit", "/duplicate")),
+        ("flow", ("",)),
+        ("flow_run", ("",)),
+        ("artifact", ("",)),
+        ("automation", ("", "/edit")),
+        ("work_queue", ("",)),
+    ):
+        name = kind.replace("_", "-")
+        section = "runs" if kind == "flow_run" else f"{name}s"
+        for item in served.api("POST", f"/{kind}s/filter")[:1]:
+            found += [f"{section}/{name}/{item['id']}{view}" for view in views]
+    return found
+
+
+def test_the_walk_knows_every_section_of_the_router():
+    text = "".join(
+        path.read_text() for path in Path(prefect.__ui_static_path__).glob("assets/index-*.js")
+    )
+    top = set(re.findall(r"path:`/?([a-z-]+)`", text)) - {"login", "create", "catalog"}
+    assert "dashboard" in top
+    moved = {"collections", "concurrency-limits-v2"}  # older names of sections
+    assert top <= set(SECTIONS) | moved
+
+
+@pytest.mark.parametrize("prefix", ["", "/v2"])
+def test_no_page_asks_another_host(served: Served, chromium: Any, prefix: str):
+    context = chromium.new_context(viewport={"width": 1200, "height": 1000})
+    asked: list[str] = []
+
+    def refuse(route: Any) -> None:  # a request that the page's policy stops never comes here
+        asked.append(route.request.url)
+        route.abort()
+
+    own = f"127.0.0.1:{served.port}"
+    context.route(lambda url: urlsplit(url).netloc not in {own, ""}, refuse)
+    page = context.new_page()
+    served.log_in(page)
+    for address in pages(served):
+        page.goto(f"{served.address}{prefix}/{address}", wait_until="load")
+        page.wait_for_load_state("networkidle")
+    context.close()
+    assert not asked, sorted({urlsplit(url).netloc for url in asked})
+
+
+def test_the_second_ui_is_not_served(served: Served):
+    login = tuple(PASSWORD.split(":"))
+    settings = httpx.get(f"{served.address}/ui-settings", auth=login).json()
+    assert settings["available_uis"] == ["v1"]
+    page = httpx.get(
+        f"{served.address}/v2/", headers={"Accept": "text/html"}, follow_redirects=True
+    )
+    assert "ui-v2" not in page.text
+    assert "/v2/assets" not in page.text
