@@ -13,7 +13,9 @@ import re
 from collections.abc import Collection, Iterator
 from datetime import UTC, datetime, time, timedelta
 from functools import cache
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from dpcore.errors import InputError, PlanError
@@ -31,8 +33,7 @@ def due_times(
     They are those at which Prefect runs: see ``_instant``.  Raises ``PlanError`` if the schedule is
     never due.
     """
-    from prefect._vendor.croniter import croniter
-
+    croniter: Any = import_module("prefect._vendor.croniter").croniter  # it states no types
     zone, day = ZoneInfo(schedule.timezone), timedelta(days=1)
     start, known = start.astimezone(UTC), False
     held: set[datetime] = set()
