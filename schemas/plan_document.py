@@ -84,8 +84,8 @@ class PlanDocument(Section):
         " number goes to the nearest bound and anything else counts as null, or in the first cell of a"
         " column without nulls (`clamp`); they count as null, and every column is nullable"
         " (`own-cell`); or their record is left out (`drop`). With `clamp` and `own-cell`,"
-        " weights that are null or negative count as 0, others that are not finite as the largest, and"
-        " records without an identifier as one unit. All but `refuse` extend"
+        " weights that are null or negative count as 0, and others that are not finite as the largest."
+        " Records without a valid identifier are left out. All but `refuse` extend"
         " the guarantee to tables that do not fit the plan.",
     )
     columns: dict[str, Column] = Field(

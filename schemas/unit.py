@@ -29,9 +29,9 @@ class UnitColumn(Section):
     """A privacy unit of several records: those with the same value in one column."""
 
     column: StrictStr = Field(
-        description="Text or numbers that identify units, compared sign by sign as text (12.0 is 12). Null,"
-        " empty text and floats from 2^53 on are not valid. It must not be among `columns`, and is never"
-        " published."
+        description="Text or numbers that identify units, compared sign by sign as text (12.0 is 12)."
+        " Null, empty text and floats from 2^53 on are not valid. It must not be among `columns`, and is"
+        " never published."
     )
     max_rows: StrictInt = Field(
         ge=1,

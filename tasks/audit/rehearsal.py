@@ -213,7 +213,7 @@ def _write_survey(plan: Plan, path: Path, form: str, far: bool) -> str | TableSo
         for record, count in counted
     ]
     stored = f"SELECT {', '.join(_stored(plan, form))} FROM ({' UNION ALL '.join(parts)})"
-    config = {"autoinstall_known_extensions": "false"}
+    config: dict[str, Any] = {"autoinstall_known_extensions": "false"}
     if form == "collated":
         with duckdb.connect(str(path), config=config) as connection:
             hide_bar(connection)

@@ -50,13 +50,22 @@ def add_weight_steps(table: Any, weights: Weights) -> Any:
     return table.mutate(**{STEPS: ibis.ifelse(weight >= 0, rounded, 0)})
 
 
+def keep_identified(table: Any, unit: UnitColumn) -> Any:
+    """The records whose unit is known.
+
+    Null, blanks and numbers that are not exact are values of different units, which must not push out
+    each other's records; so each such record is left out, by its own identifier alone.
+    """
+    return table.filter(table[unit.column].strip() != "")
+
+
 def keep_periods(table: Any, unit: UnitColumn, periods: Periods, invalid: Invalid) -> Any:
     """Keep each unit's records in its first periods, and add a column with their numbers."""
     import ibis
 
     table = add_code(table, periods.axis, PERIOD, invalid)
-    identifier = ibis.coalesce(table[unit.column], "")
-    before = ibis.dense_rank().over(ibis.window(group_by=identifier, order_by=table[PERIOD]))
+    within = ibis.window(group_by=table[unit.column], order_by=table[PERIOD])
+    before = ibis.dense_rank().over(within)
     return (
         table.mutate(_before=before).filter(lambda t: t["_before"] < periods.most).drop("_before")
     )
@@ -65,12 +74,12 @@ def keep_periods(table: Any, unit: UnitColumn, periods: Periods, invalid: Invali
 def keep_records(table: Any, unit: UnitColumn) -> Any:
     """Keep at most ``max_rows`` records of each unit, or of each unit in each period.
 
-    The unit's column is text; all records without an identifier are one unit.
+    The unit's column is text, and every record has one (``keep_identified``).
     """
     import ibis
 
     md5: Any = ibis.udf.scalar.builtin(_md5, name="md5")
-    identifier = ibis.coalesce(table[unit.column], "")
+    identifier = table[unit.column]
     values = [table[name] for name in table.columns if name != unit.column]
     text = identifier
     for value in values:

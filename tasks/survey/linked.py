@@ -22,11 +22,11 @@ from schemas.unit import UnitColumn
 def wide_records(table: Any, unit: UnitColumn, linked: Linked) -> Any:
     """One record of each unit, of at most ``max_rows`` members: the first in the plan's order.
 
-    The unit's column is text; all records without an identifier are one unit.
+    The unit's column is text, and every record has one (``keep_identified``).
     """
     import ibis  # slow to import, and only the private steps need it
 
-    identifier = ibis.coalesce(table[unit.column], "")
+    identifier = table[unit.column]
     names = [name for name in table.columns if name != unit.column]
     rest = [(name, False) for name in names if name not in dict(linked.sorted_by)]
     order = [

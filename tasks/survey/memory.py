@@ -6,19 +6,22 @@ itself, and is then read like a field of a CSV file.
 """
 
 import math
+import re
 from collections.abc import Callable, Iterable
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from functools import cached_property, partial
 from numbers import Integral, Real
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as compute
 
-Column = pa.Array | pa.ChunkedArray
+Column: TypeAlias = Any
+"""An array of Arrow, in one piece or in several."""
+
 Write = Callable[[Any], str | None]
 
 
@@ -54,8 +57,8 @@ class MemoryTable:
             return _of_pandas(self._table.iloc[:, place], write)
         if hasattr(self._table, "get_column"):  # Polars
             series = self._table.get_column(name)
-            objects = str(series.dtype) == "Object"
-            return _each(series.to_list(), write) if objects else _readable(series.to_arrow())
+            known = str(series.dtype) not in ("Object", "Int128", "UInt128")
+            return _readable(series.to_arrow()) if known else _each(series.to_list(), write)
         return _readable(self._arrow.column(place))
 
 
@@ -113,12 +116,17 @@ def written(value: Any, wrong: str | None = None) -> str | None:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str | UUID):
-        return str(value)
+        return str(value) if _is_unicode(str(value)) else wrong or ""
     if isinstance(value, Integral):
         return str(int(value))
     if isinstance(value, Decimal | Real):
         return _of_number(value, wrong)
     return _of_time(value) if isinstance(value, date) else wrong or ""
+
+
+def _is_unicode(value: str) -> bool:
+    """Half of a pair of surrogates, as some programs leave it, is no sign of a text."""
+    return value.isascii() or not re.search("[\ud800-\udfff]", value)
 
 
 def _of_number(value: Decimal | Real, wrong: str | None) -> str | None:

@@ -32,7 +32,13 @@ from schemas.columns import Invalid, ReadColumn
 from schemas.linked import Linked
 from schemas.series import Periods
 from schemas.unit import UnitColumn, Weights
-from tasks.survey.bounding import STEPS, add_weight_steps, keep_periods, keep_records
+from tasks.survey.bounding import (
+    STEPS,
+    add_weight_steps,
+    keep_identified,
+    keep_periods,
+    keep_records,
+)
 from tasks.survey.cells import count_cells, keep_valid
 from tasks.survey.ingest import call_guarded
 from tasks.survey.linked import wide_records
@@ -83,6 +89,8 @@ def tallies(
         if invalid == "drop":
             valid = partial(keep_valid, table, columns or {})
             table = call_guarded(valid, DataError, "the survey table could not be checked")
+        if unit:
+            table = keep_identified(table, unit)
         if linked and unit:
             table, unread = _linked(table, unread, unit, linked, invalid)
             unit = None

@@ -38,6 +38,16 @@ IBIS_TYPES = {
 """PostgreSQL's names of the types that a plan can declare."""
 
 IDENTITY = "SELECT system_identifier::text, current_database()::text FROM pg_control_system()"
+SETTINGS = {
+    "standard_conforming_strings": "on",
+    "timezone": "'UTC'",
+    "datestyle": "'ISO, YMD'",
+    "intervalstyle": "'postgres'",
+    "extra_float_digits": "1",
+    "bytea_output": "'hex'",
+    "xmlbinary": "'base64'",
+}
+"""So that a view computes the same of a record, whatever the defaults of the server and the user."""
 
 DESCRIBED = """
     SELECT attname, format_type(atttypid, NULL), CASE WHEN typnamespace = 'pg_catalog'::regnamespace
@@ -114,8 +124,8 @@ def _connect(source: PostgreSQLSource) -> psycopg.Connection[Any]:
 def _types(connection: psycopg.Connection[Any], name: str) -> dict[str, str]:
     """The type of every column; the transaction begins here."""
     connection.execute("SET LOCAL search_path = pg_catalog")
-    connection.execute("SET LOCAL standard_conforming_strings = on")
-    connection.execute("SET LOCAL TimeZone = 'UTC'")
+    for setting, value in SETTINGS.items():
+        connection.execute(f"SET LOCAL {setting} = {value}")
     found = connection.execute(DESCRIBED, [name]).fetchall()
     return {column: IBIS_TYPES.get(kind, shown) for column, shown, kind in found}
 

@@ -27,7 +27,7 @@ from tasks.draw import tally_releases
 from tasks.survey.ingest import ingest
 from tasks.survey.memory import MemoryTable
 from tasks.survey.reading import Survey
-from tests.conftest import write_plan
+from tests.conftest import those_slow, write_plan
 
 RULES = ("clamp", "own-cell", "drop")
 PERSON = [7, 7, 8, 8, 8, 9, 10, 10, 11, 12]
@@ -287,6 +287,16 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., dict[str
     return find
 
 
+OFTEN = (
+    "Parquet of pandas",
+    "CSV",
+    "DuckDB, view of a collated table",
+    "DuckDB, enumeration",
+    "pandas, objects",
+    "Arrow, dictionaries",
+)
+"""Forms of the fast tests; ``test_values`` has more of them, for one column."""
+
 SOME = (
     ("clamp", False, "itself"),
     ("own-cell", True, "a missing value"),
@@ -296,9 +306,7 @@ SOME = (
 """Rule, whether a person's records are bounded, and table: every form is read under each."""
 
 
-@pytest.mark.parametrize(
-    "form", [*FORMS, *(pytest.param(name, marks=pytest.mark.slow) for name in POLARS)]
-)
+@pytest.mark.parametrize("form", those_slow([*FORMS, *POLARS], {*FORMS, *POLARS} - {*OFTEN}))
 def test_every_form_of_a_table_gives_the_same_tally_and_keeps_neighbours(form, expected, tmp_path):
     for number, (rule, unit, name) in enumerate(
         product(RULES, (False, True), ("itself", *NEIGHBOURS))
