@@ -61,7 +61,11 @@ place stays, except with ``drop``.
 def nameable(name: str) -> bool:
     """Whether a text is a valid column name; marks belong to the letters that they follow."""
     letters = "".join(sign for sign in name if not unicodedata.category(sign).startswith("M"))
-    return re.fullmatch(r"[^\W\d_][\w .-]*", letters) is not None and len(name) <= 100 and name[0] == letters[0]
+    return (
+        re.fullmatch(r"[^\W\d_][\w .-]*", letters) is not None
+        and len(name) <= 100
+        and name[0] == letters[0]
+    )
 
 
 NULLABLE = "Whether null is a value; it gets a cell."

@@ -24,7 +24,6 @@ SERIES = ("quantity", "period")
 NUMBERS = "total, total / whole, total / (whole - total)"
 
 
-
 def _literal(value: str | bool | float) -> str:
     """A value as Python and R write it."""
     return json.dumps(value, ensure_ascii=False)

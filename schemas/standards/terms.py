@@ -18,7 +18,9 @@ def identifier(text: str) -> str:
     >>> identifier("age_from"), identifier("body mass"), identifier("größe")
     ('age_from', 'body-mass-096b2044', 'gro-e-d353a267')
     """
-    letters = "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
+    letters = "".join(
+        c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c)
+    )
     spelled = re.sub(r"[^A-Za-z0-9._=-]", "-", letters)
     digest = hashlib.sha256(text.encode()).hexdigest()[:8]
     return spelled if spelled == text else f"{spelled}-{digest}"
