@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from dpcore.suggestion import suggestion
-from schemas.columns import NAMEABLE, CategoricalColumn, check_rounded, rounded, sources
+from schemas.columns import CategoricalColumn, check_rounded, nameable, rounded, sources
 from schemas.derived import check_groups
 from schemas.plan_document import PlanDocument
 from schemas.releases import check_names
@@ -39,7 +39,7 @@ def _left_out(plan: PlanDocument) -> None:
 def _columns(plan: PlanDocument) -> None:
     lowered: dict[str, str] = {}
     for name in plan.columns:
-        if not NAMEABLE.fullmatch(name):
+        if not nameable(name):
             raise ValueError(
                 f"columns.{name}: a column name begins with a letter and holds letters, "
                 "digits, blanks and _ . -"
@@ -54,7 +54,7 @@ def _unpublished(plan: PlanDocument) -> None:
     """Columns that are read but not published must not be used otherwise."""
     taken = {name.lower() for name in (*plan.columns, *sources(plan.columns).values())}
     for place, name in plan.unpublished.items():
-        if not NAMEABLE.fullmatch(name):
+        if not nameable(name):
             raise ValueError(f"{place}: is not a valid column name")
         if name.lower() in taken:
             raise ValueError(

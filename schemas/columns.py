@@ -7,6 +7,7 @@ every release and the columns of synthetic tables: nothing is derived from the v
 
 import json
 import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from fractions import Fraction
@@ -56,8 +57,16 @@ record, or in those of one unit, still do so afterwards, and where a record is r
 place stays, except with ``drop``.
 """
 
-NAMEABLE = re.compile(r"[^\W\d_][\w .-]{0,99}")
-"""Valid column names."""
+
+def nameable(name: str) -> bool:
+    """Whether a text is a valid column name; marks belong to the letters that they follow."""
+    letters = "".join(sign for sign in name if not unicodedata.category(sign).startswith("M"))
+    return (
+        re.fullmatch(r"[^\W\d_][\w .-]*", letters) is not None
+        and len(name) <= 100
+        and name[0] == letters[0]
+    )
+
 
 NULLABLE = "Whether null is a value; it gets a cell."
 DESCRIPTION = "What the column means, for readers."

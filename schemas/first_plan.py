@@ -19,7 +19,7 @@ from dpcore.domain import Domain
 from dpcore.errors import InputError
 from dpcore.releases.tables.margins import Margins
 from schemas.blanks import BLANK
-from schemas.columns import NAMEABLE
+from schemas.columns import nameable
 from schemas.dates import RANGES, Part
 from schemas.questionnaire import ROLES, Question
 
@@ -139,7 +139,7 @@ def first_plan(
         name: KINDS[said[name].type] if name in said else kind
         for name, kind in columns.items()
         if (name in said or (not said and kind is not Kind.OTHER))
-        and NAMEABLE.fullmatch(name)
+        and nameable(name)
         and name not in apart
     }
     if said and not kept:

@@ -13,7 +13,7 @@ from dpcore.post.records.weighted import LARGEST_FIT
 from dpcore.releases.base import Release, Samplable
 from dpcore.releases.tables.margins import Margins
 from dpcore.suggestion import suggestion
-from schemas.columns import NAMEABLE, CategoricalColumn, Column, IntegerColumn
+from schemas.columns import CategoricalColumn, Column, IntegerColumn, nameable
 from schemas.derived import Derived, derived_columns
 from schemas.document import Section, absent
 from schemas.numbers import plain
@@ -143,7 +143,7 @@ class Synthesis(Section):
     def deriving(self, release: Release, columns: Mapping[str, Column]) -> list[Derived]:
         """The columns that are computed from those of the release; raises ``ValueError``."""
         for name in self.derived:
-            if not NAMEABLE.fullmatch(name):
+            if not nameable(name):
                 raise ValueError(f"derived.{name}: is not a valid column name")
             if self.households and self.households.name.lower() == name.lower():
                 raise ValueError(f"derived.{name}: is the column of household numbers")

@@ -35,6 +35,8 @@ Name = Annotated[
 Columns = Mapping[str, Column]
 
 LARGEST_WEIGHT = 10**6
+LONGEST_FILE = 240
+"""Bytes of a table's name; most file systems allow 255 with what follows it."""
 
 
 @dataclass(frozen=True)
@@ -260,6 +262,11 @@ def check_names(release: Release, replicates: bool = False) -> None:
                         " rename the column"
                     )
         file = release.table_name(domain).lower()
+        if len(domains) <= MOST_FILES and len(file.encode()) > LONGEST_FILE:
+            raise ValueError(
+                f"columns: the table of {list(domain.names)} would be a file whose name has"
+                f" {len(file.encode())} bytes, and may have {LONGEST_FILE}; shorten the columns' names"
+            )
         if files.setdefault(file, domain.names) != domain.names:
             raise ValueError(
                 f"columns: the tables of {list(files[file])} and {list(domain.names)} would both"

@@ -10,7 +10,7 @@ from typing import Any
 from schemas.bundle import Manifest, TableFile
 from schemas.plan import Plan
 from schemas.standards.datapackage import resource_name
-from schemas.standards.terms import cited, keywords, licence_address
+from schemas.standards.terms import cited, identifier, keywords, licence_address
 
 SCHEMA_ORG, CROISSANT = "https://schema.org/", "http://mlcommons.org/croissant/"
 
@@ -95,7 +95,7 @@ def _records(table: TableFile) -> dict[str, Any]:
         "field": [
             {
                 "@type": "cr:Field",
-                "@id": f"{name}/{column}",
+                "@id": f"{name}/{identifier(column)}",
                 "name": column,
                 "description": table.descriptions[column],
                 "dataType": TYPES[kind],

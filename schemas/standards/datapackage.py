@@ -13,7 +13,7 @@ from typing import Any
 from schemas.bundle import Manifest, TableFile
 from schemas.columns import CategoricalColumn, Column
 from schemas.plan import Plan
-from schemas.standards.terms import licence_address
+from schemas.standards.terms import identifier, licence_address
 
 TYPES = {
     "int64": "integer",
@@ -55,7 +55,7 @@ def datapackage(manifest: Manifest, plan: Plan) -> str:
 
 def resource_name(path: str) -> str:
     """The name of a table's resource: its path, in the characters that a name may have."""
-    return re.sub(r"[^a-z0-9._-]", "-", path.removesuffix(".parquet").lower())
+    return identifier(path.removesuffix(".parquet").replace("/", "-")).lower()
 
 
 def _licence(text: str) -> dict[str, str]:
@@ -109,24 +109,26 @@ def _field(name: str, table: TableFile, plan: Plan, records: bool) -> dict[str, 
     field["survey_column"] = about
     if column.label and name == about:
         field["title"] = column.label
-    if column.listed is not None and not isinstance(column, CategoricalColumn) and name == about:
-        field["constraints"] = {"enum": list(column.listed)}
+    if _listed(name, table, column) and name == about:
+        # The library reads a null among real numbers as NaN, which is in no list and out of all bounds.
+        if table.columns[name] != "double" or not (column.nullable or table.holds):
+            field["constraints"] = {"enum": list(column.listed or ())}
         field["categories"] = _categories(column)
-    if isinstance(column, CategoricalColumn):
-        listed = len(column.categories) <= MOST_LISTED
-        if listed and name == about and table.columns[name] == _arrow_type(column):
-            field["constraints"] = {"enum": list(column.categories)}
-            field["categories"] = _categories(column)
-    else:
+    if not isinstance(column, CategoricalColumn):
         if column.unit:
             field["unit"] = column.unit
-        if (
-            records and not column.nullable and column.listed is None
-        ):  # the library reads a null as NaN, out of all bounds
+        if records and not column.nullable and column.listed is None:
             field["constraints"] = dict(zip(("minimum", "maximum"), column.bounds, strict=True))
     if records and not column.nullable:
         field.setdefault("constraints", {})["required"] = True
     return field
+
+
+def _listed(name: str, table: TableFile, column: Column) -> bool:
+    """Whether a published column holds the values that the plan lists for the survey's column."""
+    if not isinstance(column, CategoricalColumn):
+        return column.listed is not None
+    return len(column.categories) <= MOST_LISTED and table.columns[name] == _arrow_type(column)
 
 
 def _arrow_type(column: CategoricalColumn) -> str:

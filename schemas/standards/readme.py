@@ -24,6 +24,11 @@ SERIES = ("quantity", "period")
 NUMBERS = "total, total / whole, total / (whole - total)"
 
 
+def _literal(value: str | bool | float) -> str:
+    """A value as Python and R write it."""
+    return json.dumps(value, ensure_ascii=False)
+
+
 @dataclass(frozen=True)
 class Condition:
     """Rows of a table: those whose column equals a value, or is at most it."""
@@ -37,12 +42,12 @@ class Condition:
         return "==" if self.equal else "<="
 
     def pandas(self) -> str:
-        return f"table[{json.dumps(self.column)}] {self.sign} {self.value!r}"
+        return f"table[{_literal(self.column)}] {self.sign} {self.value!r}"
 
     def r(self) -> str:
-        value = json.dumps(self.value, ensure_ascii=False)
+        value = _literal(self.value)
         value = value.upper() if isinstance(self.value, bool) else value
-        return f"table[[{json.dumps(self.column)}]] {self.sign} {value}"
+        return f"table[[{_literal(self.column)}]] {self.sign} {value}"
 
     def sql(self) -> str:
         quoted = '"' + self.column.replace('"', '""') + '"'
@@ -221,7 +226,7 @@ def _classes(file: TableFile) -> str:
     """The classes that R would guess wrong: codes are no numbers, and text T, F no truth values."""
     kinds = {"string": "character", "bool": "logical"}
     classes = [
-        f'{json.dumps(name, ensure_ascii=False)} = "{kinds[kind]}"'
+        f'{_literal(name)} = "{kinds[kind]}"'
         for name, kind in file.columns.items()
         if kind in kinds
     ]

@@ -1,10 +1,29 @@
-"""What several standards ask of a release: its licence as an address, and how it is cited."""
+"""What several standards ask of a release: names for its parts, its licence as an address, and how it
+is cited.
+"""
 
+import hashlib
 import re
+import unicodedata
 
 from schemas.bundle import Manifest
 from schemas.plan import Plan
 from schemas.publication import Publication
+
+
+def identifier(text: str) -> str:
+    """A name in letters of ASCII, digits and . _ - =, which all standards allow; texts that cannot be
+    written so end with a part of their digest, so that no two of them have one name.
+
+    >>> identifier("age_from"), identifier("body mass"), identifier("größe")
+    ('age_from', 'body-mass-096b2044', 'gro-e-d353a267')
+    """
+    letters = "".join(
+        c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c)
+    )
+    spelled = re.sub(r"[^A-Za-z0-9._=-]", "-", letters)
+    digest = hashlib.sha256(text.encode()).hexdigest()[:8]
+    return spelled if spelled == text else f"{spelled}-{digest}"
 
 
 def licence_address(text: str) -> str | None:

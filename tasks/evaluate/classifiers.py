@@ -86,7 +86,7 @@ def default_label(pair: TablePair) -> str:
 def transfer(pair: TablePair, label: str) -> Transfer:
     """Predict a third of the real records by trees trained on the rest, and on synthetic records."""
     if label not in pair.columns:
-        raise InputError(f"label: {label!r} is not among the columns of both tables")
+        raise InputError(f"label: {label!r} is not among the columns that are compared")
     position = pair.columns.index(label)
     real, synthetic, categories = _features(pair, without=label)
     ours, theirs = (codes[:, position] for codes in pair.codes[:2])

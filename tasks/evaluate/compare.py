@@ -51,6 +51,7 @@ class Spread:
 class Evaluation:
     """Distances of a synthetic table from the real one, computed without noise.
 
+    ``left_out``: columns of one table alone; ``empty``: columns without a value in both.
     ``margins``: total variation by number of columns; ``distances``: that of every one and two
     columns; ``propensity_auc``: how well trees separate synthetic from real records (0.5: not at
     all); ``correlations``: absolute differences of rank correlations; ``quantiles``: at ``LEVELS``,
@@ -62,6 +63,7 @@ class Evaluation:
     synthetic_records: int
     columns: tuple[str, ...]
     left_out: tuple[str, ...]
+    empty: tuple[str, ...]
     margins: Mapping[int, Spread]
     distances: Mapping[tuple[str, ...], float]
     propensity_auc: float
@@ -81,6 +83,7 @@ class Evaluation:
             "synthetic_records": self.synthetic_records,
             "columns": list(self.columns),
             "left_out": list(self.left_out),
+            "empty": list(self.empty),
             "total_variation": {str(ways): asdict(s) for ways, s in self.margins.items()},
             "propensity_auc": self.propensity_auc,
             "classifier": asdict(self.classifier),
@@ -146,6 +149,7 @@ def evaluate(
         len(synthetic),
         tuple(names),
         pair.left_out,
+        pair.empty,
         {ways: _spread(found) for ways, found in distances.items()},
         distances[1] | distances[2],
         propensity_auc(pair),

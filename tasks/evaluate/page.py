@@ -1,7 +1,7 @@
 """An evaluation as one HTML page."""
 
 from tasks.evaluate.compare import Evaluation
-from tasks.evaluate.sections import sections_of, summary
+from tasks.evaluate.sections import left_out, sections_of, summary
 from tasks.report.page import render
 
 
@@ -13,5 +13,6 @@ def evaluation_page(evaluation: Evaluation, title: str, warning: str | None = No
         warning=warning,
         evaluation=evaluation,
         summary=summary(evaluation),
+        left_out=left_out(evaluation),
         sections=list(sections_of(evaluation)),
     )

@@ -30,6 +30,12 @@ class Section:
     tables: Sequence[DataTable] = ()
 
 
+def left_out(e: Evaluation) -> str:
+    """Which columns are not compared, and why; continues a sentence."""
+    why = {"in only one table": e.left_out, "without a value, and left out": e.empty}
+    return "".join(f"; {words}: {', '.join(names)}" for words, names in why.items() if names)
+
+
 def summary(e: Evaluation) -> DataTable:
     """Each measure in one line."""
     rows = [

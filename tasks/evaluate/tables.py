@@ -9,17 +9,20 @@ separate cell.  Cells depend on the real records here, which a plan never allows
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pandas as pd
 
 from dpcore.arrays import Floats, Integers
 from dpcore.errors import InputError
-from tasks.survey.ingest import DELIMITERS, call_guarded, csv_headers
+from tasks.survey.csv_file import DELIMITERS, CSVFile, csv_fault, csv_headers
+from tasks.survey.ingest import call_guarded
 
 LEAST_RECORDS = 20
 
@@ -28,9 +31,10 @@ LEAST_RECORDS = 20
 class TablePair:
     """Records of two tables in their common columns: numbers as float64 (null is NaN), else text.
 
-    ``left_out``: columns of only one table; ``most_cells``: a numeric column with more values in the
-    real table is cut at its quantiles; ``key``: the column of groups, which is not among the others, and
-    ``groups``: their numbers (n,) and (m,) from 0.
+    ``left_out``: columns of only one table; ``empty``: columns without a value in both;
+    ``most_cells``: a numeric column with more values in the real table is cut at its quantiles;
+    ``key``: the column of groups, which is not among the others, and ``groups``: their numbers (n,) and
+    (m,) from 0.
     """
 
     real: pd.DataFrame
@@ -39,6 +43,7 @@ class TablePair:
     most_cells: int
     key: str | None = None
     groups: tuple[Integers, Integers] | None = None
+    empty: tuple[str, ...] = ()
 
     @property
     def columns(self) -> list[str]:
@@ -89,11 +94,15 @@ def read_pair(
         groups = _groups(one.pop(key)), _groups(other.pop(key))
     common = [name for name in one if name in other]
     left_out = tuple(name for name in (*one, *other) if name not in common)
-    if len(common) < 2:
-        raise InputError(f"{real} and {synthetic}: have fewer than two columns in common")
+    empty = tuple(name for name in common if one[name].isna().all() and other[name].isna().all())
+    common = [name for name in common if name not in empty]
     for path, table in ((real, one), (synthetic, other)):
         if len(table) < LEAST_RECORDS:
             raise InputError(f"{path}: has fewer than {LEAST_RECORDS} records")
+    if len(common) < 2:
+        raise InputError(
+            f"{real} and {synthetic}: have fewer than two columns in common that are not empty"
+        )
     columns = {name: _alike(one[name], other[name]) for name in common}
     return TablePair(
         pd.DataFrame({name: first for name, (first, _) in columns.items()}),
@@ -102,6 +111,7 @@ def read_pair(
         most_cells,
         key,
         groups,
+        empty,
     )
 
 
@@ -139,13 +149,20 @@ def read_table(path: Path) -> pd.DataFrame:
         )
     if not path.name.lower().endswith((".csv", ".csv.gz")):
         raise InputError(f"{path}: must be a .parquet, .csv or .csv.gz file")
-    return call_guarded(lambda: _read_csv(path), InputError, f"{path}: cannot be read as UTF-8 CSV")
-
-
-def _read_csv(path: Path) -> pd.DataFrame:
-    headers = csv_headers(path)
+    headers = call_guarded(
+        lambda: csv_headers(path, path), InputError, f"{path}: cannot be read as CSV"
+    )
     delimiter = max(DELIMITERS, key=lambda d: len(headers[d]))
-    return pd.read_csv(path, sep=delimiter, keep_default_na=False, na_values=[""], low_memory=False)
+    with suppress(Exception):  # what it says would quote the table
+        return pd.read_csv(
+            path, sep=delimiter, keep_default_na=False, na_values=[""], low_memory=False
+        )
+    file = CSVFile(path, delimiter, len(headers[delimiter]))
+    with duckdb.connect() as connection:
+        fault = call_guarded(
+            lambda: csv_fault(connection, file), InputError, f"{path}: cannot be read as CSV"
+        )
+    raise InputError(f"{path}: {fault or 'cannot be read as CSV'}")
 
 
 def _alike(one: pd.Series[Any], other: pd.Series[Any]) -> tuple[pd.Series[Any], pd.Series[Any]]:

@@ -1,7 +1,7 @@
 """An evaluation as text for the terminal: the tables of its page, without those of its charts."""
 
 from tasks.evaluate.compare import Evaluation
-from tasks.evaluate.sections import sections_of, summary
+from tasks.evaluate.sections import left_out, sections_of, summary
 from tasks.explain.explain import text_table
 from tasks.report.parts import DataTable
 
@@ -9,10 +9,9 @@ from tasks.report.parts import DataTable
 def evaluation_text(evaluation: Evaluation) -> str:
     """The evaluation's results as tables of text."""
     e = evaluation
-    left_out = f"; in only one table: {', '.join(e.left_out)}" if e.left_out else ""
     said = [
         f"{e.real_records:,} real and {e.synthetic_records:,} synthetic records,"
-        f" {len(e.columns)} columns{left_out}",
+        f" {len(e.columns)} columns{left_out(e)}",
         _text(summary(e)),
     ]
     said += [_text(table) for section in sections_of(e) for table in section.tables]

@@ -15,9 +15,7 @@ in it too.  Errors name columns and rules, never values: DuckDB's own messages q
 ``call_guarded`` drops them.
 """
 
-import csv
 import glob
-import gzip
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -43,6 +41,7 @@ from schemas.columns import (
 )
 from schemas.source import TableSource
 from tasks.survey.counts import total_of_counts
+from tasks.survey.csv_file import DELIMITERS, CSVFile, csv_fault, csv_headers, with_one_line_end
 from tasks.survey.dates import part_in_sql
 from tasks.survey.memory import MemoryTable
 from tasks.survey.sql import answered, clamp, convert, multiples_in_sql, quote, sql_type, text
@@ -51,11 +50,11 @@ from tasks.workplace.home import private_folder
 FILE = "survey.duckdb"
 TABLE = "survey"
 FAULTS = "conversion"
+LINES = "survey.csv"
 MEMORY_LIMIT = "2GiB"
 """The memory that DuckDB may use; beyond it, it writes temporary files into the workspace."""
 
 PACKAGE = "package://"
-DELIMITERS = (",", ";", "\t")
 EXTRAS = {"statsmodels": "demo"}
 """Packages that an optional extra of dprelease installs."""
 
@@ -141,12 +140,7 @@ def ingest(
             require_columns(sources(columns).values(), relation.columns)
             if counts and relation.columns[counts][1] == "BOOLEAN":
                 raise DataError(f"column {counts!r}, counts: has truth values, not whole numbers")
-            found = call_guarded(
-                lambda: _copy(connection, relation, columns, counts),
-                DataError,
-                "the survey table could not be copied: it is damaged, does not have the format of"
-                f" its name, or the disk of {workspace} is full",
-            )
+            found = _copied(source, connection, relation, columns, counts, workspace)
             if counts:
                 found = call_guarded(
                     lambda: _total(connection, counts), DataError, "the counts cannot be added up"
@@ -205,6 +199,7 @@ class _Relation:
 
     sql: str
     columns: Mapping[str, tuple[str, str]]
+    csv: CSVFile | None = None
 
 
 def _locate(
@@ -219,17 +214,14 @@ def _locate(
     columns = set(sources(declared).values())
     path = find_file(source)
     # Without the escapes, DuckDB would read every file that [...] or * in the name matches.
-    escaped = text(glob.escape(str(path)))
     if _suffix(path) == ".parquet":
-        sql = f"read_parquet({escaped}, hive_partitioning=false)"
+        sql = f"read_parquet({text(glob.escape(str(path)))}, hive_partitioning=false)"
         unreadable = f"{source}: cannot be read as a Parquet file"
         names = call_guarded(lambda: parquet.read_schema(path).names, InputError, unreadable)
         require_once(columns, names)
         return _described(sql, connection, unreadable, names)
     return call_guarded(
-        lambda: _csv(path, escaped, columns),
-        InputError,
-        f"{source}: cannot be read as UTF-8 CSV; a spreadsheet saves it as 'CSV UTF-8'",
+        lambda: _csv(source, path, columns), InputError, f"{source}: cannot be read as CSV"
     )
 
 
@@ -335,39 +327,65 @@ def _described(
     return _Relation(sql, dict(zip(own, zip(map(quote, known), kinds, strict=True), strict=True)))
 
 
-def csv_headers(path: Path) -> dict[str, list[str]]:
-    """The first line of a CSV file, split by each delimiter; nothing else is read."""
-    opened = gzip.open if path.suffix.lower() == ".gz" else open
-    with opened(path, "rt", encoding="utf-8-sig", newline="") as file:
-        line = file.readline()
-    return {d: next(csv.reader([line], delimiter=d), []) for d in DELIMITERS}
-
-
-def _csv(path: Path, escaped: str, columns: Collection[str]) -> _Relation:
+def _csv(source: str, path: Path, columns: Collection[str]) -> _Relation:
     """A CSV file, all text, its columns taken by position.
 
     The header is read here because DuckDB renames columns that are equal or differ only in capitals,
     as it does for a Parquet file.  The delimiter is the one that finds most of the plan's columns in
-    the header, so it does not depend on the records.  An empty field is null.
+    the header, so it does not depend on the records.
     """
-    headers = csv_headers(path)
+    headers = csv_headers(path, source)
     delimiter = max(DELIMITERS, key=lambda d: len(set(headers[d]) & set(columns)))
     header = headers[delimiter]
     if not header:
         raise DataError("the survey table is empty: its first line must name the columns")
     require_once(columns, header)
-    kinds = ", ".join(f"c{i}: 'VARCHAR'" for i in range(len(header)))
-    sql = (
-        f"read_csv({escaped}, auto_detect=false, header=true, delim={text(delimiter)}, quote='\"',"
-        f" escape='\"', nullstr='', hive_partitioning=false, columns={{{kinds}}})"
-    )
-    return _Relation(sql, {name: (f"c{i}", "VARCHAR") for i, name in enumerate(header)})
+    file = CSVFile(path, delimiter, len(header))
+    names = {name: (f"c{i}", "VARCHAR") for i, name in enumerate(header)}
+    return _Relation(file.sql(), names, file)
 
 
 def _total(connection: duckdb.DuckDBPyConnection, counts: str) -> int:
     import ibis  # slow to import
 
     return total_of_counts(ibis.duckdb.from_connection(connection).table(TABLE), counts)
+
+
+def _copied(
+    source: object,
+    connection: duckdb.DuckDBPyConnection,
+    relation: _Relation,
+    columns: Mapping[str, ReadColumn],
+    counts: str | None,
+    workspace: Path,
+) -> int:
+    """``_copy``; of a CSV file that cannot be read, a copy with one kind of line ends, or its fault."""
+
+    def copied(relation: _Relation) -> int:
+        return _copy(connection, relation, columns, counts)
+
+    message = (
+        f"the survey table could not be copied: {source} is damaged, or the disk of {workspace} is"
+        " full"
+    )
+    if (given := relation.csv) is None:
+        return call_guarded(lambda: copied(relation), DataError, message)
+    with suppress(duckdb.Error):
+        return copied(relation)
+    file = plain = replace(given, path=workspace / LINES)
+    try:
+        if call_guarded(
+            lambda: with_one_line_end(given.path, plain.path, source), DataError, message
+        ):
+            with suppress(duckdb.Error):
+                return copied(replace(relation, sql=plain.sql()))
+        else:
+            file = given
+        used = {relation.columns[name][0] for name in sources(columns).values()}
+        fault = call_guarded(lambda: csv_fault(connection, file, used), DataError, message)
+    finally:
+        plain.path.unlink(missing_ok=True)
+    raise DataError(f"{source}: {fault}" if fault else message)
 
 
 def _copy(
@@ -398,7 +416,7 @@ def _copy(
         kept.append(f"{clamp(f'value{i}', column)} AS {quote(name)}")
         kept.append(f"raw{i} IS NOT NULL AND value{i} IS NULL AS {quote(f'?{i}')}")
     connection.execute(
-        f"CREATE TABLE {TABLE} AS SELECT {', '.join(kept)} FROM"
+        f"CREATE OR REPLACE TABLE {TABLE} AS SELECT {', '.join(kept)} FROM"
         f" (SELECT {', '.join(typed)} FROM (SELECT {', '.join(raw)} FROM {relation.sql}))"
     )
     if counts:  # a row of count 0 stands for no record, so its values need not be valid

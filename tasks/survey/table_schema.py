@@ -12,17 +12,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dpcore.errors import InputError
-from schemas.columns import NAMEABLE
 from schemas.first_plan import Kind
 from schemas.source import TableSource
-from tasks.survey.ingest import PACKAGE, call_guarded, connect, csv_headers, find_in_package
+from tasks.survey.csv_file import csv_headers
+from tasks.survey.ingest import PACKAGE, call_guarded, connect, find_in_package
 
 
 def table_schema(source: str | TableSource) -> Mapping[str, Kind]:
     """Names and kinds of the columns in the table's order.
 
-    Raises ``InputError`` if there is no such table, or if the first line of a CSV file does not look
-    like column names: it might be a record.
+    Raises ``InputError`` if there is no such table, or if the first line of a CSV file has numbers: it
+    might be a record.
     """
     if isinstance(source, TableSource):
         return _of_duckdb(source)
@@ -58,22 +58,21 @@ def _of_arrow(kind: pa.DataType) -> Kind:
 
 
 def _of_csv(source: str, path: Path) -> Mapping[str, Kind]:
-    message = f"{source}: cannot be read as UTF-8 CSV"
-    headers = call_guarded(lambda: csv_headers(path), InputError, message)
+    message = f"{source}: cannot be read as CSV"
+    headers = call_guarded(lambda: csv_headers(path, source), InputError, message)
     header = max(headers.values(), key=len)
-    if header and not header[0]:
-        raise InputError(
-            f"{source}: field 1 of the first line is empty, as where R writes names of rows; leave them"
-            " out with write.csv(..., row.names = FALSE)"
-        )
     for place, name in enumerate(header, 1):
-        if not NAMEABLE.fullmatch(name):
+        if VALUE.fullmatch(name) and not YEAR.fullmatch(name):
             raise InputError(
-                f"{source}: field {place} of the first line is not a valid column name (a name begins"
-                " with a letter). If the line is a record, put a line of column names before it"
+                f"{source}: field {place} of the first line is a number. If the line is a record, put a"
+                " line of column names before it; if not, give the column a name"
             )
     return {name: _named(name) for name in header}
 
+
+VALUE = re.compile(r"\s*[+-]?\d+([.,]\d+)*\s*")
+YEAR = re.compile(r"(19|20)\d\d")
+"""Tables have columns of years; plans leave them out, as they do any name that is not valid."""
 
 DATES = {"date": Kind.DAY, "datetime": Kind.TIME, "timestamp": Kind.TIME}
 

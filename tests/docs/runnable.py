@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from doctest import ELLIPSIS, OutputChecker
 from pathlib import Path
 
+from tests.waiting import SECONDS
+
 BLOCK = re.compile(
     r"(?P<slow><!-- slow -->\n)?```(?P<kind>\w+)(?: title=\"(?P<title>[^\"]+)\")?\n(?P<text>.*?)```",
     re.DOTALL,
@@ -41,7 +43,7 @@ class Command:
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
         done = subprocess.run(
             self.line, shell=True, cwd=folder, env=os.environ | {"PATH": path, "NO_COLOR": "1"},
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=SECONDS,
         )  # fmt: skip
         assert done.returncode == self.code, f"{self.line}\n{done.stdout}"
         shown_so = OutputChecker().check_output(self.shown, done.stdout, ELLIPSIS)

@@ -8,6 +8,7 @@ pytest.importorskip("ipykernel")
 
 from tests.bare import small_plan
 from tests.conftest import ROOT
+from tests.waiting import SECONDS
 
 CELLS = (
     "import dprelease\nbundle = dprelease.release('plan.yaml', release_id='r1')",
@@ -23,7 +24,7 @@ def test_a_notebook_shows_a_bar_tables_and_estimates(tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(c) for c in CELLS])
     kernel = nbclient.NotebookClient(
-        notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": tmp_path}}
+        notebook, timeout=SECONDS, kernel_name="python3", resources={"metadata": {"path": tmp_path}}
     )
     kernel.execute()
     bar, tables, total, prefect = (cell.outputs for cell in notebook.cells)

@@ -6,7 +6,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -18,9 +17,9 @@ import yaml
 from dpcore.budget import Budget
 from tasks.ledger import Ledger
 from tests.conftest import ROOT
+from tests.waiting import SECONDS, wait_for
 
 PASSWORD = "officer:hush-hush"
-SECONDS = 240
 ENDED = {"COMPLETED", "FAILED", "CRASHED", "CANCELLED", "PAUSED"}
 
 
@@ -61,20 +60,23 @@ class Served:
         assert self.process.stdout is not None
         assert self.process.stdout.readline().strip() == self.address, "".join(self.said)
 
+    def words(self) -> str:
+        """The last of what the server said."""
+        return "".join(self.said[-40:])
+
     def stop(self) -> int:
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(timeout=SECONDS)
 
     def api(self, method: str, path: str, **document: Any) -> Any:
-        deadline = time.monotonic() + SECONDS
-        while True:
+        def answered() -> list[httpx.Response]:
             answer = httpx.request(
                 method, f"{self.address}/api{path}", json=document, auth=_login(), timeout=SECONDS
             )
-            busy = answer.status_code == httpx.codes.SERVICE_UNAVAILABLE
-            if not busy or time.monotonic() > deadline:
-                break
-            time.sleep(2)  # its database is locked by another writer
+            locked = answer.status_code == httpx.codes.SERVICE_UNAVAILABLE  # by another writer
+            return [] if locked else [answer]
+
+        (answer,) = wait_for(answered, f"an answer to {path}", self.words)
         answer.raise_for_status()
         return answer.json() if answer.content else None
 
@@ -91,31 +93,26 @@ class Served:
 
     def first_due(self, deployment: dict[str, Any]) -> dict[str, Any]:
         """The first run that Prefect's scheduler has planned for a deployment."""
-        only = {"id": {"any_": [deployment["id"]]}}
-        deadline = time.monotonic() + SECONDS
-        while time.monotonic() < deadline:
-            runs = self.api(
-                "POST", "/flow_runs/filter", deployments=only, sort="EXPECTED_START_TIME_ASC"
-            )
-            if runs:
-                return runs[0]
-            time.sleep(0.5)
-        raise TimeoutError("nothing was scheduled")
+        only, order = {"id": {"any_": [deployment["id"]]}}, "EXPECTED_START_TIME_ASC"
+
+        def planned() -> list[dict[str, Any]]:
+            return self.api("POST", "/flow_runs/filter", deployments=only, sort=order)
+
+        return wait_for(planned, "a scheduled run", self.words)[0]
 
     def start_now(self, run: str) -> None:
         """Have a run start, whenever it is due, and whether it has ended."""
         state = {"type": "SCHEDULED", "state_details": {"scheduled_time": None}}
         self.api("POST", f"/flow_runs/{run}/set_state", state=state, force=True)
 
-    def settled(self, run: str, seconds: int = SECONDS) -> dict[str, Any]:
+    def settled(self, run: str) -> dict[str, Any]:
         """The run, once it has ended or waits for somebody."""
-        deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline:
+
+        def ended() -> dict[str, Any] | None:
             found = self.api("GET", f"/flow_runs/{run}")
-            if found["state_type"] in ENDED:
-                return found
-            time.sleep(0.5)
-        raise TimeoutError(found["state_name"])
+            return found if found["state_type"] in ENDED else None
+
+        return wait_for(ended, f"the end of run {run}", self.words)
 
     def artifact(self, run: str, key: str) -> dict[str, Any]:
         only = {"flow_run_id": {"any_": [run]}, "key": {"any_": [key]}}

@@ -19,8 +19,8 @@ from tests.conftest import ROOT, made_up_survey, plan_of_every_kind
 from tests.flows.served import PASSWORD, Served, own_environment, prepare
 from tests.flows.test_serve import ask
 from tests.tasks.bundle.test_sign import write_keys
+from tests.waiting import SECONDS
 
-SECONDS = 300
 PROXY = {
     "HTTP_PROXY": "http://192.0.2.1:3128",
     "ALL_PROXY": "socks5://192.0.2.1:1080",
@@ -105,7 +105,7 @@ class Alone:
         reading = threading.Thread(target=_read, args=(ours, printed))
         reading.start()
         code = process.wait(SECONDS)
-        reading.join(10)
+        reading.join(SECONDS)
         said = b"".join(printed).decode()
         assert code == 0, said
         return said

@@ -61,8 +61,7 @@ def picture(page, name: str) -> None:
         from PIL import Image
 
         path = Path(folder) / f"{name}.png"
-        page.wait_for_timeout(4000)  # let what moves come to rest
-        page.screenshot(path=path)
+        page.screenshot(path=path, animations="disabled")
         Image.open(path).convert("RGB").quantize(160).save(path, optimize=True)
 
 

@@ -151,11 +151,20 @@ def tab(served: Served, chromium: Any) -> Iterator[Any]:
     assert not [url for url in asked if not url.startswith(ours)]
 
 
+AT_REST = """() => new Promise(resolve => {
+    const idle = () => requestIdleCallback(resolve, {timeout: 60000});
+    let quiet = setTimeout(idle, 300);
+    new MutationObserver(() => { clearTimeout(quiet); quiet = setTimeout(idle, 300); })
+        .observe(document, {subtree: true, childList: true, attributes: true});
+})"""
+"""Until nothing of the page has changed for a while: what loads late is there."""
+
+
 def require_harmless(tab: Any, *shown: str) -> None:
     """Nothing on the page is of a hostile text, whose every word is there as it was typed."""
     for text in shown:
         tab.get_by_text(text).first.wait_for()
-    tab.wait_for_timeout(500)  # what loads late
+    tab.evaluate(AT_REST)
     found = tab.evaluate(FOREIGN)
     assert not found, f"{tab.url}: {found}"
 

@@ -115,7 +115,7 @@ def test_forty_hostile_requests_are_charged_no_more_than_is_opened(served, tmp_p
         served.start_now(run)
         runs.append(run)
     assert len(runs) > 25
-    ended = [served.settled(run, seconds=1800) for run in runs]
+    ended = [served.settled(run) for run in runs]
     for run in ended:
         print(run["name"], run["state_type"], run["state"]["message"])
     assert sum(run["state_type"] == "COMPLETED" for run in ended) < len(ended) / 4

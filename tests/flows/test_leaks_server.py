@@ -6,9 +6,7 @@ import json
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
-from urllib.error import URLError
 from urllib.request import urlopen
 
 import pytest
@@ -16,6 +14,7 @@ import pytest
 from tests.flows.leak_runs import LEAKED, SECRETS
 from tests.flows.search import occurrences
 from tests.flows.served import own_environment
+from tests.waiting import SECONDS, wait_for_server
 
 pytestmark = pytest.mark.slow
 
@@ -46,7 +45,8 @@ def ran(tmp_path_factory) -> tuple[Path, dict]:
             umask=0o077,
         )
     try:
-        wait_until_healthy(f"http://127.0.0.1:{port}/api", server)
+        health = f"http://127.0.0.1:{port}/api/health"
+        wait_for_server(lambda: urlopen(health).close(), server, (folder / "server.log").read_text)
         done = subprocess.run(
             [sys.executable, "-m", "tests.flows.leak_runs", str(folder)],
             env=environment
@@ -66,23 +66,12 @@ def ran(tmp_path_factory) -> tuple[Path, dict]:
         assert done.returncode == 0, done.stderr[-3000:]
     finally:
         server.terminate()
-        server.wait(timeout=60)
+        server.wait(timeout=SECONDS)
     for path in (folder / "surveys").iterdir():
         path.unlink()
     told = json.loads(done.stdout.splitlines()[-1])
     (folder / "told.json").write_text(json.dumps(told["ends"]))
     return folder, told
-
-
-def wait_until_healthy(api: str, server: subprocess.Popen) -> None:
-    deadline = time.monotonic() + 300
-    while server.poll() is None and time.monotonic() < deadline:
-        try:
-            with urlopen(f"{api}/health"):
-                return
-        except (URLError, ConnectionError):
-            time.sleep(0.5)
-    raise RuntimeError("the Prefect server did not start")
 
 
 def test_the_runs_end_as_they_should(ran):

@@ -6,7 +6,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from contextlib import suppress
 
 import httpx
@@ -15,7 +14,8 @@ import pytest
 from dpcore.budget import Budget
 from tasks.ledger import Ledger
 from tests.bare import small_plan
-from tests.flows.served import SECONDS, free_port, own_environment
+from tests.flows.served import free_port, own_environment
+from tests.waiting import wait_for_server
 
 pytestmark = pytest.mark.slow
 
@@ -58,13 +58,11 @@ def server(tmp_path, environment):
             start_new_session=True,
         )
     try:
-        deadline = time.monotonic() + SECONDS
-        while time.monotonic() < deadline:
-            try:
-                httpx.get(f"{environment['PREFECT_API_URL']}/health").raise_for_status()
-                break
-            except httpx.HTTPError:
-                time.sleep(0.5)
+        wait_for_server(
+            lambda: httpx.get(f"{environment['PREFECT_API_URL']}/health").raise_for_status(),
+            process,
+            (tmp_path / "server.log").read_text,
+        )
         yield process.pid
     finally:
         with suppress(ProcessLookupError):

@@ -20,6 +20,7 @@ from schemas.plan import load_plan
 from tasks.bundle.verify import read_manifest, verify_budget, verify_files
 from tasks.ledger import Ledger
 from tasks.workplace.home import ledger_url
+from tests.waiting import SECONDS
 
 pytestmark = pytest.mark.usefixtures("prefect")
 
@@ -131,7 +132,7 @@ def test_dask_workers_of_their_own_processes_publish(plan_path, dask):
         env=os.environ | environment,
         capture_output=True,
         text=True,
-        timeout=600,
+        timeout=SECONDS,
     )
     assert done.returncode == 0, done.stderr
     manifest = read_manifest(Path(done.stdout.strip()))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -13,6 +12,8 @@ from typing import Any
 
 import ibis
 import pytest
+
+from tests.waiting import wait_for
 
 
 @pytest.fixture(scope="session")
@@ -43,7 +44,9 @@ def spark(tmp_path_factory) -> Iterator[Any]:
             )
             stack.callback(process.wait)
             stack.callback(process.terminate)
-        await_workers(folder / "log")
+        said = (folder / "log").read_text
+        registered = "Successfully registered with master"
+        wait_for(lambda: said().count(registered) == 2, "two workers", said)
         (folder / "events").mkdir()
         builder = pyspark.sql.SparkSession.builder.master(master)
         for key, value in {
@@ -60,11 +63,3 @@ def spark(tmp_path_factory) -> Iterator[Any]:
         session = builder.getOrCreate()
         stack.callback(session.stop)
         yield ibis.pyspark.connect(session)
-
-
-def await_workers(log: Path) -> None:
-    deadline = time.monotonic() + 600
-    while log.read_text().count("Successfully registered with master") < 2:
-        if time.monotonic() > deadline:
-            raise RuntimeError(log.read_text())
-        time.sleep(0.5)

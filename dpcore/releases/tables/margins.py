@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Literal
+from unicodedata import category
 
 import numpy as np
 from numpy.typing import NDArray
@@ -362,5 +363,5 @@ def dotted_name(release: str, domain: Domain) -> str:
 
 
 def file_word(name: str) -> str:
-    """A column name as part of a file name."""
-    return "".join(c if c.isalnum() or c in "-_" else "-" for c in name)
+    """A column name as part of a file name: its letters with their marks, and digits."""
+    return "".join(c if c.isalnum() or c in "-_" or category(c)[0] == "M" else "-" for c in name)

@@ -116,10 +116,14 @@ LONG = [
 """Cases whose audits are left to the slow run, and to units of several records: the fast one has a case
 of every other mechanism, and ``test_contract`` audits them for single records."""
 
+FURTHER = further_forms(lambda release: (type(release), type(release.mechanism)))
+"""Forms of a kind by the same mechanism: what a unit of several records moves follows from the kind."""
+
 AUDITED = {
     pair: (name, adjacency)
     for pair, (name, adjacency) in SERVED.items()
     if name not in LONG or (adjacency.most > 1 and adjacency.relation == "replace-one")
+    if name not in FURTHER
     if name != "gradient classifier"  # two steps as in an additive one, the second a descent
 }
 

@@ -137,6 +137,15 @@ def test_pandas_sql_and_spreadsheets_give_the_same_errors(home, kind):
     assert by_sheet(bundle) == pytest.approx(pandas[:2], rel=1e-4, abs=1e-4)
 
 
+@pytest.mark.parametrize("name", ["body mass", "उम्र", "𠀀"])
+def test_the_lines_run_for_names_in_any_script_and_with_blanks(home, name):
+    columns = {name: {"type": "categorical", "categories": ["ж 'ж'", "𠀀"]}}
+    bundle = made(home, OTHERS["histogram"] | {"columns": [name]}, columns=columns)
+    pandas = by_pandas(bundle)
+    assert by_sql(bundle) == pytest.approx(pandas, rel=1e-4, abs=1e-4)
+    assert by_sheet(bundle) == pytest.approx(pandas[:2], rel=1e-4, abs=1e-4)
+
+
 def test_a_series_is_read_one_quantity_at_a_time(home):
     bundle = published(home, 1, 2)[1]
     assert "quantity" in block(bundle, "sql")

@@ -4,7 +4,6 @@ import csv
 import hashlib
 import io
 import json
-from importlib.util import find_spec
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -128,12 +127,6 @@ def _check_croissant(bundle: Path, dataset: dict) -> None:
         for field in records["field"]:
             path = field["source"]["fileObject"]["@id"]
             assert field["source"]["extract"]["column"] in pq.read_schema(bundle / path).names
-    if find_spec(
-        "mlcroissant"
-    ):  # not among ours: it brings stubs of pandas, which change mypy's view
-        import mlcroissant
-
-        assert not mlcroissant.Dataset(bundle / "croissant.json").metadata.issues.errors
 
 
 def _check_ddi(bundle: Path, manifest: Manifest, text: str) -> None:

@@ -5,7 +5,9 @@ import pandas as pd
 import pytest
 
 from dpcore.errors import InputError
+from tasks.evaluate.compare import evaluate
 from tasks.evaluate.tables import TablePair, read_pair, read_table, texts
+from tasks.evaluate.text import evaluation_text
 
 
 def pair(real: dict, synthetic: dict, most_cells: int = 4) -> TablePair:
@@ -82,7 +84,8 @@ def test_whole_numbers_are_written_without_a_point_and_null_stays_null():
         ("none.csv", None, "there is no such file"),
         ("table.txt", "a", r"must be a \.parquet"),
         ("broken.parquet", "secret-value", "cannot be read as a Parquet file"),
-        ("broken.csv", b"a,b\n\xff\xfe,secret-value", "cannot be read as UTF-8 CSV"),
+        ("broken.csv", b"a,b\n\xff\xfe,secret-value", "line 2 is not UTF-8"),
+        ("long.csv", "a,b\n1,2\n\n1,secret-value,3", "line 4 has more fields"),
     ],
 )
 def test_what_cannot_be_read_is_told_without_a_value(tmp_path, name, content, says):
@@ -104,3 +107,17 @@ def test_tables_without_enough_in_common_are_refused(tmp_path):
         read_pair(one, other)
     with pytest.raises(InputError, match=r"short\.csv: has fewer than 20 records"):
         read_pair(one, short)
+
+
+def test_columns_without_a_value_are_left_out_and_named_whatever_their_type(tmp_path):
+    """Not one that only the synthetic records lack: its distance is what there is to see."""
+    table = pd.DataFrame({"x": np.arange(40.0), "y": ["u", "v"] * 20, "e": [np.nan] * 40})
+    other = table.assign(x=np.nan, e=pd.array([None] * 40, dtype="Int64"), t=None)
+    table.assign(t=None).to_parquet(tmp_path / "real.parquet")
+    other.to_csv(tmp_path / "synthetic.csv", index=False)
+    found = read_pair(tmp_path / "real.parquet", tmp_path / "synthetic.csv")
+    assert (found.columns, found.empty) == (["x", "y"], ("e", "t"))
+    said = evaluation_text(evaluate(found))
+    assert said.startswith("40 real and 40 synthetic records, 2 columns; without a value, and left")
+    with pytest.raises(InputError, match="that are not empty"):
+        read_pair(tmp_path / "real.parquet", tmp_path / "synthetic.csv", key="y")

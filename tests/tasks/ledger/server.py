@@ -8,11 +8,11 @@ import signal
 import socket
 import subprocess
 import tempfile
-import time
 from pathlib import Path
 
+from tests.waiting import SECONDS, wait_for_server
+
 PASSWORD = "hush-hush"
-SECONDS = 120
 
 
 def programs() -> Path | None:
@@ -57,15 +57,7 @@ class Server:
             self._process = subprocess.Popen(
                 postgres, stdout=output, stderr=output, cwd=self.folder, **self._as_user
             )
-        deadline = time.monotonic() + SECONDS
-        while time.monotonic() < deadline:
-            try:
-                self.administer("SELECT 1")
-            except Exception:
-                time.sleep(0.1)
-            else:
-                return
-        raise RuntimeError(log.read_text())
+        wait_for_server(lambda: self.administer("SELECT 1"), self._process, log.read_text)
 
     def end(self, how: signal.Signals = signal.SIGINT) -> None:
         """End it: SIGINT in order, SIGQUIT as in a crash."""

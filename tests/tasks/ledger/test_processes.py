@@ -33,6 +33,7 @@ from dpcore.errors import LedgerError
 from dpcore.statistic import Noisy
 from tasks.ledger import Charge, Ledger, State, queries
 from tests.tasks.ledger.test_postgresql import ENGINES, fresh_url
+from tests.waiting import SECONDS
 
 REPOSITORY = Path(__file__).parents[3]
 SHARE = Charge(Budget.of("1/7", "1/7000000", "1/70"))
@@ -325,7 +326,7 @@ def run(scenario: Callable[[str], Any], url: str) -> Any:
     program = [sys.executable, "-m", "tests.tasks.ledger.test_processes", scenario.__name__, url]
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}  # do not fork a process with threads
     done = subprocess.run(
-        program, cwd=REPOSITORY, env=environment, capture_output=True, text=True, timeout=300
+        program, cwd=REPOSITORY, env=environment, capture_output=True, text=True, timeout=SECONDS
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from itertools import product
 
 import numpy as np
 import psycopg
@@ -42,6 +43,21 @@ HISTORY = [
 ]
 
 
+FORBIDDEN = [
+    *HISTORY,
+    *(f"TRUNCATE {t.name} CASCADE" for t in tables.metadata.sorted_tables),
+    "UPDATE ledger_schema SET version = 1",
+    "DELETE FROM ledger_schema",
+    "DROP TRIGGER ledger_grant_history ON ledger_grant",
+    "ALTER TABLE ledger_grant DISABLE TRIGGER ALL",
+    "SET session_replication_role = replica",
+    "DROP TABLE ledger_grant CASCADE",
+    "CREATE TABLE ledger_more (x int)",
+    "CREATE OR REPLACE FUNCTION ledger_refuse() RETURNS trigger LANGUAGE plpgsql"
+    " AS $$ BEGIN RETURN NEW; END $$",
+]
+
+
 def lived_in(ledger: Ledger) -> Ledger:
     """A ledger with a row of every kind."""
     ledger.grant("wages", Budget.of(1), **WHO_WHY)
@@ -59,15 +75,15 @@ def ledger(request, tmp_path) -> Ledger:
 
 
 class TestHistory:
-    @pytest.mark.parametrize("statement", HISTORY)
-    def test_is_never_changed(self, ledger, statement):
+    def test_is_never_changed(self, ledger):
         before = ledger.history()
-        with (
-            pytest.raises(LedgerError, match="the history of a ledger is never changed"),
-            ledger._database.transaction(write=True) as connection,
-        ):
-            connection.exec_driver_sql(statement)
-        assert ledger.history() == before
+        for statement in HISTORY:
+            with (
+                pytest.raises(LedgerError, match="the history of a ledger is never changed"),
+                ledger._database.transaction(write=True) as connection,
+            ):
+                connection.exec_driver_sql(statement)
+            assert ledger.history() == before, statement
         ledger.commit("wages", "r3", "a", NOISY)
 
     def test_the_owner_of_the_database_can_still_break_it(self, ledger):
@@ -151,28 +167,12 @@ class TestRoles:
         assert owner.granted("wages") == Budget.of(2)
         assert owner.release("wages", "r3")["a"].state is State.VOID
 
-    @pytest.mark.parametrize("role", ["publisher", "officer"])
-    @pytest.mark.parametrize(
-        "statement",
-        [
-            *HISTORY,
-            *(f"TRUNCATE {t.name} CASCADE" for t in tables.metadata.sorted_tables),
-            "UPDATE ledger_schema SET version = 1",
-            "DELETE FROM ledger_schema",
-            "DROP TRIGGER ledger_grant_history ON ledger_grant",
-            "ALTER TABLE ledger_grant DISABLE TRIGGER ALL",
-            "SET session_replication_role = replica",
-            "DROP TABLE ledger_grant CASCADE",
-            "CREATE TABLE ledger_more (x int)",
-            "CREATE OR REPLACE FUNCTION ledger_refuse() RETURNS trigger LANGUAGE plpgsql"
-            " AS $$ BEGIN RETURN NEW; END $$",
-        ],
-    )
-    def test_neither_can_touch_history_by_sql(self, users, owner, role, statement):
+    def test_neither_can_touch_history_by_sql(self, users, owner):
         before = owner.history()
-        with psycopg.connect(users[role]) as connection, pytest.raises(psycopg.Error):
-            connection.execute(statement)
-        assert owner.history() == before
+        for role, statement in product(users, FORBIDDEN):
+            with psycopg.connect(users[role]) as connection, pytest.raises(psycopg.Error):
+                connection.execute(statement)
+            assert owner.history() == before, (role, statement)
 
     def test_a_table_of_one_s_own_does_not_fool_the_triggers(self, users, owner):
         with psycopg.connect(users["publisher"]) as connection:

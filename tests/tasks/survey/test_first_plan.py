@@ -213,11 +213,40 @@ def test_what_a_plan_cannot_hold_is_left_out_and_said(tmp_path):
         first_plan("d", "t.parquet", {"photo": Kind.OTHER})
 
 
+ODD = [
+    "Mass (g)",
+    "50%",
+    "a/b",
+    'say "hi"',
+    "it's",
+    "_id",
+    "2nd",
+    "2019",
+    "",
+    "😀",
+    "x\ny",
+    "a;b",
+    " é",
+]
+
+
+@pytest.mark.parametrize("form", ["parquet", "csv", "csv.gz"])
+def test_names_that_no_plan_allows_are_left_out_and_said_in_every_form(tmp_path, form):
+    """R writes names of rows under an empty name; tables of years have columns named by them."""
+    table = pd.DataFrame({name: ["F"] for name in ("sex", *ODD, "उम्र")})
+    path = tmp_path / f"t.{form}"
+    table.to_parquet(path) if form == "parquet" else table.to_csv(path, index=False)
+    text = first_plan("d", path.name, table_schema(str(path)))
+    assert list(yaml.safe_load(text)["columns"]) == ["sex", "उम्र"]
+    assert [line for line in text.splitlines() if line.startswith("  #   ")] == [
+        f"  #   {name!r}" for name in ODD
+    ]
+
+
 @pytest.mark.parametrize(
     ("name", "content", "says"),
     [
-        ("t.csv", "Zanzibar,7331\nQuetzal,4242\n", "field 2 of the first line is not a valid"),
-        ("t.csv", '"","age"\n"1",31\n', "field 1 of the first line is empty, as where R"),
+        ("t.csv", "Zanzibar,7331\nQuetzal,4242\n", "field 2 of the first line is a number"),
         ("t.csv", "", "no column"),
         ("t.parquet", "Zanzibar", "cannot be read as a Parquet file"),
         ("t.duckdb", "Zanzibar", "name it with --table"),

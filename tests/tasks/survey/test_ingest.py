@@ -4,6 +4,7 @@ import gzip
 import os
 import stat
 import traceback
+from itertools import product
 from pathlib import Path
 
 import duckdb
@@ -348,24 +349,58 @@ def test_another_number_of_rows_is_refused_without_telling_it(tmp_path):
     assert list((tmp_path / "work").iterdir()) == []
 
 
+LATE = b"x,y\n" + b'a,"b\nc"\n' * 9999
+"""Each of its records has two lines."""
+
+
 @pytest.mark.parametrize(
-    ("name", "content"),
+    ("name", "content", "says"),
     [
-        ("ragged.csv", b"x,y\na,b\nSECRET_7391\n"),
-        ("latin.csv", b"x,y\na,b\nSECRET_7391,\xe9\n"),
-        ("latin_header.csv", b"x,SECRET_7391\xe9\na,b\n"),
-        ("quotes.csv", b'x,y\n"SECRET_7391"987654321,b\n'),
-        ("unzipped.csv.gz", b"x,y\nSECRET_7391,987654321\n"),
-        ("cut.csv.gz", gzip.compress(b"x,y\nSECRET_7391,987654321\n" * 9999)[:-40]),
-        ("text.parquet", b"PAR1 SECRET_7391 987654321"),
+        ("short.csv", b"x,y\na,b\nSECRET_7391\n", "line 3 has fewer fields"),
+        ("long.csv", b"x,y\r\na,b\r\nSECRET_7391,c,d\r\n", "line 3 has more fields"),
+        ("late.csv", LATE + b"SECRET_7391\n" + LATE, "line 20000 has fewer fields"),
+        ("late.csv.gz", gzip.compress(LATE + b"SECRET_7391,c,d\n"), "line 20000 has more fields"),
+        ("blank.csv", b"x,y\r\r\ra,b\rSECRET_7391\r", "line 5 has fewer fields"),
+        ("mixed.csv", b"x,y\r\na,b\n\nSECRET_7391\n", "line 4 has fewer fields"),
+        (
+            "wide.csv",
+            b"x,y\na,b\nc," + b"SECRET_7391" * 200_000,
+            "line 3 is longer than two million",
+        ),
+        ("latin.csv", b"x,y\na,b\nSECRET_7391\xe9,b\n", "line 3 is not UTF-8"),
+        ("latin_header.csv", b"x,SECRET_7391\xe9\na,b\n", "line 1 is not UTF-8"),
+        ("utf16.csv", "x,y\nSECRET_7391,b\n".encode("utf-16"), "line 1 is not UTF-8"),
+        ("quotes.csv", b'x,y\n"SECRET_7391"987654321,b\n', "line 2 has a quoted field"),
+        ("open.csv", b'x,y\na,b\n"SECRET_7391,b\nc,d\n', "line 3 has a quoted field"),
+        ("unzipped.csv.gz", b"x,y\nSECRET_7391,987654321\n", "is not a whole gzip file"),
+        (
+            "cut.csv.gz",
+            gzip.compress(b"x,y\nSECRET_7391,987654321\n" * 9999)[:-40],
+            "is not a whole gzip file",
+        ),
+        ("text.parquet", b"PAR1 SECRET_7391 987654321", "cannot be read as a Parquet file"),
     ],
 )
-def test_a_damaged_file_is_refused_without_quoting_it(name, content, tmp_path):
+def test_a_file_that_cannot_be_read_is_refused_with_its_line_and_without_quoting_it(
+    name, content, says, tmp_path
+):
     (tmp_path / name).write_bytes(content)
-    with pytest.raises(InputError, match=r"cannot be read|could not be copied") as caught:
+    with pytest.raises(InputError, match=says) as caught:
         ingest(str(tmp_path / name), {"x": TEXT}, 1, tmp_path / "work")
+    assert name in str(caught.value)
     assert_tells_nothing(caught.value)
     assert list((tmp_path / "work").iterdir()) == []
+
+
+@pytest.mark.parametrize("ends", list(product(("\n", "\r\n", "\r"), repeat=3)))
+@pytest.mark.parametrize("form", ["t.csv", "t.csv.gz"])
+def test_lines_may_end_in_several_ways(form, ends, tmp_path):
+    """A line end inside quotes is a part of its value, whatever ends the other lines."""
+    first, second, third = ends
+    written = f'x,y{first}a,"1\r\n2"{second}"b\r",2{third}c,3'.encode()
+    (tmp_path / form).write_bytes(gzip.compress(written) if form.endswith("gz") else written)
+    assert values(tmp_path, str(tmp_path / form), TEXT, 3) == (["a", "b\r", "c"], 0)
+    assert [path.name for path in (tmp_path / "work").iterdir()] == ["survey.duckdb"]
 
 
 def test_a_database_that_is_none_or_lacks_the_table(tmp_path):
