@@ -169,7 +169,7 @@ def test_the_command_writes_the_plot_and_keeps_its_json(small_plan, tmp_path, ca
     assert set(results[0]) == {
         *("name", "estimate", "lower_bound", "level", "draws", "search_draws", "pair", "outcome"),
         *("hits", "claim", "passed", "faults", "density", "score", "curve"),
-        *("gaussian", "width", "replay"),
+        *("gaussian", "width", "fresh", "chosen", "price", "replay"),
     }
     panels = ElementTree.parse(plot).getroot().iter("{http://www.w3.org/2000/svg}g")
     assert len(list(panels)) == len(results)

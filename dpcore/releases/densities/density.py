@@ -173,8 +173,9 @@ class Density(OfAnswered):
 
     def hides(self, coefficients: Floats) -> bool:
         """Whether there may be no records, so that nothing is known of their density."""
-        error = math.sqrt(self.coefficient_variances[0])
-        return self.counts_mass and not float(coefficients[0]) > FEWEST_ERRORS * error
+        if not self.counts_mass:
+            return False
+        return not float(coefficients[0]) > FEWEST_ERRORS * math.sqrt(self.coefficient_variances[0])
 
     @property
     def functions(self) -> type[Basis]:

@@ -235,7 +235,7 @@ def test_no_records_and_a_wild_draw_are_published():
     mean = RatioMean("r", LINE, 10, PURE, adjacency=ADDED).publish(none).tables[0].columns
     assert mean["lower_90"][0] == pytest.approx(0.125)
     assert mean["upper_90"][0] == pytest.approx(11.875)
-    assert 0 <= mean["mean"][0] <= 12
+    assert np.ma.is_masked(mean["mean"][0])
     histogram = Histogram("h", TABLE, 10, PURE, adjacency=ADDED)
     empty = Noisy(np.full(9, -2))
     assert histogram.publish(empty).tables[0].columns["count"].sum() == 0
@@ -246,4 +246,4 @@ def test_no_records_and_a_wild_draw_are_published():
     density = SpectralDensity("s", LINE, 10, APPROXIMATE, (0.2,), adjacency=ADDED)
     steps = Noisy(np.full(density.mechanism.size, -(2**20)))
     columns = density.publish(steps).tables[0].columns
-    assert columns["density"].sum() * 12 / len(columns["x"]) == pytest.approx(1)
+    assert np.ma.getmaskarray(columns["density"]).all()

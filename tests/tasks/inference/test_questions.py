@@ -181,10 +181,10 @@ def test_models_of_equal_records_of_a_unit_have_the_errors_of_units(
 
 def test_a_group_of_few_units_has_no_interval_however_many_records(unit_and_panel):
     units, panel = unit_and_panel
-    few = np.r_[units.codes[units.codes[:, 1] > 0], [[0, 0, 0, 0], [0, 0, 0, 1]] * 5]
+    few = np.r_[units.codes[units.codes[:, 1] > 0], [[0, 0, 0, 0], [0, 0, 0, 1]] * 7]
     known = replace(panel, agreement=exact_tables(few), rows=float(len(few)), codes=few)
     known = replace(known, columns=columns(few), most=1)
     for most, hidden in ((1, False), (2, True)):
-        five = replace(known, agreement=exact_tables(np.r_[few, few[-20:]]), most=most)
+        five = replace(known, agreement=exact_tables(np.r_[few, few[-28:]]), most=most)
         found = fit(five, "age ~ {place == 'a'}").coefficients[1]
         assert np.isinf(found.standard_error) == hidden

@@ -240,7 +240,7 @@ class TestLossAndDamage:
 
     @pytest.mark.parametrize(
         "statement",
-        ["DELETE FROM ledger_schema", "INSERT INTO ledger_schema VALUES (4, 'now')"],
+        ["DELETE FROM ledger_schema", "INSERT INTO ledger_schema VALUES (5, 'now', NULL)"],
     )
     def test_an_unclear_layout_is_refused(self, ledger, path, statement):
         with closing(sqlite3.connect(path)) as other, other:
