@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from benchmarks.mutations.fault import Fault
 
-FORMS = ("tests/tasks/survey/test_forms.py",)
+FORMS = ("tests/tasks/survey/test_forms.py", "tests/tasks/survey/test_values.py")
 IN_MEMORY = "no audit hands over a table in memory"
 
 

@@ -294,6 +294,7 @@ OFTEN = (
     "DuckDB, enumeration",
     "pandas, objects",
     "Arrow, dictionaries",
+    "Arrow, times with a zone",
 )
 """Forms of the fast tests; ``test_values`` has more of them, for one column."""
 
