@@ -80,7 +80,9 @@ class Alone:
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.contacts = folder, folder / "contacts"
-        small_plan(folder)
+        opened = 'operation: {requests: {releases: [people], part: "1"}}\n'
+        with small_plan(folder).open("a") as plan:
+            plan.write(opened)
         self.environment = {
             "PATH": os.environ["PATH"],
             "HOME": str(folder),
