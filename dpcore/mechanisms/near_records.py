@@ -39,8 +39,8 @@ from dpcore.statistic import Noisy
 AUDITED_WORK = 2**22
 """Products of whole numbers for which an audit counts all sequences: seconds."""
 
-LARGEST_WORK = 2**32
-"""Products of whole numbers: minutes."""
+LARGEST_WORK = 2**30
+"""Products of whole numbers: a minute or two for a release with its audit."""
 
 CELL = 30
 """As many products take as long as the rest of the work on a cell."""
