@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, TypeVar
 
-SECONDS = 1800
+SECONDS = 600
 """Anything that takes longer never comes."""
 
 BETWEEN = 0.1

@@ -152,12 +152,12 @@ def tab(served: Served, chromium: Any) -> Iterator[Any]:
 
 
 AT_REST = """() => new Promise(resolve => {
-    const idle = () => requestIdleCallback(resolve, {timeout: 60000});
-    let quiet = setTimeout(idle, 300);
-    new MutationObserver(() => { clearTimeout(quiet); quiet = setTimeout(idle, 300); })
-        .observe(document, {subtree: true, childList: true, attributes: true});
+    let quiet = setTimeout(resolve, 300);
+    new MutationObserver(() => { clearTimeout(quiet); quiet = setTimeout(resolve, 300); })
+        .observe(document, {subtree: true, childList: true});
+    setTimeout(resolve, 2000);
 })"""
-"""Until nothing of the page has changed for a while: what loads late is there."""
+"""Until nothing was added to the page for a while, as what loads late is; some pages never rest."""
 
 
 def require_harmless(tab: Any, *shown: str) -> None:
