@@ -107,6 +107,13 @@ def written(value: Any, wrong: str | None = None) -> str | None:
     >>> [written(value, wrong="") for value in (1.5, 2e60, [1])]
     ['1.5', '', '']
     """
+    try:
+        return _written(value, wrong)
+    except (ArithmeticError, ValueError):  # one odd object must not stop the reading of the others
+        return wrong or ""
+
+
+def _written(value: Any, wrong: str | None) -> str | None:
     if isinstance(value, np.datetime64):
         value = value.astype("datetime64[us]")
     if isinstance(value, np.generic):

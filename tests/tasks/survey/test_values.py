@@ -8,7 +8,9 @@ units.
 
 import functools
 import itertools
+from datetime import datetime, timedelta, timezone
 from decimal import Decimal
+from fractions import Fraction
 
 import duckdb
 import numpy as np
@@ -179,6 +181,9 @@ def test_records_of_a_data_frame_do_not_depend_on_one_another(invalid, tmp_path)
         b"1",
         [1],
         "\ud800",
+        Decimal("sNaN"),
+        Fraction(10) ** 400,
+        datetime.min.replace(tzinfo=timezone(timedelta(hours=9))),
     ]
     for of in (*COLUMNS.values(), column("categorical", categories=[True, False])):
         base = counted(_memory(pd.Series([1, 2, 1, 2])), of, tmp_path, 4, invalid)
