@@ -14,10 +14,11 @@ from unittest.mock import patch
 import numpy as np
 
 from dpcore.audit import audit_release, short_audit
-from dpcore.counting.table import TOTAL
 from dpcore.mechanism import Mechanism
-from dpcore.mechanisms import THEOREMS, TabulatedMechanism
+from dpcore.mechanisms import THEOREMS
 from dpcore.releases.base import Release
+from papers.minimax_count.mechanism import TabulatedMechanism
+from papers.minimax_count.table import TOTAL
 
 WIDTHS = {
     "scale": 1,

@@ -107,7 +107,7 @@ class Event(ABC):
         return None
 
     def to_dict(self) -> dict[str, str]:
-        """JSON form; ``dpcore.mechanisms.read_event`` reads it."""
+        """JSON form; ``event_from_dict`` reads it."""
         values = {name: str(getattr(self, name)) for name in _numbers(type(self))}
         return {"event": self.kind, **self.adjacency.to_dict(), **values}
 
@@ -282,6 +282,18 @@ class Mechanism(ABC):
     def output_width(self, watched: int) -> int:
         """About how many numbers an output has where ``watched`` cells of it are looked at."""
         return watched
+
+
+@dataclass(frozen=True)
+class AdditiveNoise(Mechanism):
+    """Noise that does not depend on the statistic, of the same standard deviation in every cell."""
+
+    additive = True
+
+    @property
+    @abstractmethod
+    def stddev(self) -> float:
+        """The standard deviation of the noise in a cell."""
 
 
 def where_they_differ(near: Floats, far: Floats) -> tuple[Integers, Floats, Floats]:

@@ -9,7 +9,7 @@ is not reflected at the bounds.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple, Protocol, Self, get_args
+from typing import Any, NamedTuple, Protocol, Self
 
 from dpcore.budget import Budget
 from dpcore.releases.base import Release
@@ -18,14 +18,11 @@ from dpcore.releases.densities.density import Density
 from dpcore.releases.densities.function import SmoothFunction
 from dpcore.releases.densities.tuned import TunedFunction
 from schemas.releases.base import ReleaseSection
-from schemas.releases.density import DensitySection
+from schemas.releases.density import BEST, DensitySection
 from schemas.releases.function import FunctionSection
 
-BEST = "best"
-
-MECHANISMS = tuple(
-    name for name in get_args(DensitySection.model_fields["mechanism"].annotation) if name != BEST
-)
+COMPARED = ("spectral-gaussian", "binned-laplace")
+"""What a plan means must not depend on the packages that are installed, so theirs are not compared."""
 
 
 class Plan(Protocol):
@@ -88,7 +85,10 @@ def _sections(section: ReleaseSection) -> Iterator[ReleaseSection]:
     keys = ("name", "weight", "columns", "bandwidth", "transform")
     shared = {key: known[key] for key in keys if key in known}
     own = known if isinstance(section, DensitySection) else shared
-    for mechanism in MECHANISMS:
+    names = dict.fromkeys(COMPARED)
+    if isinstance(section, DensitySection) and section.mechanism != BEST:
+        names[section.mechanism] = None
+    for mechanism in names:
         try:
             yield DensitySection.model_validate(own | {"kind": "density", "mechanism": mechanism})
         except ValueError:  # it is not truncated, or not for groups

@@ -14,13 +14,14 @@ from pydantic import ValidationError, ValidationInfo, field_validator, model_val
 
 from dpcore.errors import BundleError, PlanError
 from dpcore.suggestion import suggestion
-from schemas.best import BEST, chosen
+from schemas.best import chosen
 from schemas.blanks import blanks_of, touches
 from schemas.coherence import require_coherent
 from schemas.columns import Column, made_total
 from schemas.document import faults_of, read_yaml, written_faults
 from schemas.plan_document import PlanDocument
 from schemas.public_files import read_public_files
+from schemas.releases.density import BEST
 from schemas.source import resolve_source
 from schemas.text import look_alikes, refuse_treacherous, told_apart
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin
 
+from docs.reference.mechanisms import options
 from dpcore.errors import PlanError
 from schemas.plan import Plan, load_plan
 from schemas.releases import sections
@@ -19,7 +20,7 @@ SECTIONS = {get_args(each.model_fields["kind"].annotation)[0]: each for each in 
 MECHANISMS = [
     (kind, mechanism)
     for kind, section in SECTIONS.items()
-    for mechanism in get_args(section.model_fields["mechanism"].annotation)
+    for mechanism in options(section, "mechanism")
 ]
 NUMBERS, CATEGORIES = ["x", "y", "age"], ["sex", "region", "wide"]
 TRIES = 200

@@ -20,10 +20,8 @@ from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.counts.random_histogram import RandomHistogram
 from dpcore.releases.densities.beside_points import DensityBesidePoints
 from dpcore.releases.densities.binned_density import BinnedDensity
-from dpcore.releases.densities.body_density import BodyDensity
 from dpcore.releases.densities.by_group import DensitiesByGroup
 from dpcore.releases.densities.function import SmoothFunction
-from dpcore.releases.densities.pure_density import CoefficientDensity, GammaDensity
 from dpcore.releases.densities.spectral_density import SpectralDensity
 from dpcore.releases.machines.additive import AdditiveClassifier
 from dpcore.releases.machines.classifier import Classifier
@@ -36,6 +34,9 @@ from dpcore.releases.tables.hierarchy import Hierarchy
 from dpcore.releases.tables.margins import Margins
 from dpcore.releases.tables.microdata import Microdata
 from dpcore.tally import Tally
+from papers.coefficient_laplace.release import CoefficientDensity
+from papers.difference_body.release import BodyDensity
+from papers.k_norm.release import GammaDensity
 
 PLACE = Categories("place", tuple(range(40)))
 TRADE = Categories("trade", tuple(range(12)))

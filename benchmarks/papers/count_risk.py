@@ -11,10 +11,9 @@ import numpy as np
 from benchmarks.papers.experiment import Experiment, Line, Measured, Row, rounded
 from dpcore.axes import Categories
 from dpcore.budget import Budget
-from dpcore.counting.programs import losses, optimal_table
-from dpcore.counting.remap import geometric_table
 from dpcore.domain import Domain
-from dpcore.releases.counts.count import MinimaxCount
+from papers.minimax_count.programs import geometric_table, losses, optimal_table
+from papers.minimax_count.release import MinimaxCount
 
 N = 70
 DOMAIN = Domain((Categories("answer", ("no", "yes")),))

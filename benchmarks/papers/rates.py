@@ -29,16 +29,17 @@ from dpcore.axes import Bins, Grid
 from dpcore.budget import Budget
 from dpcore.domain import Domain
 from dpcore.lattice import Lattice
-from dpcore.mechanisms import DiscreteLaplace, near_records
-from dpcore.mechanisms.near_means import BITS
+from dpcore.mechanisms import DiscreteLaplace
 from dpcore.privacy_line import perturb
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.densities.cosines import Cosines
-from dpcore.releases.records.near_records import NearRecords, NearSeries
-from dpcore.releases.records.sampled_histogram import SampledHistogram
 from dpcore.sampling.source import RandomSource, SeededSource
 from dpcore.statistic import Exact
 from dpcore.tally import Tally
+from papers.near_records import by_distribution
+from papers.near_records.by_series import BITS
+from papers.near_records.release import NearRecords, NearSeries
+from papers.sampled_histogram.release import SampledHistogram
 
 SHARE = Budget.of(1)
 SIZES = tuple(int(n) for n in np.logspace(4, 8, 9))
@@ -103,7 +104,7 @@ def near_distance(rows: int, times: int, generator: Any, source: RandomSource) -
     """That of k records drawn by the exponential mechanism, over m cells."""
     m, k = round(2 * rows ** (1 / 3)), round((3 / np.pi**2 * rows) ** (2 / 3))
     release = NearRecords("k", domain_of(m), rows, SHARE, k)
-    with patch.object(near_records, "LARGEST_WORK", 2**34):  # an experiment has no audit
+    with patch.object(by_distribution, "LARGEST_WORK", 2**34):  # an experiment has no audit
         drawn = noisy_tables(release, tables(rows, m, times, generator), source)
     return mean_distance(drawn, generator)
 

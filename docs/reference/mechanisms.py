@@ -8,8 +8,10 @@ from typing import Any, get_args
 from docs.reference.markdown import docstring, table
 from dpcore.mechanism import Mechanism
 from dpcore.mechanisms import THEOREMS
-from schemas.best import BEST
+from papers import THEOREMS as OF_PAPERS
 from schemas.releases import AnyRelease
+from schemas.releases.base import ReleaseSection
+from schemas.releases.density import BEST
 
 HEAD = """\
 # Mechanisms
@@ -37,10 +39,10 @@ def mechanisms_page() -> str:
     offered = table(["kind", "mechanism", "spends", "what is released"], _offers())
     parts = [HEAD, "## What a plan may ask for", offered, "## Theorems"]
     parts.append(table(["", "mechanism", "law"], _laws()))
-    for number, mechanism in enumerate(THEOREMS, start=1):
+    for number, mechanism in theorems():
         text = docstring(inspect.getmodule(mechanism))
         title, _, theorem = text.partition("\n\n")
-        parts.append(f"## T{number}: {title.rstrip('.')} {{#t{number}}}")
+        parts.append(f"## {number}: {title.rstrip('.')} {{#{number.lower()}}}")
         parts.append(f"`{mechanism.__module__}.{mechanism.__name__}`")
         parts.append(re.sub(rf"^({'|'.join(PARTS)})\.  ", r"**\1.** ", theorem, flags=re.M))
     return "\n\n".join(parts) + "\n"
@@ -54,19 +56,32 @@ def law(mechanism: type[Mechanism]) -> str:
 def offers() -> Iterator[tuple[Any, str]]:
     """The section of each kind of release, with each mechanism that it may name."""
     for section in get_args(get_args(AnyRelease)[0]):
-        for mechanism in get_args(section.model_fields["mechanism"].annotation):
+        for mechanism in options(section, "mechanism"):
             if mechanism != BEST:  # which stands for one of the others
                 yield section, mechanism
 
 
+def theorems() -> Iterator[tuple[str, type[Mechanism]]]:
+    """Every mechanism and the number of its theorem: T of the main rooms, P of the papers' package."""
+    for letter, mechanisms in (("T", THEOREMS), ("P", OF_PAPERS)):
+        for number, mechanism in enumerate(mechanisms, start=1):
+            yield f"{letter}{number}", mechanism
+
+
+def options(section: type[ReleaseSection], key: str) -> tuple[str, ...]:
+    """What a section's ``kind`` or ``mechanism`` may be."""
+    node = section.model_json_schema()["properties"][key]
+    return tuple(node.get("enum") or [node["const"]])
+
+
 def _laws() -> Iterator[tuple[str, str, str]]:
-    for number, mechanism in enumerate(THEOREMS, start=1):
-        yield f"[T{number}](#t{number})", f"`{mechanism.__name__}`", law(mechanism)
+    for number, mechanism in theorems():
+        yield f"[{number}](#{number.lower()})", f"`{mechanism.__name__}`", law(mechanism)
 
 
 def _offers() -> Iterator[tuple[str, str, str, str]]:
     for section, mechanism in offers():
-        kind = get_args(section.model_fields["kind"].annotation)[0]
+        (kind,) = options(section, "kind")
         stated = section.model_construct(mechanism=mechanism, bandwidth=1.0)
         spent = ["alpha", *(f for f in ("beta", "gamma") if getattr(stated, f"spends_{f}"))]
         yield f"`{kind}`", f"`{mechanism}`", ", ".join(spent), docstring(section).split("\n\n")[0]

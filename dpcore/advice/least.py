@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Protocol, runtime_checkable
 
 from dpcore.advice.count_limits import count_risk, sparse_risk, table_risk
 from dpcore.advice.kinds import alike, cell_variances
@@ -24,7 +25,7 @@ from dpcore.budget import Budget
 from dpcore.mechanisms import DiscreteGaussian, DiscreteLaplace, ThresholdedLaplace
 from dpcore.mechanisms.laplace import LaplaceNoise
 from dpcore.releases.base import Release
-from dpcore.releases.counts.count import Count, MinimaxCount
+from dpcore.releases.counts.count import Count
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.densities.density import Density
 from dpcore.releases.numbers.mean import Mean
@@ -60,15 +61,18 @@ def least_errors(release: Release) -> list[Least]:
     return [each for each in _all(release) if each.least is None or each.least > 0]
 
 
+@runtime_checkable
+class StatesLeast(Protocol):
+    """A release that knows the least error that its promise allows."""
+
+    def least_errors(self) -> list[Least]: ...
+
+
 def _all(release: Release) -> list[Least]:
+    if isinstance(release, StatesLeast):
+        return release.least_errors()
     if type(release) is Count:
         return _count(release)
-    if isinstance(release, MinimaxCount):
-        stated = release.expected_error()[0]
-        beta = f", beta {float(release.share.beta):.4g}" if release.share.beta else ""
-        alpha = float(release.share.pure_alpha)
-        among = f"all mechanisms of alpha {alpha:.4g}{beta} (linear program)"
-        return [Least(stated.quantity, stated.value, stated.value, among)]
     if type(release) is Mean and isinstance(release.mechanism, DiscreteLaplace):
         return _mean(release)
     if type(release) is Histogram:

@@ -5,27 +5,20 @@ checks, *Proof*, *Ranges* of integers and floats, *Source*.  ``dpcore.mechanism`
 """
 
 from dpcore.mechanism import Event, Mechanism
-from dpcore.mechanism import event_from_dict as read_event
 from dpcore.mechanisms.adaptive_margins import AdaptiveMargins
 from dpcore.mechanisms.block_gaussian import BlockGaussian
 from dpcore.mechanisms.block_laplace import BlockLaplace
 from dpcore.mechanisms.compressed_margins import CompressedMargins
-from dpcore.mechanisms.difference_body import DifferenceBody
 from dpcore.mechanisms.exponential import ExponentialMechanism
 from dpcore.mechanisms.gaussian import DiscreteGaussian
 from dpcore.mechanisms.gaussian_rounds import GaussianRounds
-from dpcore.mechanisms.k_norm import DiscreteKNorm
 from dpcore.mechanisms.laplace import DiscreteLaplace
-from dpcore.mechanisms.near_means import NearMeansMechanism
-from dpcore.mechanisms.near_records import NearRecordsMechanism
 from dpcore.mechanisms.propose_test_release import ProposeTestRelease
 from dpcore.mechanisms.random_laplace import RandomLaplace
-from dpcore.mechanisms.sampled import Sampled
 from dpcore.mechanisms.smooth_laplace import SmoothLaplace
 from dpcore.mechanisms.stability import StabilityLaplace
 from dpcore.mechanisms.staged import Staged
 from dpcore.mechanisms.staged_gaussian import StagedGaussian
-from dpcore.mechanisms.tabulated import TabulatedMechanism
 from dpcore.mechanisms.thresholded import ThresholdedLaplace
 
 THEOREMS: tuple[type[Mechanism], ...] = (
@@ -34,12 +27,6 @@ THEOREMS: tuple[type[Mechanism], ...] = (
     ThresholdedLaplace,
     StabilityLaplace,
     ExponentialMechanism,
-    TabulatedMechanism,
-    Sampled,
-    NearRecordsMechanism,
-    NearMeansMechanism,
-    DiscreteKNorm,
-    DifferenceBody,
     ProposeTestRelease,
     Staged,
     AdaptiveMargins,
@@ -59,24 +46,17 @@ __all__ = [
     "BlockGaussian",
     "BlockLaplace",
     "CompressedMargins",
-    "DifferenceBody",
     "DiscreteGaussian",
-    "DiscreteKNorm",
     "DiscreteLaplace",
     "Event",
     "ExponentialMechanism",
     "GaussianRounds",
     "Mechanism",
-    "NearMeansMechanism",
-    "NearRecordsMechanism",
     "ProposeTestRelease",
     "RandomLaplace",
-    "Sampled",
     "SmoothLaplace",
     "StabilityLaplace",
     "Staged",
     "StagedGaussian",
-    "TabulatedMechanism",
     "ThresholdedLaplace",
-    "read_event",
 ]

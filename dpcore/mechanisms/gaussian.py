@@ -35,7 +35,7 @@ from dpcore.accounting.digits import round_up
 from dpcore.accounting.gaussian import covers_gaussian, gaussian_variance
 from dpcore.arrays import Floats, Integers
 from dpcore.budget import Budget
-from dpcore.mechanism import Event, LogRatio, Mechanism, Outputs, Widths, where_they_differ
+from dpcore.mechanism import AdditiveNoise, Event, LogRatio, Outputs, Widths, where_they_differ
 from dpcore.sampling import _validate
 from dpcore.sampling import discrete_gaussian as gaussian
 from dpcore.sampling.source import RandomSource
@@ -70,14 +70,13 @@ class GaussianEvent(Event):
 
 
 @dataclass(frozen=True)
-class DiscreteGaussian(Mechanism):
+class DiscreteGaussian(AdditiveNoise):
     """Noise P(z) proportional to exp(-z^2/(2 variance)) on every cell: (alpha, beta)-DP."""
 
     l2_sensitivity_squared: Fraction
     variance: Fraction
 
     cell_by_cell = True
-    additive = True
 
     def __post_init__(self) -> None:
         _validate.positive_rational("variance", self.variance, gaussian.LARGEST_VARIANCE)

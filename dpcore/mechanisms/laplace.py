@@ -27,7 +27,16 @@ import numpy as np
 
 from dpcore.arrays import Floats, Integers
 from dpcore.budget import Budget
-from dpcore.mechanism import Event, LogRatio, Mechanism, Outputs, Widths, summed, where_they_differ
+from dpcore.mechanism import (
+    AdditiveNoise,
+    Event,
+    LogRatio,
+    Mechanism,
+    Outputs,
+    Widths,
+    summed,
+    where_they_differ,
+)
 from dpcore.sampling import _validate
 from dpcore.sampling import discrete_laplace as laplace
 from dpcore.sampling.source import RandomSource
@@ -107,10 +116,8 @@ class LaplaceNoise(Mechanism):
 
 
 @dataclass(frozen=True)
-class DiscreteLaplace(LaplaceNoise):
+class DiscreteLaplace(LaplaceNoise, AdditiveNoise):
     """Discrete Laplace noise on every cell."""
-
-    additive = True
 
     @classmethod
     def within(cls, share: Budget, size: int, l1_sensitivity: Fraction) -> DiscreteLaplace:

@@ -1,6 +1,7 @@
 """Single counts in a plan."""
 
-from typing import ClassVar, Literal, Self
+from collections.abc import Callable
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from pydantic import Field, StrictBool, StrictFloat, StrictInt, StrictStr, model_validator
@@ -8,10 +9,11 @@ from pydantic import Field, StrictBool, StrictFloat, StrictInt, StrictStr, model
 from dpcore.axes import Axis, Categories, Grid
 from dpcore.budget import Budget
 from dpcore.releases.base import Release
-from dpcore.releases.counts.count import Count, MinimaxCount
+from dpcore.releases.counts.count import Count, CountRelease
 from schemas.document import Section
 from schemas.numbers import plain
 from schemas.releases.base import ReleaseSection, SurveyFacts, declared, domain_of, listed
+from schemas.releases.named import one_of
 
 LARGEST_GRID = 2**20
 
@@ -48,6 +50,17 @@ class Condition(Section):
         return f"{self.column} of {plain(self.at_least)} or more, but below {plain(self.below)}"
 
 
+class CountMechanism(NamedTuple):
+    """A mechanism for counts: its release, and whether it fails with a chance that costs beta."""
+
+    release: Callable[..., CountRelease]
+    may_fail: bool = False
+    has_prior: bool = False
+
+
+MECHANISMS = {"discrete-laplace": CountMechanism(Count, has_prior=True)}
+
+
 class CountSection(ReleaseSection):
     """How many records satisfy a condition."""
 
@@ -62,21 +75,17 @@ class CountSection(ReleaseSection):
         description="For discrete-laplace: which counts are likely beforehand, all alike or, for a"
         " number p, binomial with that proportion of the rows.",
     )
-    mechanism: Literal["discrete-laplace", "minimax-table", "approximate-minimax-table"] = Field(
-        default="discrete-laplace",
-        description="The tables have the least worst-case loss and are for few rows only; the"
-        " approximate one spends beta.",
-    )
+    mechanism: Annotated[str, *one_of(lambda: MECHANISMS)] = "discrete-laplace"
 
     @model_validator(mode="after")
     def _prior_has_a_use(self) -> Self:
-        if self.prior != "uniform" and self.mechanism != "discrete-laplace":
+        if self.prior != "uniform" and not MECHANISMS[self.mechanism].has_prior:
             raise ValueError("prior: a worst case has none; leave it out")
         return self
 
     @property
     def may_fail(self) -> bool:
-        return self.mechanism == "approximate-minimax-table"
+        return MECHANISMS[self.mechanism].may_fail
 
     def build(self, survey: SurveyFacts, share: Budget) -> Release:
         place = self.condition.column
@@ -87,26 +96,17 @@ class CountSection(ReleaseSection):
                 "condition: a categorical column needs categories, a numeric one at_least or below"
             )
         counted = self._categories(axis) if isinstance(axis, Categories) else self._interval(axis)
-        if self.mechanism != "discrete-laplace":
-            return MinimaxCount(
-                self.name,
-                domain,
-                survey.rows,
-                share,
-                counted,
-                self.loss,
-                what=self.subject,
-                adjacency=survey.adjacency,
-            )
-        proportion = None if isinstance(self.prior, str) else self.prior
-        return Count(
+        prior: dict[str, Any] = {}
+        if not isinstance(self.prior, str):
+            prior = {"proportion": self.prior}
+        return MECHANISMS[self.mechanism].release(
             self.name,
             domain,
             survey.rows,
             share,
             counted,
             self.loss,
-            proportion,
+            **prior,
             what=self.subject,
             adjacency=survey.adjacency,
         )

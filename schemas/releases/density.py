@@ -1,7 +1,6 @@
 """Densities in a plan."""
 
-from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 from pydantic import Field, StrictInt, StrictStr, model_validator
 
@@ -11,29 +10,34 @@ from dpcore.domain import Domain
 from dpcore.releases.base import Release
 from dpcore.releases.densities.beside_points import DensityBesidePoints
 from dpcore.releases.densities.binned_density import BinnedDensity
-from dpcore.releases.densities.body_density import BodyDensity
 from dpcore.releases.densities.by_group import DensitiesByGroup
 from dpcore.releases.densities.density import Density
-from dpcore.releases.densities.pure_density import CoefficientDensity, GammaDensity
 from dpcore.releases.densities.spectral_density import SpectralDensity
 from schemas.releases.base import GroupedSection, SurveyFacts, domain_of, listed, one_each
+from schemas.releases.named import one_of
 from schemas.releases.private_bandwidth import PrivateBandwidth
 from schemas.releases.transformed import TransformedSection
 
-CLASSES: Mapping[str, type[Density]] = {
-    "spectral-gaussian": SpectralDensity,
-    "binned-laplace": BinnedDensity,
-    "spectral-gamma": GammaDensity,
-    "difference-body": BodyDensity,
-    "coefficient-laplace": CoefficientDensity,
+BEST = "best"
+
+
+class DensityMechanism(NamedTuple):
+    """A mechanism for densities.
+
+    ``truncated``: it may keep the first terms only; ``grouped``: it serves several groups at the price
+    of one; ``gaussian``: its noise is Gaussian.
+    """
+
+    release: type[Density]
+    truncated: bool = False
+    grouped: bool = False
+    gaussian: bool = False
+
+
+MECHANISMS = {
+    "spectral-gaussian": DensityMechanism(SpectralDensity, True, True, gaussian=True),
+    "binned-laplace": DensityMechanism(BinnedDensity, grouped=True),
 }
-
-TRUNCATED = ("spectral-gaussian", "coefficient-laplace")
-"""Mechanisms that may keep the first terms only."""
-
-
-GROUPED = ("binned-laplace", "spectral-gaussian")
-"""Mechanisms that serve several groups at the price of one."""
 
 
 class DensitySection(GroupedSection, TransformedSection):
@@ -49,17 +53,10 @@ class DensitySection(GroupedSection, TransformedSection):
         " (0.05 of a range of 200 is 10), one for all columns or one each; or, for one or two"
         " columns, how it is drawn from the records."
     )
-    mechanism: Literal[
-        "best",
-        "spectral-gaussian",
-        "binned-laplace",
-        "spectral-gamma",
-        "difference-body",
-        "coefficient-laplace",
-    ] = Field(
-        description="best: the one of least whole error, noise and all that is left out, that the plan"
-        " allows; it is chosen when the plan is read, from the plan alone, and takes the place of this"
-        " word in all that is recorded and published."
+    mechanism: Annotated[str, *one_of(lambda: (BEST, *MECHANISMS))] = Field(
+        description="best: binned-laplace or spectral-gaussian, whichever has the smaller whole error,"
+        " noise and all that is left out. It is chosen when the plan is read, from the plan alone, and"
+        " takes the place of this word in all that is recorded and published."
     )
     boundary: Literal["reflected", "periodic"] = Field(
         default="reflected",
@@ -69,20 +66,22 @@ class DensitySection(GroupedSection, TransformedSection):
         default=None,
         ge=1,
         description="The most frequencies along each column; fewer have less noise and show less detail."
-        " Without it all that the bandwidth leaves, and for coefficient-laplace as many as records and"
-        " alpha make worth their noise; for these two mechanisms only.",
+        " Without it all that the bandwidth leaves. Only with some mechanisms.",
     )
 
     @model_validator(mode="after")
     def _spectral(self) -> Self:
-        if self.groups and self.mechanism not in ("best", *GROUPED):
-            raise ValueError(f"by: only with the mechanisms {' and '.join(GROUPED)}")
         if self.groups and isinstance(self.bandwidth, PrivateBandwidth):
             raise ValueError("by: only with a bandwidth that is stated")
-        if self.mechanism == "best":
+        if self.mechanism == BEST:
             return self
-        if self.terms is not None and self.mechanism not in TRUNCATED:
-            raise ValueError("terms: only with spectral-gaussian and coefficient-laplace")
+        mechanism = MECHANISMS[self.mechanism]
+        if self.groups and not mechanism.grouped:
+            grouped = [name for name, each in MECHANISMS.items() if each.grouped]
+            raise ValueError(f"by: only with the mechanisms {' and '.join(grouped)}")
+        if self.terms is not None and not mechanism.truncated:
+            truncated = [name for name, each in MECHANISMS.items() if each.truncated]
+            raise ValueError(f"terms: only with {' and '.join(truncated)}")
         return self
 
     @property
@@ -91,7 +90,7 @@ class DensitySection(GroupedSection, TransformedSection):
 
     @property
     def gaussian(self) -> bool:
-        return self.mechanism == "spectral-gaussian"
+        return self.mechanism != BEST and MECHANISMS[self.mechanism].gaussian
 
     def build(self, survey: SurveyFacts, share: Budget) -> Release:
         domain = self.domain(survey.columns)
@@ -109,7 +108,8 @@ class DensitySection(GroupedSection, TransformedSection):
     def _beside_points(self, density: Density) -> Release:
         """With the records at the point masses of its one column, where the mechanism can count them."""
         axis, *others = density.domain.axes
-        if others or self.mechanism not in GROUPED or not (isinstance(axis, Grid) and axis.points):
+        counted = MECHANISMS[self.mechanism].grouped and not others
+        if not (counted and isinstance(axis, Grid) and axis.points):
             return density
         own = density.rows, density.share, density
         return DensityBesidePoints(density.name, density.domain, *own, adjacency=density.adjacency)
@@ -118,7 +118,7 @@ class DensitySection(GroupedSection, TransformedSection):
         self, bandwidth: float | list[float], domain: Domain, survey: SurveyFacts, share: Budget
     ) -> Density:
         truncated: dict[str, Any] = {} if self.terms is None else {"terms": self.terms}
-        return CLASSES[self.mechanism](
+        return MECHANISMS[self.mechanism].release(
             self.name,
             domain,
             survey.rows,

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from dpcore.budget import Budget, decimal_text, total
 from dpcore.errors import InputError, LedgerError
-from dpcore.mechanisms import read_event
 from dpcore.repricing.history import Charged, Price, prices
 from dpcore.repricing.loss_distributions import installed
+from schemas.events import read_event
 from tasks.explain.explain import amounts, text_table
 
 if TYPE_CHECKING:

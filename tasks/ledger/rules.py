@@ -10,7 +10,7 @@ from dpcore.accounting.concentrated import Composition
 from dpcore.adjacency import ROW
 from dpcore.budget import Budget
 from dpcore.errors import BudgetError, LedgerError
-from dpcore.mechanisms import read_event
+from schemas.events import read_event
 from tasks.ledger.records import RESTORE, Account, Charge, ChargeRecord, State, amount_text
 
 _COORDINATES = ("alpha", "rho", "beta", "gamma")

@@ -11,7 +11,6 @@ from benchmarks.coverage.strata import by_size, of_file
 from dpcore.axes import Categories
 from dpcore.budget import Budget
 from dpcore.domain import Domain
-from dpcore.releases.counts.count import MinimaxCount
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.densities.bandwidth import Bandwidth, SteadyBandwidth
 from dpcore.releases.densities.density import Density
@@ -20,11 +19,12 @@ from dpcore.releases.machines.curves import FeatureSums
 from dpcore.releases.machines.descent import Descent
 from dpcore.releases.machines.gradients import GradientClassifier
 from dpcore.releases.numbers.moments import Moments
-from dpcore.releases.records.near_records import NearRecords, NearSeries
-from dpcore.releases.records.sampled_histogram import SampledHistogram
 from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
 from dpcore.releases.tables.series import SeriesRun
 from dpcore.tally import Tally
+from papers.minimax_count.release import MinimaxCount
+from papers.near_records.release import NearRecords, NearSeries
+from papers.sampled_histogram.release import SampledHistogram
 from tests.conftest import those_slow
 from tests.dpcore.releases.contract import concrete_releases
 

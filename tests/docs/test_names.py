@@ -3,12 +3,11 @@
 import re
 from importlib import import_module, util
 from pathlib import Path
-from typing import get_args
 
 import pytest
 from markdown.extensions.toc import slugify
 
-from docs.reference.mechanisms import offers
+from docs.reference.mechanisms import offers, options
 from schemas.plan import Plan
 from tests.conftest import ROOT, plan_of_every_kind
 
@@ -61,7 +60,7 @@ def promised() -> dict[tuple[str, str], str]:
 
 def test_readme_states_every_kind_and_mechanism_with_its_guarantee():
     offered = {
-        (get_args(section.model_fields["kind"].annotation)[0], mechanism): spent(section, mechanism)
+        (*options(section, "kind"), mechanism): spent(section, mechanism)
         for section, mechanism in offers()
     }
     assert promised() == offered
@@ -134,7 +133,7 @@ def test_the_page_of_mechanisms_pairs_each_with_its_kind():
     page = (ROOT / "docs" / "pages" / "explanation" / "mechanisms.md").read_text()
     kinds: dict[str, set[str]] = {}
     for section, mechanism in offers():
-        (kind,) = get_args(section.model_fields["kind"].annotation)
+        (kind,) = options(section, "kind")
         kinds.setdefault(kind, set()).add(mechanism)
     named = {kind: set[str]() for kind in kinds}
     for row in re.findall(r"^\|[^|]*\| (`[^|]*) \| [^|]*alpha", page, re.M):
@@ -152,9 +151,7 @@ def test_the_self_assessment_names_the_mechanisms_of_classifiers():
     page = (ROOT / "docs" / "pages" / "explanation" / "nist-800-226.md").read_text()
     (row,) = re.findall(r"^\| Machine learning\? \| (.*?) \|", page, re.M)
     offered = {
-        mechanism
-        for section, mechanism in offers()
-        if get_args(section.model_fields["kind"].annotation) == ("classifier",)
+        mechanism for section, mechanism in offers() if options(section, "kind") == ("classifier",)
     }
     assert set(SPAN.findall(row)) == offered
 

@@ -7,11 +7,10 @@ import pytest
 
 from docs.reference import PAGES
 from docs.reference.commands import arguments, commands, commands_page, described, spelled
-from docs.reference.mechanisms import PARTS, law, offers
+from docs.reference.mechanisms import PARTS, law, offers, theorems
 from docs.reference.method_sheet import SHEET
 from docs.reference.plan import kind_of, plan_page, sections
 from dpcore.errors import DPReleaseError
-from dpcore.mechanisms import THEOREMS
 from flows.cli import EXIT_CODES
 
 
@@ -45,11 +44,11 @@ def test_every_key_of_a_plan_says_what_it_means(name, section):
 
 def test_every_mechanism_is_a_theorem_of_the_page():
     page = PAGES["reference/mechanisms.md"]()
-    for number, mechanism in enumerate(THEOREMS, start=1):
+    for number, mechanism in theorems():
         text = inspect.getdoc(inspect.getmodule(mechanism))
         stated = re.findall(rf"^({'|'.join(PARTS)})\.  ", text, flags=re.M)
         assert tuple(stated) == PARTS, mechanism
-        theorem = page.partition(f"## T{number}: ")[2].partition("\n## ")[0]
+        theorem = page.partition(f"## {number}: ")[2].partition("\n## ")[0]
         assert f"{mechanism.__module__}.{mechanism.__name__}" in theorem
         assert re.findall(r"^\*\*(\w+)\.\*\* ", theorem, flags=re.M) == list(PARTS)
         assert "DP" in law(mechanism) or "DP" in theorem

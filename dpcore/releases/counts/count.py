@@ -1,10 +1,9 @@
-"""How many records satisfy a condition on one column: the mechanisms that are best for one count.
+"""How many records satisfy a condition on one column.
 
 Replacing a record changes a count by one at most, and so does adding or removing one.
 
-    Count          discrete Laplace noise, and the best answer to it for a public prior and loss:
-                   of all alpha-DP mechanisms the one with the least expected loss (METHODS l)
-    MinimaxCount   a table with the least worst-case loss, pure or (alpha, beta): few rows only
+    Count   discrete Laplace noise, and the best answer to it for a public prior and loss: of all
+            alpha-DP mechanisms the one with the least expected loss (METHODS l)
 """
 
 from __future__ import annotations
@@ -19,12 +18,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcore.counting.programs import CountLoss
-from dpcore.counting.remap import best_answer
-from dpcore.counting.table import TOTAL, minimax_table, worst_risk
-from dpcore.mechanisms import DiscreteLaplace, TabulatedMechanism
+from dpcore.mechanisms import DiscreteLaplace
 from dpcore.post.tables.bounded import bounded_interval
 from dpcore.releases.base import ErrorStatement, Release
+from dpcore.releases.counts.best_answer import CountLoss, best_answer
 from dpcore.releases.counts.unit import RECORDS
 from dpcore.releases.replicates import drawn_again, replicate_generator
 from dpcore.releases.table import (
@@ -156,64 +153,4 @@ class Count(CountRelease):
             ErrorStatement(
                 "90% interval of the count: plus or minus", self.mechanism.half_width(LEVEL)
             ),
-        )
-
-
-@dataclass(frozen=True)
-class MinimaxCount(CountRelease):
-    """The least worst-case loss over all counts from 0 to the rows.
-
-    Where the rows are private, a count above those of the plan is answered like one that equals
-    them: cutting a count there moves it no farther from its neighbours.
-    """
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.adjacency.most > 1:
-            raise ValueError(
-                "mechanism: the tables are for units of one record, and here a unit may have"
-                f" {self.adjacency.most}; use discrete-laplace"
-            )
-
-    @cached_property
-    def mechanism(self) -> TabulatedMechanism:
-        table = minimax_table(self.rows, self.share.pure_alpha, self.share.beta, self.loss)
-        rows = tuple(tuple(row) for row in table.tolist())
-        return TabulatedMechanism(1, self.share.pure_alpha, self.share.beta, rows)
-
-    @property
-    def answer(self) -> str:
-        return (
-            f"Number of {self.what}: the answer whose expected {PENALTIES[self.loss]} is least in the"
-            " worst case over all counts"
-        )
-
-    def interval(self, answer: int) -> tuple[int, int]:
-        """Counts that give this answer or lower ones, or it or higher ones, with chance 5% at least.
-
-        Holds the exact count with probability 90% at least, whatever it is.
-        """
-        ends = np.cumsum(np.array(self.mechanism.table), axis=1) / TOTAL
-        below = ends[:, answer - 1] if answer else np.zeros(len(ends))
-        tail = (1 - LEVEL) / 2
-        plausible = np.flatnonzero((ends[:, answer] > tail) & (1 - below > tail))
-        if not len(plausible):
-            return 0, self.most_rows
-        # The last row of the table stands for all counts that are not below it.
-        last = int(plausible[-1])
-        return int(plausible[0]), self.most_rows if last == self.rows else last
-
-    def publish(self, noisy: Noisy) -> Published:
-        answer = int(noisy.values[0])
-        lower, upper = self.interval(answer)
-        columns = [
-            TableColumn("count", noisy.values, self.answer),
-            *RECORDS.interval(np.array([lower]), np.array([upper])),
-        ]
-        return self.published(columns, (Uncertainty("count", None, ENDS, "exact", AT_LEAST),))
-
-    def expected_error(self) -> tuple[ErrorStatement, ...]:
-        risk = worst_risk(np.array(self.mechanism.table), self.loss)
-        return (
-            ErrorStatement(f"expected {self.loss} loss, at most", risk, "whatever the exact count"),
         )

@@ -4,8 +4,6 @@ All kinds release noisy coefficients of a basis (``basis``) and differ in the no
 
     spectral_density   Gaussian noise of the kernel's own covariance: (alpha, beta)
     binned_density     discrete Laplace noise on wide cells, deconvolved: pure alpha
-    pure_density       K-norm or Laplace noise on few coefficients: pure alpha
-    body_density       K-norm noise in the shape of what a record can change: pure alpha
 
 Standard errors are about privacy noise alone.  Intervals and bands are for the exact kernel estimate: to
 the noise they add bounds of all that a release leaves out (``left_out``).  They do not count sampling
@@ -37,7 +35,7 @@ from numpy.typing import NDArray
 from dpcore.arrays import Floats, Integers
 from dpcore.axes import Grid
 from dpcore.domain import Domain
-from dpcore.mechanisms import DiscreteGaussian, DiscreteKNorm, DiscreteLaplace
+from dpcore.mechanism import Mechanism
 from dpcore.post.tables.simplex import project_to_simplex
 from dpcore.releases.base import ErrorStatement, post_processing_generator, unit_points
 from dpcore.releases.densities.answered import OfAnswered
@@ -152,7 +150,7 @@ class Density(OfAnswered):
 
     @property
     @abstractmethod
-    def mechanism(self) -> DiscreteGaussian | DiscreteKNorm | DiscreteLaplace:
+    def mechanism(self) -> Mechanism:
         """The noise that the share buys."""
 
     @property

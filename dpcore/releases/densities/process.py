@@ -26,7 +26,7 @@ density of noisy mass is least at w^2 = 1/H, where it is (H + 1)/H times that of
 
 **Between the grid's points** the published function is the kernel interpolant of the noisy values.
 It is post-processing: questions that come later cost nothing, and the same question has the same
-answer.  ``dpcore.library.online`` is for points that no grid reaches.
+answer.  ``papers.online_function.online`` is for points that no grid reaches.
 """
 
 from __future__ import annotations

@@ -16,7 +16,8 @@ import numpy as np
 
 from dpcore.arrays import Floats, Integers
 from dpcore.lattice import Lattice, transform_roundings
-from dpcore.mechanisms import DiscreteGaussian, DiscreteKNorm, DiscreteLaplace
+from dpcore.mechanism import AdditiveNoise
+from dpcore.mechanisms import DiscreteGaussian
 from dpcore.releases.densities.basis import Basis
 from dpcore.releases.densities.density import Density
 from dpcore.statistic import Noisy
@@ -32,7 +33,7 @@ class WhitenedDensity(Density):
 
     @property
     @abstractmethod
-    def mechanism(self) -> DiscreteGaussian | DiscreteKNorm | DiscreteLaplace: ...
+    def mechanism(self) -> AdditiveNoise: ...
 
     @cached_property
     def sensitivity(self) -> float:

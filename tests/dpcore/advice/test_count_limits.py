@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpcore.advice.count_limits import POWERS, count_risk, sparse_risk, table_risk
-from dpcore.counting.programs import optimal_table
-from dpcore.counting.table import minimax_table, worst_risk
+from papers.minimax_count.programs import optimal_table
+from papers.minimax_count.table import minimax_table, worst_risk
 
 
 @pytest.mark.parametrize("loss", POWERS)

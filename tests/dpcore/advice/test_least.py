@@ -12,10 +12,11 @@ from dpcore.advice.least import least_errors
 from dpcore.axes import Categories, Grid
 from dpcore.budget import Budget
 from dpcore.domain import Domain
-from dpcore.releases.counts.count import Count, MinimaxCount
+from dpcore.releases.counts.count import Count
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.numbers.mean import Mean
 from dpcore.releases.tables.margins import Margins
+from papers.minimax_count.release import MinimaxCount
 from tests.dpcore.releases.contract import CASES, KINDS
 
 ADJACENCIES = [

@@ -6,8 +6,8 @@ from scipy import stats
 
 from dpcore.audit import Simulated
 from dpcore.audit.density import loss_at, pair_loss, tdde, tkde
-from dpcore.library.maximum_loss import maximum_loss
 from dpcore.sampling.source import SeededSource
+from papers.maximum_loss.maximum_loss import maximum_loss
 
 GENERATOR = np.random.default_rng(1)
 

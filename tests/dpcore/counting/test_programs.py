@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpcore.counting.programs import losses, optimal_remap, optimal_table
-from dpcore.counting.remap import LARGEST_WINDOW, best_answer, geometric_table
+from dpcore.releases.counts.best_answer import LARGEST_WINDOW, best_answer
+from papers.minimax_count.programs import geometric_table, losses, optimal_remap, optimal_table
 
 
 def bayes_risk(n: int, alpha: float, loss: str, prior: np.ndarray, proportion: float | None):

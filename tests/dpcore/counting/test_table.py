@@ -6,8 +6,8 @@ import mpmath
 import numpy as np
 import pytest
 
-from dpcore.counting.programs import optimal_table
-from dpcore.counting.table import LARGEST_COUNT, TOTAL, is_private, minimax_table, worst_risk
+from papers.minimax_count.programs import optimal_table
+from papers.minimax_count.table import LARGEST_COUNT, TOTAL, is_private, minimax_table, worst_risk
 
 ONE, ZERO = Fraction(1), Fraction(0)
 

@@ -6,9 +6,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpcore.library.k_norms import cube_noise, cube_norm, disc_noise, disc_norm, eulerian_numbers
-from dpcore.sampling.k_norm import LARGEST_DIMENSION
 from dpcore.sampling.source import SeededSource
+from papers.k_norm.other_norms import cube_noise, cube_norm, disc_noise, disc_norm, eulerian_numbers
+from papers.k_norm.sampler import LARGEST_DIMENSION
 from tests.dpcore.sampling.sampling_oracles import (
     assert_exact_and_sub_additive,
     assert_gamma_lengths,

@@ -11,12 +11,12 @@ from dpcore.axes import Categories
 from dpcore.budget import Budget
 from dpcore.domain import Domain
 from dpcore.errors import PrivacyLineError
-from dpcore.library.online import BITS, OnlineFunction, Questions
-from dpcore.library.order import PLACES, Dense, Markov
 from dpcore.mechanisms import DiscreteGaussian
 from dpcore.releases.densities.function import SmoothFunction
 from dpcore.releases.densities.kernels import KernelName
 from dpcore.sampling.source import SeededSource, SystemSource
+from papers.online_function.online import BITS, OnlineFunction, Questions
+from papers.online_function.order import PLACES, Dense, Markov
 from tests.dpcore.releases.contract import grid, tally_of
 
 SHARE = Budget.of("1", "1e-6")

@@ -2,9 +2,9 @@
 
 import pytest
 
-from dpcore.library.online import OnlineFunction, Questions
 from dpcore.releases.densities.function import SmoothFunction
 from dpcore.sampling.source import SystemSource
+from papers.online_function.online import OnlineFunction, Questions
 from schemas.plan import load_plan
 from tasks.budget.charge import missing_draws, reserve_budget
 from tasks.ledger import Ledger

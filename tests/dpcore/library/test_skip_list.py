@@ -5,7 +5,7 @@ import bisect
 import numpy as np
 import pytest
 
-from dpcore.library.skip_list import SkipList
+from papers.online_function.skip_list import SkipList
 
 
 @pytest.mark.parametrize("order", ["random", "ascending", "descending"])

@@ -13,8 +13,8 @@ from dpcore.adjacency import Adjacency
 from dpcore.arrays import Floats
 from dpcore.budget import Budget
 from dpcore.mechanism import Event, affordable
-from dpcore.mechanisms import read_event
 from dpcore.mechanisms.exponential import ExponentialMechanism
+from schemas.events import read_event
 from tests.dpcore.releases.contract import CASES, LAWS
 
 EVENTS = {name: case.release.mechanism.event for name, case in LAWS.items()}

@@ -34,16 +34,14 @@ from dpcore.post.records.nested import Nested
 from dpcore.privacy_line import perturb
 from dpcore.regions import Regions
 from dpcore.releases.base import Release
-from dpcore.releases.counts.count import Count, MinimaxCount
+from dpcore.releases.counts.count import Count
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.counts.random_histogram import RandomHistogram
 from dpcore.releases.densities.bandwidth import Bandwidth, SteadyBandwidth
 from dpcore.releases.densities.beside_points import DensityBesidePoints
 from dpcore.releases.densities.binned_density import BinnedDensity
-from dpcore.releases.densities.body_density import BodyDensity
 from dpcore.releases.densities.by_group import DensitiesByGroup
 from dpcore.releases.densities.function import SmoothFunction
-from dpcore.releases.densities.pure_density import CoefficientDensity, GammaDensity
 from dpcore.releases.densities.spectral_density import SpectralDensity
 from dpcore.releases.densities.tuned import TunedDensity, TunedFunction
 from dpcore.releases.machines.additive import AdditiveClassifier
@@ -56,8 +54,6 @@ from dpcore.releases.numbers.mean import Mean
 from dpcore.releases.numbers.moments import Moments
 from dpcore.releases.numbers.quantiles import Quantiles
 from dpcore.releases.numbers.ratio_mean import RatioMean
-from dpcore.releases.records.near_records import NearRecords, NearSeries
-from dpcore.releases.records.sampled_histogram import SampledHistogram
 from dpcore.releases.tables.adaptive_microdata import AdaptiveMicrodata
 from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
 from dpcore.releases.tables.hierarchy import Hierarchy, Totals
@@ -68,6 +64,12 @@ from dpcore.sampling.source import RandomSource
 from dpcore.series import each_alone, square_root, totals
 from dpcore.statistic import ABSENT
 from dpcore.tally import Tally
+from papers.coefficient_laplace.release import CoefficientDensity
+from papers.difference_body.release import BodyDensity
+from papers.k_norm.release import GammaDensity
+from papers.minimax_count.release import MinimaxCount
+from papers.near_records.release import NearRecords, NearSeries
+from papers.sampled_histogram.release import SampledHistogram
 
 PURE = Budget.of("1")
 BY_WEIGHT: Any = {"adjacency": Adjacency(weighted=True), "step": Fraction(1, 2)}

@@ -21,41 +21,37 @@ from dpcore.mechanisms import (
     BlockGaussian,
     BlockLaplace,
     CompressedMargins,
-    DifferenceBody,
     DiscreteGaussian,
-    DiscreteKNorm,
     DiscreteLaplace,
     ExponentialMechanism,
     Mechanism,
-    Sampled,
     SmoothLaplace,
     Staged,
-    TabulatedMechanism,
     laplace,
 )
 from dpcore.mechanisms.adaptive_margins import AdaptiveMarginsEvent
 from dpcore.mechanisms.block_gaussian import BlockGaussianEvent
 from dpcore.mechanisms.compressed_margins import CompressedMarginsEvent
-from dpcore.mechanisms.difference_body import BodyEvent
 from dpcore.mechanisms.exponential import ExponentialEvent
 from dpcore.mechanisms.gaussian import GaussianEvent
 from dpcore.mechanisms.gaussian_rounds import GaussianRoundsEvent
-from dpcore.mechanisms.k_norm import KNormEvent
-from dpcore.mechanisms.near_means import NearMeansEvent
-from dpcore.mechanisms.near_records import NearRecordsEvent
 from dpcore.mechanisms.propose_test_release import ProposeTestReleaseEvent
-from dpcore.mechanisms.sampled import SampledEvent
 from dpcore.mechanisms.smooth_laplace import SmoothLaplaceEvent
 from dpcore.mechanisms.staged import StagedEvent
 from dpcore.mechanisms.staged_gaussian import StagedGaussianEvent
-from dpcore.mechanisms.tabulated import TableEvent
 from dpcore.privacy_line import perturb
 from dpcore.releases.base import Release, Samplable
 from dpcore.releases.counts.histogram import Histogram
-from dpcore.sampling.k_norm import lattice_norm
 from dpcore.sampling.source import SeededSource
 from dpcore.statistic import Noisy
 from dpcore.tally import Tally
+from papers.difference_body.mechanism import BodyEvent, DifferenceBody
+from papers.k_norm.mechanism import DiscreteKNorm, KNormEvent
+from papers.k_norm.sampler import lattice_norm
+from papers.minimax_count.mechanism import TableEvent, TabulatedMechanism
+from papers.near_records.by_distribution import NearRecordsEvent
+from papers.near_records.by_series import NearMeansEvent
+from papers.sampled_histogram.mechanism import Sampled, SampledEvent
 from tests.chance import FALSE_ALARM
 from tests.conftest import those_slow
 from tests.dpcore.mechanisms.noise_laws import goodness_of_fit

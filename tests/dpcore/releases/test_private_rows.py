@@ -13,7 +13,7 @@ from dpcore.budget import Budget
 from dpcore.domain import Domain
 from dpcore.privacy_line import perturb
 from dpcore.releases.base import Release, Samplable
-from dpcore.releases.counts.count import Count, MinimaxCount
+from dpcore.releases.counts.count import Count
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.densities.binned_density import BinnedDensity
 from dpcore.releases.densities.density import Density
@@ -28,6 +28,7 @@ from dpcore.releases.tables.microdata import Microdata
 from dpcore.sampling.source import SeededSource
 from dpcore.statistic import Noisy
 from dpcore.tally import Tally
+from papers.minimax_count.release import MinimaxCount
 from tests.dpcore.releases.contract import RELATIONS, opened
 from tests.dpcore.releases.test_contract import claim, moved
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpcore.sampling.body import STEPS, Body
 from dpcore.sampling.source import SeededSource
+from papers.difference_body.body import STEPS, Body
 from tests.chance import FALSE_ALARM
 
 SMALL = np.array([[3, 0], [1, 2], [-2, 1], [0, -2]])

@@ -6,8 +6,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpcore.sampling.k_norm import LARGEST_DIMENSION, k_norm_noise, lattice_norm
 from dpcore.sampling.source import SeededSource
+from papers.k_norm.sampler import LARGEST_DIMENSION, k_norm_noise, lattice_norm
 from tests.dpcore.sampling.sampling_oracles import (
     assert_exact_and_sub_additive,
     assert_gamma_lengths,

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpcore.mechanisms import NearMeansMechanism
 from dpcore.sampling import near_means
-from dpcore.sampling.near_means import NearMeans
 from dpcore.sampling.source import SeededSource
+from papers.near_records.by_series import NearMeansMechanism
+from papers.near_records.tilted import NearMeans
 from tests.chance import FALSE_ALARM
 
 FEATURES = np.array([[3, -1], [0, 2], [-2, 0], [1, 1]])

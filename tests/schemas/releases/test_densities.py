@@ -11,7 +11,7 @@ from dpcore.releases.densities.spectral_density import SpectralDensity
 from dpcore.releases.densities.tuned import TunedDensity, TunedFunction
 from dpcore.releases.densities.waves import Waves
 from schemas.plan import load_plan, published_plan
-from schemas.releases.density import CLASSES
+from schemas.releases.density import MECHANISMS
 from tests.conftest import write_plan
 
 DENSITY = {
@@ -49,7 +49,7 @@ def test_a_perturbed_series_has_as_many_terms_as_the_plan_says(tmp_path, plan_do
     assert built(tmp_path, plan_document, **series).mechanism.size > 9
 
 
-@pytest.mark.parametrize("mechanism", CLASSES)
+@pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_every_mechanism_may_be_periodic(tmp_path, plan_document, mechanism):
     keys = DENSITY | {"mechanism": mechanism, "boundary": "periodic", "bandwidth": 0.15}
     assert built(tmp_path, plan_document, **keys).functions is Waves

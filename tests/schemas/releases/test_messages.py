@@ -6,6 +6,7 @@ from typing import get_args
 
 import pytest
 
+from docs.reference.mechanisms import options
 from dpcore.errors import PlanError
 from schemas.plan import load_plan
 from schemas.releases import AnyRelease
@@ -16,14 +17,14 @@ OPTIONS = {
     option
     for section in SECTIONS
     for key in ("kind", "mechanism")
-    for option in get_args(section.model_fields[key].annotation)
+    for option in options(section, key)
 }
 RECOMMENDED = re.compile(r"(?:\buse(?: the mechanism)?|\bor) ([a-z]+(?:-[a-z]+)+)")
 
 
 def messages() -> list[str]:
     """The texts of all errors that releases and their sections raise, without their values."""
-    folders = ("dpcore/releases", "dpcore/counting", "schemas/releases")
+    folders = ("dpcore/releases", "papers", "schemas/releases")
     files = [path for folder in folders for path in sorted((ROOT / folder).rglob("*.py"))]
     raised = [n for f in files for n in ast.walk(ast.parse(f.read_text())) if type(n) is ast.Raise]
     return ["".join(_texts(node)) for node in raised]

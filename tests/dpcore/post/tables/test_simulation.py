@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 from scipy.stats import ks_2samp
 
-from dpcore.mechanisms import DiscreteGaussian, DiscreteKNorm, DiscreteLaplace
+from dpcore.mechanisms import DiscreteGaussian, DiscreteLaplace
 from dpcore.post.tables.simulation import likely_counts, pooled_means
-from dpcore.sampling.k_norm import k_norm_noise
 from dpcore.sampling.source import SeededSource
+from papers.k_norm.mechanism import DiscreteKNorm
+from papers.k_norm.sampler import k_norm_noise
 from tests.chance import FALSE_ALARM
 from tests.dpcore.mechanisms.noise_laws import goodness_of_fit
 from tests.dpcore.releases.contract import CASES

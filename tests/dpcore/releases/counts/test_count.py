@@ -6,12 +6,13 @@ import pytest
 from dpcore.adjacency import Adjacency
 from dpcore.axes import Categories
 from dpcore.budget import Budget
-from dpcore.counting.table import TOTAL
 from dpcore.domain import Domain
-from dpcore.mechanisms import TabulatedMechanism
-from dpcore.releases.counts.count import Count, MinimaxCount
+from dpcore.releases.counts.count import Count
 from dpcore.sampling.source import SeededSource
 from dpcore.statistic import Noisy
+from papers.minimax_count.mechanism import TabulatedMechanism
+from papers.minimax_count.release import MinimaxCount
+from papers.minimax_count.table import TOTAL
 from tests.dpcore.releases.contract import opened, repeated_draws, tally_of
 
 ADDED = Adjacency("add-remove")

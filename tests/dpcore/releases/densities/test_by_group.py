@@ -9,13 +9,13 @@ from dpcore.budget import Budget
 from dpcore.domain import Domain
 from dpcore.privacy_line import perturb
 from dpcore.releases.densities.binned_density import BinnedDensity
-from dpcore.releases.densities.body_density import BodyDensity
 from dpcore.releases.densities.by_group import DensitiesByGroup
 from dpcore.releases.densities.spectral_density import SpectralDensity
 from dpcore.releases.table import UNKNOWN
 from dpcore.sampling.source import SeededSource
 from dpcore.statistic import Noisy
 from dpcore.tally import Tally
+from papers.difference_body.release import BodyDensity
 
 SEX, AGE = Categories("sex", ("F", "M")), Grid("age", 0.0, 60.0, 60)
 ROWS, H = 3000, 0.1

@@ -14,11 +14,9 @@ from dpcore.privacy_line import perturb
 from dpcore.releases.densities.bandwidth import Bandwidth
 from dpcore.releases.densities.basis import Basis
 from dpcore.releases.densities.binned_density import BinnedDensity
-from dpcore.releases.densities.body_density import BodyDensity
 from dpcore.releases.densities.cosines import Cosines
 from dpcore.releases.densities.density import Density
 from dpcore.releases.densities.function import SmoothFunction
-from dpcore.releases.densities.pure_density import CoefficientDensity, GammaDensity
 from dpcore.releases.densities.spectral_density import SpectralDensity
 from dpcore.releases.densities.splines import kept, shares, strange
 from dpcore.releases.densities.tuned import TunedDensity
@@ -27,6 +25,9 @@ from dpcore.sampling.source import SeededSource
 from dpcore.statistic import Noisy
 from dpcore.tally import Tally
 from dpcore.transforms import TRANSFORMS
+from papers.coefficient_laplace.release import CoefficientDensity
+from papers.difference_body.release import BodyDensity
+from papers.k_norm.release import GammaDensity
 from tests.chance import FALSE_ALARM
 from tests.dpcore.releases.contract import grid, opened, repeated_draws, tally_of
 from tests.dpcore.releases.densities.density_oracles import (

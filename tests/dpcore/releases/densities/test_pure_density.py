@@ -11,11 +11,12 @@ from dpcore.axes import Grid
 from dpcore.budget import Budget
 from dpcore.domain import Domain
 from dpcore.releases.densities.binned_density import BinnedDensity
-from dpcore.releases.densities.body_density import BodyDensity
-from dpcore.releases.densities.pure_density import CoefficientDensity, GammaDensity
 from dpcore.releases.densities.spectral_density import SpectralDensity
 from dpcore.sampling.source import SeededSource
 from dpcore.statistic import Noisy
+from papers.coefficient_laplace.release import CoefficientDensity
+from papers.difference_body.release import BodyDensity
+from papers.k_norm.release import GammaDensity
 from tests.dpcore.releases.contract import repeated_draws, tally_of
 
 LINE = Domain((Grid("x", 0.0, 1.0, 512),))

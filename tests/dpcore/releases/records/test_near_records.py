@@ -16,9 +16,9 @@ from dpcore.axes import Bins, Categories
 from dpcore.budget import Budget
 from dpcore.domain import Domain
 from dpcore.privacy_line import perturb
-from dpcore.releases.records.near_records import NearRecords, NearSeries
-from dpcore.sampling.paths import NearSequences, uniform_integer
 from dpcore.sampling.source import SeededSource
+from papers.near_records.paths import NearSequences, uniform_integer
+from papers.near_records.release import NearRecords, NearSeries
 from tests.chance import FALSE_ALARM
 from tests.dpcore.releases.contract import tally_of
 

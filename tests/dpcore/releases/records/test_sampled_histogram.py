@@ -13,11 +13,11 @@ from dpcore.axes import Categories
 from dpcore.budget import Budget
 from dpcore.domain import Domain
 from dpcore.errors import PrivacyLineError
-from dpcore.mechanisms.sampled import Sampled
 from dpcore.privacy_line import perturb
-from dpcore.releases.records.sampled_histogram import SampledHistogram
 from dpcore.sampling.source import SeededSource
-from dpcore.sampling.urn import uniform_below, urn_draws
+from papers.sampled_histogram.mechanism import Sampled
+from papers.sampled_histogram.release import SampledHistogram
+from papers.sampled_histogram.urn import uniform_below, urn_draws
 from tests.chance import FALSE_ALARM
 from tests.dpcore.releases.contract import tally_of
 

@@ -19,7 +19,8 @@ from dpcore.axes import Categories
 from dpcore.budget import Budget
 from dpcore.domain import Domain
 from dpcore.mechanism import affordable
-from dpcore.mechanisms import AdaptiveMargins, read_event
+from dpcore.mechanism import event_from_dict as read_event
+from dpcore.mechanisms import AdaptiveMargins
 from dpcore.mechanisms.adaptive_margins import GAUSSIAN_PRICE
 from dpcore.mechanisms.third_order import implied_triples, shrunk_pairs
 from dpcore.privacy_line import perturb

@@ -22,7 +22,6 @@ from dpcore.axes import Bins, Categories
 from dpcore.budget import Budget
 from dpcore.domain import Domain
 from dpcore.mechanism import affordable
-from dpcore.mechanisms import read_event
 from dpcore.post.records import denoise
 from dpcore.post.records.rules import Rule, breaks_rules
 from dpcore.privacy_line import perturb
@@ -32,6 +31,7 @@ from dpcore.repricing.history import RENYI, Charged, prices
 from dpcore.sampling.source import SeededSource
 from dpcore.statistic import Noisy
 from dpcore.tally import Tally
+from schemas.events import read_event
 from tests.chance import FALSE_ALARM
 from tests.dpcore.mechanisms.noise_laws import goodness_of_fit
 from tests.dpcore.releases.contract import (

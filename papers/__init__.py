@@ -1,0 +1,25 @@
+"""The rarer mechanisms of the source papers, as a package that adds kinds to dprelease.
+
+Each folder holds one construction whole: its theorem, its mechanism, its release, its section of a plan,
+its page and its tests.  Entry points of the group ``dprelease.kinds`` name the sections; nothing in
+``dpcore``, ``schemas``, ``tasks`` or ``flows`` imports from here.
+"""
+
+import schemas.releases  # noqa: F401 - loads the sections here in their order, whichever is imported first
+from dpcore.mechanism import Mechanism
+from papers.difference_body.mechanism import DifferenceBody
+from papers.k_norm.mechanism import DiscreteKNorm
+from papers.minimax_count.mechanism import TabulatedMechanism
+from papers.near_records.by_distribution import NearRecordsMechanism
+from papers.near_records.by_series import NearMeansMechanism
+from papers.sampled_histogram.mechanism import Sampled
+
+THEOREMS: tuple[type[Mechanism], ...] = (
+    TabulatedMechanism,
+    Sampled,
+    NearRecordsMechanism,
+    NearMeansMechanism,
+    DiscreteKNorm,
+    DifferenceBody,
+)
+"""Number i - 1 is the mechanism of theorem Pi.  Others cite the numbers: new ones go to the end."""

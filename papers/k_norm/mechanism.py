@@ -1,0 +1,145 @@
+"""K-norm noise on an integer vector: with the Euclidean norm, the gamma mechanism.
+
+Claim.  Input: integer vectors in blocks of ``dimension`` = d cells.  Neighbours: any relation under
+which two vectors differ by at most ``sensitivity`` = D in the norm ||.||, a whole number.  Output:
+x + Z, P(Z = z) proportional to exp(-||z||/scale).  It is (D/scale, 0, 0)-DP and (D/scale)^2/2-zCDP.
+
+Preconditions.  1 <= d <= 16 and 1 <= scale <= 2^32 (checked when it is made); 0 < D <= alpha scale (the
+privacy line checks it).  D is the release's claim, rounded up in ``within``.
+
+Proof.  ||.|| is the Euclidean length rounded up to a whole number: symmetric, and sub-additive since a
+sum rounded up is at most the sum of the rounded.  So ||y - x'|| - ||y - x|| <= ||x - x'|| <= D.
+In whitened coordinates this is the noise of a Mahalanobis norm.
+
+Ranges.  Squares of coordinates from 2^29 on are added up in whole numbers of any size; the length
+follows a gamma law of mean d scale < 2^36, so a coordinate passes 2^62 with a chance below exp(-2^25).
+The draw is by rejection from Laplace noise with whole numbers alone.
+
+Source.  Hardt & Talwar 2010, section 4; Hall 2012, section 1.3.3; METHODS b.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from dpcore.arrays import Floats, Integers
+from dpcore.budget import Budget
+from dpcore.mechanism import AdditiveNoise, Event, LogRatio, Outputs, Widths
+from dpcore.mechanisms.laplace import laplace_scale
+from dpcore.sampling.source import RandomSource
+from dpcore.statistic import Noisy
+from papers.k_norm.sampler import drawable, k_norm_noise, lattice_norm
+
+
+@dataclass(frozen=True)
+class KNormEvent(Event):
+    """Noise P(z) proportional to exp(-||z||/scale) on integer vectors of ``dimension`` numbers.
+
+    ||z||: the Euclidean length, rounded up; ``sensitivity``: the most by which neighbours differ in it.
+    """
+
+    kind = "discrete-k-norm"
+
+    dimension: int
+    sensitivity: int
+    scale: Fraction
+
+    @property
+    def pure_alpha(self) -> Fraction:
+        return self.sensitivity / self.scale
+
+    def covered_by(self, share: Budget) -> bool:
+        return self.scale > 0 and 0 < self.sensitivity <= share.alpha * self.scale
+
+
+@dataclass(frozen=True)
+class DiscreteKNorm(AdditiveNoise):
+    """P(z) proportional to exp(-||z||/scale) for blocks of ``dimension`` cells: exactly
+    (sensitivity/scale)-DP.
+
+    ``sensitivity``: the largest norm, rounded up, of the difference of neighbours.
+    """
+
+    dimension: int
+    sensitivity: int
+    scale: Fraction
+
+    side_by_side = True
+
+    def __post_init__(self) -> None:
+        drawable(self.scale)
+
+    @classmethod
+    def within(cls, share: Budget, dimension: int, sensitivity_squared: Fraction) -> DiscreteKNorm:
+        """The mechanism that spends all of the share's alpha; the norm is rounded up here."""
+        sensitivity = math.isqrt(math.ceil(sensitivity_squared) - 1) + 1
+        scale = laplace_scale(Fraction(sensitivity), share.pure_alpha)
+        return cls(dimension, dimension, sensitivity, scale)
+
+    @property
+    def event(self) -> KNormEvent:
+        return KNormEvent(self.dimension, self.sensitivity, self.scale)
+
+    @property
+    def stddev(self) -> float:
+        """Of one coordinate, but for a part of the order of dimension/scale."""
+        return float(self.scale) * math.sqrt(self.dimension + 1)
+
+    def draw(self, values: Integers, cells: Integers | None, source: RandomSource) -> Noisy:
+        blocks = len(values) // self.dimension
+        noise = k_norm_noise(self.scale, self.dimension, blocks, source)
+        return Noisy(values + noise.ravel(), reproducible=source.reproducible)
+
+    def simulate(self, size: int, generator: np.random.Generator) -> Integers:
+        """Continuous noise, rounded."""
+        directions = generator.normal(size=(size // self.dimension, self.dimension))
+        directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+        lengths = generator.gamma(self.dimension, float(self.scale), (len(directions), 1))
+        return np.rint(directions * lengths).astype(np.int64).ravel()
+
+    def log_ratio(self, cells: Integers, near: Floats, far: Floats) -> LogRatio | None:
+        def ratio(outputs: Integers) -> Floats:
+            whole = outputs.astype(np.int64)
+            lengths = [lattice_norm(whole - side.astype(np.int64)) for side in (near, far)]
+            return np.asarray((lengths[1] - lengths[0]) / float(self.scale))
+
+        return ratio
+
+    def widths(self, outputs: Outputs, cells: Integers, exact: Floats) -> Widths | None:
+        noise = (outputs - exact).astype(np.int64).reshape(-1, self.dimension)
+        lengths = lattice_norm(noise).reshape(len(outputs), -1)
+        return length_widths(lengths, self.dimension, float(self.scale))
+
+    def moved_by(self, cells: Integers, near: Integers, far: Integers) -> float:
+        moved = (near - far).astype(np.int64).reshape(-1, self.dimension)
+        return float(lattice_norm(moved).max() / self.sensitivity)
+
+    def distance(self, near: Floats, far: Floats) -> float:
+        moved = (near - far).astype(np.int64)[None]
+        return float(lattice_norm(moved)[0]) / float(self.scale)
+
+
+SMOOTH = 64.0
+"""From this scale on, points of the lattice in a ball are as many as its volume says, but for 1e-3."""
+
+
+def length_widths(lengths: Integers, dimension: int, scale: float) -> Widths | None:
+    """Of noise P(z) proportional to exp(-||z||/scale), by its rounded-up lengths (n, blocks).
+
+    As many points have length r as a ball of radius r has volume more than one of r - 1, so that the
+    weights add up to a constant times (1 - exp(-1/scale)) scale^(dimension + 1).
+    """
+    if scale < SMOOTH:
+        return None
+    total, blocks = lengths.sum(axis=1).astype(np.float64), lengths.shape[1]
+
+    def widths(factor: float) -> Floats:
+        wide = scale * factor
+        log_sum = (dimension + 1) * math.log(wide) + math.log(-math.expm1(-1 / wide))
+        return np.asarray(-total / wide - blocks * log_sum)
+
+    return widths

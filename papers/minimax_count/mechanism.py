@@ -1,0 +1,107 @@
+"""A count by a table of chances: row j holds those of every answer where j is the truth.
+
+Claim.  Input: counts.  Neighbours: any relation under which a count moves by at most 1.  Output: for
+each count j, cut to the rows of the table, an answer i with the chance table[j][i]/TOTAL.  It is
+(alpha, beta, 0)-DP, and beta-approximately alpha^2/2-zCDP.
+
+Preconditions.  Every row adds up to TOTAL, and the hockey-stick divergence of adjacent rows at alpha
+is at most beta in both directions, in exact arithmetic; checked whenever a mechanism is made,
+wherever its table comes from.  The privacy line compares alpha and beta with the share.
+
+Proof.  Neighbours are in one row or in adjacent ones (cutting keeps that), so the check is the claim
+itself.  The concentrated price is that of any (alpha, beta)-DP law (Kairouz, Oh & Viswanath 2015).
+
+Ranges.  Entries are whole parts of TOTAL, which stays below 2^62; a draw is one uniform whole number.
+
+Source.  Hall 2012, section 2.3, corrected: METHODS l; Ghosh, Roughgarden & Sundararajan 2012.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+from scipy.special import logsumexp
+
+from dpcore.arrays import Floats, Integers
+from dpcore.budget import Budget
+from dpcore.mechanism import Event, Mechanism, Outputs, Widths
+from dpcore.sampling.source import RandomSource
+from dpcore.sampling.sparse import uniform_integers
+from dpcore.statistic import Noisy
+from papers.minimax_count.table import TOTAL, digest, is_private
+
+
+@dataclass(frozen=True)
+class TableEvent(Event):
+    """An answer drawn from a table of chances, one row for each true count.
+
+    Neighbours are in the same row or in adjacent ones, and all adjacent rows were proved to be
+    (alpha, beta)-indistinguishable in exact arithmetic; ``sha256`` names the table.
+    """
+
+    kind = "table"
+
+    alpha: Fraction
+    beta: Fraction
+    sha256: str
+
+    @property
+    def pure_alpha(self) -> Fraction | None:
+        return self.alpha if self.beta == 0 else None
+
+    def covered_by(self, share: Budget) -> bool:
+        return 0 <= self.alpha <= share.alpha and 0 <= self.beta <= share.beta
+
+    @property
+    def concentrated(self) -> tuple[Fraction, Fraction]:
+        return self.alpha**2 / 2, self.beta
+
+
+@dataclass(frozen=True)
+class TabulatedMechanism(Mechanism):
+    """Answers drawn from ``table``, whole parts of TOTAL: (alpha, beta)-DP where neighbours' counts
+    differ by one at most.
+
+    A table that cannot be proved to be so is refused with a ``ValueError``.
+    """
+
+    alpha: Fraction
+    beta: Fraction
+    table: tuple[tuple[int, ...], ...]
+
+    cell_by_cell = True
+
+    def __post_init__(self) -> None:
+        if not is_private(np.array(self.table), self.alpha, self.beta):
+            raise ValueError("the table is not private at its stated alpha and beta")
+
+    @property
+    def event(self) -> TableEvent:
+        return TableEvent(self.alpha, self.beta, digest(np.array(self.table)))
+
+    @cached_property
+    def _ends(self) -> Integers:
+        return np.cumsum(np.array(self.table), axis=1)
+
+    def draw(self, values: Integers, cells: Integers | None, source: RandomSource) -> Noisy:
+        uniform = uniform_integers(TOTAL, len(values), source)
+        answers = np.empty(len(values), dtype=np.int64)
+        counts = np.clip(values, 0, len(self.table) - 1)
+        for count in np.unique(counts):
+            rows = counts == count
+            answers[rows] = np.searchsorted(self._ends[count], uniform[rows], side="right")
+        return Noisy(answers, reproducible=source.reproducible)
+
+    def widths(self, outputs: Outputs, cells: Integers, exact: Floats) -> Widths | None:
+        """Chances to the power of 1/factor: of geometric noise that is noise of as much more scale."""
+        counts = np.clip(exact.astype(np.int64), 0, len(self.table) - 1)
+        with np.errstate(divide="ignore"):
+            logs = np.log(np.array(self.table)[counts] / TOTAL)  # (k, answers)
+        given = logs[np.arange(len(counts)), outputs.astype(np.int64)].sum(axis=1)
+        return lambda factor: np.asarray(given / factor - logsumexp(logs / factor, axis=1).sum())
+
+    def moved_by(self, cells: Integers, near: Integers, far: Integers) -> float:
+        return float(np.abs(near - far).max())

@@ -1,0 +1,126 @@
+"""The exponential mechanism with Kolmogorov-Smirnov distance: a few records near the exact ones.
+
+Claim.  Input: the counts of n records over ``cells`` cells along one axis.  Neighbours: one record is
+replaced, n being public.  Output: the counts of ``draws`` synthetic records z, an ordered sequence
+z being drawn with P(z) proportional to exp(-T(z)/scale), T = floor(n sup |F_x - F_z|).  It is
+(2/scale, 0, 0)-DP and (2/scale)^2/8-zCDP.
+
+Preconditions.  2 <= alpha scale (the privacy line checks it); only releases with public rows make
+this mechanism; ``within`` refuses work of more than minutes.
+
+Proof.  Replacing a record moves F_x by 1/n at most (METHODS k), so n sup |F_x - F_z| by one, and its
+floor by one; the exponential mechanism then costs twice that over the scale, and its concentrated
+price is that of one choice (``exponential``).
+
+Ranges.  Numbers of sequences are whole numbers of any size; levels are chosen by a lazy uniform
+number against enclosures (``sampling.paths``).
+
+Source.  Wasserman & Zhou 2010, section 5; METHODS k.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+from scipy.special import logsumexp
+
+from dpcore.arrays import Floats, Integers
+from dpcore.budget import Budget
+from dpcore.mechanism import Event, Mechanism, Outputs, Widths, one_record_moved
+from dpcore.mechanisms.exponential import exponential_rho, exponential_scale
+from dpcore.sampling.source import RandomSource
+from dpcore.statistic import Noisy
+from papers.near_records.paths import NearSequences
+
+AUDITED_WORK = 2**22
+"""Products of whole numbers for which an audit counts all sequences: seconds."""
+
+LARGEST_WORK = 2**30
+"""Products of whole numbers: a minute or two for a release with its audit."""
+
+CELL = 30
+"""As many products take as long as the rest of the work on a cell."""
+
+
+@dataclass(frozen=True)
+class NearRecordsEvent(Event):
+    """``draws`` synthetic records z, P(z) proportional to exp(-T(z)/scale), T as ``sampling.paths``
+    defines it: the Kolmogorov-Smirnov distance in records, which a neighbour changes by one at most.
+    """
+
+    kind = "ks-exponential"
+
+    draws: int
+    scale: Fraction
+
+    @property
+    def pure_alpha(self) -> Fraction:
+        return 2 / self.scale
+
+    @property
+    def concentrated(self) -> tuple[Fraction, Fraction]:
+        return exponential_rho(self.pure_alpha), Fraction(0)
+
+    def covered_by(self, share: Budget) -> bool:
+        return self.scale > 0 and share.alpha * self.scale >= 2
+
+
+@dataclass(frozen=True)
+class NearRecordsMechanism(Mechanism):
+    """P(records) proportional to exp(-score/scale), score the Kolmogorov-Smirnov distance from the exact
+    ones in records: (2/scale)-DP, exactly.
+
+    ``draws`` records over ``cells`` cells.
+    """
+
+    cells: int
+    draws: int
+    scale: Fraction
+
+    side_by_side = True
+
+    @classmethod
+    def within(cls, share: Budget, cells: int, rows: int, draws: int) -> NearRecordsMechanism:
+        """The mechanism that spends all of the share's alpha."""
+        if rows < 1 or draws < 1:
+            raise ValueError("draws: one record at least, drawn from one at least")
+        scale = exponential_scale(Fraction(1), 1, share)
+        levels = min(rows, float(scale) * (draws * math.log(cells) + 64))
+        if cells * (draws**2 + CELL) * levels > LARGEST_WORK:
+            raise ValueError(f"draws: too many for {cells} cells; use fewer draws or fewer bins")
+        return cls(cells, cells, draws, scale)
+
+    @property
+    def event(self) -> NearRecordsEvent:
+        return NearRecordsEvent(self.draws, self.scale)
+
+    def draw(self, values: Integers, cells: Integers | None, source: RandomSource) -> Noisy:
+        tables, which = np.unique(values.reshape(-1, self.cells), axis=0, return_inverse=True)
+        laws = [NearSequences(table, self.draws, self.scale) for table in tables]
+        drawn = [laws[i].sequence(source) for i in which]
+        return Noisy(np.concatenate(drawn).astype(np.int64), reproducible=source.reproducible)
+
+    def widths(self, outputs: Outputs, cells: Integers, exact: Floats) -> Widths | None:
+        """Levels further off than the noise reaches are left out; that makes noise look wider."""
+        rows, k = int(exact.sum()), self.draws
+        farthest = min(rows, math.ceil(float(self.scale) * (k * math.log(self.cells) + 30)))
+        if self.cells * (k**2 + CELL) * farthest > AUDITED_WORK:
+            return None
+        law = NearSequences(exact.astype(np.int64), k, self.scale)
+        numbers = [law.number(level) for level in range(farthest + 1)]
+        counted = [after - before for before, after in pairwise([0, *numbers])]
+        levels = np.array([level for level, number in enumerate(counted) if number])
+        logs = np.array([math.log(number) for number in counted if number])
+        apart = np.cumsum(k * exact - rows * outputs.astype(np.float64), axis=1)
+        found = np.abs(apart).max(axis=1).astype(np.int64) // k
+        scale = float(self.scale)
+        return lambda factor: np.asarray(
+            -found / (scale * factor) - logsumexp(logs - levels / (scale * factor))
+        )
+
+    def moved_by(self, cells: Integers, near: Integers, far: Integers) -> float:
+        return one_record_moved(near, far)

@@ -1,0 +1,156 @@
+"""The exponential mechanism with orthogonal series: a few records with nearly the same mean features.
+
+Claim.  A cell c, scaled to x in [0, 1], has the features psi_j(x) = sqrt2 cos(pi j x), j = 1, ..., m, in
+whole steps of 2^-BITS.  Input: the sum S of the features over n = ``rows`` records.  Neighbours:
+one record is replaced, n being public.  Output: the counts of k = ``draws`` synthetic records z,
+an ordered sequence being drawn with P(z) proportional to exp(-|S/n - S(z)/k|^2/scale).  With D the
+diameter of the features it is (4 D^2/(n scale), 0, 0)-DP, and an eighth of its square zCDP.
+
+Preconditions.  4 D^2 <= alpha n scale (the privacy line checks it); fewer terms than cells, 1,024
+cells at most, and work of at most minutes (``within`` checks them); only releases with public rows
+make this mechanism.
+
+Proof.  Both means lie in the convex hull of the features, so within D of each other.  Replacing a
+record moves S/n by at most D/n, and a squared distance by at most
+2 D^2/n, since ||u||^2 - ||v||^2 = <u - v, u + v> <= (D/n) 2 D.  The exponential mechanism costs twice
+that over the scale.  (The paper's bound is 8 c0^2 m/n.)
+
+Ranges.  Features are below 2^17, so sums of up to 2^44 records fit; sequences are kept or dropped by
+exact arithmetic wherever floating point could be wrong (``sampling.near_means``).
+
+Source.  Wasserman & Zhou 2010, section 6; METHODS k.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import combinations_with_replacement
+
+import numpy as np
+from scipy.special import gammaln, logsumexp
+
+from dpcore.arrays import Floats, Integers
+from dpcore.budget import Budget
+from dpcore.mechanism import Event, Mechanism, Outputs, Widths
+from dpcore.mechanisms.exponential import exponential_rho, exponential_scale
+from dpcore.sampling.source import RandomSource
+from dpcore.statistic import Noisy
+from papers.near_records.tilted import NearMeans
+
+BITS = 16
+"""Features are rounded to whole multiples of 2**-BITS."""
+
+LARGEST_CELLS = 1024
+AUDITED = 2**16
+"""Results that an audit lists one by one; where there are more it cannot bound the width."""
+
+LARGEST_WORK = 2**34
+"""Cells drawn for one result: minutes."""
+
+
+@dataclass(frozen=True)
+class NearMeansEvent(Event):
+    """``draws`` synthetic records z, P(z) proportional to exp(-|S/rows - S(z)/draws|^2/scale), S the
+    sum of whole features of the records: a neighbour moves S, and a mean, by at most
+    ``l2_sensitivity_squared`` squared, and so a square by 2 l2_sensitivity_squared/rows.
+    """
+
+    kind = "series-exponential"
+
+    draws: int
+    rows: int
+    l2_sensitivity_squared: Fraction
+    scale: Fraction
+
+    @property
+    def pure_alpha(self) -> Fraction:
+        return 4 * self.l2_sensitivity_squared / (self.rows * self.scale)
+
+    @property
+    def concentrated(self) -> tuple[Fraction, Fraction]:
+        return exponential_rho(self.pure_alpha), Fraction(0)
+
+    def covered_by(self, share: Budget) -> bool:
+        bought = share.alpha * self.rows * self.scale
+        return self.scale > 0 and 0 < 4 * self.l2_sensitivity_squared <= bought
+
+
+@dataclass(frozen=True)
+class NearMeansMechanism(Mechanism):
+    """P(records) proportional to exp(-score/scale), score the squared distance of their series from the
+    exact one: (4 D^2/(n scale))-DP, exactly.
+
+    ``draws`` records over ``cells`` cells by ``terms`` coefficients; ``scale``: of squared steps.
+    """
+
+    cells: int
+    terms: int
+    rows: int
+    draws: int
+    scale: Fraction
+
+    side_by_side = True
+
+    @classmethod
+    def within(
+        cls, share: Budget, cells: int, terms: int, rows: int, draws: int
+    ) -> NearMeansMechanism:
+        """The mechanism that spends all of the share's alpha."""
+        if rows < 1 or draws < 1:
+            raise ValueError("draws: one record at least, drawn from one at least")
+        if not 1 <= terms < cells <= LARGEST_CELLS:
+            raise ValueError(f"terms: fewer than the cells, which are {LARGEST_CELLS} at most")
+        unscaled = cls(terms, cells, terms, rows, draws, Fraction(1))
+        scale = exponential_scale(2 * unscaled.l2_sensitivity_squared / rows, 1, share)
+        variance = 2 * 4.0**BITS / float(scale) / draws
+        if math.log2(draws) + terms / 2 * math.log2(1 + 2 * variance) > math.log2(LARGEST_WORK):
+            raise ValueError(f"terms: too many for {rows} rows; use fewer terms or more draws")
+        return cls(terms, cells, terms, rows, draws, scale)
+
+    @cached_property
+    def features(self) -> Integers:
+        """(cells, terms) U(c)."""
+        places = (np.arange(self.cells) + 0.5) / self.cells
+        waves = np.cos(np.pi * np.outer(places, np.arange(1, self.terms + 1)))
+        return np.rint(np.ldexp(math.sqrt(2) * waves, BITS)).astype(np.int64)
+
+    @cached_property
+    def l2_sensitivity_squared(self) -> Fraction:
+        """D^2 in squared steps: exact."""
+        lengths = (self.features**2).sum(axis=1)
+        apart = lengths[:, None] + lengths[None, :] - 2 * self.features @ self.features.T
+        return Fraction(int(apart.max()))
+
+    @property
+    def event(self) -> NearMeansEvent:
+        return NearMeansEvent(self.draws, self.rows, self.l2_sensitivity_squared, self.scale)
+
+    def draw(self, values: Integers, cells: Integers | None, source: RandomSource) -> Noisy:
+        totals, which = np.unique(values.reshape(-1, self.terms), axis=0, return_inverse=True)
+        result = np.empty((len(which.ravel()), self.cells), dtype=np.int64)
+        for i, total in enumerate(totals):
+            law = NearMeans(total, self.rows, self.features, self.draws, self.scale)
+            alike = np.flatnonzero(which.ravel() == i)
+            result[alike] = law.sequences(len(alike), source)
+        return Noisy(result.ravel(), reproducible=source.reproducible)
+
+    def moved_by(self, cells: Integers, near: Integers, far: Integers) -> float:
+        squared = sum(int(moved) ** 2 for moved in (near - far).tolist())
+        return math.sqrt(Fraction(squared) / self.l2_sensitivity_squared)
+
+    def widths(self, outputs: Outputs, cells: Integers, exact: Floats) -> Widths | None:
+        if math.comb(self.cells + self.draws - 1, self.draws) > AUDITED:
+            return None
+        every = np.array(list(combinations_with_replacement(range(self.cells), self.draws)))
+        counts = (every[:, :, None] == np.arange(self.cells)).sum(axis=1)
+        ways = -gammaln(counts + 1).sum(axis=1)  # of their orders, but for a constant
+        found, all_costs = (self._costs(z.astype(np.float64), exact) for z in (outputs, counts))
+        return lambda factor: np.asarray(-found / factor - logsumexp(ways - all_costs / factor))
+
+    def _costs(self, counts: Floats, exact: Floats) -> Floats:
+        """(k,) scores over the scale of synthetic records (k, cells)."""
+        apart = exact / self.rows - counts @ self.features / self.draws
+        return np.asarray((apart**2).sum(axis=1) / float(self.scale))

@@ -1,0 +1,171 @@
+"""Synthetic records of one column that are near the exact ones: the draw is the release (METHODS k).
+
+    NearRecords    by the distance of their distribution functions (Kolmogorov and Smirnov)
+    NearSeries     by the integrated squared distance of their cosine series of a few terms
+
+Both are drawn by the exponential mechanism, exactly (``dpcore.sampling``: paths, near_means).
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from dpcore.arrays import Floats, Integers
+from dpcore.axes import Bins, Grid
+from dpcore.domain import Domain
+from dpcore.post.tables.simplex import round_to_total
+from dpcore.releases.base import ErrorStatement, Release, post_processing_generator
+from dpcore.releases.counts.cells import describe_cells
+from dpcore.releases.table import LEVEL, Published, Table, TableColumn, Uncertainty
+from dpcore.statistic import Exact, Noisy
+from dpcore.tally import Tally
+from papers.near_records.by_distribution import NearRecordsMechanism
+from papers.near_records.by_series import BITS, NearMeansMechanism
+
+
+@dataclass(frozen=True)
+class NearRecordsRelease(Release):
+    """``draws`` records over the cells of one numeric column."""
+
+    draws: int
+
+    chart = "cumulative"
+    statistics = ("drawn",)
+    distance_fact: ClassVar[str] = "distance_90"
+
+    def __post_init__(self) -> None:
+        (axis,) = self.domain.axes
+        if not isinstance(axis, Bins | Grid) or axis.nullable:
+            raise ValueError(f"column: {axis.name} must be numeric and without nulls")
+        self.adjacency.require_public_rows("near-records")
+        super().__post_init__()
+
+    @property
+    @abstractmethod
+    def distance(self) -> float:
+        """An upper bound for the distance of drawn from exact records, with probability LEVEL."""
+
+    @property
+    @abstractmethod
+    def statement(self) -> str:
+        """What the distance means."""
+
+    def publish(self, noisy: Noisy) -> Published:
+        drawn = TableColumn("drawn", noisy.values, "Synthetic records drawn in the cell")
+        table = Table(
+            "tables",
+            self.name,
+            [*describe_cells(self.domain), drawn],
+            (Uncertainty("drawn", None, None, "exact", self.statement),),
+        )
+        return Published((table,), {"draws": self.draws, self.distance_fact: self.distance})
+
+    def supported_margin(self, noisy: Noisy, names: tuple[str, ...]) -> tuple[Floats, float] | None:
+        return np.asarray(noisy.values * (self.rows / self.draws)), math.nan
+
+    def sample(self, noisy: Noisy, rows: int) -> tuple[Domain, Integers]:
+        """The drawn records; where ``rows`` differs from the draws, in proportion to them."""
+        cells = np.repeat(np.arange(self.domain.size), round_to_total(noisy.values, rows))
+        return self.domain, self.domain.unpack(post_processing_generator(noisy).permutation(cells))
+
+
+@dataclass(frozen=True)
+class NearRecords(NearRecordsRelease):
+    """Drawn by their Kolmogorov-Smirnov distance from the private ones."""
+
+    @cached_property
+    def mechanism(self) -> NearRecordsMechanism:
+        return NearRecordsMechanism.within(self.share, self.domain.size, self.rows, self.draws)
+
+    @property
+    def largest_statistic(self) -> int:
+        return self.most_rows
+
+    def statistic(self, tally: Tally) -> Exact:
+        return Exact(tally.dense())
+
+    @cached_property
+    def distance(self) -> float:
+        """The distance at bin ends is at most this, with probability LEVEL, whatever the data.
+
+        Rounding the counts up to each cell gives a sequence within 1/(2 draws); the sequences whose
+        score is s more weigh cells^draws exp(-s/scale) of it at most.
+        """
+        beyond = self.draws * math.log(self.domain.size) - math.log(1 - LEVEL)
+        score = self.rows / (2 * self.draws) + float(self.mechanism.scale) * beyond
+        return min((score + 1) / self.rows, 1.0)
+
+    @property
+    def statement(self) -> str:
+        return (
+            "With probability 90% the share of the drawn records up to the end of a cell differs from"
+            f" that of the exact ones by {self.distance:.3g} at most, at all cells at once."
+        )
+
+    def expected_error(self) -> tuple[ErrorStatement, ...]:
+        return (
+            ErrorStatement(
+                "90% bound of the Kolmogorov-Smirnov distance at ends of bins",
+                self.distance,
+                "between the synthetic records and the exact ones, whatever the data",
+            ),
+        )
+
+
+@dataclass(frozen=True)
+class NearSeries(NearRecordsRelease):
+    """Drawn by the distance of their first ``terms`` cosine coefficients from the private ones."""
+
+    terms: int = 1
+
+    distance_fact: ClassVar[str] = "squared_series_distance_90"
+
+    @cached_property
+    def mechanism(self) -> NearMeansMechanism:
+        cells = self.domain.size
+        return NearMeansMechanism.within(self.share, cells, self.terms, self.rows, self.draws)
+
+    @property
+    def largest_statistic(self) -> int:
+        return self.most_rows * math.ceil(math.ldexp(math.sqrt(2), BITS))
+
+    def statistic(self, tally: Tally) -> Exact:
+        return Exact(tally.counts @ self.mechanism.features[tally.cells])
+
+    @cached_property
+    def distance(self) -> float:
+        """Of the two series, squared and integrated, where no cell holds more than twice its share.
+
+        Let z be drawn from the records themselves: its score E is 2 terms / draws on average, and it
+        is 2^draws times likelier than under even draws at most.  So all weights together are at least
+        (2^-draws cells^draws) exp(-E/scale) on average (Jensen), and scores from s up weigh
+        cells^draws exp(-s/scale) at most.
+        """
+        scale = float(self.mechanism.scale) / 4.0**BITS
+        beyond = self.draws * math.log(2) - math.log(1 - LEVEL)
+        largest = float(self.mechanism.l2_sensitivity_squared) / 4.0**BITS
+        return min(2 * self.terms / self.draws + scale * beyond, largest)
+
+    @property
+    def statement(self) -> str:
+        return (
+            "With probability 90% the integrated squared difference of the two cosine series of"
+            f" {self.terms} terms is {self.distance:.3g} at most, if no cell holds more than twice its"
+            " share of the exact records; often far less."
+        )
+
+    def expected_error(self) -> tuple[ErrorStatement, ...]:
+        return (
+            ErrorStatement(
+                "90% bound of the integrated squared distance of the series",
+                self.distance,
+                "between the synthetic records and the exact ones, if no cell holds more than twice its"
+                " share",
+            ),
+        )

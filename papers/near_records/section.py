@@ -1,0 +1,51 @@
+"""Synthetic records of one column, near the exact ones, in a plan."""
+
+from typing import ClassVar, Literal, Self
+
+from pydantic import Field, StrictInt, StrictStr, model_validator
+
+from dpcore.budget import Budget
+from dpcore.releases.base import Release
+from papers.near_records.release import NearRecords, NearSeries
+from schemas.releases.base import Product, ReleaseSection, SurveyFacts
+from schemas.releases.binning import Bins, binned_domain
+
+
+class NearRecordsSection(ReleaseSection):
+    """Synthetic records of one column, whose distribution is near the exact one."""
+
+    words: ClassVar[str] = "Synthetic records near the exact ones"
+    product: ClassVar[Product] = "Synthetic data"
+    kind: Literal["near-records"]
+    column: StrictStr = Field(description="A numeric column without nulls.")
+    bins: Bins
+    draws: StrictInt = Field(
+        ge=1, le=10**4, description="Records to draw; about n^(2/3) are best, fewer are faster."
+    )
+    mechanism: Literal["ks-exponential", "series-exponential"] = Field(
+        default="ks-exponential",
+        description="Near by the distribution function, or by the first terms of a cosine series;"
+        " for the latter about n^(1/2) draws are best.",
+    )
+    terms: StrictInt | None = Field(
+        default=None, ge=1, le=16, description="Of the series; series-exponential needs it."
+    )
+
+    @model_validator(mode="after")
+    def _series_alone(self) -> Self:
+        if (self.terms is not None) != (self.mechanism == "series-exponential"):
+            raise ValueError(
+                "terms: state them with the mechanism series-exponential, and only there"
+            )
+        return self
+
+    def build(self, survey: SurveyFacts, share: Budget) -> Release:
+        domain = binned_domain(survey.columns, [self.column], self.bins)
+        common = (self.name, domain, survey.rows, share, self.draws)
+        if self.terms is not None:
+            return NearSeries(*common, self.terms, adjacency=survey.adjacency)
+        return NearRecords(*common, adjacency=survey.adjacency)
+
+    @property
+    def subject(self) -> str:
+        return self.column

@@ -1,0 +1,1 @@
+"""Synthetic records drawn from a smoothed histogram (Wasserman & Zhou 2010, section 5)."""

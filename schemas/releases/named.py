@@ -1,0 +1,25 @@
+"""Keys whose values name what may be chosen, to which a package with kinds of its own may add."""
+
+from collections.abc import Callable, Collection
+from typing import Any
+
+from pydantic import BeforeValidator, Field
+from pydantic_core import PydanticCustomError
+
+
+def one_of(names: Callable[[], Collection[str]]) -> tuple[Any, ...]:
+    """What annotates such a key: it names one of ``names()``, which is asked whenever a plan is read."""
+
+    def known(value: Any) -> Any:
+        if value not in names():
+            *most, last = (f"'{name}'" for name in names())
+            expected = f"{', '.join(most)} or {last}"
+            raise PydanticCustomError(
+                "literal_error", "Input should be {expected}", {"expected": expected}
+            )
+        return value
+
+    return (
+        BeforeValidator(known),
+        Field(json_schema_extra=lambda schema: schema.update(enum=list(names()))),
+    )
