@@ -5,7 +5,7 @@ from typing import Any
 
 from mkdocs.structure.files import File
 
-from docs.kinds import illustrated, style
+from docs.kinds import OF_PAPERS, illustrated, style
 from docs.notebooks import NOTEBOOKS, notebook_page
 from docs.reference import PAGES
 from schemas.plan import load_plan
@@ -27,6 +27,7 @@ def on_files(files: Any, config: Any) -> Any:
     made = {path: page() for path, page in PAGES.items()}
     made |= {f"notebooks/{p.stem}.md": notebook_page(p) for p in NOTEBOOKS.glob("*.ipynb")}
     made["images/accuracy.svg"] = trade_off_picture(load_plan(DEMO))
+    made |= {f"kinds/{page.name}": page.read_text() for page in OF_PAPERS.glob("*/*.md")}
     made["kinds/figures.css"] = style()
     for path, content in made.items():
         files.append(File.generated(config, path, content=content))

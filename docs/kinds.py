@@ -16,7 +16,8 @@ from tasks.bundle.verify import read_manifest
 from tasks.report.page import ENVIRONMENT
 from tasks.report.release import Part, release_parts
 
-PAGES = Path(__file__).parent / "pages" / "kinds"
+HERE = Path(__file__).parent
+OF_PAPERS = HERE.parent / "papers"
 ROWS = 20_000
 DISTRICTS = {"north": ("n1", "n2"), "east": ("e1",), "south": ("s1", "s2"), "west": ("w1",)}
 
@@ -33,9 +34,10 @@ COLUMNS: dict[str, Any] = {
 
 def examples() -> dict[str, dict[str, Any]]:
     """The release on each page, by its kind."""
+    pages = [*(HERE / "pages" / "kinds").glob("*.md"), *OF_PAPERS.glob("*/*.md")]
     return {
         page.stem: yaml.safe_load(page.read_text().split("```yaml\n")[1].split("```")[0])[0]
-        for page in sorted(PAGES.glob("*.md"))
+        for page in sorted(pages, key=lambda page: page.stem)
     }
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.conftest import ROOT
 
-HOUSE = ("dpcore", "schemas", "tasks", "flows", "docs", "benchmarks")
+HOUSE = ("dpcore", "schemas", "tasks", "flows", "papers", "docs", "benchmarks")
 MODULES = [
     ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
     for package in HOUSE

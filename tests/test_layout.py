@@ -9,7 +9,7 @@ import pytest
 
 from tests.conftest import ROOT
 
-PACKAGES = ("dpcore", "schemas", "tasks", "flows", "dprelease", "benchmarks")
+PACKAGES = ("dpcore", "schemas", "tasks", "flows", "dprelease", "papers", "benchmarks")
 
 
 def modules(root: Path) -> dict[str, Path]:

@@ -17,11 +17,14 @@ TEXTS = [
     *FRONT,
     ROOT / "docs" / "METHODS.md",
     *sorted((ROOT / "docs" / "pages").rglob("*.md")),
+    *sorted((ROOT / "papers").rglob("*.md")),
     *sorted((ROOT / "docs" / "pages").rglob("*.ipynb")),
 ]
-FOLDERS = "dpcore|tasks|schemas|flows|tests|benchmarks|deployments|docs"
+FOLDERS = "dpcore|papers|tasks|schemas|flows|tests|benchmarks|deployments|docs"
 PATH = re.compile(rf"(?<![\w./-])(?:{FOLDERS})/[\w*/.-]*[\w*/]")
-NAME = re.compile(r"(?<![\w./-])(?:dpcore|tasks|schemas|flows|benchmarks)(?:\.\w+)+(?::\w+)?")
+NAME = re.compile(
+    r"(?<![\w./-])(?:dpcore|papers|tasks|schemas|flows|benchmarks)(?:\.\w+)+(?::\w+)?"
+)
 LINK = re.compile(r"\]\((?!https?:)([^)#]*)(?:#([^)]+))?\)")
 
 

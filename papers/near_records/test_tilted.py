@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpcore.sampling import near_means
 from dpcore.sampling.source import SeededSource
+from papers.near_records import tilted
 from papers.near_records.by_series import NearMeansMechanism
 from papers.near_records.tilted import NearMeans
 from tests.chance import FALSE_ALARM
@@ -74,9 +74,9 @@ def test_decisions_in_floating_point_are_those_of_exact_arithmetic(
 ):
     """Where every decision is exact the same words give the same sequences."""
     total, rows, scale = np.array([4, 3]), 5, Fraction(1, 3)
-    monkeypatch.setattr(near_means, "_BATCH", 900)
+    monkeypatch.setattr(tilted, "_BATCH", 900)
     fast = NearMeans(total, rows, FEATURES, 3, scale).sequences(300, SeededSource(5))
-    monkeypatch.setattr(near_means, "_ROUNDING", 1e9)
+    monkeypatch.setattr(tilted, "_ROUNDING", 1e9)
     exact = NearMeans(total, rows, FEATURES, 3, scale).sequences(300, SeededSource(5))
     np.testing.assert_array_equal(fast, exact)
 
