@@ -1,0 +1,108 @@
+"""A kind of another package works like one of our own, and is held to the same contract."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from docs.worked_kind import shortest_half
+from docs.worked_kind.shortest_half import ShortestHalf
+from dpcore.domain import Domain
+from tests.conftest import ROOT
+from tests.dpcore.releases import test_contract as contract
+from tests.dpcore.releases.contract import PURE, Case, grid
+
+CASE = Case(
+    ShortestHalf("s", Domain((grid("x", 5),)), 4, PURE), (0, 0, 4, 4), (0, 4, 4, 4), 1.0, fault=4
+)
+PLAN = """\
+dprelease: 1
+dataset: people
+source: people.csv
+rows: 400
+privacy_unit: row
+neighbours: replace-one
+budget: {granted: {alpha: "1"}, requested: {alpha: "1"}}
+columns: {income: {type: integer, bounds: [0, 99]}}
+releases: [{name: spread, kind: shortest-half, column: income}]
+publication: {title: Incomes}
+"""
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        contract.test_replacing_any_record_of_any_table_moves_the_statistic_by_at_most_the_claim,
+        contract.test_the_claim_is_attained_so_no_smaller_one_is_true,
+        contract.test_choices_have_the_stated_scale_and_neither_two_thirds_nor_three_halves_of_it,
+        contract.test_what_is_drawn_can_be_afforded_exactly_up_to_the_share,
+    ],
+)
+def test_the_worked_kind_fulfils_the_contract(claim):
+    claim(CASE)
+
+
+def test_an_audit_finds_the_worked_kind_s_noise_at_a_quarter_of_its_scale_and_no_fault_without():
+    alpha = float(CASE.release.share.alpha)
+    honest = CASE.release.mechanism
+    assert contract.audited(CASE, (), honest) <= alpha
+    assert contract.audited(CASE, (), contract.with_less_noise(CASE)) > alpha
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    """A folder with a plan, its survey and an installed package that names the worked kind."""
+    (tmp_path / "people.yaml").write_text(PLAN)
+    pd.DataFrame({"income": list(range(100)) * 4}).to_csv(tmp_path / "people.csv", index=False)
+    installed = tmp_path / "site" / "shortest_half-1.0.dist-info"
+    installed.mkdir(parents=True)
+    (installed / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: shortest-half\nVersion: 1.0\n"
+    )
+    name_module(installed, shortest_half.__name__)
+    return tmp_path
+
+
+def name_module(installed: Path, module: str) -> None:
+    (installed / "entry_points.txt").write_text(f"[dprelease.kinds]\nshortest-half = {module}\n")
+
+
+def dprelease(folder: Path, *arguments: str, site: bool = True) -> subprocess.CompletedProcess[str]:
+    """A command of dprelease, with the package on the path or without it."""
+    code = "import sys; sys.path[:0] = sys.argv.pop(1).split(); from flows.cli import console; console()"
+    path = f"{ROOT} {folder / 'site'}" if site else str(ROOT)
+    return subprocess.run(
+        [sys.executable, "-c", code, path, *arguments], cwd=folder, capture_output=True, text=True
+    )
+
+
+def test_a_plan_with_a_kind_of_another_package_is_audited_and_published(package: Path):
+    plan = "people.yaml"
+    run = dprelease(
+        package, "run", plan, "--release-id", "r", "--out", "out", "--ledger", "sqlite:///l.sqlite"
+    )
+    assert run.returncode == 0, run.stderr
+    bundle = package / "out" / "people" / "r"
+    width = pd.read_parquet(bundle / "tables" / "spread.parquet").width.item()
+    assert (
+        10 < width < 90
+    )  # half of 400 even records need 50; at most 32 are missed, nine in ten times
+    assert dprelease(package, "verify", str(bundle)).returncode == 0
+
+
+def test_without_the_package_its_plan_is_refused_with_the_kinds_that_there_are(package: Path):
+    run = dprelease(package, "explain", "people.yaml", site=False)
+    assert run.returncode != 0
+    assert "shortest-half" in run.stderr
+    assert "'histogram'" in run.stderr
+    assert "Traceback" not in run.stderr
+
+
+def test_a_package_that_cannot_be_loaded_is_named(package: Path):
+    name_module(package / "site" / "shortest_half-1.0.dist-info", "nowhere.at_all")
+    run = dprelease(package, "explain", "people.yaml")
+    assert run.returncode != 0
+    assert "the kind 'shortest-half' (nowhere.at_all) cannot be loaded" in run.stderr
+    assert "Traceback" not in run.stderr
