@@ -3,7 +3,7 @@
 For a normal distribution it is 1.349 standard deviations, like the interquartile range; unlike it, it
 also describes skewed columns, whose middle half lies elsewhere (Rousseeuw & Leroy 1987, section 4.4).
 
-**Lemma.**  Let c(w) be the most records in any w neighbouring cells of the public grid.  A width w scores
+**Lemma.**  Let c(w) be the most records in any w neighbouring cells of the public grid.  A width scores
 by how many records c(w) misses ceil(n/2).  Replacing a record moves the count of each window by at most
 1, so it moves their maximum c(w), and the score, by at most 1.  QED
 
