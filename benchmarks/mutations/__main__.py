@@ -19,7 +19,10 @@ from benchmarks.mutations.fault import Fault
 from benchmarks.mutations.faults import FAULTS
 
 ROOT = Path(__file__).parents[2]
-COPIED = ("benchmarks", "deployments", "docs", "dpcore", "flows", "schemas", "tasks", "tests")
+COPIED = (
+    *("benchmarks", "deployments", "docs", "dpcore", "flows"),
+    *("papers", "schemas", "tasks", "tests"),
+)
 TESTS = ("-m", "pytest", "-q", "-x", "-m", "not slow", "-n", "0", "-p", "no:cacheprovider")
 AUDIT = ("-m", "benchmarks.mutations.audits")
 SECONDS = 1800.0

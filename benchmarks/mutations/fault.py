@@ -41,8 +41,12 @@ OF_MECHANISMS = (
 
 
 def of_sampling(name: str, module: str, old: str, new: str, **seen: str) -> Fault:
-    tests = ("tests/dpcore/sampling", "tests/dpcore/releases/records/test_near_records.py")
-    return Fault(name, f"{SAMPLING}{module}.py", old, new, tests, **seen)
+    return Fault(name, f"{SAMPLING}{module}.py", old, new, ("tests/dpcore/sampling",), **seen)
+
+
+def of_paper(name: str, module: str, old: str, new: str, **seen: str) -> Fault:
+    tests = (f"papers/{module.partition('/')[0]}", CONTRACT)
+    return Fault(name, f"papers/{module}.py", old, new, tests, **seen)
 
 
 def of_mechanism(name: str, module: str, old: str, new: str, **seen: str) -> Fault:

@@ -9,6 +9,7 @@ from benchmarks.mutations.fault import (
     Fault,
     of_ledger,
     of_mechanism,
+    of_paper,
     of_release,
     of_sampling,
     of_survey,
@@ -147,16 +148,16 @@ FAULTS: tuple[Fault, ...] = (
         "kept = excess[waiting[:, None], tried] <= reach + 1",
         audit="quantiles at a large alpha",
     ),
-    of_sampling(
+    of_paper(
         "lattice norm is rounded down",
-        "k_norm",
+        "k_norm/sampler",
         "return whole + (whole.astype(squares.dtype) ** 2 < squares).astype(np.int64)",
         "return whole",
         unseen="a radius of many steps changes by less than one",
     ),
-    of_sampling(
+    of_paper(
         "levels beyond the last are certain",
-        "paths",
+        "near_records/paths",
         "while level >= len(found.sums) or not found.is_tight(bits):",
         "if level >= len(found.sums) and found.is_tight(bits):\n            return 1 << bits, 1 << bits"
         "\n        while not found.is_tight(bits):",
@@ -247,16 +248,16 @@ FAULTS: tuple[Fault, ...] = (
         "return 2 * sensitivity / alpha",
         audit="bandwidth",
     ),
-    of_mechanism(
+    of_paper(
         "a table of chances is not proved",
-        "tabulated",
+        "minimax_count/mechanism",
         "if not is_private(np.array(self.table), self.alpha, self.beta):",
         "if False:",
         unseen="all tables of releases are right",
     ),
-    of_mechanism(
+    of_paper(
         "an urn without public balls",
-        "sampled",
+        "sampled_histogram/mechanism",
         "prior = math.ceil(a * weight * (1 + 1e-12))",
         "prior = 1",
         audit="smoothed histogram",

@@ -27,7 +27,8 @@ class Part:
     def paths(self) -> list[Path]:
         """The files that have a content, in order."""
         found = {path for pattern in self.files for path in ROOT.glob(pattern)}
-        return sorted(path for path in found if path.stat().st_size)
+        tests = {path for path in found if path.name.startswith("test_")}
+        return sorted(path for path in found - tests if path.stat().st_size)
 
 
 PARTS = (
@@ -47,7 +48,7 @@ PARTS = (
     ),
     Part(
         "Mechanisms",
-        ("dpcore/mechanisms/*.py", "dpcore/counting/*.py"),
+        ("dpcore/mechanisms/*.py", "papers/*/*.py"),
         "Each file is a [theorem](../reference/mechanisms.md#theorems): from the sensitivity that it is"
         " given to (alpha, beta, gamma) and to zCDP",
         "The proofs are by hand; no machine has checked one. Time and memory of a draw may depend on the"
