@@ -17,6 +17,7 @@ from dpcore.audit import audit_release, short_audit
 from dpcore.mechanism import Mechanism
 from dpcore.mechanisms import THEOREMS
 from dpcore.releases.base import Release
+from papers import THEOREMS as OF_PAPERS
 from papers.minimax_count.mechanism import TabulatedMechanism
 from papers.minimax_count.table import TOTAL
 
@@ -42,7 +43,8 @@ def narrower_noise(factor: Fraction) -> Iterator[None]:
 
 def _leaves() -> list[type[Mechanism]]:
     """Mechanisms that draw by themselves, and not by others."""
-    return [kind for kind in THEOREMS if "draw" in vars(kind) and _widths(kind)]
+    every = (*THEOREMS, *OF_PAPERS)
+    return [kind for kind in every if "draw" in vars(kind) and _widths(kind)]
 
 
 def _widths(kind: type[Mechanism]) -> list[str]:

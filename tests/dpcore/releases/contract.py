@@ -23,6 +23,7 @@ import numpy as np
 
 import dpcore.mechanisms
 import dpcore.releases
+import papers
 from dpcore.adjacency import Adjacency
 from dpcore.arrays import Floats, Integers
 from dpcore.axes import Bins, Categories, Grid
@@ -628,22 +629,23 @@ CASES: dict[str, Case] = {
 
 
 def concrete_releases() -> set[type]:
-    """All classes of releases in dpcore that can be made."""
+    """All classes of releases in dpcore and the papers' package that can be made."""
     _import_all(dpcore.releases)
+    _import_all(papers)
     found, waiting = set(), [Release]
     while waiting:
         kind = waiting.pop()
         waiting += kind.__subclasses__()
-        if not inspect.isabstract(kind) and kind.__module__.startswith("dpcore."):
+        if not inspect.isabstract(kind) and kind.__module__.startswith(("dpcore.", "papers.")):
             found.add(kind)
     return found
 
 
 def concrete_mechanisms() -> set[type]:
-    """All classes in dpcore.mechanisms that draw."""
+    """All classes in dpcore.mechanisms and the papers' package that draw."""
     return {
         kind
-        for module in _import_all(dpcore.mechanisms)
+        for module in [*_import_all(dpcore.mechanisms), *_import_all(papers)]
         for kind in vars(module).values()
         if inspect.isclass(kind)
         and issubclass(kind, Mechanism)
@@ -654,7 +656,8 @@ def concrete_mechanisms() -> set[type]:
 
 def _import_all(package: object) -> list[object]:
     path, name = package.__path__, package.__name__  # type: ignore[attr-defined]
-    return [import_module(m.name) for m in pkgutil.walk_packages(path, f"{name}.")]
+    found = [m.name for m in pkgutil.walk_packages(path, f"{name}.")]
+    return [import_module(m) for m in found if not m.split(".")[-1].startswith(("test_", "conf"))]
 
 
 def tally_of(domain: Domain, records: tuple[int, ...] | Integers) -> Tally:
