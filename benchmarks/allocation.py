@@ -19,7 +19,7 @@ import numpy as np
 
 from benchmarks import DATA
 from benchmarks.synthesis.tables import TABLES
-from dpcore.adjacency import REPLACE_ONE, Adjacency
+from dpcore.domain.adjacency import REPLACE_ONE, Adjacency
 from dpcore.post.tables.margins import Attributes, cells
 from dpcore.releases.tables.allocation import Aim, allocate, equal_split, table_variances
 from dpcore.releases.tables.sensitivity import Norm

@@ -39,10 +39,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from dpcore.accounting.budget import Budget
 from dpcore.arrays import Floats, Integers
 from dpcore.audit import Audited, AuditResult, Simulated, audit_mechanism
 from dpcore.audit.draws import as_outputs
-from dpcore.budget import Budget
 from dpcore.sampling.discrete_laplace import discrete_laplace
 from dpcore.sampling.source import RandomSource, SeededSource
 from schemas.plan import Plan, load_plan

@@ -44,19 +44,19 @@ import numpy as np
 import pandas as pd
 
 from benchmarks import DATA
-from dpcore.adjacency import REPLACE_ONE
+from dpcore.accounting.budget import Budget
 from dpcore.arrays import Floats
-from dpcore.budget import Budget
-from dpcore.privacy_line import perturb
+from dpcore.domain.adjacency import REPLACE_ONE
+from dpcore.domain.tally import Tally
+from dpcore.line.privacy_line import perturb
 from dpcore.releases.machines.additive import AdditiveClassifier
 from dpcore.releases.machines.classifier import Classifier
 from dpcore.releases.machines.curves import cells_at
 from dpcore.releases.machines.gradients import GradientClassifier
 from dpcore.sampling.source import SystemSource
-from dpcore.tally import Tally
-from schemas.columns import CategoricalColumn, Column, ContinuousColumn, IntegerColumn
 from schemas.releases.base import SurveyFacts
 from schemas.releases.classifier import ClassifierSection
+from schemas.survey.columns import CategoricalColumn, Column, ContinuousColumn, IntegerColumn
 
 ALPHAS, BETA = ("0.5", "1", "4"), "0.000001"
 MOST_FOR_SVM = 15_000

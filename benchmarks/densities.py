@@ -35,12 +35,12 @@ import pandas as pd
 from benchmarks import DATA
 from benchmarks.coverage.shapes import bumps, exact_density
 from dpcore.arrays import Floats
+from dpcore.domain.tally import Tally
+from dpcore.line.privacy_line import perturb
+from dpcore.line.statistic import Exact, Noisy
 from dpcore.post.tables.simplex import project_to_simplex
-from dpcore.privacy_line import perturb
 from dpcore.releases.densities.density import Density
 from dpcore.sampling.source import SeededSource
-from dpcore.statistic import Exact, Noisy
-from dpcore.tally import Tally
 from schemas.plan import Plan
 
 ALPHAS = ("1/2", "1", "4")

@@ -32,15 +32,15 @@ import statsmodels.api as sm
 from benchmarks import DATA
 from benchmarks.inference import QUESTIONS, fair
 from benchmarks.synthesis.tables import TABLES
+from dpcore.accounting.budget import Budget
 from dpcore.arrays import Floats, Integers
-from dpcore.budget import Budget
-from dpcore.domain import Domain
+from dpcore.domain.domain import Domain
+from dpcore.domain.tally import Tally
+from dpcore.line.privacy_line import perturb
 from dpcore.post.inference.combine import combine
-from dpcore.privacy_line import perturb
 from dpcore.releases.tables.microdata import Microdata
 from dpcore.sampling.source import SeededSource
-from dpcore.tally import Tally
-from schemas.synthesis import Synthesis
+from schemas.plan.synthesis import Synthesis
 from tasks.bundle.implicates import make_implicates
 from tasks.bundle.joined import parts_of
 from tasks.inference.designs import middles

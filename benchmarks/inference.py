@@ -41,23 +41,23 @@ from scipy.stats import chi2
 
 from benchmarks import DATA
 from benchmarks.synthesis.tables import TABLES, Table
+from dpcore.accounting.budget import Budget
 from dpcore.arrays import Integers
-from dpcore.axes import Categories, in_order
-from dpcore.budget import Budget
-from dpcore.domain import Domain
+from dpcore.domain.axes import Categories, in_order
+from dpcore.domain.domain import Domain
+from dpcore.domain.tally import Tally
 from dpcore.errors import InputError
+from dpcore.line.privacy_line import perturb
+from dpcore.post.levels import SIGMAS_95
 from dpcore.post.records.denoise import denoise
 from dpcore.post.records.weighted import fit_weighted
 from dpcore.post.tables.consistency import Agreement
 from dpcore.post.tables.margins import Margin
-from dpcore.privacy_line import perturb
-from dpcore.releases.table import SIGMAS_95
 from dpcore.releases.tables.microdata import TOLERANCE, Microdata
 from dpcore.sampling.source import SeededSource
-from dpcore.tally import Tally
 from schemas.plan import load_plan
 from tasks.inference.designs import middles
-from tasks.inference.evidence import Evidence, Supposed
+from tasks.inference.evidence import Evidence, SimulatedEvidence
 from tasks.inference.fit import fit
 from tasks.inference.questions import correlation, independence, quantile
 
@@ -353,9 +353,9 @@ def _records(
     return records
 
 
-def _of(domain: Domain, agreement: Agreement, codes: Integers, rows: int) -> Supposed:
+def _of(domain: Domain, agreement: Agreement, codes: Integers, rows: int) -> SimulatedEvidence:
     """Evidence whose tables are those of records, with the errors of an agreement."""
-    return Supposed(domain, agreement, rows, codes, _columns(domain, codes))
+    return SimulatedEvidence(domain, agreement, rows, codes, _columns(domain, codes))
 
 
 def _columns(domain: Domain, codes: Integers) -> dict[str, Any]:

@@ -31,13 +31,13 @@ import yaml
 
 from benchmarks import DATA
 from dpcore.arrays import Floats, Integers
-from dpcore.axes import Categories
+from dpcore.domain.axes import Categories
+from dpcore.line.privacy_line import perturb
 from dpcore.post.tables.simplex import project_to_simplex
-from dpcore.privacy_line import perturb
 from dpcore.sampling.source import SystemSource
-from schemas.columns import CategoricalColumn
-from schemas.linked import NUMBER, PLACE, SIZE
 from schemas.plan import Plan, load_plan
+from schemas.plan.linked import NUMBER, PLACE, SIZE
+from schemas.survey.columns import CategoricalColumn
 from tasks.bundle.records import synthetic_records
 from tasks.draw import tally_releases
 from tasks.survey.ingest import ingest

@@ -26,17 +26,17 @@ import pandas as pd
 
 from benchmarks import DATA
 from benchmarks.inference import counted
+from dpcore.accounting.budget import Budget
 from dpcore.arrays import Floats, Integers
-from dpcore.axes import Axis, Categories, Grid
-from dpcore.budget import Budget
-from dpcore.domain import Domain
+from dpcore.domain.axes import Axis, Categories, Grid
+from dpcore.domain.domain import Domain
+from dpcore.domain.tally import Tally
+from dpcore.line.privacy_line import perturb
 from dpcore.post.inference.points import Estimated, Points
-from dpcore.privacy_line import perturb
+from dpcore.post.levels import SIGMAS_95
 from dpcore.releases.numbers.moments import Moments
 from dpcore.releases.numbers.products import BITS
-from dpcore.releases.table import SIGMAS_95
 from dpcore.sampling.source import SeededSource
-from dpcore.tally import Tally
 from tasks.inference.linear import linear_design
 
 BETA = "1e-6"

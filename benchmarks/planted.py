@@ -14,7 +14,7 @@ from unittest.mock import patch
 import numpy as np
 
 from dpcore.audit import audit_release, short_audit
-from dpcore.mechanism import Mechanism
+from dpcore.line.mechanism import Mechanism
 from dpcore.mechanisms import THEOREMS
 from dpcore.releases.base import Release
 from papers import THEOREMS as OF_PAPERS

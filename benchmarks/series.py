@@ -18,16 +18,16 @@ import json
 
 import numpy as np
 
+from dpcore.accounting.budget import Budget
 from dpcore.accounting.zcdp import affordable_rho
-from dpcore.adjacency import Adjacency
 from dpcore.arrays import Integers
-from dpcore.budget import Budget
+from dpcore.domain.adjacency import Adjacency
+from dpcore.domain.series import Factor, each_alone, square_root, totals
+from dpcore.line.privacy_line import perturb
+from dpcore.line.statistic import Exact
 from dpcore.mechanisms import DiscreteGaussian
 from dpcore.post.series import QUANTITIES, counted, estimate
-from dpcore.privacy_line import perturb
 from dpcore.sampling.source import SystemSource
-from dpcore.series import Factor, each_alone, square_root, totals
-from dpcore.statistic import Exact
 
 METHODS = {"square_root": square_root, "months": each_alone, "totals": totals}
 PROMISE = Budget.of("2", "1e-6")

@@ -34,15 +34,15 @@ from statistics import median
 
 import ibis
 
-from dpcore.axes import Categories
-from dpcore.budget import Budget
-from dpcore.domain import Domain
-from dpcore.privacy_line import perturb
+from dpcore.accounting.budget import Budget
+from dpcore.domain.axes import Categories
+from dpcore.domain.domain import Domain
+from dpcore.line.privacy_line import perturb
 from dpcore.releases.base import Release
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.tables.margins import Margins
 from dpcore.sampling.source import SystemSource
-from schemas.columns import CategoricalColumn, Column
+from schemas.survey.columns import CategoricalColumn, Column
 from tasks.survey.cells import count_cells
 from tasks.survey.ingest import TABLE, connect, ingest
 from tasks.survey.tally import tallies

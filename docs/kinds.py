@@ -14,7 +14,7 @@ import dprelease
 from schemas.plan import Plan
 from tasks.bundle.verify import read_manifest
 from tasks.report.page import ENVIRONMENT
-from tasks.report.release import Part, release_parts
+from tasks.report.release import ReportPart, release_parts
 
 HERE = Path(__file__).parent
 OF_PAPERS = HERE.parent / "papers"
@@ -94,7 +94,7 @@ def people() -> pd.DataFrame:
 
 
 @cache
-def parts() -> dict[str, Part]:
+def parts() -> dict[str, ReportPart]:
     """What the report shows of each example, by its kind."""
     with TemporaryDirectory() as folder:
         bundle = dprelease.release(

@@ -131,7 +131,7 @@ class Bundle:
         return found
 
     @cached_property
-    def reader(self) -> reader.Bundle:
+    def reader(self) -> reader.BundleReader:
         """The bundle as ``tasks.bundle.reader`` opens it, with its plan and its draws."""
         from tasks.bundle.reader import open_bundle
 

@@ -10,7 +10,7 @@ from html import escape
 from typing import Any
 
 from schemas.plan import Plan
-from tasks.workplace.step import LOGGER, Moment
+from tasks.workplace.step import LOGGER, StepProgress
 
 STEPS = 8
 """Those of every release: budget, audit, ingest, validate, reserve, tally, models, publish."""
@@ -48,7 +48,7 @@ class _Bar(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         line = record.getMessage()
-        moment: Moment | None = getattr(record, "moment", None)
+        moment: StepProgress | None = getattr(record, "moment", None)
         self.done += bool(moment and moment.done == moment.of == 1)
         part = min(1.0, self.done / self.steps) if self.steps else None
         self.show(part, moment.words if moment else line.strip())

@@ -12,13 +12,13 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpcore.budget import Budget
+from dpcore.accounting.budget import Budget
 from dpcore.errors import InputError
 from dprelease.bundle import Bundle, open_bundle
 from dprelease.progress import showing
-from schemas.identity import check_release_id
 from schemas.plan import Plan
 from schemas.plan import load_plan as read_plan
+from schemas.plan.identity import check_release_id
 
 if TYPE_CHECKING:
     from dpcore.audit import AuditResult

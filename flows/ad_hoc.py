@@ -1,8 +1,8 @@
 """The ad hoc flow: some releases of a plan, for a part of its budget, on request.
 
-Prefect makes its form from this flow's parameters; ``flows.deploy`` adds as choices what plans open to
-requests.  The flow checks its parameters again, because everybody can switch the form's checks off, and
-the ledger adds up what was requested.
+Prefect makes its form from this flow's parameters; ``deployment.deploy`` adds as choices what plans
+open to requests.  The flow checks its parameters again, because everybody can switch the form's checks
+off, and the ledger adds up what was requested.
 """
 
 from collections.abc import Sequence
@@ -14,12 +14,12 @@ from pydantic import Field
 from dpcore.errors import InputError
 from flows.course import carry_out
 from flows.deployed import deployed_run
-from flows.embedded import flow
-from flows.form import LINE, await_submission
-from flows.identity import current_run, own_release_id
-from flows.notify import HOOKS
+from flows.operation.embedded import flow
+from flows.operation.form import LINE, await_submission
+from flows.operation.identity import current_run, own_release_id
+from flows.operation.notify import HOOKS
 from schemas.plan import Plan, load_plan
-from schemas.selection import select
+from schemas.plan.selection import select
 from tasks.announce.announce import show_explanation
 from tasks.workplace.plans import known_plan, published_folder
 

@@ -1,21 +1,21 @@
 """A disclosure officer's approval, after the last synthetic record and before publication.
 
 The decision in the ledger counts, whether it came from the form of a suspended Prefect run
-(``flows.form``), the terminal or ``dprelease approve``.
+(``flows.operation.form``), the terminal or ``dprelease approve``.
 """
 
 from schemas.plan import Plan
-from tasks.bundle.publish import Made, require_approved
+from tasks.bundle.publish import PreparedBundle, require_approved
 from tasks.ledger import Ledger
 from tasks.workplace.home import ledger_url
 from tasks.workplace.step import in_flow_run
 
 
-def await_approval(plan: Plan, release_id: str, made: Made) -> None:
+def await_approval(plan: Plan, release_id: str, made: PreparedBundle) -> None:
     """Return if the release may be published; otherwise suspend the run or raise ``ApprovalError``."""
     decision = Ledger(ledger_url()).decision(plan.dataset, release_id)
     if decision is None and plan.publication.approval and in_flow_run():
-        from flows.form import ask_in_form
+        from flows.operation.form import ask_in_form
 
         decision = ask_in_form(plan, release_id, made)
     require_approved(plan, release_id, decision)

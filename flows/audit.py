@@ -9,9 +9,9 @@ from typing import Any
 
 from dpcore.audit import AuditResult
 from flows.course import audit_plan
-from flows.embedded import flow
-from flows.identity import refuse_in_deployment
-from flows.notify import notify_crash, notify_failure
+from flows.operation.embedded import flow
+from flows.operation.identity import refuse_in_deployment
+from flows.operation.notify import notify_crash, notify_failure
 from schemas.plan import load_plan
 from tasks.workplace.plans import find_plan
 

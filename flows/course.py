@@ -11,7 +11,7 @@ from pathlib import Path
 from dpcore.audit import AuditResult
 from dpcore.errors import AuditError, InputError
 from flows.approval import await_approval
-from flows.parallel import require_workers, wait_for_all
+from flows.operation.parallel import require_workers, wait_for_all
 from schemas.plan import Plan
 from tasks.announce.announce import announce, show_audit, tag_run
 from tasks.audit.audit import (
@@ -29,7 +29,7 @@ from tasks.budget.charge import check_budget, check_survey, missing_draws, reser
 from tasks.budget.checkpoint import add_to_checkpoint
 from tasks.bundle.analyses import write_analyses
 from tasks.bundle.publish import (
-    Made,
+    PreparedBundle,
     bundle_path,
     check_published,
     publish,
@@ -96,7 +96,7 @@ def _carried_out(the_plan: Plan, release_id: str, out: Path, part: Fraction | No
             for synthesis in the_plan.synthesis
         )
         analyses = write_analyses(the_plan, release_id, staging)
-        made = Made(staging, tables, microdata, analyses, audited)
+        made = PreparedBundle(staging, tables, microdata, analyses, audited)
         await_approval(the_plan, release_id, made)
         publish(the_plan, release_id, made, bundle)
     if in_flow_run():

@@ -14,10 +14,10 @@ from prefect.client.schemas.objects import FlowRun
 
 from dpcore.errors import InputError
 from flows.course import audit_plan, carry_out
-from flows.embedded import flow
-from flows.identity import current_run
-from flows.notify import HOOKS, notify_crash, notify_failure
-from flows.parallel import task_runner
+from flows.operation.embedded import flow
+from flows.operation.identity import current_run
+from flows.operation.notify import HOOKS, notify_crash, notify_failure
+from flows.operation.parallel import task_runner
 from schemas.plan import Plan, load_plan
 from tasks.ledger import Ledger
 from tasks.ledger.runs_and_grant import at_its_run

@@ -3,8 +3,8 @@
     check budget -> audit -> ingest -> validate -> reserve budget -> tally -> draw each release
         -> write tables, synthesize, fit models -> (approval) -> publish -> announce
 
-Draws run in parallel, and so do tables and synthetic tables (``flows.parallel``).  The steps are called
-in ``flows.course``.
+Draws run in parallel, and so do tables and synthetic tables (``operation.parallel``).  The steps are
+called in ``flows.course``.
 
 A committed draw is never repeated: a run that finds every draw committed continues with the tables,
 and a run that finds its bundle published changes nothing.  Deployments run ``flows.deployed``, where
@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from flows.course import carry_out
-from flows.embedded import flow
-from flows.identity import own_release_id, refuse_in_deployment
-from flows.notify import HOOKS
-from flows.parallel import task_runner
-from schemas.identity import check_release_id
+from flows.operation.embedded import flow
+from flows.operation.identity import own_release_id, refuse_in_deployment
+from flows.operation.notify import HOOKS
+from flows.operation.parallel import task_runner
 from schemas.plan import load_plan
+from schemas.plan.identity import check_release_id
 from tasks.ledger import Ledger
 from tasks.ledger.runs_and_grant import at_its_run
 from tasks.workplace.home import ledger_url

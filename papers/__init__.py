@@ -6,7 +6,7 @@ its page and its tests.  Entry points of the group ``dprelease.kinds`` name the 
 """
 
 import schemas.releases  # noqa: F401 - loads the sections here in their order, whichever is imported first
-from dpcore.mechanism import Mechanism
+from dpcore.line.mechanism import Mechanism
 from papers.difference_body.mechanism import DifferenceBody
 from papers.k_norm.mechanism import DiscreteKNorm
 from papers.minimax_count.mechanism import TabulatedMechanism

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import numpy as np
 
-from dpcore.domain import Domain
+from dpcore.domain.domain import Domain
+from dpcore.domain.tally import Tally
+from dpcore.domain.words import in_words
 from dpcore.errors import LedgerError
-from dpcore.privacy_line import perturb
+from dpcore.line.privacy_line import perturb
 from dpcore.sampling.source import RandomSource, SystemSource
-from dpcore.tally import Tally
-from dpcore.words import in_words
 from schemas.plan import Plan
 from tasks.ledger import ChargeRecord, Ledger, State
 from tasks.survey.reading import Survey

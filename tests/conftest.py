@@ -64,7 +64,7 @@ def prefect(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """
     home = tmp_path_factory.mktemp("prefect")
     os.environ["PREFECT_HOME"] = str(home)
-    from flows.embedded import prefect_api
+    from flows.operation.embedded import prefect_api
 
     with ExitStack() as stack:
         several = "PYTEST_XDIST_WORKER" in os.environ

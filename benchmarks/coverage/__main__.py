@@ -34,12 +34,12 @@ from benchmarks.coverage.measure import band_coverage, measure
 from benchmarks.coverage.populations import POPULATIONS, RELEASES, tally
 from benchmarks.coverage.shapes import by_shape
 from benchmarks.coverage.strata import by_size, of_file
+from dpcore.domain.transforms import TRANSFORMS
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.densities.density import Density
 from dpcore.releases.tables.adaptive_microdata import AdaptiveMicrodata
 from dpcore.releases.tables.hierarchy import Hierarchy
 from dpcore.releases.tables.margins import Margins
-from dpcore.transforms import TRANSFORMS
 from tasks.explain.explain import text_table
 
 

@@ -8,16 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpcore.arrays import Floats, Integers
-from dpcore.axes import Grid
-from dpcore.privacy_line import perturb
+from dpcore.domain.axes import Grid
+from dpcore.domain.tally import Tally
+from dpcore.line.privacy_line import perturb
+from dpcore.line.statistic import ABSENT, Noisy
 from dpcore.releases.base import Release
 from dpcore.releases.densities.density import Density
 from dpcore.releases.machines.machine import KernelMachine
 from dpcore.releases.numbers.quantiles import Quantiles
 from dpcore.releases.table import ENDS, TWO_SIDED, Uncertainty
 from dpcore.sampling.source import SeededSource
-from dpcore.statistic import ABSENT, Noisy
-from dpcore.tally import Tally
 
 AWAY = 3.0
 """Numbers this many standard errors from zero are not affected by cutting off at zero."""

@@ -12,19 +12,19 @@ from typing import Any
 
 import numpy as np
 
+from dpcore.accounting.budget import Budget
 from dpcore.arrays import Floats
-from dpcore.axes import Grid
-from dpcore.budget import Budget
-from dpcore.domain import Domain
+from dpcore.domain.axes import Grid
+from dpcore.domain.domain import Domain
+from dpcore.domain.tally import Tally
+from dpcore.domain.transforms import TransformName
+from dpcore.line.statistic import Noisy
 from dpcore.releases.densities.binned_density import BinnedDensity
 from dpcore.releases.densities.density import Density
 from dpcore.releases.densities.function import SmoothFunction
 from dpcore.releases.densities.process import default_points
 from dpcore.releases.densities.spectral_density import SpectralDensity
 from dpcore.releases.table import TWO_SIDED
-from dpcore.statistic import Noisy
-from dpcore.tally import Tally
-from dpcore.transforms import TransformName
 from papers.coefficient_laplace.release import CoefficientDensity
 from papers.difference_body.release import BodyDensity
 from papers.k_norm.release import GammaDensity

@@ -14,10 +14,10 @@ from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
-from dpcore.adjacency import Adjacency
+from dpcore.accounting.budget import Budget
 from dpcore.audit import AuditResult, audit_release, short_audit
-from dpcore.budget import Budget
-from dpcore.domain import Domain
+from dpcore.domain.adjacency import Adjacency
+from dpcore.domain.domain import Domain
 from dpcore.releases.base import Release
 from dpcore.releases.numbers.quantiles import Quantiles
 from schemas.plan import Plan, load_plan

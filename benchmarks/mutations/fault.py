@@ -29,7 +29,7 @@ MECHANISMS = "dpcore/mechanisms/"
 RELEASES = "dpcore/releases/"
 CONTRACT = "tests/dpcore/releases/test_contract.py"
 RELATIONS = "tests/dpcore/releases/test_contract_relations.py"
-LINE = "tests/dpcore/test_privacy_line.py"
+LINE = "tests/dpcore/line/test_privacy_line.py"
 OF_MECHANISMS = (
     "tests/dpcore/releases/counts",
     "tests/dpcore/releases/densities/test_bandwidth.py",

@@ -370,7 +370,7 @@ FAULTS: tuple[Fault, ...] = (
     # The privacy line and neighbours
     Fault(
         "the privacy line prices nothing",
-        "dpcore/privacy_line.py",
+        "dpcore/line/privacy_line.py",
         "if not affordable(mechanism.event, share):",
         "if False:",
         (LINE,),
@@ -378,7 +378,7 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "the privacy line lets large numbers through",
-        "dpcore/privacy_line.py",
+        "dpcore/line/privacy_line.py",
         "if len(values) and (values.max() >= LARGEST_VALUE or values.min() <= -LARGEST_VALUE):",
         "if False:",
         (LINE,),
@@ -386,26 +386,26 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "a unit of several records counts as one",
-        "dpcore/adjacency.py",
+        "dpcore/domain/adjacency.py",
         "return self.most * present",
         "return present",
-        (RELATIONS, "tests/dpcore/test_adjacency.py"),
+        (RELATIONS, "tests/dpcore/domain/test_adjacency.py"),
         audit="units that are added",
     ),
     Fault(
         "replaced units count like replaced records",
-        "dpcore/adjacency.py",
+        "dpcore/domain/adjacency.py",
         "return moved if self.public_rows else self.most * max(moved, present)",
         "return moved",
-        (RELATIONS, "tests/dpcore/test_adjacency.py"),
+        (RELATIONS, "tests/dpcore/domain/test_adjacency.py"),
         audit="units",
     ),
     Fault(
         "squared sensitivity of units is not squared",
-        "dpcore/adjacency.py",
+        "dpcore/domain/adjacency.py",
         "return self.most * self.sensitivity(moved=moved, present=present)",
         "return self.sensitivity(moved=moved, present=present)",
-        (RELATIONS, "tests/dpcore/test_adjacency.py"),
+        (RELATIONS, "tests/dpcore/domain/test_adjacency.py"),
         audit="gaussian units",
     ),
     # Sensitivities
@@ -624,7 +624,7 @@ FAULTS: tuple[Fault, ...] = (
     # Concentrated composition
     Fault(
         "rho may exceed the share",
-        "dpcore/mechanism.py",
+        "dpcore/line/mechanism.py",
         "return price[0] <= share.rho and price[1] <= share.beta < 1",
         "return price[1] <= share.beta < 1",
         (LINE, CONTRACT),
@@ -632,7 +632,7 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "a share of rho need not cover the chance to fail",
-        "dpcore/mechanism.py",
+        "dpcore/line/mechanism.py",
         "return price[0] <= share.rho and price[1] <= share.beta < 1",
         "return price[0] <= share.rho",
         (LINE, CONTRACT, "tests/dpcore/mechanisms"),
@@ -676,10 +676,10 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "a run of a series pays for one period alone",
-        "dpcore/series.py",
+        "dpcore/domain/series.py",
         "return sum(self.run(run)[:in_periods])",
         "return sum(self.run(run)[:1])",
-        ("tests/dpcore/test_series.py",),
+        ("tests/dpcore/domain/test_series.py",),
         unseen="an audit is of one run, and the price is of all together",
     ),
     Fault(

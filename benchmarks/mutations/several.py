@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from benchmarks.mutations.fault import CONTRACT, Fault, of_mechanism, of_release, of_survey
 
-SERIES = "tests/dpcore/test_series.py"
+SERIES = "tests/dpcore/domain/test_series.py"
 EVENTS = "tests/dpcore/mechanisms/test_events.py"
 FRESH, PRICES = "tests/dpcore/audit/test_fresh.py", "tests/dpcore/audit/test_price.py"
 REHEARSAL = "tests/tasks/audit/test_rehearsal.py"
@@ -222,10 +222,10 @@ SEVERAL: tuple[Fault, ...] = (
     )._replace(tests=(REHEARSAL,)),
     Fault(
         "a run of a series costs the cube of its part",
-        "schemas/series.py",
+        "schemas/plan/series.py",
         "return replace(share, rho=share.rho * self.part**2)",
         "return replace(share, rho=share.rho * self.part**3)",
-        ("tests/schemas/test_series.py",),
+        ("tests/schemas/plan/test_series.py",),
         unseen="an audit is of one run, and the price is of all together",
     ),
 )

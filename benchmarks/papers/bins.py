@@ -16,10 +16,10 @@ from benchmarks.papers.experiment import (
     proportions,
     rounded,
 )
+from dpcore.accounting.budget import Budget
 from dpcore.arrays import Floats, Integers
-from dpcore.axes import Bins
-from dpcore.budget import Budget
-from dpcore.domain import Domain
+from dpcore.domain.axes import Bins
+from dpcore.domain.domain import Domain
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.sampling.source import SeededSource
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from benchmarks.papers.experiment import Experiment, Line, Measured, Row, rounded
-from dpcore.axes import Categories
-from dpcore.budget import Budget
-from dpcore.domain import Domain
+from dpcore.accounting.budget import Budget
+from dpcore.domain.axes import Categories
+from dpcore.domain.domain import Domain
 from papers.minimax_count.programs import geometric_table, losses, optimal_table
 from papers.minimax_count.release import MinimaxCount
 

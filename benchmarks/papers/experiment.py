@@ -13,12 +13,12 @@ import numpy as np
 
 from benchmarks import DATA
 from dpcore.arrays import Floats, Integers
-from dpcore.domain import Domain
-from dpcore.privacy_line import perturb
+from dpcore.domain.domain import Domain
+from dpcore.domain.tally import Tally
+from dpcore.line.privacy_line import perturb
+from dpcore.line.statistic import Exact
 from dpcore.releases.base import Release
 from dpcore.sampling.source import RandomSource
-from dpcore.statistic import Exact
-from dpcore.tally import Tally
 
 Line = dict[str, Any]
 Row = tuple[str, str, str]

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from benchmarks.papers.experiment import Experiment, Line, Measured, Row, rounded, tally_of
+from dpcore.accounting.budget import Budget
 from dpcore.arrays import Floats
-from dpcore.axes import Grid
-from dpcore.budget import Budget
-from dpcore.domain import Domain
-from dpcore.privacy_line import perturb
+from dpcore.domain.axes import Grid
+from dpcore.domain.domain import Domain
+from dpcore.line.privacy_line import perturb
 from dpcore.releases.densities.function import SmoothFunction
 from dpcore.releases.densities.kernels import KernelName
 from dpcore.sampling.source import SeededSource

@@ -24,18 +24,18 @@ from benchmarks.papers.experiment import (
     proportions,
     rounded,
 )
+from dpcore.accounting.budget import Budget
 from dpcore.arrays import Floats
-from dpcore.axes import Bins, Grid
-from dpcore.budget import Budget
-from dpcore.domain import Domain
-from dpcore.lattice import Lattice
+from dpcore.domain.axes import Bins, Grid
+from dpcore.domain.domain import Domain
+from dpcore.domain.lattice import Lattice
+from dpcore.domain.tally import Tally
+from dpcore.line.privacy_line import perturb
+from dpcore.line.statistic import Exact
 from dpcore.mechanisms import DiscreteLaplace
-from dpcore.privacy_line import perturb
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.densities.cosines import Cosines
 from dpcore.sampling.source import RandomSource, SeededSource
-from dpcore.statistic import Exact
-from dpcore.tally import Tally
 from papers.near_records import by_distribution
 from papers.near_records.by_series import BITS
 from papers.near_records.release import NearRecords, NearSeries

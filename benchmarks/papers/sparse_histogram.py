@@ -17,15 +17,15 @@ from benchmarks.papers.experiment import (
     noisy_tables,
     rounded,
 )
+from dpcore.accounting.budget import Budget
 from dpcore.arrays import Floats
-from dpcore.axes import Categories
-from dpcore.budget import Budget
-from dpcore.domain import Domain
-from dpcore.privacy_line import perturb
+from dpcore.domain.axes import Categories
+from dpcore.domain.domain import Domain
+from dpcore.domain.tally import Tally
+from dpcore.line.privacy_line import perturb
+from dpcore.line.statistic import Exact
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.sampling.source import RandomSource, SeededSource
-from dpcore.statistic import Exact
-from dpcore.tally import Tally
 
 SHARE = Budget.of(1)
 BATCH = 2**21

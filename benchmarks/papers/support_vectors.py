@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from benchmarks.papers.experiment import Experiment, Line, Measured, Row, rounded, tally_of
+from dpcore.accounting.budget import Budget
 from dpcore.arrays import Floats, Integers
-from dpcore.axes import Categories, Grid
-from dpcore.budget import Budget
-from dpcore.domain import Domain
+from dpcore.domain.axes import Categories, Grid
+from dpcore.domain.domain import Domain
+from dpcore.line.privacy_line import perturb
 from dpcore.machines.losses import Hinge
-from dpcore.privacy_line import perturb
 from dpcore.releases.machines.classifier import Classifier
 from dpcore.sampling.source import SeededSource
 

@@ -8,9 +8,9 @@ import numpy as np
 from scipy.spatial.distance import pdist
 
 from benchmarks.papers.experiment import Experiment, Line, Measured, Row, rounded, tally_of
-from dpcore.axes import Grid
-from dpcore.budget import Budget
-from dpcore.domain import Domain
+from dpcore.accounting.budget import Budget
+from dpcore.domain.axes import Grid
+from dpcore.domain.domain import Domain
 from dpcore.releases.densities.spectral_density import SpectralDensity
 
 CELLS, ROWS, BANDWIDTH = 1024, 100, 0.05

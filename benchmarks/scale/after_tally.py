@@ -30,17 +30,17 @@ from pathlib import Path
 
 import numpy as np
 
+from dpcore.accounting.budget import Budget
 from dpcore.arrays import Floats
-from dpcore.axes import Bins, Grid
-from dpcore.budget import Budget
-from dpcore.domain import Domain
-from dpcore.privacy_line import perturb
+from dpcore.domain.axes import Bins, Grid
+from dpcore.domain.domain import Domain
+from dpcore.domain.tally import Tally
+from dpcore.line.privacy_line import perturb
 from dpcore.releases.base import Release
 from dpcore.releases.densities.spectral_density import SpectralDensity
 from dpcore.releases.machines.classifier import Classifier
 from dpcore.sampling.source import SystemSource
-from dpcore.tally import Tally
-from schemas.columns import ContinuousColumn
+from schemas.survey.columns import ContinuousColumn
 from tasks.survey.ingest import connect, ingest
 from tasks.survey.tally import tallies
 

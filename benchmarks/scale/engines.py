@@ -28,8 +28,8 @@ from typing import Any
 
 from benchmarks.scale.peers.protocol import timed
 from benchmarks.tally import SHAPES, described, domain_of, releases_of, write_survey
-from dpcore.tally import Tally
-from schemas.source import SparkSource
+from dpcore.domain.tally import Tally
+from schemas.survey.source import SparkSource
 from tasks.survey.engines.spark import open_spark
 from tasks.survey.ingest import ingest
 from tasks.survey.reading import Survey, closing_survey

@@ -27,17 +27,17 @@ from pathlib import Path
 
 import numpy as np
 
+from dpcore.accounting.budget import Budget
 from dpcore.arrays import Floats
-from dpcore.axes import Categories
-from dpcore.budget import Budget
-from dpcore.domain import Domain
-from dpcore.privacy_line import perturb
-from dpcore.regions import Regions
+from dpcore.domain.axes import Categories
+from dpcore.domain.domain import Domain
+from dpcore.domain.regions import Regions
+from dpcore.domain.tally import Tally
+from dpcore.line.privacy_line import perturb
+from dpcore.line.statistic import Exact, Noisy
 from dpcore.releases.tables.hierarchy import Hierarchy
 from dpcore.sampling.source import SystemSource
-from dpcore.statistic import Exact, Noisy
-from dpcore.tally import Tally
-from schemas.columns import CategoricalColumn
+from schemas.survey.columns import CategoricalColumn
 from tasks.bundle.parquet import write_table
 
 STATES, COUNTIES, CELLS = 50, 60, 8

@@ -25,13 +25,13 @@ from pathlib import Path
 
 import numpy as np
 
-from dpcore.axes import Grid
-from dpcore.budget import Budget
-from dpcore.domain import Domain
-from dpcore.privacy_line import perturb
+from dpcore.accounting.budget import Budget
+from dpcore.domain.axes import Grid
+from dpcore.domain.domain import Domain
+from dpcore.domain.tally import Tally
+from dpcore.line.privacy_line import perturb
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.sampling.source import SystemSource
-from dpcore.tally import Tally
 
 BITS = (16, 20, 30, 40, 50, 60)
 OCCUPIED = 10**5

@@ -34,8 +34,8 @@ from typing import get_args
 from benchmarks import DATA
 from benchmarks.synthesis.measure import bootstrapped, measured
 from benchmarks.synthesis.tables import TABLES
-from dpcore.adjacency import Relation
-from dpcore.budget import Budget
+from dpcore.accounting.budget import Budget
+from dpcore.domain.adjacency import Relation
 
 ALL_BINARY = ("nltcs",)
 

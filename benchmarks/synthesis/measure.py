@@ -13,16 +13,16 @@ from typing import Any
 import numpy as np
 
 from benchmarks.synthesis.tables import TABLES
-from dpcore.adjacency import Adjacency, Relation
+from dpcore.accounting.budget import Budget
 from dpcore.arrays import Integers
-from dpcore.budget import Budget
-from dpcore.domain import Domain
-from dpcore.privacy_line import perturb
+from dpcore.domain.adjacency import Adjacency, Relation
+from dpcore.domain.domain import Domain
+from dpcore.domain.tally import Tally
+from dpcore.line.privacy_line import perturb
 from dpcore.releases.tables.adaptive_microdata import AdaptiveMicrodata
 from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
 from dpcore.releases.tables.microdata import Microdata
 from dpcore.sampling.source import SystemSource
-from dpcore.tally import Tally
 from tasks.evaluate.distances import margin_errors
 
 Facts = dict[str, Any]

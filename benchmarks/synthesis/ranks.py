@@ -26,10 +26,10 @@ from numpy.typing import NDArray
 from benchmarks import DATA
 from benchmarks.synthesis.measure import synthesize
 from benchmarks.synthesis.tables import acs_nist_ma2019
+from dpcore.accounting.budget import Budget
 from dpcore.arrays import Floats, Integers
-from dpcore.axes import Bins
-from dpcore.budget import Budget
-from dpcore.domain import Domain
+from dpcore.domain.axes import Bins
+from dpcore.domain.domain import Domain
 from dpcore.releases.tables.microdata import Microdata
 from dpcore.synthesis.decode import decode_records
 

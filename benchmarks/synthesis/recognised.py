@@ -25,7 +25,7 @@ import pandas as pd
 import yaml
 from numpy.typing import NDArray
 
-from dpcore.privacy_line import perturb
+from dpcore.line.privacy_line import perturb
 from dpcore.sampling.source import SystemSource
 from schemas.plan import Plan
 from tasks.bundle.records import synthetic_records

@@ -21,8 +21,8 @@ import numpy as np
 import pandas as pd
 
 from dpcore.arrays import Integers
-from dpcore.axes import Axis, Bins, Categories
-from dpcore.domain import Domain
+from dpcore.domain.axes import Axis, Bins, Categories
+from dpcore.domain.domain import Domain
 
 Table = tuple[Domain, Integers]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, get_args
 
 from docs.reference.markdown import docstring, table
-from dpcore.mechanism import Mechanism
+from dpcore.line.mechanism import Mechanism
 from dpcore.mechanisms import THEOREMS
 from papers import THEOREMS as OF_PAPERS
 from schemas.releases import AnyRelease

@@ -21,13 +21,13 @@ from typing import ClassVar, Literal
 import numpy as np
 from pydantic import StrictStr
 
-from dpcore.axes import Grid
-from dpcore.budget import Budget
+from dpcore.accounting.budget import Budget
+from dpcore.domain.axes import Grid
+from dpcore.domain.tally import Tally
+from dpcore.line.statistic import Exact, Noisy
 from dpcore.mechanisms import ExponentialMechanism
 from dpcore.releases.base import ErrorStatement, Release
 from dpcore.releases.table import LEVEL, Published, Table, TableColumn, Uncertainty, one_row
-from dpcore.statistic import Exact, Noisy
-from dpcore.tally import Tally
 from schemas.releases.base import ReleaseSection, SurveyFacts, declared, domain_of
 
 

@@ -24,9 +24,9 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Literal
 
+from dpcore.accounting.budget import Budget
 from dpcore.accounting.digits import round_down
 from dpcore.accounting.zcdp import affordable_rho, covers_rho, least_alpha
-from dpcore.budget import Budget
 
 Composition = Literal["basic", "concentrated"]
 """How prices add up: as (alpha, beta, gamma), or as (rho, beta, gamma)."""

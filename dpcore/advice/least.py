@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol, runtime_checkable
 
+from dpcore.accounting.budget import Budget
 from dpcore.advice.count_limits import count_risk, sparse_risk, table_risk
 from dpcore.advice.kinds import alike, cell_variances
 from dpcore.advice.margin_limits import least_total
-from dpcore.budget import Budget
 from dpcore.mechanisms import DiscreteGaussian, DiscreteLaplace, ThresholdedLaplace
 from dpcore.mechanisms.laplace import LaplaceNoise
 from dpcore.releases.base import Release

@@ -24,7 +24,7 @@ import math
 from collections.abc import Sequence
 from itertools import chain, combinations
 
-from dpcore.adjacency import Adjacency
+from dpcore.domain.adjacency import Adjacency
 
 MOST_SUBSETS = 2**16
 

@@ -22,14 +22,14 @@ from itertools import combinations
 import numpy as np
 
 from dpcore.arrays import Floats, Integers
-from dpcore.domain import Domain
-from dpcore.privacy_line import perturb
+from dpcore.domain.domain import Domain
+from dpcore.domain.tally import Tally
+from dpcore.line.privacy_line import perturb
 from dpcore.releases.base import Samplable
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.tables.margins import Margins
 from dpcore.releases.tables.microdata import Microdata
 from dpcore.sampling.source import SeededSource
-from dpcore.tally import Tally
 
 CLASSES, DRAWS = 4, 2
 

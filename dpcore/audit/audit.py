@@ -35,6 +35,7 @@ from functools import partial
 
 import numpy as np
 
+from dpcore.accounting.budget import Budget
 from dpcore.arrays import Floats
 from dpcore.audit.bounds import loss_estimate, loss_lower_bound, mu_lower_bound
 from dpcore.audit.density import VISIBLE, LossCurve, loss_at, pair_loss
@@ -42,7 +43,6 @@ from dpcore.audit.draws import LARGEST_BATCH, Audited
 from dpcore.audit.outcomes import Bound, Outcome, Shortlist, choose_outcomes
 from dpcore.audit.results import AuditResult, DensityLoss, GaussianLoss
 from dpcore.audit.scores import Outputs
-from dpcore.budget import Budget
 from dpcore.sampling.source import RandomSource
 
 LARGEST_SEARCH = 2**23
@@ -135,7 +135,7 @@ def audit_mechanism(
 
 
 @dataclass(frozen=True, eq=False)
-class _Search:
+class _EventSearch:
     choice: Shortlist
     curve: LossCurve
     size: int
@@ -143,7 +143,7 @@ class _Search:
 
 def _worst_pair(
     pairs: Sequence[Audited], size: int, choose: Callable[..., Shortlist], source: RandomSource
-) -> tuple[int, _Search]:
+) -> tuple[int, _EventSearch]:
     """The pair with the most telling outcome: a few draws of all, ever more of the best third.
 
     Comparing all takes about twice as many draws as the final search.
@@ -160,14 +160,14 @@ def _worst_pair(
 
 def _search(
     pair: Audited, size: int, choose: Callable[..., Shortlist], source: RandomSource
-) -> _Search:
+) -> _EventSearch:
     """The most telling outcomes of one pair, on a search sample."""
     width = pair.draw(0, 1, source).shape[1]
     size = max(min(LEAST_SEARCH, size), min(size, LARGEST_SEARCH // width))
     near, far = (pair.draw(side, size, source) for side in (0, 1))
     choice = choose(near, far, stated=pair.scores())
     score = choice.outcomes[0].score
-    return _Search(choice, pair_loss(score(near), score(far)), size)
+    return _EventSearch(choice, pair_loss(score(near), score(far)), size)
 
 
 def _fresh_scores(

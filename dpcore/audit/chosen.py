@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dpcore.arrays import Floats
-from dpcore.mechanism import Choice
+from dpcore.line.mechanism import Choice
 
 
 @dataclass(frozen=True)

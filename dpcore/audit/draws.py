@@ -29,20 +29,20 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dpcore.accounting.budget import Budget
 from dpcore.arrays import Booleans, Floats, Integers
 from dpcore.audit.rehearsal import FixedWords, Rehearsal, fast_generator
 from dpcore.audit.scores import Outputs, Score, Slice, StatedRatio, Sum
-from dpcore.budget import Budget
+from dpcore.domain.tally import Tally
+from dpcore.domain.words import LARGEST_WORD
 from dpcore.errors import AuditError
-from dpcore.mechanism import Mechanism
+from dpcore.line.mechanism import Mechanism
+from dpcore.line.privacy_line import perturb
+from dpcore.line.statistic import ABSENT, Exact, Noisy
 from dpcore.mechanisms import DiscreteLaplace
 from dpcore.mechanisms.repeated import Repeated
-from dpcore.privacy_line import perturb
 from dpcore.releases.base import Release
 from dpcore.sampling.source import RandomSource
-from dpcore.statistic import ABSENT, Exact, Noisy
-from dpcore.tally import Tally
-from dpcore.words import LARGEST_WORD
 
 Input = TypeVar("Input")
 

@@ -3,8 +3,8 @@
 ``neighbours`` makes tables that are likely to be the worst; these are for what nobody thought of.
 A unit may have several records: they lie in different cells, and may be fewer than the most allowed.
 
->>> from dpcore.axes import Categories
->>> from dpcore.domain import Domain
+>>> from dpcore.domain.axes import Categories
+>>> from dpcore.domain.domain import Domain
 >>> domain = Domain((Categories("sex", ("F", "M")), Categories("owns", ("yes", "no"))))
 >>> pair = next(fuzzed_pairs(domain, 9, Adjacency(), np.random.default_rng(1)))
 >>> int(pair.near.counts.sum()), int(pair.far.counts.sum())
@@ -17,9 +17,9 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from dpcore.adjacency import Adjacency
 from dpcore.audit.neighbours import Pair, table
-from dpcore.domain import Domain
+from dpcore.domain.adjacency import Adjacency
+from dpcore.domain.domain import Domain
 
 MOST_CELLS = 256
 """Occupied cells of a table, at most."""

@@ -20,8 +20,8 @@ active (METHODS h); 1/(m+1) is where the Fejer kernel of degree m has a zero, th
 K-norm release of Fourier coefficients (METHODS c).  One kind of others leaves a cell that the move
 empties or fills, another keeps it far above any threshold.
 
->>> from dpcore.axes import Categories
->>> from dpcore.domain import Domain
+>>> from dpcore.domain.axes import Categories
+>>> from dpcore.domain.domain import Domain
 >>> domain = Domain((Categories("sex", ("F", "M")), Categories("owns", ("yes", "no"))))
 >>> for pair in neighbouring_pairs(domain, rows=9)[:3]: print(pair.description)
 all columns end to end; others like the first
@@ -36,11 +36,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpcore.adjacency import REPLACE_ONE, Adjacency
-from dpcore.axes import Axis, Grid
-from dpcore.domain import Domain
-from dpcore.mechanism import WorstTable
-from dpcore.tally import Tally
+from dpcore.domain.adjacency import REPLACE_ONE, Adjacency
+from dpcore.domain.axes import Axis, Grid
+from dpcore.domain.domain import Domain
+from dpcore.domain.tally import Tally
+from dpcore.line.mechanism import WorstTable
 
 DEGREES = (1, 2, 4, 8)
 """Numbers are moved by 1/(m+1) of their range for these m."""

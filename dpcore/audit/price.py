@@ -22,10 +22,10 @@ from fractions import Fraction
 import numpy as np
 from scipy.special import logsumexp
 
+from dpcore.accounting.budget import Budget
 from dpcore.arrays import Floats
 from dpcore.audit.draws import ReleaseDraws
-from dpcore.budget import Budget
-from dpcore.mechanism import Event, affordable
+from dpcore.line.mechanism import Event, affordable
 from dpcore.mechanisms.gaussian import GaussianEvent
 from dpcore.sampling.source import RandomSource
 

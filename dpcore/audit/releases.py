@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
+from dpcore.accounting.budget import Budget, total
 from dpcore.audit.audit import audit_mechanism
 from dpcore.audit.draws import Joint, ReleaseDraws
 from dpcore.audit.fuzz import fuzzed_pairs
@@ -22,8 +23,7 @@ from dpcore.audit.rehearsal import fast_generator
 from dpcore.audit.replay import replay
 from dpcore.audit.results import AuditResult
 from dpcore.audit.width import audit_noise
-from dpcore.budget import Budget, total
-from dpcore.mechanism import promise_together
+from dpcore.line.mechanism import promise_together
 from dpcore.releases.base import Release
 from dpcore.sampling.source import RandomSource, SystemSource
 
@@ -81,8 +81,8 @@ def audit_release(
         PrivacyLineError: the mechanism has no price within its share.
 
     Examples:
-        >>> from dpcore.axes import Categories
-        >>> from dpcore.domain import Domain
+        >>> from dpcore.domain.axes import Categories
+        >>> from dpcore.domain.domain import Domain
         >>> from dpcore.releases.counts.histogram import Histogram
         >>> from dpcore.sampling.source import SeededSource
         >>> sexes = Domain((Categories("sex", ("F", "M")),))

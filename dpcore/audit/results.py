@@ -6,13 +6,13 @@ import math
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from dpcore.accounting.budget import Budget, decimal_text
 from dpcore.audit.chosen import Frequencies
 from dpcore.audit.density import LossCurve
 from dpcore.audit.fresh import Freshness
 from dpcore.audit.price import Price
 from dpcore.audit.replay import Replay
 from dpcore.audit.width import WidthBound
-from dpcore.budget import Budget, decimal_text
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Floats
-from dpcore.mechanism import LogRatio
+from dpcore.line.mechanism import LogRatio
 
 Outputs = NDArray[Any]
 """(size, d) of int64 or float64."""

@@ -41,7 +41,7 @@ from dpcore.audit.draws import ReleaseDraws
 from dpcore.audit.fresh import Freshness, Signs
 from dpcore.audit.scores import Outputs
 from dpcore.errors import AuditError
-from dpcore.mechanism import Round
+from dpcore.line.mechanism import Round
 from dpcore.sampling.source import RandomSource
 
 FACTORS = np.unique(np.r_[0.05 * 1.08 ** np.arange(39), 1.0, 1.08 ** np.arange(1, 19)])

@@ -1,10 +1,10 @@
 """Mechanisms: noise, or a random choice, with the sensitivity that it was scaled to.
 
 One file holds one mechanism whole, and opens with its theorem: *Claim*, *Preconditions* that the code
-checks, *Proof*, *Ranges* of integers and floats, *Source*.  ``dpcore.mechanism`` is the contract.
+checks, *Proof*, *Ranges* of integers and floats, *Source*.  ``dpcore.line.mechanism`` is the contract.
 """
 
-from dpcore.mechanism import Event, Mechanism
+from dpcore.line.mechanism import Event, Mechanism
 from dpcore.mechanisms.adaptive_margins import AdaptiveMargins
 from dpcore.mechanisms.block_gaussian import BlockGaussian
 from dpcore.mechanisms.block_laplace import BlockLaplace

@@ -77,10 +77,11 @@ from typing import Literal
 import numpy as np
 
 from dpcore.accounting.analytic import Inherited
+from dpcore.accounting.budget import Budget, root_below
 from dpcore.accounting.gaussian import covers_gaussian, gaussian_variance
 from dpcore.arrays import Booleans, Floats, Integers
-from dpcore.budget import Budget, root_below
-from dpcore.mechanism import Event, LogRatio, Mechanism, Outputs, Round
+from dpcore.line.mechanism import Event, LogRatio, Mechanism, Outputs, Round
+from dpcore.line.statistic import ABSENT, Noisy
 from dpcore.mechanisms.exponential import ExponentialEvent, exponential_rho, exponential_scale
 from dpcore.mechanisms.gaussian import DiscreteGaussian
 from dpcore.mechanisms.laplace import DiscreteLaplace
@@ -89,7 +90,6 @@ from dpcore.sampling import _validate
 from dpcore.sampling.choice import exponential_choices
 from dpcore.sampling.discrete_laplace import LARGEST_SCALE
 from dpcore.sampling.source import RandomSource
-from dpcore.statistic import ABSENT, Noisy
 
 Noise = DiscreteGaussian | DiscreteLaplace
 Kind = Literal["discrete-laplace", "discrete-gaussian"]

@@ -60,17 +60,17 @@ from fractions import Fraction
 import numpy as np
 
 from dpcore.accounting.analytic import Inherited, inherited_gaussian
+from dpcore.accounting.budget import Budget
 from dpcore.accounting.digits import round_up
 from dpcore.accounting.gaussian import covers_gaussian, gaussian_variance
 from dpcore.arrays import Floats, Integers
-from dpcore.budget import Budget
-from dpcore.mechanism import Event, LogRatio, Mechanism, Outputs, Round
+from dpcore.line.mechanism import Event, LogRatio, Mechanism, Outputs, Round
+from dpcore.line.statistic import Noisy
 from dpcore.mechanisms.blocks import Block, block_noise, in_blocks
 from dpcore.mechanisms.gaussian import gaussian_widths
 from dpcore.sampling import _validate
 from dpcore.sampling import discrete_gaussian as gaussian
 from dpcore.sampling.source import RandomSource
-from dpcore.statistic import Noisy
 
 LOSS = Fraction(1, 10**12)
 """What the blocks of differences may cost together."""

@@ -22,15 +22,15 @@ from fractions import Fraction
 
 import numpy as np
 
+from dpcore.accounting.budget import Budget
 from dpcore.arrays import Floats, Integers
-from dpcore.budget import Budget
-from dpcore.mechanism import Event, LogRatio, Mechanism, Outputs, Round, summed
+from dpcore.line.mechanism import Event, LogRatio, Mechanism, Outputs, Round, summed
+from dpcore.line.statistic import Noisy
 from dpcore.mechanisms.blocks import Block, block_noise, in_blocks
 from dpcore.mechanisms.laplace import DiscreteLaplace, LaplaceEvent, laplace_scale, noise_log_ratio
 from dpcore.sampling import _validate
 from dpcore.sampling import discrete_laplace as laplace
 from dpcore.sampling.source import RandomSource
-from dpcore.statistic import Noisy
 
 
 @dataclass(frozen=True)

@@ -31,14 +31,14 @@ from functools import cached_property
 import numpy as np
 
 from dpcore.arrays import Floats, Integers
-from dpcore.domain import Domain
-from dpcore.mechanism import Event, LogRatio, Mechanism, Outputs, Round
+from dpcore.domain.domain import Domain
+from dpcore.domain.tally import Tally
+from dpcore.domain.words import summed
+from dpcore.line.mechanism import Event, LogRatio, Mechanism, Outputs, Round
+from dpcore.line.statistic import Noisy
 from dpcore.mechanisms.adaptive_margins import Noise, TwoRoundsEvent, rounds_drawn, with_noise
 from dpcore.mechanisms.grouping import merge_cells
 from dpcore.sampling.source import RandomSource
-from dpcore.statistic import Noisy
-from dpcore.tally import Tally
-from dpcore.words import summed
 
 REGROUPED = 2**11
 """Outputs of more numbers are not grouped again for their log-ratio: it would take minutes."""

@@ -35,14 +35,14 @@ from fractions import Fraction
 import numpy as np
 from scipy.special import logsumexp
 
+from dpcore.accounting.budget import Budget, root_below
 from dpcore.arrays import Floats, Integers
-from dpcore.budget import Budget, root_below
-from dpcore.mechanism import Event, LogRatio, Mechanism, Outputs, Round, Widths, summed
+from dpcore.line.mechanism import Event, LogRatio, Mechanism, Outputs, Round, Widths, summed
+from dpcore.line.statistic import Noisy
 from dpcore.sampling import _validate
 from dpcore.sampling.choice import exponential_choices
 from dpcore.sampling.discrete_laplace import LARGEST_SCALE
 from dpcore.sampling.source import RandomSource
-from dpcore.statistic import Noisy
 
 COUNTED = 256
 """Where there are more candidates an audit does not count how often each is chosen."""

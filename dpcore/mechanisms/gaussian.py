@@ -31,15 +31,15 @@ from fractions import Fraction
 import numpy as np
 
 from dpcore.accounting import analytic
+from dpcore.accounting.budget import Budget
 from dpcore.accounting.digits import round_up
 from dpcore.accounting.gaussian import covers_gaussian, gaussian_variance
 from dpcore.arrays import Floats, Integers
-from dpcore.budget import Budget
-from dpcore.mechanism import AdditiveNoise, Event, LogRatio, Outputs, Widths, where_they_differ
+from dpcore.line.mechanism import AdditiveNoise, Event, LogRatio, Outputs, Widths, where_they_differ
+from dpcore.line.statistic import Noisy
 from dpcore.sampling import _validate
 from dpcore.sampling import discrete_gaussian as gaussian
 from dpcore.sampling.source import RandomSource
-from dpcore.statistic import Noisy
 
 
 @dataclass(frozen=True)

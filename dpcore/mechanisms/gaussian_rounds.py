@@ -33,15 +33,15 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from dpcore.accounting.budget import Budget
 from dpcore.arrays import Floats, Integers
-from dpcore.budget import Budget
-from dpcore.domain import Domain
-from dpcore.mechanism import LogRatio, Outputs, Round
+from dpcore.domain.domain import Domain
+from dpcore.domain.tally import Tally
+from dpcore.line.mechanism import LogRatio, Outputs, Round
+from dpcore.line.privacy_line import perturb
+from dpcore.line.statistic import Exact, Noisy
 from dpcore.mechanisms.gaussian import DiscreteGaussian, GaussianEvent
-from dpcore.privacy_line import perturb
 from dpcore.sampling.source import RandomSource
-from dpcore.statistic import Exact, Noisy
-from dpcore.tally import Tally
 
 TRIED = 4
 """Points, beside the first one, at which an audit compares the sums of two tables."""

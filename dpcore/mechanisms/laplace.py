@@ -25,9 +25,9 @@ from fractions import Fraction
 
 import numpy as np
 
+from dpcore.accounting.budget import Budget
 from dpcore.arrays import Floats, Integers
-from dpcore.budget import Budget
-from dpcore.mechanism import (
+from dpcore.line.mechanism import (
     AdditiveNoise,
     Event,
     LogRatio,
@@ -37,10 +37,10 @@ from dpcore.mechanism import (
     summed,
     where_they_differ,
 )
+from dpcore.line.statistic import Noisy
 from dpcore.sampling import _validate
 from dpcore.sampling import discrete_laplace as laplace
 from dpcore.sampling.source import RandomSource
-from dpcore.statistic import Noisy
 
 
 @dataclass(frozen=True)

@@ -37,15 +37,15 @@ from itertools import pairwise
 
 import numpy as np
 
+from dpcore.accounting.budget import Budget
 from dpcore.accounting.threshold import least_threshold, passing_chance
 from dpcore.arrays import Floats, Integers
-from dpcore.budget import Budget
-from dpcore.mechanism import Event, Mechanism, Outputs, Widths, WorstTable, one_record_moved
+from dpcore.line.mechanism import Event, Mechanism, Outputs, Widths, WorstTable, one_record_moved
+from dpcore.line.statistic import Noisy
 from dpcore.mechanisms.laplace import DiscreteLaplace, laplace_scale, log_cdf
 from dpcore.sampling import _validate
 from dpcore.sampling.discrete_laplace import LARGEST_SCALE, discrete_laplace
 from dpcore.sampling.source import RandomSource
-from dpcore.statistic import Noisy
 
 STEPS = 2**10
 

@@ -31,13 +31,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
+from dpcore.accounting.budget import Budget
 from dpcore.arrays import Floats, Integers
-from dpcore.budget import Budget
-from dpcore.mechanism import Event, Outputs, Widths, WorstTable
+from dpcore.line.mechanism import Event, Outputs, Widths, WorstTable
+from dpcore.line.statistic import Noisy
 from dpcore.mechanisms.laplace import LaplaceNoise, laplace_scale
 from dpcore.sampling import discrete_laplace as laplace
 from dpcore.sampling.source import RandomSource
-from dpcore.statistic import Noisy
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 
 from dpcore.arrays import Integers
 from dpcore.errors import PrivacyLineError
-from dpcore.mechanism import Event, Mechanism
+from dpcore.line.mechanism import Event, Mechanism
+from dpcore.line.statistic import Noisy
 from dpcore.sampling.source import RandomSource
-from dpcore.statistic import Noisy
 
 
 @dataclass(frozen=True)

@@ -46,15 +46,15 @@ from itertools import pairwise
 
 import numpy as np
 
+from dpcore.accounting.budget import Budget
 from dpcore.accounting.digits import DIGITS, MARGIN, decimal_of
 from dpcore.arrays import Floats, Integers
-from dpcore.budget import Budget
-from dpcore.mechanism import Event, Mechanism, Outputs, Round, one_record_moved
+from dpcore.line.mechanism import Event, Mechanism, Outputs, Round, one_record_moved
+from dpcore.line.statistic import Noisy
 from dpcore.mechanisms.laplace import DiscreteLaplace
 from dpcore.sampling import _validate
 from dpcore.sampling import discrete_laplace as laplace
 from dpcore.sampling.source import RandomSource
-from dpcore.statistic import Noisy
 
 LEVEL_PART = Fraction(1, 10)
 """The part of alpha that is spent on publishing how wide the noise is."""

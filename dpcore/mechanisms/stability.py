@@ -43,16 +43,24 @@ from fractions import Fraction
 
 import numpy as np
 
+from dpcore.accounting.budget import Budget
 from dpcore.accounting.threshold import least_threshold, passing_chance
-from dpcore.adjacency import Adjacency
 from dpcore.arrays import Floats, Integers
-from dpcore.budget import Budget
-from dpcore.mechanism import Event, LogRatio, Outputs, Widths, WorstTable, summed, where_they_differ
+from dpcore.domain.adjacency import Adjacency
+from dpcore.line.mechanism import (
+    Event,
+    LogRatio,
+    Outputs,
+    Widths,
+    WorstTable,
+    summed,
+    where_they_differ,
+)
+from dpcore.line.statistic import Noisy
 from dpcore.mechanisms.laplace import LaplaceNoise, laplace_scale, log_cdf, noise_log_ratio
 from dpcore.mechanisms.thresholded import at_threshold
 from dpcore.sampling import discrete_laplace as laplace
 from dpcore.sampling.source import RandomSource
-from dpcore.statistic import Noisy
 
 CERTAIN = 50.0
 """Takes the place of the infinite log-ratio of what is possible on one side only."""

@@ -30,15 +30,15 @@ from typing import Protocol
 
 import numpy as np
 
+from dpcore.accounting.budget import Budget
 from dpcore.arrays import Integers
-from dpcore.budget import Budget
-from dpcore.domain import Domain
-from dpcore.mechanism import Event, Mechanism, Outputs
+from dpcore.domain.domain import Domain
+from dpcore.domain.tally import Tally
+from dpcore.line.mechanism import Event, Mechanism, Outputs
+from dpcore.line.privacy_line import perturb
+from dpcore.line.statistic import Exact, Noisy
 from dpcore.mechanisms.repeated import Repeated
-from dpcore.privacy_line import perturb
 from dpcore.sampling.source import RandomSource
-from dpcore.statistic import Exact, Noisy
-from dpcore.tally import Tally
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class StagedEvent(Event):
         return self.choice_beta + self.beta
 
 
-class Step(Protocol):
+class StagedRelease(Protocol):
     """What a release is to the privacy line."""
 
     @property
@@ -105,14 +105,14 @@ class Steps(Protocol):
     """A first step, and the second one by what was chosen."""
 
     @property
-    def choice(self) -> Step: ...
+    def choice(self) -> StagedRelease: ...
 
     @property
     def rest(self) -> Budget:
         """The share of the second step, whatever was chosen."""
         ...
 
-    def after(self, choice: Noisy) -> Step: ...
+    def after(self, choice: Noisy) -> StagedRelease: ...
 
 
 @dataclass(frozen=True)
@@ -167,7 +167,7 @@ class Staged(Mechanism):
             result[alike, self.chosen : self.chosen + drawn.shape[1]] = drawn
         return Noisy(result.ravel(), reproducible=source.reproducible)
 
-    def parts(self, outputs: Outputs) -> Iterator[tuple[Step, Integers, Outputs]]:
+    def parts(self, outputs: Outputs) -> Iterator[tuple[StagedRelease, Integers, Outputs]]:
         whole = outputs.astype(np.int64)
         chosen = whole[:, : self.chosen]
         yield self.steps.choice, np.arange(len(whole)), chosen
@@ -181,11 +181,11 @@ class Staged(Mechanism):
     def output_width(self, watched: int) -> int:
         return max(self.numbers, self.steps.choice.mechanism.size)
 
-    def _seconds(self, chosen: Integers) -> list[tuple[Step, Integers]]:
+    def _seconds(self, chosen: Integers) -> list[tuple[StagedRelease, Integers]]:
         """The different second steps after choices (times, chosen), and the rows that lead to each."""
         choices, which = np.unique(chosen, axis=0, return_inverse=True)
         steps = [self.steps.after(Noisy(choice)) for choice in choices]
-        different: dict[Step, int] = {}
+        different: dict[StagedRelease, int] = {}
         of_choice = np.array([different.setdefault(s, len(different)) for s in steps])[
             which.ravel()
         ]

@@ -25,10 +25,10 @@ from dataclasses import dataclass
 
 from dpcore.arrays import Integers
 from dpcore.errors import PrivacyLineError
-from dpcore.mechanism import Event
+from dpcore.line.mechanism import Event
 from dpcore.mechanisms.adaptive_margins import TwoRoundsEvent, rounds_drawn
 from dpcore.mechanisms.gaussian import DiscreteGaussian
-from dpcore.mechanisms.staged import Staged, Step
+from dpcore.mechanisms.staged import Staged, StagedRelease
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class StagedGaussian(Staged):
     def one_by_one(self) -> list[Event]:
         return [self.steps.choice.mechanism.event, self.again.event]
 
-    def _seconds(self, chosen: Integers) -> list[tuple[Step, Integers]]:
+    def _seconds(self, chosen: Integers) -> list[tuple[StagedRelease, Integers]]:
         found = super()._seconds(chosen)
         if any(step.mechanism.event != self.again.event for step, _ in found):
             raise PrivacyLineError("the noise of the second step is not the one that was priced")

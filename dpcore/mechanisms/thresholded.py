@@ -34,14 +34,14 @@ from fractions import Fraction
 
 import numpy as np
 
+from dpcore.accounting.budget import Budget
 from dpcore.arrays import Floats, Integers
-from dpcore.budget import Budget
-from dpcore.mechanism import LogRatio, Outputs, Widths, WorstTable, summed, where_they_differ
+from dpcore.line.mechanism import LogRatio, Outputs, Widths, WorstTable, summed, where_they_differ
+from dpcore.line.statistic import Noisy
 from dpcore.mechanisms.laplace import LaplaceNoise, laplace_scale, log_cdf, noise_log_ratio
 from dpcore.sampling import discrete_laplace as laplace
 from dpcore.sampling.source import RandomSource
 from dpcore.sampling.sparse import distinct_integers, threshold_exceedances
-from dpcore.statistic import Noisy
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """What the published runs of a series say of its periods: estimates with exact errors.
 
-Runs 1..t published y = W x + z (``dpcore.series``): x_s are the counts of period s, W the public table
+Runs 1..t published y = W x + z (``domain.series``): x_s are the counts of period s, W the public table
 of weights, z independent noise of known law.  Five sums over periods are estimated for each period t:
 
     period           x_t
@@ -16,7 +16,7 @@ changes of published estimates agree with each other up to rounding of floating-
 
 >>> from fractions import Fraction
 >>> from dpcore.mechanisms.laplace import DiscreteLaplace
->>> from dpcore.series import square_root
+>>> from dpcore.domain.series import square_root
 >>> factor, noise = square_root(3), DiscreteLaplace(1, Fraction(1), Fraction(1024))
 >>> runs = np.array([[4 * 1024], [2 * 1024], [1024]])  # y = 4, 2, 1
 >>> estimate(factor, [noise] * 3, runs, "to-date").values  # 1 + 2/2 + 3/8 * 4
@@ -34,9 +34,9 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from dpcore.arrays import Floats, Integers
+from dpcore.domain.series import STEPS, Factor
 from dpcore.post.combined_noise import Noise, half_width, stddev
 from dpcore.post.tables.bounded import bounded_interval
-from dpcore.series import STEPS, Factor
 
 YEAR = 12
 """Periods in a year, where a series does not say otherwise."""
@@ -52,7 +52,7 @@ QUANTITIES = {
 
 
 @dataclass(frozen=True, eq=False)
-class Estimate:
+class PeriodEstimates:
     """Public estimates in records, (cells,), with the standard deviation of their noise, which is the
     same in each cell, and both ends of intervals for the exact numbers."""
 
@@ -69,7 +69,7 @@ def estimate(
     quantity: str,
     year: int = YEAR,
     level: float = 0.9,
-) -> Estimate | None:
+) -> PeriodEstimates | None:
     """One of ``QUANTITIES`` for period t, from what runs 1..t published; None where it begins later.
 
     ``runs``: (t, cells) noisy statistics in steps; ``noises``: the law of each run's noise, in steps.
@@ -88,7 +88,7 @@ def estimate(
         ends = values - both, values + both
     else:
         ends = bounded_interval(values, both, one, np.inf)
-    return Estimate(values, stddev(weights, noises) / STEPS, *ends)
+    return PeriodEstimates(values, stddev(weights, noises) / STEPS, *ends)
 
 
 def combination(factor: Factor, periods: Floats) -> Floats:

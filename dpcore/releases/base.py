@@ -23,18 +23,18 @@ from typing import Any, ClassVar, Literal, Protocol, Self, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcore.adjacency import REPLACE_ONE, Adjacency
+from dpcore.accounting.budget import Budget
 from dpcore.arrays import Floats, Integers
-from dpcore.axes import Axis, Grid
-from dpcore.budget import Budget
-from dpcore.domain import Domain
-from dpcore.mechanism import Event, Mechanism, WorstTable, affordable
+from dpcore.domain.adjacency import REPLACE_ONE, Adjacency
+from dpcore.domain.axes import Axis, Grid
+from dpcore.domain.domain import Domain
+from dpcore.domain.tally import Tally
+from dpcore.line.mechanism import Event, Mechanism, WorstTable, affordable
+from dpcore.line.statistic import Exact, Noisy
 from dpcore.post.tables.consistency import Agreement
 from dpcore.releases.counts.cells import cell_names
 from dpcore.releases.table import Published
 from dpcore.releases.work import Work, publishing
-from dpcore.statistic import Exact, Noisy
-from dpcore.tally import Tally
 
 Chart = Literal[
     "cells",
@@ -100,7 +100,7 @@ class Release(ABC):
             begins with the key of the plan that is at fault.
 
     Examples:
-        >>> from dpcore.axes import Categories
+        >>> from dpcore.domain.axes import Categories
         >>> from dpcore.releases.counts.histogram import Histogram
         >>> sexes = Domain((Categories("sex", ("F", "M")),))
         >>> release = Histogram("people", sexes, 1000, Budget.of("0.5"))
@@ -180,7 +180,7 @@ class Release(ABC):
 
     @property
     def most_rows(self) -> int:
-        """The most records that count; what a larger table adds is cut (``dpcore.adjacency``)."""
+        """The most records that count; what a larger table adds is cut (``dpcore.domain.adjacency``)."""
         return self.adjacency.most_rows(self.rows)
 
     @property

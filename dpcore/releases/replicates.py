@@ -23,8 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Floats
+from dpcore.line.statistic import Noisy
 from dpcore.releases.base import post_processing_generator
-from dpcore.statistic import Noisy
 
 MOST_NUMBERS = 2**26
 """The replicates of one release hold at most this many numbers: tables of more cells have fewer."""

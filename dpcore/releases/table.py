@@ -18,9 +18,6 @@ LEVEL = 0.9
 TWO_SIDED, ONE_SIDED = (NormalDist().inv_cdf(chance) for chance in ((1 + LEVEL) / 2, LEVEL))
 """Standard errors that normal noise exceeds with probability 10%: in size, and in one direction."""
 
-SIGMAS_95 = NormalDist().inv_cdf(0.975)
-"""Standard errors that normal errors exceed in size with probability 5%."""
-
 FEWEST_ERRORS = 5
 """A number by which others are divided must exceed this many of its standard errors: a quotient by
 less is far from normal, and may be one of no records.  Laplace noise does so in 4 of 10,000 draws."""

@@ -24,9 +24,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from dpcore.accounting.budget import Budget, total
 from dpcore.accounting.zcdp import least_alpha
-from dpcore.budget import Budget, total
-from dpcore.mechanism import Event
+from dpcore.line.mechanism import Event
 from dpcore.repricing.loss_distributions import installed, loss_distribution_alpha
 from dpcore.repricing.renyi import renyi_alpha
 

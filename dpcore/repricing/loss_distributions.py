@@ -19,8 +19,8 @@ from fractions import Fraction
 from functools import reduce
 from importlib.util import find_spec
 
+from dpcore.accounting.budget import Budget
 from dpcore.accounting.digits import round_up
-from dpcore.budget import Budget
 
 _LARGEST_ALPHA = 700
 """Of a single event: e to this power is still a float."""

@@ -3,7 +3,7 @@
 A code of an interval becomes a value inside it: drawn from a private density of that column, or from
 private counts in finer bins, where the plan releases them; otherwise from a smooth density with the
 records' counts in the bins (``dpcore.post.records.smooth``).  Whole numbers come out as whole numbers,
-and those of a column with a step as multiples of it (``dpcore.cell_values``).
+and those of a column with a step as multiples of it (``dpcore.domain.cell_values``).
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Booleans, Floats, Integers
-from dpcore.axes import Axis, Bins, Grid
-from dpcore.cell_values import Inside
+from dpcore.domain.axes import Axis, Bins, Grid
+from dpcore.domain.cell_values import CellNumbers
+from dpcore.line.statistic import Noisy
 from dpcore.post.records.smooth import MOST_BINS, smooth_density
 from dpcore.post.tables.simplex import project_to_simplex
 from dpcore.releases.base import Release
-from dpcore.statistic import Noisy
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +57,7 @@ class ColumnDensity:
         wide = np.flatnonzero(wide_cells(axis))
         if not 2 <= len(wide) <= MOST_BINS:
             return None
-        inside = Inside.of(axis, wide)
+        inside = CellNumbers.of(axis, wide)
         counts = np.bincount(codes, minlength=axis.size)[wide]
         return cls(*smooth_density(inside.lower, inside.upper, inside.size, counts))
 
@@ -81,7 +81,7 @@ class ColumnCells:
     """
 
     axis: Axis
-    inside: Inside
+    inside: CellNumbers
     null: Booleans
     density: ColumnDensity | None
     heaps: Floats | None = None
@@ -89,7 +89,7 @@ class ColumnCells:
     @classmethod
     def of(cls, axis: Axis, codes: Integers, density: ColumnDensity | None) -> ColumnCells:
         null = (codes == axis.size - 1) if axis.nullable else np.zeros(len(codes), dtype=bool)
-        inside = Inside.of(axis, np.where(null, 0, codes))
+        inside = CellNumbers.of(axis, np.where(null, 0, codes))
         if isinstance(axis, Bins):
             return cls(axis, inside, null, density or ColumnDensity.smooth(axis, codes))
         return cls(axis, inside, null, None)
@@ -124,5 +124,5 @@ def wide_cells(axis: Axis) -> Booleans:
     """(cells,) which cells of a plan's bins hold more than one number; those of other axes are fine."""
     if not isinstance(axis, Bins):
         return np.zeros(axis.size - axis.nullable, dtype=bool)
-    inside = Inside.of(axis, np.arange(axis.cells))
+    inside = CellNumbers.of(axis, np.arange(axis.cells))
     return inside.first < inside.last

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Booleans, Floats, Integers
-from dpcore.axes import Categories, in_order
-from dpcore.cell_values import spacing
-from dpcore.domain import Domain
+from dpcore.domain.axes import Categories, in_order
+from dpcore.domain.cell_values import spacing
+from dpcore.domain.domain import Domain
 from dpcore.post.records.differences import Difference, drawn_in_turn
 from dpcore.post.records.ordered import positions_in_order
 from dpcore.post.records.ranks import positions_in_bins

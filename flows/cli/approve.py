@@ -44,7 +44,7 @@ def reject(
 def _decide(
     dataset: str, release_id: str, approved: bool, who: str, why: str, output: Output
 ) -> None:
-    from schemas.identity import check_dataset, check_release_id
+    from schemas.plan.identity import check_dataset, check_release_id
     from tasks.ledger import Ledger
     from tasks.workplace.home import ledger_url
 

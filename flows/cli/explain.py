@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from dpcore.budget import Budget, total
+from dpcore.accounting.budget import Budget, total
 from dpcore.errors import BudgetError, InputError
 from flows.cli.arguments import (
     ANSWER,

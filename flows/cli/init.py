@@ -42,9 +42,9 @@ def init(
     output: Output = ANSWER,
 ) -> None:
     """Write a first plan from a table's columns, and a questionnaire if there is one; reads no value."""
-    from schemas.first_plan import first_plan
-    from schemas.questionnaire import read_questionnaire
-    from schemas.source import TableSource
+    from schemas.first_plan.planner import first_plan
+    from schemas.first_plan.questionnaire import read_questionnaire
+    from schemas.survey.source import TableSource
     from tasks.survey.table_schema import table_schema
 
     columns = table_schema(TableSource(database=file, table=table) if table else file)

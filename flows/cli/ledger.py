@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 
-from dpcore.budget import Budget
+from dpcore.accounting.budget import Budget
 from dpcore.errors import BundleError, InputError, LedgerError, PlanError
 from dpcore.suggestion import suggestion
 from flows.cli.arguments import (
@@ -57,8 +57,8 @@ def grant(
     output: Output = ANSWER,
 ) -> None:
     """Add to the budget of a dataset."""
-    from schemas.identity import check_dataset
     from schemas.numbers import read_rational
+    from schemas.plan.identity import check_dataset
     from tasks.ledger import Ledger
     from tasks.workplace.home import ledger_url
 
@@ -94,7 +94,7 @@ def grant(
 def _resume_schedules() -> list[str]:
     from httpx import HTTPError
 
-    from flows.exhaustion import resume_schedules
+    from flows.operation.exhaustion import resume_schedules
 
     try:
         return [f"The schedule of {plan} is resumed." for plan in resume_schedules()]

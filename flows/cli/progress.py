@@ -17,7 +17,7 @@ from rich.text import Text
 
 from schemas.plan import Plan
 from tasks.explain.work import START, work_of
-from tasks.workplace.step import LOGGER, Moment
+from tasks.workplace.step import LOGGER, StepProgress
 
 SHARES = {"draw": (0.0, 0.3), "write tables": (0.3, 1.0), "synthesize": (0.0, 1.0)}
 """By step: the part of its release's bar that it fills, from where to where."""
@@ -92,10 +92,10 @@ class _Bars(_Lines):
     def emit(self, record: logging.LogRecord) -> None:
         if record.levelno >= logging.INFO:
             super().emit(record)
-        if isinstance(moment := getattr(record, "moment", None), Moment):
+        if isinstance(moment := getattr(record, "moment", None), StepProgress):
             self._move(moment)
 
-    def _move(self, moment: Moment) -> None:
+    def _move(self, moment: StepProgress) -> None:
         part, ended = moment.done / moment.of, moment.done == moment.of == 1
         if moment.about in self.bars and moment.step in SHARES:
             bar = self.bars[moment.about]

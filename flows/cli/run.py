@@ -50,8 +50,8 @@ def run(
     output: Output = ANSWER,
 ) -> None:
     """Publish a release and print the path of its bundle."""
-    from schemas.identity import check_release_id
     from schemas.plan import load_plan
+    from schemas.plan.identity import check_release_id
     from tasks.workplace.events import record_event
     from tasks.workplace.plans import published_folder
 

@@ -36,7 +36,7 @@ def serve(
     progress: Progress = LINES,
 ) -> None:
     """Run a Prefect server and a worker for a folder of plans."""
-    from flows import serve as service
+    from flows.deployment import serve as service
     from tasks.workplace.plans import plans_folder, published_folder
 
     _check(runs_at_once)
@@ -66,8 +66,8 @@ def deploy(
     with output.shown():
         from httpx import HTTPError
 
-        from flows import deploy as deployment
-        from flows.lost import watch_over_runs
+        from flows.deployment import deploy as deployment
+        from flows.operation.lost import watch_over_runs
         from tasks.workplace.plans import plans_folder
 
         try:

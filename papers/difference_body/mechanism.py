@@ -23,13 +23,13 @@ from fractions import Fraction
 
 import numpy as np
 
+from dpcore.accounting.budget import Budget
 from dpcore.arrays import Floats, Integers
-from dpcore.budget import Budget
-from dpcore.mechanism import Event, Mechanism, Outputs, Widths
+from dpcore.line.mechanism import Event, Mechanism, Outputs, Widths
+from dpcore.line.statistic import Noisy
 from dpcore.mechanisms.laplace import laplace_scale
 from dpcore.sampling import _validate
 from dpcore.sampling.source import RandomSource
-from dpcore.statistic import Noisy
 from papers.difference_body.body import STEPS, Body
 from papers.k_norm.mechanism import length_widths
 from papers.k_norm.sampler import LARGEST_SCALE

@@ -18,13 +18,13 @@ from typing import ClassVar
 import numpy as np
 
 from dpcore.arrays import Floats, Integers
+from dpcore.domain.tally import Tally
+from dpcore.line.statistic import Noisy
 from dpcore.releases.base import post_processing_generator
 from dpcore.releases.densities.basis import Basis
 from dpcore.releases.densities.density import Density
 from dpcore.releases.densities.left_out import least_left_out
 from dpcore.releases.table import Uncertainty
-from dpcore.statistic import Noisy
-from dpcore.tally import Tally
 from papers.difference_body.body import MOST_DIMENSIONS
 from papers.difference_body.mechanism import DifferenceBody
 

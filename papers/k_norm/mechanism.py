@@ -26,12 +26,12 @@ from fractions import Fraction
 
 import numpy as np
 
+from dpcore.accounting.budget import Budget
 from dpcore.arrays import Floats, Integers
-from dpcore.budget import Budget
-from dpcore.mechanism import AdditiveNoise, Event, LogRatio, Outputs, Widths
+from dpcore.line.mechanism import AdditiveNoise, Event, LogRatio, Outputs, Widths
+from dpcore.line.statistic import Noisy
 from dpcore.mechanisms.laplace import laplace_scale
 from dpcore.sampling.source import RandomSource
-from dpcore.statistic import Noisy
 from papers.k_norm.sampler import drawable, k_norm_noise, lattice_norm
 
 

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from dpcore.axes import Grid
-from dpcore.budget import Budget
-from dpcore.domain import Domain
+from dpcore.accounting.budget import Budget
+from dpcore.domain.axes import Grid
+from dpcore.domain.domain import Domain
+from dpcore.line.statistic import Noisy
 from dpcore.releases.densities.binned_density import BinnedDensity
 from dpcore.releases.densities.spectral_density import SpectralDensity
 from dpcore.sampling.source import SeededSource
-from dpcore.statistic import Noisy
 from papers.coefficient_laplace.release import CoefficientDensity
 from papers.difference_body.release import BodyDensity
 from papers.k_norm.release import GammaDensity

@@ -25,12 +25,12 @@ from functools import cached_property
 import numpy as np
 from scipy.special import logsumexp
 
+from dpcore.accounting.budget import Budget
 from dpcore.arrays import Floats, Integers
-from dpcore.budget import Budget
-from dpcore.mechanism import Event, Mechanism, Outputs, Widths
+from dpcore.line.mechanism import Event, Mechanism, Outputs, Widths
+from dpcore.line.statistic import Noisy
 from dpcore.sampling.source import RandomSource
 from dpcore.sampling.sparse import uniform_integers
-from dpcore.statistic import Noisy
 from papers.minimax_count.table import TOTAL, digest, is_private
 
 

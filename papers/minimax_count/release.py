@@ -8,17 +8,17 @@ from functools import cached_property
 import numpy as np
 
 from dpcore.advice.least import Least
+from dpcore.line.statistic import Noisy
 from dpcore.releases.base import ErrorStatement
-from dpcore.releases.counts.count import AT_LEAST, PENALTIES, CountRelease
+from dpcore.releases.counts.count import AT_LEAST, PENALTIES, SingleCount
 from dpcore.releases.counts.unit import RECORDS
 from dpcore.releases.table import ENDS, LEVEL, Published, TableColumn, Uncertainty
-from dpcore.statistic import Noisy
 from papers.minimax_count.mechanism import TabulatedMechanism
 from papers.minimax_count.table import TOTAL, minimax_table, worst_risk
 
 
 @dataclass(frozen=True)
-class MinimaxCount(CountRelease):
+class MinimaxCount(SingleCount):
     """The least worst-case loss over all counts from 0 to the rows.
 
     Where the rows are private, a count above those of the plan is answered like one that equals

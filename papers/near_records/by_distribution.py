@@ -28,12 +28,12 @@ from itertools import pairwise
 import numpy as np
 from scipy.special import logsumexp
 
+from dpcore.accounting.budget import Budget
 from dpcore.arrays import Floats, Integers
-from dpcore.budget import Budget
-from dpcore.mechanism import Event, Mechanism, Outputs, Widths, one_record_moved
+from dpcore.line.mechanism import Event, Mechanism, Outputs, Widths, one_record_moved
+from dpcore.line.statistic import Noisy
 from dpcore.mechanisms.exponential import exponential_rho, exponential_scale
 from dpcore.sampling.source import RandomSource
-from dpcore.statistic import Noisy
 from papers.near_records.paths import NearSequences
 
 AUDITED_WORK = 2**22

@@ -32,12 +32,12 @@ from itertools import combinations_with_replacement
 import numpy as np
 from scipy.special import gammaln, logsumexp
 
+from dpcore.accounting.budget import Budget
 from dpcore.arrays import Floats, Integers
-from dpcore.budget import Budget
-from dpcore.mechanism import Event, Mechanism, Outputs, Widths
+from dpcore.line.mechanism import Event, Mechanism, Outputs, Widths
+from dpcore.line.statistic import Noisy
 from dpcore.mechanisms.exponential import exponential_rho, exponential_scale
 from dpcore.sampling.source import RandomSource
-from dpcore.statistic import Noisy
 from papers.near_records.tilted import NearMeans
 
 BITS = 16

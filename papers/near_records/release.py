@@ -17,14 +17,14 @@ from typing import ClassVar
 import numpy as np
 
 from dpcore.arrays import Floats, Integers
-from dpcore.axes import Bins, Grid
-from dpcore.domain import Domain
+from dpcore.domain.axes import Bins, Grid
+from dpcore.domain.domain import Domain
+from dpcore.domain.tally import Tally
+from dpcore.line.statistic import Exact, Noisy
 from dpcore.post.tables.simplex import round_to_total
 from dpcore.releases.base import ErrorStatement, Release, post_processing_generator
 from dpcore.releases.counts.cells import describe_cells
 from dpcore.releases.table import LEVEL, Published, Table, TableColumn, Uncertainty
-from dpcore.statistic import Exact, Noisy
-from dpcore.tally import Tally
 from papers.near_records.by_distribution import NearRecordsMechanism
 from papers.near_records.by_series import BITS, NearMeansMechanism
 

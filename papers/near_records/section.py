@@ -4,7 +4,7 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import Field, StrictInt, StrictStr, model_validator
 
-from dpcore.budget import Budget
+from dpcore.accounting.budget import Budget
 from dpcore.releases.base import Release
 from papers.near_records.release import NearRecords, NearSeries
 from schemas.releases.base import Product, ReleaseSection, SurveyFacts

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpcore.adjacency import Adjacency
-from dpcore.axes import Bins, Categories
-from dpcore.budget import Budget
-from dpcore.domain import Domain
-from dpcore.privacy_line import perturb
+from dpcore.accounting.budget import Budget
+from dpcore.domain.adjacency import Adjacency
+from dpcore.domain.axes import Bins, Categories
+from dpcore.domain.domain import Domain
+from dpcore.line.privacy_line import perturb
 from dpcore.sampling.source import SeededSource
 from papers.near_records.paths import NearSequences, uniform_integer
 from papers.near_records.release import NearRecords, NearSeries

@@ -44,11 +44,13 @@ from functools import cached_property
 
 import numpy as np
 
-from dpcore.budget import Budget
-from dpcore.domain import Domain
+from dpcore.accounting.budget import Budget
+from dpcore.domain.domain import Domain
+from dpcore.domain.tally import Tally
 from dpcore.errors import PrivacyLineError
+from dpcore.line.privacy_line import perturb
+from dpcore.line.statistic import Exact
 from dpcore.mechanisms import DiscreteGaussian
-from dpcore.privacy_line import perturb
 from dpcore.releases.densities.kernels import (
     KERNELS,
     ExponentialKernel,
@@ -58,9 +60,7 @@ from dpcore.releases.densities.kernels import (
 )
 from dpcore.releases.densities.process import require_lines
 from dpcore.sampling.source import RandomSource
-from dpcore.statistic import Exact
-from dpcore.tally import Tally
-from papers.online_function.order import PLACES, Dense, Markov, Order, Place
+from papers.online_function.order import PLACES, AskedPoints, Dense, Markov, Place
 
 LARGEST_TABLE = 2**24
 """The most whitened coordinates in memory: cells of the domain times the most answers."""
@@ -103,7 +103,7 @@ class Questions:
     def kernels(self) -> tuple[Kernel, ...]:
         return tuple(KERNELS[self.kernel](h) for h in self.bandwidths)
 
-    def order(self) -> Order:
+    def order(self) -> AskedPoints:
         """A new order, in which no point has been asked."""
         codes = self.domain.unpack(np.arange(self.domain.size))
         positions = (codes + 0.5) / np.array(self.domain.shape)

@@ -36,7 +36,7 @@ PLACES = 2**30
 """Points are whole multiples of 1/PLACES of the range."""
 
 
-class Order(Protocol):
+class AskedPoints(Protocol):
     """The points asked so far, and the values there."""
 
     def residual(self, place: Place) -> Floats:
@@ -94,7 +94,7 @@ class Dense:
         return math.ldexp(16 * math.pow(answers, 1.5), -53) / math.sqrt(JITTER)
 
 
-class Near(NamedTuple):
+class LineNeighbours(NamedTuple):
     """The prediction at a point on a line: keys and values of up to two neighbours, and weights."""
 
     known: list[tuple[int, float]]
@@ -124,21 +124,21 @@ class Markov:
         self._asked.insert(place[0], value)
         return value
 
-    def near(self, key: int) -> Near:
+    def near(self, key: int) -> LineNeighbours:
         below, above = self._asked.neighbours(key)
         known = [item for item in (below, above) if item is not None]
         steps = [abs(key - item[0]) / PLACES / self._kernel.bandwidth for item in known]
         gone = [-math.expm1(-2 * step) for step in steps]
         if not known:
-            return Near(known, [], 1.0)
+            return LineNeighbours(known, [], 1.0)
         if len(known) == 1:
-            return Near(known, [math.exp(-steps[0])], math.sqrt(gone[0]))
+            return LineNeighbours(known, [math.exp(-steps[0])], math.sqrt(gone[0]))
         both = -math.expm1(-2 * (steps[0] + steps[1]))
         weights = [
             math.exp(-steps[0]) * gone[1] / both,
             math.exp(-steps[1]) * gone[0] / both,
         ]
-        return Near(known, weights, math.sqrt(gone[0] * gone[1] / both))
+        return LineNeighbours(known, weights, math.sqrt(gone[0] * gone[1] / both))
 
     def slack(self, answers: int) -> float:
         """Neighbours are at least one place apart, so no scale is below 2^-16."""

@@ -7,9 +7,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpcore.axes import Categories
-from dpcore.budget import Budget
-from dpcore.domain import Domain
+from dpcore.accounting.budget import Budget
+from dpcore.domain.axes import Categories
+from dpcore.domain.domain import Domain
 from dpcore.errors import PrivacyLineError
 from dpcore.mechanisms import DiscreteGaussian
 from dpcore.releases.densities.function import SmoothFunction

@@ -37,10 +37,10 @@ from typing import Literal
 import numpy as np
 from scipy.special import gammaln
 
+from dpcore.accounting.budget import Budget
 from dpcore.accounting.digits import DIGITS, MARGIN, decimal_of
 from dpcore.arrays import Floats, Integers
-from dpcore.budget import Budget
-from dpcore.mechanism import (
+from dpcore.line.mechanism import (
     Event,
     LogRatio,
     Mechanism,
@@ -50,9 +50,9 @@ from dpcore.mechanism import (
     one_record_moved,
     summed,
 )
+from dpcore.line.statistic import Noisy
 from dpcore.sampling.source import RandomSource
 from dpcore.sampling.sparse import LARGEST_DOMAIN
-from dpcore.statistic import Noisy
 from papers.sampled_histogram.urn import urn_draws
 
 Urn = Literal["smoothed-histogram", "dirichlet-multinomial"]

@@ -13,7 +13,9 @@ from functools import cached_property
 import numpy as np
 
 from dpcore.arrays import Floats, Integers
-from dpcore.domain import Domain, size_text
+from dpcore.domain.domain import Domain, size_text
+from dpcore.domain.tally import Tally
+from dpcore.line.statistic import Exact, Noisy
 from dpcore.post.tables.simplex import round_to_total
 from dpcore.releases.base import ErrorStatement, Release, post_processing_generator
 from dpcore.releases.counts.cells import describe_cells
@@ -26,8 +28,6 @@ from dpcore.releases.table import (
     Uncertainty,
     interval_columns,
 )
-from dpcore.statistic import Exact, Noisy
-from dpcore.tally import Tally
 from papers.sampled_histogram.mechanism import Sampled, Urn
 
 LARGEST = 2**24

@@ -4,7 +4,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field, StrictInt, StrictStr
 
-from dpcore.budget import Budget
+from dpcore.accounting.budget import Budget
 from dpcore.releases.base import Release
 from papers.sampled_histogram.release import SampledHistogram
 from schemas.releases.base import Product, ReleaseSection, SurveyFacts, listed

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpcore.axes import Categories
-from dpcore.budget import Budget
-from dpcore.domain import Domain
+from dpcore.accounting.budget import Budget
+from dpcore.domain.axes import Categories
+from dpcore.domain.domain import Domain
 from dpcore.errors import PrivacyLineError
-from dpcore.privacy_line import perturb
+from dpcore.line.privacy_line import perturb
 from dpcore.sampling.source import SeededSource
 from papers.sampled_histogram.mechanism import Sampled
 from papers.sampled_histogram.release import SampledHistogram

@@ -13,21 +13,21 @@ from pydantic import (
     model_validator,
 )
 
+from dpcore.accounting.budget import Budget
 from dpcore.accounting.concentrated import Composition
-from dpcore.adjacency import Adjacency
-from dpcore.axes import Axis
-from dpcore.budget import Budget
-from dpcore.domain import Domain
+from dpcore.domain.adjacency import Adjacency
+from dpcore.domain.axes import Axis
+from dpcore.domain.domain import Domain
 from dpcore.releases.base import Release
 from dpcore.releases.counts.unit import BEST
 from dpcore.releases.replicates import REPLICATE
 from dpcore.releases.table import MOST_FILES, TABLE, UNBIASED
 from dpcore.suggestion import suggestion
-from schemas.columns import Column
 from schemas.document import Section, absent
 from schemas.numbers import WrittenRational
+from schemas.survey.columns import Column
+from schemas.survey.unit import Weights
 from schemas.text import Line
-from schemas.unit import Weights
 
 Name = Annotated[
     str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]*$", max_length=80, strict=True)

@@ -5,10 +5,10 @@ from typing import Annotated, Any
 
 from pydantic import Field, StrictInt
 
-from dpcore.axes import Axis
-from dpcore.domain import Domain
-from schemas.columns import CategoricalColumn, Column, ContinuousColumn, IntegerColumn
+from dpcore.domain.axes import Axis
+from dpcore.domain.domain import Domain
 from schemas.releases.base import Columns, declared, domain_of
+from schemas.survey.columns import CategoricalColumn, Column, ContinuousColumn, IntegerColumn
 
 MOST_BINS = 2**16
 

@@ -5,14 +5,13 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, StrictFloat, StrictInt, StrictStr, field_validator, model_validator
 
-from dpcore.axes import Axis, Categories, Grid
-from dpcore.budget import Budget
+from dpcore.accounting.budget import Budget
+from dpcore.domain.axes import Axis, Categories, Grid
 from dpcore.releases.base import Release
 from dpcore.releases.machines.additive import AdditiveClassifier
 from dpcore.releases.machines.classifier import Classifier, LossName
 from dpcore.releases.machines.gradients import GradientClassifier
 from dpcore.releases.machines.placed import part_for_places
-from schemas.columns import CategoricalColumn, Column, IntegerColumn
 from schemas.document import Section
 from schemas.releases.base import (
     Columns,
@@ -24,6 +23,7 @@ from schemas.releases.base import (
     listed,
     one_each,
 )
+from schemas.survey.columns import CategoricalColumn, Column, IntegerColumn
 
 Width = Annotated[float, Field(gt=0.01, le=100)]
 

@@ -6,10 +6,10 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 import numpy as np
 from pydantic import Field, StrictBool, StrictFloat, StrictInt, StrictStr, model_validator
 
-from dpcore.axes import Axis, Categories, Grid
-from dpcore.budget import Budget
+from dpcore.accounting.budget import Budget
+from dpcore.domain.axes import Axis, Categories, Grid
 from dpcore.releases.base import Release
-from dpcore.releases.counts.count import Count, CountRelease
+from dpcore.releases.counts.count import Count, SingleCount
 from schemas.document import Section
 from schemas.numbers import plain
 from schemas.releases.base import ReleaseSection, SurveyFacts, declared, domain_of, listed
@@ -53,7 +53,7 @@ class Condition(Section):
 class CountMechanism(NamedTuple):
     """A mechanism for counts: its release, and whether it fails with a chance that costs beta."""
 
-    release: Callable[..., CountRelease]
+    release: Callable[..., SingleCount]
     may_fail: bool = False
     has_prior: bool = False
 

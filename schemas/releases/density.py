@@ -4,9 +4,9 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 from pydantic import Field, StrictInt, StrictStr, model_validator
 
-from dpcore.axes import Grid
-from dpcore.budget import Budget
-from dpcore.domain import Domain
+from dpcore.accounting.budget import Budget
+from dpcore.domain.axes import Grid
+from dpcore.domain.domain import Domain
 from dpcore.releases.base import Release
 from dpcore.releases.densities.beside_points import DensityBesidePoints
 from dpcore.releases.densities.binned_density import BinnedDensity

@@ -4,8 +4,8 @@ from typing import ClassVar, Literal
 
 from pydantic import Field, StrictInt, StrictStr
 
-from dpcore.budget import Budget
-from dpcore.domain import Domain
+from dpcore.accounting.budget import Budget
+from dpcore.domain.domain import Domain
 from dpcore.releases.base import Release
 from dpcore.releases.densities.function import SmoothFunction
 from dpcore.releases.densities.kernels import KernelName

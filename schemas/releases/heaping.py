@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dpcore.axes import Bins, Categories
-from dpcore.cell_values import Inside, spacing
-from dpcore.domain import Domain
+from dpcore.domain.axes import Bins, Categories
+from dpcore.domain.cell_values import CellNumbers, spacing
+from dpcore.domain.domain import Domain
 from dpcore.post.records.rules import Rule
 
 
@@ -37,6 +37,6 @@ def heaping_rules(domain: Domain, rounded: Sequence[tuple[str, str]]) -> tuple[R
 
 def _holding(axis: Bins, levels: Categories, code: int) -> tuple[int, ...]:
     """The bins that hold a multiple of this level and of no larger one."""
-    inside = Inside.of(axis, np.arange(axis.cells))
+    inside = CellNumbers.of(axis, np.arange(axis.cells))
     values = inside.heaped(np.zeros(axis.cells), *spacing(levels, np.full(axis.cells, code)))
     return tuple(np.flatnonzero(np.isfinite(values)).tolist())

@@ -9,16 +9,14 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 from pydantic import BeforeValidator, Field, StrictBool, StrictFloat, StrictInt, StrictStr
 
+from dpcore.accounting.budget import Budget
 from dpcore.arrays import Booleans, Integers
-from dpcore.axes import Categories
-from dpcore.budget import Budget
-from dpcore.domain import Domain
-from dpcore.regions import Regions
+from dpcore.domain.axes import Categories
+from dpcore.domain.domain import Domain
+from dpcore.domain.regions import Regions
 from dpcore.releases.base import Release
 from dpcore.releases.tables.hierarchy import Hierarchy, Totals
-from schemas.columns import CategoricalColumn
 from schemas.document import Section
-from schemas.public_files import csv_text
 from schemas.releases.base import (
     Columns,
     CountsSection,
@@ -29,6 +27,8 @@ from schemas.releases.base import (
 )
 from schemas.releases.binning import Bins, binned_domain
 from schemas.releases.rules import Stated, condition
+from schemas.survey.columns import CategoricalColumn
+from schemas.survey.public_files import csv_text
 
 Code = StrictStr | StrictInt | StrictFloat | StrictBool
 

@@ -4,7 +4,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field, StrictStr
 
-from dpcore.budget import Budget
+from dpcore.accounting.budget import Budget
 from dpcore.releases.base import Release
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.counts.random_histogram import RandomHistogram

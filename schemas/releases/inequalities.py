@@ -8,8 +8,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from dpcore.axes import Axis, in_order
-from dpcore.domain import Domain
+from dpcore.domain.axes import Axis, in_order
+from dpcore.domain.domain import Domain
 from dpcore.formula import Syntax
 from dpcore.post.records.differences import Chain, Difference, chains
 from dpcore.post.records.rules import Condition, Order, Rule

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import Field, StrictInt, StrictStr, model_validator
 
-from dpcore.budget import Budget
+from dpcore.accounting.budget import Budget
 from dpcore.releases.base import Release
 from dpcore.releases.tables.margins import Margins
 from schemas.releases.base import CountsSection, SurveyFacts, listed

@@ -6,9 +6,9 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, StrictInt, StrictStr, StringConstraints, model_validator
 
-from dpcore.axes import Categories
-from dpcore.budget import Budget
-from dpcore.domain import Domain
+from dpcore.accounting.budget import Budget
+from dpcore.domain.axes import Categories
+from dpcore.domain.domain import Domain
 from dpcore.post.records.nested import Nested, tied, with_groups
 from dpcore.post.records.rules import Rule
 from dpcore.releases.base import Release
@@ -17,8 +17,6 @@ from dpcore.releases.tables.allocation import MOST_WAYS
 from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
 from dpcore.releases.tables.microdata import Microdata
 from dpcore.suggestion import suggestion
-from schemas.columns import rounded
-from schemas.derived import details
 from schemas.document import Section
 from schemas.numbers import WrittenRational
 from schemas.releases.base import CountsSection, SurveyFacts, listed
@@ -27,6 +25,8 @@ from schemas.releases.heaping import heaping_rules
 from schemas.releases.margins import sets_of
 from schemas.releases.optimise import Optimise, aim_of
 from schemas.releases.rules import RuleSection, build_rules
+from schemas.survey.columns import rounded
+from schemas.survey.derived import details
 
 USUALLY_CHOSEN, USUAL_TRIPLES = 20, 5
 

@@ -4,7 +4,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field, StrictStr
 
-from dpcore.budget import Budget
+from dpcore.accounting.budget import Budget
 from dpcore.releases.base import Release
 from dpcore.releases.numbers.moments import Moments
 from schemas.releases.base import ReleaseSection, SurveyFacts, declared, domain_of, listed

@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import Field, field_validator
 
-from dpcore.budget import Budget, Weight
+from dpcore.accounting.budget import Budget, ShareWeight
 from dpcore.releases.densities.density import Density
 from dpcore.releases.densities.function import SmoothFunction
 from dpcore.releases.densities.tuned import TunedDensity, TunedFunction
@@ -42,12 +42,12 @@ class PrivateBandwidth(Section):
     def may_fail(self) -> bool:
         return self.private == "interquartile-range"
 
-    def parts(self, needs_beta: bool) -> tuple[Weight, Weight]:
+    def parts(self, needs_beta: bool) -> tuple[ShareWeight, ShareWeight]:
         """The claims on the share of the choice, and of what is released, if that needs beta."""
         rest = 1 - self.share
         return (
-            Weight(self.share, self.share * self.may_fail),
-            Weight(rest, rest * needs_beta),
+            ShareWeight(self.share, self.share * self.may_fail),
+            ShareWeight(rest, rest * needs_beta),
         )
 
     def tune(

@@ -4,7 +4,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from dpcore.budget import Budget
+from dpcore.accounting.budget import Budget
 from dpcore.releases.base import Release
 from dpcore.releases.numbers.quantiles import Quantiles
 from schemas.numbers import WrittenRational

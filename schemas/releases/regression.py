@@ -4,7 +4,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field, StrictInt, StrictStr
 
-from dpcore.budget import Budget
+from dpcore.accounting.budget import Budget
 from dpcore.releases.base import Release
 from dpcore.releases.machines.regression import LossName, Regression
 from schemas.releases.base import (

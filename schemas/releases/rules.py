@@ -17,8 +17,8 @@ from pydantic import (
     model_validator,
 )
 
-from dpcore.axes import Axis, Bins, Categories, Category, Grid
-from dpcore.domain import Domain
+from dpcore.domain.axes import Axis, Bins, Categories, Category, Grid
+from dpcore.domain.domain import Domain
 from dpcore.post.records.rules import Condition, Rule
 from dpcore.suggestion import suggestion
 from schemas.document import Section

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 from pydantic import Field, StrictStr
 
-from dpcore.axes import Axis, Grid
-from dpcore.domain import Domain
-from dpcore.transforms import TransformName
-from schemas.columns import CategoricalColumn, Column
+from dpcore.domain.axes import Axis, Grid
+from dpcore.domain.domain import Domain
+from dpcore.domain.transforms import TransformName
 from schemas.document import absent
 from schemas.releases.base import Columns, ReleaseSection, declared, domain_of
+from schemas.survey.columns import CategoricalColumn, Column
 
 MOST_CELLS = 4096
 """Cells of a transformed column: engines find them by comparisons with all edges."""

@@ -8,12 +8,12 @@ from contextlib import suppress
 from pathlib import Path
 
 from dpcore.audit import AuditResult
-from schemas.bundle import Manifest
+from schemas.bundle.manifest import Manifest
 from schemas.plan import Plan
 from schemas.text import escape
 from tasks.announce.markdown import cost_and_accuracy, explanation, preview
 from tasks.audit.audit import embed_picture, result_rows
-from tasks.bundle.publish import Made
+from tasks.bundle.publish import PreparedBundle
 from tasks.bundle.verify import read_manifest
 from tasks.explain.explain import explain_refusal, ledger_rows
 from tasks.ledger import Ledger
@@ -52,7 +52,7 @@ def show_explanation(plan: Plan) -> None:
 
 
 @step("show the preview")
-def show_preview(plan: Plan, release_id: str, made: Made) -> None:
+def show_preview(plan: Plan, release_id: str, made: PreparedBundle) -> None:
     """Show a disclosure officer what is to be published."""
     from prefect.artifacts import create_markdown_artifact
 

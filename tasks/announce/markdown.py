@@ -4,11 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow.parquet as pq
 
-from dpcore.budget import Budget
+from dpcore.accounting.budget import Budget
 from schemas.plan import Plan
 from schemas.text import escape
 from tasks.audit.audit import embed_picture, result_rows
-from tasks.bundle.publish import Made
+from tasks.bundle.publish import PreparedBundle
 from tasks.explain.explain import budget_rows, cost_rows, describe_dataset, error_rows, promises
 from tasks.report.parts import Source
 from tasks.report.release import headed, release_part
@@ -57,7 +57,7 @@ def explanation(plan: Plan, granted: Budget | None, spent: Budget, refusal: str 
     )
 
 
-def preview(plan: Plan, release_id: str, made: Made) -> str:
+def preview(plan: Plan, release_id: str, made: PreparedBundle) -> str:
     """What a disclosure officer reads before a decision; what is made is noisy and public."""
     return "\n\n".join(
         [
@@ -74,7 +74,7 @@ def preview(plan: Plan, release_id: str, made: Made) -> str:
     )
 
 
-def _published(plan: Plan, made: Made) -> Iterator[str]:
+def _published(plan: Plan, made: PreparedBundle) -> Iterator[str]:
     """The beginning of each release's tables as its report shows them, and of each synthetic table."""
     for record in made.releases:
         part = release_part(Source(plan, record, made.staging))

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from dpcore.audit import AuditResult
-from tasks.report.chart import Axis, Panel, document
-from tasks.report.marks import across, bars, dots, line, texts
+from tasks.charts.chart import Axis, Panel, document
+from tasks.charts.marks import across, bars, dots, line, texts
 
 KEY = (("other", "alpha claimed"), ("bar", "alpha shown at least"), ("failed", "more than claimed"))
 

@@ -27,17 +27,17 @@ from typing import Any
 import duckdb
 import numpy as np
 
-from dpcore.adjacency import Adjacency
 from dpcore.audit import survey_pairs
 from dpcore.audit.neighbours import last_cell, table
-from dpcore.axes import Grid
-from dpcore.domain import Domain
+from dpcore.domain.adjacency import Adjacency
+from dpcore.domain.axes import Grid
+from dpcore.domain.domain import Domain
+from dpcore.domain.tally import Tally
 from dpcore.errors import AuditError
-from dpcore.tally import Tally
-from schemas.columns import CategoricalColumn, Column, IntegerColumn
-from schemas.linked import SIZE
 from schemas.plan import Plan
-from schemas.source import TableSource
+from schemas.plan.linked import SIZE
+from schemas.survey.columns import CategoricalColumn, Column, IntegerColumn
+from schemas.survey.source import TableSource
 from tasks.draw import tally_releases
 from tasks.survey.ingest import hide_bar, ingest
 from tasks.survey.sql import quote, real, text

@@ -25,7 +25,7 @@ from prometheus_client.openmetrics.exposition import generate_latest
 from prometheus_client.registry import Collector
 from pydantic import BaseModel, Field, FiniteFloat, TypeAdapter, ValidationError
 
-from dpcore.budget import Budget
+from dpcore.accounting.budget import Budget
 from dpcore.errors import InputError
 from schemas.plan import Plan
 from tasks.budget.schedule import late_releases
@@ -116,14 +116,14 @@ class _Notice(BaseModel):
     trouble: str
 
 
-class _Step(BaseModel):
+class _StepMetric(BaseModel):
     event: Literal["step"]
     step: str
     seconds: FiniteFloat
 
 
-_EVENT = TypeAdapter[_Run | _Notice | _Step](
-    Annotated[_Run | _Notice | _Step, Field(discriminator="event")]
+_EVENT = TypeAdapter[_Run | _Notice | _StepMetric](
+    Annotated[_Run | _Notice | _StepMetric, Field(discriminator="event")]
 )
 
 
@@ -141,7 +141,7 @@ def _of_events(path: Path | None) -> Iterator[Metric]:
                 runs[event.dataset, event.outcome] += 1
             case _Notice():
                 notices[event.dataset, re.split("[:,;]", event.trouble)[0]] += 1
-            case _Step():
+            case _StepMetric():
                 seconds[event.step].append(event.seconds)
     ended = CounterMetricFamily(
         "dprelease_runs", "Runs that ended, by exit code or how else", labels=("dataset", "outcome")

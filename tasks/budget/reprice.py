@@ -5,11 +5,11 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from dpcore.budget import Budget, decimal_text, total
+from dpcore.accounting.budget import Budget, decimal_text, total
 from dpcore.errors import InputError, LedgerError
 from dpcore.repricing.history import Charged, Price, prices
 from dpcore.repricing.loss_distributions import installed
-from schemas.events import read_event
+from schemas.releases.events import read_event
 from tasks.explain.explain import amounts, text_table
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ import numpy as np
 from dpcore.errors import InputError
 from dpcore.releases.numbers.moments import HIDDEN
 from dpcore.releases.table import Table, TableColumn, Uncertainty
-from schemas.analysis import Analysis
-from schemas.bundle import AnalysisRecord
+from schemas.bundle.manifest import AnalysisRecord
 from schemas.plan import Plan
+from schemas.plan.analysis import Analysis
 from tasks.bundle.evidence import evidence_of
 from tasks.bundle.parquet import write_table
 from tasks.bundle.publish import committed, file_metadata, measured_parts, with_csv

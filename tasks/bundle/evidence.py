@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dpcore.errors import InputError
 from dpcore.post.tables.joined import joined
 from schemas.plan import Plan
-from schemas.synthesis import Synthesis
-from tasks.bundle.joined import Part
+from schemas.plan.synthesis import Synthesis
+from tasks.bundle.joined import DrawnRelease
 from tasks.bundle.records import Draws, synthetic_records
 from tasks.inference.evidence import Evidence, answering
 
@@ -16,7 +16,7 @@ MOST_RECORDS = 2**16
 """More synthetic records say hardly more."""
 
 
-def evidence_of(plan: Plan, parts: Sequence[Part], draws: Draws) -> Evidence:
+def evidence_of(plan: Plan, parts: Sequence[DrawnRelease], draws: Draws) -> Evidence:
     """The evidence of the release with the most columns whose counts can be combined.
 
     ``parts``: also of earlier bundles.  Raises ``InputError`` where the bundle has none.

@@ -23,8 +23,8 @@ from dpcore.releases.table import Table, TableColumn
 from dpcore.releases.tables.margins import Margins
 from dpcore.releases.tables.microdata import Microdata
 from schemas.plan import Plan
-from schemas.synthesis import IMPLICATE, Synthesis
-from tasks.bundle.joined import Part, noise_of
+from schemas.plan.synthesis import IMPLICATE, Synthesis
+from tasks.bundle.joined import DrawnRelease, noise_of
 from tasks.bundle.records import Draws, scores_of, synthetic_records
 
 PILOT = 6
@@ -83,7 +83,7 @@ class Implicates:
 
 
 def make_implicates(
-    release: Margins, synthesis: Synthesis, parts: Sequence[Part], draws: Draws
+    release: Margins, synthesis: Synthesis, parts: Sequence[DrawnRelease], draws: Draws
 ) -> Implicates:
     """The implicates of a synthetic table, from all parts that count the same things."""
     assert synthesis.implicates

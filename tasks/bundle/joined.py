@@ -10,15 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Floats
-from dpcore.axes import Axis
-from dpcore.domain import Domain
+from dpcore.domain.axes import Axis
+from dpcore.domain.domain import Domain
 from dpcore.errors import InputError
+from dpcore.line.statistic import Noisy
 from dpcore.post.tables.bounded import bounded_interval
 from dpcore.post.tables.consistency import Agreement, side_by_side
 from dpcore.post.tables.joined import joined
 from dpcore.post.tables.refined import MOST_REFINED, Refined, differ, places, refinement
 from dpcore.releases.base import Release
-from dpcore.releases.counts.unit import BEST, CountsRelease
+from dpcore.releases.counts.unit import BEST, TableOfCounts
 from dpcore.releases.replicates import agreed_again, replicate_generator
 from dpcore.releases.table import (
     MOST_FILES,
@@ -29,16 +30,15 @@ from dpcore.releases.table import (
     TableColumn,
     Uncertainty,
 )
-from dpcore.statistic import Noisy
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class DrawnRelease:
     """One release of a bundle, its draw and the draw's digest, and what it measured."""
 
     bundle: str
     name: str
-    release: CountsRelease
+    release: TableOfCounts
     agreement: Agreement
     noisy: Noisy
     draw: str
@@ -62,7 +62,7 @@ class Joined:
     estimate: Floats
     variances: Floats
     variance_of: Callable[[Floats], float]
-    release: CountsRelease
+    release: TableOfCounts
     sources: tuple[str, ...]
     draws: frozenset[str]
 
@@ -80,7 +80,9 @@ class Joined:
         return float(factors @ self.estimate) * step, self.variance_of(factors) * step**2
 
 
-def join(place: str, domain: Domain, release: CountsRelease, parts: list[Part]) -> Joined | None:
+def join(
+    place: str, domain: Domain, release: TableOfCounts, parts: list[DrawnRelease]
+) -> Joined | None:
     """All parts that tell of a table over ``domain``; None where its own release is not among them.
 
     Others tell of it where they count the same things, records or weights in the same steps, and have a
@@ -117,7 +119,7 @@ def join(place: str, domain: Domain, release: CountsRelease, parts: list[Part]) 
 
 
 @lru_cache(maxsize=2)
-def _together(telling: tuple[Part, ...]) -> tuple[Agreement, dict[Axis, int]]:
+def _together(telling: tuple[DrawnRelease, ...]) -> tuple[Agreement, dict[Axis, int]]:
     """What the parts say together, and which attribute each axis is; once for all their tables."""
     place: dict[Axis, int] = {}
     for part in telling:
@@ -126,11 +128,13 @@ def _together(telling: tuple[Part, ...]) -> tuple[Agreement, dict[Axis, int]]:
     return joined(_measured(telling), [*place]), place
 
 
-def _measured(parts: Iterable[Part]) -> list[tuple[Agreement, tuple[Axis, ...]]]:
+def _measured(parts: Iterable[DrawnRelease]) -> list[tuple[Agreement, tuple[Axis, ...]]]:
     return [(part.agreement, part.release.domain.axes) for part in parts]
 
 
-def _telling(domain: Domain, release: CountsRelease, parts: list[Part]) -> tuple[list[Part], bool]:
+def _telling(
+    domain: Domain, release: TableOfCounts, parts: list[DrawnRelease]
+) -> tuple[list[DrawnRelease], bool]:
     """The parts that tell of a table, and whether they are combined by way of refined cells."""
     alike, axes = _alike(release, parts), domain.axes
     others = [part.release.domain.axes for part in alike]
@@ -143,18 +147,20 @@ def _telling(domain: Domain, release: CountsRelease, parts: list[Part]) -> tuple
     return alike, refined
 
 
-def parts_of(bundle: str, built: Mapping[str, Release], draws: Mapping[str, Noisy]) -> list[Part]:
+def parts_of(
+    bundle: str, built: Mapping[str, Release], draws: Mapping[str, Noisy]
+) -> list[DrawnRelease]:
     """The releases that can be combined, as they were measured."""
     found = []
     for name, release in built.items():
         agreement = release.agreement(draws[name])
-        if agreement is not None and isinstance(release, CountsRelease):
+        if agreement is not None and isinstance(release, TableOfCounts):
             noisy = draws[name]
-            found.append(Part(bundle, name, release, agreement, noisy, noisy.digest()))
+            found.append(DrawnRelease(bundle, name, release, agreement, noisy, noisy.digest()))
     return found
 
 
-def with_best(published: Published, release: CountsRelease, parts: list[Part]) -> Published:
+def with_best(published: Published, release: TableOfCounts, parts: list[DrawnRelease]) -> Published:
     """The tables of a release, with the best estimates where other parts tell of them too, or where a
     public number of records does that is not in the published ones."""
     own = next((part for part in parts if part.release is release), None)
@@ -179,7 +185,7 @@ def with_best(published: Published, release: CountsRelease, parts: list[Part]) -
 
 
 def replicates_of_best(
-    release: CountsRelease, parts: list[Part], number: int
+    release: TableOfCounts, parts: list[DrawnRelease], number: int
 ) -> dict[str, NDArray[np.float32]]:
     """For each table of a release noise as it is in the best estimates, (number, rows).
 
@@ -189,7 +195,7 @@ def replicates_of_best(
     alike = _alike(release, parts)
     generators = [replicate_generator(part.noisy) for part in alike]
     order = list(dict.fromkeys(axis for part in alike for axis in part.release.domain.axes))
-    by_table: list[tuple[Domain, list[Part], Refined | None]] = []
+    by_table: list[tuple[Domain, list[DrawnRelease], Refined | None]] = []
     domains = next(part for part in parts if part.release is release).domains
     for domain in domains:
         telling, refined = _telling(domain, release, parts)
@@ -216,7 +222,7 @@ def replicates_of_best(
     return dict(zip(names, found, strict=True))
 
 
-def noise_of(part: Part, generator: np.random.Generator, several: int) -> Agreement:
+def noise_of(part: DrawnRelease, generator: np.random.Generator, several: int) -> Agreement:
     """The noise of a part drawn again ``several`` times, side by side."""
     again = []
     for _ in range(several):
@@ -226,7 +232,7 @@ def noise_of(part: Part, generator: np.random.Generator, several: int) -> Agreem
     return side_by_side(again)
 
 
-def _alike(release: CountsRelease, parts: list[Part]) -> list[Part]:
+def _alike(release: TableOfCounts, parts: list[DrawnRelease]) -> list[DrawnRelease]:
     """The parts that count the same things."""
     return [part for part in parts if part.release.unit == release.unit]
 

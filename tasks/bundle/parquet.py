@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 
 from dpcore.releases.replicates import precision_of, replicates
 from dpcore.releases.table import TABLE, Table, TableColumn
-from schemas.bundle import (
+from schemas.bundle.manifest import (
     REPLICATES,
     HeldTable,
     ReplicatesRecord,
     TableFile,
     UncertaintyRecord,
 )
-from schemas.columns import Column, column_description, column_metadata
+from schemas.survey.columns import Column, column_description, column_metadata
 
 ROWS = 2**15
 """Tables of a file are read without the others, by so many rows at a time."""

@@ -21,16 +21,17 @@ from stat import S_ISGID, S_IWGRP
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcore.adjacency import ROW
 from dpcore.audit import AuditResult
+from dpcore.domain.adjacency import ROW
 from dpcore.errors import ApprovalError, BundleError, DPReleaseError, InputError, LedgerError
-from dpcore.releases.counts.unit import BEST, CountsRelease
+from dpcore.line.statistic import Noisy
+from dpcore.releases.counts.unit import BEST, TableOfCounts
 from dpcore.releases.replicates import replicates_within
 from dpcore.releases.table import MOST_FILES, Table
 from dpcore.releases.tables.margins import Margins
 from dpcore.releases.tables.series import SeriesRun
-from dpcore.statistic import Noisy
-from schemas.bundle import (
+from schemas.bundle.draws import draw_table
+from schemas.bundle.manifest import (
     AnalysisRecord,
     Approval,
     Guarantee,
@@ -40,12 +41,11 @@ from schemas.bundle import (
     TableFile,
     privacy_statement,
 )
-from schemas.draws import draw_table
+from schemas.documents import documents
 from schemas.plan import Plan
-from schemas.standards import documents
 from tasks.bundle.digests import DIGESTS, MANIFEST, bundle_digest, is_bundle, sha256_of
 from tasks.bundle.implicates import make_implicates
-from tasks.bundle.joined import Part, parts_of, replicates_of_best, with_best
+from tasks.bundle.joined import DrawnRelease, parts_of, replicates_of_best, with_best
 from tasks.bundle.parquet import write_csv, write_table, write_tables
 from tasks.bundle.records import synthetic_records, understated_by
 from tasks.bundle.series import earlier_runs
@@ -64,7 +64,7 @@ SHARED = READABLE | S_ISGID | S_IWGRP
 
 
 @dataclass(frozen=True)
-class Made:
+class PreparedBundle:
     """A release that is made and not published: the folder with its files, and records of them."""
 
     staging: Path
@@ -93,7 +93,7 @@ def write_release(plan: Plan, release_id: str, name: str, staging: Path) -> Rele
         replicate_noise = partial(release.replicate_noise, earlier=earlier.draws(name))
     else:
         published, replicate_noise = release.publish(noisy), release.replicate_noise
-    if isinstance(release, CountsRelease):
+    if isinstance(release, TableOfCounts):
         parts = measured_parts(plan, release_id)
         published = with_best(published, release, parts)
         if any(BEST[0] in table.columns for table in published.tables):
@@ -171,7 +171,7 @@ def with_csv(plan: Plan, staging: Path, file: TableFile) -> TableFile:
 
 
 @step("publish")
-def publish(plan: Plan, release_id: str, made: Made, target: Path) -> None:
+def publish(plan: Plan, release_id: str, made: PreparedBundle, target: Path) -> None:
     """Complete the staging folder and move it to its final path in one step."""
     staging = made.staging
     ledger = Ledger(ledger_url())
@@ -342,12 +342,12 @@ def _in_files(release: str, tables: Sequence[Table]) -> dict[str, list[Table]]:
 
 
 def _noise_of_best(
-    release: CountsRelease, parts: list[Part], noisy: Noisy, number: int
+    release: TableOfCounts, parts: list[DrawnRelease], noisy: Noisy, number: int
 ) -> Mapping[str, NDArray[np.float32]]:
     return replicates_of_best(release, parts, number)
 
 
-def measured_parts(plan: Plan, release_id: str) -> list[Part]:
+def measured_parts(plan: Plan, release_id: str) -> list[DrawnRelease]:
     """Everything that counts in the bundle, as it was measured."""
     draws = {name: committed(plan, release_id, name)[1] for name in plan.built}
     return parts_of(release_id, plan.built, draws)

@@ -28,27 +28,27 @@ import pyarrow.parquet as pq
 from numpy.typing import ArrayLike, NDArray
 
 from dpcore.arrays import Floats
-from dpcore.domain import Domain
+from dpcore.domain.domain import Domain
 from dpcore.errors import BundleError, InputError
+from dpcore.line.statistic import Noisy
 from dpcore.post.inference.combine import combine
 from dpcore.releases.base import Evaluable
 from dpcore.releases.counts.cells import cell_names
-from dpcore.releases.counts.unit import CountsRelease
+from dpcore.releases.counts.unit import TableOfCounts
 from dpcore.releases.numbers.mean import Mean
 from dpcore.releases.numbers.ratio_mean import RatioMean
 from dpcore.releases.table import ENDS, UNBIASED
 from dpcore.releases.tables.groups import GROUP
-from dpcore.statistic import Noisy
 from dpcore.suggestion import suggestion
-from schemas.bundle import Manifest, ReleaseRecord, TableFile
-from schemas.draws import noisy_of
+from schemas.bundle.draws import noisy_of
+from schemas.bundle.manifest import Manifest, ReleaseRecord, TableFile
 from schemas.plan import Plan, published_plan
+from schemas.plan.synthesis import IMPLICATE
 from schemas.releases.margins import MarginsSection
 from schemas.releases.microdata import MicrodataSection
-from schemas.synthesis import IMPLICATE
 from tasks.bundle.estimates import Estimate, Quotient
 from tasks.bundle.evidence import evidence_of
-from tasks.bundle.joined import Joined, Part, join, parts_of
+from tasks.bundle.joined import DrawnRelease, Joined, join, parts_of
 from tasks.bundle.records import synthetic_records
 from tasks.bundle.verify import read_manifest, verify_files
 from tasks.inference.evidence import Evidence
@@ -56,7 +56,7 @@ from tasks.inference.fit import Coefficient, Fit, fit
 from tasks.inference.linear import fit_moments
 from tasks.inference.questions import Independence, Quantile, correlation, independence, quantile
 
-__all__ = ["Bundle", "Columns", "combine", "open_bundle"]
+__all__ = ["BundleReader", "Columns", "combine", "open_bundle"]
 
 Columns = dict[str, NDArray[Any]]
 Weights = Callable[[Columns], ArrayLike] | ArrayLike | None
@@ -67,12 +67,12 @@ MOST_NAMED = 8
 
 
 @dataclass(frozen=True)
-class Bundle:
+class BundleReader:
     """A published bundle, checked when it was opened."""
 
     path: Path
     manifest: Manifest
-    earlier: tuple[Bundle, ...] = ()
+    earlier: tuple[BundleReader, ...] = ()
     """Bundles of the same private table, whose counts are combined with those of this one."""
 
     @cached_property
@@ -306,7 +306,7 @@ class Bundle:
         if table not in self._joins:
             record = self._record_of(table)
             release = self.plan.built[record.name]
-            if isinstance(release, CountsRelease):
+            if isinstance(release, TableOfCounts):
                 domain = self._domains[table]
                 self._joins[table] = join(f"{table}: ", domain, release, self._all_parts)
             else:
@@ -316,7 +316,7 @@ class Bundle:
     @cached_property
     def _domains(self) -> dict[str, Domain]:
         """The columns of each table of counts."""
-        several = [r for r in self.plan.built.values() if isinstance(r, CountsRelease)]
+        several = [r for r in self.plan.built.values() if isinstance(r, TableOfCounts)]
         return {release.table_name(d): d for release in several for d in release.domains_of(None)}
 
     @cached_property
@@ -324,15 +324,15 @@ class Bundle:
         return {}
 
     @cached_property
-    def _parts(self) -> list[Part]:
+    def _parts(self) -> list[DrawnRelease]:
         """Everything that counts, as it was measured."""
         draws = {name: self.draw(name) for name in self.plan.built}
         return parts_of(self.manifest.release_id, self.plan.built, draws)
 
     @cached_property
-    def _all_parts(self) -> list[Part]:
+    def _all_parts(self) -> list[DrawnRelease]:
         """Those of this bundle, of the earlier ones and of theirs, each draw once."""
-        found: dict[tuple[str, str, str], Part] = {}
+        found: dict[tuple[str, str, str], DrawnRelease] = {}
         for part in chain(self._parts, *(bundle._all_parts for bundle in self.earlier)):
             found.setdefault((part.bundle, part.name, part.draw), part)
         return list(found.values())
@@ -369,7 +369,7 @@ class Bundle:
         return {table.name: record for record in self.manifest.releases for table in record.tables}
 
 
-def open_bundle(path: str | Path, earlier: Sequence[Bundle] = ()) -> Bundle:
+def open_bundle(path: str | Path, earlier: Sequence[BundleReader] = ()) -> BundleReader:
     """Open a published bundle and check every file in it.
 
     Args:
@@ -392,7 +392,9 @@ def open_bundle(path: str | Path, earlier: Sequence[Bundle] = ()) -> Bundle:
     folder = Path(path)
     manifest = read_manifest(folder)
     verify_files(folder, manifest)
-    if not (isinstance(earlier, Sequence) and all(isinstance(each, Bundle) for each in earlier)):
+    if not (
+        isinstance(earlier, Sequence) and all(isinstance(each, BundleReader) for each in earlier)
+    ):
         raise InputError(f"{folder}: earlier must be a list of opened bundles, [open_bundle(...)]")
     for bundle in earlier:
         if bundle.manifest.dataset != manifest.dataset:
@@ -400,7 +402,7 @@ def open_bundle(path: str | Path, earlier: Sequence[Bundle] = ()) -> Bundle:
                 f"{folder}: is of {manifest.dataset}, and {bundle.path} of {bundle.manifest.dataset};"
                 " only bundles of one table can be joined"
             )
-    return Bundle(folder, manifest, tuple(earlier))
+    return BundleReader(folder, manifest, tuple(earlier))
 
 
 def _as_drawn(plan: Plan, records: list[ReleaseRecord]) -> Plan:

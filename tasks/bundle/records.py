@@ -12,27 +12,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Floats, Integers
-from dpcore.axes import Bins, Categories
-from dpcore.domain import Domain
+from dpcore.domain.axes import Bins, Categories
+from dpcore.domain.domain import Domain
+from dpcore.line.statistic import Noisy
 from dpcore.post.inference.understated import understated
 from dpcore.post.members import members_of
 from dpcore.post.tables.consistency import Agreement
 from dpcore.releases.base import Release, post_processing_generator
-from dpcore.releases.counts.unit import CountsRelease
+from dpcore.releases.counts.unit import TableOfCounts
 from dpcore.releases.table import Table, TableColumn
 from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
 from dpcore.releases.tables.microdata import Microdata
-from dpcore.statistic import Noisy
 from dpcore.synthesis.column import ColumnDensity
 from dpcore.synthesis.decode import decode_records
 from dpcore.synthesis.households import group_households
-from schemas.bundle import Understated
-from schemas.columns import Column, rounded
-from schemas.derived import Derived
-from schemas.grades import NOT_MEASURED, WITHIN, grade
-from schemas.linked import NUMBER, PLACE, SIZE
+from schemas.bundle.grades import NOT_MEASURED, WITHIN, grade
+from schemas.bundle.manifest import Understated
 from schemas.plan import Plan
-from schemas.synthesis import UNIFORM, Synthesis
+from schemas.plan.linked import NUMBER, PLACE, SIZE
+from schemas.plan.synthesis import UNIFORM, Synthesis
+from schemas.survey.columns import Column, rounded
+from schemas.survey.derived import Derived
 
 HOUSEHOLD = (
     "Number of a synthetic household; its members are assumed from its size and shared values"
@@ -65,7 +65,7 @@ SUPPORT = {
 
 
 @dataclass(frozen=True, eq=False)
-class Records:
+class SyntheticRecords:
     """Synthetic records: ``codes`` (rows, columns) over ``domain``, and the columns of their values.
 
     ``refined_by``: for each column whose values inside bins follow a release, that release's name;
@@ -199,7 +199,7 @@ def synthetic_records(
     draws: Draws,
     rows: int | None = None,
     codes: Integers | None = None,
-) -> Records:
+) -> SyntheticRecords:
     """Records of one synthetic table of the plan; ``rows`` replaces the plan's number of them.
 
     The same draws and number always give the same records.  ``codes``: (rows, columns) of records that
@@ -231,14 +231,14 @@ def synthetic_records(
         columns[column.name] = column.values(columns)
     refined_by = {column: finer.name for column, finer in refining.items()}
     households = _households(synthesis, domain, codes, columns, of_households)
-    return Records(sampler, domain, codes, columns, refined_by, households, derived)
+    return SyntheticRecords(sampler, domain, codes, columns, refined_by, households, derived)
 
 
-def understated_by(records: Records, noisy: Noisy) -> Understated | None:
+def understated_by(records: SyntheticRecords, noisy: Noisy) -> Understated | None:
     """How much too small standard errors from the records are; None where the release cannot tell."""
     release = records.release
     agreement = release.agreement(noisy)
-    if agreement is None or not isinstance(release, CountsRelease) or release.adjacency.weighted:
+    if agreement is None or not isinstance(release, TableOfCounts) or release.adjacency.weighted:
         return None
     rows = max(float(agreement.margin(()).table), 1.0)
     found = understated(agreement, scores_of(release, agreement), rows)

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dpcore.errors import DPReleaseError, InputError, UnreadableError
+from dpcore.line.statistic import Noisy
 from dpcore.releases.tables.series import SeriesRun
-from dpcore.statistic import Noisy
 from schemas.plan import Plan
-from schemas.series import of_any_run
+from schemas.plan.series import of_any_run
 from tasks.bundle.folders import folders_in
-from tasks.bundle.reader import Bundle, open_bundle
+from tasks.bundle.reader import BundleReader, open_bundle
 from tasks.bundle.verify import read_manifest
 
 
@@ -27,7 +27,7 @@ from tasks.bundle.verify import read_manifest
 class Earlier:
     """The bundles of runs 1..run-1 of a series, in order."""
 
-    bundles: Sequence[Bundle]
+    bundles: Sequence[BundleReader]
 
     @property
     def release_ids(self) -> list[str]:

@@ -10,12 +10,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import ValidationError
 
-from dpcore.budget import Budget, total
+from dpcore.accounting.budget import Budget, total
 from dpcore.errors import BundleError
-from schemas.bundle import Manifest, TableFile, privacy_statement
+from schemas.bundle.manifest import Manifest, TableFile, privacy_statement
+from schemas.documents import documents
 from schemas.plan import published_plan
-from schemas.plan_document import digest_of
-from schemas.standards import documents
+from schemas.plan.contents import digest_of
 from tasks.bundle.digests import DIGESTS, MANIFEST, bundle_digest, manifest_bytes, verify_digests
 from tasks.bundle.parquet import arrow_types
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dpcore.errors import BundleError, DPReleaseError, InputError, UnreadableError
-from schemas.bundle import Manifest
+from schemas.bundle.manifest import Manifest
 from tasks.bundle.digests import is_bundle
 from tasks.bundle.folders import folders_in, is_empty
 from tasks.bundle.verify import read_manifest, verify_files
@@ -20,7 +20,7 @@ class CheckedBundle:
 
 
 @dataclass(frozen=True)
-class LeftOut:
+class UnlistedBundle:
     """A bundle that is not listed because it is damaged, or because another copy is listed.
 
     ``reason`` names the bundle by its path below the folder.
@@ -42,14 +42,14 @@ class Dataset:
         return self.bundles[0]
 
 
-def find_bundles(root: Path) -> tuple[list[Dataset], list[LeftOut]]:
+def find_bundles(root: Path) -> tuple[list[Dataset], list[UnlistedBundle]]:
     """Every bundle under ``root``, checked; raises ``InputError`` if there is none.
 
     Paths lead through symbolic links, as those do who read the bundles by way of ``root``.
     """
     named, root = root, root.resolve()
     whole: dict[tuple[str, str], CheckedBundle] = {}
-    left_out: list[LeftOut] = []
+    left_out: list[UnlistedBundle] = []
     for path, unread in _candidates(root):
         place = path.relative_to(root).as_posix()
         try:
@@ -58,13 +58,13 @@ def find_bundles(root: Path) -> tuple[list[Dataset], list[LeftOut]]:
             manifest = read_manifest(path)
             verify_files(path, manifest)
         except DPReleaseError as error:
-            left_out.append(LeftOut(str(error).replace(str(path), place)))
+            left_out.append(UnlistedBundle(str(error).replace(str(path), place)))
             continue
         key = (manifest.dataset, manifest.release_id)
         if key in whole:
             other = whole[key].path.relative_to(root).as_posix()
             reason = f"{place}: is a second copy of release {'/'.join(key)}, listed from {other}"
-            left_out.append(LeftOut(reason, duplicate=True))
+            left_out.append(UnlistedBundle(reason, duplicate=True))
         else:
             whole[key] = CheckedBundle(path, manifest)
     if not whole and not left_out:

@@ -12,10 +12,10 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
-from dpcore.budget import decimal_text, total
-from schemas.bundle import Manifest
+from dpcore.accounting.budget import decimal_text, total
+from schemas.bundle.manifest import Manifest
 from schemas.plan import published_plan
-from tasks.catalogue.bundles import CheckedBundle, Dataset, LeftOut
+from tasks.catalogue.bundles import CheckedBundle, Dataset, UnlistedBundle
 from tasks.catalogue.series import series_figures
 from tasks.report.history import History, Spending, waterfall
 from tasks.report.page import REPORT, render
@@ -56,7 +56,9 @@ class Listing:
         return self.entries[0]
 
 
-def catalogue_page(datasets: Sequence[Dataset], left_out: Sequence[LeftOut], site: Path) -> str:
+def catalogue_page(
+    datasets: Sequence[Dataset], left_out: Sequence[UnlistedBundle], site: Path
+) -> str:
     """The catalogue as HTML, for the folder ``site``."""
     script = files("tasks.report").joinpath("templates/search.js").read_text(encoding="utf-8")
     digest = b64encode(hashlib.sha256(script.encode()).digest()).decode()

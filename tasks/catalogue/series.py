@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from dpcore.post.series import QUANTITIES
 from dpcore.releases.table import ENDS
-from schemas.bundle import ReleaseRecord, TableFile
-from schemas.series import of_any_run
+from schemas.bundle.manifest import ReleaseRecord, TableFile
+from schemas.plan.series import of_any_run
 from tasks.catalogue.bundles import CheckedBundle, Dataset
-from tasks.report.band import Curve, band
-from tasks.report.chart import Axis, chart
+from tasks.charts.band import Curve, band
+from tasks.charts.chart import Axis, chart
+from tasks.charts.svg import figure
 from tasks.report.parts import DataTable, Figure, read_columns
-from tasks.report.svg import figure
 
 DRAWN = ("period", "to-date")
 MOST_CELLS = 3

@@ -8,10 +8,10 @@ import numpy as np
 from markupsafe import Markup
 
 from dpcore.arrays import Floats
-from tasks.evaluate.regressions import NORMAL, Coefficient, Regression
+from tasks.charts.chart import Axis, Panel, chart
+from tasks.charts.marks import Mark, area, dots, down, line, spans, texts
+from tasks.evaluate.regressions import NORMAL, ComparedCoefficient, ComparedRegression
 from tasks.evaluate.shapes import Shape
-from tasks.report.chart import Axis, Panel, chart
-from tasks.report.marks import Mark, area, dots, down, line, spans, texts
 
 FARTHEST = 25.0
 """Coefficients are drawn up to this many standard errors from the real one."""
@@ -49,7 +49,7 @@ def _percent(share: float) -> str:
     return f"{100 * share:.3g}%"
 
 
-def coefficient_chart(regression: Regression, title: str, says: str) -> Markup:
+def coefficient_chart(regression: ComparedRegression, title: str, says: str) -> Markup:
     """Each synthetic coefficient with its interval, on the scale of the real one and its error."""
     rows = regression.coefficients
     place, half = np.array([_apart(one) for one in rows]).reshape(-1, 2).T
@@ -73,7 +73,7 @@ def coefficient_chart(regression: Regression, title: str, says: str) -> Markup:
     return chart(title, says, [[Panel(marks, x, names, key=key)]])
 
 
-def _apart(one: Coefficient) -> tuple[float, float]:
+def _apart(one: ComparedCoefficient) -> tuple[float, float]:
     """The synthetic coefficient and half its interval, in standard errors from the real one."""
     unit = one.real_error or 1.0
     return (one.synthetic - one.real) / unit, NORMAL * one.synthetic_error / unit

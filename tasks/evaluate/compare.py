@@ -30,7 +30,7 @@ from tasks.evaluate.distances import (
     rank_correlations,
 )
 from tasks.evaluate.groups import Groups, compared_groups
-from tasks.evaluate.regressions import Regression, some_regressions, stated_regression
+from tasks.evaluate.regressions import ComparedRegression, some_regressions, stated_regression
 from tasks.evaluate.shapes import Shape, number_shapes
 from tasks.evaluate.tables import TablePair
 
@@ -73,7 +73,7 @@ class Evaluation:
     determined: Sequence[Determined]
     formulas: Sequence[JudgedFormula]
     shapes: Mapping[str, Shape]
-    regressions: Sequence[Regression]
+    regressions: Sequence[ComparedRegression]
     groups: Groups | None
 
     def to_dict(self) -> dict[str, Any]:

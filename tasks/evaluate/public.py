@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from dpcore.errors import InputError
 from schemas.plan import Plan, load_plan
-from schemas.source import Source, TableSource
+from schemas.survey.source import Source, TableSource
 from tasks.ledger import Ledger
 from tasks.survey.ingest import PACKAGE, find_in_package
 from tasks.workplace.plans import usual_plans

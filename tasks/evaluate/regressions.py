@@ -32,7 +32,7 @@ NORMAL = 1.96
 
 
 @dataclass(frozen=True)
-class Coefficient:
+class ComparedCoefficient:
     """One coefficient with its standard error in each table; NaN where the table does not say it."""
 
     term: str
@@ -62,12 +62,12 @@ class Coefficient:
 
 
 @dataclass(frozen=True)
-class Regression:
+class ComparedRegression:
     """A regression of ``outcome`` on ``predictors``; the intercept is left out."""
 
     outcome: str
     predictors: tuple[str, ...]
-    coefficients: tuple[Coefficient, ...]
+    coefficients: tuple[ComparedCoefficient, ...]
 
     @property
     def overlap(self) -> float:
@@ -75,7 +75,7 @@ class Regression:
         return float(np.mean([one.overlap for one in self.coefficients]))
 
 
-def stated_regression(pair: TablePair, formula: str) -> Regression:
+def stated_regression(pair: TablePair, formula: str) -> ComparedRegression:
     """``outcome ~ predictor + predictor``; raises ``InputError`` if it is no such formula."""
     left, tilde, right = formula.partition("~")
     outcome, *predictors = (part.strip().strip("`") for part in (left, *right.split("+")))
@@ -94,7 +94,7 @@ def stated_regression(pair: TablePair, formula: str) -> Regression:
     return fitted
 
 
-def some_regressions(pair: TablePair, label: str) -> list[Regression]:
+def some_regressions(pair: TablePair, label: str) -> list[ComparedRegression]:
     """Of the label and two numeric columns of many values, each on the columns that explain it best."""
     numeric = sorted(pair.numeric, key=lambda name: -pair.real[name].nunique())
     fitted = []
@@ -165,7 +165,7 @@ def _explained(real: pd.DataFrame, y: Floats, names: Sequence[str]) -> float:
     return 1 - float(np.var(y[known] - scaled @ fit) / np.var(y[known]))
 
 
-def _fitted(pair: TablePair, outcome: str, predictors: Sequence[str]) -> Regression | None:
+def _fitted(pair: TablePair, outcome: str, predictors: Sequence[str]) -> ComparedRegression | None:
     tables, words = [], ""
     for frame in (pair.real, pair.synthetic):
         y = _outcome(frame[outcome], pair.real[outcome])
@@ -180,9 +180,9 @@ def _fitted(pair: TablePair, outcome: str, predictors: Sequence[str]) -> Regress
     if not terms or not np.isfinite(ours).any():
         return None
     rows = zip(terms, ours, errors, theirs, their_errors, strict=True)
-    coefficients = tuple(Coefficient(term, *map(float, numbers)) for term, *numbers in rows)
+    coefficients = tuple(ComparedCoefficient(term, *map(float, numbers)) for term, *numbers in rows)
     stated = tuple(one for one in coefficients if np.isfinite(one.real))
-    return Regression(f"{outcome}{words}", tuple(predictors), stated)
+    return ComparedRegression(f"{outcome}{words}", tuple(predictors), stated)
 
 
 def _least_squares(y: Floats, design: Floats) -> tuple[Floats, Floats]:

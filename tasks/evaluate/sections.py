@@ -7,20 +7,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tasks.charts.chart import Axis
+from tasks.charts.heat import heat_map
+from tasks.charts.svg import figure
 from tasks.evaluate.charts import coefficient_chart, number_chart
 from tasks.evaluate.compare import Evaluation
 from tasks.evaluate.shapes import Rounding, Shape
-from tasks.report.chart import Axis
-from tasks.report.heat import heat_map
 from tasks.report.parts import DataTable, Figure
-from tasks.report.svg import figure
 
 WORST = 15
 """Rows of a table that lists the worst."""
 
 
 @dataclass(frozen=True)
-class Section:
+class PageSection:
     """A part of the page: what it is about, its charts and its tables."""
 
     anchor: str
@@ -97,7 +97,7 @@ def summary(e: Evaluation) -> DataTable:
     )
 
 
-def sections_of(e: Evaluation) -> Iterator[Section]:
+def sections_of(e: Evaluation) -> Iterator[PageSection]:
     """The sections for which there are results."""
     yield _margins(e)
     if e.determined or e.formulas:
@@ -110,7 +110,7 @@ def sections_of(e: Evaluation) -> Iterator[Section]:
         yield _groups(e)
 
 
-def _margins(e: Evaluation) -> Section:
+def _margins(e: Evaluation) -> PageSection:
     names = e.columns
     values = np.array(
         [
@@ -130,7 +130,7 @@ def _margins(e: Evaluation) -> Section:
         (f"{ways}", f"{s.compared:,}", f"{s.mean:.4f}", f"{s.worst:.4f}", " x ".join(s.worst_at))
         for ways, s in e.margins.items()
     ]
-    return Section(
+    return PageSection(
         "margins",
         "Tables of columns",
         "The total variation of a table is half the sum of the absolute differences between its shares:"
@@ -147,7 +147,7 @@ def _margins(e: Evaluation) -> Section:
     )
 
 
-def _contradictions(e: Evaluation) -> Section:
+def _contradictions(e: Evaluation) -> PageSection:
     tables = []
     if e.determined:
         rows = [
@@ -175,7 +175,7 @@ def _contradictions(e: Evaluation) -> Section:
             )
         )
     more = len(e.determined) - WORST
-    return Section(
+    return PageSection(
         "contradictions",
         "Contradictions",
         "What holds of all real records, and not of some synthetic ones. Only pairs of columns that"
@@ -186,7 +186,7 @@ def _contradictions(e: Evaluation) -> Section:
     )
 
 
-def _numbers(e: Evaluation) -> Section:
+def _numbers(e: Evaluation) -> PageSection:
     figures = []
     for name, shape in e.shapes.items():
         says = f"Distribution functions at most {shape.distance:.3f} apart"
@@ -248,7 +248,7 @@ def _numbers(e: Evaluation) -> Section:
             for name, q in e.quantiles.items()
         ],
     )
-    return Section(
+    return PageSection(
         "numbers",
         "Shapes of numbers",
         "How numeric columns are distributed, null left out, and whether synthetic values are rounded as"
@@ -272,7 +272,7 @@ def _atoms(shape: Shape) -> Iterator[str]:
     yield from map(_percent, shape.worst_shares)
 
 
-def _regressions(e: Evaluation) -> Section:
+def _regressions(e: Evaluation) -> PageSection:
     figures = []
     for one in e.regressions:
         title = f"{one.outcome} on {', '.join(one.predictors)}"
@@ -293,7 +293,7 @@ def _regressions(e: Evaluation) -> Section:
             ],
         )
         figures.append(Figure(title, says, coefficient_chart(one, title, says), numbers))
-    return Section(
+    return PageSection(
         "regressions",
         "Regressions",
         "Linear regressions on both tables, categories against the most frequent one. The band is the"
@@ -303,7 +303,7 @@ def _regressions(e: Evaluation) -> Section:
     )
 
 
-def _groups(e: Evaluation) -> Section:
+def _groups(e: Evaluation) -> PageSection:
     assert e.groups is not None
     g = e.groups
     rows = [
@@ -315,7 +315,7 @@ def _groups(e: Evaluation) -> Section:
         for name, p in g.pairs.items()
     ]
     header = ("Column", "Real", "Synthetic", "If independent", "Total variation")
-    return Section(
+    return PageSection(
         "groups",
         f"Records of one {g.key}",
         f"{g.real:,} real groups and {g.synthetic:,} synthetic ones; the total variation of their sizes"

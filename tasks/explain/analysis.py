@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from dpcore.axes import Bins
-from dpcore.domain import Domain
+from dpcore.domain.axes import Bins
+from dpcore.domain.domain import Domain
 from dpcore.errors import InputError, PlanError, UnmeasuredError
 from dpcore.post.tables.consistency import Agreement
 from dpcore.post.tables.joined import joined
@@ -15,7 +15,7 @@ from dpcore.synthesis.column import ColumnDensity
 from dpcore.synthesis.decode import decode_records
 from schemas.plan import Plan
 from tasks.inference.designs import cells_of
-from tasks.inference.evidence import Evidence, Supposed, answering
+from tasks.inference.evidence import Evidence, SimulatedEvidence, answering
 from tasks.inference.fit import Fit, fit
 from tasks.inference.linear import fit_moments
 
@@ -58,7 +58,9 @@ def expected_fit(
     return answers[0].name, fit(_supposed(plan, domain, agreement, like), formula, family)
 
 
-def _supposed(plan: Plan, domain: Domain, agreement: Agreement, like: Evidence | None) -> Supposed:
+def _supposed(
+    plan: Plan, domain: Domain, agreement: Agreement, like: Evidence | None
+) -> SimulatedEvidence:
     generator, size = np.random.default_rng(0), min(max(plan.rows, FEWEST), MOST)
     known = {} if like is None else like.columns
     if like is not None:
@@ -75,7 +77,9 @@ def _supposed(plan: Plan, domain: Domain, agreement: Agreement, like: Evidence |
     even = {a.name: ColumnDensity.uniform(a) for a in domain.axes if isinstance(a, Bins)}
     made = decode_records(domain, codes, even, generator)
     columns, most = {**made, **known}, plan.adjacency.most
-    return Supposed(domain, agreement, float(plan.rows), codes, columns, most, plan.assumed)
+    return SimulatedEvidence(
+        domain, agreement, float(plan.rows), codes, columns, most, plan.assumed
+    )
 
 
 def check_analyses(plan: Plan) -> None:

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from dpcore.budget import decimal_text
-from schemas.best import Way, ways
+from dpcore.accounting.budget import decimal_text
 from schemas.plan import Plan
+from schemas.plan.best import DensityChoice, ways
 
-Found = Mapping[str, list[Way]]
+Found = Mapping[str, list[DensityChoice]]
 """The ways to release each density and function of a plan, by name, the best first."""
 
 

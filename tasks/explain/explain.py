@@ -8,11 +8,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dpcore.accounting.budget import Budget, decimal_text, total
 from dpcore.accounting.concentrated import Composition
-from dpcore.budget import Budget, decimal_text, total
 from dpcore.errors import BudgetError
 from dpcore.releases.base import Release
-from dpcore.releases.counts.unit import CountsRelease
+from dpcore.releases.counts.unit import TableOfCounts
 from schemas.plan import Plan
 from tasks.explain.analysis import analyses_text
 from tasks.explain.densities import best_lines, found_ways, way_rows
@@ -231,7 +231,7 @@ def known_text(plan: Plan) -> list[str]:
     known = [
         release.name
         for release in plan.built.values()
-        if isinstance(release, CountsRelease)
+        if isinstance(release, TableOfCounts)
         and release.domain.size == 1
         and release.adjacency.public_rows
         and not release.adjacency.weighted

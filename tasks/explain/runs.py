@@ -6,7 +6,7 @@ from datetime import datetime
 from itertools import accumulate, islice
 from typing import TYPE_CHECKING
 
-from dpcore.budget import Budget, total
+from dpcore.accounting.budget import Budget, total
 from schemas.plan import Plan
 
 if TYPE_CHECKING:

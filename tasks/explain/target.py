@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from dpcore.budget import Budget, decimal_text
+from dpcore.accounting.budget import Budget, decimal_text
 from dpcore.errors import InputError
 from dpcore.releases.base import Release
 from dpcore.suggestion import suggestion
-from schemas.budget import LARGEST_ALPHA
 from schemas.plan import Plan
+from schemas.plan.budget import LARGEST_ALPHA
 from tasks.explain.explain import text_table
 
 STEPS = 900

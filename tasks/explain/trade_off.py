@@ -10,16 +10,16 @@ from typing import NamedTuple
 import numpy as np
 
 from schemas.plan import Plan
+from tasks.charts.chart import Axis, Panel, document
+from tasks.charts.marks import dots, line, texts
+from tasks.charts.svg import figure
 from tasks.explain.target import at_loss
-from tasks.report.chart import Axis, Panel, document
-from tasks.report.marks import dots, line, texts
-from tasks.report.svg import figure
 
 FACTORS = [Fraction(f).limit_denominator(1000) for f in np.exp2(np.linspace(-3, 3, 13))]
 """From an eighth of the plan's own to eight times as much."""
 
 
-class Point(NamedTuple):
+class ErrorAtBudget(NamedTuple):
     """An expected error at an alpha or rho."""
 
     loss: float
@@ -34,7 +34,7 @@ def trade_off_picture(plan: Plan) -> str:
     return document(title, says, panels)
 
 
-def curve(plan: Plan, release: str) -> list[Point]:
+def curve(plan: Plan, release: str) -> list[ErrorAtBudget]:
     """The first error statement of a release from an eighth of its alpha or rho to eight times it."""
     points = []
     for factor in FACTORS:
@@ -43,7 +43,7 @@ def curve(plan: Plan, release: str) -> list[Point]:
             error = at_loss(plan, release, loss).expected_error()[0].value
         except ValueError:  # the share is too small for any noise
             continue
-        points.append(Point(float(loss), error))
+        points.append(ErrorAtBudget(float(loss), error))
     return points
 
 
@@ -51,7 +51,7 @@ def _panel(plan: Plan, name: str) -> Panel:
     """Both axes are logarithmic; a dot marks the plan's own point."""
     built, coordinate = plan.built[name], plan.requested.coordinates[0]
     statement = built.expected_error()[0]
-    here = Point(float(built.share.loss), statement.value)
+    here = ErrorAtBudget(float(built.share.loss), statement.value)
     points = [p for p in curve(plan, name) if p.error > 0]
     if here not in points:
         return Panel(

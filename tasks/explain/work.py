@@ -6,7 +6,7 @@ from operator import add
 from dpcore.releases.tables.margins import Margins
 from dpcore.releases.work import Work
 from schemas.plan import Plan
-from schemas.synthesis import Synthesis
+from schemas.plan.synthesis import Synthesis
 
 START = Work(9.0)
 """Starting, the report and the documents of a small bundle."""

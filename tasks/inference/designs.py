@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from dpcore.arrays import Booleans, Floats, Integers
-from dpcore.axes import Axis, Bins, Categories, in_order
-from dpcore.domain import Domain
+from dpcore.domain.axes import Axis, Bins, Categories, in_order
+from dpcore.domain.domain import Domain
 from dpcore.errors import InputError
 from dpcore.post.tables.margins import Attributes
 
@@ -45,7 +45,7 @@ class Variable:
 
 
 @dataclass(frozen=True, eq=False)
-class Design:
+class ModelDesign:
     """A response, the terms of a formula, and for each nullable column whether it is not null.
 
     ``kept``: (m,) which records have a value in all columns; the others are left out.  ``notes``: what
@@ -61,7 +61,7 @@ class Design:
 
 def design_of(
     formula: str, domain: Domain, codes: Integers, columns: Mapping[str, Any], binary: bool
-) -> Design:
+) -> ModelDesign:
     """Read a formula for records of these codes (m, axes) and values.
 
     ``binary``: the response must be true or false, 0 or 1, or have two categories.  Raises
@@ -73,7 +73,7 @@ def design_of(
     kept = ~np.any([np.zeros(len(codes), dtype=bool), *nulls], axis=0)
     if not kept.any():
         raise InputError(f"{formula}: no record has a value in all of {', '.join(named)}")
-    reading = _Reading(domain, named, codes, kept)
+    reading = _FormulaColumns(domain, named, codes, kept)
     found, response = _computed(
         formula, asked, reading.frame({name: columns[name][kept] for name in named}), binary
     )
@@ -92,7 +92,7 @@ def design_of(
     answer = reading.variable(name, response, found.lhs.model_spec, last)
     if any(np.array_equal(term.values, answer.values) for term in terms if term.attributes):
         raise InputError(f"{formula}: the response is one of the terms")
-    return Design(answer, terms, reading.present(), kept, tuple(reading.notes(terms)))
+    return ModelDesign(answer, terms, reading.present(), kept, tuple(reading.notes(terms)))
 
 
 def numbers_of(
@@ -108,7 +108,7 @@ def numbers_of(
     for i, axis in enumerate(domain.axes):
         if not in_order(axis):
             codes[:, i] = cells_of(axis, columns[axis.name])
-    reading = _Reading(domain, named, codes, np.ones(len(codes), dtype=bool))
+    reading = _FormulaColumns(domain, named, codes, np.ones(len(codes), dtype=bool))
     frame = reading.frame({name: columns[name] for name in named})
     found, response = _computed(formula, asked, frame, False)
     return [*map(str, found.rhs.columns)], found.rhs.to_numpy(dtype=float), response
@@ -175,7 +175,7 @@ def _read(formula: str, domain: Domain) -> tuple[Any, list[str]]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Reading:
+class _FormulaColumns:
     """The columns that a formula names, and the records (m,) that have a value in all of them."""
 
     domain: Domain

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from dpcore.arrays import Floats, Integers
-from dpcore.domain import Domain
+from dpcore.domain.domain import Domain
 from dpcore.post.tables.consistency import Agreement
 from dpcore.post.tables.margins import Attributes
-from dpcore.releases.counts.unit import CountsRelease
+from dpcore.releases.counts.unit import TableOfCounts
 from schemas.plan import Plan
 
 
@@ -37,7 +37,7 @@ class Evidence:
         return self.agreement.margin(attributes).table
 
 
-class Supposed(Evidence):
+class SimulatedEvidence(Evidence):
     """Before there is a draw: the tables are those of records that were made up."""
 
     def table(self, attributes: Attributes) -> Floats:
@@ -49,7 +49,7 @@ class Supposed(Evidence):
         return np.asarray(counts.reshape(shape) * (self.rows / len(self.codes)))
 
 
-def answering(plan: Plan) -> list[CountsRelease]:
+def answering(plan: Plan) -> list[TableOfCounts]:
     """The releases of counts of records that can be combined; that with the columns of models first.
 
     It is the one with the most columns, and of several one that records are drawn from.
@@ -58,7 +58,7 @@ def answering(plan: Plan) -> list[CountsRelease]:
     known = [
         release
         for release in plan.built.values()
-        if isinstance(release, CountsRelease) and not release.adjacency.weighted
+        if isinstance(release, TableOfCounts) and not release.adjacency.weighted
         if release.of_nothing is not None
     ]
     return sorted(known, key=lambda each: (-len(each.domain.axes), each.name not in drawn))

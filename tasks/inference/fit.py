@@ -17,15 +17,16 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dpcore.arrays import Floats, Integers
-from dpcore.axes import Bins, in_order
-from dpcore.domain import Domain
+from dpcore.domain.axes import Bins, in_order
+from dpcore.domain.domain import Domain
 from dpcore.errors import InputError, UnmeasuredError
 from dpcore.post.inference.calibrated import fit_calibrated
 from dpcore.post.inference.families import FAMILIES
+from dpcore.post.levels import SIGMAS_95
 from dpcore.post.tables.consistency import Agreement
 from dpcore.post.tables.margins import Attributes
-from dpcore.releases.table import FEWEST_ERRORS, SIGMAS_95
-from tasks.inference.designs import Design, Variable, design_of
+from dpcore.releases.table import FEWEST_ERRORS
+from tasks.inference.designs import ModelDesign, Variable, design_of
 from tasks.inference.evidence import Evidence
 
 FEWEST = 20.0
@@ -247,7 +248,9 @@ def _product(one: Variable, other: Variable, domain: Domain, codes: Integers) ->
     return Variable(f"{one.name} {other.name}", np.asarray(values), attributes, cells)
 
 
-def _require_measured(formula: str, design: Design, domain: Domain, agreement: Agreement) -> None:
+def _require_measured(
+    formula: str, design: ModelDesign, domain: Domain, agreement: Agreement
+) -> None:
     """Raise ``UnmeasuredError`` where columns that must have been measured together were not."""
     missing: list[Attributes] = []
     for i, term in enumerate(design.terms):
@@ -275,7 +278,7 @@ def unmeasured(place: str, sets: Sequence[Sequence[str]], otherwise: str = "") -
     return error
 
 
-def _spread_in_cells(design: Design, evidence: Evidence) -> str:
+def _spread_in_cells(design: ModelDesign, evidence: Evidence) -> str:
     """The columns of which records have several values in one cell, and where their means may lie."""
     varying, domain, codes = set[int](), evidence.domain, evidence.codes
     for each in (design.response, *design.terms):

@@ -16,11 +16,11 @@ import numpy as np
 from scipy.stats import chi2
 
 from dpcore.arrays import Booleans, Floats
-from dpcore.axes import Bins, Grid
+from dpcore.domain.axes import Bins, Grid
 from dpcore.errors import InputError
+from dpcore.post.levels import SIGMAS_95
 from dpcore.post.tables.margins import Attributes
 from dpcore.post.tables.refined import MOST_REFINED, Refined
-from dpcore.releases.table import SIGMAS_95
 from tasks.inference.designs import design_of
 from tasks.inference.evidence import Evidence
 from tasks.inference.fit import Coefficient, unmeasured

@@ -39,8 +39,8 @@ may run before and after, without gamma.
 
 >>> import tempfile
 >>> import numpy as np
->>> from dpcore.budget import Budget
->>> from dpcore.statistic import Noisy
+>>> from dpcore.accounting.budget import Budget
+>>> from dpcore.line.statistic import Noisy
 >>> folder = tempfile.TemporaryDirectory()
 >>> ledger = Ledger(f"sqlite:///{folder.name}/ledger.db")
 >>> ledger.first_grant("wages", Budget.of("1"), who="A. Officer", why="survey year 2025")

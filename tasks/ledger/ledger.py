@@ -14,10 +14,10 @@ from pathlib import Path
 from sqlalchemy import Connection, make_url
 from sqlalchemy.exc import ArgumentError
 
+from dpcore.accounting.budget import Budget, total
 from dpcore.accounting.concentrated import Composition, caps
-from dpcore.budget import Budget, total
 from dpcore.errors import InputError, LedgerError
-from dpcore.statistic import Noisy
+from dpcore.line.statistic import Noisy
 from tasks.ledger import check, notes, queries, rules
 from tasks.ledger.database import Database
 from tasks.ledger.postgresql import PostgreSQLDatabase

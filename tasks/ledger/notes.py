@@ -12,7 +12,7 @@ from typing import Any
 
 from sqlalchemy import Connection, insert, select
 
-from dpcore.budget import Budget
+from dpcore.accounting.budget import Budget
 from tasks.ledger import tables
 from tasks.ledger.records import Action, ChargeRecord, HistoryRecord, utc_now
 

@@ -11,10 +11,10 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, insert, select, text, update
 
+from dpcore.accounting.budget import Budget, total
 from dpcore.accounting.concentrated import Composition
-from dpcore.budget import Budget, total
 from dpcore.errors import LedgerError
-from dpcore.statistic import Noisy
+from dpcore.line.statistic import Noisy
 from tasks.ledger import notes, tables
 from tasks.ledger.records import (
     RESTORE,

@@ -18,8 +18,8 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from dpcore.accounting.budget import Budget, decimal_text
 from dpcore.accounting.concentrated import Composition
-from dpcore.budget import Budget, decimal_text
 from dpcore.errors import InputError, LedgerError
 
 if TYPE_CHECKING:

@@ -6,11 +6,11 @@ from collections.abc import Collection, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
+from dpcore.accounting.budget import Budget
 from dpcore.accounting.concentrated import Composition
-from dpcore.adjacency import ROW
-from dpcore.budget import Budget
+from dpcore.domain.adjacency import ROW
 from dpcore.errors import BudgetError, LedgerError
-from schemas.events import read_event
+from schemas.releases.events import read_event
 from tasks.ledger.records import RESTORE, Account, Charge, ChargeRecord, State, amount_text
 
 _COORDINATES = ("alpha", "rho", "beta", "gamma")
@@ -110,7 +110,7 @@ def require_runs_before(
     """Raise ``BudgetError`` unless the earlier runs of a series are charged, and this one is not.
 
     A run is charged what it adds to runs 1..run-1: they must count against the same account, and the
-    noise of none may be wider (``dpcore.series``, the price of a run).
+    noise of none may be wider (``dpcore.domain.series``, the price of a run).
     """
     for name, charge in asked.items():
         if not charge.series:

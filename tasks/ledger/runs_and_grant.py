@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from dpcore.budget import decimal_text
+from dpcore.accounting.budget import decimal_text
 from dpcore.errors import BudgetError, InputError
 from schemas.plan import Plan
 from tasks.ledger.ledger import Ledger

@@ -10,14 +10,14 @@ import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
 
-from dpcore.releases.table import SIGMAS_95
-from schemas.bundle import AnalysisRecord
+from dpcore.post.levels import SIGMAS_95
+from schemas.bundle.manifest import AnalysisRecord
+from tasks.charts.chart import Axis, Panel, chart
+from tasks.charts.marks import bars, dots, down, spans, texts
+from tasks.charts.svg import figure, supported
 from tasks.inference.designs import CONSTANT
 from tasks.report.cells import Columns, called
-from tasks.report.chart import Axis, Panel, chart
-from tasks.report.marks import bars, dots, down, spans, texts
 from tasks.report.parts import DataTable, Drawn, Figure, read_columns
-from tasks.report.svg import figure, supported
 
 KEY = (
     ("dot", "estimate"),

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from dpcore.budget import decimal_text
-from schemas.protection import Protection
-from tasks.report.bars import Bar, bars
-from tasks.report.chart import Axis, Panel, chart
-from tasks.report.marks import across, dots, line
+from dpcore.accounting.budget import decimal_text
+from schemas.plan.protection import Protection
+from tasks.charts.bars import Bar, bars
+from tasks.charts.chart import Axis, Panel, chart
+from tasks.charts.marks import across, dots, line
+from tasks.charts.svg import figure
 from tasks.report.parts import DataTable, Drawn, Figure
-from tasks.report.svg import figure
 
 TRIED = (
     "The audit tried made-up neighbouring surveys, on which the program drew as it does for a release;"

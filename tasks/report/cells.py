@@ -11,16 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Floats
-from dpcore.axes import Axis
-from dpcore.domain import Domain
+from dpcore.domain.axes import Axis
+from dpcore.domain.domain import Domain
 from dpcore.post.tables.bounded import bounded_interval
 from dpcore.releases.counts.cells import describe_cells
 from dpcore.releases.counts.unit import BEST, RECORDS, Unit
 from dpcore.releases.table import ENDS, ONE_SIDED, TWO_SIDED
 from dpcore.releases.tables.groups import GROUP
-from schemas.columns import Column
 from schemas.numbers import plain
-from tasks.report.svg import figure
+from schemas.survey.columns import Column
+from tasks.charts.svg import figure
 
 Columns = Mapping[str, Column]
 

@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.releases.counts.unit import BEST, RECORDS, Unit
-from schemas.bundle import TableFile
+from schemas.bundle.manifest import TableFile
 from schemas.releases.base import listed
-from tasks.report.bars import Bar, bars
+from tasks.charts.bars import Bar, bars
+from tasks.charts.chart import Axis, chart, side_by_side
+from tasks.charts.heat import heat_map, shaded, shades_key
+from tasks.charts.svg import percent, supported
 from tasks.report.cells import Columns, Counts, noisy, read_counts, sides_of
-from tasks.report.chart import Axis, chart, side_by_side
-from tasks.report.heat import heat_map, shaded, shades_key
 from tasks.report.parts import DataTable, Drawn, Figure, Source
-from tasks.report.svg import percent, supported
 
 MOST_FIGURES = 4
 LARGEST_SIDE = 100

@@ -8,19 +8,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.releases.base import Release
-from dpcore.releases.densities.answered import OfAnswered
+from dpcore.releases.densities.answered import AnsweredRelease
 from dpcore.releases.densities.beside_points import DensityBesidePoints
 from dpcore.releases.densities.by_group import DensitiesByGroup
 from dpcore.releases.densities.tuned import TunedFunction
 from dpcore.releases.table import UNKNOWN
-from schemas.columns import CategoricalColumn
-from tasks.report.band import Curve, band, enlarged
+from schemas.survey.columns import CategoricalColumn
+from tasks.charts.band import Curve, band, enlarged
+from tasks.charts.chart import Axis, chart
+from tasks.charts.heat import heat_map, of_numbers
+from tasks.charts.marks import down
+from tasks.charts.svg import figure
 from tasks.report.cells import Columns, measured, quoted, read_labels
-from tasks.report.chart import Axis, chart
-from tasks.report.heat import heat_map, of_numbers
-from tasks.report.marks import down
 from tasks.report.parts import DataTable, Drawn, Figure, Source
-from tasks.report.svg import figure
 
 MOST_CURVES = 12
 """Groups of which a picture has room; the table has all of them."""
@@ -127,7 +127,7 @@ def _notes(release: Release) -> str:
     """By what all is divided, and on which scale it was estimated, if on another."""
     smooth = release.smooth if isinstance(release, TunedFunction) else release
     smooth = smooth.each if isinstance(smooth, DensityBesidePoints) else smooth
-    assert isinstance(smooth, OfAnswered)
+    assert isinstance(smooth, AnsweredRelease)
     divided = f". All are divided by the noisy number of {smooth.of_rows}, and include its error"
     scale = f". Estimated{smooth.of_scale.removeprefix(',')}, and shown on that of the column"
     return divided * smooth.counts_mass + scale * bool(smooth.transforms)

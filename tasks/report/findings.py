@@ -22,22 +22,22 @@ import numpy as np
 from scipy.optimize import brentq
 
 from dpcore.arrays import Floats
-from dpcore.axes import Axis
-from dpcore.domain import Domain
+from dpcore.domain.axes import Axis
+from dpcore.domain.domain import Domain
 from dpcore.post.fieller import bounded_fieller
+from dpcore.post.levels import SIGMAS_95
 from dpcore.post.tables.consistency import Agreement
 from dpcore.post.tables.margins import Attributes
 from dpcore.releases.counts.cells import describe_cells
 from dpcore.releases.counts.unit import Unit
-from dpcore.releases.table import SIGMAS_95
-from schemas.bundle import AnalysisRecord, Manifest
-from schemas.columns import CategoricalColumn
+from schemas.bundle.manifest import AnalysisRecord, Manifest
 from schemas.plan import Plan
+from schemas.survey.columns import CategoricalColumn
+from tasks.charts.svg import percent, supported
 from tasks.inference.designs import CONSTANT
 from tasks.report.cells import NULL, called, read_labels
 from tasks.report.counts import LARGEST_SIDE
 from tasks.report.parts import Source, read_columns
-from tasks.report.svg import percent, supported
 
 MOST, MOST_ANSWERS = 5, 2
 ERROR = 0.05
@@ -84,7 +84,7 @@ class Shares(NamedTuple):
         return percent(min(max(value, low), high), low, high)
 
 
-class Stated(NamedTuple):
+class RankedSentence(NamedTuple):
     """A sentence with the number by which it is ranked, and the columns that it is about."""
 
     rank: float
@@ -171,7 +171,7 @@ def _measured(source: Source) -> Iterator[tuple[Axes, Measured]]:
             yield axes, Measured(agreement, places, gaussian)
 
 
-def _first(stated: Sequence[Stated | None]) -> list[str]:
+def _first(stated: Sequence[RankedSentence | None]) -> list[str]:
     """The sentences of the highest rank, no column in two of them."""
     seen: set[str] = set()
     sentences = []
@@ -220,7 +220,7 @@ def _quotients(
         return Shares(number / divisor, np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0))
 
 
-def _share(axis: Axis, measured: Measured, chance: float, text: _Text) -> Stated | None:
+def _share(axis: Axis, measured: Measured, chance: float, text: _Text) -> RankedSentence | None:
     """The largest share of a column."""
     agreement, (place,) = measured.agreement, measured.places
     counts, whole = (agreement.margin(each).table for each in ((place,), ()))
@@ -232,10 +232,10 @@ def _share(axis: Axis, measured: Measured, chance: float, text: _Text) -> Stated
     if (axis.nullable and i == axis.size - 1) or not np.isfinite(shares.low[i]):
         return None
     sentence = f"{shares.words(i)} of all {text.unit.things} have {text.cell(axis, i)}."
-    return Stated(float(shares.low[i]), sentence, frozenset([axis.name]))
+    return RankedSentence(float(shares.low[i]), sentence, frozenset([axis.name]))
 
 
-def _relation(axes: Axes, measured: Measured, chance: float, text: _Text) -> Stated | None:
+def _relation(axes: Axes, measured: Measured, chance: float, text: _Text) -> RankedSentence | None:
     """The two values that go together most: a share among those with one, and among all others.
 
     None where the noise allows that the columns are independent: the two intervals overlap for all
@@ -277,7 +277,7 @@ def _relation(axes: Axes, measured: Measured, chance: float, text: _Text) -> Sta
                 f"Of {text.unit.things} with {text.cell(given, i)}, {inside.words(i, j)} have"
                 f" {text.cell(shown, j)}; of all others {outside.words(i, j)}."
             )
-            best = Stated(float(rank[i, j]), sentence, frozenset([given.name, shown.name]))
+            best = RankedSentence(float(rank[i, j]), sentence, frozenset([given.name, shown.name]))
     return best
 
 

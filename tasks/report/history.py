@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from markupsafe import Markup
 
-from dpcore.budget import Budget, decimal_text, total
+from dpcore.accounting.budget import Budget, decimal_text, total
+from tasks.charts.chart import Axis, Panel, chart
+from tasks.charts.marks import bars, down
+from tasks.charts.svg import figure
 from tasks.ledger import Action, HistoryRecord
-from tasks.report.chart import Axis, Panel, chart
-from tasks.report.marks import bars, down
 from tasks.report.parts import DataTable, Figure
-from tasks.report.svg import figure
 
 MOST_BARS = 20
 STATES = {

@@ -6,22 +6,22 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpcore.arrays import Floats, Integers
-from dpcore.axes import Axis, Categories
+from dpcore.domain.axes import Axis, Categories
 from dpcore.releases.base import Evaluable
 from dpcore.releases.machines.additive import AdditiveClassifier
 from dpcore.releases.machines.features import ordered, scaled_positions
 from dpcore.releases.machines.gradients import GradientClassifier
 from dpcore.releases.machines.machine import KernelMachine
 from dpcore.releases.table import ENDS, TWO_SIDED
-from schemas.columns import CategoricalColumn
 from schemas.numbers import plain
-from tasks.report.band import Curve, band
+from schemas.survey.columns import CategoricalColumn
+from tasks.charts.band import Curve, band
+from tasks.charts.chart import Axis as Side
+from tasks.charts.chart import Panel, alike, chart
+from tasks.charts.marks import across, dots, spans
+from tasks.charts.svg import figure
 from tasks.report.cells import Columns, called, category_text, measured, quoted
-from tasks.report.chart import Axis as Side
-from tasks.report.chart import Panel, alike, chart
-from tasks.report.marks import across, dots, spans
 from tasks.report.parts import DataTable, Drawn, Figure, Source, read_columns
-from tasks.report.svg import figure
 
 MOST_FEATURES = 6
 POINTS = 2000

@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.releases.table import UNKNOWN
-from tasks.report.bars import Bar, bars
+from tasks.charts.bars import Bar, bars
+from tasks.charts.svg import figure, supported
 from tasks.report.cells import Columns, called, measured, quoted, read_labels, sides_of
 from tasks.report.parts import DataTable, Drawn, Figure, Source
-from tasks.report.svg import figure, supported
 
 
 def draw_number(source: Source) -> Drawn:

@@ -6,11 +6,11 @@ from typing import Any
 
 import jinja2
 
-from schemas.bundle import Manifest
-from schemas.columns import CategoricalColumn, Column, meaning
+from schemas.bundle.manifest import Manifest
+from schemas.documents.terms import cited
 from schemas.numbers import plain
 from schemas.plan import Plan
-from schemas.standards.terms import cited
+from schemas.survey.columns import CategoricalColumn, Column, meaning
 from tasks.ledger import HistoryRecord
 from tasks.report.audit import draw_audit, in_one_sentence
 from tasks.report.cells import category_text

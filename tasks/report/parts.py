@@ -10,11 +10,11 @@ import pyarrow.parquet as pq
 from markupsafe import Markup
 from numpy.typing import NDArray
 
+from dpcore.line.statistic import Noisy
 from dpcore.releases.base import Release
 from dpcore.releases.counts.unit import Unit
-from dpcore.statistic import Noisy
-from schemas.bundle import ReleaseRecord, SynthesisRecord, TableFile
-from schemas.draws import noisy_of
+from schemas.bundle.draws import noisy_of
+from schemas.bundle.manifest import ReleaseRecord, SynthesisRecord, TableFile
 from schemas.plan import Plan
 
 MOST_ROWS = 120

@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
-from dpcore.budget import decimal_text
+from dpcore.accounting.budget import decimal_text
 from dpcore.releases.base import Chart
-from schemas.bundle import Manifest, ReleaseRecord, SynthesisRecord, TableFile
+from schemas.bundle.manifest import Manifest, ReleaseRecord, SynthesisRecord, TableFile
 from schemas.plan import Plan
+from schemas.plan.synthesis import Synthesis
 from schemas.releases.base import ReleaseSection
-from schemas.synthesis import Synthesis
+from tasks.charts.svg import figure
 from tasks.report.analyses import MODELS, draw_analysis
 from tasks.report.counts import draw_counts
 from tasks.report.density import draw_curve, draw_curves
@@ -19,7 +20,6 @@ from tasks.report.numbers import draw_cumulative, draw_estimates, draw_levels, d
 from tasks.report.parts import DataTable, Drawn, Source
 from tasks.report.regions import draw_regions
 from tasks.report.series import draw_series
-from tasks.report.svg import figure
 from tasks.report.synthetic import draw_synthetic
 
 CHARTS: Mapping[Chart, Callable[[Source], Drawn]] = {
@@ -41,7 +41,7 @@ MOST_FILES = 3
 
 
 @dataclass(frozen=True)
-class Part:
+class ReportPart:
     """A release or a synthetic table on the page."""
 
     anchor: str
@@ -53,13 +53,13 @@ class Part:
     hidden_files: int
 
 
-def release_parts(plan: Plan, manifest: Manifest, bundle: Path) -> list[Part]:
+def release_parts(plan: Plan, manifest: Manifest, bundle: Path) -> list[ReportPart]:
     """One part for each release, in the plan's order."""
     sources = (Source(plan, record, bundle, manifest.synthesis) for record in manifest.releases)
     return [release_part(source) for source in sources]
 
 
-def release_part(source: Source) -> Part:
+def release_part(source: Source) -> ReportPart:
     """One release; public, as its source is."""
     record = source.record
     section, chart = source.plan.section(record.name), source.release.chart
@@ -68,7 +68,7 @@ def release_part(source: Source) -> Part:
         for name in ("alpha", "rho", "beta", "gamma")
         if getattr(record, name)
     )
-    return Part(
+    return ReportPart(
         f"release-{record.name}",
         headed(section),
         f"{section.words}: {record.title}. Release {record.name}, by the mechanism {record.mechanism},"
@@ -100,12 +100,12 @@ def error_table(record: ReleaseRecord) -> DataTable:
     )
 
 
-def synthetic_parts(plan: Plan, manifest: Manifest, bundle: Path) -> list[Part]:
+def synthetic_parts(plan: Plan, manifest: Manifest, bundle: Path) -> list[ReportPart]:
     """One part for each synthetic table."""
     releases = {record.name: record for record in manifest.releases}
     sections = {section.name: section for section in plan.synthesis}
     return [
-        Part(
+        ReportPart(
             f"synthetic-{record.name}",
             headed(sections[record.name]),
             f"{record.name}: {record.file.rows:,} synthetic records of"
@@ -120,11 +120,11 @@ def synthetic_parts(plan: Plan, manifest: Manifest, bundle: Path) -> list[Part]:
     ]
 
 
-def analysis_parts(plan: Plan, manifest: Manifest, bundle: Path) -> list[Part]:
+def analysis_parts(plan: Plan, manifest: Manifest, bundle: Path) -> list[ReportPart]:
     """One part for each model."""
     moments = {each.name for each in manifest.releases if each.kind == "moments"}
     return [
-        Part(
+        ReportPart(
             f"analysis-{record.name}",
             record.title,
             f"{MODELS[record.family][0]} {record.formula}, from the noisy "

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from dpcore.post.series import QUANTITIES
-from schemas.bundle import TableFile
-from tasks.report.bars import Bar, bars
+from schemas.bundle.manifest import TableFile
+from tasks.charts.bars import Bar, bars
 from tasks.report.cells import read_counts, sides_of
 from tasks.report.counts import LARGEST_CELLS, choose, count_table
 from tasks.report.parts import Drawn, Figure, Source

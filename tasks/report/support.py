@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 
 from dpcore.arrays import Booleans
 from dpcore.post.records.nested import untied
-from schemas.grades import ACCURATE, GRADES, NOT_MEASURED
+from schemas.bundle.grades import ACCURATE, GRADES, NOT_MEASURED
 from schemas.releases.base import listed
+from tasks.charts.svg import figure
 from tasks.report.parts import DataTable
-from tasks.report.svg import figure
 
 Supported = Mapping[str, NDArray[Any]]
 

@@ -7,17 +7,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Booleans, Floats
-from dpcore.axes import Bins
+from dpcore.domain.axes import Bins
 from dpcore.releases.base import Release
-from schemas.bundle import SynthesisRecord
-from schemas.linked import NUMBER, PLACE
+from schemas.bundle.manifest import SynthesisRecord
+from schemas.plan.linked import NUMBER, PLACE
 from schemas.releases.base import listed
-from tasks.report.bars import Bar, bars
+from tasks.charts.bars import Bar, bars
+from tasks.charts.svg import figure
 from tasks.report.cells import Counts
 from tasks.report.counts import noisy_columns
 from tasks.report.parts import DataTable, Drawn, Figure, Source, read_columns
 from tasks.report.support import how_supported, support_table
-from tasks.report.svg import figure
 
 OPEN_FIGURES, MOST_FIGURES = 6, 60
 """Charts that are not folded, and all."""

@@ -9,10 +9,10 @@ so that somebody who guesses between two equally likely ones is right with proba
 import math
 from collections.abc import Sequence
 
-from dpcore.budget import decimal_text
-from schemas.bundle import Guarantee
+from dpcore.accounting.budget import decimal_text
+from schemas.bundle.manifest import Guarantee
 from schemas.plan import Plan
-from schemas.protection import RULES
+from schemas.plan.protection import RULES
 from tasks.report.parts import DataTable
 
 NEARLY = 1.2

@@ -23,10 +23,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from schemas.columns import Invalid
-from schemas.engine import exactly
-from schemas.series import Periods
-from schemas.unit import UnitColumn, Weights
+from schemas.plan.series import Periods
+from schemas.survey.columns import Invalid
+from schemas.survey.engine import exactly
+from schemas.survey.unit import UnitColumn, Weights
 from tasks.survey.cells import add_code
 
 STEPS = "_steps"

@@ -1,4 +1,4 @@
-"""The cell of a record as an Ibis expression: the axes of ``dpcore.axes``, computed by an engine.
+"""The cell of a record as an Ibis expression: the axes of ``dpcore.domain.axes``, computed by an engine.
 
     Categories    position in the list, by a join with the list
     Bins          number of cells that begin at or below the value, by a balanced tree of comparisons,
@@ -8,7 +8,7 @@
                   its point masses have the cells after these
     null          the last cell of a nullable axis
 
-The floating-point operations are those of ``dpcore.axes``, in the same order and on the same
+The floating-point operations are those of ``dpcore.domain.axes``, in the same order and on the same
 doubles, so every engine agrees with numpy on every record, also at the edges.  In DuckDB, joins with
 the lists are as fast as SQL written by hand, and twice as fast as a list of cases.
 """
@@ -16,10 +16,10 @@ the lists are as fast as SQL written by hand, and twice as fast as a list of cas
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dpcore.axes import Axis, Bins, Categories, Grid
-from dpcore.words import blocks
-from schemas.columns import IdentifierColumn, Invalid, ReadColumn
-from schemas.engine import exactly, listed, missing
+from dpcore.domain.axes import Axis, Bins, Categories, Grid
+from dpcore.domain.words import blocks
+from schemas.survey.columns import IdentifierColumn, Invalid, ReadColumn
+from schemas.survey.engine import exactly, listed, missing
 
 
 def count_cells(

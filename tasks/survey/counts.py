@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import Any
 
 from dpcore.errors import DataError
-from schemas.unit import COUNT
+from schemas.survey.unit import COUNT
 
 
 def total_of_counts(table: Any, counts: str) -> int:

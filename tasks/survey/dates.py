@@ -7,7 +7,7 @@ after 9999, an infinite one, the hour of a date without a time.
 from datetime import date, datetime
 from typing import Any
 
-from schemas.dates import Part
+from schemas.survey.dates import Part
 from tasks.survey.sql import is_text, moment, text
 
 FIELDS: dict[Part, str] = {"year": "year", "month": "month", "weekday": "isodow", "hour": "hour"}

@@ -28,10 +28,10 @@ import duckdb
 import pyarrow as pa
 from pyarrow import parquet
 
-from dpcore.adjacency import REPLACE_ONE, Adjacency
+from dpcore.domain.adjacency import REPLACE_ONE, Adjacency
 from dpcore.errors import DataError, DPReleaseError, InputError
 from dpcore.suggestion import suggestion
-from schemas.columns import (
+from schemas.survey.columns import (
     IdentifierColumn,
     ReadColumn,
     missing_codes,
@@ -39,7 +39,7 @@ from schemas.columns import (
     part_of_date,
     sources,
 )
-from schemas.source import TableSource
+from schemas.survey.source import TableSource
 from tasks.survey.counts import total_of_counts
 from tasks.survey.csv_file import DELIMITERS, CSVFile, csv_fault, csv_headers, with_one_line_end
 from tasks.survey.dates import part_in_sql

@@ -1,4 +1,4 @@
-"""One wide record of every privacy unit, as an Ibis expression: ``schemas.linked`` shows the form.
+"""One wide record of every privacy unit, as an Ibis expression: ``schemas.plan.linked`` shows the form.
 
     hid  age         hid  age  _place       size  age.1  age.2
     7    31          7    34   0            2     34     31
@@ -15,8 +15,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from schemas.linked import SIZE, Linked
-from schemas.unit import UnitColumn
+from schemas.plan.linked import SIZE, Linked
+from schemas.survey.unit import UnitColumn
 
 
 def wide_records(table: Any, unit: UnitColumn, linked: Linked) -> Any:

@@ -19,7 +19,7 @@ from collections.abc import Collection
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote, urlsplit
 
-from schemas.source import PostgreSQLSource, SparkSource, TableSource
+from schemas.survey.source import PostgreSQLSource, SparkSource, TableSource
 from tasks.survey.engines.postgresql import identity
 from tasks.survey.ingest import PACKAGE, find_in_package
 from tasks.survey.memory import MemoryTable

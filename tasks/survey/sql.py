@@ -6,7 +6,7 @@ nothing is rounded.
 
 from collections.abc import Sequence
 
-from schemas.columns import (
+from schemas.survey.columns import (
     CategoricalColumn,
     ContinuousColumn,
     IdentifierColumn,

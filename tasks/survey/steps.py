@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from schemas.plan import Plan
-from schemas.source import PostgreSQLSource, SparkSource, TableSource
+from schemas.survey.source import PostgreSQLSource, SparkSource, TableSource
 from tasks.ledger import Ledger
 from tasks.survey.engines.postgresql import open_postgresql
 from tasks.survey.engines.spark import open_spark

@@ -12,13 +12,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dpcore.errors import InputError
-from schemas.first_plan import Kind
-from schemas.source import TableSource
+from schemas.first_plan.planner import ColumnType
+from schemas.survey.source import TableSource
 from tasks.survey.csv_file import csv_headers
 from tasks.survey.ingest import PACKAGE, call_guarded, connect, find_in_package
 
 
-def table_schema(source: str | TableSource) -> Mapping[str, Kind]:
+def table_schema(source: str | TableSource) -> Mapping[str, ColumnType]:
     """Names and kinds of the columns in the table's order.
 
     Raises ``InputError`` if there is no such table, or if the first line of a CSV file has numbers: it
@@ -41,23 +41,23 @@ def table_schema(source: str | TableSource) -> Mapping[str, Kind]:
     return _of_csv(source, path)
 
 
-def _of_arrow(kind: pa.DataType) -> Kind:
+def _of_arrow(kind: pa.DataType) -> ColumnType:
     types = pa.types
     if types.is_dictionary(kind):
         return _of_arrow(kind.value_type)
     if types.is_boolean(kind):
-        return Kind.TRUTH
+        return ColumnType.TRUTH
     if types.is_integer(kind):
-        return Kind.WHOLE
+        return ColumnType.WHOLE
     if types.is_floating(kind) or types.is_decimal(kind):
-        return Kind.REAL
+        return ColumnType.REAL
     if types.is_date(kind) or types.is_timestamp(kind):
-        return Kind.DAY if types.is_date(kind) else Kind.TIME
+        return ColumnType.DAY if types.is_date(kind) else ColumnType.TIME
     text = (types.is_string, types.is_large_string, types.is_string_view)
-    return Kind.TEXT if any(is_a(kind) for is_a in text) else Kind.OTHER
+    return ColumnType.TEXT if any(is_a(kind) for is_a in text) else ColumnType.OTHER
 
 
-def _of_csv(source: str, path: Path) -> Mapping[str, Kind]:
+def _of_csv(source: str, path: Path) -> Mapping[str, ColumnType]:
     message = f"{source}: cannot be read as CSV"
     headers = call_guarded(lambda: csv_headers(path, source), InputError, message)
     header = max(headers.values(), key=len)
@@ -74,27 +74,27 @@ VALUE = re.compile(r"\s*[+-]?\d+([.,]\d+)*\s*")
 YEAR = re.compile(r"(19|20)\d\d")
 """Tables have columns of years; plans leave them out, as they do any name that is not valid."""
 
-DATES = {"date": Kind.DAY, "datetime": Kind.TIME, "timestamp": Kind.TIME}
+DATES = {"date": ColumnType.DAY, "datetime": ColumnType.TIME, "timestamp": ColumnType.TIME}
 
 
-def _named(name: str) -> Kind:
+def _named(name: str) -> ColumnType:
     """What the name of a CSV column says of its type."""
     parts = re.sub("(?<=[a-z])(?=[A-Z])", " ", name).lower()
     said = (DATES[word] for word in re.findall("[a-z]+", parts) if word in DATES)
-    return next(said, Kind.OPEN)
+    return next(said, ColumnType.OPEN)
 
 
 DUCKDB_KINDS = {
-    r"BOOLEAN": Kind.TRUTH,
-    r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?": Kind.WHOLE,
-    r"FLOAT|DOUBLE|DECIMAL\(.*\)": Kind.REAL,
-    r"VARCHAR|ENUM\(.*\)": Kind.TEXT,
-    r"DATE": Kind.DAY,
-    r"TIMESTAMP.*": Kind.TIME,
+    r"BOOLEAN": ColumnType.TRUTH,
+    r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?": ColumnType.WHOLE,
+    r"FLOAT|DOUBLE|DECIMAL\(.*\)": ColumnType.REAL,
+    r"VARCHAR|ENUM\(.*\)": ColumnType.TEXT,
+    r"DATE": ColumnType.DAY,
+    r"TIMESTAMP.*": ColumnType.TIME,
 }
 
 
-def _of_duckdb(source: TableSource) -> Mapping[str, Kind]:
+def _of_duckdb(source: TableSource) -> Mapping[str, ColumnType]:
     path = Path(source.database)
     if not path.is_file():
         raise InputError(f"{source.database}: there is no such file")
@@ -109,6 +109,6 @@ def _of_duckdb(source: TableSource) -> Mapping[str, Kind]:
     return {name: _of_sql(kind) for name, kind in found}
 
 
-def _of_sql(kind: str) -> Kind:
+def _of_sql(kind: str) -> ColumnType:
     fits = (name for form, name in DUCKDB_KINDS.items() if re.fullmatch(form, kind, re.DOTALL))
-    return next(fits, Kind.OTHER)
+    return next(fits, ColumnType.OTHER)

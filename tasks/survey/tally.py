@@ -21,17 +21,17 @@ from typing import Any
 
 import numpy as np
 
-from dpcore.adjacency import REPLACE_ONE, Adjacency
 from dpcore.arrays import Integers
-from dpcore.axes import Axis
-from dpcore.domain import Domain
+from dpcore.domain.adjacency import REPLACE_ONE, Adjacency
+from dpcore.domain.axes import Axis
+from dpcore.domain.domain import Domain
+from dpcore.domain.tally import Tally
+from dpcore.domain.words import in_words
 from dpcore.errors import DataError
-from dpcore.tally import Tally
-from dpcore.words import in_words
-from schemas.columns import Invalid, ReadColumn
-from schemas.linked import Linked
-from schemas.series import Periods
-from schemas.unit import UnitColumn, Weights
+from schemas.plan.linked import Linked
+from schemas.plan.series import Periods
+from schemas.survey.columns import Invalid, ReadColumn
+from schemas.survey.unit import UnitColumn, Weights
 from tasks.survey.bounding import (
     STEPS,
     add_weight_steps,

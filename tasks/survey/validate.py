@@ -1,6 +1,6 @@
 """Checks the survey table against the plan, by counting inside the engine that holds it.
 
-The checks are a Pandera schema (``schemas.survey``).  Pandera's own ``validate`` would fetch every
+The checks are a Pandera schema (``survey.checks``).  Pandera's own ``validate`` would fetch every
 failing record and put the values into its error; instead, one query counts the records that break
 each rule, with the Ibis expressions of the checks.  Memory does not grow with the number of faults,
 and no value leaves the engine.
@@ -14,9 +14,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from dpcore.errors import DataError
-from schemas.columns import IdentifierColumn, ReadColumn
-from schemas.survey import RULES, survey_schema
-from schemas.unit import COUNT, WEIGHT
+from schemas.survey.checks import RULES, survey_schema
+from schemas.survey.columns import IdentifierColumn, ReadColumn
+from schemas.survey.unit import COUNT, WEIGHT
 from tasks.survey.ingest import call_guarded
 from tasks.survey.reading import Survey, open_survey
 

@@ -19,7 +19,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from dpcore.errors import InputError, PlanError
-from schemas.operation import Schedule
+from schemas.plan.operation import Schedule
 from tasks.workplace.plans import plan_name
 
 STAMP = "%Y%m%d-%H%M%S"

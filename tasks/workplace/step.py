@@ -14,7 +14,7 @@ may quote a private value.  So a step
 
 Steps report their progress in public lines.  The command line prints them; under Prefect they reach
 the run's log if PREFECT_LOGGING_EXTRA_LOGGERS names the logger ``dprelease``.  Each line of a step has
-its ``Moment`` as the attribute ``moment``; those that only a display of bars wants are of level DEBUG.
+its ``StepProgress`` as the attribute ``moment``; lines for a display of bars alone are of level DEBUG.
 """
 
 import errno
@@ -47,7 +47,7 @@ LOGGER = logging.getLogger("dprelease")
 
 
 @dataclass(frozen=True)
-class Moment:
+class StepProgress:
     """How far a step is: ``done`` of ``of``, both 1 at its end.
 
     ``step``: its name; ``about``: the release or synthetic table it works on, or nothing.
@@ -60,7 +60,7 @@ class Moment:
     of: int
 
 
-def log_line(line: str, moment: Moment | None = None, level: int = logging.INFO) -> None:
+def log_line(line: str, moment: StepProgress | None = None, level: int = logging.INFO) -> None:
     """Show a line to the person who waits.  ``line`` must be public."""
     LOGGER.log(level, line, extra={"moment": moment})
 
@@ -125,7 +125,7 @@ def guard(function: Callable[P, R], label: str, name: str = "") -> Callable[P, R
         try:
             arguments = signature.bind(*args, **kwargs).arguments
             words = label.format(**arguments)
-            begun = Moment(name, str(arguments.get("name", "")), words, 0, 1)
+            begun = StepProgress(name, str(arguments.get("name", "")), words, 0, 1)
             log_line(f"           {words} ...", begun, logging.DEBUG)
             with reporting(_progress_listener(begun)):
                 result = function(*args, **kwargs)
@@ -173,7 +173,7 @@ def _full(error: Exception) -> DPReleaseError | None:
     )
 
 
-def _progress_listener(begun: Moment, every: float = 10.0) -> Callable[[str, int, int], None]:
+def _progress_listener(begun: StepProgress, every: float = 10.0) -> Callable[[str, int, int], None]:
     """A listener to ``dpcore.progress`` that shows a line at most once in ``every`` seconds."""
     last = time.monotonic()
 

@@ -8,9 +8,10 @@ from benchmarks.coverage.measure import Coverage, band_coverage, measure
 from benchmarks.coverage.populations import POPULATIONS, RELEASES, tally
 from benchmarks.coverage.shapes import by_shape
 from benchmarks.coverage.strata import by_size, of_file
-from dpcore.axes import Categories
-from dpcore.budget import Budget
-from dpcore.domain import Domain
+from dpcore.accounting.budget import Budget
+from dpcore.domain.axes import Categories
+from dpcore.domain.domain import Domain
+from dpcore.domain.tally import Tally
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.densities.bandwidth import Bandwidth, SteadyBandwidth
 from dpcore.releases.densities.density import Density
@@ -21,7 +22,6 @@ from dpcore.releases.machines.gradients import GradientClassifier
 from dpcore.releases.numbers.moments import Moments
 from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
 from dpcore.releases.tables.series import SeriesRun
-from dpcore.tally import Tally
 from papers.minimax_count.release import MinimaxCount
 from papers.near_records.release import NearRecords, NearSeries
 from papers.sampled_histogram.release import SampledHistogram

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from benchmarks.inference import QUESTIONS, Seen, load, repeated
-from dpcore.budget import Budget
+from dpcore.accounting.budget import Budget
 from dpcore.releases.tables.microdata import Microdata
 from tests.conftest import DATA
 

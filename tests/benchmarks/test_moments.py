@@ -3,7 +3,7 @@
 import pytest
 
 from benchmarks.moments import MODELS, load, repeated
-from dpcore.budget import Budget
+from dpcore.accounting.budget import Budget
 from dpcore.releases.numbers.moments import Moments
 from tests.conftest import DATA
 

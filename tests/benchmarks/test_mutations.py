@@ -33,7 +33,7 @@ def test_the_command_says_which_faults_are_noticed():
     ]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
-    row = "| the privacy line prices nothing | `dpcore/privacy_line.py` | `test_privacy_line.py::"
+    row = "| the privacy line prices nothing | `dpcore/line/privacy_line.py` | `test_privacy_line.py::"
     assert row in run.stdout
     assert "noticed by: 1 of 1 faults" in run.stdout
 

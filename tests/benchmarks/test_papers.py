@@ -9,13 +9,13 @@ from scipy import stats
 from benchmarks.papers import bins, functions, periodic_kernel, rates, sparse_histogram
 from benchmarks.papers.experiment import experiments, run
 from benchmarks.papers.page import section
-from dpcore.axes import Bins
-from dpcore.budget import Budget
-from dpcore.domain import Domain
-from dpcore.privacy_line import perturb
+from dpcore.accounting.budget import Budget
+from dpcore.domain.axes import Bins
+from dpcore.domain.domain import Domain
+from dpcore.domain.tally import Tally
+from dpcore.line.privacy_line import perturb
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.sampling.source import SeededSource
-from dpcore.tally import Tally
 from tests.conftest import those_slow
 
 ROOT = Path(__file__).parents[2]

@@ -5,7 +5,7 @@ import uuid
 import yaml
 from prefect.events.schemas.automations import AutomationCore
 
-from flows.lost import TAG
+from flows.operation.lost import TAG
 from tests.conftest import ROOT
 
 FILE = ROOT / "deployments" / "automations.yaml"

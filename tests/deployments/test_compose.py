@@ -13,10 +13,10 @@ import pytest
 import yaml
 from sqlalchemy import make_url
 
-from dpcore.budget import Budget
+from dpcore.accounting.budget import Budget
 from dpcore.errors import LedgerError
 from flows.cli import command_line, main
-from flows.lost import POOL
+from flows.operation.lost import POOL
 from tasks.ledger import Charge, Ledger
 from tests.conftest import ROOT
 from tests.tasks.ledger.server import started
@@ -193,5 +193,5 @@ def test_the_image_prepares_the_pages_of_a_server():
     assert re.search(
         rf"install -d -o dprelease .*{pages[1]}\b", text
     )  # the server's user writes there
-    assert "python -m flows.pages" in (FOLDER / "entrypoint.sh").read_text()
+    assert "python -m flows.operation.pages" in (FOLDER / "entrypoint.sh").read_text()
     assert commands()["server"][:2] == ["prefect", "server"]

@@ -7,10 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpcore.budget import Budget, total
-from schemas.columns import CategoricalColumn
+from dpcore.accounting.budget import Budget, total
 from schemas.plan import load_plan
 from schemas.releases.margins import MarginsSection
+from schemas.survey.columns import CategoricalColumn
 from tasks.explain.explain import explain
 from tasks.explain.runs import price_of_run, runs_left
 from tasks.ledger import Ledger

@@ -5,8 +5,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from dpcore.budget import Budget
-from dpcore.privacy_line import perturb
+from dpcore.accounting.budget import Budget
+from dpcore.line.privacy_line import perturb
 from dpcore.sampling.source import SeededSource
 from schemas.plan import load_plan
 from tasks.explain.explain import explain

@@ -97,7 +97,8 @@ def test_every_link_leads_to_a_file_and_a_heading(text):
 
 
 @pytest.mark.parametrize(
-    "name", ["tasks.nowhere", "dpcore.budget.Budgets", "flows.release:releases", "dpcore.a.b"]
+    "name",
+    ["tasks.nowhere", "dpcore.accounting.budget.Budgets", "flows.release:releases", "dpcore.a.b"],
 )
 def test_a_name_that_is_gone_is_noticed(name):
     assert not exists(name)

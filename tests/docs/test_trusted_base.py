@@ -52,7 +52,7 @@ def test_nothing_before_the_line_is_missing():
     for folder in ("mechanisms", "sampling", "accounting", "releases", "machines"):
         files = (ROOT / "dpcore" / folder).rglob("*.py")
         assert {p.relative_to(ROOT).as_posix() for p in files if p.stat().st_size} <= names
-    assert {"dpcore/privacy_line.py", "tasks/survey/bounding.py", "tasks/draw.py"} <= names
+    assert {"dpcore/line/privacy_line.py", "tasks/survey/bounding.py", "tasks/draw.py"} <= names
 
 
 def test_until_somebody_outside_has_reviewed_it_every_page_says_so():

@@ -9,7 +9,7 @@ import pytest
 
 from docs.worked_kind import shortest_half
 from docs.worked_kind.shortest_half import ShortestHalf
-from dpcore.domain import Domain
+from dpcore.domain.domain import Domain
 from tests.conftest import ROOT
 from tests.dpcore.releases import test_contract as contract
 from tests.dpcore.releases.contract import PURE, Case, grid

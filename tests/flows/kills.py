@@ -37,7 +37,7 @@ from sqlalchemy.engine.default import DefaultDialect
 import flows.course
 import tasks.bundle.publish
 import tasks.draw
-from dpcore.budget import Budget
+from dpcore.accounting.budget import Budget
 from dpcore.errors import DPReleaseError
 from schemas.plan import load_plan
 from tasks.budget.reconcile import reconcile

@@ -14,7 +14,7 @@ from typing import Any
 import httpx
 import yaml
 
-from dpcore.budget import Budget
+from dpcore.accounting.budget import Budget
 from tasks.ledger import Ledger
 from tests.conftest import ROOT
 from tests.waiting import SECONDS, wait_for

@@ -9,7 +9,7 @@ import yaml
 from prefect.exceptions import ParameterTypeError
 from prefect.utilities.callables import parameter_schema
 
-from dpcore.budget import Budget
+from dpcore.accounting.budget import Budget
 from dpcore.errors import BudgetError, InputError
 from tasks.bundle.verify import read_manifest, verify_budget
 from tasks.ledger import Action, Ledger
@@ -70,7 +70,7 @@ def test_a_choice_that_cannot_be_is_refused_with_the_reason(plans, choice, says)
 )
 def test_forms_take_the_names_that_the_ledger_takes(text, accepted):
     from flows.ad_hoc import ad_hoc
-    from flows.form import Review
+    from flows.operation.form import Review
 
     asked = {"plan": "plan", "requester": text}
     for take in (

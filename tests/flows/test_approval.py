@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dpcore.budget import Budget
+from dpcore.accounting.budget import Budget
 from dpcore.errors import ApprovalError, BundleError
 from flows.cli import main
 from schemas.plan import load_plan

@@ -9,8 +9,8 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
+from dpcore.accounting.budget import Budget
 from dpcore.audit import LossCurve, audit_release
-from dpcore.budget import Budget
 from dpcore.errors import AuditError
 from dpcore.sampling.source import SeededSource
 from flows.cli import main

@@ -3,7 +3,7 @@
 import pytest
 
 import flows.course
-from dpcore.budget import Budget
+from dpcore.accounting.budget import Budget
 from dpcore.errors import LedgerError
 from tasks.bundle.verify import read_manifest
 from tasks.ledger import Ledger, State

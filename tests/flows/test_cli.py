@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from dpcore.budget import Budget
+from dpcore.accounting.budget import Budget
+from dpcore.line.statistic import Noisy
 from dpcore.progress import report
-from dpcore.statistic import Noisy
 from flows.cli import main
 from flows.cli.progress import showing
 from schemas.plan import load_plan

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from dpcore.budget import Budget
+from dpcore.accounting.budget import Budget
 from dpcore.errors import BudgetError
 from schemas.plan import load_plan
 from tasks.budget.reconcile import reconcile

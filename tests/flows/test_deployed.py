@@ -11,11 +11,11 @@ from prefect.client.schemas.objects import FlowRun
 from prefect.context import FlowRunContext
 from prefect.utilities.callables import parameter_schema
 
-from dpcore.budget import Budget
+from dpcore.accounting.budget import Budget
 from dpcore.errors import BudgetError, InputError
-from flows.deploy import JOB, say_what_lacks_a_grant
 from flows.deployed import CLOCKS_DIFFER, audit_known, deployed_run, release_due, require_due
-from flows.notify import _names
+from flows.deployment.deploy import JOB, say_what_lacks_a_grant
+from flows.operation.notify import _names
 from schemas.plan import load_plan
 from tasks.ledger import Ledger
 from tasks.workplace.home import ledger_exists, ledger_url
@@ -145,7 +145,7 @@ def test_a_worker_s_run_grants_nothing_and_says_which_command_does(
 
 
 def test_deploying_says_which_plans_lack_a_grant(tmp_path, own_home, monkeypatch):
-    monkeypatch.setattr("flows.deploy.log_line", (said := []).append)
+    monkeypatch.setattr("flows.deployment.deploy.log_line", (said := []).append)
     document = yaml.safe_load(PLAN)
     document["budget"] = {
         "composition": "concentrated",

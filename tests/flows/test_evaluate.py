@@ -5,7 +5,7 @@ import json
 import pandas as pd
 import pytest
 
-from dpcore.budget import Budget
+from dpcore.accounting.budget import Budget
 from flows.cli import main
 from tasks.ledger import Ledger
 from tasks.workplace.home import ledger_url

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from dpcore.budget import Budget
+from dpcore.accounting.budget import Budget
 from dpcore.errors import InputError
 from flows.cli import main
 from tasks.budget.metrics import metrics_text

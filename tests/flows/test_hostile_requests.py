@@ -9,7 +9,7 @@ import httpx
 import pytest
 import yaml
 
-from dpcore.budget import total
+from dpcore.accounting.budget import total
 from tests.flows.test_serve import WHOLE, last_due
 
 pytestmark = pytest.mark.slow

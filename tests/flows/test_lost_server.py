@@ -11,7 +11,7 @@ from contextlib import suppress
 import httpx
 import pytest
 
-from dpcore.budget import Budget
+from dpcore.accounting.budget import Budget
 from tasks.ledger import Ledger
 from tests.bare import small_plan
 from tests.flows.served import free_port, own_environment

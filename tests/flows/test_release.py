@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from dpcore.budget import Budget
+from dpcore.accounting.budget import Budget
 from dpcore.errors import BudgetError, BundleError, DataError, LedgerError
 from dpcore.sampling.source import SeededSource
 from schemas.plan import load_plan

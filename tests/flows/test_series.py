@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 import yaml
 
-from dpcore.budget import Budget
+from dpcore.accounting.budget import Budget
 from dpcore.errors import BudgetError, InputError, PlanError
 from schemas.plan import load_plan
-from schemas.selection import select
+from schemas.plan.selection import select
 from tasks.bundle.reader import open_bundle
 from tasks.bundle.verify import verify_budget
 from tasks.ledger import Ledger

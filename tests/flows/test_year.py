@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpcore.budget import total
+from dpcore.accounting.budget import total
 from schemas.plan import load_plan
 from tasks.budget.reconcile import reconcile
 from tasks.bundle.reader import open_bundle

@@ -6,8 +6,8 @@ from fractions import Fraction
 import pytest
 import yaml
 
-from dpcore.axes import Grid
-from dpcore.domain import Domain
+from dpcore.domain.axes import Grid
+from dpcore.domain.domain import Domain
 from dpcore.errors import PlanError
 from flows.cli import main
 from schemas.document import read_value

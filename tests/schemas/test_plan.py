@@ -6,13 +6,13 @@ from fractions import Fraction
 import pytest
 import yaml
 
-from dpcore.adjacency import Adjacency
-from dpcore.budget import Budget, total
+from dpcore.accounting.budget import Budget, total
+from dpcore.domain.adjacency import Adjacency
 from dpcore.errors import PlanError
 from dpcore.releases.numbers.mean import Mean
 from dpcore.releases.numbers.quantiles import Quantiles
 from dpcore.releases.numbers.ratio_mean import RatioMean
-from schemas.bundle import privacy_statement
+from schemas.bundle.manifest import privacy_statement
 from schemas.plan import Plan, load_plan
 from tests.bare import PLAN
 from tests.conftest import ROOT, write_plan

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 
 import httpx
 
-from flows.lost import FORGOTTEN_AFTER
+from flows.operation.lost import FORGOTTEN_AFTER
 from tests.soak.agency import LITTLE, POOR, Agency, end
 
 Deed = Callable[[], None]

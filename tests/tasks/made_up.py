@@ -4,19 +4,19 @@ from pathlib import Path
 
 import numpy as np
 
+from dpcore.accounting.budget import Budget
 from dpcore.audit import AuditResult
 from dpcore.audit.density import LossCurve
 from dpcore.audit.releases import claim_of
-from dpcore.budget import Budget
-from dpcore.domain import Domain
-from dpcore.privacy_line import perturb
+from dpcore.domain.domain import Domain
+from dpcore.domain.tally import Tally
+from dpcore.line.privacy_line import perturb
 from dpcore.sampling.source import SystemSource
-from dpcore.tally import Tally
 from schemas.plan import Plan
 from tasks.budget.charge import reserve_budget
 from tasks.bundle.analyses import write_analyses
 from tasks.bundle.publish import (
-    Made,
+    PreparedBundle,
     bundle_path,
     publish,
     staging_folder,
@@ -46,7 +46,7 @@ def publish_made_up(plan: Plan, release_id: str, out: Path) -> Path:
         analyses = write_analyses.fn(plan, release_id, staging)
         audit = [made_up_audit("all", claim_of(list(plan.built.values())))]
         audit += [made_up_audit(name, claim_of([each])) for name, each in plan.built.items()]
-        made = Made(staging, releases, synthesis, analyses, audit)
+        made = PreparedBundle(staging, releases, synthesis, analyses, audit)
         publish.fn(plan, release_id, made, target)
     return target
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from benchmarks.scale.peers.protocol import EPSILON, Counts, Survey, report
 
 if TYPE_CHECKING:
-    from dpcore.adjacency import Relation
+    from dpcore.domain.adjacency import Relation
+    from dpcore.line.statistic import Noisy
     from dpcore.releases.counts.histogram import Histogram
-    from dpcore.statistic import Noisy
 
 NEIGHBOURS: Relation = "replace-one"
 Table = tuple[Path, "Histogram"]
@@ -33,12 +33,12 @@ def start() -> None:
 
 def load(_: None, survey: Survey) -> Table:
     """The private copy of the survey, typed, and what is to be released of it."""
-    from dpcore.adjacency import Adjacency
-    from dpcore.axes import Categories
-    from dpcore.budget import Budget
-    from dpcore.domain import Domain
+    from dpcore.accounting.budget import Budget
+    from dpcore.domain.adjacency import Adjacency
+    from dpcore.domain.axes import Categories
+    from dpcore.domain.domain import Domain
     from dpcore.releases.counts.histogram import Histogram
-    from schemas.columns import CategoricalColumn
+    from schemas.survey.columns import CategoricalColumn
     from tasks.survey.ingest import ingest
 
     columns = survey.columns.items()
@@ -56,7 +56,7 @@ def load(_: None, survey: Survey) -> Table:
 
 def noisy(table: Table, survey: Survey) -> Noisy:
     """One release: tally, exact statistic, privacy line."""
-    from dpcore.privacy_line import perturb
+    from dpcore.line.privacy_line import perturb
     from dpcore.sampling.source import SystemSource
     from tasks.survey.tally import tallies
 

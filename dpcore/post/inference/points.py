@@ -36,7 +36,7 @@ from scipy.linalg import lu_factor, lu_solve
 from scipy.stats import t as student
 
 from dpcore.arrays import Floats
-from dpcore.releases.table import SIGMAS_95
+from dpcore.post.levels import SIGMAS_95
 
 MOST_BLUR = 1 / 3
 

@@ -25,9 +25,9 @@ from typing import NamedTuple
 import numpy as np
 
 from dpcore.arrays import Booleans, Floats
-from dpcore.axes import Axis
-from dpcore.cell_values import Inside
-from dpcore.domain import Domain
+from dpcore.domain.axes import Axis
+from dpcore.domain.cell_values import CellNumbers
+from dpcore.domain.domain import Domain
 
 LARGEST_AXIS = 2**12
 """The most cells of a column in an inequality."""
@@ -140,9 +140,9 @@ def _check_circle(domain: Domain, differences: Sequence[Difference]) -> None:
 
 
 def drawn_in_turn(
-    insides: Mapping[int, Inside],
+    insides: Mapping[int, CellNumbers],
     applying: Sequence[tuple[Difference, Booleans]],
-    draw: Callable[[int, Inside], Floats],
+    draw: Callable[[int, CellNumbers], Floats],
 ) -> dict[int, Floats]:
     """Numbers (rows,) of the columns of inequalities that obey all of them, column by column.
 
@@ -157,7 +157,9 @@ def drawn_in_turn(
     return found
 
 
-def _leave_room(left: dict[int, Inside], applying: Sequence[tuple[Difference, Booleans]]) -> None:
+def _leave_room(
+    left: dict[int, CellNumbers], applying: Sequence[tuple[Difference, Booleans]]
+) -> None:
     """Narrow each column to the numbers beside which the others have room.
 
     The bounds of all columns are settled after as many rounds as there are columns.  Then the least
@@ -177,15 +179,15 @@ def _leave_room(left: dict[int, Inside], applying: Sequence[tuple[Difference, Bo
                 left[low] = left[low].within(-end, np.where(applies, most, end))
 
 
-def _numbers(axis: Axis) -> Inside:
+def _numbers(axis: Axis) -> CellNumbers:
     """The numbers of each cell of an axis."""
     cells = axis.size - axis.nullable
     if cells > LARGEST_AXIS:
         raise ValueError(f"{axis.name} has too many cells for an inequality; state bins of it")
-    return Inside.of(axis, np.arange(cells))
+    return CellNumbers.of(axis, np.arange(cells))
 
 
-def _next(inside: Inside, values: Floats) -> Floats:
+def _next(inside: CellNumbers, values: Floats) -> Floats:
     """The least numbers of a column, in any of its cells, from values (k,) on; infinite without any."""
     cells = np.searchsorted(inside.last, values, side="left")
     some = cells < len(inside.last)

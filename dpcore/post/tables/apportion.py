@@ -22,7 +22,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from dpcore.arrays import Booleans, Floats, Integers
-from dpcore.regions import Regions
+from dpcore.domain.regions import Regions
 
 
 def whole_counts(

@@ -17,7 +17,7 @@ from functools import cached_property
 import numpy as np
 
 from dpcore.arrays import Floats
-from dpcore.regions import Regions
+from dpcore.domain.regions import Regions
 
 
 @dataclass(frozen=True, eq=False)

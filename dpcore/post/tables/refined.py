@@ -35,8 +35,8 @@ from itertools import combinations
 import numpy as np
 
 from dpcore.arrays import Floats
-from dpcore.axes import Axis, Bins, Categories, Grid
-from dpcore.domain import Domain
+from dpcore.domain.axes import Axis, Bins, Categories, Grid
+from dpcore.domain.domain import Domain
 from dpcore.post.tables.consistency import Agreement, Component
 from dpcore.post.tables.margins import Attributes
 

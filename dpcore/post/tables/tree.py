@@ -26,8 +26,8 @@ The cells of such a node covary, and so do those of all nodes above it: ``dpcore
 
 The estimates are unbiased and have the least variance of all linear ones.
 
->>> from dpcore.axes import Categories
->>> from dpcore.domain import Domain
+>>> from dpcore.domain.axes import Categories
+>>> from dpcore.domain.domain import Domain
 >>> states = Regions(Domain((Categories("state", ("A", "B")),)), np.array([0, 1]))
 >>> fit = TreeSquares(states, cells=1, variance=1.0)
 >>> root, leaves = fit.estimates([np.array([[13.0]]), np.array([[4.0], [6.0]])])
@@ -46,8 +46,8 @@ from functools import cached_property
 import numpy as np
 
 from dpcore.arrays import Booleans, Floats
+from dpcore.domain.regions import Regions
 from dpcore.post.tables.crown import Crown
-from dpcore.regions import Regions
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Booleans, Integers
-from dpcore.axes import Axis, Bins, Categories, Grid
-from dpcore.domain import Domain
+from dpcore.domain.axes import Axis, Bins, Categories, Grid
+from dpcore.domain.domain import Domain
 from dpcore.releases.table import TableColumn
 
 

@@ -18,6 +18,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from dpcore.domain.tally import Tally
+from dpcore.line.statistic import Exact, Noisy
 from dpcore.mechanisms import DiscreteLaplace
 from dpcore.post.tables.bounded import bounded_interval
 from dpcore.releases.base import ErrorStatement, Release
@@ -34,8 +36,6 @@ from dpcore.releases.table import (
     error_column,
     one_row,
 )
-from dpcore.statistic import Exact, Noisy
-from dpcore.tally import Tally
 
 PENALTIES = {
     "absolute": "absolute error",
@@ -46,7 +46,7 @@ AT_LEAST = "The interval holds the exact count with probability 90% at least, wh
 
 
 @dataclass(frozen=True)
-class CountRelease(Release):
+class SingleCount(Release):
     """``counted``: the cells of the one column whose records are counted, not all and not none.
 
     ``what``: those records in words.
@@ -85,7 +85,7 @@ class CountRelease(Release):
 
 
 @dataclass(frozen=True)
-class Count(CountRelease):
+class Count(SingleCount):
     """``proportion``: a binomial prior with this chance for each of the rows; uniform if None, over
     all counts that a table may have."""
 

@@ -20,7 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Floats, Integers
-from dpcore.domain import Domain, size_text
+from dpcore.domain.domain import Domain, size_text
+from dpcore.domain.tally import Tally
+from dpcore.line.statistic import Exact, Noisy
 from dpcore.mechanisms import DiscreteLaplace, StabilityLaplace, ThresholdedLaplace
 from dpcore.post.tables.bounded import bounded_interval
 from dpcore.post.tables.consistency import Agreement
@@ -31,7 +33,7 @@ from dpcore.post.tables.simplex import project_to_simplex, round_to_total
 from dpcore.post.tables.simulation import likely_counts, pooled_means
 from dpcore.releases.base import ErrorStatement, post_processing_generator
 from dpcore.releases.counts.cells import describe_cells
-from dpcore.releases.counts.unit import OF_COUNTS, CountsRelease, around_count
+from dpcore.releases.counts.unit import OF_COUNTS, TableOfCounts, around_count
 from dpcore.releases.replicates import drawn_again, replicate_generator
 from dpcore.releases.table import (
     COUNT_ENDS,
@@ -43,8 +45,6 @@ from dpcore.releases.table import (
     Uncertainty,
 )
 from dpcore.releases.work import Work, publishing
-from dpcore.statistic import Exact, Noisy
-from dpcore.tally import Tally
 
 LARGEST_DENSE = 2**24
 
@@ -55,7 +55,7 @@ MOST_REPEATS = 400
 
 
 @dataclass(frozen=True)
-class Histogram(CountsRelease):
+class Histogram(TableOfCounts):
     """Counts of every cell of the domain, or of those above the threshold."""
 
     thresholded: bool = False

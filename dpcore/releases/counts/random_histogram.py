@@ -12,12 +12,12 @@ from functools import cached_property
 
 import numpy as np
 
+from dpcore.domain.tally import Tally
+from dpcore.line.statistic import Noisy
 from dpcore.mechanisms import RandomLaplace
 from dpcore.releases.base import ErrorStatement
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.table import Published
-from dpcore.statistic import Noisy
-from dpcore.tally import Tally
 
 
 @dataclass(frozen=True)

@@ -18,12 +18,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from dpcore.accounting.budget import decimal_text
 from dpcore.arrays import Floats, Integers
-from dpcore.budget import decimal_text
+from dpcore.line.statistic import Noisy
 from dpcore.post.tables.consistency import Agreement
 from dpcore.releases.base import Release
 from dpcore.releases.table import COUNT_ENDS, ENDS, TableColumn, error_column, interval_columns
-from dpcore.statistic import Noisy
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ def around_count(unbiased: str, unit: Unit) -> str:
 
 
 @dataclass(frozen=True)
-class CountsRelease(Release):
+class TableOfCounts(Release):
     """A release of counts of records, or of sums of their weights.
 
     ``step``: the weight of one step of the tally.  Where weights are counted, ``rows`` is the public

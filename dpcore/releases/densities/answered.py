@@ -24,15 +24,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Floats
-from dpcore.axes import Axis, Grid
-from dpcore.domain import Domain
+from dpcore.domain.axes import Axis, Grid
+from dpcore.domain.domain import Domain
+from dpcore.domain.tally import Tally
+from dpcore.domain.transforms import TransformName
 from dpcore.releases.base import Release, named_points
-from dpcore.tally import Tally
-from dpcore.transforms import TransformName
 
 
 @dataclass(frozen=True)
-class OfAnswered(Release):
+class AnsweredRelease(Release):
     """A release of the records that have a value in each of its columns, which are grids.
 
     ``grouped``: of one of several parts of the records, each with numbers of its own (``apart``).

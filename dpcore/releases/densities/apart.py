@@ -29,7 +29,7 @@ from dpcore.releases.densities.spectral_density import SpectralDensity
 
 
 @dataclass(frozen=True)
-class Apart(Release):
+class DensityParts(Release):
     """``density``: its columns and form are those of the density of each part."""
 
     density: Density | None = None

@@ -20,15 +20,15 @@ from functools import cached_property
 
 import numpy as np
 
-from dpcore.axes import Grid
+from dpcore.domain.axes import Grid
+from dpcore.domain.tally import Tally
+from dpcore.line.statistic import Exact, Noisy
 from dpcore.mechanisms import ProposeTestRelease
 from dpcore.mechanisms.propose_test_release import STEPS
 from dpcore.releases.base import ErrorStatement, Release
 from dpcore.releases.numbers.quantiles import LARGEST_SCORES, Quantiles
 from dpcore.releases.table import ENDS, LEVEL, Published, Table, TableColumn, Uncertainty
 from dpcore.sampling.discrete_laplace import laplace_quantile
-from dpcore.statistic import Exact, Noisy
-from dpcore.tally import Tally
 
 
 @dataclass(frozen=True)

@@ -16,12 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Floats, Integers
-from dpcore.axes import Axis, Grid
-from dpcore.domain import Domain
+from dpcore.domain.axes import Axis, Grid
+from dpcore.domain.domain import Domain
+from dpcore.domain.tally import Tally
+from dpcore.line.statistic import Exact, Noisy
 from dpcore.post.tables.bounded import bounded_interval
 from dpcore.post.tables.simplex import round_to_total
 from dpcore.releases.base import ErrorStatement, post_processing_generator
-from dpcore.releases.densities.apart import Apart
+from dpcore.releases.densities.apart import DensityParts
 from dpcore.releases.table import (
     ENDS,
     LEVEL,
@@ -33,8 +35,6 @@ from dpcore.releases.table import (
     interval_columns,
 )
 from dpcore.releases.work import Work
-from dpcore.statistic import Exact, Noisy
-from dpcore.tally import Tally
 
 OF_POINTS = Uncertainty(
     "estimate", "standard_error", ENDS, "exact", "From the distribution of the noise."
@@ -42,7 +42,7 @@ OF_POINTS = Uncertainty(
 
 
 @dataclass(frozen=True)
-class DensityBesidePoints(Apart):
+class DensityBesidePoints(DensityParts):
     """``density``: of the one column of the domain, which has point masses."""
 
     chart = "curve"

@@ -16,14 +16,14 @@ from functools import cached_property
 import numpy as np
 
 from dpcore.arrays import Floats, Integers, wide
+from dpcore.domain.tally import Tally
+from dpcore.line.statistic import Noisy
 from dpcore.mechanisms import DiscreteLaplace
 from dpcore.mechanisms.laplace import laplace_scale
 from dpcore.releases.densities.basis import Basis
 from dpcore.releases.densities.density import Density
 from dpcore.releases.densities.splines import DEGREE, best_cells, kept, most_cells, shares, strange
 from dpcore.sampling.discrete_laplace import laplace_stddev
-from dpcore.statistic import Noisy
-from dpcore.tally import Tally
 
 MOST_BITS = 30
 """A record is shared out among cells in 2^30 whole parts at most, so that all sums are of integers."""

@@ -15,17 +15,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcore.axes import Axis
-from dpcore.domain import Domain
+from dpcore.domain.axes import Axis
+from dpcore.domain.domain import Domain
+from dpcore.domain.tally import Tally
+from dpcore.line.statistic import Exact, Noisy
 from dpcore.releases.base import ErrorStatement
 from dpcore.releases.counts.cells import cell_names, describe_cells
-from dpcore.releases.densities.apart import Apart
+from dpcore.releases.densities.apart import DensityParts
 from dpcore.releases.densities.density import WHOLE
 from dpcore.releases.numbers.by_group import require_groups
 from dpcore.releases.table import Published
 from dpcore.releases.work import Work
-from dpcore.statistic import Exact, Noisy
-from dpcore.tally import Tally
 
 OF_EACH = ("simultaneous_factor", "noisy_rows", "rows_standard_error")
 """Facts of one density that every group has of its own, in the order of the groups."""
@@ -35,7 +35,7 @@ MOST_DENSITIES = 256
 
 
 @dataclass(frozen=True)
-class DensitiesByGroup(Apart):
+class DensitiesByGroup(DensityParts):
     """One density for each group; the last axes of the domain are those of ``density``."""
 
     chart = "curves"

@@ -33,15 +33,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Floats, Integers
-from dpcore.axes import Grid
-from dpcore.domain import Domain
-from dpcore.mechanism import Mechanism
+from dpcore.domain.axes import Grid
+from dpcore.domain.domain import Domain
+from dpcore.domain.tally import Tally
+from dpcore.line.mechanism import Mechanism
+from dpcore.line.statistic import Exact, Noisy
 from dpcore.post.tables.simplex import project_to_simplex
 from dpcore.releases.base import ErrorStatement, post_processing_generator, unit_points
-from dpcore.releases.densities.answered import OfAnswered
+from dpcore.releases.densities.answered import AnsweredRelease
 from dpcore.releases.densities.basis import Basis
 from dpcore.releases.densities.cosines import Cosines
-from dpcore.releases.densities.left_out import LeftOut, half_cells
+from dpcore.releases.densities.left_out import ApproximationBounds, half_cells
 from dpcore.releases.densities.waves import Waves
 from dpcore.releases.table import (
     ENDS,
@@ -57,8 +59,6 @@ from dpcore.releases.table import (
     reason_column,
     unless,
 )
-from dpcore.statistic import Exact, Noisy
-from dpcore.tally import Tally
 
 LARGEST_GRID = 2**24
 """The most cells that the columns' own grids may have together."""
@@ -104,7 +104,7 @@ SCALED = "divided by the rows of the plan"
 
 
 @dataclass(frozen=True)
-class Density(OfAnswered):
+class Density(AnsweredRelease):
     """Density over the Grid axes of the domain; bandwidths in units of each column's range.
 
     ``periodic``: the ends of every axis meet, instead of reflecting.
@@ -210,9 +210,9 @@ class Density(OfAnswered):
         return half_cells(self.axes, self.bandwidths)
 
     @cached_property
-    def left_out(self) -> LeftOut:
+    def left_out(self) -> ApproximationBounds:
         """Bounds of all by which a release without noise differs from the exact kernel density."""
-        return LeftOut(self.basis, self.binning, self.moves)
+        return ApproximationBounds(self.basis, self.binning, self.moves)
 
     def grid_variance(self, basis: Basis) -> Floats:
         """Pointwise variance at the centres of a grid, of the grid's shape: noise is uncorrelated."""

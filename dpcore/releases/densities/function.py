@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Floats
+from dpcore.line.statistic import Noisy
 from dpcore.releases.base import ErrorStatement, post_processing_generator, unit_points
 from dpcore.releases.densities.density import (
     BAND,
@@ -44,7 +45,6 @@ from dpcore.releases.table import (
     reason_column,
     unless,
 )
-from dpcore.statistic import Noisy
 
 POINTWISE = Uncertainty(
     "estimate",

@@ -39,7 +39,7 @@ from typing import TypeVar
 import numpy as np
 
 from dpcore.arrays import Floats
-from dpcore.axes import Grid
+from dpcore.domain.axes import Grid
 from dpcore.releases.densities.basis import Basis
 from dpcore.releases.densities.splines import SMALL
 
@@ -49,7 +49,7 @@ PARTS = ("binning", "rounding", "truncation")
 
 
 @dataclass(frozen=True)
-class LeftOut:
+class ApproximationBounds:
     """``basis``: the functions kept; ``binning``: a bound, public; ``moves``: by how many bandwidths a
     record may be moved along each axis before it is counted."""
 
@@ -106,7 +106,7 @@ def least_left_out(bases: Sequence[B], most: int, noise: Callable[[B], float]) -
     """
 
     def whole(basis: B) -> float:
-        return math.hypot(noise(basis), SMALL * LeftOut(basis, 0.0, ()).truncation)
+        return math.hypot(noise(basis), SMALL * ApproximationBounds(basis, 0.0, ()).truncation)
 
     return min((b for b in bases if b.size <= most), key=whole, default=bases[0])
 

@@ -42,14 +42,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Floats, Integers, wide
-from dpcore.axes import Axis, Grid
+from dpcore.domain.axes import Axis, Grid
+from dpcore.domain.tally import Tally
+from dpcore.line.statistic import Exact, Noisy
 from dpcore.mechanisms import DiscreteGaussian
-from dpcore.releases.densities.answered import OfAnswered
+from dpcore.releases.densities.answered import AnsweredRelease
 from dpcore.releases.densities.kernels import KERNELS, Kernel, KernelName, distance
 from dpcore.releases.densities.whitening import JITTER, MOST_POINTS, Whitening
 from dpcore.releases.table import FEWEST_ERRORS
-from dpcore.statistic import Exact, Noisy
-from dpcore.tally import Tally
 
 MOST_DIMENSIONS = 3
 LARGEST_GRID = 2**16
@@ -61,7 +61,7 @@ _BLOCK = 2**22
 
 
 @dataclass(frozen=True)
-class GridProcess(OfAnswered):
+class GridProcess(AnsweredRelease):
     """``kernel``: covariance of the noise; ``bandwidths``: h of each axis, in units of its range;
     ``points``: points of the public grid along each axis."""
 

@@ -15,13 +15,13 @@ from typing import ClassVar
 import numpy as np
 
 from dpcore.arrays import Floats, Integers
-from dpcore.lattice import Lattice, transform_roundings
-from dpcore.mechanism import AdditiveNoise
+from dpcore.domain.lattice import Lattice, transform_roundings
+from dpcore.domain.tally import Tally
+from dpcore.line.mechanism import AdditiveNoise
+from dpcore.line.statistic import Noisy
 from dpcore.mechanisms import DiscreteGaussian
 from dpcore.releases.densities.basis import Basis
 from dpcore.releases.densities.density import Density
-from dpcore.statistic import Noisy
-from dpcore.tally import Tally
 
 
 @dataclass(frozen=True)

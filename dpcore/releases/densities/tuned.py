@@ -16,18 +16,18 @@ from typing import Any, ClassVar, Literal
 
 from numpy.typing import NDArray
 
+from dpcore.accounting.budget import Budget, ShareWeight, split
 from dpcore.arrays import Floats, Integers
-from dpcore.axes import Axis
-from dpcore.budget import Budget, Weight, split
-from dpcore.domain import Domain
+from dpcore.domain.axes import Axis
+from dpcore.domain.domain import Domain
+from dpcore.domain.tally import Tally
+from dpcore.line.statistic import Exact, Noisy
 from dpcore.mechanisms import Staged
 from dpcore.releases.base import ErrorStatement, Release
 from dpcore.releases.densities.bandwidth import Bandwidth, SteadyBandwidth, silverman
 from dpcore.releases.densities.density import Density
 from dpcore.releases.densities.function import SmoothFunction
 from dpcore.releases.table import Published
-from dpcore.statistic import Exact, Noisy
-from dpcore.tally import Tally
 
 Rule = Literal["quantiles", "interquartile-range"]
 
@@ -55,7 +55,7 @@ class TunedFunction(Release):
 
     smooth: Density | SmoothFunction
     rule: Rule
-    parts: tuple[Weight, Weight]
+    parts: tuple[ShareWeight, ShareWeight]
 
     chart = "curve"
     statistics: ClassVar[tuple[str, ...]] = SmoothFunction.statistics

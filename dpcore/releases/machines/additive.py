@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Floats
+from dpcore.line.statistic import Noisy
 from dpcore.releases.base import ErrorStatement, named_points
 from dpcore.releases.counts.cells import describe_cells
 from dpcore.releases.machines.classifier import positive_side
@@ -30,7 +31,7 @@ from dpcore.releases.machines.curves import (
     cells_at,
 )
 from dpcore.releases.machines.placed import PlacedClassifier
-from dpcore.releases.machines.ridge import Fit, fitted, ridge
+from dpcore.releases.machines.ridge import RidgeFit, fitted, ridge
 from dpcore.releases.table import (
     ENDS,
     Published,
@@ -41,7 +42,6 @@ from dpcore.releases.table import (
     interval_columns,
     normal_interval,
 )
-from dpcore.statistic import Noisy
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class AdditiveClassifier(PlacedClassifier[FeatureSums]):
         facts = (self.name, self.domain, self.rows, self.share, self.signs, places)
         return FeatureSums(*facts, adjacency=self.adjacency)
 
-    def fit(self, noisy: Noisy) -> tuple[FeatureSums, Fit]:
+    def fit(self, noisy: Noisy) -> tuple[FeatureSums, RidgeFit]:
         """The sums at their places, and what is fitted to them."""
         sums, drawn = self.settled(noisy)
         stddevs = sums.stddevs(sums.records(drawn))

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Floats
-from dpcore.axes import Axis, Categories
+from dpcore.domain.axes import Axis, Categories
+from dpcore.line.statistic import Noisy
 from dpcore.machines.losses import Hinge, Logistic, Loss
 from dpcore.releases.base import ErrorStatement
 from dpcore.releases.machines.machine import KernelMachine
 from dpcore.releases.table import normal_interval
-from dpcore.statistic import Noisy
 
 LossName = Literal["hinge", "logistic"]
 

@@ -23,17 +23,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpcore.accounting.budget import Budget
 from dpcore.arrays import Booleans, Floats, Integers
-from dpcore.axes import Axis, Bins, Categories, Grid
-from dpcore.budget import Budget
+from dpcore.domain.axes import Axis, Bins, Categories, Grid
+from dpcore.domain.tally import Tally
+from dpcore.domain.words import LARGEST_EXACT
+from dpcore.line.statistic import Exact, Noisy
 from dpcore.mechanisms import DiscreteGaussian
 from dpcore.releases.base import ErrorStatement, Release, outside
 from dpcore.releases.machines.features import MOST_CATEGORIES, ordered, require_few, scaling
 from dpcore.releases.table import Published
 from dpcore.releases.work import Work, publishing
-from dpcore.statistic import Exact, Noisy
-from dpcore.tally import Tally
-from dpcore.words import LARGEST_EXACT
 
 TERMS = 4
 """Cosines of a column of numbers; one of k values has k - 1 at most."""
@@ -152,7 +152,7 @@ class FeatureSums(Release):
     R and H are the sums over the columns of the largest values that a cell can have at any places, so
     that the noise does not depend on them.  All numbers are whole, and sums of them are exact: those of
     ``ROWS_AT_ONCE`` distinct rows are floats where every one in any order is below 2^52.  What a table
-    larger than ``most_rows`` adds is cut (``dpcore.adjacency``).
+    larger than ``most_rows`` adds is cut (``dpcore.domain.adjacency``).
 
     The last axis of the domain is the label; ``signs``: +1 or -1 for each of its codes.
     """

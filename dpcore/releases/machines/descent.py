@@ -36,16 +36,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Floats, Integers
-from dpcore.axes import Axis
+from dpcore.domain.axes import Axis
+from dpcore.domain.tally import Tally
+from dpcore.domain.words import LARGEST_EXACT
+from dpcore.line.statistic import Exact, Noisy
 from dpcore.mechanisms.gaussian_rounds import GaussianRounds
 from dpcore.releases.base import ErrorStatement, Release
 from dpcore.releases.machines.curves import Places, noise_of
 from dpcore.releases.machines.design import Design
 from dpcore.releases.table import Published
 from dpcore.releases.work import Work, publishing
-from dpcore.statistic import Exact, Noisy
-from dpcore.tally import Tally
-from dpcore.words import LARGEST_EXACT
 
 ROUNDS, WAVES = 100, 200
 """Of tables of ``python -m benchmarks.classifiers``: 50 rounds have half a point less, 200 no more."""

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Floats, Integers
-from dpcore.axes import Axis
+from dpcore.domain.axes import Axis
 from dpcore.releases.machines.curves import SCALE, Places, coordinates_of, largest_coordinates
 from dpcore.releases.machines.features import coordinate_names, ordered
 

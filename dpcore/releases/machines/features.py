@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Floats
-from dpcore.axes import Axis, Bins, Categories, Grid
+from dpcore.domain.axes import Axis, Bins, Categories, Grid
 from dpcore.releases.base import outside
 
 LARGEST_AXIS = 2**24

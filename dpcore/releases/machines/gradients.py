@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Floats, Integers
+from dpcore.line.statistic import Noisy
 from dpcore.releases.base import ErrorStatement, named_points
 from dpcore.releases.counts.cells import describe_cells
 from dpcore.releases.machines.classifier import positive_side
@@ -37,7 +38,6 @@ from dpcore.releases.table import (
     interval_columns,
     normal_interval,
 )
-from dpcore.statistic import Noisy
 
 KNOWN = (
     "At most, and to first order: the noise of all gradients where the loss is flat. Steps that stop"

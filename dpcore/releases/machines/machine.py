@@ -12,7 +12,7 @@ What is minimised is the sum of losses + lambda n ||f||^2.  Where the number of 
 the public guess, and the table may be several times larger: for a number k, lambda / k and k n in place
 of lambda and n have the same minimiser, and the solver's proof asks for no more than k n records.  A
 table of any size meets that, because the losses are counted with the share ``taper`` of each record
-(``dpcore.adjacency``): at the guess 1 - 1/(4 k), as if lambda were 3% larger.  The lemma there bounds
+(``domain.adjacency``): at the guess 1 - 1/(4 k), as if lambda were 3% larger.  The lemma there bounds
 how far apart the sums of the losses' subgradients of neighbours are at any one f, which is all that
 the sensitivity of the minimiser rests on.
 
@@ -32,10 +32,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcore.adjacency import TAPER_ERROR
 from dpcore.arrays import Floats
-from dpcore.axes import Axis
-from dpcore.lattice import Lattice
+from dpcore.domain.adjacency import TAPER_ERROR
+from dpcore.domain.axes import Axis
+from dpcore.domain.lattice import Lattice
+from dpcore.domain.tally import Tally
+from dpcore.line.statistic import Exact, Noisy
 from dpcore.machines.features import KAPPA, FourierFeatures
 from dpcore.machines.losses import Loss
 from dpcore.machines.newton import LEAST_REGULARISATION
@@ -51,8 +53,6 @@ from dpcore.releases.machines.features import (
 )
 from dpcore.releases.table import Published, Table, TableColumn, Uncertainty
 from dpcore.releases.work import Work
-from dpcore.statistic import Exact, Noisy
-from dpcore.tally import Tally
 
 TRAINED = 2e-9
 """Seconds for each distinct row and pair of features, of the training and those of the audit."""

@@ -17,9 +17,11 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from dpcore.axes import Axis
-from dpcore.budget import Budget
-from dpcore.domain import Domain
+from dpcore.accounting.budget import Budget
+from dpcore.domain.axes import Axis
+from dpcore.domain.domain import Domain
+from dpcore.domain.tally import Tally
+from dpcore.line.statistic import Exact, Noisy
 from dpcore.mechanisms import DiscreteGaussian, StagedGaussian
 from dpcore.mechanisms.adaptive_margins import two_rounds
 from dpcore.releases.base import Release
@@ -28,8 +30,6 @@ from dpcore.releases.machines.descent import Descent
 from dpcore.releases.machines.features import ordered, require_names_apart
 from dpcore.releases.tables.margins import Margins, dotted_name
 from dpcore.releases.work import Work
-from dpcore.statistic import Exact, Noisy
-from dpcore.tally import Tally
 
 Second = TypeVar("Second", bound=FeatureSums | Descent)
 

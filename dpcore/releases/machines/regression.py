@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Floats
+from dpcore.line.statistic import Noisy
 from dpcore.machines.losses import EpsilonInsensitive, Huber, Loss
 from dpcore.releases.base import ErrorStatement
 from dpcore.releases.machines.features import scaled_positions, scaling
 from dpcore.releases.machines.machine import KernelMachine
 from dpcore.releases.table import normal_interval
-from dpcore.statistic import Noisy
 
 LossName = Literal["huber", "epsilon-insensitive"]
 

@@ -41,7 +41,7 @@ PENALTY = 0.7
 
 
 @dataclass(frozen=True)
-class Fit:
+class RidgeFit:
     """theta (d,), and what its errors follow from; all of it public.
 
     ``inverse``: G^-1 (d, d); ``measured``: which products have noise (d, d); ``stddevs``: of the noise
@@ -150,7 +150,7 @@ def fitted(
     measured: NDArray[np.bool_],
     stddevs: tuple[float, float],
     weight: float | None,
-) -> Fit:
+) -> RidgeFit:
     """From noisy means: of products of rows (d, d), and of labels times rows (d,).
 
     ``weight``: of the positive side over that of the negative one; None: both sides weigh the same.
@@ -167,4 +167,4 @@ def fitted(
     theta = inverse @ (sides.labels if sides else labels)
     without = np.eye(len(labels)), np.zeros_like(products)
     moved = sides.derivatives(theta) if sides else without
-    return Fit(theta, inverse, measured, stddevs, products[0].copy(), moved)
+    return RidgeFit(theta, inverse, measured, stddevs, products[0].copy(), moved)

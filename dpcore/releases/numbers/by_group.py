@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dpcore.axes import Axis, Grid
-from dpcore.domain import Domain
+from dpcore.domain.axes import Axis, Grid
+from dpcore.domain.domain import Domain
 
 MOST_GROUPS = 4096
 """A number for each of more groups would be noise."""

@@ -15,8 +15,10 @@ from functools import cached_property
 import numpy as np
 
 from dpcore.arrays import Booleans, Floats
-from dpcore.axes import Grid
-from dpcore.domain import Domain
+from dpcore.domain.axes import Grid
+from dpcore.domain.domain import Domain
+from dpcore.domain.tally import Tally
+from dpcore.line.statistic import Exact, Noisy
 from dpcore.mechanisms import DiscreteLaplace, SmoothLaplace
 from dpcore.post.tables.bounded import bounded_interval
 from dpcore.releases.base import ErrorStatement, Release
@@ -32,8 +34,6 @@ from dpcore.releases.table import (
     unless,
 )
 from dpcore.sampling.discrete_laplace import laplace_quantile, laplace_stddev
-from dpcore.statistic import Exact, Noisy
-from dpcore.tally import Tally
 
 TOO_LARGE = ("column", "use narrower bounds, or a continuous column with a coarser grid")
 

@@ -3,7 +3,7 @@
 The statistic is the sum over the records of their products up to the fourth degree
 (``dpcore.releases.numbers.products``), with discrete Gaussian noise.  Where the number of records is
 public it is not measured; where it is private it is the product of degree 0.  Sums are cut at what
-``most_rows`` records can reach (``dpcore.adjacency``).
+``most_rows`` records can reach (``dpcore.domain.adjacency``).
 
 What is published are means, shares, means by group, variances and covariances, each with its errors from
 sampling and from noise; ``points`` answers linear models (``dpcore.post.inference.points``).
@@ -20,15 +20,17 @@ from itertools import combinations
 import numpy as np
 
 from dpcore.arrays import Floats
-from dpcore.axes import Categories, Grid, in_order
+from dpcore.domain.axes import Categories, Grid, in_order
+from dpcore.domain.tally import Tally
+from dpcore.line.statistic import Exact, Noisy
 from dpcore.mechanisms import DiscreteGaussian
 from dpcore.post.inference.points import Estimated, Points
 from dpcore.post.inference.units import assumptions
+from dpcore.post.levels import SIGMAS_95
 from dpcore.releases.base import ErrorStatement, Release
 from dpcore.releases.numbers.mean import ends_of
 from dpcore.releases.numbers.products import BITS, Products
 from dpcore.releases.table import (
-    SIGMAS_95,
     Published,
     Table,
     TableColumn,
@@ -36,8 +38,6 @@ from dpcore.releases.table import (
     reason_column,
 )
 from dpcore.releases.work import Work, publishing
-from dpcore.statistic import Exact, Noisy
-from dpcore.tally import Tally
 
 HIDDEN = "so few records, or so much noise, that nothing can be said"
 

@@ -25,7 +25,7 @@ in each of d products, and by less than 1 in all for the errors of floating poin
 2^-45 of a length below 2^40.  So norms grow by sqrt(d)/2 + 1 at most, and those of differences by twice
 that.  Sums of whole numbers are exact in any order.
 
->>> from dpcore.axes import Categories, Grid
+>>> from dpcore.domain.axes import Categories, Grid
 >>> products = Products((Grid("x", 0.0, 1.0, 8), Categories("sex", ("F", "M"))))
 >>> products.exponents.tolist()[:5], products.size
 ([[0, 0], [0, 1], [1, 0], [1, 1], [2, 0]], 9)
@@ -44,8 +44,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Floats, Integers
-from dpcore.axes import Axis, Bins, Categories, Grid, in_order
-from dpcore.tally import Tally
+from dpcore.domain.axes import Axis, Bins, Categories, Grid, in_order
+from dpcore.domain.tally import Tally
 
 BITS = 20
 """The length of a record in steps is at least 2^20, and rounding hardly matters."""

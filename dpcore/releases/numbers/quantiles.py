@@ -31,7 +31,7 @@ than m D, and the largest moves of all choices add up to at most m k D, where k 
     C x 2 Q         of several groups under replace-one; it is at least C x levels: max(q, 1 - q) >= 1/2
 
 *Proof.*  From one table to its neighbour there are at most m steps, each of which adds or removes a
-record, or replaces one by another (``dpcore.adjacency``).  A record in no table has no group, and one
+record, or replaces one by another (``domain.adjacency``).  A record in no table has no group, and one
 without a value moves nothing.  One that comes or goes moves the scores of its own group alone, by
 max(q, 1 - q) at most for each level of each column; one that is replaced within its group by 1 at most;
 one that is replaced by a record of another group is one that goes from the first, and one that comes to
@@ -53,16 +53,16 @@ from functools import cached_property
 import numpy as np
 
 from dpcore.arrays import Integers, wide
-from dpcore.axes import Axis, Grid
-from dpcore.domain import Domain
-from dpcore.mechanism import WorstTable
+from dpcore.domain.axes import Axis, Grid
+from dpcore.domain.domain import Domain
+from dpcore.domain.tally import Tally
+from dpcore.line.mechanism import WorstTable
+from dpcore.line.statistic import Exact, Noisy
 from dpcore.mechanisms import ExponentialMechanism
 from dpcore.releases.base import ErrorStatement, Release
 from dpcore.releases.counts.cells import describe_cells
 from dpcore.releases.numbers.by_group import require_groups
 from dpcore.releases.table import LEVEL, Published, Table, TableColumn, Uncertainty
-from dpcore.statistic import Exact, Noisy
-from dpcore.tally import Tally
 
 LARGEST_SCORES = 2**24
 

@@ -7,7 +7,7 @@ With codes c = 0, ..., R of the public grid, one draw makes both private:
 N is counted in units of u, a public number.  A record moves (S, u N) by (R, u) in L1 at most where it is
 added or removed, by (2 R, 0) where it is replaced by another.  Codes about the middle of the grid move S
 least, and leave the noise in N without effect on a mean in the middle.  S and N are cut at what
-``most_rows`` records can reach (``dpcore.adjacency``).
+``most_rows`` records can reach (``dpcore.domain.adjacency``).
 
 A mean has a value where its noisy number of records exceeds ``FEWEST_ERRORS`` standard errors.  Of fewer
 records it has an interval alone, which holds it if there are any.
@@ -28,7 +28,9 @@ from functools import cached_property
 import numpy as np
 
 from dpcore.arrays import Floats, wide
-from dpcore.axes import Axis, Grid
+from dpcore.domain.axes import Axis, Grid
+from dpcore.domain.tally import Tally
+from dpcore.line.statistic import Exact, Noisy
 from dpcore.mechanisms import DiscreteLaplace
 from dpcore.post.combined_noise import half_widths_of_two
 from dpcore.releases.base import ErrorStatement, Release
@@ -53,8 +55,6 @@ from dpcore.releases.table import (
     error_column,
     reason_column,
 )
-from dpcore.statistic import Exact, Noisy
-from dpcore.tally import Tally
 
 PIECES = 32
 """Of the range of a mean, from its middle to a bound."""

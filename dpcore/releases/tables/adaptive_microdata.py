@@ -27,7 +27,8 @@ from typing import Self
 import numpy as np
 
 from dpcore.arrays import Floats, Integers
-from dpcore.domain import Domain
+from dpcore.domain.domain import Domain
+from dpcore.line.statistic import ABSENT, Noisy
 from dpcore.mechanisms import AdaptiveMargins
 from dpcore.mechanisms.adaptive_margins import Triples
 from dpcore.post.tables.consistency import Agreement
@@ -35,7 +36,6 @@ from dpcore.post.tables.margins import Attributes, Margin, Residual, cells
 from dpcore.releases.base import ErrorStatement
 from dpcore.releases.table import Published
 from dpcore.releases.tables.microdata import Microdata
-from dpcore.statistic import ABSENT, Noisy
 
 MOST_CELLS = 2**16
 """Of all candidates together."""

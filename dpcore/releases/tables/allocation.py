@@ -28,12 +28,12 @@ from typing import Literal
 
 import numpy as np
 
-from dpcore.adjacency import Adjacency
 from dpcore.arrays import Floats
+from dpcore.domain.adjacency import Adjacency
 from dpcore.mechanisms.blocks import MOST_AXES
 from dpcore.post.tables.margins import Attributes, Margin, Residual
 from dpcore.releases.tables.incidence import incidence
-from dpcore.releases.tables.sensitivity import Norm, Part, joint_sensitivity
+from dpcore.releases.tables.sensitivity import MeasuredBlock, Norm, joint_sensitivity
 
 Aim = Literal["balanced", "mean", "max", "records"] | tuple[Fraction, ...]
 """What is least: the mean error per table, as a multiple of the equal split's, with no table much worse;
@@ -66,7 +66,7 @@ MOST_PRESSED = 1e6
 class Allocation:
     """What is measured.  ``moved``, ``present``, ``away``: as of ``joint_sensitivity``."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[MeasuredBlock, ...]
     moved: Fraction
     present: Fraction
     away: Floats = field(compare=False, repr=False)
@@ -78,7 +78,7 @@ class Allocation:
 
 def equal_split(sizes: Sequence[int], sets: Sequence[Attributes]) -> Allocation:
     """Every table whole, and all alike."""
-    parts = tuple(Part(attributes) for attributes in sets)
+    parts = tuple(MeasuredBlock(attributes) for attributes in sets)
     return _allocation(sizes, parts, "l1")
 
 
@@ -154,7 +154,7 @@ def table_variances(
 def agreed_variances(
     sizes: tuple[int, ...],
     sets: Sequence[Attributes],
-    parts: Sequence[Part],
+    parts: Sequence[MeasuredBlock],
     variances: Floats,
     public_rows: bool,
 ) -> Floats:
@@ -183,13 +183,15 @@ def _two(sizes: Sequence[int]) -> Floats:
     return np.where(np.array(sizes) == 2, 2.0, 1.0)
 
 
-def measured(part: Part, table: Floats, sizes: Sequence[int], variance: float) -> Margin | Residual:
+def measured(
+    part: MeasuredBlock, table: Floats, sizes: Sequence[int], variance: float
+) -> Margin | Residual:
     """A part as it was measured; ``variance``: of the noise on what was counted."""
     kind = Residual if part.centred else Margin
     return kind(part.attributes, table, measured_variance(part, sizes, variance))
 
 
-def measured_variance(part: Part, sizes: Sequence[int], variance: float) -> float:
+def measured_variance(part: MeasuredBlock, sizes: Sequence[int], variance: float) -> float:
     """Of the residual before its centring, or of each cell of the table.
 
     The difference of two cells is twice what centring leaves in either, and so for each such column.
@@ -315,7 +317,7 @@ class _Planner:
         steps = np.rint(LEVELS * np.log2(precision.max() / precision))
         steps = np.minimum(steps, LEVELS * OCTAVES).astype(int)
         parts = tuple(
-            Part(t, centred, _power(step))
+            MeasuredBlock(t, centred, _power(step))
             for t, centred, step in zip(
                 self.subsets, self.centred.tolist(), steps.tolist(), strict=True
             )
@@ -323,7 +325,7 @@ class _Planner:
         return _allocation(self.sizes, parts, self.norm)
 
 
-def _allocation(sizes: Sequence[int], parts: tuple[Part, ...], norm: Norm) -> Allocation:
+def _allocation(sizes: Sequence[int], parts: tuple[MeasuredBlock, ...], norm: Norm) -> Allocation:
     return Allocation(parts, *joint_sensitivity(sizes, parts, norm))
 
 

@@ -26,8 +26,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Floats, Integers
-from dpcore.axes import Axis, Bins, Categories, in_order
-from dpcore.domain import Domain
+from dpcore.domain.axes import Axis, Bins, Categories, in_order
+from dpcore.domain.domain import Domain
+from dpcore.domain.tally import Tally
+from dpcore.line.statistic import Exact, Noisy
 from dpcore.mechanisms import CompressedMargins
 from dpcore.mechanisms.adaptive_margins import two_rounds
 from dpcore.mechanisms.compressed_margins import Merged, suggested_groups
@@ -37,7 +39,7 @@ from dpcore.post.records.rules import Rule
 from dpcore.post.records.splitting import split_groups
 from dpcore.releases.base import ErrorStatement, Release, Tree, post_processing_generator
 from dpcore.releases.counts.cells import cell_names
-from dpcore.releases.counts.unit import CountsRelease
+from dpcore.releases.counts.unit import TableOfCounts
 from dpcore.releases.replicates import drawn_again, replicate_generator
 from dpcore.releases.table import Published
 from dpcore.releases.tables.groups import (
@@ -52,12 +54,10 @@ from dpcore.releases.tables.margins import Margins, dotted_name
 from dpcore.releases.tables.measured_margins import LARGEST_TOTAL
 from dpcore.releases.tables.microdata import USUAL_MEMORY, Microdata, require_within
 from dpcore.releases.work import Work, publishing
-from dpcore.statistic import Exact, Noisy
-from dpcore.tally import Tally
 
 
 @dataclass(frozen=True)
-class CompressedMicrodata(CountsRelease):
+class CompressedMicrodata(TableOfCounts):
     """Tables of wide columns alone, tables over groups of their cells, and records that follow both.
 
     ``sets``, ``noise``, ``rules``, ``memory``, ``nested``: as for ``Microdata``.  ``keep``: a column of

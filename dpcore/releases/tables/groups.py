@@ -17,8 +17,8 @@ from dataclasses import replace
 import numpy as np
 
 from dpcore.arrays import Integers
-from dpcore.axes import Axis, Bins, Categories
-from dpcore.domain import Domain
+from dpcore.domain.axes import Axis, Bins, Categories
+from dpcore.domain.domain import Domain
 from dpcore.mechanisms.adaptive_margins import Noise
 from dpcore.post.records.nested import Nested
 from dpcore.post.records.rules import Rule

@@ -22,18 +22,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Booleans, Floats, Integers
-from dpcore.axes import Axis, Categories
-from dpcore.domain import Domain
-from dpcore.mechanism import WorstTable
+from dpcore.domain.axes import Axis, Categories
+from dpcore.domain.domain import Domain
+from dpcore.domain.regions import Regions
+from dpcore.domain.tally import Tally
+from dpcore.domain.words import summed
+from dpcore.line.mechanism import WorstTable
+from dpcore.line.statistic import Exact, Noisy
 from dpcore.mechanisms import DiscreteGaussian, DiscreteLaplace
 from dpcore.post.tables.apportion import whole_counts
 from dpcore.post.tables.bounded import bounded_interval
 from dpcore.post.tables.count_errors import count_errors, repeats
 from dpcore.post.tables.tree import TreeSquares
-from dpcore.regions import Regions
 from dpcore.releases.base import ErrorStatement, post_processing_generator
 from dpcore.releases.counts.cells import describe_cells
-from dpcore.releases.counts.unit import OF_COUNTS, CountsRelease, around_count
+from dpcore.releases.counts.unit import OF_COUNTS, TableOfCounts, around_count
 from dpcore.releases.replicates import drawn_again, replicate_generator
 from dpcore.releases.table import (
     COUNT_ENDS,
@@ -47,9 +50,6 @@ from dpcore.releases.table import (
 )
 from dpcore.releases.tables.margins import dotted_name
 from dpcore.releases.tables.measured_margins import LARGEST_TOTAL
-from dpcore.statistic import Exact, Noisy
-from dpcore.tally import Tally
-from dpcore.words import summed
 
 LARGEST_CROWN = 2**24
 """Above known totals, the squared cells of a node times the nodes may be this many."""
@@ -70,7 +70,7 @@ class Totals:
 
 
 @dataclass(frozen=True, eq=False)
-class Hierarchy(CountsRelease):
+class Hierarchy(TableOfCounts):
     """Count tables at the nodes of ``regions``.
 
     The first columns of ``domain`` are those of the regions, the others those of each table.

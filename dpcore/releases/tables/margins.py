@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Floats, Integers
-from dpcore.domain import Domain
+from dpcore.domain.domain import Domain
+from dpcore.line.statistic import Noisy
 from dpcore.post.records.tree import sample_tree, spanning_tree
 from dpcore.post.records.weighted import LARGEST_FIT, WeightedRecords, fit_weighted
 from dpcore.post.tables.bounded import bounded_interval
@@ -40,7 +41,6 @@ from dpcore.releases.table import (
 )
 from dpcore.releases.tables.measured_margins import MeasuredMargins
 from dpcore.releases.work import Work, publishing
-from dpcore.statistic import Noisy
 
 FITTED, RULED = 2e-5, 1.5e-6
 """Seconds of a fit for each record and root of the number of tables, of which more take fewer steps; and

@@ -26,13 +26,15 @@ from typing import Literal
 import numpy as np
 
 from dpcore.arrays import Floats, Integers
-from dpcore.domain import Domain, size_text
+from dpcore.domain.domain import Domain, size_text
+from dpcore.domain.tally import Tally
+from dpcore.line.statistic import Exact, Noisy
 from dpcore.mechanisms import BlockGaussian, BlockLaplace, DiscreteGaussian, DiscreteLaplace
 from dpcore.mechanisms.block_gaussian import block_variance, coordinates, seen_badly
 from dpcore.mechanisms.blocks import Block, centred, differences
 from dpcore.post.tables.consistency import Agreement
 from dpcore.post.tables.margins import Attributes, Margin, Residual
-from dpcore.releases.counts.unit import CountsRelease
+from dpcore.releases.counts.unit import TableOfCounts
 from dpcore.releases.tables.allocation import (
     MOST_WAYS,
     Aim,
@@ -42,15 +44,13 @@ from dpcore.releases.tables.allocation import (
     equal_split,
     measured,
 )
-from dpcore.statistic import Exact, Noisy
-from dpcore.tally import Tally
 
 LARGEST_TOTAL = 2**24
 """The most cells that the tables of one release may have together."""
 
 
 @dataclass(frozen=True)
-class MeasuredMargins(CountsRelease):
+class MeasuredMargins(TableOfCounts):
     """Count tables over ``sets`` of positions in the domain, each ascending."""
 
     sets: tuple[tuple[int, ...], ...] = ()

@@ -26,8 +26,9 @@ from functools import cached_property, lru_cache, partial
 from itertools import combinations
 
 from dpcore.arrays import Integers
-from dpcore.axes import in_order
-from dpcore.domain import Domain
+from dpcore.domain.axes import in_order
+from dpcore.domain.domain import Domain
+from dpcore.line.statistic import Noisy
 from dpcore.mechanisms import BlockGaussian, BlockLaplace, DiscreteGaussian, DiscreteLaplace
 from dpcore.post.records.denoise import denoise
 from dpcore.post.records.nested import Nested, tied
@@ -38,7 +39,6 @@ from dpcore.progress import report
 from dpcore.releases.base import Release, Tree, post_processing_generator
 from dpcore.releases.tables.allocation import MOST_WAYS
 from dpcore.releases.tables.margins import RULED, Margins
-from dpcore.statistic import Noisy
 
 USUAL_MEMORY = 4 * 2**30
 """Bytes."""

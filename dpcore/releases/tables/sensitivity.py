@@ -42,7 +42,7 @@ a term is a product of few numbers, and adding it rounds by 2^-53 of what is the
 Norm = Literal["l1", "l2"]
 
 
-class Part(NamedTuple):
+class MeasuredBlock(NamedTuple):
     """One block: a table over ``attributes``, whole or centred, of a relative precision ``weight``."""
 
     attributes: Attributes
@@ -63,7 +63,9 @@ class Sensitivity(NamedTuple):
     away: Floats
 
 
-def joint_sensitivity(sizes: Sequence[int], parts: Sequence[Part], norm: Norm) -> Sensitivity:
+def joint_sensitivity(
+    sizes: Sequence[int], parts: Sequence[MeasuredBlock], norm: Norm
+) -> Sensitivity:
     """How far one record moves all parts together."""
     if all(not part.centred for part in parts):
         several = Counter(part.weight for part in parts)

@@ -1,13 +1,13 @@
 """One run of a series of counts: measures a weighted sum of periods, publishes what all runs say.
 
 The tally has an axis more than the tables, the period, by which each record is weighted
-(``dpcore.series``); after that it is an ordinary release of counts in steps:
+(``dpcore.domain.series``); after that it is an ordinary release of counts in steps:
 
     period x sex  --weights of run t-->  sex, in steps  --noise-->  y_t  --with y_1..y_(t-1)-->  tables
 
 **Sensitivity.**  In one run a record counts for at most one step times 1024, so a unit of m records
 counts at most as m * 1024 steps of weight: the run alone is as private as ``adjacency`` says, whatever
-happens in other runs.  All runs together cost less than their sum (``dpcore.series``, the price of a
+happens in other runs.  All runs together cost less than their sum (``domain.series``, the price of a
 run).
 
 Tables have one row for each cell and quantity.  Those of run t use the draws of earlier runs as they
@@ -24,10 +24,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Floats
-from dpcore.axes import Axis
-from dpcore.domain import Domain
+from dpcore.domain.axes import Axis
+from dpcore.domain.domain import Domain
+from dpcore.domain.series import STEPS, Factor, each_alone
+from dpcore.domain.tally import Tally
+from dpcore.line.statistic import Exact, Noisy
 from dpcore.post.combined_noise import Noise, half_width, stddev
-from dpcore.post.series import QUANTITIES, YEAR, Estimate, combination, counted, estimate
+from dpcore.post.series import QUANTITIES, YEAR, PeriodEstimates, combination, counted, estimate
 from dpcore.releases.base import ErrorStatement, Release
 from dpcore.releases.counts.cells import describe_cells
 from dpcore.releases.counts.histogram import Histogram
@@ -43,9 +46,6 @@ from dpcore.releases.table import (
     interval_columns,
 )
 from dpcore.releases.tables.margins import Margins
-from dpcore.series import STEPS, Factor, each_alone
-from dpcore.statistic import Exact, Noisy
-from dpcore.tally import Tally
 
 MEASURED = {"measured": "sum over all periods to date, in which each counts for a public number"}
 """What a run measures, where nothing else can be computed."""
@@ -185,7 +185,7 @@ class SeriesRun(Release):
         names = [self.table_name(domain) for domain in self.domains]
         return dict(zip(names, tables, strict=True))
 
-    def _table(self, domain: Domain, found: dict[str, Estimate], part: slice) -> Table:
+    def _table(self, domain: Domain, found: dict[str, PeriodEstimates], part: slice) -> Table:
         """All quantities of the cells in one part of the statistic, one below the other."""
         size = part.stop - part.start
         # The period is the first axis, so the cells of this run's period lie together.

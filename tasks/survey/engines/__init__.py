@@ -9,9 +9,10 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from dpcore.adjacency import Adjacency
+from dpcore.domain.adjacency import Adjacency
 from dpcore.errors import DataError
-from schemas.columns import (
+from schemas.survey.checks import engine_type
+from schemas.survey.columns import (
     CategoricalColumn,
     ContinuousColumn,
     IdentifierColumn,
@@ -21,8 +22,7 @@ from schemas.columns import (
     part_of_date,
     sources,
 )
-from schemas.engine import exactly, finite
-from schemas.survey import engine_type
+from schemas.survey.engine import exactly, finite
 from tasks.survey.counts import total_of_counts
 from tasks.survey.dates import part_of
 from tasks.survey.ingest import call_guarded, refuse_lookalikes, require_columns, require_rows

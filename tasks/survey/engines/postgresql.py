@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from dpcore.adjacency import REPLACE_ONE, Adjacency
+from dpcore.domain.adjacency import REPLACE_ONE, Adjacency
 from dpcore.errors import InputError
-from schemas.columns import ReadColumn, sources
-from schemas.source import PostgreSQLSource
+from schemas.survey.columns import ReadColumn, sources
+from schemas.survey.source import PostgreSQLSource
 from tasks.survey.engines import open_session
 from tasks.survey.ingest import call_guarded
 from tasks.survey.reading import Session

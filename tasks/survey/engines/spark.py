@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from dpcore.adjacency import REPLACE_ONE, Adjacency
+from dpcore.domain.adjacency import REPLACE_ONE, Adjacency
 from dpcore.errors import DataError, InputError
-from schemas.columns import ReadColumn
-from schemas.source import SparkSource
+from schemas.survey.columns import ReadColumn
+from schemas.survey.source import SparkSource
 from tasks.survey.engines import open_session
 from tasks.survey.ingest import call_guarded
 from tasks.survey.reading import Session

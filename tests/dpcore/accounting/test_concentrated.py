@@ -7,8 +7,8 @@ from functools import cache
 import numpy as np
 import pytest
 
+from dpcore.accounting.budget import Budget
 from dpcore.accounting.concentrated import caps, keeps, promise_of
-from dpcore.budget import Budget
 
 PROMISES = [
     Budget.of("2", "1e-6"),

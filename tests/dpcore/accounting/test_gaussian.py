@@ -6,10 +6,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from dpcore.accounting.budget import Budget
 from dpcore.accounting.gaussian import gaussian_variance
 from dpcore.accounting.zcdp import largest_rho
-from dpcore.budget import Budget
-from dpcore.mechanism import affordable
+from dpcore.line.mechanism import affordable
 from dpcore.mechanisms.gaussian import GaussianEvent
 from dpcore.mechanisms.laplace import LaplaceEvent, laplace_scale
 

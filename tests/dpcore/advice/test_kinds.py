@@ -6,14 +6,14 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from dpcore.adjacency import Adjacency
+from dpcore.accounting.budget import Budget
 from dpcore.advice.kinds import alike, best, compared
-from dpcore.axes import Categories
-from dpcore.budget import Budget
-from dpcore.domain import Domain
+from dpcore.domain.adjacency import Adjacency
+from dpcore.domain.axes import Categories
+from dpcore.domain.domain import Domain
+from dpcore.line.statistic import Noisy
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.tables.margins import Margins
-from dpcore.statistic import Noisy
 
 PAIRS = "margins, ways: 2"
 ADDED = Adjacency("add-remove")

@@ -7,8 +7,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from dpcore.adjacency import Adjacency
 from dpcore.advice.margin_limits import least_total
+from dpcore.domain.adjacency import Adjacency
 
 ADDED = Adjacency("add-remove")
 CASES = [

@@ -18,12 +18,13 @@ from numpy.typing import NDArray
 from scipy import optimize, special
 
 from benchmarks.audit import QUERIES, mechanisms, noisy_max, simulated, sparse_vector
+from dpcore.accounting.budget import Budget, total
 from dpcore.arrays import Floats, Integers
 from dpcore.audit import Audited, AuditResult, Joint, ReleaseDraws, Simulated, audit_mechanism
 from dpcore.audit.neighbours import neighbouring_pairs, survey_pairs
-from dpcore.axes import Categories, Grid
-from dpcore.budget import Budget, total
-from dpcore.domain import Domain
+from dpcore.domain.axes import Categories, Grid
+from dpcore.domain.domain import Domain
+from dpcore.line.statistic import Noisy
 from dpcore.mechanisms import DiscreteLaplace
 from dpcore.releases.base import Release
 from dpcore.releases.counts.histogram import Histogram
@@ -32,7 +33,6 @@ from dpcore.releases.densities.spectral_density import SpectralDensity
 from dpcore.releases.machines.classifier import Classifier
 from dpcore.releases.tables.margins import Margins
 from dpcore.sampling.source import RandomSource, SeededSource
-from dpcore.statistic import Noisy
 
 Generator = np.random.Generator
 

@@ -7,20 +7,20 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from dpcore.accounting.budget import Budget
 from dpcore.audit import Joint, LoopedDraws, ReleaseDraws, audit_release, neighbouring_pairs
 from dpcore.audit.draws import WIDE, Simulated
 from dpcore.audit.rehearsal import Rehearsal
-from dpcore.axes import Categories
-from dpcore.budget import Budget
-from dpcore.domain import Domain
+from dpcore.domain.axes import Categories
+from dpcore.domain.domain import Domain
 from dpcore.errors import PrivacyLineError
-from dpcore.mechanism import Mechanism
+from dpcore.line.mechanism import Mechanism
+from dpcore.line.privacy_line import perturb
+from dpcore.line.statistic import Noisy
 from dpcore.mechanisms import DiscreteLaplace
 from dpcore.mechanisms.repeated import Repeated
-from dpcore.privacy_line import perturb
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.sampling.source import SeededSource, SystemSource
-from dpcore.statistic import Noisy
 from tests.chance import FALSE_ALARM
 from tests.conftest import those_slow
 from tests.dpcore.releases.contract import CASES, KINDS, LAWS, further_forms, kind_of, opened

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from dpcore.adjacency import Adjacency
 from dpcore.audit.neighbours import neighbouring_pairs, survey_pairs
-from dpcore.axes import Bins, Categories, Grid
-from dpcore.domain import Domain
+from dpcore.domain.adjacency import Adjacency
+from dpcore.domain.axes import Bins, Categories, Grid
+from dpcore.domain.domain import Domain
 
 PLACE = Categories("place", ("a", "b", "c"), nullable=True)
 YES = Categories("yes", (False, True))

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from dpcore.accounting.budget import Budget
 from dpcore.audit import audit_mechanism, audit_release, audit_releases
-from dpcore.axes import Categories
-from dpcore.budget import Budget
-from dpcore.domain import Domain
+from dpcore.domain.axes import Categories
+from dpcore.domain.domain import Domain
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.sampling.source import SeededSource
 from tests.chance import FALSE_ALARM, most_failures

@@ -6,10 +6,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from dpcore.accounting.budget import Budget
 from dpcore.audit.draws import ReleaseDraws
 from dpcore.audit.price import audit_price, lost_more, priced_below
 from dpcore.audit.releases import covered
-from dpcore.budget import Budget
 from dpcore.mechanisms.gaussian import GaussianEvent
 from dpcore.mechanisms.laplace import LaplaceEvent
 from dpcore.releases.base import Release

@@ -5,12 +5,12 @@ from fractions import Fraction
 
 import pytest
 
-from dpcore.adjacency import REPLACE_ONE, Adjacency
+from dpcore.accounting.budget import Budget
 from dpcore.audit import ReleaseDraws, audit_mechanism, audit_release, audit_releases
 from dpcore.audit.neighbours import neighbouring_pairs
-from dpcore.axes import Categories
-from dpcore.budget import Budget
-from dpcore.domain import Domain
+from dpcore.domain.adjacency import REPLACE_ONE, Adjacency
+from dpcore.domain.axes import Categories
+from dpcore.domain.domain import Domain
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.numbers.quantiles import Quantiles
 from dpcore.releases.numbers.ratio_mean import RatioMean

@@ -6,11 +6,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpcore.adjacency import Adjacency
+from dpcore.accounting.budget import Budget
 from dpcore.audit import short_audit
 from dpcore.audit.fuzz import fuzzed_pairs
 from dpcore.audit.replay import replay
-from dpcore.budget import Budget
+from dpcore.domain.adjacency import Adjacency
 from dpcore.errors import DPReleaseError
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.sampling.source import SeededSource
@@ -75,8 +75,8 @@ def test_tables_at_random_are_neighbours(adjacency: Adjacency):
 
 def test_noise_that_depends_on_the_data_is_found():
     """The same words give other noise where a table is another one."""
+    from dpcore.line.statistic import Noisy
     from dpcore.mechanisms import DiscreteLaplace
-    from dpcore.statistic import Noisy
 
     class Dependent(DiscreteLaplace):
         def draw(self, values, cells, source):

@@ -6,12 +6,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from dpcore.accounting.budget import Budget
 from dpcore.audit import Simulated, audit_mechanism
 from dpcore.audit.learn import binned, by_pattern, linear, propose, quadratic
 from dpcore.audit.outcomes import Outcome, choose_outcomes
 from dpcore.audit.ratios import AdditiveRatio
 from dpcore.audit.scores import Coordinate, Largest, Linear, LowBits, Slice, Smallest, Sum
-from dpcore.budget import Budget
 from dpcore.mechanisms import DiscreteGaussian, DiscreteLaplace, ThresholdedLaplace
 from dpcore.mechanisms.laplace import log_cdf
 from dpcore.sampling.source import SeededSource

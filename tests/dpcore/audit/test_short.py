@@ -4,9 +4,9 @@ import time
 
 import pytest
 
+from dpcore.accounting.budget import Budget
 from dpcore.audit import short_audit
 from dpcore.audit.short import duration
-from dpcore.budget import Budget
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.sampling.source import SeededSource
 from tests.dpcore.audit.gallery import TABLE

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from benchmarks.planted import narrower_noise
+from dpcore.accounting.budget import Budget
 from dpcore.audit import audit_release, short_audit
 from dpcore.audit.bounds import mu_lower_bound
 from dpcore.audit.draws import ReleaseDraws
 from dpcore.audit.neighbours import neighbouring_pairs
 from dpcore.audit.width import FACTORS, audit_noise, bound_width, rounds_of
-from dpcore.budget import Budget
 from dpcore.errors import AuditError
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.tables.margins import Margins

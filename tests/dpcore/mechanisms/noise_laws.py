@@ -6,7 +6,7 @@ import numpy as np
 from scipy import stats
 
 from dpcore.arrays import Floats
-from dpcore.mechanism import Event
+from dpcore.line.mechanism import Event
 from dpcore.mechanisms.laplace import LaplaceEvent, log_cdf
 from dpcore.mechanisms.random_laplace import RandomLaplaceEvent
 from dpcore.mechanisms.stability import StabilityEvent

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax, logsumexp
 
-from dpcore.adjacency import Adjacency
+from dpcore.accounting.budget import Budget
 from dpcore.arrays import Floats
-from dpcore.budget import Budget
-from dpcore.mechanism import Event, affordable
+from dpcore.domain.adjacency import Adjacency
+from dpcore.line.mechanism import Event, affordable
 from dpcore.mechanisms.exponential import ExponentialMechanism
-from schemas.events import read_event
+from schemas.releases.events import read_event
 from tests.dpcore.releases.contract import CASES, LAWS
 
 EVENTS = {name: case.release.mechanism.event for name, case in LAWS.items()}

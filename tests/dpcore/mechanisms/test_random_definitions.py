@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpcore.budget import Budget
+from dpcore.accounting.budget import Budget
 from dpcore.mechanisms import RandomLaplace, SmoothLaplace
 from dpcore.mechanisms.random_laplace import chance_of_exposure
 

@@ -8,16 +8,16 @@ from itertools import product
 import numpy as np
 import pytest
 
+from dpcore.accounting.budget import Budget
 from dpcore.accounting.threshold import least_threshold
-from dpcore.adjacency import REPLACE_ONE, Adjacency
-from dpcore.axes import Categories, Grid
-from dpcore.budget import Budget
-from dpcore.domain import Domain
+from dpcore.domain.adjacency import REPLACE_ONE, Adjacency
+from dpcore.domain.axes import Categories, Grid
+from dpcore.domain.domain import Domain
 from dpcore.errors import PrivacyLineError
-from dpcore.mechanism import affordable
+from dpcore.line.mechanism import affordable
+from dpcore.line.privacy_line import perturb
 from dpcore.mechanisms import StabilityLaplace
 from dpcore.mechanisms.stability import StabilityEvent
-from dpcore.privacy_line import perturb
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.sampling.source import SeededSource
 from tests.dpcore.releases.contract import tally_of

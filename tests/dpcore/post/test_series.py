@@ -5,13 +5,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpcore.adjacency import Adjacency
+from dpcore.domain.adjacency import Adjacency
+from dpcore.domain.series import STEPS, Factor, each_alone, square_root, totals
 from dpcore.mechanisms.gaussian import DiscreteGaussian
 from dpcore.mechanisms.laplace import DiscreteLaplace
 from dpcore.post.combined_noise import Noise
 from dpcore.post.series import QUANTITIES, estimate
 from dpcore.sampling.source import SeededSource
-from dpcore.series import STEPS, Factor, each_alone, square_root, totals
 
 PERIODS, YEAR = 9, 4
 

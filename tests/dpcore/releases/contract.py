@@ -24,16 +24,19 @@ import numpy as np
 import dpcore.mechanisms
 import dpcore.releases
 import papers
-from dpcore.adjacency import Adjacency
+from dpcore.accounting.budget import Budget, ShareWeight
 from dpcore.arrays import Floats, Integers
-from dpcore.axes import Bins, Categories, Grid
-from dpcore.budget import Budget, Weight
-from dpcore.domain import Domain
-from dpcore.mechanism import Mechanism
+from dpcore.domain.adjacency import Adjacency
+from dpcore.domain.axes import Bins, Categories, Grid
+from dpcore.domain.domain import Domain
+from dpcore.domain.regions import Regions
+from dpcore.domain.series import each_alone, square_root, totals
+from dpcore.domain.tally import Tally
+from dpcore.line.mechanism import Mechanism
+from dpcore.line.privacy_line import perturb
+from dpcore.line.statistic import ABSENT
 from dpcore.mechanisms.repeated import Repeated
 from dpcore.post.records.nested import Nested
-from dpcore.privacy_line import perturb
-from dpcore.regions import Regions
 from dpcore.releases.base import Release
 from dpcore.releases.counts.count import Count
 from dpcore.releases.counts.histogram import Histogram
@@ -62,9 +65,6 @@ from dpcore.releases.tables.margins import Margins
 from dpcore.releases.tables.microdata import Microdata
 from dpcore.releases.tables.series import SeriesRun
 from dpcore.sampling.source import RandomSource
-from dpcore.series import each_alone, square_root, totals
-from dpcore.statistic import ABSENT
-from dpcore.tally import Tally
 from papers.coefficient_laplace.release import CoefficientDensity
 from papers.difference_body.release import BodyDensity
 from papers.k_norm.release import GammaDensity
@@ -490,7 +490,7 @@ CASES: dict[str, Case] = {
             PURE,
             BinnedDensity("d", FEW, 3, PURE, (0.3,)),
             "quantiles",
-            (Weight(1, 0), Weight(1, 0)),
+            (ShareWeight(1, 0), ShareWeight(1, 0)),
         ),
         (0, 0, 0),
         (0, 0, 5),
@@ -505,7 +505,7 @@ CASES: dict[str, Case] = {
             PURE,
             BinnedDensity("d2", TILES, 3, PURE, (0.5, 0.5)),
             "quantiles",
-            (Weight(1, 0), Weight(1, 0)),
+            (ShareWeight(1, 0), ShareWeight(1, 0)),
         ),
         (0, 0, 0),
         (0, 0, 5),
@@ -520,7 +520,7 @@ CASES: dict[str, Case] = {
             APPROXIMATE,
             SmoothFunction("f", FEW, 3, APPROXIMATE, "gaussian", (0.3,), (6,)),
             "interquartile-range",
-            (Weight(1, 1), Weight(2, 1)),
+            (ShareWeight(1, 1), ShareWeight(2, 1)),
         ),
         (0, 0, 0),
         (0, 0, 5),

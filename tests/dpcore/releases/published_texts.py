@@ -12,10 +12,10 @@ from unittest.mock import patch
 
 import numpy as np
 
-from dpcore.adjacency import Adjacency
+from dpcore.domain.adjacency import Adjacency
+from dpcore.line.privacy_line import perturb
 from dpcore.post.records import denoise
 from dpcore.post.tables import count_errors
-from dpcore.privacy_line import perturb
 from dpcore.releases.base import Release
 from dpcore.releases.densities import density
 from dpcore.releases.table import Published

@@ -10,11 +10,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from dpcore.accounting.budget import Budget
 from dpcore.audit.bounds import loss_lower_bound
 from dpcore.audit.outcomes import choose_outcomes
-from dpcore.budget import Budget
+from dpcore.domain.tally import Tally
 from dpcore.errors import PrivacyLineError
-from dpcore.mechanism import Event, affordable
+from dpcore.line.mechanism import Event, affordable
+from dpcore.line.privacy_line import perturb
+from dpcore.line.statistic import Noisy
 from dpcore.mechanisms import (
     THEOREMS,
     AdaptiveMargins,
@@ -39,12 +42,9 @@ from dpcore.mechanisms.propose_test_release import ProposeTestReleaseEvent
 from dpcore.mechanisms.smooth_laplace import SmoothLaplaceEvent
 from dpcore.mechanisms.staged import StagedEvent
 from dpcore.mechanisms.staged_gaussian import StagedGaussianEvent
-from dpcore.privacy_line import perturb
 from dpcore.releases.base import Release, Samplable
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.sampling.source import SeededSource
-from dpcore.statistic import Noisy
-from dpcore.tally import Tally
 from papers import THEOREMS as OF_PAPERS
 from papers.difference_body.mechanism import BodyEvent, DifferenceBody
 from papers.k_norm.mechanism import DiscreteKNorm, KNormEvent

@@ -5,7 +5,7 @@ from itertools import product
 
 import pytest
 
-from dpcore.adjacency import Adjacency
+from dpcore.domain.adjacency import Adjacency
 from dpcore.releases.machines.machine import KernelMachine
 from tests.conftest import those_slow
 from tests.dpcore.releases.contract import (

@@ -6,15 +6,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from dpcore.domain.tally import Tally
+from dpcore.line.privacy_line import LARGEST_VALUE
+from dpcore.line.statistic import Noisy
 from dpcore.mechanisms import CompressedMargins, SmoothLaplace
-from dpcore.privacy_line import LARGEST_VALUE
 from dpcore.releases.base import LARGEST_STATISTIC, Release
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.densities.beside_points import DensityBesidePoints
 from dpcore.releases.densities.tuned import TunedFunction
 from dpcore.releases.machines.machine import KernelMachine
-from dpcore.statistic import Noisy
-from dpcore.tally import Tally
 from tests.dpcore.releases.contract import CASES, KINDS, families, opened, under
 from tests.dpcore.releases.test_contract_relations import SERVED
 

@@ -7,11 +7,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpcore.adjacency import Adjacency
-from dpcore.axes import Bins, Categories, Grid
-from dpcore.budget import Budget
-from dpcore.domain import Domain
-from dpcore.privacy_line import perturb
+from dpcore.accounting.budget import Budget
+from dpcore.domain.adjacency import Adjacency
+from dpcore.domain.axes import Bins, Categories, Grid
+from dpcore.domain.domain import Domain
+from dpcore.domain.tally import Tally
+from dpcore.line.privacy_line import perturb
+from dpcore.line.statistic import Noisy
 from dpcore.releases.base import Release, Samplable
 from dpcore.releases.counts.count import Count
 from dpcore.releases.counts.histogram import Histogram
@@ -26,8 +28,6 @@ from dpcore.releases.table import Published
 from dpcore.releases.tables.margins import Margins
 from dpcore.releases.tables.microdata import Microdata
 from dpcore.sampling.source import SeededSource
-from dpcore.statistic import Noisy
-from dpcore.tally import Tally
 from papers.minimax_count.release import MinimaxCount
 from tests.dpcore.releases.contract import RELATIONS, opened
 from tests.dpcore.releases.test_contract import claim, moved

@@ -7,11 +7,13 @@ from functools import cache
 import numpy as np
 import pytest
 
-from dpcore.adjacency import Adjacency
-from dpcore.axes import Categories, Grid
-from dpcore.budget import Budget
-from dpcore.domain import Domain
-from dpcore.privacy_line import perturb
+from dpcore.accounting.budget import Budget
+from dpcore.domain.adjacency import Adjacency
+from dpcore.domain.axes import Categories, Grid
+from dpcore.domain.domain import Domain
+from dpcore.domain.tally import Tally
+from dpcore.line.privacy_line import perturb
+from dpcore.line.statistic import Noisy
 from dpcore.releases.base import Evaluable
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.densities.binned_density import BinnedDensity
@@ -22,8 +24,6 @@ from dpcore.releases.numbers.moments import Moments
 from dpcore.releases.numbers.ratio_mean import RatioMean
 from dpcore.releases.table import Table, TableColumn, Uncertainty
 from dpcore.sampling.source import SeededSource
-from dpcore.statistic import Noisy
-from dpcore.tally import Tally
 from tests.dpcore.releases.contract import CASES, tally_of
 
 pytestmark = pytest.mark.usefixtures("short_fits")

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from dpcore.accounting.analytic import analytic_gaussian_scale, gaussian_beta
+from dpcore.accounting.budget import Budget
 from dpcore.accounting.digits import decimal_of
 from dpcore.accounting.zcdp import covers_rho, least_alpha
-from dpcore.budget import Budget
-from dpcore.mechanism import affordable
+from dpcore.line.mechanism import affordable
 from dpcore.mechanisms.exponential import ExponentialEvent
 from dpcore.mechanisms.gaussian import GaussianEvent
 from dpcore.mechanisms.laplace import LaplaceEvent

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpcore.axes import Bins, Categories, Grid
-from dpcore.budget import Budget
-from dpcore.domain import Domain
+from dpcore.accounting.budget import Budget
+from dpcore.domain.axes import Bins, Categories, Grid
+from dpcore.domain.domain import Domain
+from dpcore.line.statistic import Noisy
 from dpcore.releases.counts.cells import describe_cells
 from dpcore.releases.densities.spectral_density import SpectralDensity
-from dpcore.statistic import Noisy
 from dpcore.synthesis.column import ColumnDensity
 from dpcore.synthesis.decode import decode_records
 from tests.chance import FALSE_ALARM

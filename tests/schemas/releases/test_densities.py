@@ -2,7 +2,7 @@
 
 import pytest
 
-from dpcore.budget import Budget
+from dpcore.accounting.budget import Budget
 from dpcore.errors import PlanError
 from dpcore.releases.densities.beside_points import DensityBesidePoints
 from dpcore.releases.densities.density import Density
@@ -10,8 +10,8 @@ from dpcore.releases.densities.function import SmoothFunction
 from dpcore.releases.densities.spectral_density import SpectralDensity
 from dpcore.releases.densities.tuned import TunedDensity, TunedFunction
 from dpcore.releases.densities.waves import Waves
-from schemas.best import COMPARED
 from schemas.plan import load_plan, published_plan
+from schemas.plan.best import COMPARED
 from schemas.releases.density import MECHANISMS
 from tests.conftest import write_plan
 

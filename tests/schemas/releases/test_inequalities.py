@@ -5,9 +5,9 @@ from itertools import product
 import numpy as np
 import pytest
 
-from dpcore.axes import Bins, Categories, Grid
-from dpcore.cell_values import Inside
-from dpcore.domain import Domain
+from dpcore.domain.axes import Bins, Categories, Grid
+from dpcore.domain.cell_values import CellNumbers
+from dpcore.domain.domain import Domain
 from dpcore.post.records.rules import breaks_rules
 from dpcore.synthesis.decode import decode_records
 from schemas.releases.inequalities import read_inequality
@@ -33,7 +33,7 @@ def numbers(domain: Domain, position: int, code: int) -> list[float | None]:
     axis = domain.axes[position]
     if axis.nullable and code == axis.size - 1:
         return [None]
-    inside = Inside.of(axis, np.full(41, code))
+    inside = CellNumbers.of(axis, np.full(41, code))
     return sorted(set(inside.at(np.linspace(0, 1 - 2**-53, 41)).tolist()) | {inside.last[0]})
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dpcore.axes import Bins, Grid
+from dpcore.domain.axes import Bins, Grid
 from dpcore.errors import PlanError
 from dpcore.machines.losses import EpsilonInsensitive, Huber, Logistic
 from dpcore.releases.machines.additive import AdditiveClassifier

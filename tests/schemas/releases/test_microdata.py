@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from dpcore.axes import Bins
+from dpcore.domain.axes import Bins
 from dpcore.errors import PlanError
 from dpcore.releases.tables.adaptive_microdata import AdaptiveMicrodata
 from dpcore.releases.tables.compressed_microdata import CompressedMicrodata

@@ -3,10 +3,10 @@
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from dpcore.adjacency import Adjacency
-from dpcore.axes import Categories
-from dpcore.budget import Budget
-from dpcore.domain import Domain
+from dpcore.accounting.budget import Budget
+from dpcore.domain.adjacency import Adjacency
+from dpcore.domain.axes import Categories
+from dpcore.domain.domain import Domain
 from dpcore.releases.tables.margins import Margins
 from schemas.releases.optimise import Optimise, aim_of
 

@@ -5,15 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpcore.axes import Categories
-from dpcore.domain import Domain
+from dpcore.domain.axes import Categories
+from dpcore.domain.domain import Domain
+from dpcore.domain.tally import Tally
 from dpcore.errors import PlanError
+from dpcore.line.privacy_line import perturb
 from dpcore.post.records.rules import Rule
-from dpcore.privacy_line import perturb
 from dpcore.releases.tables.microdata import Microdata
 from dpcore.sampling.source import SeededSource
 from dpcore.synthesis.decode import decode_records
-from dpcore.tally import Tally
 from schemas.plan import load_plan
 from schemas.releases.rules import RuleSection
 from tests.conftest import write_plan

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from dpcore.adjacency import Adjacency
+from dpcore.domain.adjacency import Adjacency
 from dpcore.errors import AuditError, DataError
 from schemas.plan import Plan
 from schemas.releases.base import SurveyFacts

@@ -10,9 +10,9 @@ from contextlib import nullcontext
 import numpy as np
 import pytest
 
-from dpcore.budget import Budget
+from dpcore.accounting.budget import Budget
 from dpcore.errors import DPReleaseError, InputError, LedgerError, LostLedgerError
-from dpcore.statistic import Noisy
+from dpcore.line.statistic import Noisy
 from flows.cli import main
 from tasks.budget import checkpoint
 from tasks.budget.checkpoint import add_to_checkpoint, require_checkpoint, write_checkpoint

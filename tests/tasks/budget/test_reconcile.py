@@ -11,11 +11,11 @@ import pyarrow.parquet as pq
 import pytest
 from sqlalchemy import insert, update
 
-from dpcore.budget import Budget
+from dpcore.accounting.budget import Budget
 from dpcore.errors import ApprovalError, BundleError
-from dpcore.statistic import Noisy
+from dpcore.line.statistic import Noisy
 from flows.cli import main
-from schemas.standards import documents
+from schemas.documents import documents
 from tasks.budget.reconcile import reconcile
 from tasks.bundle.digests import DIGESTS, MANIFEST
 from tasks.bundle.verify import read_manifest, verify_files

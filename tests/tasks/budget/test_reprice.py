@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from dpcore.budget import Budget
+from dpcore.accounting.budget import Budget
 from dpcore.errors import InputError, LedgerError
 from dpcore.mechanisms.laplace import LaplaceEvent
 from flows.cli import main

@@ -10,11 +10,11 @@ import pytest
 from prefect.client.schemas.objects import FlowRun
 
 import flows.release
-from dpcore.budget import Budget
+from dpcore.accounting.budget import Budget
 from dpcore.errors import BudgetError, PlanError
-from dpcore.statistic import Noisy
+from dpcore.line.statistic import Noisy
 from flows.cli import main
-from flows.identity import release_id_of
+from flows.operation.identity import release_id_of
 from schemas.plan import Plan, load_plan
 from tasks.budget.schedule import DRAWN_WITHIN, late_releases, require_first_year
 from tasks.explain.runs import runs_text

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 import yaml
 
-from dpcore.privacy_line import perturb
+from dpcore.domain.tally import Tally
+from dpcore.line.privacy_line import perturb
 from dpcore.sampling.source import SeededSource
-from dpcore.tally import Tally
+from schemas.documents.codebook import codebook
 from schemas.plan import Plan
-from schemas.standards.codebook import codebook
-from tasks.bundle.records import Records, synthetic_records
+from tasks.bundle.records import SyntheticRecords, synthetic_records
 from tasks.report.support import how_supported, support_table
 
 PLAN = """
@@ -52,7 +52,7 @@ publication: {title: Derived}
 
 
 @pytest.fixture(scope="module", params=[{}, {"keep": 3}])
-def made(request) -> tuple[Records, Plan]:
+def made(request) -> tuple[SyntheticRecords, Plan]:
     document = yaml.safe_load(PLAN)
     if request.param:
         document["releases"][0]["compress"] = request.param

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import dprelease
-from dpcore.budget import Budget
+from dpcore.accounting.budget import Budget
 from dpcore.errors import BundleError, InputError, UnreadableError
 from tasks.budget.reconcile import reconcile
 from tasks.bundle.digests import DIGESTS, MANIFEST, is_bundle

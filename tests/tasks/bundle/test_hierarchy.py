@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from schemas.plan import Plan, load_plan
-from tasks.bundle.reader import Bundle, open_bundle
+from tasks.bundle.reader import BundleReader, open_bundle
 from tests.conftest import write_plan
 from tests.tasks.made_up import publish_made_up
 from tests.tasks.report.pages import require_sound
@@ -30,7 +30,7 @@ def plan(plan_document, plan_path) -> Plan:
 
 
 @pytest.fixture
-def bundle(plan, tmp_path) -> Bundle:
+def bundle(plan, tmp_path) -> BundleReader:
     return open_bundle(publish_made_up(plan, "r1", tmp_path / "out"))
 
 

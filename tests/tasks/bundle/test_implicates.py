@@ -12,7 +12,7 @@ import pyarrow.csv as csv
 import pyarrow.parquet as pq
 import pytest
 
-from schemas.bundle import IMPLICATES
+from schemas.bundle.manifest import IMPLICATES
 from schemas.plan import Plan, load_plan
 from tasks.bundle.reader import combine, open_bundle
 from tasks.explain.explain import implicates_text

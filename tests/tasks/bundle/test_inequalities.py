@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import yaml
 
-from dpcore.privacy_line import perturb
+from dpcore.domain.tally import Tally
+from dpcore.line.privacy_line import perturb
 from dpcore.sampling.source import SeededSource
-from dpcore.tally import Tally
 from schemas.plan import Plan
 from tasks.bundle.records import synthetic_records
 

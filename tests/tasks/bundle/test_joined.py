@@ -5,19 +5,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpcore.adjacency import REPLACE_ONE, Adjacency
-from dpcore.axes import Bins, Categories
-from dpcore.budget import Budget
-from dpcore.domain import Domain
+from dpcore.accounting.budget import Budget
+from dpcore.domain.adjacency import REPLACE_ONE, Adjacency
+from dpcore.domain.axes import Bins, Categories
+from dpcore.domain.domain import Domain
+from dpcore.domain.tally import Tally
 from dpcore.errors import InputError
+from dpcore.line.privacy_line import perturb
 from dpcore.post.tables.joined import joined
-from dpcore.privacy_line import perturb
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.tables.margins import Margins
 from dpcore.sampling.source import SeededSource
-from dpcore.tally import Tally
 from schemas.plan import load_plan
-from tasks.bundle.joined import Part, join, replicates_of_best, with_best
+from tasks.bundle.joined import DrawnRelease, join, replicates_of_best, with_best
 from tasks.bundle.reader import open_bundle
 from tests.conftest import write_plan
 from tests.tasks.made_up import publish_made_up
@@ -46,7 +46,7 @@ def releases(adjacency: Adjacency):
     ]
 
 
-def parts(built, seed: int) -> list[Part]:
+def parts(built, seed: int) -> list[DrawnRelease]:
     found = []
     for i, release in enumerate(built):
         names = release.domain.names
@@ -57,7 +57,9 @@ def parts(built, seed: int) -> list[Part]:
             tally = Tally(WHOLE, np.arange(WHOLE.size), COUNTS.ravel()).roll_up(names)
         exact = release.statistic(tally)
         noisy = perturb(exact, release.mechanism, release.share, SeededSource(100 * seed + i))
-        found.append(Part("b", release.name, release, release.agreement(noisy), noisy, f"{i}"))
+        found.append(
+            DrawnRelease("b", release.name, release, release.agreement(noisy), noisy, f"{i}")
+        )
     return found
 
 
@@ -161,7 +163,7 @@ def test_weights_are_not_combined_with_records_nor_tables_that_passed_a_threshol
     weighted = replace(built[0], adjacency=Adjacency(weighted=True), name="w")
     rest = parts(built, 1)
     agreement = replace(rest[0].agreement, total=None)
-    rest.append(Part("b", "w", weighted, agreement, rest[0].noisy, "9"))
+    rest.append(DrawnRelease("b", "w", weighted, agreement, rest[0].noisy, "9"))
     assert join("", Domain((PLACE, SEX)), built[1], rest).sources == ("h", "m")
     passed = replace(built[0], thresholded=True)
     assert passed.agreement(None) is None

@@ -7,8 +7,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from benchmarks.linked import require_whole
+from dpcore.line.statistic import Noisy
 from dpcore.post.records.rules import breaks_rules
-from dpcore.statistic import Noisy
 from schemas.plan import Plan
 from tasks.bundle.records import synthetic_records
 

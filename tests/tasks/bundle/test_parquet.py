@@ -8,7 +8,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 
 from dpcore.releases.table import Table, TableColumn
-from schemas.columns import CategoricalColumn, IntegerColumn
+from schemas.survey.columns import CategoricalColumn, IntegerColumn
 from tasks.bundle.parquet import write_table
 from tasks.bundle.publish import _open_to_readers, staging_folder
 

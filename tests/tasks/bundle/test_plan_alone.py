@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from dpcore.accounting.budget import Budget
 from dpcore.audit import short_audit
-from dpcore.budget import Budget
 from dpcore.errors import PlanError
 from schemas.plan import Plan, load_plan
 from tasks.explain.explain import explain, explanation

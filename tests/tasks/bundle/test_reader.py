@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from dpcore.errors import BundleError, InputError
-from tasks.bundle.reader import Bundle, Estimate, open_bundle
+from tasks.bundle.reader import BundleReader, Estimate, open_bundle
 from tests.conftest import ROOT, short_fits
 
 PAGE = ROOT / "docs" / "pages" / "how-to" / "use-a-bundle.md"
@@ -58,7 +58,7 @@ def folder(prefect, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def bundle(folder) -> Bundle:
+def bundle(folder) -> BundleReader:
     return open_bundle(folder / "published" / "fair-1978" / "demo")
 
 

@@ -7,15 +7,15 @@ import pytest
 import yaml
 from scipy import stats
 
-from dpcore.axes import Bins
-from dpcore.privacy_line import perturb
+from dpcore.domain.axes import Bins
+from dpcore.domain.tally import Tally
+from dpcore.line.privacy_line import perturb
+from dpcore.line.statistic import Noisy
 from dpcore.releases.densities.density import Density
 from dpcore.sampling.source import SeededSource
-from dpcore.statistic import Noisy
-from dpcore.tally import Tally
 from schemas.plan import Plan
-from schemas.selection import select
-from tasks.bundle.records import Records, synthetic_records
+from schemas.plan.selection import select
+from tasks.bundle.records import SyntheticRecords, synthetic_records
 from tests.chance import FALSE_ALARM
 
 ROWS = 20_000
@@ -72,7 +72,7 @@ def draws() -> Draws:
     return found
 
 
-def made(draws: Draws, rows: int | None = None, **within_bins: str) -> Records:
+def made(draws: Draws, rows: int | None = None, **within_bins: str) -> SyntheticRecords:
     plan = planned(**within_bins)
     return synthetic_records(plan, plan.synthesis[0], draws.__getitem__, rows)
 
@@ -100,7 +100,7 @@ def test_the_same_draws_give_the_same_records(draws):
         assert np.ma.allequal(np.ma.asarray(column), np.ma.asarray(second.columns[name]))
 
 
-def codes_of(records: Records, column: str) -> np.ndarray:
+def codes_of(records: SyntheticRecords, column: str) -> np.ndarray:
     return records.codes[:, records.domain.names.index(column)]
 
 
@@ -118,7 +118,7 @@ def test_values_stay_in_the_bins_of_their_codes(draws, within_bins):
 
 
 def inside(
-    records: Records, shares: np.ndarray, column: str, lower: int, upper: int
+    records: SyntheticRecords, shares: np.ndarray, column: str, lower: int, upper: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """How often each whole number of a bin occurs, and how often it should by the shares."""
     values = np.ma.compressed(np.ma.asarray(records.columns[column]))

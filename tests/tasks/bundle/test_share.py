@@ -6,22 +6,22 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from dpcore.adjacency import Adjacency
-from dpcore.axes import Categories
-from dpcore.budget import Budget
-from dpcore.domain import Domain
+from dpcore.accounting.budget import Budget
+from dpcore.domain.adjacency import Adjacency
+from dpcore.domain.axes import Categories
+from dpcore.domain.domain import Domain
+from dpcore.domain.tally import Tally
 from dpcore.errors import InputError
-from dpcore.privacy_line import perturb
+from dpcore.line.privacy_line import perturb
+from dpcore.line.statistic import Noisy
 from dpcore.releases.base import Release
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.tables.margins import Margins
 from dpcore.sampling.source import SeededSource
-from dpcore.statistic import Noisy
-from dpcore.tally import Tally
 from schemas.plan import load_plan
 from tasks.bundle.estimates import Estimate, Quotient
-from tasks.bundle.joined import Part
-from tasks.bundle.reader import Bundle, Columns, open_bundle
+from tasks.bundle.joined import DrawnRelease
+from tasks.bundle.reader import BundleReader, Columns, open_bundle
 from tests.conftest import write_plan
 from tests.tasks.made_up import publish_made_up
 
@@ -31,7 +31,7 @@ COUNTS = np.array([[90, 10], [60, 20], [15, 45]])
 DRAWS = 400
 
 
-class OneTable(Bundle):
+class OneTable(BundleReader):
     """A bundle of one table of one release, in memory."""
 
     def table(self, name: str) -> Columns:
@@ -59,7 +59,9 @@ def drawn(release: Release, seed: int) -> OneTable:
     noisy = perturb(exact, release.mechanism, release.share, SeededSource(seed))
     bundle = OneTable(None, None)
     vars(bundle)["plan"] = SimpleNamespace(built={"r": release})
-    vars(bundle)["_parts"] = [Part("b", "r", release, release.agreement(noisy), noisy, "one")]
+    vars(bundle)["_parts"] = [
+        DrawnRelease("b", "r", release, release.agreement(noisy), noisy, "one")
+    ]
     if isinstance(release, Margins):
         counts = {"estimate": release.consistent_margins(noisy)[-1].table.ravel()}
     else:

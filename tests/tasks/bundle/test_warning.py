@@ -6,8 +6,8 @@ import json
 import pyarrow.parquet as pq
 import pytest
 
+from schemas.documents.codebook import HEADER, codebook
 from schemas.plan import load_plan
-from schemas.standards.codebook import HEADER, codebook
 from tasks.bundle.reader import open_bundle
 from tests.conftest import write_plan
 from tests.tasks.made_up import publish_made_up

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 import yaml
 
-from dpcore.privacy_line import perturb
+from dpcore.domain.tally import Tally
+from dpcore.line.privacy_line import perturb
 from dpcore.sampling.source import SeededSource
-from dpcore.tally import Tally
+from schemas.documents.codebook import WARNING, codebook
 from schemas.plan import Plan
-from schemas.standards.codebook import WARNING, codebook
-from tasks.bundle.records import Records, synthetic_records
+from tasks.bundle.records import SyntheticRecords, synthetic_records
 from tasks.report.synthetic import count_records
 
 PLAN = """
@@ -55,7 +55,7 @@ def planned(**changes: object) -> Plan:
 
 
 @pytest.fixture(scope="module")
-def made() -> Records:
+def made() -> SyntheticRecords:
     plan = planned()
     draws = {}
     for name, release in plan.built.items():

@@ -11,7 +11,7 @@ import pytest
 from dpcore.errors import BundleError, InputError
 from flows.cli import main
 from schemas.plan import load_plan
-from schemas.plan_document import digest_of
+from schemas.plan.contents import digest_of
 from tasks.catalogue import write_catalogue
 from tasks.report.page import REPORT
 from tests.conftest import plan_of_every_kind, write_plan

@@ -8,10 +8,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dpcore.budget import Budget
+from dpcore.accounting.budget import Budget
 from dpcore.errors import InputError, LedgerError, PlanError
 from schemas.plan import load_plan
-from schemas.source import TableSource
+from schemas.survey.source import TableSource
 from tasks.evaluate import require_public
 from tasks.ledger import Ledger
 

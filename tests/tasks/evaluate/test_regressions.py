@@ -6,7 +6,7 @@ import pytest
 from scipy import stats
 
 from dpcore.errors import InputError
-from tasks.evaluate.regressions import Coefficient, some_regressions, stated_regression
+from tasks.evaluate.regressions import ComparedCoefficient, some_regressions, stated_regression
 from tasks.evaluate.tables import TablePair
 
 ROWS = 3000
@@ -45,10 +45,10 @@ def test_coefficients_of_categories_are_against_the_most_frequent_one():
 
 
 def test_overlap_is_one_for_equal_intervals_and_zero_for_disjoint_ones():
-    assert Coefficient("x", 1, 2, 1, 2).overlap == 1
-    assert Coefficient("x", 0, 1, 10, 1).overlap == 0
-    assert Coefficient("x", 0, 1, 0, 2).overlap == pytest.approx((1 + 0.5) / 2)
-    assert Coefficient("x", 0, 1, np.nan, np.nan).overlap == 0
+    assert ComparedCoefficient("x", 1, 2, 1, 2).overlap == 1
+    assert ComparedCoefficient("x", 0, 1, 10, 1).overlap == 0
+    assert ComparedCoefficient("x", 0, 1, 0, 2).overlap == pytest.approx((1 + 0.5) / 2)
+    assert ComparedCoefficient("x", 0, 1, np.nan, np.nan).overlap == 0
 
 
 def test_what_the_synthetic_records_lost_shows():

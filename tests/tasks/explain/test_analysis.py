@@ -7,12 +7,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpcore.axes import Bins, Categories, Grid
-from dpcore.budget import Budget
+from dpcore.accounting.budget import Budget
+from dpcore.domain.axes import Bins, Categories, Grid
+from dpcore.domain.tally import Tally
 from dpcore.errors import InputError
-from dpcore.privacy_line import perturb
+from dpcore.line.privacy_line import perturb
 from dpcore.sampling.source import SeededSource
-from dpcore.tally import Tally
 from flows.cli import main
 from schemas.plan import load_plan
 from tasks.bundle.evidence import evidence_of

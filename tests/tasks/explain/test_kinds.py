@@ -5,15 +5,15 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from dpcore.accounting.budget import Budget
 from dpcore.advice.kinds import best, compared
 from dpcore.advice.records import distances
-from dpcore.axes import Categories
-from dpcore.budget import Budget
-from dpcore.domain import Domain
-from dpcore.privacy_line import perturb
+from dpcore.domain.axes import Categories
+from dpcore.domain.domain import Domain
+from dpcore.domain.tally import Tally
+from dpcore.line.privacy_line import perturb
 from dpcore.releases.tables.microdata import Microdata
 from dpcore.sampling.source import SeededSource
-from dpcore.tally import Tally
 from schemas.plan import Plan
 from tasks.explain.explain import explain, kinds_text
 from tests.conftest import plan_of_every_kind

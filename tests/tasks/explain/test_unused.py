@@ -1,6 +1,6 @@
 """``explain`` names the columns of which nothing is published."""
 
-from dpcore.budget import Budget
+from dpcore.accounting.budget import Budget
 from schemas.plan import load_plan
 from tasks.explain.explain import explain
 from tests.conftest import write_plan

@@ -6,15 +6,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpcore.adjacency import REPLACE_ONE, Adjacency
-from dpcore.axes import Bins, Categories
-from dpcore.budget import Budget
-from dpcore.domain import Domain
+from dpcore.accounting.budget import Budget
+from dpcore.domain.adjacency import REPLACE_ONE, Adjacency
+from dpcore.domain.axes import Bins, Categories
+from dpcore.domain.domain import Domain
+from dpcore.domain.tally import Tally
 from dpcore.errors import InputError
-from dpcore.privacy_line import perturb
+from dpcore.line.privacy_line import perturb
 from dpcore.releases.tables.microdata import Microdata
 from dpcore.sampling.source import SeededSource
-from dpcore.tally import Tally
 from schemas.plan import load_plan
 from tasks.bundle.reader import open_bundle
 from tasks.inference.designs import middles

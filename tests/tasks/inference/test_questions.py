@@ -6,9 +6,9 @@ from functools import lru_cache
 import numpy as np
 import pytest
 
-from dpcore.adjacency import REPLACE_ONE, Adjacency
-from dpcore.axes import Bins
-from dpcore.domain import Domain
+from dpcore.domain.adjacency import REPLACE_ONE, Adjacency
+from dpcore.domain.axes import Bins
+from dpcore.domain.domain import Domain
 from dpcore.errors import InputError
 from dpcore.post.tables.consistency import Agreement
 from dpcore.post.tables.margins import Margin

@@ -6,11 +6,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from dpcore.accounting.budget import Budget
 from dpcore.accounting.concentrated import caps
-from dpcore.budget import Budget
 from dpcore.errors import BudgetError, LedgerError
+from dpcore.line.statistic import Noisy
 from dpcore.mechanisms.laplace import LaplaceEvent
-from dpcore.statistic import Noisy
 from tasks.ledger import Charge, Ledger
 from tests.tasks.bundle.damage import by_hand
 from tests.tasks.ledger.test_postgresql import ENGINES, fresh_url

@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 from sqlalchemy import event
 
-from dpcore.budget import Budget
+from dpcore.accounting.budget import Budget
 from dpcore.errors import BudgetError, DPReleaseError, InputError, LedgerError
-from dpcore.statistic import Noisy
+from dpcore.line.statistic import Noisy
 from tasks.ledger import Charge, Ledger
 from tests.tasks.bundle.damage import by_hand
 

@@ -11,9 +11,9 @@ import pytest
 from sqlalchemy import select, update
 
 import tasks.ledger
-from dpcore.budget import Budget, Weight, split
+from dpcore.accounting.budget import Budget, ShareWeight, split
 from dpcore.errors import BudgetError, InputError, LedgerError
-from dpcore.statistic import Noisy
+from dpcore.line.statistic import Noisy
 from tasks.ledger import Action, Charge, Ledger, State, charge_id, queries, records, tables
 from tests.tasks.bundle.damage import by_hand
 from tests.tasks.ledger.test_postgresql import ENGINES, fresh_url
@@ -100,7 +100,9 @@ class TestReserve:
 
     def test_shares_of_awkward_weights_fit_exactly(self, ledger):
         whole = ledger.granted("wages")
-        shares = split(whole, [Weight(7, 3, 1), Weight(11, 0, 13), Weight(17, 19, 23)])
+        shares = split(
+            whole, [ShareWeight(7, 3, 1), ShareWeight(11, 0, 13), ShareWeight(17, 19, 23)]
+        )
         asked = {str(i): Charge(share) for i, share in enumerate(shares)}
         ledger.reserve("wages", "r1", "p", asked)
         assert ledger.spent("wages") == whole

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from dpcore.budget import Budget
+from dpcore.accounting.budget import Budget
 from dpcore.errors import InputError, LedgerError
-from dpcore.statistic import Noisy
+from dpcore.line.statistic import Noisy
 from tasks.ledger import Action, Charge, Ledger
 from tests.tasks.ledger.test_postgresql import ENGINES, fresh_url
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from dpcore.budget import Budget
+from dpcore.accounting.budget import Budget
 from dpcore.errors import BudgetError, LedgerError
 from tasks.ledger import Charge, Ledger, queries
 from tests.tasks.bundle.damage import by_hand

@@ -27,10 +27,10 @@ import numpy as np
 import pytest
 from sqlalchemy import event
 
+from dpcore.accounting.budget import Budget
 from dpcore.accounting.concentrated import caps
-from dpcore.budget import Budget
 from dpcore.errors import LedgerError
-from dpcore.statistic import Noisy
+from dpcore.line.statistic import Noisy
 from tasks.ledger import Charge, Ledger, State, queries
 from tests.tasks.ledger.test_postgresql import ENGINES, fresh_url
 from tests.waiting import SECONDS

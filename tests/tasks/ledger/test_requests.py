@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from dpcore.budget import Budget
+from dpcore.accounting.budget import Budget
 from dpcore.errors import BudgetError
 from tasks.ledger import Action, Charge, Ledger
 from tests.tasks.ledger.test_postgresql import ENGINES, fresh_url

@@ -10,9 +10,9 @@ import psycopg
 import pytest
 from sqlalchemy import make_url
 
-from dpcore.budget import Budget
+from dpcore.accounting.budget import Budget
 from dpcore.errors import LedgerError
-from dpcore.statistic import Noisy
+from dpcore.line.statistic import Noisy
 from flows.cli import main
 from tasks.ledger import Charge, Ledger, State, tables
 from tests.tasks.bundle.damage import by_hand

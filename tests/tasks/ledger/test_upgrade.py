@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 from sqlalchemy import CheckConstraint, MetaData, Table, UniqueConstraint, text
 
-from dpcore.budget import Budget
+from dpcore.accounting.budget import Budget
 from dpcore.errors import BudgetError, LedgerError
 from dpcore.mechanisms.laplace import LaplaceEvent
 from tasks.ledger import Charge, Ledger, charge_id, tables

@@ -8,8 +8,8 @@ import pytest
 
 import dprelease
 from tasks.bundle.verify import read_manifest
+from tasks.charts.svg import figure
 from tasks.report.release import release_parts
-from tasks.report.svg import figure
 
 ROWS = 500
 SLOW = pytest.param("noisy-gradients", marks=pytest.mark.slow)

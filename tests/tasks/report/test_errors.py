@@ -5,18 +5,18 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpcore.adjacency import Adjacency
-from dpcore.axes import Categories
-from dpcore.budget import Budget
-from dpcore.domain import Domain
+from dpcore.accounting.budget import Budget
+from dpcore.domain.adjacency import Adjacency
+from dpcore.domain.axes import Categories
+from dpcore.domain.domain import Domain
+from dpcore.line.statistic import Noisy
 from dpcore.post.tables.consistency import make_consistent
 from dpcore.post.tables.margins import Margin
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.counts.unit import Unit
 from dpcore.releases.table import TWO_SIDED
 from dpcore.releases.tables.margins import Margins
-from dpcore.statistic import Noisy
-from schemas.columns import CategoricalColumn
+from schemas.survey.columns import CategoricalColumn
 from tasks.report.cells import Counts, read_counts
 from tasks.report.counts import count_table
 from tasks.report.synthetic import count_records

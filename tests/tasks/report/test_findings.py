@@ -5,13 +5,14 @@ import re
 import numpy as np
 import pytest
 
-from dpcore.axes import Categories
+from dpcore.domain.axes import Categories
 from dpcore.post.tables.consistency import Agreement
 from dpcore.post.tables.margins import Margin
 from dpcore.releases.counts.unit import RECORDS
 from schemas.plan import load_plan
 from tasks.bundle.reader import open_bundle
 from tasks.bundle.verify import read_manifest
+from tasks.charts.svg import supported
 from tasks.report.findings import (
     Measured,
     _first,
@@ -23,7 +24,6 @@ from tasks.report.findings import (
     findings,
 )
 from tasks.report.parts import Source
-from tasks.report.svg import supported
 from tests.conftest import write_plan
 from tests.tasks.made_up import publish_made_up
 from tests.tasks.report.pages import require_sound

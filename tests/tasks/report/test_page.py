@@ -11,26 +11,26 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpcore.adjacency import Adjacency
+from dpcore.accounting.budget import Budget
 from dpcore.audit.neighbours import survey_pairs
-from dpcore.axes import Categories
-from dpcore.budget import Budget
-from dpcore.domain import Domain
+from dpcore.domain.adjacency import Adjacency
+from dpcore.domain.axes import Categories
+from dpcore.domain.domain import Domain
 from dpcore.releases.counts.histogram import Histogram
-from schemas.draws import noisy_of
-from schemas.grades import grade
+from schemas.bundle.draws import noisy_of
+from schemas.bundle.grades import grade
 from schemas.plan import Plan, load_plan
-from schemas.protection import Protection
-from schemas.unit import UnitColumn
+from schemas.plan.protection import Protection
+from schemas.survey.unit import UnitColumn
 from tasks.bundle.verify import read_manifest, verify_files
+from tasks.charts.band import Curve, enlarged
+from tasks.charts.chart import Axis
+from tasks.charts.svg import figure
 from tasks.ledger import Ledger
 from tasks.report.audit import draw_audit
-from tasks.report.band import Curve, enlarged
-from tasks.report.chart import Axis
 from tasks.report.page import ENVIRONMENT, REPORT, report_page
 from tasks.report.parts import DataTable, read_columns
 from tasks.report.support import how_supported, support_table
-from tasks.report.svg import figure
 from tasks.report.synthetic import assumed_in_bins
 from tasks.workplace.home import ledger_url
 from tests.bare import audit_once, release, small_plan

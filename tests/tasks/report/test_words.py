@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pytest
 
-from schemas.bundle import Guarantee
+from schemas.bundle.manifest import Guarantee
 from schemas.plan import Plan
 from tasks.explain.explain import describe_dataset
 from tasks.report.words import SYNTHETIC, best_guess, how_often, in_plain_words, in_symbols, limits

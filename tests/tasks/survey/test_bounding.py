@@ -11,17 +11,17 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from dpcore.adjacency import Adjacency
-from dpcore.budget import Budget
-from dpcore.domain import Domain
+from dpcore.accounting.budget import Budget
+from dpcore.domain.adjacency import Adjacency
+from dpcore.domain.domain import Domain
+from dpcore.domain.series import square_root
 from dpcore.errors import DataError
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.tables.series import SeriesRun
-from dpcore.series import square_root
-from schemas.columns import IdentifierColumn
-from schemas.series import Periods
-from schemas.source import PostgreSQLSource
-from schemas.unit import WEIGHT, UnitColumn, Weights
+from schemas.plan.series import Periods
+from schemas.survey.columns import IdentifierColumn
+from schemas.survey.source import PostgreSQLSource
+from schemas.survey.unit import WEIGHT, UnitColumn, Weights
 from tasks.survey.bounding import keep_records
 from tasks.survey.engines.postgresql import open_postgresql
 from tasks.survey.ingest import ingest

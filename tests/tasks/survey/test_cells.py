@@ -12,10 +12,10 @@ import ibis
 import pyarrow as pa
 import pytest
 
-from dpcore.axes import Axis
-from dpcore.words import blocks
-from schemas.series import Periods
-from schemas.unit import UnitColumn
+from dpcore.domain.axes import Axis
+from dpcore.domain.words import blocks
+from schemas.plan.series import Periods
+from schemas.survey.unit import UnitColumn
 from tasks.survey.bounding import keep_periods, keep_records
 from tasks.survey.cells import count_cells
 from tasks.survey.ingest import connect

@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpcore.adjacency import Adjacency
-from dpcore.domain import Domain
+from dpcore.domain.adjacency import Adjacency
+from dpcore.domain.domain import Domain
 from dpcore.errors import DataError
-from dpcore.privacy_line import perturb
+from dpcore.line.privacy_line import perturb
 from dpcore.sampling.source import SeededSource
-from schemas.columns import IntegerColumn
 from schemas.document import explain_errors
 from schemas.plan import Plan, ValidationError, load_plan, published_plan
-from schemas.unit import COUNT
+from schemas.survey.columns import IntegerColumn
+from schemas.survey.unit import COUNT
 from tasks.audit.rehearsal import rehearse_shortly
 from tasks.draw import tally_releases
 from tasks.survey.ingest import ingest

@@ -7,12 +7,12 @@ import duckdb
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from dpcore.domain import Domain
+from dpcore.domain.domain import Domain
 from dpcore.errors import DataError, InputError
-from schemas.columns import Column
-from schemas.dates import RANGES
 from schemas.plan import Plan, published_plan
-from schemas.source import TableSource
+from schemas.survey.columns import Column
+from schemas.survey.dates import RANGES
+from schemas.survey.source import TableSource
 from tasks.audit.rehearsal import rehearse_shortly
 from tasks.survey.ingest import ingest
 from tasks.survey.tally import tallies

@@ -12,11 +12,11 @@ import yaml
 
 from dpcore.errors import InputError, PlanError
 from flows.cli import main
-from schemas.blanks import BLANK
-from schemas.dates import PartOfDate
-from schemas.first_plan import Kind, first_plan
+from schemas.first_plan.planner import ColumnType, first_plan
 from schemas.plan import load_plan
-from schemas.source import TableSource
+from schemas.survey.blanks import BLANK
+from schemas.survey.dates import PartOfDate
+from schemas.survey.source import TableSource
 from tasks.survey.table_schema import table_schema
 
 NAMES = ["sex", "age", "income", "insured", "born"]
@@ -80,10 +80,10 @@ def test_the_plan_of_two_tables_with_the_same_columns_is_the_same(tmp_path, caps
 
 @pytest.mark.parametrize(("columns", "kind"), [(3, "histogram"), (6, "histogram"), (16, "margins")])
 def test_few_columns_of_yes_and_no_are_counted_together(columns, kind):
-    names = dict.fromkeys([f"q{i}" for i in range(columns)], Kind.TRUTH)
+    names = dict.fromkeys([f"q{i}" for i in range(columns)], ColumnType.TRUTH)
     document = yaml.safe_load(first_plan("survey", "t.parquet", names))
     assert document["releases"][0]["kind"] == kind
-    other = yaml.safe_load(first_plan("survey", "t.parquet", names | {"age": Kind.WHOLE}))
+    other = yaml.safe_load(first_plan("survey", "t.parquet", names | {"age": ColumnType.WHOLE}))
     assert other["releases"][0]["kind"] == "margins"
 
 
@@ -91,22 +91,32 @@ def test_few_columns_of_yes_and_no_are_counted_together(columns, kind):
 def test_types_are_those_of_the_table_and_left_open_for_csv(tmp_path, form):
     file, *table_name = write(tmp_path, form, "a", 1, 2)
     found = table_schema(TableSource(database=file, table="people") if table_name else file)
-    typed = [Kind.TEXT, Kind.WHOLE, Kind.REAL, Kind.TRUTH, Kind.DAY]
+    typed = [ColumnType.TEXT, ColumnType.WHOLE, ColumnType.REAL, ColumnType.TRUTH, ColumnType.DAY]
     assert list(found.items()) == list(
-        zip(NAMES, [Kind.OPEN] * 5 if "csv" in form else typed, strict=True)
+        zip(NAMES, [ColumnType.OPEN] * 5 if "csv" in form else typed, strict=True)
     )
 
 
 def test_dates_of_a_csv_file_are_known_by_their_names(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("id,birth_date,updateTime,admittedTimestamp,Date of birth,candidate,dates\n")
-    kinds = [Kind.OPEN, Kind.DAY, Kind.OPEN, Kind.TIME, Kind.DAY, Kind.OPEN, Kind.OPEN]
+    kinds = [
+        ColumnType.OPEN,
+        ColumnType.DAY,
+        ColumnType.OPEN,
+        ColumnType.TIME,
+        ColumnType.DAY,
+        ColumnType.OPEN,
+        ColumnType.OPEN,
+    ]
     assert list(table_schema(str(path)).values()) == kinds
 
 
 def test_every_blank_is_refused_with_what_to_state_and_why(tmp_path):
     path = tmp_path / "plan.yaml"
-    text = first_plan("d", "t.parquet", {"sex": Kind.TEXT, "age": Kind.WHOLE, "pay": Kind.REAL})
+    text = first_plan(
+        "d", "t.parquet", {"sex": ColumnType.TEXT, "age": ColumnType.WHOLE, "pay": ColumnType.REAL}
+    )
     path.write_text(text)
     with pytest.raises(PlanError) as refused:
         load_plan(path)
@@ -120,7 +130,7 @@ def test_every_blank_is_refused_with_what_to_state_and_why(tmp_path):
 
 def test_what_is_wrong_beside_blanks_is_told_with_them(tmp_path):
     path = tmp_path / "plan.yaml"
-    text = first_plan("d", "t.parquet", {"sex": Kind.TEXT, "age": Kind.WHOLE})
+    text = first_plan("d", "t.parquet", {"sex": ColumnType.TEXT, "age": ColumnType.WHOLE})
     text = text.replace("neighbours: replace-one", "neighbour: replace-one")
     path.write_text(text.replace("  age:\n", "  age:\n    nulable: true\n"))
     with pytest.raises(PlanError) as refused:
@@ -133,7 +143,12 @@ def test_what_is_wrong_beside_blanks_is_told_with_them(tmp_path):
 
 def test_a_filled_in_first_plan_loads(tmp_path):
     path = tmp_path / "plan.yaml"
-    kinds = {"sex": Kind.TEXT, "age": Kind.WHOLE, "pay": Kind.REAL, "insured": Kind.TRUTH}
+    kinds = {
+        "sex": ColumnType.TEXT,
+        "age": ColumnType.WHOLE,
+        "pay": ColumnType.REAL,
+        "insured": ColumnType.TRUTH,
+    }
     path.write_text(first_plan("d", {"database": "d.duckdb", "table": "t"}, kinds))
     filled = {
         "rows": 100,
@@ -163,7 +178,12 @@ FILLED = {
 
 def test_records_are_drawn_where_people_ask_for_records(tmp_path):
     path = tmp_path / "plan.yaml"
-    kinds = {"sex": Kind.TEXT, "age": Kind.WHOLE, "pay": Kind.REAL, "at": Kind.TIME}
+    kinds = {
+        "sex": ColumnType.TEXT,
+        "age": ColumnType.WHOLE,
+        "pay": ColumnType.REAL,
+        "at": ColumnType.TIME,
+    }
     path.write_text(first_plan("d", "t.parquet", kinds, "records"))
     with pytest.raises(PlanError, match=r"budget\.requested\.beta: not filled in"):
         load_plan(path)
@@ -173,7 +193,7 @@ def test_records_are_drawn_where_people_ask_for_records(tmp_path):
     assert list(plan.built["all-pairs"].domain.names) == list(plan.columns) == names
     assert plan.columns["at_hour"].from_ == PartOfDate(column="at", part="hour")
     assert plan.synthesis[0].from_ == "all-pairs"
-    few = dict.fromkeys("abc", Kind.TRUTH)
+    few = dict.fromkeys("abc", ColumnType.TRUTH)
     document = yaml.safe_load(first_plan("d", "t.parquet", few, "records"))
     assert document["releases"][0]["kind"] == "histogram"
     assert document["synthesis"][0]["from"] == document["releases"][0]["name"]
@@ -182,7 +202,12 @@ def test_records_are_drawn_where_people_ask_for_records(tmp_path):
 
 def test_densities_are_released_where_people_ask_for_functions(tmp_path):
     path = tmp_path / "plan.yaml"
-    kinds = {"sex": Kind.TEXT, "age": Kind.WHOLE, "pay": Kind.REAL, "доход": Kind.REAL}
+    kinds = {
+        "sex": ColumnType.TEXT,
+        "age": ColumnType.WHOLE,
+        "pay": ColumnType.REAL,
+        "доход": ColumnType.REAL,
+    }
     path.write_text(first_plan("d", "t.parquet", kinds, "functions"), encoding="utf-8")
     with pytest.raises(
         PlanError, match=r"releases\[0\]\.bandwidth: not filled in; state the width"
@@ -193,11 +218,11 @@ def test_densities_are_released_where_people_ask_for_functions(tmp_path):
     filled |= {"columns.доход.bounds": [0, 9]} | {f"releases.{i}.bandwidth": 0.1 for i in range(3)}
     assert list(load_plan(path, filled).built) == ["density-1-age", "density-2-pay", "density-3"]
     with pytest.raises(InputError, match="--for functions: the table has no numeric column"):
-        first_plan("d", "t.parquet", {"sex": Kind.TEXT, "at": Kind.DAY}, "functions")
+        first_plan("d", "t.parquet", {"sex": ColumnType.TEXT, "at": ColumnType.DAY}, "functions")
 
 
 def test_parts_of_dates_have_names_of_their_own():
-    kinds = {"on": Kind.DAY, "on_year": Kind.TEXT, "On_Month": Kind.TEXT}
+    kinds = {"on": ColumnType.DAY, "on_year": ColumnType.TEXT, "On_Month": ColumnType.TEXT}
     document = yaml.safe_load(first_plan("d", "t.parquet", kinds))
     names = ["on_year_", "on_month_", "on_weekday", "on_year", "On_Month"]
     assert list(document["columns"]) == document["releases"][0]["columns"] == names
@@ -205,12 +230,16 @@ def test_parts_of_dates_have_names_of_their_own():
 
 
 def test_what_a_plan_cannot_hold_is_left_out_and_said(tmp_path):
-    text = first_plan("d", "t.parquet", {"sex": Kind.TEXT, "photo": Kind.OTHER, "1st": Kind.WHOLE})
+    text = first_plan(
+        "d",
+        "t.parquet",
+        {"sex": ColumnType.TEXT, "photo": ColumnType.OTHER, "1st": ColumnType.WHOLE},
+    )
     assert list(yaml.safe_load(text)["columns"]) == ["sex"]
     assert "'photo'" in text
     assert "'1st'" in text
     with pytest.raises(InputError, match="no column"):
-        first_plan("d", "t.parquet", {"photo": Kind.OTHER})
+        first_plan("d", "t.parquet", {"photo": ColumnType.OTHER})
 
 
 ODD = [

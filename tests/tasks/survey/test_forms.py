@@ -22,7 +22,7 @@ import pyarrow.parquet
 import pytest
 
 from schemas.plan import Plan, load_plan
-from schemas.source import TableSource
+from schemas.survey.source import TableSource
 from tasks.draw import tally_releases
 from tasks.survey.ingest import ingest
 from tasks.survey.memory import MemoryTable

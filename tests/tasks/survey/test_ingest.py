@@ -13,10 +13,10 @@ import pytest
 from pyarrow import parquet
 from pydantic import TypeAdapter
 
-from dpcore.adjacency import Adjacency
+from dpcore.domain.adjacency import Adjacency
 from dpcore.errors import DataError, InputError
-from schemas.columns import Column
-from schemas.source import TableSource
+from schemas.survey.columns import Column
+from schemas.survey.source import TableSource
 from tasks.survey.ingest import connect, ingest
 from tests.conftest import DATA
 

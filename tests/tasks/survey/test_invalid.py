@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpcore.adjacency import Adjacency
-from dpcore.domain import Domain
+from dpcore.domain.adjacency import Adjacency
+from dpcore.domain.domain import Domain
 from dpcore.errors import DataError
-from schemas.columns import IdentifierColumn, made_total
 from schemas.plan import Plan
-from schemas.unit import WEIGHT, UnitColumn, Weights
+from schemas.survey.columns import IdentifierColumn, made_total
+from schemas.survey.unit import WEIGHT, UnitColumn, Weights
 from tasks.draw import tally_releases
 from tasks.survey.ingest import ingest
 from tasks.survey.steps import ingest_survey, validate_survey

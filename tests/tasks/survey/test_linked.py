@@ -10,13 +10,13 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from dpcore.adjacency import Adjacency
-from dpcore.domain import Domain
+from dpcore.domain.adjacency import Adjacency
+from dpcore.domain.domain import Domain
 from dpcore.errors import DataError
-from schemas.columns import IdentifierColumn
-from schemas.linked import SIZE, Linked
-from schemas.source import PostgreSQLSource, SparkSource
-from schemas.unit import UnitColumn
+from schemas.plan.linked import SIZE, Linked
+from schemas.survey.columns import IdentifierColumn
+from schemas.survey.source import PostgreSQLSource, SparkSource
+from schemas.survey.unit import UnitColumn
 from tasks.survey.engines.postgresql import open_postgresql
 from tasks.survey.engines.spark import open_spark
 from tasks.survey.ingest import ingest

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from dpcore.errors import BudgetError, InputError
-from schemas.source import PostgreSQLSource, SparkSource, TableSource
+from schemas.survey.source import PostgreSQLSource, SparkSource, TableSource
 from tasks.ledger import Ledger
 from tasks.survey.memory import MemoryTable
 from tasks.survey.naming import names_of

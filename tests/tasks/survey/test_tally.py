@@ -14,13 +14,13 @@ import pyarrow as pa
 import pytest
 from pydantic import TypeAdapter
 
-from dpcore.adjacency import Adjacency
-from dpcore.axes import Axis, Bins, Categories, Grid
-from dpcore.domain import Domain
+from dpcore.domain.adjacency import Adjacency
+from dpcore.domain.axes import Axis, Bins, Categories, Grid
+from dpcore.domain.domain import Domain
+from dpcore.domain.tally import Tally
 from dpcore.errors import DataError
-from dpcore.tally import Tally
-from schemas.columns import Column
-from schemas.unit import MOST_STEPS
+from schemas.survey.columns import Column
+from schemas.survey.unit import MOST_STEPS
 from tasks.survey.ingest import ingest
 from tasks.survey.tally import LARGEST_PACK, pack, tallies
 from tests.conftest import DATA
@@ -51,7 +51,7 @@ def tally(database: Path, domain: Domain, rows: int | None = None) -> Tally:
 
 
 def code(value: object, axis: Axis) -> int:
-    """The oracle: the cell of one value, by the words of ``dpcore.axes``."""
+    """The oracle: the cell of one value, by the words of ``dpcore.domain.axes``."""
     if pd.isna(value):
         assert axis.nullable
         return axis.size - 1

@@ -11,9 +11,9 @@ import pytest
 from pydantic import TypeAdapter
 
 from dpcore.errors import DataError, InputError
-from schemas.columns import Column, IdentifierColumn
-from schemas.survey import survey_schema
-from schemas.unit import COUNT, WEIGHT
+from schemas.survey.checks import survey_schema
+from schemas.survey.columns import Column, IdentifierColumn
+from schemas.survey.unit import COUNT, WEIGHT
 from tasks.survey.ingest import connect, ingest
 from tasks.survey.validate import IDENTIFIERS, INVALID, REMEDIES, WEIGHTS, validate
 from tests.conftest import DATA
@@ -246,7 +246,7 @@ import resource, sys
 from pathlib import Path
 from pydantic import TypeAdapter
 from dpcore.errors import DataError
-from schemas.columns import Column
+from schemas.survey.columns import Column
 from tasks.survey.ingest import ingest
 from tasks.survey.validate import validate
 

@@ -19,11 +19,11 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from dpcore.adjacency import Adjacency
-from dpcore.domain import Domain
-from schemas.columns import IdentifierColumn, made_total
-from schemas.source import TableSource
-from schemas.unit import UnitColumn
+from dpcore.domain.adjacency import Adjacency
+from dpcore.domain.domain import Domain
+from schemas.survey.columns import IdentifierColumn, made_total
+from schemas.survey.source import TableSource
+from schemas.survey.unit import UnitColumn
 from tasks.survey.ingest import ingest
 from tasks.survey.memory import MemoryTable
 from tasks.survey.tally import tallies

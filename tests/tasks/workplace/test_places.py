@@ -6,7 +6,7 @@ import pytest
 
 from dpcore.errors import InputError
 from flows.cli import main
-from flows.serve import environment
+from flows.deployment.serve import environment
 from tasks.budget.checkpoint import checkpoint_file
 from tasks.bundle.sign import signing_key
 from tasks.workplace.events import record_event
@@ -125,9 +125,11 @@ def test_commands_use_the_folders_that_the_environment_names(folder, monkeypatch
     monkeypatch.setenv("DPRELEASE_PLANS", str(named / "plans"))
     monkeypatch.setenv("DPRELEASE_OUT", str(named / "out"))
     monkeypatch.setenv("PREFECT_API_URL", "http://127.0.0.1:1/api")
-    monkeypatch.setattr("flows.deploy.deploy", lambda *given: asked.append(given) or ([], []))
-    monkeypatch.setattr("flows.lost.watch_over_runs", lambda: None)
-    monkeypatch.setattr("flows.serve.serve", lambda *given, ready: asked.append(given))
+    monkeypatch.setattr(
+        "flows.deployment.deploy.deploy", lambda *given: asked.append(given) or ([], [])
+    )
+    monkeypatch.setattr("flows.operation.lost.watch_over_runs", lambda: None)
+    monkeypatch.setattr("flows.deployment.serve.serve", lambda *given, ready: asked.append(given))
     assert main(["deploy"]) == main(["serve"]) == 0
     assert [given[0] for given in asked] == [named / "plans"] * 2
     assert asked[1][1] == named / "out"

@@ -12,7 +12,7 @@ from prefect.server.schemas.schedules import CronSchedule
 from pydantic import ValidationError
 
 from dpcore.errors import InputError, PlanError
-from schemas.operation import Schedule
+from schemas.plan.operation import Schedule
 from tasks.workplace.schedule import beginning, due_times, local_text, read_due, run_id
 
 LISBON = Schedule(cron="0 6 1 * *", timezone="Europe/Lisbon")

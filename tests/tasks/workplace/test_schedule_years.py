@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from dpcore.errors import PlanError
-from schemas.operation import Schedule
+from schemas.plan.operation import Schedule
 from tasks.workplace.schedule import due_times
 
 pytestmark = pytest.mark.slow

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from dpcore.arrays import Floats
-from dpcore.axes import Grid
-from dpcore.domain import Domain
+from dpcore.domain.axes import Grid
+from dpcore.domain.domain import Domain
+from dpcore.domain.tally import Tally
 from dpcore.post.inference.points import Points
 from dpcore.releases.numbers.products import BITS, Products
-from dpcore.tally import Tally
 
 AXES = (Grid("x", 0.0, 10.0, 10, integer=True), Grid("y", 0.0, 1.0, 64))
 PRODUCTS, DOMAIN = Products(AXES), Domain(AXES)

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from dpcore.axes import Bins
-from dpcore.domain import Domain
+from dpcore.domain.axes import Bins
+from dpcore.domain.domain import Domain
 from dpcore.post.records.ordered import PARTS, positions_in_order
 from dpcore.synthesis.column import ColumnDensity
 from dpcore.synthesis.decode import decode_records

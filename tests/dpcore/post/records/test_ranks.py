@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpcore.axes import Bins
-from dpcore.budget import Budget
-from dpcore.domain import Domain
+from dpcore.accounting.budget import Budget
+from dpcore.domain.axes import Bins
+from dpcore.domain.domain import Domain
 from dpcore.post.records.ranks import positions_in_bins
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.synthesis.column import ColumnDensity

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpcore.axes import Bins
-from dpcore.domain import Domain
+from dpcore.domain.axes import Bins
+from dpcore.domain.domain import Domain
 from dpcore.post.records.smooth import smooth_density
 from dpcore.synthesis.decode import decode_records
 

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from dpcore.axes import Categories
-from dpcore.domain import Domain
+from dpcore.domain.axes import Categories
+from dpcore.domain.domain import Domain
+from dpcore.domain.regions import Regions
 from dpcore.post.tables.apportion import nearest, whole, whole_counts
 from dpcore.post.tables.simplex import project_to_simplex
-from dpcore.regions import Regions
 
 PLACES = Domain(tuple(Categories(name, tuple(range(6))) for name in "abc"))
 

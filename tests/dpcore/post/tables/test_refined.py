@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from dpcore.axes import Bins, Categories, Grid
-from dpcore.domain import Domain
+from dpcore.domain.axes import Bins, Categories, Grid
+from dpcore.domain.domain import Domain
 from dpcore.post.tables.consistency import Agreement
 from dpcore.post.tables.joined import joined
 from dpcore.post.tables.margins import Margin, Residual

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from dpcore.arrays import Booleans, Floats
-from dpcore.axes import Categories
-from dpcore.domain import Domain
+from dpcore.domain.axes import Categories
+from dpcore.domain.domain import Domain
+from dpcore.domain.regions import Regions
 from dpcore.post.tables.tree import TreeSquares
-from dpcore.regions import Regions
 
 PLACES = Domain(
     (Categories("a", (1, 2, 3)), Categories("b", (1, 2, 3)), Categories("c", tuple(range(4))))

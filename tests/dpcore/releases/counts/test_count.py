@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from dpcore.adjacency import Adjacency
-from dpcore.axes import Categories
-from dpcore.budget import Budget
-from dpcore.domain import Domain
+from dpcore.accounting.budget import Budget
+from dpcore.domain.adjacency import Adjacency
+from dpcore.domain.axes import Categories
+from dpcore.domain.domain import Domain
+from dpcore.line.statistic import Noisy
 from dpcore.releases.counts.count import Count
 from dpcore.sampling.source import SeededSource
-from dpcore.statistic import Noisy
 from papers.minimax_count.mechanism import TabulatedMechanism
 from papers.minimax_count.release import MinimaxCount
 from papers.minimax_count.table import TOTAL

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpcore.axes import Bins, Categories, Grid
-from dpcore.budget import Budget
-from dpcore.domain import Domain
+from dpcore.accounting.budget import Budget
+from dpcore.domain.axes import Bins, Categories, Grid
+from dpcore.domain.domain import Domain
+from dpcore.line.privacy_line import perturb
+from dpcore.line.statistic import Exact, Noisy
 from dpcore.mechanisms.laplace import log_cdf
-from dpcore.privacy_line import perturb
 from dpcore.releases.counts.histogram import LARGEST_DENSE, Histogram
 from dpcore.sampling.discrete_laplace import discrete_laplace
 from dpcore.sampling.source import SeededSource
-from dpcore.statistic import Exact, Noisy
 from tests.chance import FALSE_ALARM
 from tests.dpcore.releases.contract import opened, repeated_draws, tally_of
 

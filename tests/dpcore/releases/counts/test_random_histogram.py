@@ -8,14 +8,14 @@ from itertools import combinations_with_replacement, permutations
 import numpy as np
 import pytest
 
+from dpcore.accounting.budget import Budget
 from dpcore.audit import audit_release
-from dpcore.axes import Categories
-from dpcore.budget import Budget
-from dpcore.domain import Domain
+from dpcore.domain.axes import Categories
+from dpcore.domain.domain import Domain
 from dpcore.errors import PrivacyLineError
-from dpcore.mechanism import affordable
+from dpcore.line.mechanism import affordable
+from dpcore.line.privacy_line import perturb
 from dpcore.mechanisms.random_laplace import RandomLaplace, chance_of_exposure
-from dpcore.privacy_line import perturb
 from dpcore.releases.counts.random_histogram import RandomHistogram
 from dpcore.sampling.source import SeededSource
 from tests.dpcore.releases.contract import tally_of

@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpcore.adjacency import Adjacency
-from dpcore.axes import Categories, Grid
-from dpcore.budget import Budget
-from dpcore.domain import Domain
+from dpcore.accounting.budget import Budget
+from dpcore.domain.adjacency import Adjacency
+from dpcore.domain.axes import Categories, Grid
+from dpcore.domain.domain import Domain
+from dpcore.domain.tally import Tally
+from dpcore.line.privacy_line import perturb
+from dpcore.line.statistic import Noisy
 from dpcore.mechanisms.laplace import LaplaceEvent
-from dpcore.privacy_line import perturb
 from dpcore.releases.densities.bandwidth import Bandwidth, SteadyBandwidth
 from dpcore.sampling.source import SeededSource
-from dpcore.statistic import Noisy
-from dpcore.tally import Tally
 from tests.chance import FALSE_ALARM
 from tests.dpcore.mechanisms.noise_laws import goodness_of_fit
 from tests.dpcore.releases.contract import opened, repeated_draws, tally_of

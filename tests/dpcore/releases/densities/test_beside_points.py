@@ -3,18 +3,18 @@
 import numpy as np
 import pytest
 
-from dpcore.adjacency import Adjacency
-from dpcore.axes import Grid
-from dpcore.budget import Budget
-from dpcore.cell_values import Inside
-from dpcore.domain import Domain
-from dpcore.privacy_line import perturb
+from dpcore.accounting.budget import Budget
+from dpcore.domain.adjacency import Adjacency
+from dpcore.domain.axes import Grid
+from dpcore.domain.cell_values import CellNumbers
+from dpcore.domain.domain import Domain
+from dpcore.domain.tally import Tally
+from dpcore.line.privacy_line import perturb
+from dpcore.line.statistic import Noisy
 from dpcore.releases.densities.beside_points import DensityBesidePoints
 from dpcore.releases.densities.binned_density import BinnedDensity
 from dpcore.releases.densities.spectral_density import SpectralDensity
 from dpcore.sampling.source import SeededSource
-from dpcore.statistic import Noisy
-from dpcore.tally import Tally
 
 PAY = Grid("pay", 0.0, 100.0, 200, nullable=True, points=(0.0, 99.0))
 DOMAIN, ROWS, H = Domain((PAY,)), 4000, 0.05
@@ -81,7 +81,7 @@ def test_records_are_at_the_masses_as_often_as_the_survey_has_them():
     release = beside("binned")
     noisy = perturb(release.statistic(tally()), release.mechanism, release.share, SeededSource(3))
     domain, codes = release.sample(noisy, 1000)
-    values = Inside.of(domain.axes[0], codes[:, 0]).first
+    values = CellNumbers.of(domain.axes[0], codes[:, 0]).first
     answered = ROWS - SILENT
     assert (values == 0).sum() == pytest.approx(1000 * AT_ZERO / answered, abs=25)
     assert (values == 99).sum() == pytest.approx(1000 * AT_TOP / answered, abs=15)

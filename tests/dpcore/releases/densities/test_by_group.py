@@ -3,18 +3,18 @@
 import numpy as np
 import pytest
 
-from dpcore.adjacency import Adjacency
-from dpcore.axes import Categories, Grid
-from dpcore.budget import Budget
-from dpcore.domain import Domain
-from dpcore.privacy_line import perturb
+from dpcore.accounting.budget import Budget
+from dpcore.domain.adjacency import Adjacency
+from dpcore.domain.axes import Categories, Grid
+from dpcore.domain.domain import Domain
+from dpcore.domain.tally import Tally
+from dpcore.line.privacy_line import perturb
+from dpcore.line.statistic import Noisy
 from dpcore.releases.densities.binned_density import BinnedDensity
 from dpcore.releases.densities.by_group import DensitiesByGroup
 from dpcore.releases.densities.spectral_density import SpectralDensity
 from dpcore.releases.table import UNKNOWN
 from dpcore.sampling.source import SeededSource
-from dpcore.statistic import Noisy
-from dpcore.tally import Tally
 from papers.difference_body.release import BodyDensity
 
 SEX, AGE = Categories("sex", ("F", "M")), Grid("age", 0.0, 60.0, 60)

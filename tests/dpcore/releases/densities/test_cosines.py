@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import fft
 
-from dpcore.lattice import Lattice
+from dpcore.domain.lattice import Lattice
 from dpcore.releases.densities.basis import NEGLIGIBLE
 from dpcore.releases.densities.cosines import Cosines
 from tests.dpcore.releases.densities.density_oracles import (

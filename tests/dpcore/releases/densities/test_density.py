@@ -7,10 +7,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpcore.axes import Categories, Grid
-from dpcore.budget import Budget, Weight
-from dpcore.domain import Domain
-from dpcore.privacy_line import perturb
+from dpcore.accounting.budget import Budget, ShareWeight
+from dpcore.domain.axes import Categories, Grid
+from dpcore.domain.domain import Domain
+from dpcore.domain.tally import Tally
+from dpcore.domain.transforms import TRANSFORMS
+from dpcore.line.privacy_line import perturb
+from dpcore.line.statistic import Noisy
 from dpcore.releases.densities.bandwidth import Bandwidth
 from dpcore.releases.densities.basis import Basis
 from dpcore.releases.densities.binned_density import BinnedDensity
@@ -22,9 +25,6 @@ from dpcore.releases.densities.splines import kept, shares, strange
 from dpcore.releases.densities.tuned import TunedDensity
 from dpcore.releases.densities.waves import Waves
 from dpcore.sampling.source import SeededSource
-from dpcore.statistic import Noisy
-from dpcore.tally import Tally
-from dpcore.transforms import TRANSFORMS
 from papers.coefficient_laplace.release import CoefficientDensity
 from papers.difference_body.release import BodyDensity
 from papers.k_norm.release import GammaDensity
@@ -399,7 +399,13 @@ def test_no_body_and_no_private_bandwidth_for_columns_with_nulls():
     for build in (
         lambda: Bandwidth("b", line, 10, Budget.of("1"), smallest=0.1),
         lambda: TunedDensity(
-            "d", line, 10, Budget.of("1"), smooth, "quantiles", (Weight(1, 0), Weight(1, 0))
+            "d",
+            line,
+            10,
+            Budget.of("1"),
+            smooth,
+            "quantiles",
+            (ShareWeight(1, 0), ShareWeight(1, 0)),
         ),
     ):
         with pytest.raises(ValueError, match="for columns without nulls"):

@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 from scipy.linalg import solve_triangular
 
-from dpcore.axes import Categories, Grid
-from dpcore.budget import Budget
-from dpcore.domain import Domain
-from dpcore.privacy_line import perturb
+from dpcore.accounting.budget import Budget
+from dpcore.domain.axes import Categories, Grid
+from dpcore.domain.domain import Domain
+from dpcore.domain.tally import Tally
+from dpcore.line.privacy_line import perturb
+from dpcore.line.statistic import Noisy
 from dpcore.releases.densities.function import SmoothFunction
 from dpcore.releases.densities.kernels import KERNELS, KernelName
 from dpcore.releases.densities.process import default_points
 from dpcore.releases.densities.whitening import Whitening
 from dpcore.sampling.source import SeededSource
-from dpcore.statistic import Noisy
-from dpcore.tally import Tally
 from tests.dpcore.releases.contract import grid, opened, repeated_draws, tally_of
 
 SHARE = Budget.of("1", "1e-6")

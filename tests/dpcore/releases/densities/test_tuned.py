@@ -7,21 +7,21 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpcore.adjacency import Adjacency
-from dpcore.axes import Grid
-from dpcore.budget import Budget, Weight
-from dpcore.domain import Domain
+from dpcore.accounting.budget import Budget, ShareWeight
+from dpcore.domain.adjacency import Adjacency
+from dpcore.domain.axes import Grid
+from dpcore.domain.domain import Domain
+from dpcore.domain.tally import Tally
 from dpcore.errors import PrivacyLineError
+from dpcore.line.privacy_line import perturb
+from dpcore.line.statistic import Noisy
 from dpcore.mechanisms import ProposeTestRelease, Staged
-from dpcore.privacy_line import perturb
 from dpcore.releases.base import Samplable
 from dpcore.releases.densities.binned_density import BinnedDensity
 from dpcore.releases.densities.function import SmoothFunction
 from dpcore.releases.densities.spectral_density import SpectralDensity
 from dpcore.releases.densities.tuned import CHOSEN, RUNGS, TunedDensity, TunedFunction
 from dpcore.sampling.source import SeededSource
-from dpcore.statistic import Noisy
-from dpcore.tally import Tally
 from tests.dpcore.releases.contract import tally_of
 
 DOMAIN = Domain((Grid("x", 0.0, 10.0, 500),))
@@ -31,7 +31,9 @@ SHARE = Budget.of("2", "1e-6")
 
 def density(share: Budget = SHARE, smallest: float = 0.01) -> TunedDensity:
     smooth = SpectralDensity("d", DOMAIN, ROWS, share, (smallest,))
-    return TunedDensity("d", DOMAIN, ROWS, share, smooth, "quantiles", (Weight(1, 0), Weight(3, 1)))
+    return TunedDensity(
+        "d", DOMAIN, ROWS, share, smooth, "quantiles", (ShareWeight(1, 0), ShareWeight(3, 1))
+    )
 
 
 def normal_records(stddev: float = 1.0) -> Tally:
@@ -53,7 +55,7 @@ def test_the_shares_of_both_steps_add_up_to_that_of_the_release():
         release,
         share=Budget.of(2),
         smooth=BinnedDensity("d", DOMAIN, ROWS, SHARE, (0.01,)),
-        parts=(Weight(1, 0), Weight(3, 0)),
+        parts=(ShareWeight(1, 0), ShareWeight(3, 0)),
     )
     assert pure.mechanism.event.pure_alpha == 2
 
@@ -114,7 +116,7 @@ def test_a_step_that_costs_more_than_its_share_is_stopped_at_the_line():
 
 def test_a_function_is_no_source_of_records_and_may_use_the_other_rule():
     smooth = SmoothFunction("f", DOMAIN, ROWS, SHARE, "gaussian", (0.02,), (200,))
-    parts = (Weight(1, 1), Weight(1, 1))
+    parts = (ShareWeight(1, 1), ShareWeight(1, 1))
     release = TunedFunction("f", DOMAIN, ROWS, SHARE, smooth, "interquartile-range", parts)
     assert not isinstance(release, Samplable)
     assert isinstance(density(), Samplable)

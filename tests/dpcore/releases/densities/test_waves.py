@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from scipy import fft
 
-from dpcore.budget import Budget
-from dpcore.domain import Domain
-from dpcore.lattice import Lattice
+from dpcore.accounting.budget import Budget
+from dpcore.domain.domain import Domain
+from dpcore.domain.lattice import Lattice
+from dpcore.line.statistic import Noisy
 from dpcore.releases.densities.basis import NEGLIGIBLE
 from dpcore.releases.densities.spectral_density import SpectralDensity
 from dpcore.releases.densities.waves import Waves
-from dpcore.statistic import Noisy
 from tests.dpcore.releases.contract import grid, opened, tally_of
 from tests.dpcore.releases.densities.density_oracles import centres
 

@@ -6,14 +6,16 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpcore.adjacency import Adjacency
-from dpcore.axes import Bins, Categories, Grid
-from dpcore.budget import Budget
-from dpcore.domain import Domain
+from dpcore.accounting.budget import Budget
+from dpcore.domain.adjacency import Adjacency
+from dpcore.domain.axes import Bins, Categories, Grid
+from dpcore.domain.domain import Domain
+from dpcore.domain.tally import Tally
 from dpcore.errors import PrivacyLineError
-from dpcore.mechanism import affordable
+from dpcore.line.mechanism import affordable
+from dpcore.line.privacy_line import perturb
+from dpcore.line.statistic import Noisy
 from dpcore.mechanisms import StagedGaussian
-from dpcore.privacy_line import perturb
 from dpcore.releases.machines.additive import AdditiveClassifier
 from dpcore.releases.machines.curves import (
     PART,
@@ -25,8 +27,6 @@ from dpcore.releases.machines.curves import (
 )
 from dpcore.releases.machines.placed import part_for_places
 from dpcore.sampling.source import SeededSource
-from dpcore.statistic import Noisy
-from dpcore.tally import Tally
 from tests.dpcore.releases.contract import opened, tally_of
 
 SHARE = Budget.of("1", "1e-6")

@@ -6,20 +6,20 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpcore.adjacency import Adjacency
-from dpcore.axes import Bins, Categories, Grid
-from dpcore.budget import Budget
-from dpcore.domain import Domain
+from dpcore.accounting.budget import Budget
+from dpcore.domain.adjacency import Adjacency
+from dpcore.domain.axes import Bins, Categories, Grid
+from dpcore.domain.domain import Domain
+from dpcore.domain.tally import Tally
+from dpcore.line.privacy_line import perturb
+from dpcore.line.statistic import Noisy
 from dpcore.mechanisms.gaussian_rounds import GaussianRounds
-from dpcore.privacy_line import perturb
 from dpcore.releases.machines import descent as module
 from dpcore.releases.machines.curves import even_places
 from dpcore.releases.machines.descent import SLOPE, Descent, Point
 from dpcore.releases.machines.design import TOGETHER
 from dpcore.releases.machines.gradients import GradientClassifier
 from dpcore.sampling.source import SeededSource
-from dpcore.statistic import Noisy
-from dpcore.tally import Tally
 from tests.dpcore.releases.contract import tally_of
 
 SHARE = Budget.of("1", "1e-6")

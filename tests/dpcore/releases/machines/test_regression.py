@@ -5,14 +5,14 @@ import math
 import numpy as np
 import pytest
 
-from dpcore.axes import Bins, Categories, Grid
-from dpcore.budget import Budget
-from dpcore.domain import Domain
-from dpcore.privacy_line import perturb
+from dpcore.accounting.budget import Budget
+from dpcore.domain.axes import Bins, Categories, Grid
+from dpcore.domain.domain import Domain
+from dpcore.line.privacy_line import perturb
+from dpcore.line.statistic import Noisy
 from dpcore.releases.machines.features import scaled_positions
 from dpcore.releases.machines.regression import LossName, Regression
 from dpcore.sampling.source import SeededSource
-from dpcore.statistic import Noisy
 from tests.dpcore.releases.contract import opened, repeated_draws, tally_of
 
 SHARE = Budget.of("1", "1e-6")

@@ -8,17 +8,17 @@ from itertools import combinations_with_replacement, permutations
 import numpy as np
 import pytest
 
-from dpcore.adjacency import Adjacency, Relation
-from dpcore.axes import Categories, Grid
-from dpcore.budget import Budget
-from dpcore.domain import Domain
-from dpcore.mechanism import affordable
+from dpcore.accounting.budget import Budget
+from dpcore.domain.adjacency import Adjacency, Relation
+from dpcore.domain.axes import Categories, Grid
+from dpcore.domain.domain import Domain
+from dpcore.domain.tally import Tally
+from dpcore.line.mechanism import affordable
+from dpcore.line.privacy_line import perturb
 from dpcore.mechanisms.smooth_laplace import SmoothLaplace
-from dpcore.privacy_line import perturb
 from dpcore.releases.numbers.mean import Mean
 from dpcore.releases.numbers.ratio_mean import RatioMean
 from dpcore.sampling.source import SeededSource
-from dpcore.tally import Tally
 from tests.dpcore.releases.contract import tally_of
 from tests.dpcore.releases.test_contract import claim
 

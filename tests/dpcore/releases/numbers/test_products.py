@@ -6,10 +6,10 @@ from itertools import product
 import numpy as np
 import pytest
 
-from dpcore.axes import Bins, Categories, Grid
-from dpcore.domain import Domain
+from dpcore.domain.axes import Bins, Categories, Grid
+from dpcore.domain.domain import Domain
+from dpcore.domain.tally import Tally
 from dpcore.releases.numbers.products import BITS, MOST_PRODUCTS, Products, corners
-from dpcore.tally import Tally
 
 X, Y = Grid("x", 0.0, 5.0, 5, integer=True), Grid("y", -1.0, 1.0, 4)
 SIZE = Categories("size", (1, 2.5, 9), ordered=True)

@@ -6,14 +6,14 @@ from itertools import combinations_with_replacement
 import numpy as np
 import pytest
 
-from dpcore.adjacency import Adjacency, Relation
-from dpcore.axes import Categories, Grid
-from dpcore.budget import Budget
-from dpcore.domain import Domain
-from dpcore.privacy_line import perturb
+from dpcore.accounting.budget import Budget
+from dpcore.domain.adjacency import Adjacency, Relation
+from dpcore.domain.axes import Categories, Grid
+from dpcore.domain.domain import Domain
+from dpcore.line.privacy_line import perturb
+from dpcore.line.statistic import Noisy
 from dpcore.releases.numbers.quantiles import Quantiles
 from dpcore.sampling.source import SeededSource
-from dpcore.statistic import Noisy
 from tests.dpcore.releases.contract import opened, repeated_draws, tally_of
 
 QUARTILES = (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4))

@@ -14,22 +14,22 @@ from scipy import stats
 from scipy.special import logsumexp
 
 from dpcore.accounting.analytic import analytic_gaussian_scale
+from dpcore.accounting.budget import Budget
 from dpcore.accounting.zcdp import covers_rho
-from dpcore.axes import Categories
-from dpcore.budget import Budget
-from dpcore.domain import Domain
-from dpcore.mechanism import affordable
-from dpcore.mechanism import event_from_dict as read_event
+from dpcore.domain.axes import Categories
+from dpcore.domain.domain import Domain
+from dpcore.domain.tally import Tally
+from dpcore.line.mechanism import affordable
+from dpcore.line.mechanism import event_from_dict as read_event
+from dpcore.line.privacy_line import perturb
+from dpcore.line.statistic import ABSENT, Noisy
 from dpcore.mechanisms import AdaptiveMargins
 from dpcore.mechanisms.adaptive_margins import GAUSSIAN_PRICE
 from dpcore.mechanisms.third_order import implied_triples, shrunk_pairs
-from dpcore.privacy_line import perturb
 from dpcore.releases.tables.adaptive_microdata import AdaptiveMicrodata, candidates_among
 from dpcore.releases.tables.microdata import Microdata
 from dpcore.repricing.history import RENYI, Charged, prices
 from dpcore.sampling.source import SeededSource
-from dpcore.statistic import ABSENT, Noisy
-from dpcore.tally import Tally
 from tasks.evaluate.distances import margin_errors
 from tests.chance import FALSE_ALARM
 from tests.dpcore.mechanisms.noise_laws import goodness_of_fit

@@ -6,17 +6,17 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from dpcore.adjacency import REPLACE_ONE, Adjacency
-from dpcore.axes import Categories
-from dpcore.budget import Budget
-from dpcore.domain import Domain
+from dpcore.accounting.budget import Budget
+from dpcore.domain.adjacency import REPLACE_ONE, Adjacency
+from dpcore.domain.axes import Categories
+from dpcore.domain.domain import Domain
+from dpcore.domain.tally import Tally
+from dpcore.line.privacy_line import perturb
+from dpcore.line.statistic import Noisy
 from dpcore.mechanisms import BlockGaussian, DiscreteGaussian
-from dpcore.privacy_line import perturb
 from dpcore.releases.tables.allocation import WORST, allocate, equal_split, table_variances
 from dpcore.releases.tables.margins import Margins
 from dpcore.sampling.source import SeededSource
-from dpcore.statistic import Noisy
-from dpcore.tally import Tally
 
 ADD_REMOVE = Adjacency("add-remove")
 BINARY = (2,) * 16

@@ -16,22 +16,22 @@ import numpy as np
 import pytest
 
 from dpcore.accounting.analytic import analytic_gaussian_scale
-from dpcore.adjacency import REPLACE_ONE, Adjacency
+from dpcore.accounting.budget import Budget
 from dpcore.audit.draws import ReleaseDraws
-from dpcore.axes import Bins, Categories
-from dpcore.budget import Budget
-from dpcore.domain import Domain
-from dpcore.mechanism import affordable
+from dpcore.domain.adjacency import REPLACE_ONE, Adjacency
+from dpcore.domain.axes import Bins, Categories
+from dpcore.domain.domain import Domain
+from dpcore.domain.tally import Tally
+from dpcore.line.mechanism import affordable
+from dpcore.line.privacy_line import perturb
+from dpcore.line.statistic import Noisy
 from dpcore.post.records import denoise
 from dpcore.post.records.rules import Rule, breaks_rules
-from dpcore.privacy_line import perturb
 from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
 from dpcore.releases.tables.microdata import Microdata
 from dpcore.repricing.history import RENYI, Charged, prices
 from dpcore.sampling.source import SeededSource
-from dpcore.statistic import Noisy
-from dpcore.tally import Tally
-from schemas.events import read_event
+from schemas.releases.events import read_event
 from tests.chance import FALSE_ALARM
 from tests.dpcore.mechanisms.noise_laws import goodness_of_fit
 from tests.dpcore.releases.contract import (

@@ -6,17 +6,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpcore.adjacency import Adjacency
+from dpcore.accounting.budget import Budget
 from dpcore.audit.neighbours import neighbouring_pairs
-from dpcore.axes import Categories
-from dpcore.budget import Budget
-from dpcore.domain import Domain
-from dpcore.privacy_line import perturb
-from dpcore.regions import Regions
+from dpcore.domain.adjacency import Adjacency
+from dpcore.domain.axes import Categories
+from dpcore.domain.domain import Domain
+from dpcore.domain.regions import Regions
+from dpcore.domain.tally import Tally
+from dpcore.line.privacy_line import perturb
 from dpcore.releases.table import Published
 from dpcore.releases.tables.hierarchy import Hierarchy, Totals
 from dpcore.sampling.source import SeededSource
-from dpcore.tally import Tally
 from tests.dpcore.releases.contract import tally_of
 
 STATES = Categories("state", ("A", "B", "C"))

@@ -6,14 +6,14 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from dpcore.axes import Bins, Categories
-from dpcore.budget import Budget
-from dpcore.domain import Domain
-from dpcore.privacy_line import perturb
+from dpcore.accounting.budget import Budget
+from dpcore.domain.axes import Bins, Categories
+from dpcore.domain.domain import Domain
+from dpcore.line.privacy_line import perturb
+from dpcore.line.statistic import Noisy
 from dpcore.releases.tables.margins import Margins, file_word
 from dpcore.releases.tables.measured_margins import LARGEST_TOTAL
 from dpcore.sampling.source import SeededSource
-from dpcore.statistic import Noisy
 from tests.chance import FALSE_ALARM
 from tests.dpcore.mechanisms.noise_laws import goodness_of_fit
 from tests.dpcore.releases.contract import exact_vector, opened, tally_of

@@ -11,17 +11,17 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from dpcore.axes import Bins, Categories
-from dpcore.budget import Budget
-from dpcore.domain import Domain
+from dpcore.accounting.budget import Budget
+from dpcore.domain.axes import Bins, Categories
+from dpcore.domain.domain import Domain
+from dpcore.domain.tally import Tally
+from dpcore.line.privacy_line import perturb
+from dpcore.line.statistic import Noisy
 from dpcore.post.tables.margins import margins_of
-from dpcore.privacy_line import perturb
 from dpcore.releases.tables.adaptive_microdata import AdaptiveMicrodata
 from dpcore.releases.tables.margins import Margins
 from dpcore.releases.tables.microdata import Microdata
 from dpcore.sampling.source import SeededSource
-from dpcore.statistic import Noisy
-from dpcore.tally import Tally
 from tasks.evaluate.distances import margin_errors
 
 SHARE = Budget.of("1", "1e-6")

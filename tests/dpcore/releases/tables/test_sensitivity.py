@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpcore.releases.tables import sensitivity
-from dpcore.releases.tables.sensitivity import Part, joint_sensitivity
+from dpcore.releases.tables.sensitivity import MeasuredBlock, joint_sensitivity
 
 
-def record(sizes: tuple[int, ...], values: tuple[int, ...], parts: list[Part], norm: str):
+def record(sizes: tuple[int, ...], values: tuple[int, ...], parts: list[MeasuredBlock], norm: str):
     """One record's part of everything, scaled so that plain norms are the weighted ones."""
     found = []
     for part in parts:
@@ -27,7 +27,9 @@ def record(sizes: tuple[int, ...], values: tuple[int, ...], parts: list[Part], n
     return np.concatenate(found)
 
 
-def by_brute_force(sizes: tuple[int, ...], parts: list[Part], norm: str) -> tuple[float, float]:
+def by_brute_force(
+    sizes: tuple[int, ...], parts: list[MeasuredBlock], norm: str
+) -> tuple[float, float]:
     """(moved, present) of all records and all pairs of them."""
     everyone = [record(sizes, values, parts, norm) for values in product(*map(range, sizes))]
     power = 2 if norm == "l2" else 1
@@ -41,7 +43,7 @@ def workloads(draw: st.DrawFn, smallest: int = 1, ways: int = 4):
     every = [s for r in range(1, ways + 1) for s in combinations(range(len(sizes)), r)]
     chosen = draw(st.lists(st.sampled_from(every), min_size=1, max_size=6, unique=True))
     weights = st.integers(1, 100).map(lambda i: Fraction(i, 100))
-    return sizes, [Part(s, draw(st.booleans()), draw(weights)) for s in chosen]
+    return sizes, [MeasuredBlock(s, draw(st.booleans()), draw(weights)) for s in chosen]
 
 
 @settings(max_examples=60)
@@ -87,7 +89,7 @@ def test_the_bound_for_many_columns_is_one(workload):
 
 
 def test_the_bound_for_pairs_of_many_columns_is_hardly_larger():
-    parts = [Part(s, True) for r in (1, 2) for s in combinations(range(16), r)]
+    parts = [MeasuredBlock(s, True) for r in (1, 2) for s in combinations(range(16), r)]
     exact = joint_sensitivity((2,) * 16, parts, "l2").moved
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sensitivity, "MOST_LISTED", 0)
@@ -96,7 +98,7 @@ def test_the_bound_for_pairs_of_many_columns_is_hardly_larger():
 
 def test_a_replaced_record_moves_residuals_by_more_than_twice_what_it_is():
     """What is often assumed, twice the squared norm of one record, would be too small."""
-    parts = [Part(s, True) for s in combinations(range(16), 1)]
+    parts = [MeasuredBlock(s, True) for s in combinations(range(16), 1)]
     moved, present, away = joint_sensitivity((2,) * 16, parts, "l2")
     assert float(moved) == pytest.approx(4 * 16)
     assert float(present) == pytest.approx(16)

@@ -5,19 +5,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpcore.adjacency import Adjacency
-from dpcore.axes import Categories
-from dpcore.budget import Budget
-from dpcore.domain import Domain
+from dpcore.accounting.budget import Budget
+from dpcore.domain.adjacency import Adjacency
+from dpcore.domain.axes import Categories
+from dpcore.domain.domain import Domain
+from dpcore.domain.series import STEPS, each_alone, square_root
+from dpcore.domain.tally import Tally
+from dpcore.line.privacy_line import perturb
+from dpcore.line.statistic import Noisy
 from dpcore.post.series import QUANTITIES, counted
-from dpcore.privacy_line import perturb
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.tables.margins import Margins
 from dpcore.releases.tables.series import SeriesRun
 from dpcore.sampling.source import SeededSource
-from dpcore.series import STEPS, each_alone, square_root
-from dpcore.statistic import Noisy
-from dpcore.tally import Tally
 
 MONTHS = Categories("month", tuple(f"2026-{m:02d}" for m in range(1, 6)))
 SEX, KIND = Categories("sex", ("F", "M")), Categories("kind", ("a", "b", "c"))

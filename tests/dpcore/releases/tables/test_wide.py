@@ -7,23 +7,23 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpcore.adjacency import Adjacency
+from dpcore.accounting.budget import Budget
 from dpcore.audit import neighbouring_pairs, short_audit
 from dpcore.audit.fuzz import fuzzed_pairs
 from dpcore.audit.replay import replay
-from dpcore.axes import Bins, Categories, Grid
-from dpcore.budget import Budget
-from dpcore.domain import Domain
+from dpcore.domain.adjacency import Adjacency
+from dpcore.domain.axes import Bins, Categories, Grid
+from dpcore.domain.domain import Domain
+from dpcore.domain.tally import Tally
 from dpcore.errors import PrivacyLineError
+from dpcore.line.privacy_line import perturb
+from dpcore.line.statistic import Exact
 from dpcore.post.tables.margins import margins_of
-from dpcore.privacy_line import perturb
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
 from dpcore.releases.tables.margins import Margins
 from dpcore.releases.tables.microdata import Microdata
 from dpcore.sampling.source import SeededSource
-from dpcore.statistic import Exact
-from dpcore.tally import Tally
 from tests.conftest import those_slow
 from tests.dpcore.releases.contract import opened
 

@@ -11,12 +11,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dpcore.adjacency import Adjacency
-from dpcore.axes import Grid
-from dpcore.domain import Domain
+from dpcore.domain.adjacency import Adjacency
+from dpcore.domain.axes import Grid
+from dpcore.domain.domain import Domain
 from dpcore.errors import DPReleaseError
-from schemas.columns import Column, IdentifierColumn, Invalid, ReadColumn, made_total
-from schemas.dates import RANGES
+from schemas.survey.columns import Column, IdentifierColumn, Invalid, ReadColumn, made_total
+from schemas.survey.dates import RANGES
 from tasks.survey.ingest import ingest
 from tasks.survey.reading import Survey, closing_survey
 from tasks.survey.tally import tallies

@@ -4,11 +4,11 @@ import ibis
 import pyarrow as pa
 import pytest
 
-from dpcore.domain import Domain
+from dpcore.domain.domain import Domain
 from dpcore.errors import DataError, InputError
-from schemas.dates import PartOfDate
-from schemas.source import PostgreSQLSource
-from schemas.unit import COUNT
+from schemas.survey.dates import PartOfDate
+from schemas.survey.source import PostgreSQLSource
+from schemas.survey.unit import COUNT
 from tasks.survey.engines.postgresql import open_postgresql
 from tasks.survey.reading import closing_survey
 from tasks.survey.tally import tallies

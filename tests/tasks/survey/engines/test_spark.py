@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dpcore.domain import Domain
+from dpcore.domain.domain import Domain
 from dpcore.errors import DataError, InputError
-from schemas.source import SparkSource
-from schemas.unit import COUNT
+from schemas.survey.source import SparkSource
+from schemas.survey.unit import COUNT
 from tasks.survey.engines.spark import open_spark
 from tasks.survey.reading import closing_survey
 from tasks.survey.tally import tallies
@@ -238,8 +238,8 @@ OWN = """
 import sys
 from pydantic import TypeAdapter
 from pyspark.sql import SparkSession
-from schemas.columns import Column
-from schemas.source import SparkSource
+from schemas.survey.columns import Column
+from schemas.survey.source import SparkSource
 from tasks.survey.engines.spark import open_spark
 from tasks.survey.reading import closing_survey
 from tasks.survey.validate import validate

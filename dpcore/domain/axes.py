@@ -1,0 +1,183 @@
+"""The public coding of one survey column into cells.
+
+An axis maps the values of a column to cells 0, 1, ..., size - 1 by a public rule that acts on each
+record alone.  A nullable axis has one more cell, the last, for null.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from dpcore.arrays import Floats, Integers
+from dpcore.domain.transforms import TRANSFORMS, Transform, TransformName
+
+Category = str | int | float | bool
+
+
+@dataclass(frozen=True)
+class Categories:
+    """One cell per listed category; ``ordered``: they are numbers, in ascending order."""
+
+    name: str
+    categories: tuple[Category, ...]
+    nullable: bool = False
+    ordered: bool = False
+
+    @property
+    def size(self) -> int:
+        return len(self.categories) + self.nullable
+
+
+@dataclass(frozen=True)
+class Bins:
+    """One cell per interval [edges[i], edges[i+1]); the last also holds its upper edge.
+
+    For an integer column the edges are whole numbers and the last one is the largest value plus
+    one, so that a cell holds the integers from ``edges[i]`` to ``edges[i+1] - 1``.
+
+    For real numbers an edge that is listed twice is a point mass: a cell that holds this value alone,
+    and the cell above it does not.
+
+        edges   0, 0, 1000, 5000, 5000      cells   {0}   (0, 1000)   [1000, 5000)   {5000}
+
+    ``step``: values are written as multiples of it, except that of a cell with one value.
+    """
+
+    name: str
+    edges: tuple[float, ...]
+    nullable: bool = False
+    integer: bool = False
+    step: Fraction | None = None
+
+    @property
+    def cells(self) -> int:
+        """The number of cells for values, without the null cell."""
+        return len(self.edges) - 1
+
+    @property
+    def size(self) -> int:
+        return self.cells + self.nullable
+
+    @property
+    def lower(self) -> float:
+        return self.edges[0]
+
+    @property
+    def upper(self) -> float:
+        return self.edges[-1]
+
+    def edge(self, positions: Integers) -> Floats:
+        """(k,) edges at the given positions (k,), from 0 to ``cells``."""
+        return np.asarray(self.edges)[positions]
+
+    @cached_property
+    def starts(self) -> tuple[float, ...]:
+        """The smallest number of each cell: its lower edge, or the next double above a point mass."""
+        before = (None, *self.edges)
+        return tuple(
+            math.nextafter(edge, math.inf) if edge == last and edge != after else edge
+            for last, edge, after in zip(before, self.edges, self.edges[1:], strict=False)
+        )
+
+    @property
+    def points(self) -> tuple[int, ...]:
+        """The cells of point masses."""
+        ends = zip(self.edges, self.edges[1:], strict=False)
+        return tuple(code for code, (lower, upper) in enumerate(ends) if lower == upper)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A fine grid of equal cells over [lower, upper]; integers have one cell per value.
+
+    As for ``Bins``, ``upper`` of an integer column is its largest value plus one, and values are written
+    as multiples of ``step``.  With a ``transform`` cells are equal on its scale: real numbers only.
+    ``points``: values that have cells of their own, after those of the grid and before null.
+    """
+
+    name: str
+    lower: float
+    upper: float
+    cells: int
+    nullable: bool = False
+    integer: bool = False
+    step: Fraction | None = None
+    transform: TransformName = "none"
+    points: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.transform == "none":
+            return
+        if self.integer:
+            raise ValueError(
+                f"transform: {self.name} has whole numbers; declare it as continuous, with step 1"
+            )
+        if not self._scale.valid(self.lower):
+            raise ValueError(
+                f"transform: {self.transform} of {self.name} needs {self._scale.needs}"
+            )
+
+    @property
+    def _scale(self) -> Transform:
+        return TRANSFORMS[self.transform]
+
+    @cached_property
+    def _ends(self) -> tuple[float, float]:
+        """The bounds on the scale of the transform."""
+        start, end = self._scale.forward(np.array(self.bounds)).tolist()
+        return start, end
+
+    @property
+    def span(self) -> float:
+        """The length of the axis on the scale of the transform."""
+        start, end = self._ends
+        return end - start
+
+    def to_unit(self, values: Floats) -> Floats:
+        """(k,) numbers within the bounds to parts of the axis, on the scale of the transform."""
+        inside = (self._scale.forward(np.asarray(values)) - self._ends[0]) / self.span
+        return np.asarray(np.clip(inside, 0.0, 1.0))
+
+    def from_unit(self, parts: Floats) -> Floats:
+        """(k,) the numbers at these parts of the axis."""
+        values = self._scale.backward(self._ends[0] + parts * self.span)
+        return np.asarray(np.clip(values, *self.bounds))
+
+    def slope(self, values: Floats) -> Floats:
+        """(k,) derivatives of ``to_unit``: a density of parts times them is one of the numbers."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(self._scale.slope(np.asarray(values, dtype=np.float64)) / self.span)
+
+    @property
+    def size(self) -> int:
+        return self.cells + len(self.points) + self.nullable
+
+    @property
+    def edges(self) -> tuple[float, ...]:
+        return tuple(self.edge(np.arange(self.cells + 1)).tolist())
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The ends of the axis, where the cell of a whole number reaches half a unit to each side."""
+        half = 0.5 if self.integer else 0.0
+        return self.lower - half, self.upper - half
+
+    def edge(self, positions: Integers) -> Floats:
+        """(k,) edges at the given positions (k,), for grids of which not all edges fit in memory."""
+        inner = self.lower + positions * ((self.upper - self.lower) / self.cells)
+        if self.transform != "none":
+            inner = np.where(positions == 0, self.lower, self.from_unit(positions / self.cells))
+        return np.where(positions == self.cells, self.upper, inner)
+
+
+Axis = Categories | Bins | Grid
+
+
+def in_order(axis: Axis) -> bool:
+    """Whether neighbouring cells of an axis hold neighbouring values."""
+    return axis.ordered if isinstance(axis, Categories) else True

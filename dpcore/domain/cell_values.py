@@ -1,0 +1,202 @@
+"""The numbers that lie in a cell, as people write them.
+
+    cell                                        numbers in it
+    [0, 20) of whole numbers                    0, 1, ..., 19
+    [0, 20) of whole numbers, step 5            0, 5, 10, 15
+    [0.3, 1) of real numbers, step 0.1          0.3, 0.4, ..., 0.9
+    [0.3, 1) of real numbers                    all doubles of it
+    {99999}, a point mass or a level            99999, which need not be a multiple of the step
+
+Multiples of a step that is a decimal number, such as 1/10, are the doubles nearest to them, as they
+would be read from a file: 0.3, and not 3 * 0.1.
+
+>>> axis = Bins("x", (0.0, 0.3, 1.0), step=Fraction(1, 10))
+>>> inside = CellNumbers.of(axis, np.array([1, 1, 1]))
+>>> inside.first.tolist(), inside.last.tolist()
+([0.3, 0.3, 0.3], [1.0, 1.0, 1.0])
+>>> inside.at(np.array([0.0, 0.5, 0.999])).tolist()
+[0.3, 0.7, 1.0]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+
+from dpcore.arrays import Booleans, Floats, Integers
+from dpcore.domain.axes import Axis, Bins, Categories, Grid, in_order
+
+Quantile = Callable[[Floats, Floats, Floats], Floats]
+"""Values between ``lower`` and ``upper`` at positions from 0 to 1, all (k,)."""
+
+
+@dataclass(frozen=True, eq=False)
+class CellNumbers:
+    """The numbers in the cells of some records, all arrays (k,).
+
+    ``first``, ``last``: the smallest and the largest one; the smallest is above the largest where there
+    is none.  ``lower``, ``upper``: the interval that they stand for.  ``step``: None where every double
+    is a number.
+    """
+
+    lower: Floats
+    upper: Floats
+    first: Floats
+    last: Floats
+    step: Fraction | None
+
+    @classmethod
+    def of(cls, axis: Axis, codes: Integers) -> CellNumbers:
+        """The numbers in cells (k,) of an axis, none of them null.
+
+        On a fine grid of real numbers, whose cells are not those of a plan, a cell with a step has the
+        multiple that is nearest to it.
+        """
+        if isinstance(axis, Categories):
+            assert in_order(axis)
+            values = np.asarray(axis.categories, dtype=np.float64)[codes]
+            return cls(values, values, values, values, None)
+        if isinstance(axis, Grid) and axis.points:
+            return cls._beside_points(axis, codes)
+        lower, upper = axis.edge(codes), axis.edge(codes + 1)
+        first = np.asarray(axis.starts)[codes] if isinstance(axis, Bins) else lower
+        closed = (codes == axis.cells - 1) & (not axis.integer)
+        last = np.where(closed | (lower == upper), upper, np.nextafter(upper, lower))
+        step = Fraction(1) if axis.integer and axis.step is None else axis.step
+        if step is None:
+            return cls(lower, upper, first, last, None)
+        if isinstance(axis, Grid) and not axis.integer:
+            ends = np.array([axis.lower]), np.array([axis.upper])
+            nearest = _times(np.rint((lower + upper) / 2 / float(step)), step)
+            first = last = np.clip(nearest, multiple(ends[0], step, 1), multiple(ends[1], step, -1))
+        alone = upper - lower == axis.integer  # a cell of one number, which need not be a multiple
+        first = np.where(alone, lower, multiple(first, step, 1))
+        last = np.where(alone, lower, multiple(last, step, -1))
+        return cls(lower, upper, first, last, step)
+
+    @classmethod
+    def _beside_points(cls, axis: Grid, codes: Integers) -> CellNumbers:
+        grid = cls.of(replace(axis, points=()), np.minimum(codes, axis.cells - 1))
+        there = codes >= axis.cells
+        points = np.asarray(axis.points)[np.maximum(codes - axis.cells, 0)]
+        lower, upper, first, last = (
+            np.where(there, points, end) for end in (grid.lower, grid.upper, grid.first, grid.last)
+        )
+        return cls(lower, upper, first, last, grid.step)
+
+    @property
+    def size(self) -> Floats:
+        """How many numbers there are, or how wide their interval is where every double is one."""
+        if self.step is None:
+            return self.upper - self.lower
+        return np.rint((self.last - self.first) / float(self.step)) + 1
+
+    def select(self, rows: Integers) -> CellNumbers:
+        """The cells of some of the records."""
+        lower, upper, first, last = (
+            part[rows] for part in (self.lower, self.upper, self.first, self.last)
+        )
+        return CellNumbers(lower, upper, first, last, self.step)
+
+    def within(self, least: Floats, most: Floats) -> CellNumbers:
+        """The numbers that are at least ``least`` and at most ``most`` (k,)."""
+        first, last = np.maximum(self.first, least), np.minimum(self.last, most)
+        if self.step is None:
+            return replace(self, lower=first, upper=last, first=first, last=last)
+        first = np.where(first > self.first, multiple(first, self.step, 1), first)
+        last = np.where(last < self.last, multiple(last, self.step, -1), last)
+        lower = np.where(first > self.first, first, self.lower)
+        upper = np.where(last < self.last, last + float(self.step), self.upper)
+        return replace(
+            self, lower=lower, upper=np.minimum(upper, self.upper), first=first, last=last
+        )
+
+    def at(self, positions: Floats, density: Quantile | None = None) -> Floats:
+        """The number at each position (k,), from 0 to below 1, in each cell.
+
+        ``density``: what numbers follow inside their cells; without it, each is as likely as any other.
+        """
+        positions = self._warped(positions, density)
+        if self.step is None:
+            values = self.first + positions * (self.last - self.first)
+        else:
+            above = np.clip(np.floor(positions * self.size), 0, self.size - 1)
+            values = _times(np.rint(self.first / float(self.step)) + above, self.step)
+        return np.where(self.first == self.last, self.first, np.clip(values, self.first, self.last))
+
+    def heaped(
+        self, positions: Floats, every: Floats, but: Floats, density: Quantile | None = None
+    ) -> Floats:
+        """The number at each position (k,) among those of its cell that are of one degree of roundness.
+
+        They are multiples of ``every`` (k,), whole numbers or 0 for any, and not of ``but``, which is
+        infinite or a multiple of ``every`` and of the step.  NaN where a cell holds none.
+        """
+        own, values = every > 0, self.at(positions, density)
+        unit = np.where(own, every, float(self.step or 1))
+        apart = np.rint(but / unit)  # units from one left out to the next
+        lowest, highest = self.first / unit, self.last / unit
+        lowest = np.where(own, np.ceil(lowest), np.rint(lowest))
+        highest = np.where(own, np.floor(highest), np.rint(highest))
+        before = _kept(lowest - 1, apart)
+        count = _kept(highest, apart) - before
+        place = np.floor(self._warped(positions, density) * count)
+        rank = before + 1 + np.clip(place, 0, np.maximum(count - 1, 0))
+        number = rank + np.floor((rank - 1) / np.maximum(apart - 1, 1))
+        if self.step is None:
+            free = np.where(_multiples(values, but), np.nextafter(values, self.last), values)
+        else:
+            free = np.where(count > 0, _times(number, self.step), np.nan)
+        found = np.where(own, np.where(count > 0, number * unit, np.nan), free)
+        found = np.where(self.first == self.last, values, found)
+        round_enough = ~own | (np.fmod(found, unit) == 0)
+        fine = round_enough & ~_multiples(found, but) & ~np.isnan(every)
+        return np.where(fine & (self.first <= found) & (found <= self.last), found, np.nan)
+
+    def _warped(self, positions: Floats, density: Quantile | None) -> Floats:
+        """Positions among the numbers of each cell, by what they follow there."""
+        if density is None:
+            return positions
+        lower, upper = (self.first, self.last) if self.step is None else (self.lower, self.upper)
+        width = np.where(upper > lower, upper - lower, 1.0)
+        return np.asarray((density(lower, upper, positions) - lower) / width)
+
+
+def _multiples(values: Floats, of: Floats) -> Booleans:
+    """(k,) which values are multiples of numbers (k,); none is of infinity."""
+    return np.asarray(np.isfinite(of) & (np.fmod(values, of) == 0))
+
+
+def _kept(number: Floats, apart: Floats) -> Floats:
+    """How many of the whole numbers 1 to ``number`` are left without the multiples of ``apart``."""
+    return np.asarray(number - np.floor(number / apart))
+
+
+def spacing(levels: Categories, codes: Integers) -> tuple[Floats, Floats]:
+    """Of levels 0, 5, 10 and so on, each of codes (k,) and the next one; NaN for null.
+
+    >>> spacing(Categories("x", (0, 5, 10), nullable=True, ordered=True), np.array([0, 2, 3]))
+    (array([ 0., 10., nan]), array([ 5., inf, nan]))
+    """
+    numbers = np.asarray(levels.categories, dtype=np.float64)
+    null = np.full(int(levels.nullable), np.nan)
+    return np.r_[numbers, null][codes], np.r_[numbers[1:], np.inf, null][codes]
+
+
+def multiple(values: Floats, step: Fraction, direction: int) -> Floats:
+    """The least multiples of the step from values (k,) on; for direction -1 the largest up to them."""
+    # The quotient is rounded: the multiple may be one before it, or one or two after.
+    number = np.rint(values / float(step)) - direction
+    with np.errstate(invalid="ignore"):  # bounds without an end
+        for _ in range(3):
+            beyond = (_times(number, step) - values) * direction >= 0
+            number = np.where(beyond, number, number + direction)
+    return _times(number, step)
+
+
+def _times(numbers: Floats, step: Fraction) -> Floats:
+    """The doubles nearest to multiples (k,) of the step."""
+    return np.asarray(numbers * step.numerator / step.denominator)

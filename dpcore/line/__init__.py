@@ -1,0 +1,1 @@
+"""The privacy line: what is exact, what is noisy, and the one function between them."""

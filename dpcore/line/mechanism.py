@@ -1,0 +1,318 @@
+"""The contract of a mechanism: what the privacy line, the ledger, error statements and audits ask of it.
+
+Every file of ``dpcore.mechanisms`` holds one mechanism whole: its theorem, its ``Event`` and its
+``Mechanism``.  Nothing outside that file knows which kinds there are; an event or a mechanism that
+lacks an answer fails closed.
+
+    Event        what was done, as data whose meaning never changes: the ledger stores it, and its
+                 price is asked of it when the draw is charged and whenever a history is priced again
+    Mechanism    public parameters; ``draw`` turns an exact statistic into a noisy one
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from fractions import Fraction
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpcore.accounting.budget import Budget
+from dpcore.accounting.concentrated import promise_of
+from dpcore.accounting.digits import round_up
+from dpcore.arrays import Floats, Integers
+from dpcore.domain.adjacency import REPLACE_ONE, Adjacency
+from dpcore.line.statistic import Noisy
+from dpcore.sampling.source import RandomSource
+
+Outputs = NDArray[Any]
+"""(n, d) outputs of an audit: int64, or float64 with NaN for what is absent."""
+
+LogRatio = Callable[[Outputs], Floats]
+"""From outputs (k, d) to (k,) logarithms of how much likelier each is on one side than on the other."""
+
+Widths = Callable[[float], Floats]
+"""From a factor to (k,) log chances of given outputs (k, d) if the noise were this factor times as wide
+as stated, up to a constant that is the same for all factors."""
+
+
+Choice = tuple[Integers, Floats]
+"""Numbers of candidates (n,) that were chosen, and the chances (n, candidates) that all of them had."""
+
+
+class Round(NamedTuple):
+    """One of the draws of which a mechanism's is made up, for an audit.
+
+    ``widths``: how likely outputs are by how wide its noise is; ``noise``: (n, k) numbers of noise that
+    are independent and symmetric if the round is what it says, NaN where it drew none; ``choice``: what
+    was chosen, of how many candidates.
+    """
+
+    widths: Widths | None
+    noise: Floats | None = None
+    choice: Choice | None = None
+
+
+WorstTable = tuple[str, dict[int, int], int, int]
+"""For an audit: a label, records as {cell: count}, and between which cells one more record moves."""
+
+
+@dataclass(frozen=True)
+class Event(ABC):
+    """What a mechanism did; ``kind`` names it in its JSON form.
+
+    ``adjacency``: the neighbours that the sensitivities are for; a release states its own.
+    """
+
+    kind: ClassVar[str]
+    kinds: ClassVar[dict[str, type[Event]]] = {}
+
+    adjacency: Adjacency = field(default=REPLACE_ONE, kw_only=True)
+
+    def __init_subclass__(cls) -> None:
+        if "kind" in vars(cls):
+            cls.kinds[cls.kind] = cls
+
+    @abstractmethod
+    def covered_by(self, share: Budget) -> bool:
+        """Whether the event costs at most ``share``: certain, never rounded towards yes."""
+
+    @property
+    def pure_alpha(self) -> Fraction | None:
+        """The alpha of an event whose beta is 0, exact or rounded up; None for any other event."""
+        return None
+
+    @property
+    def concentrated(self) -> tuple[Fraction, Fraction] | None:
+        """(rho, beta) for which the event is beta-approximately rho-zCDP, exact or rounded up.
+
+        A pure event of alpha has rho = alpha^2/2 (Bun & Steinke 2016, Proposition 1.4); None where no
+        price is proved.  With gamma, for neighbours outside the sets that it bounds.
+        """
+        alpha = self.pure_alpha
+        return None if alpha is None else (alpha**2 / 2, Fraction(0))
+
+    @property
+    def spent_gamma(self) -> Fraction:
+        """What the event costs in gamma of random differential privacy."""
+        return Fraction(0)
+
+    @property
+    def inherited_gaussian(self) -> tuple[Fraction, Fraction] | None:
+        """The continuous Gaussian that the event inherits from (``accounting.analytic``):
+        squared sensitivity over variance, and what is added to alpha and ln beta; None for others."""
+        return None
+
+    def to_dict(self) -> dict[str, str]:
+        """JSON form; ``event_from_dict`` reads it."""
+        values = {name: str(getattr(self, name)) for name in _numbers(type(self))}
+        return {"event": self.kind, **self.adjacency.to_dict(), **values}
+
+
+def affordable(event: object, share: Budget) -> bool:
+    """Whether a share of the budget covers an event; what is not an event has no price.
+
+    A share of rho pays for the concentrated price, one of alpha for (alpha, beta).
+    """
+    if not isinstance(event, Event) or (share.alpha and share.rho):
+        return False
+    if not share.rho:
+        return event.covered_by(share)
+    try:
+        price = event.concentrated
+        pure = event.pure_alpha
+    except (ArithmeticError, ValueError):  # parameters that no mechanism has
+        return False
+    if price is None or min(price) < 0 or not event.spent_gamma <= share.gamma < 1:
+        return False
+    if pure is not None and (
+        pure < 0 or not event.covered_by(Budget(pure, gamma=event.spent_gamma))
+    ):
+        return False
+    return price[0] <= share.rho and price[1] <= share.beta < 1
+
+
+def promise_together(events: Sequence[Event], spent: Budget, beta: Fraction) -> Budget:
+    """The (alpha, beta, gamma) that events keep together, none of which was chosen in view of another.
+
+    ``spent``: the sum of their shares; what is spent in alpha is returned as it is.  Of rho, either the
+    promise with this beta in all, or the sum of their alphas if all are pure and that is less.
+    """
+    if not spent.rho:
+        return spent
+    promise = promise_of(spent, beta)
+    alphas = [event.pure_alpha for event in events]
+    pure = sum((alpha for alpha in alphas if alpha is not None), Fraction(0))
+    if None in alphas or pure > promise.alpha:
+        return promise
+    return Budget(round_up(pure), gamma=spent.gamma)
+
+
+def event_from_dict(document: Mapping[str, Any]) -> Event:
+    """The event that ``to_dict`` wrote, of a kind that is loaded; ``ValueError`` on anything else."""
+    name = str(document.get("event"))
+    if name not in Event.kinds:
+        raise ValueError(f"a privacy event of an unknown kind: {name!r}")
+    kind = Event.kinds[name]
+    try:
+        event = kind(
+            **{
+                key: _READERS.get(type_, str)(document[key])
+                for key, type_ in _numbers(kind).items()
+            },
+            adjacency=Adjacency.from_dict(document),
+        )
+    except (KeyError, TypeError, ValueError, ZeroDivisionError):
+        event = None
+    if event is None or event.to_dict() != document:
+        raise ValueError(f"a privacy event {name!r} in a form that this version does not know")
+    return event
+
+
+_READERS: dict[Any, Callable[[str], Any]] = {"Fraction": Fraction, "int": int}
+
+
+def _numbers(kind: type[Event]) -> dict[str, Any]:
+    """The names and types of an event's numbers."""
+    return {each.name: each.type for each in fields(kind) if each.name != "adjacency"}
+
+
+@dataclass(frozen=True)
+class Mechanism(ABC):
+    """Public parameters of what makes an integer statistic over ``size`` public cells private.
+
+    ``sparse``: the statistic comes as its occupied cells; ``cell_by_cell``: each cell is treated alike
+    and on its own, so that an audit may look at some cells alone; ``side_by_side``: a statistic of
+    several times the size is treated as several statistics, one by one; ``additive``: the result is the
+    statistic plus noise that does not depend on it, so that the same random words give the same noise.
+    """
+
+    size: int
+
+    sparse: ClassVar[bool] = False
+    cell_by_cell: ClassVar[bool] = False
+    side_by_side: ClassVar[bool] = False
+    additive: ClassVar[bool] = False
+
+    @property
+    @abstractmethod
+    def event(self) -> Event:
+        """What the ledger records."""
+
+    @property
+    def words(self) -> tuple[int, ...]:
+        """How many values each word of a cell of a sparse statistic may have (``domain.words``)."""
+        return (self.size,)
+
+    @abstractmethod
+    def draw(self, values: Integers, cells: Integers | None, source: RandomSource) -> Noisy:
+        """The noisy statistic.  Called by the privacy line alone."""
+
+    def repeat(
+        self, values: Integers, cells: Integers | None, times: int, source: RandomSource
+    ) -> Noisy:
+        """``times`` independent draws of one statistic: cell c of draw i is cell ``i * size + c``."""
+        if not (self.cell_by_cell or self.side_by_side):
+            drawn = [self.draw(values, cells, source) for _ in range(times)]
+            return _one_after_the_other(drawn, self.size)
+        if cells is not None:
+            cells = np.add.outer(self.size * np.arange(times), cells).ravel()
+        wide = replace(self, size=self.size * times)
+        return wide.draw(np.tile(values, times), cells, source)
+
+    def simulate(self, size: int, generator: np.random.Generator) -> Integers:
+        """(size,) noise of the same law from an ordinary generator, for error statements alone.
+
+        Raises ``ValueError`` for a mechanism that adds no noise of one law.
+        """
+        raise ValueError(f"the noise of {type(self).__name__} cannot be simulated")
+
+    def log_ratio(self, cells: Integers, near: Floats, far: Floats) -> LogRatio | None:
+        """How much likelier outputs are for one made-up statistic than for another, by the stated law.
+
+        ``near``, ``far``: (k,) values at the public ``cells`` (k,), which an output holds in this
+        order; an absent cell is NaN in an output.  None where the law has no such form.
+        """
+        return None
+
+    def widths(self, outputs: Outputs, cells: Integers, exact: Floats) -> Widths | None:
+        """How likely outputs (n, d) of one made-up statistic are, by how wide the noise is.
+
+        ``exact``: (k,) values at the public ``cells`` (k,), as for ``log_ratio``.  None where the law
+        has no such form: then an audit cannot bound the width.
+        """
+        return None
+
+    def rounds_of(self, outputs: Outputs, cells: Integers, exact: Floats) -> list[Round]:
+        """What was drawn in outputs, one after the other; arguments as for ``widths``."""
+        fresh = self.additive and self.cell_by_cell
+        widths = self.widths(outputs, cells, exact)
+        return [Round(widths, outputs - exact if fresh else None)]
+
+    @property
+    def one_by_one(self) -> Sequence[Event | Budget]:
+        """What each draw costs alone, of those that are made one after the other: an audit prices the
+        event of all of them again by adding these up."""
+        return (self.event,)
+
+    def moved_by(self, cells: Integers, near: Integers, far: Integers) -> float | None:
+        """How far apart two made-up statistics lie, as a multiple of the declared sensitivity.
+
+        More than 1 for neighbours is a fault.  ``near``, ``far``: (k,) values at the public ``cells``
+        (k,); all other cells are equal.  None where the releases of ``parts`` answer.
+        """
+        return None
+
+    def parts(self, outputs: Outputs) -> Iterator[tuple[Any, Integers, Any]]:
+        """The releases of which this mechanism is made up, each with the rows of outputs (n, d) that
+        it drew, and its part of them."""
+        return iter(())
+
+    def worst_counts(self, rows: int) -> Iterator[WorstTable]:
+        """Tables of ``rows`` records on which a mechanism whose statistic is the tally loses most."""
+        return iter(())
+
+    def distance(self, near: Floats, far: Floats) -> float:
+        """How far apart two made-up statistics (k,) lie, to compare pairs of them: in units of noise."""
+        return float(np.abs(near - far).max())
+
+    def output_width(self, watched: int) -> int:
+        """About how many numbers an output has where ``watched`` cells of it are looked at."""
+        return watched
+
+
+@dataclass(frozen=True)
+class AdditiveNoise(Mechanism):
+    """Noise that does not depend on the statistic, of the same standard deviation in every cell."""
+
+    additive = True
+
+    @property
+    @abstractmethod
+    def stddev(self) -> float:
+        """The standard deviation of the noise in a cell."""
+
+
+def where_they_differ(near: Floats, far: Floats) -> tuple[Integers, Floats, Floats]:
+    """The places (m,) where two statistics (k,) differ, and both there."""
+    moved = np.flatnonzero(near != far)
+    return moved, near[moved], far[moved]
+
+
+def one_record_moved(near: Integers, far: Integers) -> float:
+    """How many records must be replaced to turn one table of counts (k,) into another."""
+    return float(max(np.maximum(near - far, 0).sum(), np.maximum(far - near, 0).sum()))
+
+
+def summed(ratios: Floats) -> Floats:
+    """(k,) sums of log-ratios (k, m); equal sums must not differ by their rounding."""
+    return np.asarray(np.round(ratios.sum(axis=1), 9))
+
+
+def _one_after_the_other(drawn: list[Noisy], size: int) -> Noisy:
+    values = np.concatenate([each.values for each in drawn])
+    cells = [i * size + each.cells for i, each in enumerate(drawn) if each.cells is not None]
+    return Noisy(values, np.concatenate(cells) if cells else None, drawn[0].reproducible)

@@ -1,0 +1,188 @@
+"""Deploys an agency's plans to a Prefect server: a work pool, and these deployments:
+
+    release/PLAN                   one for each plan, on its schedule if it has one
+    ad hoc release/ad-hoc-release  a form: which plan, which of the releases that it opens to requests,
+                                   what share of its budget; none if no plan opens any
+    audit/audit-a-plan             a form: which plan
+
+Deploying again updates what has changed and keeps late runs, which are still due.  Deployments refer
+to plans by name, not by path, so that a worker on another machine finds them in its own folder.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from prefect import Flow
+from prefect.client.orchestration import SyncPrefectClient, get_client
+from prefect.client.schemas.actions import DeploymentScheduleCreate, WorkPoolCreate
+from prefect.client.schemas.filters import DeploymentFilter, DeploymentFilterTags
+from prefect.client.schemas.schedules import CronSchedule
+from prefect.utilities.callables import parameter_schema
+
+from dpcore.errors import BudgetError, InputError, PlanError
+from flows.ad_hoc import ad_hoc
+from flows.deployed import audit_known, release_due
+from flows.operation.exhaustion import covered, pause_schedule, resume_schedules
+from flows.operation.lost import POOL, TAG
+from schemas.plan import Plan, load_plan
+from tasks.budget.schedule import require_first_year
+from tasks.ledger import Ledger
+from tasks.ledger.runs_and_grant import no_grant
+from tasks.workplace.home import ledger_exists, ledger_url
+from tasks.workplace.plans import plans_in
+from tasks.workplace.schedule import due_times
+from tasks.workplace.step import log_line
+
+JOB = {
+    "job_configuration": {"stream_output": True},
+    "variables": {"type": "object", "properties": {}, "additionalProperties": False},
+}
+"""What a run may choose of its process: nothing.  Prefect's own template lets whoever starts a run set
+its command, its folder and its environment, which names the ledger."""
+
+
+class Deployed(NamedTuple):
+    """The names of the deployments, and why the schedules of other plans were refused."""
+
+    names: list[str]
+    refused: list[BudgetError]
+
+
+def deploy(folder: Path, runs_at_once: int) -> Deployed:
+    """Deploy every plan in the folder to the configured Prefect server.
+
+    A plan that is not valid, or whose schedule does not fit its budget (``require_first_year``), is
+    logged and skipped, and its earlier deployment stays.  Raises an error if no plan is left.
+    """
+    plans, refused = plans_to_deploy(folder)
+    opened = {name: plan.operation.requests for name, plan in plans.items()}
+    parts = [f"{name}: {each}" for name, r in opened.items() if r for each in r.releases]
+    form = {"plan": [name for name, requests in opened.items() if requests], "releases": parts}
+    say_what_lacks_a_grant(plans)
+    with get_client(sync_client=True) as client:
+        _make_pool(client, runs_at_once)
+        resume_schedules()
+        deployed = [
+            _deploy(
+                client,
+                release_due,
+                name,
+                {"plan": name},
+                _schedules(plan),
+                {"plan": [name]},
+                tags=[plan.dataset],
+            )
+            for name, plan in plans.items()
+        ]
+        if parts:
+            deployed.append(_deploy(client, ad_hoc, "ad-hoc-release", choices=form))
+        which = {"plan": list(plans)}
+        deployed.append(_deploy(client, audit_known, "audit-a-plan", choices=which))
+        if ledger_exists():
+            Ledger(ledger_url()).share()
+            _pause_exhausted(client, plans)
+        _remove_others(client, {f"release/{name}" for name in plans_in(folder)} | {*deployed})
+    return Deployed(deployed, refused)
+
+
+def plans_to_deploy(folder: Path) -> tuple[dict[str, Plan], list[BudgetError]]:
+    """The plans of the folder that can be read, scheduled and paid, by name, and the refusals."""
+    ledger = Ledger(ledger_url()) if ledger_exists() else None
+    plans: dict[str, Plan] = {}
+    refused: list[BudgetError] = []
+    for name, path in plans_in(folder).items():
+        try:
+            plan = load_plan(path)
+            _schedules(plan)
+            require_first_year(plan, path, ledger, datetime.now(UTC))
+        except (BudgetError, PlanError) as error:
+            log_line(f"skipped: {error}")
+            refused += [error] if isinstance(error, BudgetError) else []
+        else:
+            plans[name] = plan
+    if not plans:
+        kind = BudgetError if refused else InputError
+        raise kind(f"{folder}: no plan in this folder can be deployed")
+    return plans, refused
+
+
+def say_what_lacks_a_grant(plans: Mapping[str, Plan]) -> None:
+    """Log the command that grants what each plan says, for the datasets that have no grant."""
+    ledger = Ledger(ledger_url()) if ledger_exists() else None
+    for name, plan in plans.items():
+        if ledger is None or ledger.account(plan.dataset) is None:
+            log_line(f"{name}: {no_grant(plan)}")
+
+
+def form_schema(flow: Flow[..., Any], choices: Mapping[str, list[str]]) -> dict[str, Any]:
+    """The JSON Schema of a flow's form, with readable titles and the given choices."""
+    schema = parameter_schema(flow.fn).model_dump_for_openapi()
+    for name, field in schema["properties"].items():
+        field["title"] = name.replace("_", " ").capitalize()
+    for name, values in choices.items():
+        field = schema["properties"][name]
+        (field["items"] if field["type"] == "array" else field)["enum"] = values
+    return schema
+
+
+def _make_pool(client: SyncPrefectClient, runs_at_once: int) -> None:
+    pool = WorkPoolCreate(
+        name=POOL,
+        type="process",
+        description="Each run is a separate process on the worker's machine.",
+        base_job_template=JOB,
+        concurrency_limit=runs_at_once,
+    )
+    client.create_work_pool(pool, overwrite=True)
+
+
+def _schedules(plan: Plan) -> list[DeploymentScheduleCreate]:
+    due = plan.operation.schedule
+    if due is None:
+        return []
+    next(due_times(due, datetime.now(UTC)))  # raises if there is none
+    cron = CronSchedule(cron=due.cron, timezone=due.timezone)
+    return [DeploymentScheduleCreate(schedule=cron, active=True)]
+
+
+def _deploy(
+    client: SyncPrefectClient,
+    flow: Flow[..., Any],
+    name: str,
+    parameters: Mapping[str, Any] | None = None,
+    schedules: list[DeploymentScheduleCreate] | None = None,
+    choices: Mapping[str, list[str]] | None = None,
+    tags: Sequence[str] = (),
+) -> str:
+    client.create_deployment(
+        flow_id=client.create_flow(flow),
+        name=name,
+        description=flow.description,
+        entrypoint=f"{flow.fn.__module__}:{flow.fn.__name__}",
+        parameters=dict(parameters or {}),
+        schedules=schedules,
+        parameter_openapi_schema=form_schema(flow, choices or {}),
+        enforce_parameter_schema=True,
+        work_pool_name=POOL,
+        tags=[TAG, *tags],
+    )
+    return f"{flow.name}/{name}"
+
+
+def _pause_exhausted(client: SyncPrefectClient, plans: Mapping[str, Plan]) -> None:
+    ledger = Ledger(ledger_url())
+    for name, plan in plans.items():
+        if plan.operation.schedule and not covered(plan, ledger):
+            pause_schedule(client, client.read_deployment_by_name(f"release/{name}").id)
+            log_line(f"{name}: its schedule is paused until {plan.dataset} is granted more")
+
+
+def _remove_others(client: SyncPrefectClient, kept: set[str]) -> None:
+    """Remove the deployments of plans that are gone; their runs stay."""
+    ours = DeploymentFilter(tags=DeploymentFilterTags(all_=[TAG]))
+    for deployment in client.read_deployments(deployment_filter=ours):
+        flow = client.read_flow(deployment.flow_id).name
+        if f"{flow}/{deployment.name}" not in kept:
+            client.delete_deployment(deployment.id)

@@ -1,0 +1,209 @@
+"""Runs everything on one machine: a Prefect server, a worker, and the deployments of all plans.
+
+The server's database is in dprelease's home, closed to other users, and no usage data is sent.
+Server and worker are separate processes, with their output in files beside the database; they end
+with this one.  A run that is cut off loses nothing: its draws are in the ledger, and a run with the
+same release id continues.
+"""
+
+import fcntl
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from itertools import count
+from pathlib import Path
+from types import FrameType
+
+from httpx import HTTPError
+from prefect.context import refresh_global_settings_context
+
+from dpcore.errors import DPReleaseError, InputError
+from flows.operation.pages import prepare
+from tasks.workplace.home import home, ledger_url, private_folder
+from tasks.workplace.places import NAMED_FILES, place
+from tasks.workplace.plans import plans_in
+from tasks.workplace.step import log_line
+
+HOST = "127.0.0.1"
+PAGES = "pages"  # the server's copy of Prefect's UI
+STARTUP_SECONDS = 180
+RESUME_SECONDS = 20  # how soon a grant resumes a schedule
+MISSED_ROUNDS = 45  # of as many seconds each: how soon a missed release is told
+STOP_SECONDS = 30
+
+
+def serve(
+    plans: Path, out: Path, port: int, runs_at_once: int, ready: Callable[[str], None]
+) -> None:
+    """Start everything, call ``ready`` with the UI's address, and stay until a signal ends it.
+
+    Raises ``InputError`` if the port is taken or there is no plan, ``DPReleaseError`` if server or
+    worker does not start or ends by itself.
+    """
+    plans_in(plans)
+    require_free(port)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"--out {out}: cannot be created ({error.strerror})") from None
+    os.umask(0o077)
+    folder = private_folder(home() / "server")
+    os.environ.update(environment(folder, plans, out, port))
+    refresh_global_settings_context()  # Prefect read its settings when it was imported
+    with ExitStack() as stack:
+        lock = stack.enter_context(_alone(folder))
+        prepare(folder / PAGES)
+        stack.enter_context(_until_signalled())
+        server = stack.enter_context(
+            run_prefect(
+                ["server", "start", "--host", HOST, "--port", str(port)],
+                folder / "server.log",
+                lock,
+            )
+        )
+        _wait_until_healthy(server, f"{os.environ['PREFECT_API_URL']}/health", folder)
+        from flows.deployment.deploy import deploy
+        from flows.operation.exhaustion import resume_schedules
+        from flows.operation.lost import POOL, end_lost_runs
+        from flows.operation.notify import notify_lost, notify_missed
+
+        notify_lost(end_lost_runs())  # our worker has not started, so nothing is working on them
+        for name in deploy(plans, runs_at_once).names:
+            log_line(f"deployed {name}")
+        worker = ["worker", "start", "--pool", POOL, "--type", "process"]
+        stack.enter_context(run_prefect(worker, folder / "worker.log", lock))
+        ready(f"http://{HOST}:{port}")
+        rounds = count()
+        while os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT | os.WNOHANG) is None:
+            time.sleep(RESUME_SECONDS)
+            with suppress(HTTPError, DPReleaseError):  # the next round may go better
+                resume_schedules()
+                if next(rounds) % MISSED_ROUNDS == 0:
+                    notify_missed(plans)
+        ended = "worker" if server.poll() is None else "server"
+        raise DPReleaseError(f"the {ended} ended by itself; see {folder / ended}.log")
+
+
+def environment(folder: Path, plans: Path, out: Path, port: int) -> dict[str, str]:
+    """Environment variables for server, worker and runs; the operator's own settings are kept."""
+    fixed = {
+        "PREFECT_HOME": str(folder),
+        "PREFECT_API_URL": f"http://{HOST}:{port}/api",
+        "PREFECT_SERVER_API_HOST": HOST,
+        "PREFECT_SERVER_API_PORT": str(port),
+        "PREFECT_SERVER_UI_STATIC_DIRECTORY": str(folder / PAGES),
+        "DPRELEASE_HOME": str(home()),
+        "DPRELEASE_LEDGER": ledger_url(),
+        "DPRELEASE_PLANS": str(plans.absolute()),
+        "DPRELEASE_OUT": str(out.absolute()),
+    }
+    for variable in NAMED_FILES:
+        if path := place(variable):
+            fixed[variable] = str(path.absolute())
+    if password := os.environ.get("PREFECT_SERVER_API_AUTH_STRING"):
+        fixed["PREFECT_API_AUTH_STRING"] = password
+    defaults = {
+        "PREFECT_LOGGING_EXTRA_LOGGERS": "dprelease",
+        "PREFECT_LOGGING_TO_API_WHEN_MISSING_FLOW": "ignore",
+        "PREFECT_CLI_PROMPT": "false",
+        "OPENBLAS_NUM_THREADS": "1",
+    }
+    return {name: os.environ.get(name, value) for name, value in defaults.items()} | fixed
+
+
+@contextmanager
+def run_prefect(prefect: list[str], log: Path, *held: int) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a Prefect command; its process and all its children end with the block.
+
+    It holds the locks that are ``held``: should this process be killed, nobody takes them meanwhile.
+    """
+    with log.open("ab") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "prefect", *prefect],
+            stdout=output,
+            stderr=output,
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,  # Ctrl-C reaches this process alone, which ends them in order
+            pass_fds=held,
+        )
+        try:
+            yield process
+        finally:
+            process.terminate()
+            try:
+                process.wait(STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                log_line(f"{prefect[0]} did not end within {STOP_SECONDS} s and is killed")
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)  # its remaining children
+            process.wait()
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[int]:
+    """Lock the home: a second server would write to the same database."""
+    with (folder / ".lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InputError(
+                f"{home()}: another dprelease serve uses this home, or what one that was killed left:"
+                " end its processes, or set DPRELEASE_HOME"
+            ) from None
+        yield lock.fileno()
+
+
+def require_free(port: int) -> None:
+    """Raise ``InputError`` if something already listens on the port."""
+    if not 0 < port < 2**16:
+        raise InputError(f"--port {port}: write a number from 1 to {2**16 - 1}")
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, port))
+        except OSError:
+            raise InputError(
+                f"--port {port}: is in use; end the process that uses it, which may be the server of a"
+                " dprelease serve that was killed, or name another port for another home"
+            ) from None
+
+
+def _wait_until_healthy(server: subprocess.Popen[bytes], url: str, folder: Path) -> None:
+    deadline = time.monotonic() + STARTUP_SECONDS
+    while server.poll() is None and time.monotonic() < deadline:
+        try:
+            with urllib.request.urlopen(url, timeout=5):
+                return
+        except OSError:
+            time.sleep(0.5)
+    raise DPReleaseError(f"Prefect's server did not start; see {folder / 'server.log'}")
+
+
+class _EndedError(Exception):
+    """A signal asked this process to end."""
+
+
+@contextmanager
+def _until_signalled() -> Iterator[None]:
+    """The block ends quietly on Ctrl-C and SIGTERM; further signals do not disturb its clean-up."""
+
+    def end(number: int, frame: FrameType | None) -> None:
+        for known in previous:
+            signal.signal(known, signal.SIG_IGN)
+        raise _EndedError
+
+    previous = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    except _EndedError:
+        log_line("ended")
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)

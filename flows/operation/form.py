@@ -1,0 +1,118 @@
+"""The form of a suspended Prefect run, in which a disclosure officer decides about a release.
+
+A run of a deployment suspends itself and ends; when the form is filled in, Prefect starts it again from
+the beginning, and it finds its draws in the ledger.
+"""
+
+from itertools import pairwise
+from typing import Any, Literal
+from uuid import UUID
+
+from prefect.client.orchestration import get_client
+from prefect.exceptions import Pause
+from prefect.flow_runs import suspend_flow_run
+from prefect.input import RunInput
+from prefect.runtime import deployment, flow_run
+from pydantic import Field
+
+from dpcore.errors import InputError
+from flows.operation.lost import say_that_it_waits
+from flows.operation.once import notify_once
+from schemas.plan import Plan
+from schemas.text import escape
+from tasks.announce.announce import show_preview
+from tasks.bundle.publish import PreparedBundle
+from tasks.ledger import Decision, Ledger
+from tasks.workplace.home import ledger_url
+from tasks.workplace.step import step
+
+KEY, SUBMISSION = "approval", "submission"
+DAY = 24 * 3600
+WEEK = 7 * DAY
+
+UNSEEN = (
+    r"\x00-\x1f\x7f-\xa0\xad\u061c\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff"
+)
+LINE = rf"^[^{UNSEEN}]*[^{UNSEEN}\s][^{UNSEEN}]*$"
+"""One printable line that is not blank, as the ledger wants it: no mark that turns text around."""
+
+
+class Review(RunInput):
+    """Approve or reject this release."""
+
+    decision: Literal["approve", "reject"] = Field(
+        description="approve publishes the bundle; reject publishes nothing, and the budget stays"
+        " spent. A decision is final."
+    )
+    name: str = Field(
+        pattern=LINE, max_length=200, description="Your name. It is published with the bundle."
+    )
+    reason: str = Field(
+        pattern=LINE, max_length=500, description="The reason. It is published too."
+    )
+
+
+def ask_in_form(plan: Plan, release_id: str, made: PreparedBundle) -> Decision | None:
+    """The officer's decision, for which a run of a deployment suspends itself; None in other runs.
+
+    It waits as many days as the plan says, and then fails; a decision by the command line still counts.
+    """
+    if not deployment.id:
+        return None
+    show_preview(plan, release_id, made)
+    waits = "waits for a disclosure officer"
+    notify_once(plan.dataset, release_id, waits, f"{release_id} {waits}")
+    review = _suspended(
+        wait_for_input=Review.with_initial_data(
+            description=f"**{escape(plan.publication.title)}**, release `{release_id}` of"
+            f" `{plan.dataset}`. Read the artifact `approval-preview` of this run first."
+        ),
+        timeout=plan.operation.decide_within * DAY,
+        key=KEY,
+    )
+    return record_decision(plan, release_id, review)
+
+
+def await_submission() -> None:
+    """Suspend a run of a deployment, which has charged nothing, until somebody presses Resume."""
+    if not deployment.id:
+        raise InputError(
+            "dry_run: only a run of a deployment can wait; use `dprelease explain` elsewhere"
+        )
+    _suspended(key=SUBMISSION, timeout=WEEK)
+
+
+def _suspended(key: str, **options: Any) -> Any:
+    """Suspend this run; where a person resumed it, what the form says.
+
+    A run that ended while it waited, and is retried, waits again under another key: under the same one
+    Prefect would let it go on.
+    """
+    unanswered = _unanswered(key)
+    try:
+        return suspend_flow_run(key=f"{key}-{unanswered}" if unanswered else key, **options)
+    except Pause:
+        say_that_it_waits()
+        raise
+
+
+def _unanswered(key: str) -> int:
+    """How often this run was suspended under such a key and ended otherwise than by an answer."""
+    with get_client(sync_client=True) as client:
+        states = client.read_flow_run_states(UUID(flow_run.id))
+    states.sort(key=lambda state: state.timestamp)
+    return sum(
+        state.is_paused()
+        and (state.state_details.pause_key or "").startswith(key)
+        and following.name != "Resuming"
+        for state, following in pairwise(states)
+    )
+
+
+@step("record the decision")
+def record_decision(plan: Plan, release_id: str, review: Review) -> Decision:
+    """Record an officer's decision in the ledger, for good."""
+    approved = review.decision == "approve"
+    return Ledger(ledger_url()).decide(
+        plan.dataset, release_id, approved, who=review.name, why=review.reason
+    )

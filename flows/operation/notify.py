@@ -1,0 +1,204 @@
+"""Prefect hooks that notify the operator of runs that fail, crash or are late, of a low budget, and of
+bundles that were damaged."""
+
+from collections.abc import Iterable
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from prefect import Flow
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.objects import FlowRun, State
+
+from dpcore.errors import (
+    ApprovalError,
+    AuditError,
+    BudgetError,
+    BundleError,
+    DPReleaseError,
+    InputError,
+    LedgerError,
+    LostLedgerError,
+    UnreadableError,
+)
+from flows.operation.exhaustion import covered, pause_schedule
+from flows.operation.identity import release_id_of
+from flows.operation.lost import free_slots
+from flows.operation.once import first_time, notify_once
+from schemas.plan import Plan, load_plan
+from tasks.budget.schedule import late_releases
+from tasks.bundle.digests import is_bundle
+from tasks.bundle.folders import folders_in
+from tasks.bundle.verify import read_manifest
+from tasks.explain.runs import runs_left, runs_text
+from tasks.ledger import Action, Ledger
+from tasks.workplace.home import ledger_exists, ledger_url
+from tasks.workplace.notify import notify
+from tasks.workplace.plans import find_plan, known_plan, plan_name, plans_in, published_folder
+
+TROUBLES = (
+    (AuditError, "an audit found more privacy loss than is claimed"),
+    (BudgetError, "the budget does not allow the release"),
+    (ApprovalError, "not approved"),
+    (BundleError, "a bundle is damaged or contradicts the ledger"),
+    (LostLedgerError, "the ledger does not know what was published or drawn"),
+    (LedgerError, "the ledger cannot be used or contradicts the request"),
+    (UnreadableError, "a bundle or its folder cannot be read"),
+    (
+        InputError,
+        "the plan, the survey or something else that is needed is missing or not valid",
+    ),
+)
+CRASHED = "the run was killed or lost"
+LOW = "the budget is low"
+LONG_AGO = timedelta(hours=1)
+MOST_LATE = 3
+"""How many late releases of a plan are told one by one."""
+
+
+def notify_failure(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> None:
+    """Notify what kind of trouble ended a run, and after how many attempts."""
+    # Without `_sync` it would be a coroutine where a loop runs, as in a notebook.
+    error = state.result(raise_on_failure=False, _sync=True)  # type: ignore[call-overload]
+    trouble = next((words for kind, words in TROUBLES if isinstance(error, kind)), "failed")
+    if isinstance(error, BudgetError) and flow_run.auto_scheduled and flow_run.deployment_id:
+        dataset, release_id = _names(flow.name, flow_run)
+        pauses = f"{trouble}; the schedule is paused until the dataset is granted more"
+        event = f"{_asked(flow_run)['plan']}: {trouble}, {_last_grant(dataset)}"
+        notify_once(dataset, release_id, pauses, event)
+        with get_client(sync_client=True) as client:
+            pause_schedule(client, flow_run.deployment_id)
+        return
+    attempts = f", after {flow_run.run_count} attempts" if flow_run.run_count > 1 else ""
+    notify(*_names(flow.name, flow_run), trouble + attempts)
+
+
+def notify_crash(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> None:
+    """Notify that a run ended without an error of its own."""
+    notify(*_names(flow.name, flow_run), CRASHED)
+
+
+def notify_lost(runs: Iterable[tuple[str, FlowRun]]) -> None:
+    """Notify of runs that ended while no worker could say so; each after the name of its flow."""
+    for flow, run in runs:
+        notify(*_names(flow, run), CRASHED)
+
+
+def notify_low_budget(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> None:
+    """Notify if a dataset has less left than its plan's ``warn_below``, or its schedule soon ends."""
+    plan = _plan(flow_run)
+    if plan is None:
+        return
+    ledger = Ledger(ledger_url(), create=False)
+    left = ledger.remaining(plan.dataset)
+    names, grant = _names(flow.name, flow_run), _last_grant(plan.dataset)
+    threshold = plan.operation.warn_below.budget
+    if not left.covers(threshold):
+        notify_once(*names, f"{LOW}: {left} left", f"below {threshold}, {grant}")
+    warn_runs = plan.operation.warn_runs
+    if plan.operation.schedule and runs_left(plan, left, ledger) <= warn_runs:
+        words = runs_text(plan, left, datetime.now(UTC), ledger)
+        event = f"{_asked(flow_run)['plan']}: at most {warn_runs} runs left, {grant}"
+        notify_once(*names, f"{LOW}: it covers {words}", event)
+
+
+def notify_late(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> None:
+    """At a scheduled run, notify of the other due times that have passed without a release."""
+    plan = _plan(flow_run)
+    if plan is None or not flow_run.auto_scheduled or not ledger_exists():
+        return
+    _tell_late(plan, find_plan(_asked(flow_run)["plan"]), _names(flow.name, flow_run)[1])
+
+
+def notify_missed(folder: Path) -> None:
+    """Notify of due times that passed long ago without a release, also where no run takes place.
+
+    Of a schedule without budget something else was said.
+    """
+    if not ledger_exists():
+        return
+    for path in plans_in(folder).values():
+        with suppress(DPReleaseError):
+            plan = load_plan(path)
+            if covered(plan, Ledger(ledger_url(), create=False)):
+                _tell_late(plan, path, since=LONG_AGO)
+
+
+def notify_damaged(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> None:
+    """Notify of bundles of the dataset that a release left aside: nobody can read their manifests."""
+    plan = _plan(flow_run)
+    if plan is None:
+        return
+    out = Path(_asked(flow_run).get("out") or published_folder())
+    for name, bundle in folders_in(out / plan.dataset).items():
+        try:
+            if is_bundle(bundle):
+                read_manifest(bundle)
+        except DPReleaseError as error:
+            found = "cannot be read" if isinstance(error, UnreadableError) else "is damaged"
+            trouble = f"its bundle {found}; see `dprelease ledger check`"
+            notify_once(plan.dataset, name, trouble, f"{name} {found}")
+
+
+def _tell_late(plan: Plan, path: Path, but: str = "", since: timedelta = timedelta()) -> None:
+    """Notify once of each late release, or of many new ones: a clock or a server stood still."""
+    ledger = Ledger(ledger_url(), create=False)
+    found = late_releases(plan, path, ledger, datetime.now(UTC) - since)
+    late = [each for each in found if each.release_id != but]
+    new = [
+        each
+        for each in late[-MOST_LATE - 1 :]
+        if first_time(plan.dataset, f"{each.release_id} is late")
+    ]
+    see = "see `dprelease ledger check`"
+    if len(new) > MOST_LATE:
+        trouble = f"{len(late)} releases are late, the first of them {late[0].release_id}; {see}"
+        notify(plan.dataset, late[-1].release_id, trouble)
+        return
+    for each in new:
+        notify(each.dataset, each.release_id, f"{each.what}; {see}")
+
+
+def restart_forgotten(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> None:
+    """Free the pool's slots that runs hold which nothing works on."""
+    free_slots()
+
+
+HOOKS: dict[str, Any] = {
+    "on_failure": [notify_failure, notify_late, restart_forgotten],
+    "on_crashed": [notify_crash, notify_late, restart_forgotten],
+    "on_completion": [notify_low_budget, notify_late, notify_damaged, restart_forgotten],
+}
+
+
+def _last_grant(dataset: str) -> str:
+    """Names the dataset's last grant: after another, everything about its budget is said again."""
+    history = Ledger(ledger_url(), create=False).history(dataset) if ledger_exists() else []
+    grants = [line.at for line in history if line.action is Action.GRANT]
+    return f"granted at {max(grants, default='no time')}"
+
+
+def _asked(run: FlowRun) -> dict[str, Any]:
+    """The arguments of a run that count: of a deployment's, anybody may have written the others."""
+    kept = {"plan": str(run.parameters.get("plan"))}
+    if run.deployment_id:
+        return kept | {"plan": plan_name(Path(kept["plan"]))}
+    return run.parameters | kept
+
+
+def _plan(run: FlowRun) -> Plan | None:
+    asked = _asked(run)
+    try:
+        path = known_plan(asked["plan"]) if run.deployment_id else find_plan(asked["plan"])
+        return load_plan(path, asked.get("overrides"))
+    except DPReleaseError:
+        return None
+
+
+def _names(flow: str, run: FlowRun) -> tuple[str, str]:
+    """The dataset and release id of a run of the named flow; the plan's name if the plan cannot be
+    read."""
+    plan, asked = _plan(run), _asked(run)
+    dataset = plan.dataset if plan else f"plan {asked['plan']}"
+    return dataset, asked.get("release_id") or release_id_of(flow, run, asked["plan"])

@@ -1,0 +1,1 @@
+"""What a published bundle states: its manifest, its draws, and how well its tables are known."""

@@ -1,0 +1,389 @@
+"""The manifest of a published bundle.
+
+<dataset>/<release_id>/
+  manifest.json        this document
+  tables/*.parquet     histograms and margins, with replicates; also as CSV if the plan asks for it;
+                       one file for a release of more than 100 tables
+  densities/*.parquet  grids and coefficients
+  classifiers/*.parquet
+  microdata/*.parquet  synthetic records
+  microdata/*.members.parquet  with `linked`, the members of the synthetic units
+  microdata/*.implicates.parquet  several files of records in one, which differ as noise may have been
+  microdata/*.support.parquet  which margins of the records the release determines, and how well
+  draws/*.parquet      the noisy statistics, from which everything else is computed
+  analyses/*.parquet   coefficients of models, with their errors from sampling and from noise
+  report.html          all this for people
+  README.md            how to compute errors with these very tables, in pandas, R, SQL or a spreadsheet
+  datapackage.json, registry.yaml, dcat.json, croissant.json, ddi.xml, codebook.csv   (schemas.documents)
+  SHA256SUMS           digests of all of them
+  SHA256SUMS.sig       a signature of SHA256SUMS, if the agency signs
+"""
+
+import math
+from fractions import Fraction
+from functools import cached_property
+from pathlib import PurePosixPath
+from typing import Any, Literal
+
+from pydantic import Field
+
+from dpcore.accounting.budget import Budget, total
+from dpcore.accounting.concentrated import Composition
+from dpcore.releases.replicates import replicate_names
+from dpcore.releases.table import TABLE
+from schemas.document import Section
+from schemas.numbers import Rational
+from schemas.plan import Plan
+
+REPLICATES = (
+    "Each replicate holds the published numbers with their noise drawn again, jointly in all tables of"
+    " a release. The standard error of any function of the numbers is the root mean square, over"
+    " replicates, of its distance from its published value."
+)
+
+
+IMPLICATES = (
+    "Each implicate is a file of as many records as the survey has, and they differ as the noise may"
+    " have been. Never analyse them as one file, or one of them alone: do the analysis in each as if it"
+    " were the survey, with M estimates q and squared standard errors u. The estimate is the mean of q,"
+    " its variance mean(u) + (1 + 1/M) var(q), sampling and privacy noise, with (M - 1) (1 + mean(u) /"
+    " ((1 + 1/M) var(q)))^2 degrees of freedom. mitools::MIcombine of R and `combine` of the Python"
+    " reader do this. It holds for questions about columns that were measured together; the table of"
+    " spread says for which pairs the implicates differ too little."
+)
+
+
+class Guarantee(Section):
+    """The privacy guarantee: its unit, its neighbouring relation and its budget."""
+
+    privacy_unit: str
+    neighbours: str
+    alpha: Rational
+    beta: Rational
+    gamma: Rational
+    composition: Composition = Field(
+        description="How the prices of the dataset's releases add up: `basic` adds alphas, and"
+        " `concentrated` rhos of zero-concentrated differential privacy."
+    )
+    epsilon: Rational = Field(description="Another name of alpha.")
+    delta: Rational = Field(description="Another name of beta.")
+    statement: str
+    domain: str = Field(description="The tables that the guarantee is for.")
+
+    @property
+    def budget(self) -> Budget:
+        """The promise in numbers."""
+        return Budget(self.alpha, self.beta, self.gamma)
+
+
+def privacy_statement(plan: Plan) -> str:
+    """The promise of a release in words and numbers."""
+    kept, protection = plan.promise, plan.protection
+    form = "randomly differentially private" if kept.gamma else "differentially private"
+    words = [
+        f"All numbers of this release together are {form} with {kept}"
+        f" (alpha is also called epsilon, beta delta), for tables {protection.difference};"
+        f" {protection.size}. It is for {protection.domain}."
+    ]
+    if plan.requested.rho:
+        words.append(
+            "The prices of releases add up by zero-concentrated differential privacy: this one cost"
+            f" {total(plan.prices.values())}, of {plan.budget.caps} that all releases charged to the"
+            f" same grant may cost, and together those keep {plan.budget.granted.budget}."
+        )
+    if kept.gamma:
+        words.append(_meaning_of_gamma(kept.gamma, protection.rows))
+    return " ".join(words)
+
+
+def _meaning_of_gamma(gamma: Fraction, rows: int) -> str:
+    return (
+        "Random differential privacy is weaker than differential privacy: it assumes that the records"
+        " are independent draws from one population, and it holds for a record and its replacement"
+        " drawn at random, except with probability gamma. Up to about"
+        f" {math.ceil(gamma * rows)} of the {rows} people, those who are rare in the published"
+        " tables, may have no protection. gamma bounds that probability because the ledger accepts it"
+        " only from a plan that was fixed before the dataset's first release."
+    )
+
+
+class UncertaintyRecord(Section):
+    """How wrong the numbers of one column may be, as ``dpcore.releases.base.Uncertainty`` says."""
+
+    column: str
+    standard_error: str | None
+    interval: tuple[str, str] | None
+    method: Literal["exact", "normal", "simulated"]
+    statement: str
+
+
+class ReplicatesRecord(Section):
+    """The last columns of a file: a column with its noise drawn again, to compute errors with."""
+
+    column: str
+    number: int
+    type: str = Field(description="Arrow type of each.")
+
+    @property
+    def names(self) -> list[str]:
+        return replicate_names(self.number)
+
+
+class HeldTable(Section):
+    """One of several tables in a file."""
+
+    rows: int
+    columns: list[str] = Field(description="Those that describe its cells.")
+
+
+class TableFile(Section):
+    """One Parquet file: where it is and what its columns mean."""
+
+    path: str
+    rows: int
+    bytes: int
+    sha256: str
+    columns: dict[str, str] = Field(
+        description="Arrow type of each column, in order; replicates follow them."
+    )
+    descriptions: dict[str, str]
+    about: dict[str, str] = Field(
+        description="For each column that is about a column of the survey: that column's name."
+    )
+    uncertainty: list[UncertaintyRecord]
+    replicates: ReplicatesRecord | None = None
+    csv_sha256: str | None = Field(
+        default=None, description="Of the same table as CSV, if the plan asks for it."
+    )
+    holds: dict[str, HeldTable] = Field(
+        default={},
+        description="The tables of a file that holds several, by name, in order: `table_name` is the"
+        " name in each row, and columns that a table does not have are null.",
+    )
+
+    @cached_property
+    def tables(self) -> list["TableFile"]:
+        """Each table that it holds, as a file of that table alone (``filters``)."""
+        if len(self.holds) < 2:
+            return [self]
+        cells = {column for held in self.holds.values() for column in held.columns}
+        others = {c: kind for c, kind in self.columns.items() if c not in cells and c != TABLE}
+        return [
+            self.model_copy(
+                update={
+                    "rows": held.rows,
+                    "columns": {c: self.columns[c] for c in held.columns} | others,
+                    "holds": {name: held},
+                }
+            )
+            for name, held in self.holds.items()
+        ]
+
+    @property
+    def filters(self) -> list[tuple[str, str, str]] | None:
+        """Of pyarrow: the rows of one table that a file holds with others; None: all rows."""
+        return [(TABLE, "==", name) for name in self.holds] if len(self.holds) == 1 else None
+
+    @property
+    def place(self) -> str:
+        """Where the table is, in words."""
+        return f"{self.path}, {TABLE} {self.name}" if self.filters else self.path
+
+    @property
+    def name(self) -> str:
+        """The name of a table of a release."""
+        named = PurePosixPath(self.path).name.removesuffix(".parquet")
+        return next(iter(self.holds)) if len(self.holds) == 1 else named
+
+    @property
+    def all_columns(self) -> dict[str, str]:
+        """Every column of the file with its Arrow type, in order."""
+        again = self.replicates
+        return self.columns | (dict.fromkeys(again.names, again.type) if again else {})
+
+    @property
+    def csv(self) -> str:
+        """The path of the same table as CSV, if the plan asks for it."""
+        return self.path.removesuffix("parquet") + "csv"
+
+
+class ReleaseRecord(Section):
+    """One release: its price, its noise and its files."""
+
+    name: str
+    kind: str
+    title: str
+    mechanism: str
+    alpha: Rational
+    beta: Rational
+    gamma: Rational
+    rho: Rational = Field(
+        description="What it cost in place of alpha, with concentrated composition."
+    )
+    event: dict[str, str]
+    draw_sha256: str
+    errors: dict[str, float] = Field(description="Expected errors, known before the draw.")
+    error_notes: dict[str, str] = Field(default={}, description="What some of them depend on.")
+    facts: dict[str, Any]
+    files: list[TableFile]
+    draw: TableFile = Field(description="The noisy statistic from which the files were computed.")
+
+    @property
+    def tables(self) -> list[TableFile]:
+        """Every table, those of one file apart."""
+        return [table for file in self.files for table in file.tables]
+
+    @property
+    def price(self) -> Budget:
+        """What the ledger was charged."""
+        return Budget(self.alpha, self.beta, self.gamma, self.rho)
+
+
+class Understated(Section):
+    """How many times too small standard errors are that are computed from records as from a survey.
+
+    Of the slopes of one column on another that was measured with it, over all such pairs.
+    """
+
+    median: float
+    one_in_ten: float = Field(description="Exceeded by one pair in ten.")
+
+
+class SynthesisRecord(Section):
+    """One synthetic table."""
+
+    name: str
+    source: str = Field(description="The release that the records were drawn from.")
+    refined_by: dict[str, str] = Field(
+        description="For each column whose values inside bins follow a release: that release's name."
+    )
+    file: TableFile
+    members: TableFile | None = Field(
+        default=None, description="With `linked`, the members of the units in `file`."
+    )
+    support: TableFile = Field(
+        description="Which margins of the records the release determines, and how well."
+    )
+    understated: Understated | None = Field(
+        default=None, description="Of standard errors; null where it is not known."
+    )
+    rows_per_unit: int = Field(
+        default=1,
+        description="The most records of one privacy unit, or the most members of a linked one.",
+    )
+    implicates: TableFile | None = Field(
+        default=None,
+        description="Files of records that differ as the noise may have been, by `implicate`.",
+    )
+    spread: TableFile | None = Field(
+        default=None, description="For which pairs of columns implicates differ enough."
+    )
+
+    @property
+    def warning(self) -> str:
+        """What everybody who computes with the records must know."""
+        start = (
+            "These records are not a survey: standard errors, intervals and tests that are computed from"
+            " them as if they were leave out the noise, and are too small"
+        )
+        if self.rows_per_unit > 1:
+            start = (
+                f"One unit may have {self.rows_per_unit} of the survey's records, which are not"
+                " independent: standard errors of independent records may be too small by up to"
+                f" {self.rows_per_unit**0.5:.2g} times for that alone. {start}"
+            )
+        if self.understated is None:
+            return f"{start}, by a factor that is not known."
+        return (
+            f"{start}: for the slope of one column on another about {self.understated.median:.2g} times,"
+            f" and for one pair of columns in ten {self.understated.one_in_ten:.2g} times or more (less"
+            " where smoothing removed noise from large tables). Columns that were not measured together"
+            " are related as the model assumes, and no error is known. The Python reader's function fit"
+            " computes models from the noisy tables, with errors that hold."
+        )
+
+    @property
+    def rules(self) -> str:
+        """How to analyse implicates."""
+        if self.rows_per_unit == 1:
+            return IMPLICATES
+        return (
+            f"{IMPLICATES} One unit may have {self.rows_per_unit} of the survey's records, which are not"
+            f" independent: take {self.rows_per_unit} times the squared standard errors of independent"
+            f" records as u (`combine(q, u, rows_per_unit={self.rows_per_unit})`)."
+        )
+
+    @property
+    def microdata(self) -> list[TableFile]:
+        """The tables of synthetic records."""
+        return [self.file, self.members] if self.members else [self.file]
+
+    @property
+    def listed(self) -> list[TableFile]:
+        """All tables."""
+        return [*self.microdata, *filter(None, (self.implicates, self.spread)), self.support]
+
+    @property
+    def warnings(self) -> dict[str, str]:
+        """What everybody who computes with records must know, by the path of their file."""
+        found = {file.path: self.warning for file in self.microdata}
+        return found | ({self.implicates.path: self.rules} if self.implicates else {})
+
+
+class AnalysisRecord(Section):
+    """One model that was fitted to the noisy tables."""
+
+    name: str
+    title: str
+    formula: str
+    family: str
+    source: str = Field(description="The release whose columns it relates.")
+    notes: list[str] = Field(description="What the reader should know of it.")
+    file: TableFile = Field(description="One row for each coefficient; none where a note says why.")
+
+
+class Approval(Section):
+    """A disclosure officer's decision to publish, as the ledger records it."""
+
+    who: str = Field(description="The name that the officer gave; it is not verified.")
+    why: str
+    at: str = Field(description="When it was recorded, UTC.")
+
+
+class Manifest(Section):
+    """The whole manifest."""
+
+    format: Literal[1]
+    dataset: str
+    release_id: str
+    title: str
+    drawn_at: str = Field(description="When the last draw was committed, UTC.")
+    plan_digest: str
+    plan: dict[str, Any]
+    guarantee: Guarantee
+    releases: list[ReleaseRecord]
+    synthesis: list[SynthesisRecord]
+    analyses: list[AnalysisRecord] = Field(default=[], description="Models, with their errors.")
+    scheduled: bool = Field(
+        default=False,
+        description="Whether the plan ran on a schedule, so that more releases of it follow.",
+    )
+    audit: dict[str, Any] = Field(
+        description="A short audit of all releases together, on made-up surveys, before the draw"
+        " (dpcore.audit.AuditResult); null means infinite or unknown."
+    )
+    audit_of_each: list[dict[str, Any]] = Field(
+        default=[],
+        description="For each release, a test that its noise has the stated scale.",
+    )
+    approval: Approval | None = Field(
+        default=None, description="Set if the plan asks for approval."
+    )
+    versions: dict[str, str]
+
+    @property
+    def tables(self) -> list[TableFile]:
+        """Every table of the bundle, in order."""
+        files = [file for record in self.releases for file in (*record.files, record.draw)]
+        files += [file for record in self.synthesis for file in record.listed]
+        return files + [record.file for record in self.analyses]

@@ -1,0 +1,60 @@
+"""``codebook.csv``: one row for every category, level and labelled value of the columns of which
+something is published, and one for any other of them.
+
+Where there are synthetic records, the last column warns of standard errors that are computed from them.
+"""
+
+import csv
+import io
+
+from schemas.bundle.manifest import Manifest
+from schemas.plan import Plan
+from schemas.survey.columns import CategoricalColumn, meaning
+
+HEADER = (
+    "column",
+    "type",
+    "description",
+    "unit",
+    "category",
+    "label",
+    "smallest",
+    "largest",
+    "nullable",
+)
+
+WARNING = (
+    "Synthetic records are not a survey: standard errors computed from them as if they were are too"
+    " small (see README.md)"
+)
+
+TYPES = {"whole": "integer", "number": "continuous", "truth": "categorical", "text": "categorical"}
+"""The type of a column that a formula gives, as a plan calls it."""
+
+
+def codebook(manifest: Manifest, plan: Plan) -> str:
+    """The codebook as CSV, its columns as in ``HEADER``; empty where they do not apply."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    made_up = {name for t in plan.synthesis for name in plan.built[t.from_].domain.names}
+    if plan.linked:
+        made_up |= {*plan.columns}
+    writer.writerow((*HEADER, *(["warning"] if made_up else [])))
+    for name, column in plan.published_columns.items():
+        start, null = (name, column.type, meaning(column)), str(column.nullable).lower()
+        end = (null, *([WARNING if name in made_up else ""] if made_up else []))
+        if isinstance(column, CategoricalColumn):
+            for category in column.categories:
+                label = column.labels.get(str(category), "")
+                writer.writerow((*start, "", category, label, "", "", *end))
+        else:
+            levels = [str(level) for level in column.levels or ()]
+            for value in levels or ["", *column.labels]:
+                label = column.labels.get(value, "")
+                writer.writerow((*start, column.unit, value, label, *column.bounds, *end))
+    for table in plan.synthesis:
+        for derived in table.deriving(plan.built[table.from_], plan.described_columns):
+            if derived.formula is not None and derived.name not in plan.columns:
+                kind = TYPES[derived.formula.kind]
+                writer.writerow((derived.name, kind, derived.words, *[""] * 5, "true", WARNING))
+    return text.getvalue()

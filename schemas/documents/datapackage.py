@@ -1,0 +1,142 @@
+"""``datapackage.json``: the bundle as a Frictionless Data Package (datapackage.org).
+
+Every Parquet file is a resource with a full table schema: types, descriptions, categories and their
+labels, bounds.  What the standard has no word for stands under names of our own: ``unit``,
+``survey_column`` and ``uncertainty``.  Digests and sizes are in the manifest: the standard has words
+for them, but its own library counts no bytes of a Parquet file and calls it broken.
+"""
+
+import json
+import re
+from typing import Any
+
+from schemas.bundle.manifest import Manifest, TableFile
+from schemas.documents.terms import identifier, licence_address
+from schemas.plan import Plan
+from schemas.survey.columns import CategoricalColumn, Column
+
+TYPES = {
+    "int64": "integer",
+    "double": "number",
+    "float": "number",
+    "string": "string",
+    "bool": "boolean",
+}
+NEVER_NEGATIVE = ("count", "cells")
+
+MOST_LISTED = 10_000
+"""A column with more categories has them in the codebook alone, not again in each of its tables."""
+
+
+def datapackage(manifest: Manifest, plan: Plan) -> str:
+    """The package descriptor as JSON."""
+    publication = plan.publication
+    package: dict[str, Any] = {
+        "name": f"{manifest.dataset}-{manifest.release_id}",
+        "title": manifest.title,
+        "description": "\n\n".join(
+            filter(None, (publication.description, manifest.guarantee.statement))
+        ),
+        "version": manifest.release_id,
+        "created": manifest.drawn_at,
+    }
+    if publication.publisher:
+        package["contributors"] = [{"title": publication.publisher, "role": "publisher"}]
+    if publication.licence:
+        package["licenses"] = [_licence(publication.licence)]
+    warnings: dict[str, str] = {}
+    for record in manifest.synthesis:
+        warnings |= record.warnings
+    package["resources"] = [
+        _resource(table, plan, warnings.get(table.path, "")) for table in manifest.tables
+    ]
+    return json.dumps(package, indent=2, ensure_ascii=False) + "\n"
+
+
+def resource_name(path: str) -> str:
+    """The name of a table's resource: its path, in the characters that a name may have."""
+    return identifier(path.removesuffix(".parquet").replace("/", "-")).lower()
+
+
+def _licence(text: str) -> dict[str, str]:
+    """A licence by its identifier, such as CC0-1.0, or by its address; other words are in the report."""
+    address = licence_address(text)
+    if re.fullmatch(r"[\w.+-]+", text):
+        return {"name": text} | ({"path": address} if address else {})
+    return {"path": address or "report.html", "title": text}
+
+
+def _resource(table: TableFile, plan: Plan, warning: str) -> dict[str, Any]:
+    """``warning``: of synthetic records, which have one."""
+    records = bool(warning)
+    return {
+        "name": resource_name(table.path),
+        **({"description": warning} if records else {}),
+        "path": table.path,
+        "format": "parquet",
+        "mediatype": "application/vnd.apache.parquet",
+        "schema": {
+            "fields": [
+                *(_field(name, table, plan, records) for name in table.columns),
+                *_replicates(table),
+            ],
+            "missingValues": [],
+        },
+        "uncertainty": [u.model_dump(mode="json") for u in table.uncertainty],
+    }
+
+
+def _replicates(table: TableFile) -> list[dict[str, Any]]:
+    again = table.replicates
+    if again is None:
+        return []
+    said = f"{again.column} with its noise drawn again"
+    return [{"name": n, "type": TYPES[again.type], "description": said} for n in again.names]
+
+
+def _field(name: str, table: TableFile, plan: Plan, records: bool) -> dict[str, Any]:
+    field: dict[str, Any] = {
+        "name": name,
+        "type": TYPES[table.columns[name]],
+        "description": table.descriptions[name],
+    }
+    about = table.about.get(name)
+    if about is None:
+        if name in NEVER_NEGATIVE:
+            field["constraints"] = {"minimum": 0}
+        return field
+    column = plan.described_columns[about]
+    field["survey_column"] = about
+    if column.label and name == about:
+        field["title"] = column.label
+    if _listed(name, table, column) and name == about:
+        # The library reads a null among real numbers as NaN, which is in no list and out of all bounds.
+        if table.columns[name] != "double" or not (column.nullable or table.holds):
+            field["constraints"] = {"enum": list(column.listed or ())}
+        field["categories"] = _categories(column)
+    if not isinstance(column, CategoricalColumn):
+        if column.unit:
+            field["unit"] = column.unit
+        if records and not column.nullable and column.listed is None:
+            field["constraints"] = dict(zip(("minimum", "maximum"), column.bounds, strict=True))
+    if records and not column.nullable:
+        field.setdefault("constraints", {})["required"] = True
+    return field
+
+
+def _listed(name: str, table: TableFile, column: Column) -> bool:
+    """Whether a published column holds the values that the plan lists for the survey's column."""
+    if not isinstance(column, CategoricalColumn):
+        return column.listed is not None
+    return len(column.categories) <= MOST_LISTED and table.columns[name] == _arrow_type(column)
+
+
+def _arrow_type(column: CategoricalColumn) -> str:
+    return {str: "string", bool: "bool", int: "int64", float: "double"}[type(column.categories[0])]
+
+
+def _categories(column: Column) -> list[dict[str, Any]]:
+    return [
+        {"value": value, "label": column.labels.get(str(value), str(value))}
+        for value in column.listed or ()
+    ]

@@ -1,0 +1,76 @@
+"""``dcat.json``: the bundle as a dataset of DCAT-US 3 (resources.data.gov, General Services
+Administration), with one distribution for every table.
+
+Where the bundle will be found is not known when it is made: distributions have their path in the
+bundle as title, and no address.  The standard asks for a publisher and a contact with an e-mail
+address; they are the plan's, or missing.
+"""
+
+import json
+import re
+from typing import Any
+
+from schemas.bundle.manifest import Manifest, TableFile
+from schemas.documents.terms import keywords, licence_address
+from schemas.plan import Plan
+from schemas.plan.publication import Publication
+
+
+def dcat(manifest: Manifest, plan: Plan) -> str:
+    """The dataset as JSON."""
+    publication = plan.publication
+    dataset: dict[str, Any] = {
+        "@type": "Dataset",
+        "identifier": {"@type": "Identifier", "notation": _identifier(manifest)},
+        "title": manifest.title,
+        "description": publication.description or manifest.title,
+        "issued": manifest.drawn_at[:10],
+        "version": manifest.release_id,
+        "keyword": keywords(manifest, plan),
+        "rights": [manifest.guarantee.statement],
+        "provenance": [
+            "Made of noisy statistics alone; manifest.json holds the plan, the noise and its cost."
+        ],
+        "describedBy": _file("datapackage.json", "application/json"),
+        "conformsTo": [{"@type": "Standard", "title": "DCAT-US 3.0"}],
+        "distribution": [_distribution(table, publication) for table in manifest.tables],
+    }
+    if publication.publisher:
+        dataset["publisher"] = {"@type": "Organization", "name": publication.publisher}
+    if contact := _contact(publication):
+        dataset["contactPoint"] = contact
+    if publication.intended_use:
+        dataset["purpose"] = publication.intended_use
+    return json.dumps(dataset, indent=2, ensure_ascii=False) + "\n"
+
+
+def _identifier(manifest: Manifest) -> str:
+    return f"{manifest.dataset}/{manifest.release_id}"
+
+
+def _contact(publication: Publication) -> dict[str, str] | None:
+    """Who is asked, if the plan's contact holds an e-mail address."""
+    found = re.search(r"[\w.+~-]+@[\w.-]+\.[\w-]+", publication.contact)
+    if found is None:
+        return None
+    name = publication.contact.replace(found[0], "").strip(" <>(),;") or publication.publisher
+    return {"@type": "Kind", "fn": name or found[0], "hasEmail": f"mailto:{found[0]}"}
+
+
+def _file(path: str, media_type: str) -> dict[str, Any]:
+    return {"@type": "Distribution", "title": path, "mediaType": media_type}
+
+
+def _distribution(table: TableFile, publication: Publication) -> dict[str, Any]:
+    distribution = _file(table.path, "application/vnd.apache.parquet") | {
+        "format": "Parquet",
+        "byteSize": str(table.bytes),
+        "checksum": {
+            "@type": "Checksum",
+            "algorithm": "SHA-256",
+            "checksumValue": table.sha256,
+        },
+    }
+    if publication.licence:
+        distribution["license"] = licence_address(publication.licence) or publication.licence
+    return distribution

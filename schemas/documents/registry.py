@@ -1,0 +1,177 @@
+"""``registry.yaml``: a record for the registry of differential privacy deployments.
+
+In the form of OpenDP's registry (opendp/deployments-registry-data, schemas/deployments-schema.yaml
+at commit 057e5d8).  The record is a draft of the second tier, to be reviewed by the person who
+registers it.  The curator's type is one of a fixed list without a neutral value, so it is left out
+where the plan does not state it.
+"""
+
+from typing import Any
+
+import yaml
+
+from dpcore.accounting.budget import decimal_text, total
+from dpcore.accounting.concentrated import Composition
+from schemas.bundle.manifest import Guarantee, Manifest
+from schemas.plan import Plan
+from schemas.plan.protection import RULES
+from schemas.releases.base import Product
+
+NOT_STATED = "Not stated in the release plan."
+RANDOM = (
+    "Random differential privacy (Hall, Rinaldo and Wasserman 2011), a weaker promise than"
+    " differential privacy. {relation} The records and the replacement are independent draws from one"
+    " population. Output measure: the (epsilon, delta) divergence, in both directions. Bound on output"
+    " distance: epsilon = {alpha}, delta = {beta}, but for a chance of gamma = {gamma} over the draw of"
+    " records and replacement, in which it may be infinite; up to about gamma times the number of"
+    " records may have no protection."
+)
+
+
+def registry(manifest: Manifest, plan: Plan) -> str:
+    """The record as YAML."""
+    record = {
+        "url_slug": f"{manifest.dataset}-{manifest.release_id}",
+        "deployment": {
+            "basic": _basic(manifest, plan),
+            "dp_variant": {
+                "variant_name": _variant(manifest.guarantee),
+                "data_domain": f"Tables of {plan.protection.records} records with the columns"
+                f" {', '.join(plan.columns)}, whose categories and bounds are public (codebook.csv)."
+                f" The guarantee is for {plan.protection.domain}.",
+                "unprotected_quantities": _unprotected(plan),
+            },
+            "privacy_loss": _privacy_loss(manifest.guarantee, plan),
+            "deployment_model": {
+                "model_name": "Central",
+                "release_type": "Many releases" if manifest.scheduled else "One release",
+                "release_type_details": f"It took {total(plan.prices.values())} of a budget"
+                f" of {plan.budget.caps} that the plan states; a ledger charges every release to it"
+                f"{_composed(plan)}."
+                + " More releases of this plan follow on a schedule. The budget is never refreshed: what"
+                " was spent counts for good, and only a decision of the publisher adds to it."
+                * manifest.scheduled,
+                "data_source_type": "Dynamic" if manifest.scheduled else "Static",
+                "access_type": "Non-interactive",
+            },
+            "implementation": _implementation(manifest, plan),
+            "administrative": {
+                "status": "Draft",
+                "registry_authors": [plan.publication.publisher or "dprelease"],
+                "tier": 2,
+            },
+        },
+    }
+    return yaml.safe_dump(record, sort_keys=False, allow_unicode=True, width=100)
+
+
+def _basic(manifest: Manifest, plan: Plan) -> dict[str, Any]:
+    publication = plan.publication
+    curator = {"data_curator_name": publication.publisher or NOT_STATED}
+    if publication.curator_type:
+        curator["data_curator_type"] = publication.curator_type
+    return {
+        "name": manifest.title,
+        "data_curators": [curator],
+        "description": publication.description or manifest.title,
+        "intended_use": publication.intended_use or NOT_STATED,
+        "data_product_type": _product(manifest, plan),
+        "data_product_region": publication.region or NOT_STATED,
+        "publication_date": manifest.drawn_at[:10],
+    }
+
+
+def _product(manifest: Manifest, plan: Plan) -> Product:
+    """Synthetic data where there are some, else what all releases are together."""
+    if manifest.synthesis:
+        return "Synthetic data"
+    products = {plan.section(record.name).product for record in manifest.releases}
+    return products.pop() if len(products) == 1 else "Summary statistics"
+
+
+COMPOSITIONS: dict[Composition, str] = {
+    "basic": "Basic composition: the parts of the releases add up.",
+    "concentrated": "Zero-concentrated differential privacy: rho of the releases, and their chances to"
+    " fail, add up.",
+}
+
+
+def _composed(plan: Plan) -> str:
+    """The rule by which prices add up, if it is not the sum of epsilons."""
+    if plan.budget.composition == "basic":
+        return ""
+    return (
+        ", and adds up rho of zero-concentrated differential privacy; all releases charged to it keep"
+        f" {plan.budget.granted.budget}"
+    )
+
+
+def _variant(guarantee: Guarantee) -> str:
+    if guarantee.gamma:
+        return "Custom"
+    return "Approximate DP" if guarantee.beta else "Pure DP"
+
+
+def _unprotected(plan: Plan) -> str:
+    rest = "in the plan that manifest.json holds: none of it is taken from the records."
+    if plan.adjacency.public_rows:
+        return f"The number of records, {plan.rows}, and everything else {rest}"
+    if plan.neighbours == "replace-one":
+        return f"How many units ({plan.protection.one}) there are, and everything {rest}"
+    return f"Everything {rest}"
+
+
+def _privacy_loss(guarantee: Guarantee, plan: Plan) -> dict[str, Any]:
+    relation, known = plan.protection.metric, plan.adjacency.public_rows
+    parameters = {"epsilon": float(guarantee.alpha)}
+    if guarantee.beta:
+        parameters["delta"] = float(guarantee.beta)
+    amounts = {name: decimal_text(getattr(guarantee, name)) for name in ("alpha", "beta", "gamma")}
+    details = (
+        RANDOM.format(relation=relation, **amounts) if guarantee.gamma else guarantee.statement
+    )
+    return {
+        "privacy_unit": f"One {guarantee.privacy_unit} of the table",
+        "privacy_unit_details": f"{plan.protection.who}. {relation}" if plan.unit else relation,
+        **({"number_of_privacy_units": plan.rows} if known else {}),
+        "privacy_parameters": parameters,
+        "privacy_parameters_details": details,
+    }
+
+
+def _preprocessing(plan: Plan) -> str:
+    """What is done to the records before anything is counted: by public rules, each unit alone."""
+    done = []
+    if plan.protection.total:
+        done.append(f"Values are made valid: {RULES[plan.invalid]}.")
+    if plan.unit:
+        done.append(
+            f"Of each {plan.unit.name} at most {plan.unit.max_rows} records{plan.protection.within} are"
+            " used, chosen by a hash of its own records."
+        )
+    if plan.weights:
+        done.append(
+            f"Weights are rounded to multiples of {decimal_text(plan.weights.step)} and cut at"
+            f" {decimal_text(plan.weights.largest)}."
+        )
+    rest = (
+        "columns, bounds, bins and parameters are those of the plan, which is fixed before the"
+        " records are read."
+    )
+    return " ".join([*done, f"{'All' if done else 'None on the records:'} {rest}"])
+
+
+def _implementation(manifest: Manifest, plan: Plan) -> dict[str, str]:
+    mechanisms = "".join(
+        f"- {record.name}: {plan.section(record.name).words} ({record.title}), by"
+        f" {record.mechanism}\n"
+        for record in manifest.releases
+    )
+    return {
+        "preprocessing_and_hyperparameter_tuning": _preprocessing(plan),
+        "mechanisms": f"{mechanisms}Noise is drawn by integer arithmetic from the operating system's"
+        f" generator, by dprelease {manifest.versions['dprelease']}.\n",
+        "composition": COMPOSITIONS[plan.budget.composition],
+        "post_processing": "Everything in the bundle is made of the noisy statistics under draws/:"
+        " counts that are not negative and agree, densities, synthetic records, error statements.",
+    }

@@ -1,0 +1,56 @@
+"""What several standards ask of a release: names for its parts, its licence as an address, and how it
+is cited.
+"""
+
+import hashlib
+import re
+import unicodedata
+
+from schemas.bundle.manifest import Manifest
+from schemas.plan import Plan
+from schemas.plan.publication import Publication
+
+
+def identifier(text: str) -> str:
+    """A name in letters of ASCII, digits and . _ - =, which all standards allow; texts that cannot be
+    written so end with a part of their digest, so that no two of them have one name.
+
+    >>> identifier("age_from"), identifier("body mass"), identifier("größe")
+    ('age_from', 'body-mass-096b2044', 'gro-e-d353a267')
+    """
+    letters = "".join(
+        c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c)
+    )
+    spelled = re.sub(r"[^A-Za-z0-9._=-]", "-", letters)
+    digest = hashlib.sha256(text.encode()).hexdigest()[:8]
+    return spelled if spelled == text else f"{spelled}-{digest}"
+
+
+def licence_address(text: str) -> str | None:
+    """Where a licence is: the address in its words, or that of its SPDX identifier.
+
+    >>> licence_address("CC-BY-4.0"), licence_address("CC BY, https://example.org/by")
+    ('https://spdx.org/licenses/CC-BY-4.0.html', 'https://example.org/by')
+    >>> licence_address("as the office allows")
+    """
+    if re.fullmatch(r"[A-Za-z0-9][\w.+-]*-[\w.+-]*\d[\w.+-]*", text):
+        return f"https://spdx.org/licenses/{text}.html"
+    found = re.search(r"https?://[^\s<>()]*[^\s<>().,;]", text)
+    return found[0] if found else None
+
+
+def keywords(manifest: Manifest, plan: Plan) -> list[str]:
+    """Differential privacy, and the columns of the survey of which something is published."""
+    found = {t.about.get(name, name) for t in manifest.tables for name in t.columns}
+    return ["differential privacy", *(name for name in plan.described_columns if name in found)]
+
+
+def cited(manifest: Manifest, publication: Publication) -> str:
+    """How the release is cited."""
+    publisher, year = publication.publisher.strip(), manifest.drawn_at[:4]
+    promise = manifest.guarantee.statement.partition(" with ")[2].partition(" (")[0]
+    return (
+        f"{f'{publisher} ({year}). {manifest.title}' if publisher else f'{manifest.title} ({year})'}"
+        f" [differentially private data set {manifest.dataset}, release {manifest.release_id},"
+        f" {promise}]."
+    )

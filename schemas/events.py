@@ -1,6 +1,0 @@
-"""Privacy events of every kind that is installed: ``read_event`` reads one that a ledger recorded."""
-
-import schemas.releases  # noqa: F401 - it loads the kinds of other packages, and their events
-from dpcore.mechanism import event_from_dict as read_event
-
-__all__ = ["read_event"]

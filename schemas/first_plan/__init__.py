@@ -1,0 +1,1 @@
+"""The first plan for a table: from its columns and a questionnaire."""

@@ -1,0 +1,128 @@
+"""The release plan: one document that holds everything public.
+
+``load_plan`` reads it and refuses a plan that is incomplete or contradictory.
+"""
+
+import re
+from collections.abc import Mapping
+from copy import deepcopy
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Self
+
+from pydantic import ValidationError, ValidationInfo, field_validator, model_validator
+
+from dpcore.errors import BundleError, PlanError
+from dpcore.suggestion import suggestion
+from schemas.document import faults_of, read_yaml, written_faults
+from schemas.plan.best import chosen
+from schemas.plan.coherence import require_coherent
+from schemas.plan.contents import PlanDocument
+from schemas.releases.density import BEST
+from schemas.survey.blanks import blanks_of, touches
+from schemas.survey.columns import Column, made_total
+from schemas.survey.public_files import read_public_files
+from schemas.survey.source import resolve_source
+from schemas.text import look_alikes, refuse_treacherous, told_apart
+
+
+class Plan(PlanDocument):
+    """A plan whose parts were checked, alone and together."""
+
+    @field_validator("columns")
+    @classmethod
+    def _total(cls, columns: dict[str, Column], info: ValidationInfo) -> dict[str, Column]:
+        invalid = info.data.get("invalid", "refuse")
+        return {name: made_total(column, invalid) for name, column in columns.items()}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _as_it_looks(cls, document: Any) -> Any:
+        refuse_treacherous(document)
+        columns = document.get("columns") if isinstance(document, dict) else None
+        if isinstance(columns, dict) and (alike := look_alikes(columns)):
+            raise ValueError(f"columns: {told_apart(*alike)}")
+        return document
+
+    @model_validator(mode="after")
+    def _best(self) -> Self:
+        """Put the mechanism in the place of every ``best``, and ask for no beta that it spares."""
+        plan = self
+        for i, section in enumerate(self.releases):
+            if section.mechanism == BEST:
+                releases = [*plan.releases[:i], chosen(plan, i), *plan.releases[i + 1 :]]
+                plan = plan.changed(releases=releases)
+        composition = plan.budget.composition
+        if plan is not self and not any(s.spends_beta(composition) for s in plan.releases):
+            asked = plan.budget.requested.model_copy(update={"beta": Fraction(0)})
+            if composition == "basic":
+                budget = plan.budget.model_copy(update={"requested": asked})
+                plan = plan.changed(budget=budget)
+        return plan
+
+    @model_validator(mode="after")
+    def _coherent(self) -> Self:
+        require_coherent(self)
+        return self
+
+
+def load_plan(
+    plan: Path | str | Mapping[str, Any], overrides: Mapping[str, Any] | None = None
+) -> Plan:
+    """Read a plan; ``overrides`` replace values at dotted places, such as ``source``.
+
+    ``plan``: a YAML file, or its document as a mapping; relative paths start where the file is, or here.
+    Raises ``PlanError`` with one line for each fault.
+    """
+    if isinstance(plan, Mapping):
+        path, document = Path("plan"), deepcopy(dict(plan))
+    else:
+        path, document = Path(plan), read_yaml(Path(plan))
+    for place, value in (overrides or {}).items():
+        _set(document, place, value)
+    blanks = blanks_of(document)
+    read_public_files(path, document)
+    try:
+        read = Plan.model_validate(document)
+        faults = {}
+    except ValidationError as error:
+        faults = faults_of(error, document, Plan)
+    if blanks:
+        others = {place: reason for place, reason in faults.items() if not touches(place, blanks)}
+        raise PlanError(f"{path}: the plan has blanks\n{written_faults(blanks | others)}")
+    if faults:
+        raise PlanError(f"{path}: the plan is not valid\n{written_faults(faults)}")
+    if "source" in (overrides or {}):
+        return read
+    return read.model_copy(update={"source": resolve_source(path, read.source)})
+
+
+def published_plan(public: Mapping[str, Any]) -> Plan:
+    """The plan in a manifest, without the location of the private table and the operation.
+
+    Raises ``BundleError`` where it is none that this version of dprelease takes.
+    """
+    document = {**public, "source": "withheld"}
+    try:
+        return Plan.model_validate(document)
+    except ValidationError as error:
+        faults = written_faults(faults_of(error, document, Plan))
+        raise BundleError(
+            "the plan in the manifest is not valid: it was changed, or written by another version of"
+            f" dprelease\n{faults}"
+        ) from None
+
+
+def _set(document: dict[str, Any], place: str, value: Any) -> None:
+    """Replace the value at a dotted place; positions in a list are numbers."""
+    *parents, last = (
+        int(part) if re.fullmatch("[0-9]{1,9}", part) else part for part in place.split(".")
+    )
+    node: Any = document
+    try:
+        for part in parents:
+            node = node[part]
+        node[last] = value  # an unknown key is refused when the document is validated
+    except (KeyError, IndexError, TypeError):
+        meant = suggestion(part, node) if isinstance(node, dict) else ""
+        raise PlanError(f"--set {place}: the plan has no such key{meant}") from None

@@ -1,0 +1,229 @@
+"""What the sections of a plan must not say together; a refusal names the place and the remedy."""
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from dpcore.suggestion import suggestion
+from schemas.plan.contents import PlanDocument
+from schemas.releases import check_names
+from schemas.survey.columns import CategoricalColumn, check_rounded, nameable, rounded, sources
+from schemas.survey.derived import check_groups
+
+LARGEST_SHARE_BITS = 6000
+"""The longest denominator of an exact share; shares must fit in a manifest."""
+
+
+def require_coherent(plan: PlanDocument) -> None:
+    """Raise a ``ValueError`` that begins with the place where parts of a plan contradict each other."""
+    for check in _CHECKS:
+        check(plan)
+
+
+def _source(plan: PlanDocument) -> None:
+    if isinstance(plan.source, str) and re.match("(?!package:)[a-z0-9+]+://", plan.source):
+        raise ValueError(
+            "source: write a database as {postgresql: URL, table: SCHEMA.TABLE}, and remote files"
+            " as {spark: MASTER, parquet: URL}"
+        )
+
+
+def _left_out(plan: PlanDocument) -> None:
+    if plan.invalid == "drop" and plan.adjacency.public_rows:
+        raise ValueError(
+            "invalid: drop makes the number of records private; it needs neighbours: add-remove, or"
+            " a privacy unit of several records"
+        )
+
+
+def _columns(plan: PlanDocument) -> None:
+    lowered: dict[str, str] = {}
+    for name in plan.columns:
+        if not nameable(name):
+            raise ValueError(
+                f"columns.{name}: a column name begins with a letter and holds letters, "
+                "digits, blanks and _ . -"
+            )
+        if lowered.setdefault(name.lower(), name) != name:
+            raise ValueError(
+                f"columns.{name}: differs from {lowered[name.lower()]!r} only in capitals"
+            )
+
+
+def _unpublished(plan: PlanDocument) -> None:
+    """Columns that are read but not published must not be used otherwise."""
+    taken = {name.lower() for name in (*plan.columns, *sources(plan.columns).values())}
+    for place, name in plan.unpublished.items():
+        if not nameable(name):
+            raise ValueError(f"{place}: is not a valid column name")
+        if name.lower() in taken:
+            raise ValueError(
+                f"{place}: {name!r} is already used; remove it from columns, or copy the column at"
+                " the source"
+            )
+        taken.add(name.lower())
+    if plan.counts and (plan.unit or plan.weights):
+        raise ValueError(
+            "counts: a row that stands for several records says neither which units they belong to"
+            " nor what each weighs; read the records themselves, or remove"
+            f" {'privacy_unit' if plan.unit else 'weights'}"
+        )
+    if plan.weights and not any(section.counts_weights for section in plan.releases):
+        raise ValueError("weights: no release is `weighted`; remove the weights")
+
+
+def _groups(plan: PlanDocument) -> None:
+    check_groups(plan.columns)
+    check_rounded(plan.columns)
+
+
+def _linked(plan: PlanDocument) -> None:
+    """Refuse what does not go with wide records."""
+    if plan.linked is None:
+        return
+    for place in ("weights", "series"):
+        if getattr(plan, place):
+            raise ValueError(
+                f"linked: wide records have no {place}; write another plan, without `linked`"
+            )
+    for i, table in enumerate(plan.synthesis):
+        if table.households:
+            raise ValueError(f"synthesis[{i}].households: linked records have members already")
+        if table.implicates:
+            raise ValueError(f"synthesis[{i}].implicates: not of linked records")
+        if table.derived:
+            raise ValueError(
+                f"synthesis[{i}].derived: not of linked records; compute it from the two tables"
+            )
+        kinds = {section.name: section.kind for section in plan.releases}
+        if kinds.get(table.from_, "microdata-margins") != "microdata-margins":
+            raise ValueError(
+                f"synthesis[{i}].from: linked tables are drawn from microdata-margins, whose records"
+                " obey rules"
+            )
+    for _, name in rounded(plan.columns):
+        raise ValueError(f"columns.{name}.from: no multiples with linked; leave the column out")
+    for name, column in plan.columns.items():
+        if isinstance(column, CategoricalColumn) and column.refines:
+            raise ValueError(f"columns.{name}.refines: not with linked; leave the group out")
+    plan.linked.check(plan.columns, plan.unit, plan.invalid)
+
+
+def _series(plan: PlanDocument) -> None:
+    if plan.series is None:
+        return
+    plan.series.check(plan.columns, plan.adjacency, plan.weights is not None)
+    if plan.synthesis:
+        raise ValueError("synthesis: records cannot be drawn from one run of a series")
+    if plan.analyses:
+        raise ValueError("analyses: models cannot be fitted to one run of a series")
+    if plan.operation.schedule and plan.operation.schedule.since is None:
+        raise ValueError(
+            "operation.schedule.since: state the day from which the periods of the series count"
+        )
+
+
+def _requests(plan: PlanDocument) -> None:
+    requests = plan.operation.requests
+    if requests is None:
+        return
+    if plan.series:
+        raise ValueError("operation.requests: a series is released as a whole, on its schedule")
+    names = [section.name for section in plan.releases]
+    for name in requests.releases:
+        if name not in names:
+            raise ValueError(
+                f"operation.requests.releases: there is no release {name!r}{suggestion(name, names)}"
+            )
+
+
+def _names(plan: PlanDocument) -> None:
+    """No two parts of one kind may share a name."""
+    for place in ("releases", "synthesis", "analyses"):
+        names = [part.name for part in getattr(plan, place)]
+        for i, name in enumerate(names):
+            if name in names[:i]:
+                raise ValueError(f"{place}[{i}].name: {name!r} is repeated")
+
+
+def _analyses(plan: PlanDocument) -> None:
+    for i, analysis in enumerate(plan.analyses):
+        with _inside(f"analyses[{i}]."):
+            analysis.check(plan.record_columns)
+
+
+def _spending(plan: PlanDocument) -> None:
+    """Refuse a request beyond the grant, and a beta or gamma that is missing or cannot be spent."""
+    requested, composition = plan.requested, plan.budget.composition
+    if not plan.budget.caps.covers(requested):
+        raise ValueError(
+            f"budget: requested is more than granted: it costs {requested}, and all that may be"
+            f" spent is {plan.budget.caps}"
+        )
+    beta = [section.spends_beta(composition) for section in plan.releases]
+    gamma = [section.spends_gamma for section in plan.releases]
+    for name, spenders in (("beta", beta), ("gamma", gamma)):
+        amount = getattr(requested, name)
+        if amount and not any(spenders):
+            raise ValueError(
+                f"budget.requested.{name}: no mechanism of this plan can spend {name}; write 0"
+            )
+        for i, section in enumerate(plan.releases):
+            if spenders[i] and not amount:
+                raise ValueError(
+                    f"releases[{i}].mechanism: {section.mechanism} spends {name}, but"
+                    f" budget.requested.{name} is 0"
+                )
+
+
+def _shares(plan: PlanDocument) -> None:
+    parts = [part for share in plan.shares for part in (share.alpha, share.beta, share.gamma)]
+    if any(part.denominator.bit_length() > LARGEST_SHARE_BITS for part in parts):
+        raise ValueError("releases: the weights have too many digits together; shorten them")
+
+
+def _releases(plan: PlanDocument) -> None:
+    for i, release in enumerate(plan.built.values()):
+        with _inside(f"releases[{i}]."):
+            check_names(release, plan.publication.replicates > 0)
+        with _inside(f"releases[{i}]: "):
+            release.require_publishable()
+
+
+def _synthesis(plan: PlanDocument) -> None:
+    for i, table in enumerate(plan.synthesis):
+        with _inside(f"synthesis[{i}]."):
+            table.sampler(plan.built)
+            table.refining(plan.built)
+            table.check_values(plan.built[table.from_].domain)
+            table.deriving(plan.built[table.from_], plan.record_columns)
+            if table.households:
+                table.households.check(plan.built[table.from_].domain, plan.columns)
+
+
+@contextmanager
+def _inside(place: str) -> Iterator[None]:
+    """A ``ValueError`` of what happens here begins with this place."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"{place}{error}") from None
+
+
+_CHECKS: tuple[Callable[[PlanDocument], None], ...] = (
+    _source,
+    _left_out,
+    _columns,
+    _unpublished,
+    _groups,
+    _linked,
+    _series,
+    _requests,
+    _names,
+    _analyses,
+    _spending,
+    _shares,
+    _releases,
+    _synthesis,
+)
+"""In order: a later check may rely on what an earlier one has refused."""

@@ -1,0 +1,313 @@
+"""What a plan says, and what follows from it, before it is known to be coherent.
+
+``PlanDocument.built`` are its releases in ``dpcore``, each with its exact share of the budget.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any, Literal, Self
+
+from pydantic import Field, StrictInt, StrictStr
+
+from dpcore.accounting.budget import Budget, ShareWeight, split
+from dpcore.domain.adjacency import Adjacency, Relation
+from dpcore.line.mechanism import promise_together
+from dpcore.post.inference.units import assumptions
+from dpcore.releases.base import Release
+from schemas.document import Section
+from schemas.plan.analysis import Analysis
+from schemas.plan.budget import BudgetSection
+from schemas.plan.linked import SIZE, Linked
+from schemas.plan.operation import Operation
+from schemas.plan.protection import Protection
+from schemas.plan.publication import Publication
+from schemas.plan.series import Series, of_any_run
+from schemas.plan.synthesis import Synthesis
+from schemas.releases import AnyRelease, Name, SurveyFacts
+from schemas.releases.microdata import MicrodataSection
+from schemas.releases.moments import MomentsSection
+from schemas.survey.columns import Column, IdentifierColumn, Invalid, ReadColumn
+from schemas.survey.derived import groups_of
+from schemas.survey.source import Source
+from schemas.survey.unit import COUNT, WEIGHT, UnitColumn, Weights
+
+
+class PlanDocument(Section):
+    """Everything public about a release."""
+
+    dprelease: Literal[1] = Field(description="The version of this document's format.")
+    dataset: Name = Field(description="The ledger keeps one budget per dataset.")
+    source: Source = Field(
+        description="A Parquet or CSV file, `package://NAME/PATH` for a file inside an installed "
+        "Python package, a table of a DuckDB or PostgreSQL database, or a survey on Spark. Never "
+        "published."
+    )
+    rows: StrictInt = Field(
+        ge=1,
+        le=2**40,
+        description="The public number of records, n. With add-remove, or a privacy unit of several "
+        "records, a public guess, used only as a scale for noise and errors. With `linked`, a guess of "
+        "the number of units.",
+    )
+    counts: StrictStr | None = Field(
+        default=None,
+        min_length=1,
+        description="Where each row of the source stands for several records: the column, not among "
+        "`columns`, with their number, a whole number from 0. Then `rows` is its sum, and `row` in "
+        "`privacy_unit` one of those records. Without weights or units of several records.",
+    )
+    privacy_unit: Literal["row"] | UnitColumn = Field(
+        description="Whose presence is protected: one record, or all records of a unit."
+    )
+    neighbours: Relation = Field(
+        description="Tables are neighbours when the records of one unit are replaced by those of "
+        "another, or when they are added or removed. The number of records is public where one record "
+        "is replaced by one, and private elsewhere."
+    )
+    weights: Weights | None = Field(
+        default=None, description="Survey weights, for releases that say `weighted`."
+    )
+    linked: Linked | None = Field(
+        default=None,
+        description="Makes each privacy unit one record of all its members, for linked synthetic "
+        "tables of units and members.",
+    )
+    series: Series | None = Field(
+        default=None, description="The series of releases of which this is one, if it is."
+    )
+    budget: BudgetSection
+    invalid: Invalid = Field(
+        default="refuse",
+        description="What happens to values that are not valid: they stop the release (`refuse`); a"
+        " number goes to the nearest bound and anything else counts as null, or in the first cell of a"
+        " column without nulls (`clamp`); they count as null, and every column is nullable"
+        " (`own-cell`); or their record is left out (`drop`). With `clamp` and `own-cell`,"
+        " weights that are null or negative count as 0, and others that are not finite as the largest."
+        " Records without a valid identifier are left out. All but `refuse` extend"
+        " the guarantee to tables that do not fit the plan.",
+    )
+    columns: dict[str, Column] = Field(
+        min_length=1, description="The columns by name; others in the table are ignored."
+    )
+    releases: list[AnyRelease] = Field(
+        min_length=1, description="What is released, each with a share of the budget by weight."
+    )
+    synthesis: list[Synthesis] = Field(
+        default_factory=list,
+        description="Synthetic tables. A tree need not span all columns: those in none of its edges "
+        "are drawn independently.",
+    )
+    analyses: list[Analysis] = Field(
+        default_factory=list,
+        description="Models that are published with their errors: computed from the noisy tables, at no "
+        "cost.",
+    )
+    publication: Publication
+    operation: Operation = Field(
+        default=Operation(), description="When it runs and when it warns; not part of the digest."
+    )
+
+    def _build(self) -> tuple[Release, ...]:
+        shares = self.shares
+        built = []
+        for i, section in enumerate(self.releases):
+            try:
+                built.append(self.release(section, shares[i]))
+            except ValueError as error:
+                raise ValueError(f"releases[{i}].{error}") from None
+        return tuple(built)
+
+    def release(self, section: AnyRelease, share: Budget) -> Release:
+        """A release with this share; a ``ValueError`` begins with the place in the section."""
+        if self.series:
+            return self.series.release(section, self.facts, share)
+        if self.linked and self.unit and isinstance(section, MicrodataSection):
+            section = self.linked.widened(section, self.columns, self.unit)
+        return section.release(self.facts, share)
+
+    @property
+    def unit(self) -> UnitColumn | None:
+        """The privacy unit, if it may have several records; None if it is one row."""
+        return self.privacy_unit if isinstance(self.privacy_unit, UnitColumn) else None
+
+    @property
+    def protection(self) -> Protection:
+        """Unit and relation in words."""
+        periods = self.series.bound(self.columns) if self.series else None
+        most = periods.most if periods else None
+        grows = self.series is not None and self.series.part < 1
+        counted = self.counts is not None
+        totals = tuple(filter(None, (section.public_totals for section in self.releases)))
+        clamped = tuple(
+            name
+            for name, column in self.columns.items()
+            if self.invalid != "clamp" and getattr(column, "outside", "") == "clamp"
+        )
+        return Protection(
+            self.adjacency,
+            self.rows,
+            self.unit,
+            self.invalid,
+            most,
+            grows,
+            counted,
+            totals,
+            clamped,
+        )
+
+    @property
+    def adjacency(self) -> Adjacency:
+        """Which tables are neighbours."""
+        if self.unit is None:
+            return Adjacency(self.neighbours)
+        if self.linked:
+            return Adjacency(self.neighbours, unit=self.unit.column)  # one wide record each
+        one = Adjacency(self.neighbours, self.unit.max_rows, unit=self.unit.column)
+        return self.series.adjacency(one) if self.series else one
+
+    @property
+    def assumed(self) -> tuple[str, ...]:
+        """What the sampling errors of models and moments assume beside independent records."""
+        weights = self.weights.column if self.weights else None
+        return tuple(assumptions(self.adjacency.most, weights))
+
+    @property
+    def includes_sampling(self) -> bool:
+        """Whether some published errors are of sampling too."""
+        return bool(self.analyses) or any(isinstance(s, MomentsSection) for s in self.releases)
+
+    @property
+    def unpublished(self) -> dict[str, str]:
+        """Columns that are read but not published, by the plan's key that names them."""
+        named = {"privacy_unit.column": self.unit, "weights.column": self.weights}
+        places = {place: section.column for place, section in named.items() if section}
+        return places | ({"counts": self.counts} if self.counts else {})
+
+    @property
+    def read_columns(self) -> Mapping[str, ReadColumn]:
+        """Every column that the private steps read."""
+        columns: dict[str, ReadColumn] = {**self.columns}
+        if self.unit:
+            columns[self.unit.column] = IdentifierColumn()
+        if self.weights:
+            columns[self.weights.column] = WEIGHT
+        if self.counts:
+            columns[self.counts] = COUNT
+        return columns
+
+    @property
+    def record_columns(self) -> Mapping[str, Column]:
+        """The columns of the records that are counted: the plan's, or those of wide records."""
+        if self.linked and self.unit:
+            return self.linked.wide(self.columns, self.unit)
+        return self.columns
+
+    @property
+    def described_columns(self) -> Mapping[str, Column]:
+        """Every column that published tables may be about."""
+        return {**self.columns, **self.record_columns}
+
+    @property
+    def unused(self) -> list[str]:
+        """The survey's columns of which nothing is published."""
+        used = {name for release in self.built.values() for name in release.domain.names}
+        members = {name.rpartition(".")[0] for name in used}  # of linked tables, such as age.2
+        follow = {group.name for name in used for group in groups_of(name, self.columns)}
+        return [name for name in self.columns if name not in used | members | follow]
+
+    @property
+    def published_columns(self) -> Mapping[str, Column]:
+        """Every column of which something is published."""
+        columns, unused = self.described_columns, set(self.unused)
+        return {name: column for name, column in columns.items() if name not in unused}
+
+    @property
+    def facts(self) -> SurveyFacts:
+        """The public facts from which releases are built."""
+        size = SIZE if self.linked else ""
+        return SurveyFacts(self.record_columns, self.rows, self.adjacency, self.weights, size)
+
+    @property
+    def requested(self) -> Budget:
+        """What one release of the plan costs the grant: (alpha, beta, gamma), or (rho, beta, gamma)."""
+        composition = self.budget.composition
+        return self.budget.cost(
+            any(section.spends_beta(composition) for section in self.releases),
+            any(section.spends_gamma for section in self.releases),
+        )
+
+    @property
+    def promise(self) -> Budget:
+        """The (alpha, beta, gamma) that one release of the plan keeps by itself.
+
+        Under concentrated composition it is what was requested; else the beta is that of the grant, or 0
+        if all mechanisms are pure and their alphas add up to less.
+        """
+        requested, asked = self.requested, self.budget.requested
+        if not requested.rho:
+            return requested
+        if asked.alpha is not None:
+            return Budget(asked.alpha, asked.beta, asked.gamma)
+        events = [release.event for release in self.built.values()]
+        return promise_together(events, requested, self.budget.granted.beta)
+
+    @property
+    def shares(self) -> list[Budget]:
+        """The share of each release by weight: of alpha or rho to all, of the rest to those that spend
+        it."""
+        composition = self.budget.composition
+        return split(
+            self.requested,
+            [
+                ShareWeight(
+                    s.weight, s.weight * s.spends_beta(composition), s.weight * s.spends_gamma
+                )
+                for s in self.releases
+            ],
+        )
+
+    @cached_property
+    def built(self) -> Mapping[str, Release]:
+        """The releases by name, in the plan's order."""
+        return {release.name: release for release in self._build()}
+
+    @property
+    def prices(self) -> Mapping[str, Budget]:
+        """What the ledger is charged for each release: its share, or what a run adds to its series."""
+        if self.series is None:
+            return {name: release.share for name, release in self.built.items()}
+        return {name: self.series.price(release) for name, release in self.built.items()}
+
+    @property
+    def series_id(self) -> str:
+        """SHA-256 of what all runs of the series have in common; empty without a series."""
+        return digest_of(of_any_run(self.public())) if self.series else ""
+
+    def changed(self, **sections: Any) -> Self:
+        """The plan with other sections, which are not checked, to compare with this one."""
+        kept = {name: getattr(self, name) for name in type(self).model_fields}
+        return type(self).model_construct(**kept | sections)
+
+    def section(self, name: str) -> AnyRelease:
+        """The plan's section about one release."""
+        return next(section for section in self.releases if section.name == name)
+
+    def public(self) -> dict[str, Any]:
+        """The plan as JSON values, without the table's location and the operation."""
+        optional = ("series", "counts", "linked", "analyses")
+        absent = {key for key in optional if getattr(self, key) in (None, [])}
+        hidden = {"source", "operation"} | absent
+        return self.model_dump(mode="json", by_alias=True, exclude=hidden)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the public plan: the same digest means the same statistics and noise."""
+        return digest_of(self.public())
+
+
+def digest_of(public: Mapping[str, Any]) -> str:
+    """SHA-256 of a public plan in canonical JSON, as a manifest holds it."""
+    text = json.dumps(public, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,120 @@
+"""A plan's operation: its schedule, what others may request, when to warn of a low budget, and whether
+it may run out.
+
+The operation is neither promised nor published, so it may change without a new digest: a release
+stays the same release when its schedule changes.
+"""
+
+import re
+from datetime import date
+from fractions import Fraction
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from pydantic import Field, StrictStr, field_validator
+
+from dpcore.accounting.budget import Budget
+from schemas.document import Section
+from schemas.numbers import WrittenRational
+
+
+class Schedule(Section):
+    """When a release is due."""
+
+    cron: str = Field(description="Minute, hour, day of month, month, day of week.")
+    timezone: str = Field(default="UTC", description="A name such as Europe/Lisbon.")
+    since: date | None = Field(
+        default=None,
+        ge=date(2000, 1, 1),
+        le=date(2200, 1, 1),
+        description="The day from which the schedule counts: its first year begins, and a run that was"
+        " due since and has no release is late. Default: the day of the plan's first scheduled release.",
+    )
+
+    @field_validator("cron")
+    @classmethod
+    def _five_fields(cls, cron: str) -> str:
+        if not re.fullmatch(r"[\w*/,?#-]+( +[\w*/,?#-]+){4}", cron):
+            raise ValueError(
+                "write five fields: minute, hour, day of month, month, day of week, such as"
+                ' "0 6 1 * *" for six o\'clock on the first of every month'
+            )
+        if re.search(r"\b[HR]\b", cron, re.IGNORECASE):
+            raise ValueError("H and R are times by chance, which nobody can know; write the time")
+        return cron
+
+    @field_validator("timezone")
+    @classmethod
+    def _known(cls, timezone: str) -> str:
+        try:
+            ZoneInfo(timezone)
+        except (ZoneInfoNotFoundError, ValueError, OSError):
+            raise ValueError("unknown time zone; write a name such as Europe/Lisbon") from None
+        return timezone
+
+
+class Threshold(Section):
+    """An amount of remaining budget below which the operator is notified."""
+
+    alpha: WrittenRational = Field(
+        default=Fraction(0), description="The alpha that should be left."
+    )
+    beta: WrittenRational = Field(default=Fraction(0), description="The beta that should be left.")
+    gamma: WrittenRational = Field(
+        default=Fraction(0), description="The gamma that should be left."
+    )
+    rho: WrittenRational = Field(
+        default=Fraction(0),
+        description="The rho that should be left, with concentrated composition.",
+    )
+
+    @property
+    def budget(self) -> Budget:
+        return Budget(self.alpha, self.beta, self.gamma, self.rho)
+
+
+class Requests(Section):
+    """What whoever can open Prefect's page may request."""
+
+    releases: list[StrictStr] = Field(
+        min_length=1, description="The names of the releases that may be requested."
+    )
+    part: WrittenRational = Field(
+        description="The part of the dataset's grant, such as `1/10`, that all requests together may"
+        " spend."
+    )
+
+    @field_validator("part")
+    @classmethod
+    def _a_part(cls, part: Fraction) -> Fraction:
+        if not 0 < part <= 1:
+            raise ValueError("must be above 0 and at most 1")
+        return part
+
+
+class Operation(Section):
+    """How an agency runs a plan."""
+
+    schedule: Schedule | None = Field(
+        default=None, description="Without a schedule, releases are made only on demand."
+    )
+    requests: Requests | None = Field(
+        default=None, description="Without it nothing can be requested in Prefect's form."
+    )
+    warn_below: Threshold = Field(
+        default=Threshold(), description="Warn when the dataset has less than this left."
+    )
+    warn_runs: int = Field(
+        default=3,
+        ge=0,
+        description="Warn when the dataset has budget for at most this many more runs of the schedule.",
+    )
+    decide_within: int = Field(
+        default=30,
+        ge=1,
+        le=366,
+        description="Days that a run waits in Prefect for a disclosure officer's decision.",
+    )
+    allow_exhaustion: bool = Field(
+        default=False,
+        description="Deploy the schedule although the dataset's budget ends within its first year.",
+    )

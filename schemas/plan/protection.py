@@ -1,0 +1,192 @@
+"""The privacy unit and the neighbouring relation in words, for bundles and reports.
+
+All files of a bundle take these texts from here, so that they agree.
+"""
+
+from dataclasses import dataclass
+
+from dpcore.domain.adjacency import Adjacency
+from schemas.survey.columns import Invalid
+from schemas.survey.unit import UnitColumn
+
+RULES: dict[Invalid, str] = {
+    "clamp": "a number outside its bounds counts as the nearest bound, and any other value that is not"
+    " valid as null, or in the first cell of a column without nulls",
+    "own-cell": "a value that is not valid counts as null, which has a cell in every column",
+    "drop": "a record with a value that is not valid is left out",
+}
+"""What is done to values that are not valid, by rules that make a plan total."""
+
+
+GROWS = (
+    "; of all runs of the series together, as long as no unit comes into a past period, or out of one,"
+    " from run to run"
+)
+
+
+@dataclass(frozen=True)
+class Protection:
+    """A plan's neighbouring relation, its ``rows``, its privacy unit unless that is a row, what happens
+    to values that are not valid, in a series in how many periods a unit counts, if that is bounded,
+    whether its runs are priced together, which takes that its table only grows, whether a row of the
+    table stands for several records, the columns by which it states numbers of records, and those whose
+    numbers outside their bounds are moved to them.
+    """
+
+    adjacency: Adjacency
+    rows: int
+    unit: UnitColumn | None = None
+    invalid: Invalid = "refuse"
+    periods: int | None = None
+    grows: bool = False
+    counted: bool = False
+    totals: tuple[str, ...] = ()
+    clamped: tuple[str, ...] = ()
+
+    @property
+    def within(self) -> str:
+        """Where a unit's number of records is bounded, after that number."""
+        if self.periods is None:
+            return ""
+        if self.periods == 1:
+            return " in the first period that it is in"
+        return f" in each of the first {self.periods} periods that it is in"
+
+    @property
+    def one(self) -> str:
+        """The noun for one unit."""
+        return self.unit.name if self.unit else "record"
+
+    @property
+    def replaces(self) -> bool:
+        return self.adjacency.relation == "replace-one"
+
+    @property
+    def who(self) -> str:
+        """A description of the unit."""
+        if self.counted:
+            return "one record (a row of the survey table stands for several)"
+        if self.unit is None:
+            return "one record (a row of the survey table)"
+        return (
+            f"one {self.one}: all records with the same value of {self.unit.column}, of which at most"
+            f" {self.unit.max_rows}{self.within} are used"
+        )
+
+    @property
+    def difference(self) -> str:
+        """How neighbouring tables differ, to follow the word "tables"."""
+        if self.replaces:
+            return f"that differ in {'all records of ' * bool(self.unit)}one {self.one}"
+        if self.unit is None:
+            return "of which one has one record more than the other"
+        return f"of which one has all records of one {self.one} more than the other"
+
+    @property
+    def neighbours(self) -> str:
+        """The neighbouring relation."""
+        if not self.replaces:
+            return f"two tables {self.difference}"
+        if self.unit is None:
+            return "two tables of the same number of records that differ in one of them"
+        return f"two tables {self.difference}, which are those of another {self.one}"
+
+    @property
+    def size(self) -> str:
+        """Whether the number of records is public."""
+        if self.adjacency.public_rows:
+            return f"the number of records, {self.rows}, is public"
+        return f"the number of records is private; {self.rows} is a public guess" + (
+            f", and the number of units ({self.one}) is not hidden" * self.replaces
+        )
+
+    @property
+    def total(self) -> bool:
+        """Whether the guarantee is for all tables."""
+        return self.invalid != "refuse"
+
+    @property
+    def domain(self) -> str:
+        """The tables that the guarantee is for."""
+        # Weights in steps of that many still add up exactly in 64 bits (``tasks.survey.tally``).
+        most = f"{self.rows}" if self.adjacency.public_rows else "at most a trillion"
+        count, also = f" and {most} records", GROWS * self.grows + self._same_totals
+        if self.total:
+            rule = f"{RULES[self.invalid]}{self._moved}"
+            return f"all tables with the columns of the plan{count}: {rule}{also}"
+        return (
+            f"tables that fit the plan: they have its columns{count}, and every value has its column's"
+            f" type and is a listed category, within the bounds{self._moved}, or null where null is"
+            f" allowed{also}"
+        )
+
+    @property
+    def _moved(self) -> str:
+        if not self.clamped:
+            return ""
+        return (
+            f" (numbers of {' and '.join(self.clamped)} outside theirs count as the nearest bound)"
+        )
+
+    @property
+    def _same_totals(self) -> str:
+        if not self.totals:
+            return ""
+        return (
+            f"; if the numbers of records by {' and '.join(self.totals)} that the plan states were"
+            " counted in these records, only tables in which they are the same"
+        )
+
+    @property
+    def records(self) -> str:
+        """The number of records for a heading."""
+        return f"{'' if self.adjacency.public_rows else 'about '}{self.rows:,}"
+
+    @property
+    def fate(self) -> str:
+        """What happens to the one unit in which neighbours differ."""
+        return "replaced by an entirely different one" if self.replaces else "left out"
+
+    @property
+    def metric(self) -> str:
+        """The input metric, as the registry of deployments asks for it."""
+        if self.adjacency.public_rows:
+            return (
+                "Input metric: the number of records that differ between two tables of the same, public"
+                " number of records (replace-one). Bound on input distance: 1."
+            )
+        what = "records are" if self.unit is None else f"{self.one}s (all of their records) are"
+        if self.replaces:
+            return (
+                f"Input metric: how many {what} replaced by others between two tables of the same number"
+                " of them (replace-one). Bound on input distance: 1."
+            )
+        return (
+            f"Input metric: how many {what} in one of two tables and not in the other (add-remove)."
+            " Bound on input distance: 1."
+        )
+
+    @property
+    def limits(self) -> tuple[str, ...]:
+        """The limits of the guarantee, for readers."""
+        said = ["The privacy unit is one record. A person with several records is protected less."]
+        if self.unit:
+            said = [
+                f"The privacy unit is one {self.one}. A person in several of them is protected less.",
+                f"Of a {self.one} with more than {self.unit.max_rows} records, only"
+                f" {self.unit.max_rows}{self.within} are used, so counts that include large ones are too"
+                " small. Error statements do not include this bias.",
+            ]
+            if self.periods is not None:
+                said.append(
+                    f"Records of a {self.one} in later periods than those are left out, so counts of"
+                    " later periods are too small by all of them."
+                )
+        if self.adjacency.public_rows:
+            known = "The number of records is public, as are"
+        else:
+            known = (
+                "The number of records is private; every published value of it is a guess or noisy."
+            )
+            known += " Public are"
+        return (*said, f"{known} the categories, bounds and bins of the plan.")

@@ -1,0 +1,238 @@
+"""A series of releases in a plan: one run for each period, in order.
+
+series: {period: month, periods: 12, in_periods: 1}          what every run has in common
+dprelease run PLAN --set series.run=3                        the third run, after the first two
+
+Run t reads a table that holds the periods 1..t, and publishes what the draws of runs 1..t say of period
+t, of totals to date and of changes (``dpcore.releases.tables.series``).
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any, Literal, NamedTuple, Self
+
+from pydantic import Field, StrictInt, StrictStr, model_validator
+
+from dpcore.accounting.budget import Budget
+from dpcore.domain.adjacency import ROW, Adjacency
+from dpcore.domain.axes import Axis
+from dpcore.domain.domain import Domain
+from dpcore.domain.series import MOST_PERIODS, STEPS, Factor, each_alone, square_root
+from dpcore.errors import InputError
+from dpcore.post.series import YEAR
+from dpcore.releases.base import Release
+from dpcore.releases.counts.histogram import Histogram
+from dpcore.releases.tables.margins import Margins
+from dpcore.releases.tables.series import SeriesRun
+from schemas.document import Section
+from schemas.releases.base import ReleaseSection, SurveyFacts
+from schemas.survey.columns import Column, ContinuousColumn
+
+SCHEDULE = "schedule"
+
+
+class Periods(NamedTuple):
+    """How the engine bounds a unit: its records in its first ``most`` periods on ``axis`` are used."""
+
+    axis: Axis
+    most: int
+
+
+OF_ONE_RUN = ("budget", "rows", "publication")
+"""Keys of a plan in which the runs of one series may differ."""
+
+
+def of_any_run(public: Mapping[str, Any]) -> dict[str, Any]:
+    """What the public plans of all runs of a series have in common."""
+    common = {key: value for key, value in public.items() if key not in OF_ONE_RUN}
+    if "series" in common:
+        common["series"] = {k: value for k, value in public["series"].items() if k != "run"}
+    return common
+
+
+class Series(Section):
+    """A series of runs, of which this is one."""
+
+    period: StrictStr = Field(
+        description="The column that holds the period of a record: categorical, or whole numbers, with"
+        f" one value for each period, in order. `{SCHEDULE}` where each run's table holds the records of"
+        " one period alone."
+    )
+    periods: StrictInt = Field(
+        ge=1, le=MOST_PERIODS, description="How many periods the series may have."
+    )
+    in_periods: StrictInt | Literal["all"] = Field(
+        description="How many periods one privacy unit can be in. Of a unit that is in more, the first"
+        " ones are used, and `max_rows` records in each of them. Noise grows with it."
+    )
+    run: StrictInt = Field(
+        default=1,
+        ge=1,
+        description="The number of this run's period; runs go in order. By default the next one that"
+        " the ledger has no release of.",
+    )
+    measures: Literal["to-date", "period"] = Field(
+        default="to-date",
+        description="What a run measures: a weighted sum of all periods so far, with weights that make"
+        " totals over many periods accurate (`to-date`), or its period alone (`period`).",
+    )
+    year: StrictInt = Field(default=YEAR, ge=2, description="How many periods are a year.")
+
+    @model_validator(mode="after")
+    def _coherent(self) -> Self:
+        if self.in_periods != "all" and not 1 <= self.in_periods <= self.periods:
+            raise ValueError(
+                f"in_periods: must lie between 1 and {self.periods}, the periods of the series, or be"
+                f" all; not {self.in_periods}"
+            )
+        if self.run > self.periods:
+            raise ValueError(
+                f"run: the series has {self.periods} periods; there is no run {self.run}"
+            )
+        if self.period == SCHEDULE and self.in_periods != "all":
+            raise ValueError(
+                "in_periods: nothing enforces it across tables of one period each; write all, or name"
+                " the column that holds the period"
+            )
+        if self.period == SCHEDULE and self.measures == "to-date":
+            raise ValueError(
+                "measures: a table of one period cannot be weighted by period; write period, or name"
+                " the column that holds the period"
+            )
+        return self
+
+    def at(self, run: int) -> "Series":
+        """The series at another run; raises ``InputError`` if it has none of this number."""
+        if run > self.periods:
+            raise InputError(
+                f"series.periods: the series has {self.periods}, and all of them were released; begin a"
+                " new one"
+            )
+        return self.model_copy(update={"run": run})
+
+    @property
+    def column(self) -> str | None:
+        """The column that holds the period, if there is one."""
+        return None if self.period == SCHEDULE else self.period
+
+    @property
+    def most(self) -> int:
+        """The most periods in which one unit is counted."""
+        return self.periods if self.in_periods == "all" else self.in_periods
+
+    @property
+    def factor(self) -> Factor:
+        return (square_root if self.measures == "to-date" else each_alone)(self.periods)
+
+    @property
+    def enforced(self) -> bool:
+        """Whether the engine makes sure that no unit counts in more periods than stated."""
+        return self.column is not None
+
+    @property
+    def part(self) -> Fraction:
+        """How much of the sensitivity in its event this run adds to the series: 0 to 1."""
+        return Fraction(self.factor.moved(self.run, self.most), STEPS * self._in_one_run)
+
+    def price(self, run: Release) -> Budget:
+        """What this run adds to the price of the series, if runs 1..run-1 had the same noise.
+
+        rho times the square of the part, or alpha times the part of Laplace noise: see
+        ``domain.series``, the price of a run, for the proof.  Gaussian noise under basic composition
+        has no price that adds up, so each run costs its share.  The ledger holds to the conditions,
+        but for one that it cannot test: no unit comes into a past period, or out of one.
+        """
+        share = run.share
+        if share.rho:
+            return replace(share, rho=share.rho * self.part**2)
+        return share if share.beta else replace(share, alpha=share.alpha * self.part)
+
+    @property
+    def _alone(self) -> Fraction:
+        """How much of the sensitivity in its event a run has by itself, at most."""
+        return Fraction(sum(self.factor.steps[: self._in_one_run]), STEPS * self._in_one_run)
+
+    def _share(self, requested: Budget) -> Budget:
+        """The share that buys the noise with which a run by itself costs what was requested."""
+        if requested.rho:
+            return replace(requested, rho=requested.rho / self._alone**2)
+        return (
+            requested if requested.beta else replace(requested, alpha=requested.alpha / self._alone)
+        )
+
+    @property
+    def _in_one_run(self) -> int:
+        """In how many periods a unit's records can be in one run's table."""
+        return self.most if self.enforced else 1
+
+    def adjacency(self, one_period: Adjacency) -> Adjacency:
+        """The neighbours, where a unit has as many records as ``one_period`` says in each period."""
+        return replace(one_period, most=one_period.most * self._in_one_run)
+
+    def check(self, columns: Mapping[str, Column], adjacency: Adjacency, weighted: bool) -> None:
+        """Raise ``ValueError`` where the rest of a plan contradicts the series."""
+        if adjacency.public_rows:
+            raise ValueError(
+                "series: the number of records of each run would say when a unit came in; write"
+                " neighbours: add-remove, or name a privacy unit of several records"
+            )
+        if self.enforced and adjacency.unit == ROW and self.most > 1:
+            raise ValueError(
+                "series.in_periods: one record is in one period; write 1, or name the privacy_unit that"
+                " is in several"
+            )
+        if weighted:
+            raise ValueError("weights: a series counts records only; remove the weights")
+        if self.column is not None:
+            self._check_column(columns.get(self.column))
+
+    def _check_column(self, column: Column | None) -> None:
+        if column is None:
+            raise ValueError(
+                f"series.period: the plan declares no column {self.period!r}; declare it, or write"
+                f" {SCHEDULE} where each run's table holds one period"
+            )
+        if isinstance(column, ContinuousColumn) or column.nullable:
+            raise ValueError(
+                f"series.period: {self.period!r} must be categorical or integer, and without nulls"
+                " (with invalid: own-cell every column has nulls; use drop)"
+            )
+        values = column.axis(self.period).size
+        if values != self.periods:
+            raise ValueError(
+                f"series.periods: {self.period!r} has {values} values, and there must be one for each"
+                f" of {self.periods} periods"
+            )
+
+    def bound(self, columns: Mapping[str, Column]) -> Periods | None:
+        """How the engine bounds units of several records; None where the table holds one period."""
+        if self.column is None:
+            return None
+        return Periods(columns[self.column].axis(self.column), self.most)
+
+    def release(self, section: ReleaseSection, survey: SurveyFacts, share: Budget) -> SeriesRun:
+        """This run of one release of the plan; a ``ValueError`` begins with the place in its section."""
+        share = self._share(share)
+        tables = section.release(survey, share)
+        if not isinstance(tables, Histogram | Margins) or type(tables) not in (Histogram, Margins):
+            raise ValueError("kind: a series is of counts: histogram, or margins")
+        if isinstance(tables, Margins):  # the runs' noises add up cell by cell
+            if tables.aim not in ("balanced", None):
+                raise ValueError("optimise: a series measures all tables alike; remove it")
+            tables = replace(tables, aim=None)
+        if self.column in tables.domain.names:
+            raise ValueError(f"columns: {self.column!r} is the period of the series; remove it")
+        periods = self.bound(survey.columns)
+        axes = (periods.axis, *tables.domain.axes) if periods else tables.domain.axes
+        return SeriesRun(
+            section.name,
+            Domain(axes),
+            survey.rows,
+            share,
+            tables,
+            self.factor,
+            self.run,
+            self.year,
+            adjacency=survey.adjacency,
+        )

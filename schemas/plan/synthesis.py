@@ -1,0 +1,199 @@
+"""What a plan says about synthetic tables."""
+
+from collections.abc import Mapping
+from typing import Literal
+
+import numpy as np
+from pydantic import Field, StrictInt, StrictStr
+
+from dpcore.domain.axes import Bins, Grid
+from dpcore.domain.cell_values import CellNumbers
+from dpcore.domain.domain import Domain
+from dpcore.post.records.weighted import LARGEST_FIT
+from dpcore.releases.base import Release, Samplable
+from dpcore.releases.tables.margins import Margins
+from dpcore.suggestion import suggestion
+from schemas.document import Section, absent
+from schemas.numbers import plain
+from schemas.releases import Name
+from schemas.survey.columns import CategoricalColumn, Column, IntegerColumn, nameable
+from schemas.survey.derived import Derived, derived_columns
+from schemas.text import Line
+
+UNIFORM = "uniform"
+
+IMPLICATE = "implicate"
+"""The column with the number of an implicate."""
+
+
+class Households(Section):
+    """Synthetic households: groups of as many records as the size that each of them states.
+
+    Only the size and what all members share is followed; which records share a household is an
+    assumption, and no data are read for it.
+    """
+
+    size: StrictStr = Field(
+        description="A whole-number column of the records, from 1: how many people live in the "
+        "household. A record whose size is null is in no household."
+    )
+    same: list[StrictStr] = Field(
+        default_factory=list,
+        description="Categorical columns in which all members of a household agree, such as a region.",
+    )
+    name: StrictStr = Field(
+        default="household",
+        pattern=r"^[^\W\d_][\w -]{0,39}$",
+        description="The column of household numbers in the synthetic table.",
+    )
+
+    def check(self, domain: Domain, columns: Mapping[str, Column]) -> None:
+        """Raise ``ValueError`` where the records do not have the columns that are named."""
+        size = columns.get(self.size)
+        if self.size not in domain.names or not isinstance(size, IntegerColumn):
+            raise ValueError(
+                f"households.size: {self.size!r} is not a whole-number column of the records"
+            )
+        if size.bounds[0] < 1:
+            raise ValueError(f"households.size: {self.size!r} may be less than one")
+        for name in self.same:
+            if name not in domain.names or not isinstance(columns[name], CategoricalColumn):
+                raise ValueError(
+                    f"households.same: {name!r} is not a categorical column of the records"
+                )
+        if self.name.lower() in {name.lower() for name in columns}:
+            raise ValueError(f"households.name: {self.name!r} is a column of the survey")
+
+
+class Synthesis(Section):
+    """Synthetic records drawn from one release, alone or refined by densities."""
+
+    name: Name = Field(description="Names the synthetic table.")
+    title: Line = Field(
+        default="",
+        max_length=100,
+        exclude_if=absent,
+        description="The heading in the report; without it, the name is made one.",
+    )
+    from_: Name = Field(alias="from", description="The release that the records are drawn from.")
+    rows: StrictInt = Field(ge=1, le=2**31, description="How many records; a public choice.")
+    tree: list[tuple[StrictStr, StrictStr]] | Literal["auto"] | None = Field(
+        default=None,
+        description="For margins: edges of a tree that the records follow (columns in no edge are "
+        "drawn independently), or auto for the one that the noisy tables suggest. Without it, "
+        "records are fitted to all tables.",
+    )
+    within_bins: dict[StrictStr, Name] = Field(
+        default_factory=dict,
+        description="By numeric column, the release that its values follow inside their bins: a "
+        "density, or counts in finer bins; or `uniform`. A column that is not named follows the "
+        "plan's density of it, one of it alone before a joint one; where there is none, a smooth "
+        "density with the records' counts in its bins.",
+    )
+
+    derived: dict[StrictStr, StrictStr] = Field(
+        default_factory=dict,
+        description="Columns that are computed from those of each record, by formula; never drawn or"
+        " measured. Numbers, columns, + - * / **, comparisons, `A if C else B`, min, max, abs, round.",
+    )
+
+    households: Households | None = Field(
+        default=None, description="Households into which the records are put, by their size."
+    )
+
+    implicates: StrictInt | None = Field(
+        default=None,
+        ge=5,
+        le=100,
+        description="Also publish so many files of records, each as large as the survey, that differ as"
+        " the noise may have been: from their spread, any program for multiple imputation computes"
+        " errors that include the noise. From margins or microdata-margins. Costs no budget.",
+    )
+
+    def sampler(self, built: Mapping[str, Release]) -> Samplable:
+        """The release from which the records are drawn; ``built``: the plan's releases by name.
+
+        Raises ``ValueError`` where there is no such release, or it does not serve.
+        """
+        if self.from_ not in built:
+            meant = suggestion(self.from_, built)
+            raise ValueError(f"from: the plan has no release {self.from_!r}{meant}")
+        release = built[self.from_].sampler(self.rows, self.tree)
+        if not isinstance(release, Samplable):
+            raise ValueError(f"from: records cannot be drawn from {release.name!r}")
+        if self.implicates:
+            self._require_tables(release)
+        return release
+
+    def _require_tables(self, release: Release) -> None:
+        """Raise ``ValueError`` where implicates cannot be fitted to the release's tables."""
+        if not isinstance(release, Margins) or release.adjacency.weighted:
+            raise ValueError(
+                "implicates: need a release of kind margins or microdata-margins, without weights and"
+                " without compress"
+            )
+        if self.tree is not None or self.households:
+            raise ValueError("implicates: are fitted to all tables; leave tree and households out")
+        if release.rows > LARGEST_FIT:
+            raise ValueError(
+                f"implicates: are for surveys of at most {LARGEST_FIT:,} records, not"
+                f" {release.rows:,}"
+            )
+
+    def deriving(self, release: Release, columns: Mapping[str, Column]) -> list[Derived]:
+        """The columns that are computed from those of the release; raises ``ValueError``."""
+        for name in self.derived:
+            if not nameable(name):
+                raise ValueError(f"derived.{name}: is not a valid column name")
+            if self.households and self.households.name.lower() == name.lower():
+                raise ValueError(f"derived.{name}: is the column of household numbers")
+        if self.implicates:
+            for name in (*columns, *self.derived):
+                if name.lower() == IMPLICATE:
+                    raise ValueError(
+                        f"implicates: are numbered in a column {IMPLICATE!r}; rename the plan's {name!r}"
+                    )
+        return derived_columns(release.domain.names, columns, self.derived, release.follows)
+
+    def check_values(self, domain: Domain) -> None:
+        """Raise ``ValueError`` where no multiple of a column's step lies in one of its cells."""
+        for axis in domain.axes:
+            if isinstance(axis, Grid) and axis.integer and (axis.step or 1) > 1:
+                raise ValueError(
+                    f"from: {self.from_} has a cell for each whole number of {axis.name}, and not only"
+                    f" for multiples of its step {axis.step}; state bins, or levels instead of the step"
+                )
+            if isinstance(axis, Bins):
+                inside = CellNumbers.of(axis, np.arange(axis.cells))
+                for code in np.flatnonzero(inside.first > inside.last).tolist():
+                    lower, upper = map(plain, axis.edges[code : code + 2])
+                    raise ValueError(
+                        f"from: the bin of {axis.name} from {lower} to {upper} in {self.from_} holds no"
+                        f" multiple of the column's step {plain(float(axis.step or 0))}; make it wider"
+                    )
+
+    def refining(self, built: Mapping[str, Release]) -> dict[str, Release]:
+        """By binned column, the release that its values follow inside the bins.
+
+        ``built``: the plan's releases by name.  Raises ``ValueError`` where ``within_bins`` names a
+        column without bins, or a release without information on how the column is distributed.
+        """
+        columns = [axis.name for axis in built[self.from_].domain.axes if isinstance(axis, Bins)]
+        for column in self.within_bins:
+            if column not in columns:
+                raise ValueError(f"within_bins.{column}: {self.from_} has no bins of this column")
+        found: dict[str, Release] = {}
+        for column in columns:
+            known = [r for r in built.values() if r.refines and column in r.domain.names]
+            by_name = {release.name: release for release in known}
+            densities = [release for release in known if release.refines == "density"]
+            densities.sort(key=lambda density: len(density.domain.axes))
+            wanted = self.within_bins.get(column, densities[0].name if densities else None)
+            if wanted in by_name:
+                found[column] = by_name[wanted]
+            elif wanted not in (None, UNIFORM):
+                raise ValueError(
+                    f"within_bins.{column}: {wanted!r} is neither a density nor counts of this"
+                    f" column; there is {', '.join([*by_name, UNIFORM])}"
+                )
+        return found

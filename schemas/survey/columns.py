@@ -1,0 +1,482 @@
+"""A plan's public description of a column and its values.
+
+A categorical column lists its categories; an integer or continuous column states its bounds, or the
+levels that are its only values.  These alone determine the checks on the survey table, the cells of
+every release and the columns of synthetic tables: nothing is derived from the values themselves.
+"""
+
+import json
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from fractions import Fraction
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar
+
+from pydantic import (
+    BeforeValidator,
+    Discriminator,
+    Field,
+    SerializerFunctionWrapHandler,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
+    StrictStr,
+    Tag,
+    model_serializer,
+    model_validator,
+)
+
+from dpcore.domain.axes import Axis, Bins, Categories, Category, Grid
+from schemas.document import Section, absent
+from schemas.survey.dates import PartOfDate
+from schemas.survey.heaping import Multiples
+from schemas.text import Line, look_alikes, told_apart
+
+
+def _of_one_column(outside: Any) -> Any:
+    if outside in ("drop", "own-cell"):
+        raise ValueError(f"is refuse or clamp; `invalid: {outside}` of the plan is for all columns")
+    return outside
+
+
+Outside = Annotated[Literal["refuse", "clamp"], BeforeValidator(_of_one_column)]
+
+Invalid = Literal["refuse", "clamp", "own-cell", "drop"]
+"""What happens to values that are not valid: not a listed category, outside the bounds, not finite, or
+null in a column that is not nullable.  What cannot be read as its column's type is read as null.
+
+    refuse      the release stops
+    clamp       a number goes to the nearest bound; anything else counts as null, or in the first cell
+                of a column that is not nullable
+    own-cell    it counts as null, and every column is nullable
+    drop        its record is left out
+
+All but the first are defined for every record, and act on each record alone: tables that differ in one
+record, or in those of one unit, still do so afterwards, and where a record is replaced by another its
+place stays, except with ``drop``.
+"""
+
+
+def nameable(name: str) -> bool:
+    """Whether a text is a valid column name; marks belong to the letters that they follow."""
+    letters = "".join(sign for sign in name if not unicodedata.category(sign).startswith("M"))
+    return (
+        re.fullmatch(r"[^\W\d_][\w .-]*", letters) is not None
+        and len(name) <= 100
+        and name[0] == letters[0]
+    )
+
+
+NULLABLE = "Whether null is a value; it gets a cell."
+DESCRIPTION = "What the column means, for readers."
+LABEL = (
+    "What readers call the column, in charts and headings; without it, the first clause of a short"
+    " description."
+)
+MISSING = (
+    'Codes that stand for no answer, such as [-9, "NA"]: they are read as null, and the column is'
+    " nullable. Numbers are compared as numbers, text as it is written."
+)
+
+_Kind = TypeVar("_Kind")
+_Listed = Annotated[list[_Kind], Field(min_length=1)]
+
+
+def _of_one_type(value: Any) -> Any:
+    """Refuse mixed types in one message; pydantic would give one for every type that it tried."""
+    kinds = {type(item) for item in value} if isinstance(value, list) else set()
+    if len(kinds) > 1 and kinds != {int, float}:
+        other = next((item for item in value if not isinstance(item, str)), None)
+        quoted = f"; quote {json.dumps(str(other))} if it is text" if str in kinds else ""
+        raise ValueError(
+            f"must all be of one type: text, whole numbers, numbers or truth values{quoted}"
+        )
+    return value
+
+
+def _with_levels(given: Any) -> Any:
+    """The levels of multiples are known; what is at fault in them is said elsewhere."""
+    of = given.get("from") if isinstance(given, dict) else None
+    every = of.get("multiples_of") if isinstance(of, dict) else None
+    if not isinstance(every, list) or not every or given.get("levels"):
+        return given
+    return {**given, "levels": [0, *reversed(every)]}
+
+
+def _two_numbers(value: Any) -> Any:
+    if isinstance(value, list | tuple) and len(value) != 2:
+        raise ValueError("needs two numbers: the smallest and the largest value")
+    return value
+
+
+def _nullable_if_missing(given: Any) -> Any:
+    """Codes of no answer make a column nullable, which need not be stated beside them."""
+    if not isinstance(given, dict) or not given.get("missing"):
+        return given
+    if given.get("nullable") is False:
+        raise ValueError("missing: its codes are read as null; leave out `nullable: false`")
+    return {**given, "nullable": True}
+
+
+_Missing = Annotated[list[StrictStr | StrictInt | StrictFloat], Field(description=MISSING)]
+
+
+def _as_text(mapping: Any) -> Any:
+    """Categories as they are written; YAML reads some of them as numbers."""
+    return {str(k): str(v) for k, v in mapping.items()} if isinstance(mapping, dict) else mapping
+
+
+_Labels = Annotated[
+    dict[str, str],
+    BeforeValidator(_as_text),
+    Field(description="What a category, a level or another value means, for the codebook."),
+]
+
+
+_Categories = _Listed[StrictStr] | _Listed[StrictBool] | _Listed[StrictInt] | _Listed[StrictFloat]
+
+
+class CategoricalColumn(Section):
+    """A column that takes one of a list of categories."""
+
+    type: Literal["categorical"]
+    categories: Annotated[
+        _Categories, BeforeValidator(_of_one_type, json_schema_input_type=_Categories | str)
+    ] = Field(
+        description="Every value that may occur, all of one type; quote text that YAML would read "
+        "as a number or as yes/no. Or a public CSV file with a column of this name, in the plan's"
+        " folder, whose values are text.",
+    )
+    labels: _Labels = Field(default_factory=dict)
+    refines: dict[str, Annotated[dict[str, str], BeforeValidator(_as_text)]] = Field(
+        default_factory=dict,
+        description="By coarser categorical column, the group of every category: the column then follows"
+        " from this one in synthetic records. A mapping, or a public CSV file with both columns in the"
+        " plan's folder.",
+    )
+    nullable: bool = Field(default=False, description=NULLABLE)
+    missing: _Missing = Field(default_factory=list, exclude_if=absent)
+    label: Line = Field(default="", max_length=60, description=LABEL, exclude_if=absent)
+    description: str = Field(default="", description=DESCRIPTION)
+
+    _nullable = model_validator(mode="before")(_nullable_if_missing)
+
+    @model_validator(mode="after")
+    def _distinct(self) -> Self:
+        if len(set(self.categories)) != len(self.categories):
+            raise ValueError("categories: a category is listed twice")
+        if both := {str(c) for c in self.categories} & {str(c) for c in self.missing}:
+            raise ValueError(f"missing: {sorted(both)} are categories too")
+        if alike := look_alikes(self.categories):
+            raise ValueError(f"categories: {told_apart(*alike)}")
+        if any(isinstance(c, int) and abs(c) >= 2**63 for c in self.categories):
+            raise ValueError("categories: whole numbers must fit in 64 bits")
+        unknown = set(self.labels) - {str(category) for category in self.categories}
+        if unknown:
+            raise ValueError(f"labels: {sorted(unknown)} are not among the categories")
+        return self
+
+    @property
+    def listed(self) -> Sequence[Category]:
+        """The values that may occur."""
+        return self.categories
+
+    def axis(self, name: str) -> Axis:
+        """The cells of this column, one per category."""
+        return Categories(name, tuple(self.categories), self.nullable)
+
+
+class _NumberColumn(Section):
+    """What columns of whole and of real numbers have in common."""
+
+    outside: Outside = Field(
+        default="refuse",
+        description="What happens to values outside the bounds: stop the release, or move them to "
+        "the nearest bound.",
+    )
+    nullable: bool = Field(default=False, description=NULLABLE)
+    missing: _Missing = Field(default_factory=list, exclude_if=absent)
+    labels: _Labels = Field(default_factory=dict, exclude_if=absent)
+    unit: str = Field(default="", description="What the numbers count, such as years or EUR.")
+    label: Line = Field(default="", max_length=60, description=LABEL, exclude_if=absent)
+    description: str = Field(default="", description=DESCRIPTION)
+
+    if TYPE_CHECKING:  # both kinds state their own
+        bounds: tuple[float, float]
+        step: float | None
+        levels: Sequence[float] | None
+        point_masses: Sequence[float]
+
+    _nullable = model_validator(mode="before")(_nullable_if_missing)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _bounds_of_levels(cls, given: Any) -> Any:
+        """Levels bound a column: its bounds need not be stated beside them."""
+        given = _with_levels(given)
+        levels = given.get("levels") if isinstance(given, dict) else None
+        if not isinstance(levels, list | tuple) or not levels or "bounds" in given:
+            return given
+        return {**given, "bounds": [levels[0], levels[-1]]}
+
+    @model_validator(mode="after")
+    def _coherent(self) -> Self:
+        lower, upper = self.bounds
+        _check_bounds(lower, upper, self.levels is not None)
+        if self.step is not None and max(abs(lower), abs(upper)) / self.step > 2**53:
+            raise ValueError("step: too small for these bounds")
+        if self.levels is not None:
+            if self.step is not None or self.point_masses:
+                raise ValueError("levels: have no step and no point_masses beside them")
+            if _descends(self.levels) or (self.levels[0], self.levels[-1]) != self.bounds:
+                raise ValueError("levels: must ascend from one bound to the other")
+        if unknown := [text for text in self.labels if not self._may_be(text)]:
+            raise ValueError(f"labels: {unknown} are not values of the column")
+        if _descends(self.point_masses):
+            raise ValueError("point_masses: must ascend")
+        if any(not lower <= point <= upper for point in self.point_masses):
+            raise ValueError("point_masses: must lie within the bounds")
+        return self
+
+    @property
+    def listed(self) -> Sequence[Category] | None:
+        """The values that may occur, if they are listed."""
+        return self.levels
+
+    def _may_be(self, text: str) -> bool:
+        """Whether a text is a value of the column, written as the plan writes it."""
+        if self.levels is not None:
+            return text in {str(level) for level in self.levels}
+        with suppress(ValueError):
+            return self.bounds[0] <= float(text) <= self.bounds[1] and _spelled(float(text)) == text
+        return False
+
+    @property
+    def written(self) -> Fraction | None:
+        """The step, exactly as it was written."""
+        return None if self.step is None else Fraction(str(self.step))
+
+
+def _spelled(value: float) -> str:
+    return str(int(value)) if value == int(value) else str(value)
+
+
+STEP = (
+    "Synthetic values are multiples of this number, such as 0.01 for an amount in cents or 5 for hours"
+    " that people round. The table is not checked for it."
+)
+LEVELS = (
+    "The only values that occur, in ascending order, where a number takes a few: each has a cell of its"
+    " own, any other is not valid, and `bounds` need not be stated."
+)
+POINTS = (
+    "Values that many records have, such as 0 and a top code: each has a cell of its own beside the"
+    " bins, and a density leaves its records out."
+)
+
+
+_Computed = Annotated[
+    Annotated[PartOfDate, Tag("date")] | Annotated[Multiples, Tag("multiples")],
+    Discriminator(
+        lambda given: (
+            "multiples" if isinstance(given, Multiples) or "multiples_of" in dict(given) else "date"
+        )
+    ),
+]
+
+
+class IntegerColumn(_NumberColumn):
+    """A column of whole numbers between public bounds, both included."""
+
+    type: Literal["integer"]
+    bounds: Annotated[tuple[StrictInt, StrictInt], BeforeValidator(_two_numbers)] = Field(
+        description="Smallest and largest value."
+    )
+    step: StrictInt | None = Field(default=None, ge=1, description=STEP)
+    levels: list[StrictInt] | None = Field(default=None, min_length=1, description=LEVELS)
+    point_masses: list[StrictInt] = Field(default_factory=list, description=POINTS)
+    from_: _Computed | None = Field(
+        default=None,
+        alias="from",
+        description="What the numbers are computed from, where the survey has no column of this name: "
+        "the part of a date, or the multiples to which another column is rounded.",
+    )
+
+    @model_validator(mode="after")
+    def _exact(self) -> Self:
+        if isinstance(self.from_, PartOfDate):
+            self.from_.check(self.bounds)
+        if isinstance(self.from_, Multiples) and self.missing:
+            raise ValueError(
+                f"missing: state it for {self.from_.column}, of which these are multiples"
+            )
+        if isinstance(self.from_, Multiples) and self.levels != self.from_.levels:
+            raise ValueError(f"levels: are {self.from_.levels} by `from`; leave them out")
+        if max(abs(bound) for bound in self.bounds) > 2**53:
+            raise ValueError("bounds: larger than 2**53")
+        return self
+
+    @model_serializer(mode="wrap")
+    def _brief(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Without ``from`` where there is none: the digests of such plans know nothing of it."""
+        return {k: v for k, v in dump(self).items() if v is not None}
+
+    def axis(self, name: str) -> Axis:
+        """One cell per whole number, or per level."""
+        if self.levels is not None:
+            return Categories(name, tuple(self.levels), self.nullable, ordered=True)
+        lower, upper = self.bounds
+        cells = upper - lower + 1
+        return Grid(name, lower, upper + 1, cells, self.nullable, integer=True, step=self.written)
+
+    def bins(self, name: str, edges: list[float]) -> Bins:
+        """Cells of several whole numbers; the last edge is the largest value plus one."""
+        _check_edges(edges, self.bounds[0], self.bounds[1] + 1)
+        if any(edge != int(edge) for edge in edges):
+            raise ValueError("edges of an integer column must be whole numbers")
+        ends = {end for point in self.point_masses for end in (point, point + 1)}
+        cut = tuple(sorted({*map(float, edges), *map(float, ends)}))
+        return Bins(name, cut, self.nullable, integer=True, step=self.written)
+
+
+class ContinuousColumn(_NumberColumn):
+    """A column of real numbers between public bounds."""
+
+    type: Literal["continuous"]
+    bounds: Annotated[tuple[float, float], BeforeValidator(_two_numbers)] = Field(
+        description="Smallest and largest value."
+    )
+    grid: StrictInt = Field(
+        default=1024,
+        ge=2,
+        le=65536,
+        description="Values are rounded to this many equal cells between the bounds.",
+    )
+    step: float | None = Field(default=None, gt=0, description=STEP)
+    levels: list[float] | None = Field(default=None, min_length=1, description=LEVELS)
+    point_masses: list[float] = Field(default_factory=list, description=POINTS)
+
+    def axis(self, name: str) -> Axis:
+        """The fine grid, or one cell per level."""
+        if self.levels is not None:
+            return Categories(name, tuple(self.levels), self.nullable, ordered=True)
+        return Grid(name, *self.bounds, self.grid, self.nullable, step=self.written)
+
+    def bins(self, name: str, edges: list[float]) -> Bins:
+        """Cells between the given edges, and one for each point mass."""
+        _check_edges(edges, *self.bounds)
+        points = [float(point) for point in self.point_masses]
+        cut = tuple(sorted([*({float(e) for e in edges} - {*points}), *points, *points]))
+        return Bins(name, cut, self.nullable, step=self.written)
+
+
+Column = Annotated[
+    CategoricalColumn | IntegerColumn | ContinuousColumn, Field(discriminator="type")
+]
+
+
+def made_total(column: Column, invalid: Invalid) -> Column:
+    """The column as a plan with this rule reads it."""
+    if invalid == "own-cell":
+        return column.model_copy(update={"nullable": True})
+    if invalid == "clamp" and not isinstance(column, CategoricalColumn):
+        return column.model_copy(update={"outside": "clamp"})
+    return column
+
+
+class IdentifierColumn(Section):
+    """A column that identifies privacy units: read as text, in no release, and never null."""
+
+    nullable: Literal[False] = False
+
+
+ReadColumn = CategoricalColumn | IntegerColumn | ContinuousColumn | IdentifierColumn
+"""A column that the private steps read: one of the plan's, or the privacy unit's."""
+
+
+def part_of_date(column: ReadColumn) -> PartOfDate | None:
+    """The part of a date that a column is, if it is one."""
+    part = column.from_ if isinstance(column, IntegerColumn) else None
+    return part if isinstance(part, PartOfDate) else None
+
+
+def multiples_in(column: ReadColumn) -> Multiples | None:
+    """The multiples of another column that a column is, if it is."""
+    part = column.from_ if isinstance(column, IntegerColumn) else None
+    return part if isinstance(part, Multiples) else None
+
+
+def rounded(columns: Mapping[str, "Column"]) -> list[tuple[str, str]]:
+    """Columns of numbers, each with the one of its multiples."""
+    found = {name: multiples_in(column) for name, column in columns.items()}
+    return [(heap.column, name) for name, heap in found.items() if heap]
+
+
+def check_rounded(columns: Mapping[str, "Column"]) -> None:
+    """Raise ``ValueError`` where multiples are of a column that has none."""
+    for name, column in columns.items():
+        if heap := multiples_in(column):
+            heap.check(name, column, columns.get(heap.column))
+
+
+def sources(columns: Mapping[str, ReadColumn]) -> dict[str, str]:
+    """By column, the survey's column from which it is read: of its own name, or of another."""
+    parts = {name: part_of_date(c) or multiples_in(c) for name, c in columns.items()}
+    return {name: part.column if part else name for name, part in parts.items()}
+
+
+def missing_codes(
+    name: str, columns: Mapping[str, ReadColumn]
+) -> tuple[Sequence[str], Sequence[float]]:
+    """The text and the numbers that stand for no answer where a column is read."""
+    heap = multiples_in(columns[name])
+    column = columns[heap.column if heap else name]
+    codes = () if isinstance(column, IdentifierColumn) else column.missing
+    texts = [code for code in codes if isinstance(code, str)]
+    return texts, [float(code) for code in codes if not isinstance(code, str)]
+
+
+def meaning(column: Column) -> str:
+    """What the plan says that a column means."""
+    return ": ".join(filter(None, (column.label, column.description)))
+
+
+def column_description(text: str, column: Column | None) -> str:
+    """The description of a published column, with what the survey's column means."""
+    return ": ".join(filter(None, (text, meaning(column) if column else "")))
+
+
+def column_metadata(name: str | None, columns: Mapping[str, Column]) -> dict[str, str]:
+    """Metadata for a published column that is about the survey's column ``name``."""
+    if name is None:
+        return {}
+    facts, column = {"column": name}, columns[name]
+    if column.labels:
+        facts["labels"] = json.dumps(column.labels, ensure_ascii=False)
+    if not isinstance(column, CategoricalColumn) and column.unit:
+        facts["unit"] = column.unit
+    return facts
+
+
+def _check_bounds(lower: float, upper: float, levels: bool) -> None:
+    if lower == upper and not levels:
+        raise ValueError(
+            f"bounds: only {lower:.15g} is left; state `levels: [{lower:.15g}]` for one value"
+        )
+    if not -1e300 <= lower <= upper <= 1e300:
+        raise ValueError("bounds: must be finite (1e300 at most), the smaller first")
+
+
+def _descends(numbers: Sequence[float]) -> bool:
+    return any(a >= b for a, b in zip(numbers, numbers[1:], strict=False))
+
+
+def _check_edges(edges: list[float], lower: float, upper: float) -> None:
+    if len(edges) < 2 or any(a >= b for a, b in zip(edges, edges[1:], strict=False)):
+        raise ValueError("edges must ascend, two of them at least")
+    if edges[0] != lower or edges[-1] != upper:
+        raise ValueError(
+            f"edges must begin at {lower!r} and end at {upper!r}, so that every value has a bin"
+            " (for whole numbers the end is the largest value plus one)"
+        )

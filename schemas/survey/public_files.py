@@ -1,0 +1,99 @@
+"""Public lists that are too long for a plan: CSV files in its folder, read into it.
+
+    columns: {tract: {type: categorical, categories: tracts.csv}}        values of its column `tract`
+    columns: {tract: {refines: {county: tracts.csv}}}                    the county of each tract
+    releases: [{hierarchy: {columns: [state, tract], members: tracts.csv}}]
+    releases: [{totals: {by: state, counts: states.csv}}]                with a column `records`
+
+A plan holds what was read and not the file's name, so its digest, its manifest and whoever approves it
+are about the values.  A file that is missing, or lacks a column or a value, is an error.
+"""
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from dpcore.errors import PlanError
+from schemas.survey.blanks import BLANK
+
+RECORDS = "records"
+"""The column of a file of totals that holds them."""
+
+
+def read_public_files(plan: Path, document: dict[str, Any]) -> None:
+    """Put the contents of the files that a plan's document names in place of their names."""
+    columns = _mapping(document.get("columns"))
+    for name, column in columns.items():
+        categories = _mapping(column).get("categories")
+        if isinstance(categories, str) and categories != BLANK:
+            place = f"columns.{name}.categories"
+            rows = _rows(plan, place, categories, [name], others=True)
+            column["categories"] = list(dict.fromkeys(row[0] for row in rows))
+        for group, codes in _mapping(_mapping(column).get("refines")).items():
+            if isinstance(codes, str) and isinstance(name, str) and isinstance(group, str):
+                place = f"columns.{name}.refines.{group}"
+                rows = _rows(plan, place, codes, [name, group], others=True)
+                if len({row[0] for row in rows}) < len({tuple(row) for row in rows}):
+                    raise PlanError(f"{place}: {codes} has two groups for one value of {name}")
+                column["refines"][group] = dict(rows)
+    releases = document.get("releases")
+    for i, release in enumerate(releases if isinstance(releases, list) else ()):
+        regions, totals = (_mapping(_mapping(release).get(key)) for key in ("hierarchy", "totals"))
+        names = regions.get("columns")
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            continue
+        if isinstance(regions.get("members"), str):
+            place = f"releases[{i}].hierarchy.members"
+            regions["members"] = csv_text(_rows(plan, place, regions["members"], names))
+        if isinstance(totals.get("counts"), str) and totals.get("by") in names:
+            place, path = f"releases[{i}].totals.counts", names[: names.index(totals["by"]) + 1]
+            rows = _rows(plan, place, totals["counts"], [*path, RECORDS])
+            totals["counts"] = [[*row[:-1], _whole(place, row[-1])] for row in rows]
+
+
+def csv_text(rows: Iterable[Sequence[Any]]) -> str:
+    """Rows as the lines of a CSV file without column names."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue()
+
+
+def _mapping(given: Any) -> dict[str, Any]:
+    return given if isinstance(given, dict) else {}
+
+
+def _rows(
+    plan: Path, place: str, name: str, columns: Sequence[str], others: bool = False
+) -> list[list[str]]:
+    """The values of some columns of a CSV file, in the order given; it has no more unless ``others``."""
+    if Path(name).suffix.lower() != ".csv":
+        raise PlanError(f"{place}: needs a list, or a file that ends with .csv, not {name!r}")
+    path = plan.parent / name
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            header, *rows = csv.reader(file, strict=True)
+    except (OSError, UnicodeDecodeError, ValueError, csv.Error) as error:
+        reason = getattr(error, "strerror", None) or "no CSV in UTF-8 with a line of column names"
+        raise PlanError(f"{place}: {path} cannot be read ({reason})") from None
+    missing = [column for column in columns if header.count(column) != 1]
+    if missing:
+        raise PlanError(f"{place}: {path} must have one column {missing[0]!r}, among {header}")
+    if not others and len(header) > len(columns):
+        unknown = [column for column in header if column not in columns]
+        raise PlanError(f"{place}: {path} has columns that are not used here: {unknown}")
+    for line, row in enumerate(rows, 2):
+        if len(row) != len(header):
+            raise PlanError(
+                f"{place}: {path}, record {line}: has {len(row)} values, not {len(header)}"
+            )
+    order = [header.index(column) for column in columns]
+    whole = order == list(range(len(header)))
+    return rows if whole else [[row[i] for i in order] for row in rows]
+
+
+def _whole(place: str, text: str) -> int:
+    if not (text.isascii() and text.isdigit()):
+        raise PlanError(f"{place}: {text!r} is not a number of records")
+    return int(text)

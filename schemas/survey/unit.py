@@ -1,0 +1,89 @@
+"""The privacy unit, survey weights and counts: columns that a plan reads but does not publish.
+
+counts: n                                                   each row stands for n records
+privacy_unit: {column: household, max_rows: 6}              all records of a household together
+weights: {column: weight, largest: 1000, step: 1, total: 8500000}
+"""
+
+from fractions import Fraction
+from typing import Self
+
+from pydantic import Field, StrictInt, StrictStr, model_validator
+
+from schemas.document import Section
+from schemas.numbers import WrittenRational
+from schemas.survey.columns import ContinuousColumn, IntegerColumn
+
+WEIGHT = ContinuousColumn(type="continuous", bounds=(0.0, 1e300))
+"""The check on a column of weights: finite and not negative."""
+
+COUNT = IntegerColumn(type="integer", bounds=(0, 2**40))
+"""The check on a column of counts: as many as a plan may have rows, and never null."""
+
+MOST_ROWS = 10**6
+MOST_STEPS = 2**20
+"""Sums of steps over as many records as a plan may have stay below 2**62."""
+
+
+class UnitColumn(Section):
+    """A privacy unit of several records: those with the same value in one column."""
+
+    column: StrictStr = Field(
+        description="Text or numbers that identify units, compared sign by sign as text (12.0 is 12)."
+        " Null, empty text and floats from 2^53 on are not valid. It must not be among `columns`, and is"
+        " never published."
+    )
+    max_rows: StrictInt = Field(
+        ge=1,
+        le=MOST_ROWS,
+        description="At most this many records of a unit are used; which ones depends on the unit's own"
+        " records alone. Noise grows with it.",
+    )
+    name: StrictStr = Field(
+        default="unit",
+        pattern=r"^[^\W\d_][\w -]{0,39}$",
+        description="The noun for one unit in published texts, such as household.",
+    )
+
+
+class Weights(Section):
+    """Survey weights, for the releases that say `weighted`."""
+
+    column: StrictStr = Field(
+        description="A numeric column, not among `columns`. Null, negative and infinite weights are"
+        " not valid."
+    )
+    largest: WrittenRational = Field(
+        description="Larger weights count as this one. Noise grows with it."
+    )
+    step: WrittenRational = Field(
+        description="Weights are rounded to the nearest multiple of it; `largest` is one."
+    )
+    total: WrittenRational = Field(
+        description="The public sum of the weights, such as the population: a scale for errors; the"
+        " table is not checked against it."
+    )
+
+    @model_validator(mode="after")
+    def _whole_steps(self) -> Self:
+        if self.step == 0:
+            raise ValueError("step: must be positive")
+        steps = self.largest / self.step
+        if steps.denominator != 1 or not 2 <= steps <= MOST_STEPS:
+            raise ValueError(
+                f"largest: must be a whole number of steps, from 2 to {MOST_STEPS}; here it is"
+                f" {float(steps):g} (if all weights are equal, count without weights)"
+            )
+        if not self.step <= self.total <= self.step * 2**50:
+            raise ValueError("total: must lie between one step and 2**50 of them")
+        return self
+
+    @property
+    def most_steps(self) -> int:
+        """The most steps that one record may count."""
+        return int(self.largest / self.step)
+
+    @property
+    def total_steps(self) -> int:
+        """The public scale of a weighted count, in steps."""
+        return round(Fraction(self.total / self.step))

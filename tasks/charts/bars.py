@@ -1,0 +1,53 @@
+"""Bars with their intervals: one row per cell, for counts."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from markupsafe import Markup
+
+from tasks.charts.chart import Axis, Panel, chart
+from tasks.charts.marks import bars as drawn_bars
+from tasks.charts.marks import dots, down, spans
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A number with its interval; ``other`` is drawn beside it for comparison."""
+
+    label: str
+    value: float
+    lower: float
+    upper: float
+    other: float | None = None
+
+
+def bars(
+    rows: Sequence[Bar],
+    title: str,
+    description: str,
+    unit: str,
+    key: Sequence[tuple[str, str]] = (),
+) -> Markup:
+    """Horizontal bars with their intervals, if any; of many rows only some are labelled.
+
+    A row without a value (NaN) has an interval and no bar.
+    """
+    places = np.arange(len(rows)) + 0.5
+    length = np.array([row.value if row.other is None else row.other for row in rows])
+    known = np.isfinite(length)
+    value = [row.value if row.other is not None else np.nan for row in rows]
+    marks = [
+        drawn_bars(
+            places[known],
+            length[known],
+            class_=[
+                "bar" if rows[i].other is None else "other" for i in np.flatnonzero(known).tolist()
+            ],
+        ),
+        spans(places, [row.lower for row in rows], [row.upper for row in rows]),
+        dots(value, places),
+        down(0.0),
+    ]
+    names = Axis(names=[row.label for row in rows])
+    return chart(title, description, [[Panel(marks, Axis(unit, zero=True), names, key=key)]])

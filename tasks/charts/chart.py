@@ -1,0 +1,244 @@
+"""Charts as declarations: marks in the units of the data, between two axes, in one panel or several.
+
+    chart("Income", "What the marks mean", [Panel([area(x, low, high), line(x, middle)], Axis("Years"))])
+
+A panel finds its scales, ticks, margins and the room of its labels.  Marks have classes of the style
+sheet ``chart.css``, so that a chart follows light, dark and print.  Panels are about as wide as a phone,
+and stand side by side where there is room: text never gets smaller than it was drawn.  There is no
+charting library behind this: the publishing process would carry a browser's script engine for it.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from importlib.resources import files
+
+import numpy as np
+from markupsafe import Markup
+
+from dpcore.arrays import Floats
+from tasks.charts.marks import Mark
+from tasks.charts.svg import Scale, figure, label, tag, text_width
+
+WIDTH, HEIGHT = 380, 180
+LINE, LONGEST, WIDEST = 13, 150, 0.36
+"""Room for a line of text, for a label that is turned, and for labels beside, of the whole width."""
+
+WIDER = {"axis": 12 / 11, "heading": 1.2}
+"""How much wider than other labels some are written."""
+
+LINES, DOTS = ("line", "whisker", "limit", "zero", "stem"), ("dot", "point", "now", "peak")
+"""Classes that a key shows as a line, and as a dot; the others are filled."""
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One side of a panel: numbers, or ``names`` of places, of which the i-th reaches from i to i + 1.
+
+    ``low``, ``high``: the ends, else those of the marks; ``zero``: which is shown too; ``ticks``: texts
+    at places, else round numbers as ``write`` says them.
+    """
+
+    title: str = ""
+    names: Sequence[str] | None = None
+    zero: bool = False
+    low: float | None = None
+    high: float | None = None
+    log: bool = False
+    ticks: Mapping[float, str] | None = None
+    write: Callable[[float], str] = figure
+
+    def scale(self, values: Floats, start: float, end: float) -> Scale:
+        known = [*values[np.isfinite(values)].tolist(), *([0.0] if self.zero else [])] or [0.0]
+        low = min(known) if self.low is None else self.low
+        high = max(known) if self.high is None else self.high
+        if self.names is not None:
+            low, high = 0.0, float(len(self.names))
+        return Scale(low, high if high > low else low + 1.0, start, end, self.log)
+
+    def labels(self, scale: Scale, most: int = 5) -> list[tuple[float, str]]:
+        """Places with a label, and the labels."""
+        if self.names is not None:
+            return [(i + 0.5, name) for i, name in enumerate(self.names)]
+        if self.ticks is not None:
+            return [*self.ticks.items()]
+        return [(value, self.write(value)) for value in scale.ticks(max(most, 2))]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Marks between two axes; names on y go down from the top, each with ``step`` units of room.
+
+    ``height``: of the plot where y has numbers; ``key``: classes, and what their marks are.
+    """
+
+    marks: Sequence[Mark]
+    x: Axis = field(default=Axis())
+    y: Axis = field(default=Axis())
+    heading: str = ""
+    key: Sequence[tuple[str, str]] = ()
+    height: float = HEIGHT
+    step: float | None = None
+
+    def values(self, side: str) -> Floats:
+        """What the marks must show along "xs" or "ys"."""
+        found = (np.ravel(values) for mark in self.marks for values in getattr(mark, side))
+        return np.concatenate([*found, []]).astype(np.float64)
+
+    def draw(self, width: float, left: float = 0.0) -> tuple[Markup, float, float]:
+        """The panel, how high it is and where its plot begins: at ``left`` or beyond."""
+        key, top = _key(self.key, 4.0, width)
+        heading = _words(self.heading, 0, top + 8, width, "heading")
+        top += 15 * len(heading)
+        title = _words(self.y.title, 0, top + 10, width, "axis")
+        top += 14 * len(title) + 8 * bool(title)
+        names = self.y.names
+        step, above = self.step or max(5, min(20, 600 // max(len(names or ()), 1))), False
+        if names is not None and not self.step and len(names) <= 30:
+            above = text_width(names) > WIDEST * width
+            step, top = (34, top + 4) if above else (20, top)
+        bottom = top + (self.height if names is None else step * len(names))
+        y = self.y.scale(self.values("ys"), *((bottom, top) if names is None else (top, bottom)))
+        marked = self.y.labels(y, int((bottom - top) / 30))
+        widest = min(text_width(text for _, text in marked), WIDEST * width)
+        left = max(left, 1.0 if above else widest + 7)
+        x = self.x.scale(self.values("xs"), left, width - 14)
+        beside = _above(marked, y, width) if above else _beside(marked, y, x, names is None)
+        below, bottom = _below(self.x, x, top, bottom, width)
+        marks = (mark.draw(x, y) for mark in self.marks)
+        return Markup().join([*key, *heading, *title, *beside, *below, *marks]), bottom, left
+
+
+def chart(title: str, says: str, rows: Sequence[Sequence[Panel]], width: float = WIDTH) -> Markup:
+    """Rows of panels as one picture, with its title and description for those who do not see it.
+
+    A row of one panel is as wide as the picture; plots of one width begin at one place.
+    """
+    y, parts, left = 0.0, [], dict.fromkeys(map(len, rows), 0.0)
+    for row in rows if len(rows) > 1 else ():
+        begins = (panel.draw(width / len(row))[2] for panel in row)
+        left[len(row)] = max(left[len(row)], *begins)
+    for row in rows:
+        each = width / len(row)
+        drawn = [panel.draw(each, left[len(row)]) for panel in row]
+        for i, (body, *_) in enumerate(drawn):
+            parts.append(
+                tag("g", body, transform=f"translate({i * each:g} {y:g})") if i or y else body
+            )
+        y += max(height for _, height, _ in drawn) + 6
+    spoken = {"viewBox": f"0 0 {width:g} {y:.0f}", "role": "img", "aria_label": f"{title}. {says}"}
+    return tag("svg", tag("title", title), tag("desc", says), *parts, **spoken)
+
+
+def side_by_side(pictures: Iterable[Markup]) -> Markup:
+    """Small multiples, as many in a row as have room."""
+    return Markup('<div class="multiples">{}</div>').format(Markup().join(pictures))
+
+
+def document(title: str, says: str, panels: Sequence[Panel], above: Sequence[Panel] = ()) -> str:
+    """Panels in two columns as a file of its own, with the style that it needs."""
+    style = files("tasks.report").joinpath("templates/chart.css").read_text(encoding="utf-8")
+    own = "svg { background: var(--page); font-family: system-ui, sans-serif; }"
+    rows = [panels[i : i + 2] for i in range(0, len(panels), 2)]
+    drawn = str(chart(title, says, [*([above] if above else []), *rows], 2 * WIDTH))
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{2 * WIDTH}" '
+    return drawn.replace("<svg ", head, 1).replace(
+        "</desc>", f"</desc><style>{style}{own}</style>", 1
+    )
+
+
+def alike(panels: Sequence[Panel]) -> list[Panel]:
+    """Panels with one scale of y."""
+    scales = [panel.y.scale(panel.values("ys"), 0.0, 1.0) for panel in panels]
+    low, high = (min((s.low for s in scales), default=0), max((s.high for s in scales), default=1))
+    return [replace(panel, y=replace(panel.y, low=low, high=high)) for panel in panels]
+
+
+def _words(
+    text: str, x: float, y: float, room: float, class_: str, anchor: str = "start"
+) -> list[Markup]:
+    """Words in one line or two."""
+    room /= WIDER.get(class_, 1.0)
+    lines = _two_lines(text, room) if text else []
+    spot = {"class_": class_, "text_anchor": anchor}
+    return [label(part, x, y + 14 * i, room, **spot) for i, part in enumerate(lines)]
+
+
+def _two_lines(text: str, room: float) -> list[str]:
+    """A label that has not enough room in two lines, if its words allow it."""
+    if text_width([text]) <= room:
+        return [text]
+    words, first = text.split(), ""
+    while words and text_width([f"{first} {words[0]}"]) <= room:
+        first = f"{first} {words.pop(0)}".strip()
+    return [first, " ".join(words)] if first and words else [text]
+
+
+def _key(key: Sequence[tuple[str, str]], top: float, width: float) -> tuple[list[Markup], float]:
+    """What marks are, in as many lines as they need, and where these end."""
+    parts, x = [], 0.0
+    for class_, words in key:
+        if x and x + 24 + text_width([words]) > width:
+            x, top = 0.0, top + 16
+        middle = top + 7
+        if class_ in DOTS:
+            parts.append(tag("circle", class_=class_, cx=x + 8, cy=middle, r=3.4))
+        elif class_ in LINES:
+            parts.append(tag("path", class_=class_, d=f"M{x:.1f} {middle:.1f}h18"))
+        else:
+            parts.append(tag("rect", class_=class_, x=x + 0.5, y=middle - 5, width=17, height=10))
+        parts.append(label(words, x + 23, middle + 4, width - x - 23, class_="tick"))
+        x += 33 + text_width([words])
+    return parts, top + 20 * bool(key)
+
+
+def _above(marked: Iterable[tuple[float, str]], y: Scale, width: float) -> Iterator[Markup]:
+    """Long names, each above its bar."""
+    return (label(text, 5, y(value) - y.unit / 2 + 6, width - 5) for value, text in marked)
+
+
+def _beside(
+    marked: Iterable[tuple[float, str]], y: Scale, x: Scale, numbers: bool
+) -> Iterator[Markup]:
+    """Labels left of the plot, as many as have room; numbers have grid lines."""
+    last = -math.inf
+    for value, text in marked:
+        at, room = y(value), x.start - 6
+        if numbers:
+            yield tag("line", class_="grid", x1=x.start, x2=x.end, y1=at, y2=at)
+        if abs(at - last) >= LINE:
+            lines = _two_lines(text, room) if not numbers and y.unit >= 2 * LINE else [text]
+            for i, part in enumerate(lines):
+                height = at + 4 + (i - (len(lines) - 1) / 2) * LINE
+                spot = {"class_": "tick" if numbers else "name", "text_anchor": "end"}
+                yield label(part, room, height, room, **spot)
+            last = at
+
+
+def _below(
+    axis: Axis, x: Scale, top: float, bottom: float, width: float
+) -> tuple[list[Markup], float]:
+    """Labels and the title below the plot, as many as have room, and where they end."""
+    widest = text_width(text for _, text in axis.labels(x)) + 14
+    marked, parts = axis.labels(x, min(6, int((x.end - x.start) / widest))), []
+    turned = axis.names is not None and widest - 14 > x.unit - 3
+    last, lowest = -math.inf, bottom + (18 if marked else 4)
+    for value, text in marked:
+        at, half = x(value), text_width([text]) / 2
+        if axis.names is None and not axis.log:
+            parts.append(tag("line", class_="grid", x1=at, x2=at, y1=top, y2=bottom))
+        if not text or at - last < (LINE if turned else half + 2):
+            continue
+        if turned:
+            turn = f"rotate(-45 {at + 4:.1f} {bottom + 9:.1f})"
+            spot = {"text_anchor": "end", "transform": turn}
+            parts.append(label(text, at + 4, bottom + 9, min(LONGEST, 1.4 * at), **spot))
+            lowest, last = max(lowest, bottom + 14 + 0.71 * min(2 * half, LONGEST)), at
+        else:
+            middle = max(min(at, width - half), half)
+            parts.append(label(text, middle, bottom + 14, class_="tick", text_anchor="middle"))
+            last = middle + half
+    half = min(text_width([axis.title]) * WIDER["axis"], width) / 2
+    middle = max(min((x.start + x.end) / 2, width - half), half)
+    title = _words(axis.title, middle, lowest + 12, width, "axis", "middle")
+    return parts + title, lowest + 14 * len(title) + 2

@@ -1,0 +1,74 @@
+"""A table of two variables in shades; cells that may well be empty are hatched."""
+
+import numpy as np
+from markupsafe import Markup
+
+from dpcore.arrays import Booleans, Floats
+from tasks.charts.chart import LINE, WIDEST, WIDTH, Axis, Panel, chart
+from tasks.charts.marks import Mark, bars, texts, tiles
+from tasks.charts.svg import Scale, figure, text_width
+
+SHADES = 8
+
+
+def of_numbers(title: str, values: Floats) -> Axis:
+    """The side of a map whose cells are at these numbers: round ones, each at the nearest cell."""
+    low, high = float(values.min()), float(values.max())
+    ticks = Scale(low, high, 0.0, 1.0).ticks() if low < high else [low]
+    places = {int(np.argmin(np.abs(values - tick))) + 0.5: figure(tick) for tick in ticks}
+    return Axis(title, low=0.0, high=float(len(values)), ticks=places)
+
+
+def heat_map(
+    values: Floats,
+    rows: Axis,
+    columns: Axis,
+    title: str,
+    description: str,
+    doubtful: Booleans | None = None,
+) -> Markup:
+    """Shades of a table (rows, columns), by the square root so that small numbers show.
+
+    ``doubtful``: (rows, columns) cells that are hatched.  The first row is at the top where
+    rows have names, and at the bottom where they are numbers.
+    """
+    largest = float(values.max())
+    panels = [[shaded(values, rows, columns, largest, doubtful)], [shades_key(largest)]]
+    return chart(title, description, panels)
+
+
+def shaded(
+    values: Floats,
+    rows: Axis,
+    columns: Axis,
+    largest: float,
+    doubtful: Booleans | None = None,
+    width: float = WIDTH,
+) -> Panel:
+    """One map, with its numbers where they have room; ``largest``: of the darkest shade."""
+    shape = values.shape
+    shades = np.sqrt(np.clip(values / max(largest, 1e-300), 0, 1)) * SHADES
+    shades = shades.astype(int).clip(0, SHADES - 1)
+    marks: list[Mark] = [tiles(shades == k, f"shade{k}") for k in range(SHADES)]
+    if doubtful is not None:
+        marks.append(tiles(doubtful, "hatched"))
+    names = min(text_width(rows.names or ()), WIDEST * width)
+    place = (width - names - 22) / shape[1]
+    step = min(26.0, max(place, 22.0 if shape[0] <= 13 else 3.4))
+    written = [figure(round(value)) for value in values.ravel().tolist()]
+    if step >= LINE and text_width(written) <= place - 2:
+        i, j = np.indices(values.shape).reshape(2, -1) + 0.5
+        classes = ["low" if shade < SHADES // 2 else "high" for shade in shades.ravel()]
+        marks.append(texts(j, i, written, classes))
+    return Panel(marks, columns, rows, step=step, height=step * shape[0])
+
+
+def shades_key(largest: float) -> Panel:
+    """The shades, and the numbers at which some of them begin."""
+    ticks = {
+        float(k): figure(float(f"{largest * (k / SHADES) ** 2:.2g}"))
+        for k in range(0, SHADES + 1, 2)
+    }
+    start = np.arange(SHADES, dtype=float)
+    marks = [bars(np.full(SHADES, 0.5), start + 1, start, [f"shade{k}" for k in range(SHADES)])]
+    return Panel(marks, Axis(low=0.0, high=float(SHADES), ticks=ticks), Axis(names=[""]), step=14)

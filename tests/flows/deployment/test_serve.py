@@ -1,0 +1,231 @@
+"""`dprelease serve` with a real server and worker: schedules, approval, restarts, clean endings."""
+
+import fcntl
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from uuid import uuid4
+
+import httpx
+import pytest
+from prefect.client.schemas.objects import FlowRun
+
+from dpcore.accounting.budget import Budget
+from dpcore.errors import InputError
+from flows.cli import main
+from flows.deployment import serve
+from flows.operation.identity import release_id_of
+from tasks.bundle.verify import read_manifest, verify_budget, verify_files
+from tests.flows.served import free_port, own_environment
+
+WHOLE = {"releases": [], "percent_of_budget": 10, "title": "", "requester": "B. Analyst"}
+
+
+def a_run(**facts) -> FlowRun:
+    due = datetime(2026, 12, 1, 0, 15, tzinfo=UTC)
+    return FlowRun(flow_id=uuid4(), expected_start_time=due, **facts)
+
+
+def test_a_scheduled_run_is_named_by_the_time_at_which_it_was_due():
+    late, repeated = a_run(auto_scheduled=True), a_run(auto_scheduled=True, run_count=3)
+    assert release_id_of("release", late, "income") == "income-20261201-001500"
+    assert release_id_of("release", repeated, "plans/income.yaml") == "income-20261201-001500"
+
+
+def test_two_people_who_ask_in_the_same_second_get_two_releases():
+    ids = {release_id_of("ad hoc release", a_run(), "income") for _ in range(2)}
+    assert len(ids) == 2
+    assert all(name.startswith("income-ad-hoc-20261201-001500-") for name in ids)
+
+
+def last_due() -> datetime:
+    """When the plan on a schedule was last due."""
+    due = datetime.now(UTC).replace(day=1, hour=0, minute=15, second=0, microsecond=0)
+    return due if due < datetime.now(UTC) else (due - timedelta(days=1)).replace(day=1)
+
+
+def ask(served, plan: str, **choices: object) -> dict:
+    form = served.deployment("ad hoc release", "ad-hoc-release")
+    return served.api(
+        "POST",
+        f"/deployments/{form['id']}/create_flow_run",
+        parameters=WHOLE | {"plan": plan} | choices,
+        **({"enforce_parameter_schema": False} if choices else {}),
+    )
+
+
+@pytest.mark.slow
+class TestServed:
+    def test_plans_are_deployed_and_what_is_private_is_closed(self, served):
+        names = {d["name"] for d in served.api("POST", "/deployments/filter")}
+        assert names == {"income", "health", "ad-hoc-release", "audit-a-plan"}
+        assert "draft.yaml: the plan is not valid" in "".join(served.said)
+        server = served.folder / "home" / "server"
+        assert server.stat().st_mode & 0o077 == 0
+        assert (server / "prefect.db").stat().st_mode & 0o077 == 0
+
+    def test_the_api_asks_for_the_password(self, served):
+        assert httpx.post(f"{served.address}/api/flow_runs/filter", json={}).status_code == 401
+
+    def test_the_form_knows_plans_releases_and_limits(self, served):
+        fields = served.deployment("ad hoc release", "ad-hoc-release")["parameter_openapi_schema"]
+        fields = fields["properties"]
+        assert fields["plan"]["enum"] == ["health", "income"]
+        assert fields["releases"]["items"]["enum"][0] == "health: people"
+        assert (fields["percent_of_budget"]["minimum"], fields["percent_of_budget"]["maximum"]) == (
+            1,
+            100,
+        )
+        assert all(field["description"] for field in fields.values())
+        with pytest.raises(httpx.HTTPStatusError, match=r"409|422"):
+            ask(served, "census")
+
+    def test_a_scheduled_run_is_the_same_release_whenever_it_runs(self, served):
+        deployment = served.deployment("release", "income")
+        run = served.first_due(deployment)
+        following = datetime.fromisoformat(run["expected_start_time"])
+        assert (following.day, following.hour, following.minute) == (1, 0, 15)  # six in Kathmandu
+        due = last_due()
+        release_id = f"income-{due:%Y%m%d-%H%M%S}"
+        run = served.api(
+            "POST",
+            f"/deployments/{deployment['id']}/create_flow_run",
+            state={"type": "SCHEDULED", "state_details": {"scheduled_time": due.isoformat()}},
+        )
+        bundles = set()
+        for _ in range(2):  # late, and once more
+            assert served.settled(run["id"])["state_type"] == "COMPLETED"
+            bundles |= {path.name for path in (served.out / "income").iterdir()}
+            served.start_now(run["id"])
+        assert served.settled(run["id"])["state_type"] == "COMPLETED"
+        assert bundles == {release_id}
+        tasks = served.api("POST", "/task_runs/filter", flow_runs={"id": {"any_": [run["id"]]}})
+        names = {task["name"] for task in tasks}  # one for each release, among others
+        assert {"histogram: people (sex x region x age)", "density: wealth (income)"} <= names
+        bundle = served.out / "income" / release_id
+        manifest = read_manifest(bundle)
+        verify_files(bundle, manifest)
+        assert verify_budget(manifest, served.ledger) == Budget.of(4, "1e-6")
+        assert served.ledger.spent("income") == Budget.of(4, "1e-6")
+        assert bundle.stat().st_mode & 0o777 == 0o755
+        assert bundle.parent.stat().st_mode & 0o777 == 0o755
+
+    def test_what_the_form_cannot_refuse_is_refused_at_once_with_the_reason(self, served):
+        run = ask(served, "income", releases=["health: people"])
+        ended = served.settled(run["id"])
+        assert ended["state_type"] == "FAILED"
+        assert "choose releases of one plan" in ended["state"]["message"]
+
+    def test_a_dry_run_charges_nothing_until_it_is_resumed(self, served):
+        def charged() -> bool:
+            return any(name.endswith(run["id"][-4:]) for name in served.ledger.releases("income"))
+
+        run = ask(served, "income", dry_run=True)
+        assert served.settled(run["id"])["state_name"] == "Suspended"
+        seen = served.artifact(run["id"], "cost-and-accuracy")["data"]
+        assert "| left afterwards |" in seen
+        assert "standard error of a count" in seen
+        assert not charged()
+        served.api("POST", f"/flow_runs/{run['id']}/resume")
+        assert served.settled(run["id"])["state_type"] == "COMPLETED"
+        assert charged()
+
+    @pytest.mark.parametrize(("plan", "dry_run"), [("income", True), ("health", False)])
+    def test_a_run_that_ends_while_it_waits_waits_again_when_it_is_retried(
+        self, served, plan, dry_run
+    ):
+        run = ask(served, plan, dry_run=dry_run)["id"]
+        assert served.settled(run)["state_name"] == "Suspended"
+        spent = served.ledger.spent(plan)
+        for state in ({"type": "CRASHED"}, {"type": "SCHEDULED", "name": "AwaitingRetry"}):
+            served.api("POST", f"/flow_runs/{run}/set_state", state=state, force=True)
+        assert served.settled(run)["state_name"] == "Suspended"
+        assert served.ledger.spent(plan) == spent
+        review = {"decision": "approve", "name": "C. Officer", "reason": "every cell is large"}
+        answer = {} if dry_run else {"run_input": review}
+        served.api("POST", f"/flow_runs/{run}/resume", **answer)
+        assert served.settled(run)["state_type"] == "COMPLETED"
+        waits = {"event": {"name": ["prefect.flow-run.waits"]}}
+        of_run = {"any_resource": {"id": [f"prefect.flow-run.{run}"]}}
+        events = served.api("POST", "/events/filter", filter=waits | of_run)["events"]
+        assert len(events) == 2
+
+    def test_a_rejection_is_kept_over_a_restart_and_publishes_nothing(self, served):
+        run = ask(served, "health")
+        waiting = served.settled(run["id"])
+        assert waiting["state_name"] == "Suspended"
+        preview = served.artifact(run["id"], "approval-preview")["data"]
+        assert "standard error of a count" in preview
+        spent = served.ledger.spent("health")
+        assert spent.alpha > 0
+        assert served.stop() == 0
+        served.start()
+        review = {"decision": "reject", "name": "C. Officer", "reason": "too fine"}
+        served.api("POST", f"/flow_runs/{run['id']}/resume", run_input=review)
+        ended = served.settled(run["id"])
+        assert ended["state_type"] == "FAILED"
+        assert "rejected by C. Officer (too fine)" in ended["state"]["message"]
+        assert "its budget stays spent" in ended["state"]["message"]
+        assert served.ledger.spent("health") == spent
+        assert not (served.out / "health").exists() or not any(
+            path.name.endswith(run["id"][-4:]) for path in (served.out / "health").iterdir()
+        )
+
+    def test_a_port_that_is_taken_is_refused(self, served, capsys):
+        plans = str(served.folder / "plans")
+        assert main(["serve", "--plans", plans, "--port", str(served.port)]) == 2
+        assert "is in use" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("serve", "--plans", "nowhere"), "no such folder of plans"),
+        (("serve", "--runs-at-once", "0"), "--runs-at-once"),
+        (("deploy", "--plans", "nowhere"), "PREFECT_API_URL"),
+    ],
+)
+def test_what_cannot_be_served_is_refused(capsys, monkeypatch, arguments, says):
+    monkeypatch.delenv("PREFECT_API_URL", raising=False)
+    assert main(list(arguments)) == 2
+    assert says in capsys.readouterr().err
+
+
+def test_what_a_killed_serve_left_keeps_the_home_to_itself(tmp_path, own_home, monkeypatch):
+    """Its server and worker hold its lock: a second server would use the same database."""
+    program = tmp_path / "prefect"
+    program.write_text("#!/bin/sh\nexec sleep 60\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(serve.sys, "executable", str(program))
+    with (tmp_path / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with serve.run_prefect([], tmp_path / "log", lock.fileno()):
+            lock.close()  # as the system does with what is killed
+            with pytest.raises(InputError, match="or what one that was killed left"):
+                serve._alone(tmp_path).__enter__()
+    with serve._alone(tmp_path):
+        pass
+
+
+@pytest.mark.slow
+def test_a_folder_without_a_valid_plan_stops_everything_again(tmp_path, own_home):
+    (tmp_path / "draft.yaml").write_text("dprelease: 1\n")
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "flows.cli",
+            "serve",
+            "--plans",
+            tmp_path,
+            "--port",
+            str(free_port()),
+        ],
+        cwd=tmp_path,
+        env=own_environment(own_home),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2, done.stderr
+    assert "no plan in this folder can be deployed" in done.stderr

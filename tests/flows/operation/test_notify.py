@@ -1,0 +1,453 @@
+"""Whoever looks after the releases is told of trouble, in public words."""
+
+import asyncio
+import http.server
+import json
+import re
+import shutil
+import socket
+import threading
+from contextlib import suppress
+from datetime import date, datetime, timedelta
+
+import pytest
+
+from dpcore.accounting.budget import Budget
+from dpcore.errors import (
+    BudgetError,
+    BundleError,
+    DPReleaseError,
+    InputError,
+    LedgerError,
+    LostLedgerError,
+)
+from tasks.catalogue import write_catalogue
+from tasks.ledger import Ledger
+from tasks.workplace.home import ledger_url
+from tests.conftest import write_plan
+from tests.flows.test_leaks import SECRET
+from tests.tasks.bundle.test_folders import closed
+
+pytestmark = pytest.mark.usefixtures("prefect")
+
+
+@pytest.fixture
+def told(monkeypatch):
+    """What a local webhook was told, as documents."""
+    received = []
+
+    class Webhook(http.server.BaseHTTPRequestHandler):
+        def do_POST(self):
+            received.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            self.send_response(204)
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Webhook)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    monkeypatch.setenv("DPRELEASE_WEBHOOK", f"http://127.0.0.1:{server.server_port}/hush-hush")
+    yield received
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture
+def small_plan(plan_path, plan_document):
+    plan_document["releases"] = plan_document["releases"][:1]
+    plan_document["synthesis"] = []
+    plan_document["budget"]["requested"] = {"alpha": "4"}
+    return write_plan(plan_path.parent, plan_document)
+
+
+def release(plan, release_id="r1", **options):
+    from flows.release import release
+
+    return release.with_options(**options)(str(plan), release_id, str(plan.parent / "out"))
+
+
+def test_a_failure_is_told_without_private_values(told, small_plan, survey):
+    survey.loc[3, "sex"] = SECRET
+    survey.to_parquet(small_plan.parent / "survey.parquet")
+    with pytest.raises(DPReleaseError):
+        release(small_plan)
+    trouble = "the plan, the survey or something else that is needed is missing or not valid"
+    assert told == [
+        {
+            "text": f"survey r1: {trouble}",
+            "dataset": "survey",
+            "release_id": "r1",
+            "trouble": trouble,
+        }
+    ]
+
+
+def test_an_unforeseen_failure_is_told_once_when_its_retries_are_used_up(
+    told, small_plan, monkeypatch
+):
+    def stumble(*_):
+        raise ValueError(SECRET)
+
+    monkeypatch.setattr("tasks.draw.tallies", stumble)
+    with pytest.raises(DPReleaseError):
+        release(small_plan, retries=1, retry_delay_seconds=0)
+    assert [document["trouble"] for document in told] == ["failed, after 2 attempts"]
+
+
+def test_a_refusal_of_the_budget_is_told(told, small_plan):
+    release(small_plan, "r1")
+    release(small_plan, "r2")
+    assert told == []
+    with pytest.raises(DPReleaseError):
+        release(small_plan, "r3")
+    assert [(d["release_id"], d["trouble"]) for d in told] == [
+        ("r3", "the budget does not allow the release")
+    ]
+
+
+def test_what_ended_a_run_is_known_also_where_a_loop_runs(told, small_plan, plan_document):
+    from prefect.states import Failed
+
+    from flows.operation.notify import TROUBLES, notify_failure
+    from flows.release import release as flow
+
+    _, run = yearly_run(small_plan, plan_document)
+
+    async def cell():  # of a notebook
+        notify_failure(flow, run, Failed(data=InputError("no table")))
+
+    asyncio.run(cell())
+    assert [d["trouble"] for d in told] == [dict(TROUBLES)[InputError]]
+
+
+def test_a_low_budget_is_told_once_it_is_low(told, small_plan, plan_document):
+    plan_document["operation"] = {"warn_below": {"alpha": "3"}}
+    write_plan(small_plan.parent, plan_document)
+    release(small_plan, "r1")
+    assert told == []  # 6 of 10 left
+    release(small_plan, "r2")
+    release(small_plan, "r2")  # a retry: the notice is not repeated
+    assert [d["trouble"] for d in told] == [
+        "the budget is low: alpha = 2, beta = 1e-05, gamma = 0 left"
+    ]
+    more = Budget.of(4)
+    Ledger(ledger_url()).grant("survey", more, who="the board", why="another quarter")
+    release(small_plan, "r3")  # below the threshold once more, after a grant
+    assert len(told) == 2
+
+
+@pytest.mark.parametrize(("warn_runs", "told_after"), [(None, 1), (1, 1), (0, 2)])
+def test_the_end_of_a_schedule_is_told_some_runs_ahead(
+    told, small_plan, plan_document, warn_runs, told_after
+):
+    schedule = {"schedule": {"cron": "0 6 1 * *"}}
+    said = {} if warn_runs is None else {"warn_runs": warn_runs}
+    write_plan(small_plan.parent, plan_document | {"operation": schedule | said})
+    release(small_plan, "r1")
+    assert len(told) == (told_after == 1)
+    if not told:
+        release(small_plan, "r2")
+    left = {1: "1 more run of this plan: the schedule runs dry on", 2: "no more runs of this plan"}
+    assert told[0]["trouble"].startswith(f"the budget is low: it covers {left[told_after]}")
+
+
+def yearly_run(small_plan, plan_document, **facts):
+    """A run that was due this New Year, of a schedule that began the year before."""
+    from uuid import uuid4
+
+    from prefect.client.schemas.objects import FlowRun
+    from prefect.types._datetime import now
+
+    year = now("UTC").year
+    schedule = {"cron": "0 0 1 1 *", "since": f"{year - 1}-01-01"}
+    write_plan(small_plan.parent, plan_document | {"operation": {"schedule": schedule}})
+    return year, FlowRun(
+        flow_id=uuid4(),
+        parameters={"plan": str(small_plan)},
+        expected_start_time=now("UTC").replace(year, 1, 1, 0, 0, 0),
+        **facts,
+    )
+
+
+@pytest.mark.parametrize("scheduled", [True, False])
+def test_a_scheduled_run_tells_of_the_others_that_were_due_and_are_missing(
+    told, small_plan, plan_document, scheduled
+):
+    from prefect.states import Completed
+
+    from flows.operation.notify import HOOKS
+    from flows.release import release as flow
+
+    year, run = yearly_run(small_plan, plan_document, auto_scheduled=scheduled)
+    Ledger(ledger_url())
+    for hook in HOOKS["on_completion"]:
+        hook(flow, run, Completed())
+        hook(flow, run, Completed())  # a later run: it is not said again
+    late = [document for document in told if "late" in document["trouble"]]
+    assert [document["release_id"] for document in late] == [
+        f"plan-{year - 1}0101-000000"
+    ] * scheduled
+    if scheduled:
+        assert f"was due at {year - 1}-01-01T00:00 (UTC)" in late[0]["trouble"]
+    assert any(hook.__name__ == "notify_late" for hook in HOOKS["on_failure"])
+
+
+def test_a_run_whose_worker_was_killed_is_told_when_serve_ends_it(told, small_plan, plan_document):
+    from flows.operation.notify import CRASHED, notify_lost
+
+    year, run = yearly_run(small_plan, plan_document, auto_scheduled=True)
+    notify_lost([("release", run)])
+    assert [(d["release_id"], d["trouble"]) for d in told] == [(f"plan-{year}0101-000000", CRASHED)]
+
+
+def test_an_audit_above_its_claim_is_told(told, small_plan, monkeypatch):
+    from fractions import Fraction
+
+    from flows.audit import audit
+
+    monkeypatch.setattr("dpcore.releases.counts.histogram.Histogram.l1_sensitivity", Fraction(1, 8))
+    with pytest.raises(DPReleaseError):
+        audit(str(small_plan), quick=True)
+    assert told[0]["trouble"] == "an audit found more privacy loss than is claimed"
+    assert told[0]["release_id"].startswith("plan-audit-")
+
+
+@pytest.mark.parametrize(
+    ("error", "trouble"),
+    [
+        (BundleError("damaged"), "a bundle is damaged or contradicts the ledger"),
+        (LedgerError("busy"), "the ledger cannot be used or contradicts the request"),
+        (LostLedgerError("old"), "the ledger does not know what was published or drawn"),
+    ],
+)
+def test_a_bundle_or_ledger_in_trouble_is_not_told_as_a_plan_that_is_not_valid(
+    told, small_plan, plan_document, error, trouble
+):
+    from prefect.states import Failed
+
+    from flows.operation.notify import notify_failure
+    from flows.release import release as flow
+
+    _, run = yearly_run(small_plan, plan_document)
+    notify_failure(flow, run, Failed(data=error))
+    assert [document["trouble"] for document in told] == [trouble]
+
+
+def test_a_crash_is_told(told, small_plan):
+    from uuid import uuid4
+
+    from prefect.client.schemas.objects import FlowRun
+    from prefect.states import Crashed
+    from prefect.types._datetime import now
+
+    from flows.operation.notify import notify_crash
+    from flows.release import release as flow
+
+    run = FlowRun(
+        flow_id=uuid4(),
+        parameters={"plan": str(small_plan)},
+        expected_start_time=now("UTC").replace(2026, 12, 1, 6, 0, 0),
+        auto_scheduled=True,
+    )
+    notify_crash(flow, run, Crashed())
+    assert told[0]["text"] == "survey plan-20261201-060000: the run was killed or lost"
+
+
+def test_a_webhook_that_fails_changes_nothing(small_plan, monkeypatch, caplog):
+    monkeypatch.setenv("DPRELEASE_WEBHOOK", "http://127.0.0.1:1/hush-hush")
+    from tasks.workplace.notify import notify
+
+    notify("survey", "r1", "failed")
+    assert "posting to DPRELEASE_WEBHOOK failed" in caplog.text
+    assert "hush-hush" not in caplog.text
+
+
+def test_a_webhook_that_never_ends_its_answer_holds_nobody_up(small_plan, monkeypatch, caplog):
+    from tasks.workplace import notify
+
+    monkeypatch.setattr(notify, "SECONDS", 0.1)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        ended = threading.Event()
+
+        def trickle():
+            with server.accept()[0] as connection, suppress(OSError):
+                connection.sendall(b"HTTP/1.1 200 OK\r\n")
+                while not ended.wait(0.02):
+                    connection.sendall(b"a: b\r\n")
+
+        threading.Thread(target=trickle, daemon=True).start()
+        port = server.getsockname()[1]
+        monkeypatch.setenv("DPRELEASE_WEBHOOK", f"http://127.0.0.1:{port}/hush-hush")
+        notify.notify("survey", "r1", "failed")
+        ended.set()
+    assert "posting to DPRELEASE_WEBHOOK took longer than 0.1 s" in caplog.text
+    assert "hush-hush" not in caplog.text
+
+
+def deployed(plans):
+    """The deployment of the plan, as its Prefect server has it."""
+    from prefect.client.orchestration import get_client
+
+    from flows.deployment.deploy import deploy
+
+    deploy(plans, 2)
+    with get_client(sync_client=True) as client:
+        return client.read_deployment_by_name("release/plan")
+
+
+@pytest.mark.slow
+def test_a_schedule_without_budget_is_told_once_paused_and_resumed_by_a_grant(
+    told, small_plan, plan_document, monkeypatch, capsys
+):
+    from prefect.client.orchestration import get_client
+    from prefect.states import Failed
+
+    from flows.cli import main
+    from flows.operation.notify import notify_failure
+    from flows.release import release as flow
+
+    monkeypatch.setenv("DPRELEASE_PLANS", str(small_plan.parent))
+    with get_client(sync_client=True) as client:
+        monkeypatch.setenv("PREFECT_API_URL", str(client.api_url))
+        _, run = yearly_run(small_plan, plan_document, auto_scheduled=True)
+        document = plan_document | {"operation": {"schedule": {"cron": "0 0 1 1 *"}}}
+        write_plan(small_plan.parent, document)
+        before = deployed(small_plan.parent)
+        assert not before.paused
+        for release_id in ("r1", "r2"):
+            release(small_plan, release_id)  # 2 of 10 are left, and a run costs 4
+        told.clear()
+        run.deployment_id = before.id
+        for _ in range(3):
+            notify_failure(flow, run, Failed(data=BudgetError("too little is left")))
+        assert [d["trouble"] for d in told] == [
+            "the budget does not allow the release; the schedule is paused until the dataset is"
+            " granted more"
+        ]
+        assert client.read_deployment(before.id).paused
+        document["operation"]["allow_exhaustion"] = True
+        write_plan(small_plan.parent, document)
+        assert deployed(small_plan.parent).paused  # deploying again does not start it
+        grant = ["ledger", "grant", "survey", "--who", "the board", "--why", "more", "--alpha"]
+        assert main([*grant, "1"]) == 0
+        assert client.read_deployment(before.id).paused  # 3 are left
+        assert main([*grant, "1"]) == 0
+        assert "The schedule of plan is resumed." in capsys.readouterr().out
+        after = client.read_deployment(before.id)
+        assert not after.paused
+        assert after.tags == before.tags
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """The clock of notices, ``days`` ahead."""
+    from flows.operation import notify
+
+    class Ahead(datetime):
+        days = 0
+
+        @classmethod
+        def now(cls, tz=None):
+            return datetime.now(tz) + timedelta(days=cls.days)
+
+    monkeypatch.setattr(notify, "datetime", Ahead)
+    return Ahead
+
+
+@pytest.fixture
+def due_from_tomorrow(told, small_plan, plan_document):
+    """The folder of a plan that is due every day, and has one release."""
+    daily = {"schedule": {"cron": "0 0 * * *", "since": date.today() + timedelta(days=1)}}
+    write_plan(small_plan.parent, plan_document | {"operation": daily})
+    release(small_plan, "r1")
+    told.clear()
+    return small_plan.parent
+
+
+def test_many_late_releases_are_told_together_and_each_again_once_they_are_few(
+    told, due_from_tomorrow, clock
+):
+    from flows.operation.notify import notify_missed
+
+    for clock.days in (0, 366, 366, 0):  # a clock that is a year ahead for a while
+        notify_missed(due_from_tomorrow)
+    (said,) = told
+    assert re.match("36[56] releases are late, the first of them plan-", said["trouble"])
+    clock.days = 2
+    notify_missed(due_from_tomorrow)
+    assert [each["trouble"][:18] for each in told[1:]] in (
+        ["late: was due at 2"],
+        ["late: was due at 2"] * 2,
+    )
+
+
+def test_of_releases_that_are_late_one_after_another_each_is_told_once(
+    told, due_from_tomorrow, clock
+):
+    from flows.operation.notify import MOST_LATE, notify_missed
+
+    for clock.days in range(2 * MOST_LATE + 2):
+        for _ in range(2):
+            notify_missed(due_from_tomorrow)
+    assert all(each["trouble"].startswith("late: was due at") for each in told)
+    ids = [each["release_id"] for each in told]
+    assert len(ids) == len(set(ids)) > MOST_LATE
+
+
+def test_a_release_that_no_run_makes_is_told_once_while_there_is_budget(
+    told, small_plan, plan_document
+):
+    from flows.operation.notify import notify_missed
+
+    daily = {"schedule": {"cron": "0 0 * * *", "since": date.today() - timedelta(days=2)}}
+    write_plan(small_plan.parent, plan_document | {"operation": daily})
+    notify_missed(small_plan.parent)
+    assert told == []  # there is no ledger yet, so nothing was ever due
+    release(small_plan, "r1")
+    told.clear()
+    for _ in range(2):
+        notify_missed(small_plan.parent)
+    assert len(told) == len({each["release_id"] for each in told}) >= 2
+    assert all("late: was due at" in each["trouble"] for each in told)
+    release(small_plan, "r2")  # 2 of 10 are left, and a run costs 4
+    told.clear()
+    daily["schedule"]["since"] -= timedelta(days=1)
+    write_plan(small_plan.parent, plan_document | {"operation": daily})
+    notify_missed(small_plan.parent)
+    assert told == []
+
+
+def test_a_damaged_bundle_is_told_once_and_stops_no_other_release(told, small_plan, caplog):
+    out = small_plan.parent / "out"
+    release(small_plan, "r1")
+    shutil.copytree(out / "survey" / "r1", out / "survey" / ".r0.0.staging")
+    for hurt in ("r1", ".r0.0.staging"):
+        (out / "survey" / hurt / "manifest.json").write_text("{")
+    told.clear()
+    for _ in range(2):
+        release(small_plan, "r2")
+    assert [(d["release_id"], d["trouble"]) for d in told if "damaged" in d["trouble"]] == [
+        ("r1", "its bundle is damaged; see `dprelease ledger check`")
+    ]
+    assert (out / "survey" / "r2" / "manifest.json").exists()
+    with pytest.raises(BundleError, match=r"survey/r1.* is not a valid manifest") as named:
+        write_catalogue(out, out)
+    assert str(named.value).count("valid manifest") == 1
+
+
+def test_a_bundle_that_cannot_be_read_is_not_told_as_damaged(told, small_plan, monkeypatch):
+    release(small_plan, "r1")
+    closed(small_plan.parent / "out" / "survey" / "r1" / "manifest.json", monkeypatch)
+    told.clear()
+    release(small_plan, "r2")
+    assert [(d["release_id"], d["trouble"]) for d in told if "its bundle" in d["trouble"]] == [
+        ("r1", "its bundle cannot be read; see `dprelease ledger check`")
+    ]
+
+
+def test_a_damaged_bundle_that_the_ledger_does_not_know_stops_the_release(small_plan):
+    (small_plan.parent / "out" / "survey" / "r7").mkdir(parents=True)
+    (small_plan.parent / "out" / "survey" / "r7" / "manifest.json").write_text("{")
+    with pytest.raises(LedgerError, match="this ledger has no charge for it"):
+        release(small_plan, "r1")

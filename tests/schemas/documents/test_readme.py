@@ -1,0 +1,262 @@
+"""The README of a bundle runs as it is written, and its errors are those that are exact."""
+
+import contextlib
+import hashlib
+import html
+import io
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pytest
+from markdown_it import MarkdownIt
+
+from dpcore.errors import BundleError
+from schemas.documents.readme import letter
+from schemas.plan import Plan
+from tasks.bundle.reader import open_bundle
+from tests.tasks.made_up import publish_made_up
+from tests.tasks.made_up_series import published
+
+DOCUMENT = {
+    "dprelease": 1,
+    "dataset": "people",
+    "source": "people.parquet",
+    "rows": 2000,
+    "privacy_unit": "row",
+    "neighbours": "replace-one",
+    "budget": {"granted": {"alpha": "9"}, "requested": {"alpha": "6"}},
+    "columns": {
+        "sex": {"type": "categorical", "categories": ['"F"', "it's M"], "nullable": True},
+        "old": {"type": "categorical", "categories": [False, True]},
+        "kids": {"type": "integer", "bounds": [0, 3]},
+    },
+    "publication": {"title": "People", "csv": True},
+}
+MARGINS = {"name": "tables", "kind": "margins", "columns": ["sex", "old", "kids"], "ways": [2]}
+CONDITION = {"column": "old", "categories": [True]}
+SMALL = {f"c{i}": {"type": "integer", "bounds": [0, 1]} for i in range(13)}
+OTHERS = {
+    "many": MARGINS | {"name": "many", "columns": [*MARGINS["columns"], *SMALL]},
+    "histogram": {"name": "all", "kind": "histogram", "columns": ["old", "kids"]},
+    "bins": {"name": "all", "kind": "histogram", "columns": ["kids"]},
+    "count": {"name": "adults", "kind": "count", "condition": CONDITION},
+}
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("DPRELEASE_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("DPRELEASE_LEDGER", raising=False)
+    return tmp_path
+
+
+def made(folder: Path, *releases: dict, columns: dict | None = None, **publication: object) -> Path:
+    stated = {"releases": list(releases), "publication": DOCUMENT["publication"] | publication}
+    columns = DOCUMENT["columns"] if columns is None else columns
+    plan = Plan.model_validate(DOCUMENT | stated | {"columns": columns})
+    return publish_made_up(plan, "r", folder)
+
+
+def block(bundle: Path, language: str) -> str:
+    (found,) = re.findall(rf"```{language}\n(.*?)\n```", (bundle / "README.md").read_text(), re.S)
+    return found
+
+
+def by_pandas(bundle: Path) -> list[float]:
+    said = io.StringIO()
+    with contextlib.chdir(bundle), contextlib.redirect_stdout(said):
+        exec(block(bundle, "python"), {})
+    return [float(number) for number in said.getvalue().split()]
+
+
+def by_sql(bundle: Path) -> list[float]:
+    with contextlib.chdir(bundle):
+        (row,) = duckdb.connect().sql(block(bundle, "sql")).fetchall()
+    return list(row)
+
+
+def by_r(bundle: Path) -> list[float]:
+    done = subprocess.run(
+        ["Rscript", "-e", block(bundle, "r")],
+        cwd=bundle,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return [float(n) for line in done.stdout.splitlines() for n in line.split()[1:]]
+
+
+def equals(criterion: str, value: str) -> bool:
+    """What a spreadsheet means by a text criterion: after "=", * and ? are wildcards, ~ escapes."""
+    assert criterion.startswith("="), "anything else may begin with an operator, such as <=50K"
+    signs = re.findall(r"~[~*?]|.", criterion[1:], re.S)
+    wild = {"*": ".*", "?": "."}
+    pattern = "".join(wild.get(sign) or re.escape(sign.removeprefix("~") or sign) for sign in signs)
+    return re.fullmatch(pattern, value, re.S | re.I) is not None
+
+
+def by_sheet(bundle: Path) -> list[float]:
+    """The sum and its error, as a spreadsheet computes the formulas of the page."""
+    text = (bundle / "README.md").read_text()
+    path = bundle / re.search(r"Open `(.*?\.csv)`", text)[1]
+    frame = pd.read_csv(path, keep_default_na=False, na_values={"estimate": [""]})
+    columns = {letter(i): frame[name] for i, name in enumerate(frame)}
+    at, conditions = re.search(r"\(sum\): `=SUM(?:IFS)?\((\w+)\$2:\w+\$\d+(.*)\)`", text).groups()
+    chosen = np.ones(len(frame), dtype=bool)
+    for column, wanted in re.findall(r',\$(\w+)\$2:\$\w+\$\d+,"((?:[^"]|"")*)"', conditions):
+        wanted = wanted.replace('""', '"')
+        values = columns[column]
+        if wanted.startswith("<="):
+            chosen &= (values <= float(wanted[2:])).to_numpy()
+        else:
+            chosen &= (
+                values.astype(str).map(lambda value, text=wanted: equals(text, value)).to_numpy()
+            )
+    first, last, number = re.search(
+        rf"\(\((\w+?)\d+:(\w+?)\d+-{at}\d+\)\^2\)/(\d+)\)", text
+    ).groups()
+    letters = list(columns)
+    again = letters[letters.index(first) : letters.index(last) + 1]
+    assert len(again) == int(number)
+    total = columns[at][chosen].sum()
+    spread = [columns[each][chosen].sum() - total for each in again]
+    return [total, float(np.mean(np.square(spread)) ** 0.5)]
+
+
+@pytest.mark.parametrize("kind", ["margins", *OTHERS])
+def test_pandas_sql_and_spreadsheets_give_the_same_errors(home, kind):
+    columns = DOCUMENT["columns"] | (SMALL if kind == "many" else {})
+    bundle = made(home, MARGINS if kind == "margins" else OTHERS[kind], columns=columns)
+    pandas = by_pandas(bundle)
+    assert by_sql(bundle) == pytest.approx(pandas, rel=1e-4, abs=1e-4)
+    assert by_sheet(bundle) == pytest.approx(pandas[:2], rel=1e-4, abs=1e-4)
+
+
+@pytest.mark.parametrize("name", ["body mass", "उम्र", "𠀀"])
+def test_the_lines_run_for_names_in_any_script_and_with_blanks(home, name):
+    columns = {name: {"type": "categorical", "categories": ["ж 'ж'", "𠀀"]}}
+    bundle = made(home, OTHERS["histogram"] | {"columns": [name]}, columns=columns)
+    pandas = by_pandas(bundle)
+    assert by_sql(bundle) == pytest.approx(pandas, rel=1e-4, abs=1e-4)
+    assert by_sheet(bundle) == pytest.approx(pandas[:2], rel=1e-4, abs=1e-4)
+
+
+def test_a_series_is_read_one_quantity_at_a_time(home):
+    bundle = published(home, 1, 2)[1]
+    assert "quantity" in block(bundle, "sql")
+    assert by_sql(bundle) == pytest.approx(by_pandas(bundle), rel=1e-4, abs=1e-4)
+
+
+def test_the_error_of_the_page_is_the_exact_one_but_for_chance(home):
+    bundle = made(home, MARGINS, replicates=200)
+    opened = open_bundle(bundle)
+    name = re.search(r"tables/(.*?)\.parquet", block(bundle, "python"))[1]
+    exact = opened.total(name, lambda t: t["sex"] == '"F"')
+    value, error = by_pandas(bundle)[:2]
+    assert value == pytest.approx(exact.value)
+    assert error == pytest.approx(exact.standard_error, rel=0.25)
+
+
+CODES = [
+    *(["01", "02"], ["F", "T"], ["NA", "N/A"], ["", "x"], ["1e1", "10"], ["#1", "a,b"]),
+    *(["<=50K", ">50K"], ["*", "a"], ["?", "b"], ["~*a", "~a"], [">1", "2"], [" a", "b"]),
+    *([1, 2], [0.1, 0.25], [True, False]),
+]
+"""Categories that a program may take for something else."""
+
+
+def coded(folder: Path, categories: list, nullable: bool = True) -> Path:
+    columns = {"code": {"type": "categorical", "categories": categories, "nullable": nullable}}
+    release = {"name": "codes", "kind": "histogram", "columns": ["code", "kids"]}
+    return made(folder, release, columns=columns | {"kids": DOCUMENT["columns"]["kids"]})
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("Rscript") is None, reason="R is not installed")
+@pytest.mark.parametrize("categories", [None, *CODES], ids=str)
+def test_r_gives_the_same_errors(home, categories):
+    bundle = made(home, MARGINS) if categories is None else coded(home, categories)
+    assert by_r(bundle) == pytest.approx(by_pandas(bundle), rel=1e-4, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    "categories", [each for each in CODES if isinstance(each[0], str)], ids=str
+)
+def test_the_criterion_of_a_spreadsheet_means_one_category(home, categories):
+    bundle = coded(home, categories)
+    (criterion,) = re.findall(r'SUMIFS\(.*?,"((?:[^"]|"")*)"\)', (bundle / "README.md").read_text())
+    wanted = next(category for category in categories if category)
+    assert [each for each in categories if equals(criterion, each)] == [wanted]
+    assert by_sql(bundle) == pytest.approx(by_pandas(bundle), rel=1e-4, abs=1e-4)
+
+
+def test_a_text_code_stays_text_in_r(home):
+    read = 'na.strings = character(),\n  colClasses = c("code" = "character")'
+    assert read in block(coded(home, ["01", "02"]), "r")
+
+
+def test_a_bundle_without_replicates_says_what_to_use_instead(home):
+    thresholded = OTHERS["histogram"] | {"mechanism": "thresholded-laplace"}
+    bundle = made(home, thresholded, MARGINS, replicates=0, csv=False)
+    text = (bundle / "README.md").read_text()
+    assert "replicate_" not in text
+    assert "their sums say nothing" in text
+    assert "the Python reader for sums" in text
+    assert not list(bundle.glob("tables/*.csv"))
+
+
+def test_a_csv_file_that_is_missing_or_changed_is_noticed(home):
+    bundle = made(home, MARGINS)
+    path = next(bundle.glob("tables/*.csv"))
+    listed = (bundle / "SHA256SUMS").read_text().splitlines(keepends=True)
+    path.unlink()
+    (bundle / "SHA256SUMS").write_text("".join(line for line in listed if path.name not in line))
+    with pytest.raises(BundleError, match="CSV files"):
+        open_bundle(bundle)
+
+
+def test_a_csv_file_with_other_numbers_is_noticed_though_its_digest_was_changed_too(home):
+    bundle = made(home, MARGINS)
+    path, sums = next(bundle.glob("tables/*.csv")), bundle / "SHA256SUMS"
+    before = hashlib.sha256(path.read_bytes()).hexdigest()
+    path.write_text(path.read_text().replace("1", "2"))
+    after = hashlib.sha256(path.read_bytes()).hexdigest()
+    sums.write_text(sums.read_text().replace(before, after))
+    with pytest.raises(BundleError, match="CSV files"):
+        open_bundle(bundle)
+
+
+def test_an_empty_folder_that_was_added_is_noticed(home):
+    bundle = made(home, MARGINS)
+    (bundle / "tables" / "more").mkdir()
+    with pytest.raises(BundleError, match="tables/more is a folder without its files"):
+        open_bundle(bundle)
+
+
+def test_csv_files_hold_what_parquet_files_hold(home):
+    bundle = made(home, MARGINS)
+    for path in bundle.glob("tables/*.parquet"):
+        frame = pd.read_parquet(path)
+        again = pd.read_csv(path.with_suffix(".csv"))
+        assert list(frame) == list(again)
+        assert np.allclose(frame["estimate"], again["estimate"])
+        assert frame["replicate_40"].dtype == np.float32
+
+
+def test_letters_are_those_of_spreadsheets():
+    assert [letter(i) for i in (0, 25, 26, 51, 52, 701, 702)] == [
+        *("A", "Z", "AA", "AZ", "BA", "ZZ", "AAA")
+    ]
+
+
+def test_a_title_is_text_and_not_markup(home):
+    title = "A & B *all* ![x](https://example.org/x.png)"
+    page = (made(home, MARGINS, title=title) / "README.md").read_text()
+    heading = MarkdownIt().render(page).split("</h1>")[0].removeprefix("<h1>")
+    assert html.unescape(heading) == title
+    assert "<" not in heading

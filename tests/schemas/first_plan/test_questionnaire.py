@@ -1,0 +1,180 @@
+"""A questionnaire becomes columns of a plan that loads, and what is wrong in it is named."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import yaml
+
+import dprelease
+from dpcore.errors import InputError, PlanError
+from flows.cli import main
+from schemas.first_plan.planner import ColumnType, first_plan
+from schemas.first_plan.questionnaire import read_questionnaire
+
+TEXT = """\
+column,description,type,values,lower,upper,step,unit,missing
+when,Day of the interview,date,,2024,2025,,,
+sex,Sex,,1=female; 2=male,,,,,9
+code,,,01; 02; 10,,,,,
+age,Age,,,16,99,,years,
+pay,Weekly pay,,,0,5000,0.01,pounds,-9; NA; empty
+rooms,,,1=one; 8=eight or more,1,8,,,
+elsewhere,,,yes; no,,,,,
+"""
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "questions.csv"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def survey(folder: Path) -> Path:
+    rows = 60
+    frame = pd.DataFrame(
+        {
+            "when": ["2024-03-09", "2025-01-31"] * (rows // 2),
+            "sex": [1, 2, 9] * (rows // 3),
+            "code": ["01", "02", "10"] * (rows // 3),
+            "age": [16 + i for i in range(rows)],
+            "pay": ["-9", "NA", "", "123.45"] * (rows // 4),
+            "rooms": [1 + i % 8 for i in range(rows)],
+            "name": ["secret"] * rows,
+        }
+    )
+    frame.to_csv(folder / "survey.csv", index=False)
+    return folder / "survey.csv"
+
+
+APART = """\
+column;type;values;upper;step
+home;unit;;4;
+weight;weight;;250;0.5
+name;ignored;;;
+sex;;1=female; 2=male;;
+"""
+
+
+def test_columns_that_are_not_published_have_their_place_in_the_plan(tmp_path):
+    text = APART.replace("1=female; 2=male", '"1=female; 2=male"')
+    questions = read_questionnaire(written(tmp_path, text))
+    columns = dict.fromkeys(["home", "name", "weight", "sex", "more"], ColumnType.OPEN)
+    plan = first_plan("d", "t.csv", columns, "records", questions)
+    left_out = plan.partition("# Left out")[2]
+    assert "'more'" in left_out
+    assert "name'" not in left_out
+    document = yaml.safe_load(plan)
+    assert document["privacy_unit"] == {"column": "home", "max_rows": 4}
+    weights = {"column": "weight", "largest": "250", "step": "0.5", "total": "FILL-IN"}
+    assert document["weights"] == weights
+    document["weights"]["total"] = 100_000
+    document["rows"] = 900
+    for key in ("granted", "requested"):
+        document["budget"][key] |= {"alpha": "2", "beta": "1e-6"}
+    document["publication"]["title"] = "Homes"
+    loaded = dprelease.load_plan(document)
+    assert loaded.releases[0].weighted
+    assert list(loaded.columns) == ["sex"]
+    assert "weights" not in yaml.safe_load(first_plan("d", "t", columns, "tables"))
+    with pytest.raises(InputError, match="'home' and 'name' are each a unit; a plan has one"):
+        read_questionnaire(written(tmp_path, text.replace("name;ignored", "name;unit")))
+    with pytest.raises(InputError, match="did you mean 'ignored'"):
+        read_questionnaire(written(tmp_path, text.replace("name;ignored", "name;ignore")))
+
+
+def test_a_questionnaire_leaves_decisions_open_and_nothing_else(tmp_path, capsys):
+    table, questions = survey(tmp_path), written(tmp_path, TEXT)
+    plan = tmp_path / "plan.yaml"
+    assert main(["init", str(table), "--questionnaire", str(questions), "--out", str(plan)]) == 0
+    assert "'elsewhere' is no column of the table, and left out" in capsys.readouterr().err
+    text = plan.read_text(encoding="utf-8")
+    assert "#   'name'" in text
+    assert "no column of the table:\n  #   'elsewhere'" in text
+    assert "secret" not in text
+    with pytest.raises(PlanError) as refused:
+        dprelease.load_plan(plan)
+    blanks = {line.split(":")[0].strip() for line in str(refused.value).splitlines()[1:]}
+    asked = {"budget.granted.alpha", "budget.requested.alpha"}
+    assert blanks == {"rows", *asked, "publication.title"}
+
+    document = yaml.safe_load(text)
+    document["rows"] = 60
+    for key in ("granted", "requested"):
+        document["budget"][key]["alpha"] = "2"
+    document["publication"]["title"] = "Pay"
+    loaded = dprelease.load_plan(document)
+    assert loaded.columns["sex"].missing == [9]
+    assert loaded.columns["code"].categories == ["01", "02", "10"]
+    assert loaded.columns["pay"].nullable
+    assert loaded.columns["rooms"].labels == {"1": "one", "8": "eight or more"}
+    assert set(loaded.columns) == {
+        *("when_year", "when_month", "when_weekday"),
+        *("sex", "code", "age", "pay", "rooms"),
+    }
+    bundle = dprelease.release(
+        loaded, table, ledger=tmp_path / "ledger.sqlite", out=tmp_path, progress=False
+    )
+    assert bundle.total("all-pairs.sex.pay").value == pytest.approx(60, abs=20)
+
+
+def test_functions_are_released_of_all_numbers(tmp_path):
+    questions = read_questionnaire(written(tmp_path, TEXT))
+    columns = dict.fromkeys(questions, ColumnType.OPEN)
+    plan = yaml.safe_load(first_plan("x", "x.csv", columns, "functions", questions))
+    assert [release["columns"] for release in plan["releases"]] == [["age"], ["pay"], ["rooms"]]
+    assert plan["columns"]["when_month"]["description"] == "Day of the interview: month"
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("colum,values\nx,1\n", "line 1: 'colum' is not one of .*did you mean 'column'"),
+        ("values\n1\n", "has no `column`"),
+        ("column,lower,upper\nx,1,2\nx,1,2\n", "line 3: 'x' is there twice"),
+        ("column,lower,upper\n,1,2\n", "line 2: names no column"),
+        ("column,lower,upper\nx,1\n", r"line 2 \(x\): state lower and upper"),
+        ("column,lower,upper\nx,2,1\n", "the smaller first"),
+        ("column,lower,upper\nx,nan,1\n", r"line 2 \(x\), lower: 'nan' is not a number"),
+        ("column,lower,upper\nx,a,1\n", r"line 2 \(x\), lower: 'a' is not a number"),
+        ("column,lower,upper\nx,1,2,3\n", "has more cells than the first line"),
+        ("column,type\nx,text\n", r"line 2 \(x\), type: 'text' is not one of"),
+        ("column,type\nx,categorical\n", r"line 2 \(x\), values: list them"),
+        ("column,type,lower,upper\nx,integer,0.5,3\n", "integer has whole bounds"),
+        ("column,type,lower,upper\nx,date,,\n", "two years"),
+        ("column,values\nx,=yes\n", "has no code before the ="),
+        ("column,values\nx,1 = Male | 2 = Female\n", "separate them by ;"),
+        ("column,values\nx,F=a; F=b\n", "the code 'F' is there twice"),
+        ("column,values\nx,N/C/S\n", "'N/C/S' is one value, as only ; separates them"),
+        ("column,values\nx,1 2 9\n", "'1 2 9' is one value"),
+        (
+            "column,values,lower,upper\nx,1=one; -9=refused,1,8\n",
+            "'-9' lies outside 1 to 8; .*missing",
+        ),
+        ("column,lower,upper\nx,2,1\ny,a,1\n", r"line 2 \(x\): state(.|\n)*line 3 \(y\), lower"),
+    ],
+)
+def test_what_cannot_be_read_is_named_with_its_line(text, says, tmp_path):
+    with pytest.raises(InputError, match=says):
+        read_questionnaire(written(tmp_path, text))
+
+
+def test_codes_as_codebooks_have_them(tmp_path):
+    text = "column,label,type,values,lower,upper,missing\n"
+    text += "edu,Education,integer,1=low; 2=high; -9=refused,,,-9\n"
+    text += "age,Age,,-9=refused; 99=99 or more,0,99,-9\n"
+    found = read_questionnaire(written(tmp_path, text))
+    assert found["edu"].type == "categorical"
+    assert found["edu"].keys == {
+        "categories": [1, 2],
+        "labels": {"1": "low", "2": "high"},
+        "missing": [-9],
+        "label": "Education",
+    }
+    assert found["age"].keys["labels"] == {"99": "99 or more"}
+
+
+def test_a_questionnaire_of_another_table_is_refused(tmp_path):
+    questions = read_questionnaire(written(tmp_path, "column,values\nSEX,f; m\n"))
+    with pytest.raises(InputError, match="names no column of the table"):
+        first_plan("x", "x.csv", {"sex": ColumnType.OPEN}, questions=questions)

@@ -1,0 +1,210 @@
+"""Units as wide records in a plan: their columns, what is measured of them, and what is refused."""
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+
+from dpcore.domain.adjacency import Adjacency
+from dpcore.post.records.rules import breaks_rules
+from schemas.bundle.manifest import privacy_statement
+from schemas.document import explain_errors
+from schemas.plan import Plan, published_plan
+from schemas.plan.selection import select
+
+UNIT = {"column": "home", "max_rows": 3, "name": "household"}
+HOMES = {
+    "name": "homes",
+    "kind": "microdata-margins",
+    "columns": ["region", "age", "sex", "children"],
+    "bins": {"age": [18, 30, 60, 90]},
+}
+
+
+@pytest.fixture
+def document(plan_document: dict) -> dict:
+    plan_document["columns"]["children"]["nullable"] = True
+    return plan_document | {
+        "privacy_unit": UNIT,
+        "linked": {"order": ["-age"], "shared": ["region"]},
+        "releases": [HOMES],
+        "synthesis": [{"name": "homes", "from": "homes", "rows": 100}],
+    }
+
+
+def refusal(document: dict) -> str:
+    with pytest.raises(ValidationError) as caught:
+        Plan.model_validate(document)
+    return explain_errors(caught.value, document)
+
+
+def test_one_wide_record_is_paid_for_whatever_the_number_of_members(document):
+    for most in (2, 6):
+        plan = Plan.model_validate(document | {"privacy_unit": UNIT | {"max_rows": most}})
+        assert plan.adjacency == Adjacency("replace-one", 1, unit="home")
+        assert plan.built["homes"].adjacency == plan.adjacency
+        assert not plan.adjacency.public_rows
+
+
+def test_a_members_column_stands_for_all_places(document):
+    release = Plan.model_validate(document).built["homes"]
+    assert release.domain.names[:5] == ("region", "size", "age.1", "sex.1", "children.1")
+    assert release.domain.names[5:] == tuple(
+        f"{name}.{i}" for i in (2, 3) for name in ("age", "sex", "children")
+    )
+    nullable = [axis.name for axis in release.domain.axes if axis.nullable]
+    assert nullable == ["region", "children.1", *release.domain.names[5:]]
+
+
+def test_members_and_those_near_them_are_measured_and_a_list_overrides(document):
+    release = Plan.model_validate(document | {"privacy_unit": UNIT | {"max_rows": 5}}).built[
+        "homes"
+    ]
+    measured = {tuple(release.domain.names[a] for a in attributes) for attributes in release.sets}
+    assert {
+        ("age.5", "sex.5"),
+        ("age.1", "age.3"),
+        ("sex.4", "sex.5"),
+        ("region", "size"),
+    } < measured
+    assert not {("age.1", "age.4"), ("age.1", "sex.2"), ("region", "age.1")} & measured
+    document["releases"] = [HOMES | {"pairs": [["age.1", "sex.2"], ["size", "region"]]}]
+    assert "pairs: none holds" in refusal(document)
+
+
+def test_the_published_plan_and_a_part_of_it_build_the_same_release(document):
+    plan = Plan.model_validate(document)
+    for same in (published_plan(plan.public()), select(plan, ["homes"], 100)):
+        assert same.built["homes"] == plan.built["homes"]
+    assert "household" in privacy_statement(plan)
+
+
+@pytest.mark.parametrize("order", ["-age", "age"])
+def test_rules_say_who_is_there_and_in_which_order(document, order):
+    document["linked"]["order"] = [order]
+    document["releases"] = [HOMES | {"columns": ["age", "children"]}]
+    plan = Plan.model_validate(document)
+    release = plan.built["homes"]
+    sizes = release.domain.shape
+    assert sizes == (3, 3, 8, 4, 8, 4, 8)  # size, then age and children of each member
+    codes = release.domain.unpack(np.arange(release.domain.size))
+    obeys = ~breaks_rules(codes, release.rules)
+    size, ages, children = codes[:, 0] + 1, codes[:, 1::2], codes[:, 2::2]
+    expected = np.ones(len(codes), dtype=bool)
+    for i in (1, 2):
+        there = size > i
+        expected &= (ages[:, i] < 3) == there
+        expected &= there | (children[:, i] == 7)
+        ordered = ages[:, i] <= ages[:, i - 1] if order == "-age" else ages[:, i] >= ages[:, i - 1]
+        expected &= ~there | ordered
+    assert (obeys == expected).all()
+
+
+def test_a_rule_about_members_holds_of_those_who_are_there(document):
+    rule = {"if": {"age": {"below": 30}}, "then": {"sex": ["F"]}}
+    document["releases"] = [HOMES | {"columns": ["age", "sex"], "rules": [rule]}]
+    release = Plan.model_validate(document).built["homes"]
+    alone, young = [0, 1, 1, 3, 2, 3, 2], [1, 1, 1, 0, 1, 3, 2]
+    assert breaks_rules(np.array([alone, young]), release.rules).tolist() == [False, True]
+    rule["if"] = {"region": ["north"]}
+    release = Plan.model_validate(document | {"releases": [HOMES | {"rules": [rule]}]}).built[
+        "homes"
+    ]
+    two_men = [0, 1, 1, 1, 0, 1, 1, 0, 3, 2, 7]
+    assert breaks_rules(np.array([two_men, [1, *two_men[1:]]]), release.rules).tolist() == [
+        True,
+        False,
+    ]
+    rule["if"] = {"age": {"below": 30}, "size": {"from": 2}}
+    assert "rules[0]: with 'size' name columns of one member, such as 'age.1'" in refusal(document)
+    rules = ["age >= 3", {"if": {"relation": ["x"]}, "then": {"sex": ["F"]}}, "`age.1` >= `ag.2`"]
+    for i in (1, 2):
+        document["releases"] = [HOMES | {"columns": ["age", "sex"], "rules": [rules[0], rules[i]]}]
+        assert "releases[0].rules[1]" in refusal(document)
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"privacy_unit": "row"}, "linked: needs a privacy_unit with a column"),
+        ({"privacy_unit": UNIT | {"max_rows": 1}}, "privacy_unit.max_rows: with linked, from 2"),
+        ({"linked": {"order": ["height"]}}, "linked.order: the plan declares no column 'height'"),
+        ({"linked": {"order": ["-age", "age"]}}, "linked.order: a column is named twice"),
+        ({"linked": {"order": ["age"], "shared": ["home"]}}, "linked.shared: the plan declares no"),
+        ({"invalid": "clamp"}, "invalid: with linked, clamp"),
+        (
+            {"weights": {"column": "w", "largest": "4", "step": "1", "total": 900}},
+            "no release is `weighted`",
+        ),
+        (
+            {
+                "synthesis": [
+                    {"name": "a", "from": "homes", "rows": 9, "households": {"size": "size"}}
+                ]
+            },
+            "synthesis[0].households: linked records have members already",
+        ),
+        (
+            {"synthesis": [{"name": "a", "from": "homes", "rows": 9, "derived": {"x": "age + 1"}}]},
+            "synthesis[0].derived: not of linked records",
+        ),
+        ({"releases": [HOMES | {"columns": ["region"]}]}, "columns: name one at least"),
+        ({"releases": [HOMES | {"compress": {"keep": 2}}]}, "compress: not with linked"),
+        (
+            {"releases": [{"name": "homes", "kind": "histogram", "columns": ["size", "sex.1"]}]},
+            "synthesis[0].from: linked tables are drawn from microdata-margins",
+        ),
+    ],
+)
+def test_what_does_not_go_with_wide_records_is_refused(document, changes, told):
+    assert told in refusal(document | changes)
+
+
+def inequalities(document: dict, *rules: object) -> list[str]:
+    section = HOMES | {"columns": ["age", "children"], "rules": list(rules)}
+    plan = Plan.model_validate(document | {"releases": [section]})
+    assert plan.built["homes"].rules
+    widened = plan.linked.widened(plan.releases[0], plan.columns, plan.unit)
+    found = [rule.then for rule in widened.rules if isinstance(rule.then, str)]
+    assert found[:2] == ["`age.1` >= `age.2`", "`age.2` >= `age.3`"]  # the order
+    return found[2:]
+
+
+def test_an_inequality_holds_for_each_member(document):
+    expected = [f"`age.{i}` >= `children.{i}` + 12" for i in (1, 2, 3)]
+    assert inequalities(document, "age >= children + 12") == expected
+    assert inequalities(document, "`age` >= `children` + 12") == expected
+    conditional = {"if": {"children": {"from": 1}}, "then": "age >= children + 12"}
+    assert inequalities(document, conditional) == expected
+
+
+def test_an_inequality_may_name_columns_of_one_member(document):
+    assert inequalities(document, "`age.1` >= `age.2` + 1") == ["`age.1` >= `age.2` + 1"]
+
+
+def test_groups_of_codes_do_not_go_with_wide_records(document):
+    area = {"type": "categorical", "categories": ["up", "down"], "nullable": True}
+    document["columns"]["area"] = area
+    groups = {"north": "up", "south": "down", "east": "down", "west": "down"}
+    document["columns"]["region"]["refines"] = {"area": groups}
+    assert "columns.region.refines: not with linked" in refusal(document)
+
+
+@pytest.mark.parametrize("name", ["size", "Number", "place", "sex.2"])
+def test_columns_that_are_made_must_not_be_in_the_plan(document, name):
+    document["columns"][name] = {"type": "categorical", "categories": ["a"]}
+    assert f"with linked, {name!r} is a column that is made" in refusal(document)
+
+
+def test_weights_of_wide_records_are_refused(document):
+    document["releases"] = [HOMES | {"weighted": True}]
+    document["weights"] = {"column": "w", "largest": "4", "step": "1", "total": 900}
+    assert "linked: wide records have no weights" in refusal(document)
+
+
+def test_other_kinds_count_wide_columns(document):
+    document["releases"].append(
+        {"name": "couples", "kind": "histogram", "columns": ["size", "sex.1", "sex.2"]}
+    )
+    plan = Plan.model_validate(document)
+    assert plan.built["couples"].domain.shape == (3, 2, 3)
+    assert plan.built["couples"].mechanism.event.l1_sensitivity == 2

@@ -1,0 +1,85 @@
+"""A part of a plan is a plan of its own."""
+
+from fractions import Fraction
+
+import pytest
+
+from dpcore.accounting.budget import total
+from dpcore.errors import InputError, PlanError
+from schemas.plan import load_plan
+from schemas.plan.selection import select
+from tests.conftest import write_plan
+
+
+@pytest.fixture
+def plan(plan_path):
+    return load_plan(plan_path)
+
+
+def test_the_whole_plan_selected_is_the_plan(plan):
+    assert select(plan, [], 100).digest == plan.digest
+    assert select(plan, list(plan.built), 100).digest == plan.digest
+
+
+def test_a_part_costs_exactly_its_share_and_has_a_digest_of_its_own(plan):
+    part = select(plan, ["pairs", "people"], 30, title="A part", requester="B. Analyst")
+    assert list(part.built) == ["people", "pairs"]
+    spent = total(release.share for release in part.built.values())
+    assert spent.alpha == plan.budget.requested.alpha * Fraction(3, 10)
+    assert spent.beta == plan.budget.requested.beta * Fraction(3, 10)
+    assert part.built["pairs"].share.alpha == 3 * part.built["people"].share.alpha
+    assert [table.name for table in part.synthesis] == ["everybody", "along-a-tree", "from-counts"]
+    assert (part.publication.title, part.publication.requester) == ("A part", "B. Analyst")
+    assert part.digest != plan.digest
+    assert part.source == plan.source
+
+
+def test_beta_is_asked_for_only_where_it_can_be_spent(plan):
+    assert select(plan, ["people"], 50).budget.requested.beta == 0
+
+
+def test_the_same_part_asked_for_by_another_is_another_plan(plan):
+    digests = {select(plan, ["people"], 50, requester=who).digest for who in ("A", "B")}
+    assert len(digests) == 2
+
+
+@pytest.mark.parametrize("percent", [0, 101, -5, 1.5, True])
+def test_a_share_is_a_whole_per_cent(plan, percent):
+    with pytest.raises(InputError, match="from 1 to 100"):
+        select(plan, [], percent)
+
+
+def test_an_unknown_release_is_told_with_those_that_there_are(plan):
+    with pytest.raises(InputError, match=r"no release 'folk'; its releases: people, rare"):
+        select(plan, ["folk"], 100)
+
+
+def test_words_that_cannot_be_published_are_refused(plan):
+    with pytest.raises(PlanError, match="requester"):
+        select(plan, [], 100, requester="two\nlines")
+
+
+def test_moving_the_schedule_does_not_change_the_digest(plan, plan_path, plan_document):
+    plan_document["operation"] = {
+        "schedule": {"cron": "0 6 1 * *", "timezone": "Europe/Lisbon"},
+        "warn_below": {"alpha": "3"},
+    }
+    moved = load_plan(write_plan(plan_path.parent, plan_document))
+    assert moved.digest == plan.digest
+    assert moved.operation.schedule.timezone == "Europe/Lisbon"
+    assert "operation" not in moved.public()
+
+
+@pytest.mark.parametrize(
+    ("schedule", "says"),
+    [
+        ({"cron": "daily"}, "five fields"),
+        ({"cron": "0 6 1 *"}, "five fields"),
+        ({"cron": "0 6 1 * *", "timezone": "Atlantis"}, "unknown time zone"),
+        ({"timezone": "UTC"}, "missing"),
+    ],
+)
+def test_a_schedule_that_cannot_be_is_refused(plan_path, plan_document, schedule, says):
+    plan_document["operation"] = {"schedule": schedule}
+    with pytest.raises(PlanError, match=says):
+        load_plan(write_plan(plan_path.parent, plan_document))

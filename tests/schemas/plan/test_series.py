@@ -1,0 +1,218 @@
+"""Series in a plan: what they bound, what they promise a ledger, and what is refused."""
+
+from fractions import Fraction
+
+import pytest
+from pydantic import ValidationError
+
+from dpcore.domain.adjacency import Adjacency
+from dpcore.releases.tables.series import SeriesRun
+from schemas.document import explain_errors
+from schemas.plan import Plan, published_plan
+
+MONTHS = [f"2026-{month:02d}" for month in range(1, 5)]
+UNIT = {"column": "person", "max_rows": 2}
+SERIES = {"period": "month", "periods": 4, "in_periods": 1}
+
+WEIGHTED = {"name": "h", "kind": "histogram", "columns": ["kind"], "weighted": True}
+
+
+@pytest.fixture
+def document() -> dict:
+    return {
+        "dprelease": 1,
+        "dataset": "events",
+        "source": "events.parquet",
+        "rows": 1000,
+        "privacy_unit": "row",
+        "neighbours": "add-remove",
+        "series": dict(SERIES),
+        "budget": {"granted": {"alpha": "10"}, "requested": {"alpha": "1"}},
+        "columns": {
+            "month": {"type": "categorical", "categories": MONTHS},
+            "kind": {"type": "categorical", "categories": ["a", "b"]},
+            "weeks": {"type": "integer", "bounds": [1, 4]},
+            "size": {"type": "continuous", "bounds": [0, 1]},
+        },
+        "releases": [{"name": "events", "kind": "histogram", "columns": ["kind"]}],
+        "publication": {"title": "Events"},
+    }
+
+
+def with_series(document: dict, **changes: object) -> dict:
+    return document | {"series": SERIES | changes}
+
+
+def refusal(document: dict) -> str:
+    with pytest.raises(ValidationError) as caught:
+        Plan.model_validate(document)
+    return explain_errors(caught.value, document)
+
+
+def test_every_release_is_a_run_over_the_period_and_its_own_columns(document):
+    plan = Plan.model_validate(with_series(document, run=3))
+    run = plan.built["events"]
+    assert isinstance(run, SeriesRun)
+    assert (run.run, run.domain.names) == (3, ("month", "kind"))
+    assert run.event.adjacency == plan.adjacency == Adjacency("add-remove")
+
+
+def test_a_column_of_whole_numbers_may_be_the_period(document):
+    plan = Plan.model_validate(with_series(document, period="weeks"))
+    assert plan.built["events"].domain.names == ("weeks", "kind")
+
+
+def test_a_unit_has_its_records_in_every_period_that_it_can_be_in(document):
+    for in_periods, most in ((1, 2), (3, 6), ("all", 8)):
+        unit = with_series(document, in_periods=in_periods) | {"privacy_unit": UNIT}
+        plan = Plan.model_validate(unit)
+        assert plan.adjacency == Adjacency("add-remove", most, unit="person")
+        assert plan.built["events"].mechanism.event.l1_sensitivity == most * 1024
+        assert plan.series.bound(plan.columns).most == most // 2
+
+
+def test_texts_say_how_many_periods_of_a_unit_are_used(document):
+    one = Plan.model_validate(document | {"privacy_unit": UNIT})
+    assert "at most 2 in the first period that it is in are used" in one.protection.who
+    some = Plan.model_validate(with_series(document, in_periods=3) | {"privacy_unit": UNIT})
+    assert "2 in each of the first 3 periods that it is in are used" in some.protection.limits[1]
+
+
+@pytest.mark.parametrize(
+    ("changes", "parts"),
+    [
+        ({}, ["1", "1/2", "3/8", "5/16"]),
+        ({"measures": "period"}, ["1", "0", "0", "0"]),
+        ({"measures": "period", "in_periods": 2}, ["1/2", "1/2", "0", "0"]),
+        ({"in_periods": 2}, ["1/2", "3/4", "7/16", "11/32"]),
+        ({"in_periods": 4}, ["1/4", "3/8", "15/32", "35/64"]),
+    ],
+)
+def test_each_run_is_charged_what_it_adds_to_the_series(document, changes, parts):
+    unit = {"privacy_unit": UNIT}
+    plans = [
+        Plan.model_validate(with_series(document, **changes, run=run) | unit) for run in range(1, 5)
+    ]
+    assert [plan.series.part for plan in plans] == [Fraction(part) for part in parts]
+    alphas = [plan.prices["events"].alpha for plan in plans]
+    alone = max(Fraction(part) for part in parts)  # the dearest run costs what was requested
+    assert alphas == [Fraction(p) / alone * plans[0].requested.alpha for p in parts]
+    concentrated = {
+        "composition": "concentrated",
+        "granted": {"alpha": "4", "beta": "1e-6"},
+        "requested": {"part": "1/4"},
+    }
+    for plan, part in zip(plans, parts, strict=True):
+        other = Plan.model_validate(plan.model_dump(mode="json") | {"budget": concentrated})
+        (price,) = other.prices.values()
+        assert price.rho == (Fraction(part) / alone) ** 2 * other.requested.rho
+
+
+def test_gaussian_noise_under_basic_composition_has_no_price_that_adds_up(document):
+    budget = {
+        "granted": {"alpha": "4", "beta": "1e-6"},
+        "requested": {"alpha": "1", "beta": "1e-7"},
+    }
+    margins = {"kind": "margins", "name": "m", "columns": ["kind"], "ways": 1}
+    release = margins | {"mechanism": "discrete-gaussian"}
+    changes = {"budget": budget, "releases": [release]}
+    plan = Plan.model_validate(with_series(document, run=3) | changes)
+    assert plan.prices == {"m": plan.requested}
+
+
+def test_tables_of_one_period_each_pay_in_full_as_nothing_is_enforced_across_them(document):
+    changes = {"period": "schedule", "in_periods": "all", "measures": "period"}
+    for run in (1, 4):
+        plan = Plan.model_validate(with_series(document, **changes, run=run))
+        assert plan.series.part == 1
+        assert plan.prices == {"events": plan.requested}
+        assert plan.series.bound(plan.columns) is None
+        assert plan.built["events"].domain.names == ("kind",)
+
+
+def test_the_parts_add_up_to_what_all_runs_cost(document):
+    plan = Plan.model_validate(with_series(document, in_periods=2) | {"privacy_unit": UNIT})
+    parts = [plan.series.model_copy(update={"run": run}).part for run in range(1, 5)]
+    alone = plan.built["events"].mechanism.event.l1_sensitivity
+    one_period = Adjacency("add-remove", 2, unit="person")
+    together = plan.series.factor.l1_sensitivity(4, 2, one_period)
+    assert sum(parts) * alone == together
+    squared = plan.series.factor.l2_sensitivity_squared(4, 2, one_period)
+    assert sum(part**2 for part in parts) * alone**2 == squared
+
+
+def test_plans_without_a_series_have_the_digest_that_they_had(document):
+    del document["series"]
+    plan = Plan.model_validate(document)
+    assert "series" not in plan.public()
+    assert Plan.model_validate(document | {"series": None}).digest == plan.digest
+    run = Plan.model_validate(with_series(document, run=2))
+    assert published_plan(run.public()).digest == run.digest != plan.digest
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"in_periods": 5}, "in_periods: must lie between 1 and 4, the periods of the series"),
+        ({"in_periods": 0}, "in_periods: must lie between 1 and 4"),
+        ({"run": 5}, "run: the series has 4 periods; there is no run 5"),
+        ({"in_periods": 2}, "one record is in one period; write 1, or name the privacy_unit"),
+        ({"in_periods": "all"}, "one record is in one period"),
+        ({"period": "day"}, "series.period: the plan declares no column 'day'"),
+        ({"period": "size"}, "'size' must be categorical or integer, and without nulls"),
+        ({"periods": 5}, "'month' has 4 values, and there must be one for each of 5 periods"),
+        ({"periods": 3}, "'month' has 4 values, and there must be one for each of 3 periods"),
+        ({"period": "schedule"}, "in_periods: nothing enforces it across tables"),
+        (
+            {"period": "schedule", "in_periods": "all"},
+            "measures: a table of one period cannot be weighted",
+        ),
+        ({"year": 1}, "series.year"),
+    ],
+)
+def test_a_series_that_contradicts_itself_or_the_columns_is_refused(document, changes, told):
+    assert told in refusal(with_series(document, **changes))
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"neighbours": "replace-one"}, "would say when a unit came in; write neighbours: add-rem"),
+        ({"invalid": "own-cell"}, "without nulls (with invalid: own-cell every column has nulls"),
+        (
+            {"synthesis": [{"name": "people", "from": "events", "rows": 10}]},
+            "synthesis: records cannot be drawn from one run of a series",
+        ),
+        (
+            {
+                "weights": {"column": "w", "largest": 2, "step": 1, "total": 1000},
+                "releases": [WEIGHTED],
+            },
+            "weights: a series counts records only",
+        ),
+        ({"releases": [WEIGHTED]}, "releases[0].weighted: the plan states no `weights`"),
+        (
+            {"releases": [{"name": "m", "kind": "mean", "column": "size"}]},
+            "releases[0].kind: a series is of counts: histogram, or margins",
+        ),
+        (
+            {"releases": [{"name": "h", "kind": "histogram", "columns": ["month", "kind"]}]},
+            "releases[0].columns: 'month' is the period of the series; remove it",
+        ),
+        (
+            {
+                "releases": [
+                    {
+                        "name": "h",
+                        "kind": "histogram",
+                        "columns": ["kind"],
+                        "mechanism": "thresholded-laplace",
+                    }
+                ]
+            },
+            "mechanism: a series needs noise on every cell",
+        ),
+    ],
+)
+def test_what_a_series_cannot_count_is_refused(document, changes, told):
+    assert told in refusal(document | changes)

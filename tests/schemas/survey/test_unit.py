@@ -1,0 +1,229 @@
+"""Privacy units of several records and survey weights in a plan."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+
+from dpcore.domain.adjacency import Adjacency
+from dpcore.line.statistic import Noisy
+from schemas.bundle.manifest import privacy_statement
+from schemas.document import explain_errors
+from schemas.plan import Plan, load_plan
+from schemas.survey.columns import IdentifierColumn
+from schemas.survey.unit import WEIGHT
+from tasks.bundle.records import synthetic_records
+from tests.conftest import write_plan
+
+UNIT = {"column": "home", "max_rows": 4, "name": "household"}
+WEIGHTS = {"column": "factor", "largest": "50", "step": "1/2", "total": 9000}
+
+
+@pytest.fixture
+def document(plan_document: dict) -> dict:
+    """A plan of counts alone."""
+    kept = ("people", "rare", "pairs")
+    plan_document["releases"] = [r for r in plan_document["releases"] if r["name"] in kept]
+    plan_document["synthesis"] = []
+    return plan_document
+
+
+def refusal(document: dict) -> str:
+    with pytest.raises(ValidationError) as caught:
+        Plan.model_validate(document)
+    return explain_errors(caught.value, document)
+
+
+def with_unit(document: dict, **changes: object) -> dict:
+    return document | {"privacy_unit": UNIT | changes}
+
+
+def with_weights(document: dict, **changes: object) -> dict:
+    weighted = [section | {"weighted": True} for section in document["releases"]]
+    return document | {"weights": WEIGHTS | changes, "releases": weighted}
+
+
+def test_every_release_takes_its_sensitivity_from_the_unit(document):
+    plan = Plan.model_validate(with_unit(document))
+    assert plan.adjacency == Adjacency("replace-one", 4, unit="home")
+    assert {release.adjacency for release in plan.built.values()} == {plan.adjacency}
+    assert plan.built["people"].mechanism.event.l1_sensitivity == 8
+    both = with_unit(document) | {"neighbours": "add-remove"}
+    assert Plan.model_validate(both).built["people"].mechanism.event.l1_sensitivity == 4
+
+
+def test_a_unit_of_one_row_hides_how_many_records_there_are(document):
+    plan = Plan.model_validate(with_unit(document, max_rows=1))
+    assert not plan.adjacency.public_rows
+    assert plan.built["people"].mechanism.event.l1_sensitivity == 2
+
+
+def test_weights_count_as_that_many_records(document):
+    plan = Plan.model_validate(with_weights(with_unit(document)))
+    release = plan.built["people"]
+    assert release.adjacency == Adjacency("replace-one", 400, weighted=True, unit="home")
+    assert (release.rows, release.step) == (18_000, Fraction(1, 2))
+    assert release.mechanism.event.l1_sensitivity == 800
+    assert plan.built["pairs"].mechanism.event.l2_sensitivity_squared > 400**2
+
+
+def test_a_plan_holds_counts_of_records_and_of_weights_side_by_side(document):
+    document = with_weights(document)
+    document["releases"][1]["weighted"] = False
+    plan = Plan.model_validate(document)
+    assert plan.built["rare"].adjacency.public_rows
+    assert not plan.built["people"].adjacency.public_rows
+
+
+def test_what_is_read_is_more_than_what_is_published(document):
+    plan = Plan.model_validate(with_weights(with_unit(document)))
+    extra = {"home": IdentifierColumn(), "factor": WEIGHT}
+    assert dict(plan.read_columns) == {**plan.columns, **extra}
+    row = Plan.model_validate(document)
+    assert row.read_columns == row.columns
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"max_rows": 0}, "privacy_unit.max_rows: Input should be greater than or equal to 1"),
+        ({"column": "age"}, "privacy_unit.column: 'age' is already used"),
+        ({"column": "Age"}, "privacy_unit.column: 'Age' is already used"),
+        ({"column": "_place"}, "privacy_unit.column: is not a valid column name"),
+        ({"name": "two\nlines"}, "privacy_unit.name: String should match"),
+    ],
+)
+def test_a_unit_that_makes_no_sense_is_refused(changes, told, document):
+    assert told in refusal(with_unit(document, **changes))
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"largest": "50.3"}, "weights: largest: must be a whole number of steps"),
+        ({"largest": "1/2"}, "weights: largest: must be a whole number of steps, from 2"),
+        ({"largest": str(2**20)}, "weights: largest: must be a whole number of steps"),
+        ({"step": 0}, "weights: step: must be positive"),
+        ({"total": 0}, "weights: total: must lie between one step"),
+        ({"column": "age"}, "weights.column: 'age' is already used"),
+        ({"column": "home"}, "weights.column: 'home' is already used"),
+    ],
+)
+def test_weights_that_make_no_sense_are_refused(changes, told, document):
+    assert told in refusal(with_unit(with_weights(document, **changes)))
+
+
+def test_weights_and_what_they_are_for_belong_together(document):
+    assert "weights: no release is `weighted`" in refusal(document | {"weights": WEIGHTS})
+    document["releases"][1]["weighted"] = True
+    assert "releases[1].weighted: the plan states no `weights`" in refusal(document)
+
+
+def test_what_has_no_weighted_form_says_so(document):
+    document["budget"]["granted"]["gamma"] = document["budget"]["requested"]["gamma"] = "0.5"
+    random = {
+        "name": "r",
+        "kind": "histogram",
+        "columns": ["sex"],
+        "mechanism": "random-low-counts",
+    }
+    document["releases"].append(random)
+    assert "releases[3]" in (told := refusal(with_weights(document)))
+    assert "records only" in told or "public" in told
+    document["releases"][3] = {"name": "m", "kind": "mean", "column": "age", "weighted": True}
+    assert "releases[3].weighted: unknown key" in refusal(document)
+
+
+STATED = "for tables that differ in one record; the number of records, 400, is public."
+HOMES = "for tables that differ in all records of one household;"
+ADDED = "for tables of which one has one record more than the other;"
+
+
+@pytest.mark.parametrize(
+    ("unit", "relation", "told"),
+    [
+        ("row", "replace-one", STATED),
+        ("row", "add-remove", f"{ADDED} the number of records is private; 400 is a public guess."),
+        (
+            UNIT,
+            "replace-one",
+            f"{HOMES} the number of records is private; 400 is a public guess, and the number of"
+            " units (household) is not hidden.",
+        ),
+        (
+            UNIT,
+            "add-remove",
+            "for tables of which one has all records of one household more than the other; the number"
+            " of records is private; 400 is a public guess.",
+        ),
+    ],
+)
+def test_the_promise_names_its_unit_and_relation(unit, relation, told, document):
+    plan = Plan.model_validate(document | {"privacy_unit": unit, "neighbours": relation})
+    statement = privacy_statement(plan)
+    assert f"{told} It is for tables that fit the plan:" in statement
+    assert f"({relation})" in plan.protection.metric
+    assert ("at most 4 are used" in plan.protection.who) == (unit != "row")
+    said = " ".join(plan.protection.limits)
+    assert ("more than 4 records" in said) == (unit != "row")
+    assert ("The number of records is public" in said) == plan.adjacency.public_rows
+
+
+def with_households(document: dict, **households: object) -> dict:
+    synthesis = [{"name": "s", "from": "pairs", "rows": 10, "households": households}]
+    return document | {"synthesis": synthesis}
+
+
+def test_records_are_put_into_households_by_a_column_that_says_how_large(document):
+    document["columns"]["children"]["bounds"] = [1, 6]
+    wanted = {"size": "children", "same": ["region"], "name": "home"}
+    plan = Plan.model_validate(with_households(document, **wanted))
+    release, table = plan.built["pairs"], plan.synthesis[0]
+    noisy = Noisy(np.full(release.mechanism.size, 50, dtype=np.int64))
+    records = synthetic_records(plan, table, lambda name: noisy)
+    published = records.table("s", plan.columns)
+    assert list(published.columns) == ["home", "sex", "region", "children", "income"]
+    assert "assumed" in published.descriptions["home"]
+    homes, sizes = published.columns["home"], published.columns["children"]
+    assert all(len(set(sizes[homes == home])) == 1 for home in set(homes.tolist()))
+
+
+def test_records_without_a_household_size_are_in_no_household(document):
+    document["columns"]["children"] |= {"bounds": [1, 6], "nullable": True}
+    plan = Plan.model_validate(with_households(document, size="children", name="home"))
+    noisy = Noisy(np.full(plan.built["pairs"].mechanism.size, 50, dtype=np.int64))
+    records = synthetic_records(plan, plan.synthesis[0], lambda name: noisy, rows=200)
+    table = records.table("s", plan.columns)
+    without = {name: np.ma.getmaskarray(values).tolist() for name, values in table.columns.items()}
+    assert without["home"] == without["children"]
+    assert 0 < sum(without["home"]) < 200
+
+
+@pytest.mark.parametrize(
+    ("households", "told"),
+    [
+        ({"size": "sex"}, "households.size: 'sex' is not a whole-number column"),
+        ({"size": "age"}, "households.size: 'age' is not a whole-number column of the records"),
+        ({"size": "children"}, "households.size: 'children' may be less than one"),
+        ({"size": "income"}, "households.size: 'income' is not a whole-number column"),
+    ],
+)
+def test_households_of_no_size_are_refused(households, told, document):
+    assert f"synthesis[0].{told}" in refusal(with_households(document, **households))
+
+
+def test_what_households_share_is_categorical_and_their_name_is_new(document):
+    document["columns"]["children"]["bounds"] = [1, 6]
+    told = refusal(with_households(document, size="children", same=["income"]))
+    assert "households.same: 'income' is not a categorical column" in told
+    told = refusal(with_households(document, size="children", name="Age"))
+    assert "households.name: 'Age' is a column of the survey" in told
+
+
+def test_the_guarantee_says_which_numbers_are_moved(tmp_path, plan_document):
+    plain = load_plan(write_plan(tmp_path, plan_document)).protection.domain
+    assert "outside theirs" not in plain
+    plan_document["columns"]["income"]["outside"] = "clamp"
+    moved = load_plan(write_plan(tmp_path, plan_document)).protection.domain
+    assert "(numbers of income outside theirs count as the nearest bound)" in moved
