@@ -119,8 +119,8 @@ def draw_curves(source: Source) -> Drawn:
 
 
 def _hidden(table: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
-    """Which rows have no value."""
-    return np.ma.getmaskarray(table["estimate"])
+    """Which rows of a table, as it is read from its file, have no value."""
+    return np.isnan(table["estimate"])
 
 
 def _notes(release: Release) -> str:

@@ -17,10 +17,7 @@ def draw_number(source: Source) -> Drawn:
     """A bar for each row: the first column with an error statement, and its interval; notes on all."""
     file = source.record.tables[0]
     table, stated = source.read(file), [u.column for u in file.uncertainty]
-    columns = [
-        np.ma.filled(table[name].astype(float), np.nan).tolist()
-        for name in (stated[0], "lower_90", "upper_90")
-    ]
+    columns = [table[name].astype(float).tolist() for name in (stated[0], "lower_90", "upper_90")]
     described, about = source.plan.described_columns, file.about.get(stated[0])
     by = sides_of(table, described)
     unit = measured(about, described) if about and about in described else source.unit.things
@@ -42,7 +39,7 @@ def draw_number(source: Source) -> Drawn:
         notes = [
             f"{file.descriptions[name]}: {figure(float(table[name][0]))}."
             for name in stated
-            if table[name][0] is not np.ma.masked
+            if not np.isnan(table[name][0])
         ]
     rows = [Bar(*each) for each in zip(labels, *columns, strict=True)]
     header = (

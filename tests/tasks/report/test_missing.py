@@ -16,6 +16,8 @@ RELEASES = [
     {"name": "pay", "kind": "mean", "column": "income", "by": "sex"},
     {"name": "groups", **FORM, "mechanism": "binned-laplace", "by": "sex"},
     {"name": "all", **FORM, "mechanism": "spectral-gaussian"},
+    {**FORM, "name": "map", "mechanism": "spectral-gaussian", "columns": ["age", "income"]},
+    {"name": "kernels", "kind": "function", "columns": ["age", "income"], "bandwidth": 0.2},
 ]
 
 
@@ -33,6 +35,8 @@ def test_the_page_and_the_tables_say_that_there_is_no_value(bundle):
         ("pay", ("mean",)),
         ("groups", ("density", "lower_90")),
         ("all", ("density",)),
+        ("map", ("density",)),
+        ("kernels", ("estimate",)),
     ):
         table = bundle.table(name)
         assert set(table["reason"]) == {UNKNOWN}
@@ -40,6 +44,7 @@ def test_the_page_and_the_tables_say_that_there_is_no_value(bundle):
             assert np.ma.getmaskarray(table[column]).all()
     page = require_sound((bundle.path / REPORT).read_text(), bundle.path)
     assert page.words.count("no value") >= 3
+    assert not bundle.path.joinpath(REPORT).read_text().count("<title>Density of")
 
 
 def test_the_reader_has_no_value_at_points(bundle):
