@@ -1,4 +1,4 @@
-"""README lists every kind and room; every path, name and link in README and the pages exists."""
+"""The structure names every room; every path, name and link in README and the pages exists."""
 
 import re
 from importlib import import_module, util
@@ -12,10 +12,12 @@ from schemas.plan import Plan
 from tests.conftest import ROOT, plan_of_every_kind
 
 README = ROOT / "README.md"
-FRONT = [README, ROOT / "CHANGELOG.md"]
+CONTRIBUTING = ROOT / "CONTRIBUTING.md"
+FRONT = [README, CONTRIBUTING, ROOT / "CHANGELOG.md"]
 TEXTS = [
     *FRONT,
     ROOT / "docs" / "METHODS.md",
+    *sorted((ROOT / "docs" / "decisions").glob("*.md")),
     *sorted((ROOT / "docs" / "pages").rglob("*.md")),
     *sorted((ROOT / "papers").rglob("*.md")),
     *sorted((ROOT / "docs" / "pages").rglob("*.ipynb")),
@@ -43,35 +45,9 @@ def exists(name: str) -> bool:
     return True
 
 
-def spent(section: type, mechanism: str) -> str:
-    """What a mechanism spends, as README's table writes it."""
-    stated = section.model_construct(mechanism=mechanism, bandwidth=1.0)
-    more = {"beta": stated.spends_beta("basic"), "gamma": stated.spends_gamma}
-    return ", ".join(["alpha", *(name for name, spends in more.items() if spends)])
-
-
-def promised() -> dict[tuple[str, str], str]:
-    """The guarantee that README's table states, by kind and mechanism."""
-    rows = re.findall(r"^\| `([\w-]+)` \| (`.+?) \| (alpha.*?) \| ", README.read_text(), re.M)
-    return {
-        (kind, mechanism): guarantee
-        for kind, mechanisms, guarantees in rows
-        for group, guarantee in zip(mechanisms.split("; "), guarantees.split("; "), strict=True)
-        for mechanism in re.findall(r"`([\w-]+)`", group)
-    }
-
-
-def test_readme_states_every_kind_and_mechanism_with_its_guarantee():
-    offered = {
-        (*options(section, "kind"), mechanism): spent(section, mechanism)
-        for section, mechanism in offers()
-    }
-    assert promised() == offered
-
-
-def test_readme_names_every_room():
-    house = README.read_text().partition("## The house")[2]
-    for layer in ("tasks", "dpcore"):
+def test_the_structure_names_every_room():
+    house = CONTRIBUTING.read_text().partition("## The house")[2]
+    for layer in ("flows", "tasks", "schemas", "dpcore"):
         rooms = {path.parent.name for path in (ROOT / layer).glob("*/__init__.py")}
         (row,) = re.findall(rf"^\| \[`{layer}/`\].*", house, re.M)
         assert rooms == set(re.findall(r"`(\w+)/`", row)) - {layer}
