@@ -107,13 +107,13 @@ class NearRecordsMechanism(Mechanism):
     def widths(self, outputs: Outputs, cells: Integers, exact: Floats) -> Widths | None:
         """Levels further off than the noise reaches are left out; that makes noise look wider."""
         rows, k = int(exact.sum()), self.draws
-        farthest = min(rows, math.ceil(float(self.scale) * (k * math.log(self.cells) + 30)))
-        if self.cells * (k**2 + CELL) * farthest > AUDITED_WORK:
+        reach = min(rows, math.ceil(float(self.scale) * (k * math.log(self.cells) + 30)))
+        if self.cells * (k**2 + CELL) * reach > AUDITED_WORK:
             return None
         law = NearSequences(exact.astype(np.int64), k, self.scale)
-        numbers = [law.number(level) for level in range(farthest + 1)]
-        counted = [after - before for before, after in pairwise([0, *numbers])]
-        levels = np.array([level for level, number in enumerate(counted) if number])
+        near = range(law.first, min(rows, law.first + reach) + 1)
+        counted = [after - before for before, after in pairwise([0, *map(law.number, near)])]
+        levels = np.array([level for level, number in zip(near, counted, strict=True) if number])
         logs = np.array([math.log(number) for number in counted if number])
         apart = np.cumsum(k * exact - rows * outputs.astype(np.float64), axis=1)
         found = np.abs(apart).max(axis=1).astype(np.int64) // k

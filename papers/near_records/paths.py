@@ -10,13 +10,15 @@ in a band around those of the records, so N(t) is a sum over paths, in whole num
     f_j(c) = sum over c' of f_(j-1)(c') binomial(c, c')     for c in the band at j;   N = f_m(draws)
 
 Then exp(-T/scale) is a mixture over bands.  A level t is drawn with weight (w_t - w_(t+1)) N(t) for
-w_t = exp(-t/scale), and then a sequence uniformly from its band, backwards along f.  Levels are
-compared with a uniform number whose digits are drawn on demand, so only the bands that the comparison
-needs are counted.
+w_t = exp(-(t - s)/scale), where s is the first level with a sequence, and then a sequence uniformly from
+its band, backwards along f.  Levels are compared with a uniform number whose digits are drawn on demand,
+so only the bands that the comparison needs are counted.  Few draws are all far from the records: weights
+that began at level 0 would be as small as exp(-n/scale), and take as many digits.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from fractions import Fraction
 from functools import partial
 from math import comb
@@ -37,12 +39,13 @@ class NearSequences:
         self._up_to = np.cumsum(counts).tolist()
         self._draws, self._scale = draws, scale
         self._all = len(self._up_to) ** draws
-        self._tables: list[list[Row]] = []
+        self._tables: dict[int, list[Row]] = {}
         self._weights: dict[int, _Weights] = {}
+        self.first = bisect_left(range(self._up_to[-1] + 1), True, key=lambda t: self.number(t) > 0)
 
     def sequence(self, source: RandomSource) -> Integers:
         """(m,) how often each cell occurs in one sequence."""
-        uniform, level = LazyUniform(0, 0, source), 0
+        uniform, level = LazyUniform(0, 0, source), self.first
         while self.number(level) < self._all and not uniform.below(partial(self._chance, level)):
             level += 1
         ends = [self._draws]
@@ -58,9 +61,9 @@ class NearSequences:
 
     def number(self, level: int) -> int:
         """N(level)."""
-        while len(self._tables) <= level:
-            self._tables.append(self._table(len(self._tables)))
-        return self._tables[level][-1][self._draws]
+        if level not in self._tables:
+            self._tables[level] = self._table(level)
+        return self._tables[level][-1].get(self._draws, 0)
 
     def _table(self, level: int) -> list[Row]:
         """f_j(c) for every cell j and every c in its band."""
@@ -77,12 +80,14 @@ class NearSequences:
 
     def _chance(self, level: int, bits: int) -> Bounds:
         """Enclosure of 2**bits times the probability of levels up to ``level``; valid for any bits."""
-        found = self._weights.setdefault(bits, _Weights(2 * bits + 64))
-        while level >= len(found.sums) or not found.is_tight(bits):
+        if level < self.first:
+            return 0, 0
+        found, place = self._weights.setdefault(bits, _Weights(2 * bits + 64)), level - self.first
+        while place >= len(found.sums) or not found.is_tight(bits):
             if not found.is_tight(bits) and found.is_exhausted(self._all):
                 found = self._weights[bits] = _Weights(2 * found.digits)
             self._extend(found)
-        (low, high), (least, most) = found.sums[level], found.whole
+        (low, high), (least, most) = found.sums[place], found.whole
         return (low << bits) // most, divide_up(high << bits, least)
 
     def _extend(self, weights: _Weights) -> None:
@@ -91,11 +96,11 @@ class NearSequences:
         The weight of levels up to t is sum over s <= t of w_s (N(s) - N(s-1)), less w_(t+1) N(t); that
         of all levels is the sum alone, plus at most w_(t+1) for each of the remaining sequences.
         """
-        level, weight = len(weights.sums), weights.next_weight
-        number = self.number(level)
+        above, weight = len(weights.sums), weights.next_weight
+        number = self.number(self.first + above)
         weights.low += (number - weights.number) * weight[0]
         weights.high += (number - weights.number) * weight[1]
-        following = exp_bounds((level + 1) / self._scale, weights.digits)
+        following = exp_bounds((above + 1) / self._scale, weights.digits)
         up_to = max(weights.low - number * following[1], 0), weights.high - number * following[0]
         weights.sums.append(up_to)
         weights.whole = weights.low, weights.high + (self._all - number) * following[1]
@@ -103,7 +108,7 @@ class NearSequences:
 
 
 class _Weights:
-    """Enclosures in units of 2**-digits: ``sums`` of levels up to 0, 1, ..., ``whole`` of all levels."""
+    """Enclosures in units of 2**-digits: ``sums`` of levels from the first, ``whole`` of all levels."""
 
     def __init__(self, digits: int) -> None:
         self.digits, self.number, self.low, self.high = digits, 0, 0, 0

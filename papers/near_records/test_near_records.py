@@ -64,7 +64,8 @@ def test_over_all_neighbours_and_outcomes_the_loss_is_alpha_at_most(cells, rows,
 
 
 @pytest.mark.parametrize(
-    ("counts", "draws"), [((1, 0, 3), 3), ((0, 0, 5), 2), ((2, 1), 6), ((7,), 3), ((1, 0, 0), 2)]
+    ("counts", "draws"),
+    [((1, 0, 3), 3), ((0, 0, 5), 2), ((2, 1), 6), ((7,), 3), ((1, 0, 0), 2), ((49, 51), 1)],
 )
 def test_draws_follow_the_definition_and_not_two_thirds_nor_three_halves_of_the_scale(
     counts, draws
@@ -112,6 +113,11 @@ def test_a_huge_alpha_draws_the_nearest_records_and_none_at_all_draws_evenly():
     counts = np.array([10, 20, 10])
     nearest = NearSequences(counts, 4, Fraction(1, 1000))
     assert nearest.sequence(SeededSource(1)).tolist() == [1, 2, 1]
+    far = NearSequences(np.array([49_000, 51_000]), 1, Fraction(1, 10))
+    assert far.sequence(SeededSource(1)).tolist() == [0, 1]
+    assert (
+        max(weights.digits for weights in far._weights.values()) < 1000
+    )  # not those of exp(-490,000)
     even = NearSequences(counts, 300, Fraction(10**6))
     assert stats.chisquare(even.sequence(SeededSource(1))).pvalue > FALSE_ALARM
 

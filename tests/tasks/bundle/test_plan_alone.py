@@ -34,6 +34,7 @@ CORNERS = [
     ("count", "approximate-minimax-table", {}, "1000", {"rows": 30}),
     ("sampled-histogram", "smoothed-histogram", {"draws": 1}, "1e-3", {"rows": 10**12}),
     ("near-records", "ks-exponential", {"draws": 500}, "1", {"rows": 10**7}),
+    ("near-records", "ks-exponential", {"draws": 1}, "8", {"rows": 10**4}),
 ]
 """Each of them failed once: kind, mechanism, keys of the release, alpha and keys of the plan."""
 
