@@ -29,8 +29,8 @@ from dpcore.releases.tables.margins import Margins
 from dpcore.releases.tables.microdata import Microdata
 from dpcore.sampling.source import SeededSource
 from papers.minimax_count.release import MinimaxCount
-from tests.dpcore.releases.contract import RELATIONS, opened
-from tests.dpcore.releases.test_contract import claim, moved
+from tests.dpcore.releases.claims import claim, moved
+from tests.dpcore.releases.contract import RELATIONS, drawn, opened
 
 ADDED = Adjacency("add-remove")
 PURE, APPROXIMATE = Budget.of("1"), Budget.of("1", "1e-6")
@@ -46,9 +46,8 @@ def records(domain: Domain, rows: int = TRUE) -> Tally:
     return Tally(domain, np.arange(domain.size), counts)
 
 
-def drawn(release: Release, seed: int = 1) -> tuple[Noisy, Published]:
-    exact = release.statistic(records(release.domain))
-    noisy = perturb(exact, release.mechanism, release.share, SeededSource(seed))
+def published_of(release: Release, seed: int = 1) -> tuple[Noisy, Published]:
+    noisy = drawn(release, records(release.domain), seed)
     return noisy, release.publish(noisy)
 
 
@@ -73,7 +72,7 @@ def test_what_is_published_of_records_does_not_depend_on_the_guess(release: Rele
         found = []
         for guess in GUESSES:
             other = replace(release, rows=guess)
-            noisy, published = drawn(other, seed)
+            noisy, published = published_of(other, seed)
             sample = other.sample(noisy, 50)[1] if isinstance(other, Samplable) else []
             found.append((noisy, published, sample))
         (one, small, few), (two, large, many) = found
@@ -97,7 +96,7 @@ def test_counts_add_up_to_a_noisy_total_near_the_private_one(guess: int):
         Margins("m", TABLE, guess, PURE, ((0,), (0, 1)), adjacency=ADDED),
     ):
         for seed in range(3):
-            noisy, published = drawn(release, seed)
+            noisy, published = published_of(release, seed)
             told = release.total(noisy) if isinstance(release, Margins) else noisy.values.sum()
             assert {int(table.columns["count"].sum()) for table in published.tables} == {told}
             assert abs(told - TRUE) < 30
@@ -114,7 +113,7 @@ def test_a_density_and_its_estimate_have_mass_one_whatever_the_guess(
     guess: int, kind: type[Density]
 ):
     release = kind("d", LINE, guess, APPROXIMATE, (0.1,), adjacency=ADDED)
-    noisy, published = drawn(release)
+    noisy, published = published_of(release)
     columns = published.tables[0].columns
     cell = 12 / len(columns["x"])
     assert columns["density"].sum() * cell == pytest.approx(1)
@@ -123,7 +122,9 @@ def test_a_density_and_its_estimate_have_mass_one_whatever_the_guess(
     assert known.mean() == pytest.approx(TRUE / guess, rel=0.02)
     rows, error = (published.facts[name] for name in ("noisy_rows", "rows_standard_error"))
     assert abs(rows - TRUE) < 4 * error < 1000
-    public = drawn(kind("d", LINE, TRUE, APPROXIMATE, (0.1,)))[1].tables[0].columns["density"]
+    public = (
+        published_of(kind("d", LINE, TRUE, APPROXIMATE, (0.1,)))[1].tables[0].columns["density"]
+    )
     np.testing.assert_allclose(columns["density"], public, atol=0.01)
     points = {"x": columns["x"][:5]}
     np.testing.assert_allclose(
@@ -136,7 +137,7 @@ def test_a_function_is_divided_by_its_noisy_mass(guess: int):
     release = SmoothFunction(
         "f", LINE, guess, APPROXIMATE, "gaussian", (0.1,), (40,), adjacency=ADDED
     )
-    _, published = drawn(release)
+    _, published = published_of(release)
     columns = published.tables[0].columns
     assert columns["estimate"].sum() * 12 / 40 == pytest.approx(0.95, rel=0.05)
     rows, error = (published.facts[name] for name in ("noisy_rows", "rows_standard_error"))
@@ -223,8 +224,7 @@ def test_a_regularisation_that_is_too_weak_for_private_rows_is_refused():
 
 def test_a_count_beyond_the_guess_has_an_open_interval():
     release = MinimaxCount("c", Domain(TABLE.axes[:1]), 5, PURE, (0,), adjacency=ADDED)
-    tally = Tally(release.domain, np.array([0]), np.array([40]))
-    noisy = perturb(release.statistic(tally), release.mechanism, PURE, SeededSource(1))
+    noisy = drawn(release, 40 * [0])
     columns = release.publish(noisy).tables[0].columns
     assert columns["count"][0] <= 5
     assert columns["upper_90"][0] == 5 * 1024

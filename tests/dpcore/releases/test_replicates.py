@@ -14,7 +14,6 @@ from dpcore.arrays import Floats
 from dpcore.domain.axes import Categories
 from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
-from dpcore.line.privacy_line import perturb
 from dpcore.line.statistic import Noisy
 from dpcore.releases.base import Release
 from dpcore.releases.counts.histogram import Histogram
@@ -29,8 +28,7 @@ from dpcore.releases.replicates import (
 from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
 from dpcore.releases.tables.margins import Margins
 from dpcore.releases.tables.microdata import Microdata
-from dpcore.sampling.source import SeededSource
-from tests.dpcore.releases.contract import BY_WEIGHT, CASES
+from tests.dpcore.releases.contract import BY_WEIGHT, CASES, drawn
 from tests.dpcore.releases.tables import test_series
 
 DOMAIN = Domain(tuple(Categories(f"c{i}", tuple(range(n))) for i, n in enumerate((5, 4, 3))))
@@ -110,8 +108,7 @@ def test_both_rounds_of_compressed_tables_are_drawn():
 
 def test_tables_drawn_twice_have_less_noise_in_their_replicates():
     release = CASES["adaptive microdata"].release
-    exact = release.statistic(Tally(release.domain, np.array([0]), np.array([release.rows])))
-    noisy = perturb(exact, release.mechanism, release.share, SeededSource(1))
+    noisy = drawn(release, Tally(release.domain, np.array([0]), np.array([release.rows])))
     noise = release.replicate_noise(noisy, 1000)
     for table in release.publish(noisy).tables:
         stated = table.columns["standard_error"]
@@ -177,9 +174,7 @@ def covered(release: Release, draws: int) -> dict[str, float]:
     factor = stdtrit(40, 0.95)
     held = dict.fromkeys(NUMBERS, 0)
     for seed in range(draws):
-        noisy = perturb(
-            release.statistic(tally), release.mechanism, release.share, SeededSource(seed)
-        )
+        noisy = drawn(release, tally, seed)
         if isinstance(release, Margins):
             estimate = release.consistent_margins(noisy)[0].table
         else:

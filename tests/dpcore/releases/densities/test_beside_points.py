@@ -15,6 +15,7 @@ from dpcore.releases.densities.beside_points import DensityBesidePoints
 from dpcore.releases.densities.binned_density import BinnedDensity
 from dpcore.releases.densities.spectral_density import SpectralDensity
 from dpcore.sampling.source import SeededSource
+from tests.dpcore.releases.contract import drawn
 
 PAY = Grid("pay", 0.0, 100.0, 200, nullable=True, points=(0.0, 99.0))
 DOMAIN, ROWS, H = Domain((PAY,)), 4000, 0.05
@@ -79,7 +80,7 @@ def test_intervals_of_the_masses_hold_as_often_as_they_say(kind, relation):
 
 def test_records_are_at_the_masses_as_often_as_the_survey_has_them():
     release = beside("binned")
-    noisy = perturb(release.statistic(tally()), release.mechanism, release.share, SeededSource(3))
+    noisy = drawn(release, tally(), 3)
     domain, codes = release.sample(noisy, 1000)
     values = CellNumbers.of(domain.axes[0], codes[:, 0]).first
     answered = ROWS - SILENT

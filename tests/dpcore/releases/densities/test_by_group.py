@@ -16,6 +16,7 @@ from dpcore.releases.densities.spectral_density import SpectralDensity
 from dpcore.releases.table import UNKNOWN
 from dpcore.sampling.source import SeededSource
 from papers.difference_body.release import BodyDensity
+from tests.dpcore.releases.contract import drawn
 
 SEX, AGE = Categories("sex", ("F", "M")), Grid("age", 0.0, 60.0, 60)
 ROWS, H = 3000, 0.1
@@ -86,7 +87,7 @@ def test_bands_hold_in_every_group(kind, relation):
 
 def test_facts_of_each_group_are_in_the_order_of_the_groups():
     release = by_group("binned")
-    noisy = perturb(release.statistic(tally()), release.mechanism, release.share, SeededSource(3))
+    noisy = drawn(release, tally(), 3)
     found = release.publish(noisy).facts["noisy_rows"]
     np.testing.assert_allclose(found, [ROWS / 5, 4 * ROWS / 5], atol=60)
 

@@ -29,7 +29,7 @@ from papers.coefficient_laplace.release import CoefficientDensity
 from papers.difference_body.release import BodyDensity
 from papers.k_norm.release import GammaDensity
 from tests.chance import FALSE_ALARM
-from tests.dpcore.releases.contract import grid, opened, repeated_draws, tally_of
+from tests.dpcore.releases.contract import drawn, grid, opened, repeated_draws, tally_of
 from tests.dpcore.releases.densities.density_oracles import (
     centres,
     damping,
@@ -61,7 +61,7 @@ def records(release: Density) -> np.ndarray:
 
 
 def noiseless(release: Density) -> Noisy:
-    return Noisy(opened(release, tally_of(release.domain, records(release))))
+    return Noisy(opened(release, records(release)))
 
 
 CASES = [
@@ -279,8 +279,7 @@ def test_published_densities_are_of_mass_one_and_in_the_units_of_the_columns(
 ):
     domain = Domain(tuple(Grid(f"x{i}", -3.0, 5.0, size) for i, size in enumerate(sizes)))
     release = kind("d", domain, ROWS, LITTLE, bandwidths)
-    exact = release.statistic(tally_of(domain, records(release)))
-    noisy = perturb(exact, release.mechanism, LITTLE, SeededSource(9))
+    noisy = drawn(release, records(release), 9)
     columns = release.publish(noisy).tables[0].columns
     cell = math.prod(8 / size for size in release.printed.shape)
     assert (columns["density"] * cell).sum() == pytest.approx(1)
@@ -311,8 +310,7 @@ def test_records_follow_the_density(kind: type):
 @pytest.mark.parametrize("sizes", [(1,), (1, 1), (1, 6), (2,)])
 def test_axes_of_a_single_cell_and_single_records_are_published(kind: type, sizes: tuple):
     release = density(kind, sizes, (0.5,) * len(sizes), rows=1)
-    exact = release.statistic(tally_of(release.domain, (0,)))
-    noisy = perturb(exact, release.mechanism, release.share, SeededSource(1))
+    noisy = drawn(release, (0,))
     table, coefficients = release.publish(noisy).tables
     assert len(table.columns["density"]) == math.prod(sizes)
     assert len(coefficients.columns["coefficient"]) == release.basis.size
@@ -341,7 +339,7 @@ def test_the_density_of_whole_numbers_peaks_at_the_number_itself(kind: type):
     domain = Domain((Grid("age", 18.0, 90.0, 72, integer=True),))
     share = Budget.of("1000") if kind is BinnedDensity else Budget.of("1000", "1e-6")
     release = kind("d", domain, ROWS, share, (0.05,))
-    noisy = Noisy(opened(release, tally_of(domain, np.full(ROWS, 40 - 18))))
+    noisy = Noisy(opened(release, np.full(ROWS, 40 - 18)))
     published = release.publish(noisy)
     columns = published.tables[0].columns
     assert columns["age"][np.argmax(columns["estimate"])] == pytest.approx(40)
@@ -366,7 +364,7 @@ def test_records_without_a_value_leave_a_density_as_it_is_and_are_counted(kind: 
     estimates = []
     for table, rows in zip(tables, (values.sum(), 2 * values.sum()), strict=True):
         release = kind("d", table.domain, int(rows), generous, (0.3,))
-        noisy = perturb(release.statistic(table), release.mechanism, generous, SeededSource(1))
+        noisy = drawn(release, table)
         published = release.publish(noisy)
         estimates.append(published.tables[0].columns["estimate"])
     np.testing.assert_allclose(*estimates, atol=2e-3)
