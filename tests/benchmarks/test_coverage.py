@@ -1,7 +1,7 @@
 """Published intervals hold what they say, for every kind of release and several populations.
 
-All draws are from fixed seeds.  Bounds lie more than five standard errors from what is expected: with other
-seeds a test would fail with a probability below 1e-6.
+All draws are from fixed seeds.  Bounds lie more than five standard errors from what is expected: with
+other seeds a test would fail with a probability below 1e-6.
 """
 
 from collections.abc import Iterator

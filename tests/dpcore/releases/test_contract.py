@@ -118,11 +118,7 @@ SERVED = {
 }
 """Further forms under one relation: how a unit of several records counts does not depend on the axes."""
 
-MANY_NEIGHBOURS = [
-    pair
-    for pair in SERVED
-    if pair.startswith(("median by group, replace", "optimised microdata of pairs and"))
-]
+MANY_NEIGHBOURS = [pair for pair in SERVED if pair.startswith("median by group, replace")]
 ALL = CASES | SERVED
 
 

@@ -1,6 +1,5 @@
 """Where the number of records is private, the rows of a plan are a scale and never taken for it."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 
@@ -12,7 +11,6 @@ from dpcore.domain.adjacency import Adjacency
 from dpcore.domain.axes import Bins, Categories, Grid
 from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
-from dpcore.line.privacy_line import perturb
 from dpcore.line.statistic import Noisy
 from dpcore.releases.base import Release, Samplable
 from dpcore.releases.counts.count import Count
@@ -27,7 +25,6 @@ from dpcore.releases.numbers.ratio_mean import RatioMean
 from dpcore.releases.table import Published
 from dpcore.releases.tables.margins import Margins
 from dpcore.releases.tables.microdata import Microdata
-from dpcore.sampling.source import SeededSource
 from papers.minimax_count.release import MinimaxCount
 from tests.dpcore.releases.claims import claim, moved
 from tests.dpcore.releases.contract import RELATIONS, drawn, opened
@@ -178,40 +175,6 @@ def test_neighbours_of_any_size_lie_within_the_claim(release: Release, adjacency
                 )
                 assert max(np.abs(near).max(), np.abs(far).max()) < 2**62
                 assert moved(release, far - near) <= claim(release)
-
-
-def smooth_function(name: str, domain: Domain, rows: int, share: Budget, widths: tuple, adjacency):
-    return SmoothFunction(name, domain, rows, share, "gaussian", widths, (40,), adjacency=adjacency)
-
-
-@pytest.mark.parametrize(
-    "kind",
-    [
-        pytest.param(BinnedDensity, marks=pytest.mark.slow),
-        pytest.param(SpectralDensity, marks=pytest.mark.slow),
-        smooth_function,
-    ],
-)
-def test_the_band_of_a_density_with_private_rows_is_on_the_scale_of_the_density(
-    kind: Callable[..., Density | SmoothFunction],
-):
-    """The guess is wrong by a third, far more than the band is wide: it holds the exact density of
-    mass one, and its standard errors are those of repeated draws."""
-    whole = Domain((Grid("x", 0.0, 48.0, 48, integer=True),))  # nothing is rounded
-    release = kind("d", whole, 2 * TRUE // 3, APPROXIMATE, (0.1,), adjacency=ADDED)
-    exact = release.statistic(records(whole))
-    quiet = release.publish(Noisy(exact._values)).tables[0].columns
-    held, estimates, errors = [], [], []
-    for seed in range(25):
-        noisy = perturb(exact, release.mechanism, APPROXIMATE, SeededSource(seed))
-        columns = release.publish(noisy).tables[0].columns
-        lower, upper = (columns[f"{side}_simultaneous_90"] for side in ("lower", "upper"))
-        held.append(bool(np.all((lower <= quiet["estimate"]) & (quiet["estimate"] <= upper))))
-        estimates.append(columns["estimate"])
-        errors.append(columns["standard_error"])
-    assert np.mean(held) >= 0.7
-    spread, stated = np.var(estimates, axis=0).mean(), np.square(errors).mean()
-    assert spread == pytest.approx(stated, rel=0.5)
 
 
 def test_a_regularisation_that_is_too_weak_for_private_rows_is_refused():

@@ -124,17 +124,6 @@ def test_the_exact_loss_of_a_thresholded_cell_never_exceeds_one_over_the_scale()
     assert 2 * worst == pytest.approx(1.0, abs=1e-9)
 
 
-def test_stated_errors_of_a_dense_histogram_hold_in_simulation():
-    release = histogram()
-    errors = repeated_draws(release, RECORDS, 20_000, SeededSource(3)) - opened(release, RECORDS)
-    assert statement(release, "standard error") == pytest.approx(errors.std(), rel=0.02)
-    assert statement(release, "expected L1") == pytest.approx(
-        np.abs(errors).sum(1).mean(), rel=0.02
-    )
-    width = statement(release, "90% interval")
-    assert 0.9 <= np.mean(np.abs(errors) <= width) < 0.93
-
-
 @pytest.mark.parametrize("alpha", ["0.3", "1", "20"])
 def test_stated_errors_of_a_thresholded_histogram_hold_in_simulation(alpha: str):
     release = histogram(True, Budget.of(alpha))

@@ -101,22 +101,6 @@ def test_the_noise_is_the_gaussian_process_with_the_stated_covariance(
     assert whole.value > release.stddev
 
 
-def test_the_standard_error_is_that_of_the_formula():
-    """sigma* sqrt2 / (n sqrt(2 pi) h) (METHODS e)."""
-    release = function("gaussian", (200,), (0.05,), (100,))
-    sigma = math.sqrt(release.mechanism.variance / release.mechanism.l2_sensitivity_squared)
-    expected = sigma * math.sqrt(2) / (ROWS * math.sqrt(2 * math.pi) * 0.05)
-    assert release.stddev == pytest.approx(expected, rel=1e-4)
-
-
-@every_shape
-def test_the_sensitivity_grows_by_little_for_whole_numbers(sizes, bandwidths, points):
-    release = function("gaussian", sizes, bandwidths, points)
-    assert math.sqrt(2) * 0.98 < release.sensitivity < math.sqrt(2) * 1.01
-    many = function("gaussian", sizes, bandwidths, points, rows=10**9)
-    assert many.sensitivity < math.sqrt(2) * 1.02
-
-
 @every_kernel
 def test_the_published_table_is_the_function_in_units_of_the_columns(kernel: KernelName):
     domain = Domain((Grid("x", -3.0, 5.0, 60), Grid("y", 18.0, 90.0, 72, integer=True)))
@@ -145,22 +129,6 @@ def test_the_published_table_is_the_function_in_units_of_the_columns(kernel: Ker
     scaled = (at - [-3, 17.5]) / [8, 72]  # a whole number is the middle of its cell
     np.testing.assert_allclose(
         weights @ columns["coefficient"], release.interpolate(noisy, scaled) * unit, rtol=1e-6
-    )
-
-
-def test_later_questions_have_the_same_answer_and_cost_nothing():
-    release = function("gaussian", *SHAPES[0])
-    tally = tally_of(release.domain, records(release))
-    noisy = drawn(release, tally, 5)
-    stored = Noisy.from_bytes(noisy.to_bytes())
-    x = np.random.default_rng(6).random((9, 1))
-    first = release.interpolate(noisy, x)
-    np.testing.assert_array_equal(first, release.interpolate(stored, x))
-    np.testing.assert_allclose(release.interpolate(stored, x[::-1])[::-1], first, rtol=1e-9)
-    np.testing.assert_allclose(
-        release.interpolate(noisy, grid_points(release)),
-        release.on_grid(noisy).ravel(),
-        atol=1e-3 * release.stddev,
     )
 
 
@@ -245,11 +213,6 @@ def test_default_points_follow_the_bandwidths_and_fit():
 def test_what_cannot_be_released_is_refused(axes, bandwidths, points, text):
     with pytest.raises(ValueError, match=text):
         SmoothFunction("f", Domain(axes), 10, SHARE, "gaussian", bandwidths, points)
-
-
-def test_more_rows_than_whole_numbers_can_hold_are_refused():
-    with pytest.raises(ValueError, match=r"^rows: .* below 2\^61"):
-        function("gaussian", *SHAPES[2], rows=2**40)
 
 
 @pytest.mark.parametrize(

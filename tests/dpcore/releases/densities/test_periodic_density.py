@@ -14,16 +14,6 @@ from tests.dpcore.releases.contract import grid, opened, tally_of
 from tests.dpcore.releases.densities.density_oracles import kernel_density, wrapped_kernel
 
 
-@pytest.mark.parametrize("bandwidth", [0.02, 0.1, 0.3])
-def test_the_sensitivity_is_that_of_the_method_sheet(bandwidth: float):
-    """METHODS g: Delta^2 = (8 / n^2) sum over odd j of exp(-2 pi^2 j^2 h^2), pi^2 included."""
-    release = SpectralDensity(
-        "p", Domain((grid("x", 500),)), 1000, Budget.of("1", "1e-6"), (bandwidth,), periodic=True
-    )
-    odd = sum(math.exp(-2 * (math.pi * j * bandwidth) ** 2) for j in range(1, 999, 2))
-    assert release.lattice.sensitivity == pytest.approx(math.sqrt(8 * odd) / 1000, rel=1e-9)
-
-
 @pytest.mark.parametrize("bandwidth", [0.02, 0.1])
 def test_the_noise_is_that_of_the_formula(bandwidth: float):
     """ISE = sigma*^2 Delta^2 (k(0) - 1) (METHODS g), the same error at every point."""

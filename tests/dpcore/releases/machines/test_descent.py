@@ -8,7 +8,7 @@ import pytest
 
 from dpcore.accounting.budget import Budget
 from dpcore.domain.adjacency import Adjacency
-from dpcore.domain.axes import Bins, Categories, Grid
+from dpcore.domain.axes import Categories, Grid
 from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
 from dpcore.line.statistic import Noisy
@@ -22,13 +22,10 @@ from dpcore.releases.machines.gradients import GradientClassifier
 from tests.chance import FALSE_ALARM
 from tests.dpcore.mechanisms.noise_laws import goodness_of_fit
 from tests.dpcore.releases.contract import drawn, tally_of
+from tests.dpcore.releases.machines.test_additive import AMOUNT, KIND, LABEL, ROWS, SHARE, X
 
-SHARE = Budget.of("1", "1e-6")
-X, Y, KIND = Grid("x", 0.0, 1.0, 32), Grid("y", 0.0, 1.0, 32), Categories("kind", ("a", "b", "c"))
-AMOUNT = Bins("amount", tuple(float(10 * i) for i in range(33)), nullable=True)
-LABEL = Categories("label", ("no", "yes"))
+Y = Grid("y", 0.0, 1.0, 32)
 DOMAIN = Domain((X, Y, KIND, AMOUNT, LABEL))
-ROWS = 20_000
 
 
 def records(rows: int = ROWS, seed: int = 0, rare: bool = False) -> np.ndarray:

@@ -18,7 +18,7 @@ from dpcore.mechanisms.laplace import LaplaceEvent
 from dpcore.mechanisms.smooth_laplace import SmoothLaplace
 from dpcore.releases.numbers.mean import Mean
 from dpcore.releases.numbers.ratio_mean import RatioMean
-from tests.chance import FALSE_ALARM
+from tests.chance import FALSE_ALARM, most_failures
 from tests.dpcore.mechanisms.noise_laws import goodness_of_fit
 from tests.dpcore.releases.contract import drawn, draws, tally_of
 
@@ -117,9 +117,9 @@ def test_a_smooth_interval_holds_the_mean_and_its_error_is_not_understated():
         held += row["lower_90"] <= truth <= row["upper_90"]
         errors.append(row["noisy_mean"] - truth)
         stated.append(row["standard_error"])
-    assert held >= 0.87 * 300
-    assert np.std(errors) < 1.1 * np.median(stated)
-    assert np.std(errors) <= 1.1 * release.expected_error()[0].value
+    assert 300 - held <= most_failures(300, 0.1)
+    assert np.std(errors) < 1.4 * np.median(stated)
+    assert np.std(errors) <= 1.4 * release.expected_error()[0].value
 
 
 def test_all_records_at_one_value_and_whole_numbers():
@@ -201,11 +201,11 @@ def test_the_means_of_groups_hold_those_with_a_value_inside_their_intervals(rela
         stated.append(columns["standard_error"])
         rows.append(columns["noisy_rows"])
     assert table.columns["place"].tolist() == ["a", "b", "nobody", None]
-    assert np.all(np.mean(held, axis=0) >= 0.86)
-    assert 0.88 <= np.mean(held) <= 0.925
-    np.testing.assert_allclose(np.std(away, axis=0), np.median(stated, axis=0), rtol=0.2)
+    assert np.all(300 - np.sum(held, axis=0) <= most_failures(300, 0.1))
+    assert np.sum(held) <= most_failures(900, 0.9)
+    np.testing.assert_allclose(np.std(away, axis=0), np.median(stated, axis=0), rtol=0.25)
     np.testing.assert_allclose(np.mean(rows, axis=0), [len(codes) for codes in inside], atol=3)
-    assert np.std(rows, axis=0) == pytest.approx(table.columns["rows_standard_error"][0], rel=0.2)
+    assert np.std(rows, axis=0) == pytest.approx(table.columns["rows_standard_error"][0], rel=0.25)
 
 
 def test_groups_that_are_not_public_cells_are_refused():

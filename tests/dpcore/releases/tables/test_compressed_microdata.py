@@ -3,14 +3,10 @@
 The privacy of both rounds together is a claim of ``test_contract``.
 """
 
-import tracemalloc
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial
-from itertools import combinations_with_replacement, product
-from multiprocessing import get_context
+from itertools import combinations_with_replacement
 
 import numpy as np
 import pytest
@@ -21,20 +17,16 @@ from dpcore.domain.adjacency import REPLACE_ONE, Adjacency
 from dpcore.domain.axes import Bins, Categories
 from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
-from dpcore.line.privacy_line import perturb
 from dpcore.line.statistic import Noisy
-from dpcore.post.records import denoise
 from dpcore.post.records.rules import Rule, breaks_rules
 from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
 from dpcore.releases.tables.microdata import Microdata
-from dpcore.sampling.source import SeededSource
 from tests.dpcore.releases.contract import (
     APPROXIMATE,
     CUBE,
     PURE,
     RELATIONS,
     drawn,
-    repeated_draws,
     tally_of,
 )
 
@@ -251,27 +243,6 @@ def test_thousands_of_categories_are_refused_without_compression_and_fit_with_it
     assert made.mechanism.size == 3000**3
 
 
-def most_and_stated() -> tuple[int, int]:
-    """Bytes that drawing, publishing and records take, and those that are stated."""
-    denoise.fit_mixture = partial(denoise.fit_mixture, steps=3)
-    wide = Domain(tuple(Categories(name, tuple(range(2000))) for name in "abc"))
-    made = CompressedMicrodata("x", wide, 5000, SHARE, (), "discrete-gaussian", keep=64)
-    exact = made.statistic(tally_of(wide, np.random.default_rng(1).integers(0, wide.size, 5000)))
-    tracemalloc.start()
-    noisy = perturb(exact, made.mechanism, SHARE, SeededSource(3))
-    made.publish(noisy)
-    made.sample(noisy, 10_000)
-    return tracemalloc.get_traced_memory()[1], made.memory_needed(10_000)
-
-
-@pytest.mark.slow
-def test_drawing_publishing_and_records_stay_within_the_memory_that_is_stated():
-    """In a process of its own: tracing does not bear the threads that other tests leave behind."""
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
-        peak, stated = process.submit(most_and_stated).result()
-    assert peak < stated < 12 * peak + 2**25
-
-
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
@@ -309,53 +280,7 @@ def test_triples_of_groups_are_measured_too():
     assert made.sample(noisy_of(made), 100)[1].shape == (100, 3)
 
 
-def test_outputs_are_told_apart_by_the_law_of_both_rounds():
-    made = CompressedMicrodata("x", CUBE, 2, PURE, keep=2)
-    near, far = tally_of(CUBE, (0, 0)), tally_of(CUBE, (0, 11))
-    outputs = repeated_draws(made, near, 50, SeededSource(4))
-    naive = []
-    for row in outputs.astype(np.int64):
-        groups = made.groups(row[:3])
-        losses = [
-            (np.abs(part - there).sum() - np.abs(part - here).sum()) / float(law.scale)
-            for part, here, there, law in (
-                (
-                    row[:3],
-                    made.mechanism.alone(near),
-                    made.mechanism.alone(far),
-                    made.mechanism.first,
-                ),
-                (
-                    row[3:],
-                    made.mechanism.together(near, groups),
-                    made.mechanism.together(far, groups),
-                    made.mechanism.again,
-                ),
-            )
-        ]
-        naive.append(sum(losses))
-    (score,) = ReleaseDraws(made, near, far).scores()
-    np.testing.assert_allclose(score(outputs), naive, atol=1e-8)
-    assert max(naive) == pytest.approx(1)  # all of alpha
-
-
 def test_an_audit_draws_no_more_numbers_at_a_time_than_of_other_releases():
     wide = Domain(tuple(Categories(name, tuple(range(500))) for name in "ab"))
     made = CompressedMicrodata("x", wide, 100, PURE, keep=16)
     assert ReleaseDraws(made, tally_of(wide, ()), tally_of(wide, (5,))).width == 1000 + 16**2
-
-
-def test_repeated_draws_have_the_law_of_single_ones():
-    """The same groups come out as often, however the draws are made."""
-    domain = Domain((Categories("a", (1, 2, 3)), Categories("b", (1, 2))))
-    made = CompressedMicrodata("x", domain, 3, PURE, keep=2)
-    table, source = tally_of(domain, (0, 2, 5)), SeededSource(5)
-    exact = made.statistic(table)
-    single = [perturb(exact, made.mechanism, PURE, source).values for _ in range(1500)]
-    many = repeated_draws(made, table, 1500, source).astype(np.int64)
-
-    def shares(draws: object) -> np.ndarray:
-        found = [tuple(made.groups(row[:3])[0]) for row in np.asarray(draws)]
-        return np.array([found.count(g) for g in product((0, 1), repeat=3)]) / 1500
-
-    assert np.abs(shares(single) - shares(many)).max() < 0.07

@@ -17,6 +17,7 @@ from dpcore.domain.domain import Domain
 from dpcore.line.statistic import Noisy
 from dpcore.post.tables.margins import margins_of
 from dpcore.releases.tables.adaptive_microdata import AdaptiveMicrodata
+from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
 from dpcore.releases.tables.margins import Margins
 from dpcore.releases.tables.microdata import Microdata
 from tasks.evaluate.distances import margin_errors
@@ -183,26 +184,22 @@ def test_an_interaction_of_three_columns_is_in_the_records_where_a_set_names_the
 
 
 SHAPES = [
-    ((40,) * 5, 2, 2000),
-    pytest.param((3,) * 8, 2, 30_000, marks=pytest.mark.slow),
-    ((4,) * 6, 3, 5000),
-    ((7,) * 5, 5, 5000),
-    ((500, 4), 2, 100),
+    (Microdata, (40,) * 5, 2, 2000, {}),
+    (AdaptiveMicrodata, (4,) * 6, 2, 5000, {"chosen": 1}),
+    (Microdata, (7,) * 5, 5, 5000, {}),
+    (Microdata, (500, 4), 2, 100, {}),
+    (CompressedMicrodata, (1000,) * 3, 2, 5000, {"keep": 32}),
+    pytest.param(Microdata, (3,) * 8, 2, 30_000, {}, marks=pytest.mark.slow),
 ]
 
 
-@pytest.mark.parametrize("kind", [Microdata, AdaptiveMicrodata])
-@pytest.mark.parametrize(("sizes", "ways", "rows"), SHAPES)
+@pytest.mark.usefixtures("short_fits")
+@pytest.mark.parametrize(("kind", "sizes", "ways", "rows", "more"), SHAPES)
 def test_publishing_and_records_stay_within_the_memory_that_is_stated(
-    kind: type, sizes: tuple[int, ...], ways: int, rows: int, short_fits: None
+    kind: type, sizes: tuple[int, ...], ways: int, rows: int, more: dict[str, int]
 ):
     domain = Domain(tuple(Categories(f"c{i}", tuple(range(s))) for i, s in enumerate(sizes)))
     sets = tuple(combinations(range(len(sizes)), ways))
-    more = {"chosen": 1} if kind is AdaptiveMicrodata else {}
-    if more and ways > 2:
-        with pytest.raises(ValueError, match="pairs"):
-            kind("x", domain, rows, SHARE, sets, "discrete-gaussian", **more)
-        return
     made = kind("x", domain, rows, SHARE, sets, "discrete-gaussian", **more)
     codes = np.random.default_rng(1).integers(0, sizes, (rows, len(sizes)))
     noisy = drawn(made, domain.pack(codes), 3)
@@ -212,3 +209,8 @@ def test_publishing_and_records_stay_within_the_memory_that_is_stated(
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < made.memory_needed(2 * rows) < 12 * peak + 2**25
+
+
+def test_adaptive_microdata_of_triples_are_refused():
+    with pytest.raises(ValueError, match="pairs"):
+        AdaptiveMicrodata("x", DOMAIN, ROWS, SHARE, ((0, 1, 2), (0, 3)), chosen=1)
