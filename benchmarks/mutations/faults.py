@@ -5,7 +5,6 @@ from __future__ import annotations
 from benchmarks.mutations.fault import (
     CONTRACT,
     LINE,
-    RELATIONS,
     Fault,
     of_ledger,
     of_mechanism,
@@ -389,7 +388,7 @@ FAULTS: tuple[Fault, ...] = (
         "dpcore/domain/adjacency.py",
         "return self.most * present",
         "return present",
-        (RELATIONS, "tests/dpcore/domain/test_adjacency.py"),
+        (CONTRACT, "tests/dpcore/domain/test_adjacency.py"),
         audit="units that are added",
     ),
     Fault(
@@ -397,7 +396,7 @@ FAULTS: tuple[Fault, ...] = (
         "dpcore/domain/adjacency.py",
         "return moved if self.public_rows else self.most * max(moved, present)",
         "return moved",
-        (RELATIONS, "tests/dpcore/domain/test_adjacency.py"),
+        (CONTRACT, "tests/dpcore/domain/test_adjacency.py"),
         audit="units",
     ),
     Fault(
@@ -405,7 +404,7 @@ FAULTS: tuple[Fault, ...] = (
         "dpcore/domain/adjacency.py",
         "return self.most * self.sensitivity(moved=moved, present=present)",
         "return self.sensitivity(moved=moved, present=present)",
-        (RELATIONS, "tests/dpcore/domain/test_adjacency.py"),
+        (CONTRACT, "tests/dpcore/domain/test_adjacency.py"),
         audit="gaussian units",
     ),
     # Sensitivities

@@ -1,6 +1,5 @@
 """Where the number of records is private, the rows of a plan are a scale and never taken for it."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 
@@ -12,7 +11,6 @@ from dpcore.domain.adjacency import Adjacency
 from dpcore.domain.axes import Bins, Categories, Grid
 from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
-from dpcore.line.privacy_line import perturb
 from dpcore.line.statistic import Noisy
 from dpcore.releases.base import Release, Samplable
 from dpcore.releases.counts.count import Count
@@ -27,10 +25,9 @@ from dpcore.releases.numbers.ratio_mean import RatioMean
 from dpcore.releases.table import Published
 from dpcore.releases.tables.margins import Margins
 from dpcore.releases.tables.microdata import Microdata
-from dpcore.sampling.source import SeededSource
 from papers.minimax_count.release import MinimaxCount
-from tests.dpcore.releases.contract import RELATIONS, opened
-from tests.dpcore.releases.test_contract import claim, moved
+from tests.dpcore.releases.claims import claim, moved
+from tests.dpcore.releases.contract import RELATIONS, drawn, opened
 
 ADDED = Adjacency("add-remove")
 PURE, APPROXIMATE = Budget.of("1"), Budget.of("1", "1e-6")
@@ -46,9 +43,8 @@ def records(domain: Domain, rows: int = TRUE) -> Tally:
     return Tally(domain, np.arange(domain.size), counts)
 
 
-def drawn(release: Release, seed: int = 1) -> tuple[Noisy, Published]:
-    exact = release.statistic(records(release.domain))
-    noisy = perturb(exact, release.mechanism, release.share, SeededSource(seed))
+def published_of(release: Release, seed: int = 1) -> tuple[Noisy, Published]:
+    noisy = drawn(release, records(release.domain), seed)
     return noisy, release.publish(noisy)
 
 
@@ -73,7 +69,7 @@ def test_what_is_published_of_records_does_not_depend_on_the_guess(release: Rele
         found = []
         for guess in GUESSES:
             other = replace(release, rows=guess)
-            noisy, published = drawn(other, seed)
+            noisy, published = published_of(other, seed)
             sample = other.sample(noisy, 50)[1] if isinstance(other, Samplable) else []
             found.append((noisy, published, sample))
         (one, small, few), (two, large, many) = found
@@ -97,7 +93,7 @@ def test_counts_add_up_to_a_noisy_total_near_the_private_one(guess: int):
         Margins("m", TABLE, guess, PURE, ((0,), (0, 1)), adjacency=ADDED),
     ):
         for seed in range(3):
-            noisy, published = drawn(release, seed)
+            noisy, published = published_of(release, seed)
             told = release.total(noisy) if isinstance(release, Margins) else noisy.values.sum()
             assert {int(table.columns["count"].sum()) for table in published.tables} == {told}
             assert abs(told - TRUE) < 30
@@ -114,7 +110,7 @@ def test_a_density_and_its_estimate_have_mass_one_whatever_the_guess(
     guess: int, kind: type[Density]
 ):
     release = kind("d", LINE, guess, APPROXIMATE, (0.1,), adjacency=ADDED)
-    noisy, published = drawn(release)
+    noisy, published = published_of(release)
     columns = published.tables[0].columns
     cell = 12 / len(columns["x"])
     assert columns["density"].sum() * cell == pytest.approx(1)
@@ -123,7 +119,9 @@ def test_a_density_and_its_estimate_have_mass_one_whatever_the_guess(
     assert known.mean() == pytest.approx(TRUE / guess, rel=0.02)
     rows, error = (published.facts[name] for name in ("noisy_rows", "rows_standard_error"))
     assert abs(rows - TRUE) < 4 * error < 1000
-    public = drawn(kind("d", LINE, TRUE, APPROXIMATE, (0.1,)))[1].tables[0].columns["density"]
+    public = (
+        published_of(kind("d", LINE, TRUE, APPROXIMATE, (0.1,)))[1].tables[0].columns["density"]
+    )
     np.testing.assert_allclose(columns["density"], public, atol=0.01)
     points = {"x": columns["x"][:5]}
     np.testing.assert_allclose(
@@ -136,7 +134,7 @@ def test_a_function_is_divided_by_its_noisy_mass(guess: int):
     release = SmoothFunction(
         "f", LINE, guess, APPROXIMATE, "gaussian", (0.1,), (40,), adjacency=ADDED
     )
-    _, published = drawn(release)
+    _, published = published_of(release)
     columns = published.tables[0].columns
     assert columns["estimate"].sum() * 12 / 40 == pytest.approx(0.95, rel=0.05)
     rows, error = (published.facts[name] for name in ("noisy_rows", "rows_standard_error"))
@@ -179,40 +177,6 @@ def test_neighbours_of_any_size_lie_within_the_claim(release: Release, adjacency
                 assert moved(release, far - near) <= claim(release)
 
 
-def smooth_function(name: str, domain: Domain, rows: int, share: Budget, widths: tuple, adjacency):
-    return SmoothFunction(name, domain, rows, share, "gaussian", widths, (40,), adjacency=adjacency)
-
-
-@pytest.mark.parametrize(
-    "kind",
-    [
-        pytest.param(BinnedDensity, marks=pytest.mark.slow),
-        pytest.param(SpectralDensity, marks=pytest.mark.slow),
-        smooth_function,
-    ],
-)
-def test_the_band_of_a_density_with_private_rows_is_on_the_scale_of_the_density(
-    kind: Callable[..., Density | SmoothFunction],
-):
-    """The guess is wrong by a third, far more than the band is wide: it holds the exact density of
-    mass one, and its standard errors are those of repeated draws."""
-    whole = Domain((Grid("x", 0.0, 48.0, 48, integer=True),))  # nothing is rounded
-    release = kind("d", whole, 2 * TRUE // 3, APPROXIMATE, (0.1,), adjacency=ADDED)
-    exact = release.statistic(records(whole))
-    quiet = release.publish(Noisy(exact._values)).tables[0].columns
-    held, estimates, errors = [], [], []
-    for seed in range(25):
-        noisy = perturb(exact, release.mechanism, APPROXIMATE, SeededSource(seed))
-        columns = release.publish(noisy).tables[0].columns
-        lower, upper = (columns[f"{side}_simultaneous_90"] for side in ("lower", "upper"))
-        held.append(bool(np.all((lower <= quiet["estimate"]) & (quiet["estimate"] <= upper))))
-        estimates.append(columns["estimate"])
-        errors.append(columns["standard_error"])
-    assert np.mean(held) >= 0.7
-    spread, stated = np.var(estimates, axis=0).mean(), np.square(errors).mean()
-    assert spread == pytest.approx(stated, rel=0.5)
-
-
 def test_a_regularisation_that_is_too_weak_for_private_rows_is_refused():
     domain = Domain((LINE.axes[0], Categories("yes", (False, True))))
     facts = ("c", domain, 300, APPROXIMATE, (0.5,), 2e-6, 4, (-1, 1))
@@ -223,8 +187,7 @@ def test_a_regularisation_that_is_too_weak_for_private_rows_is_refused():
 
 def test_a_count_beyond_the_guess_has_an_open_interval():
     release = MinimaxCount("c", Domain(TABLE.axes[:1]), 5, PURE, (0,), adjacency=ADDED)
-    tally = Tally(release.domain, np.array([0]), np.array([40]))
-    noisy = perturb(release.statistic(tally), release.mechanism, PURE, SeededSource(1))
+    noisy = drawn(release, 40 * [0])
     columns = release.publish(noisy).tables[0].columns
     assert columns["count"][0] <= 5
     assert columns["upper_90"][0] == 5 * 1024

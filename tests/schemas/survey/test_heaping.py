@@ -12,7 +12,7 @@ import yaml
 from dpcore.domain.axes import Bins, Categories
 from dpcore.domain.cell_values import CellNumbers, spacing
 from dpcore.line.privacy_line import perturb
-from dpcore.sampling.source import SystemSource
+from dpcore.sampling.source import SeededSource
 from schemas.plan import Plan
 from tasks.audit.rehearsal import rehearse_shortly
 from tasks.bundle.records import synthetic_records
@@ -137,7 +137,7 @@ def test_synthetic_numbers_are_rounded_as_those_of_the_survey(tmp_path):
     database = ingest(source, plan.read_columns, ROWS, tmp_path / "work")
     (release,) = plan.built.values()
     tally = tally_releases(plan, [release.name], database)[release.name]
-    noisy = perturb(release.statistic(tally), release.mechanism, release.share, SystemSource())
+    noisy = perturb(release.statistic(tally), release.mechanism, release.share, SeededSource(1))
     made = synthetic_records(plan, plan.synthesis[0], lambda _: noisy).columns
     exact = duckdb.sql(f"SELECT hours, pay FROM '{source}'").fetchnumpy()
     for name, multiples in (("hours", [10, 5]), ("pay", [1000, 100])):

@@ -82,15 +82,15 @@ def test_a_plan_of_every_mechanism_is_refused_or_published(tmp_path, kind, mecha
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(1, 7))
+@pytest.mark.parametrize("seed", range(1, 4))
 @pytest.mark.parametrize(("kind", "mechanism"), MECHANISMS)
 def test_many_plans_of_every_mechanism(tmp_path, kind, mechanism, seed):
     any_number(tmp_path, kind, mechanism, seed, audited=True)
 
 
 @pytest.mark.slow
-def test_two_thousand_plans_are_explained_in_three_seconds_each():
-    for seed in range(2000 // len(MECHANISMS) + 1):
+def test_hundreds_of_plans_are_explained_in_three_seconds_each():
+    for seed in range(800 // len(MECHANISMS) + 1):
         for kind, mechanism in MECHANISMS:
             explained(plan_of(kind, mechanism, f"explained {seed}"))
 

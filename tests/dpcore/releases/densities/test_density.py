@@ -29,7 +29,7 @@ from papers.coefficient_laplace.release import CoefficientDensity
 from papers.difference_body.release import BodyDensity
 from papers.k_norm.release import GammaDensity
 from tests.chance import FALSE_ALARM
-from tests.dpcore.releases.contract import grid, opened, repeated_draws, tally_of
+from tests.dpcore.releases.contract import drawn, grid, opened, repeated_draws, tally_of
 from tests.dpcore.releases.densities.density_oracles import (
     centres,
     damping,
@@ -61,7 +61,7 @@ def records(release: Density) -> np.ndarray:
 
 
 def noiseless(release: Density) -> Noisy:
-    return Noisy(opened(release, tally_of(release.domain, records(release))))
+    return Noisy(opened(release, records(release)))
 
 
 CASES = [
@@ -107,23 +107,6 @@ def test_the_spectral_sensitivity_is_eight_times_the_odd_dampings(bandwidth: flo
     assert exact < grown < 1.0001 * exact
 
 
-@pytest.mark.parametrize("bandwidths", [(0.1, 0.1), (0.05, 0.4), (1.0, 0.3)])
-def test_the_spectral_sensitivity_in_two_dimensions_is_attained_at_opposite_corners(
-    bandwidths: tuple,
-):
-    release = density(SpectralDensity, (50, 50), bandwidths)
-    ends = np.array([0.0, 1.0])
-    kernels = [reflected_kernel(ends, ends, h) for h in bandwidths]
-    apart = 2 * (math.prod(k[0, 0] for k in kernels) - math.prod(k[0, 1] for k in kernels))
-    assert release.lattice.sensitivity * ROWS == pytest.approx(math.sqrt(apart), rel=1e-9)
-    # Anywhere else two records are closer, in the same norm.
-    points = np.linspace(0, 1, 12)
-    tables = [reflected_kernel(points, points, h) for h in bandwidths]
-    kernel = np.einsum("ac,bd->abcd", *tables).reshape(144, 144)
-    distances = np.diag(kernel)[:, None] + np.diag(kernel)[None, :] - 2 * kernel
-    assert distances.max() <= apart * (1 + 1e-9)
-
-
 @pytest.mark.parametrize(("sizes", "bandwidths"), [(case[1], case[2]) for case in CASES[2:]])
 def test_a_record_is_shared_out_by_splines_in_whole_parts(sizes: tuple, bandwidths: tuple):
     release = density(BinnedDensity, sizes, bandwidths)
@@ -155,19 +138,6 @@ def test_what_sharing_does_to_a_wave_is_bounded_for_any_record(basis: type[Basis
         assert error <= bounds[number] + 1e-12
         farthest.append(error / max(bounds[number], 1e-12))
     assert wide < 3 or max(farthest) > 0.95
-
-
-def test_cells_grow_with_records_and_alpha_until_they_are_those_of_the_grid():
-    def wide(size: int, rows: int, alpha: str = "1") -> int:
-        (axis,) = (grid("x", size),)
-        return BinnedDensity("d", Domain((axis,)), rows, Budget.of(alpha), (0.1,)).cells[0]
-
-    found = [wide(1000, 10**k) for k in range(2, 10)]
-    assert found == sorted(found)
-    assert 13 <= found[0] < found[-1] <= 60
-    assert wide(1000, 10**4, "10") == wide(1000, 10**5)
-    assert wide(19, 10**4) == 19
-    assert wide(4, 1000) == 4
 
 
 @pytest.mark.parametrize("rows", [500, 20_000, 10**6])
@@ -207,42 +177,12 @@ def test_rounding_to_the_grid_stays_within_its_bound(kind: type, sizes: tuple, b
     assert sizes == (12,) or away.max() > 0.1 * stated["left_out_bound"].max()
 
 
-@pytest.mark.parametrize("bandwidth", [0.05, 0.1, 0.3])
-def test_the_binned_noise_is_that_of_the_formula(bandwidth: float):
-    """n^2 alpha^2 ISE = 8 G sum of lambda_j^2 / sinc(j / 2G)^16 (METHODS c, reflected, splines of degree
-    7): each of G cells has variance 2 (2 / (n alpha))^2, and a coefficient sums G squares."""
-    release = density(BinnedDensity, (4000,), (bandwidth,))
-    (wide,) = release.cells
-    formula = (
-        8
-        * wide
-        * sum(
-            damping(j, bandwidth) ** 2 / np.sinc(j / (2 * wide)) ** 16
-            for j in range(1, wide)
-            if damping(j, bandwidth) >= 1e-8
-        )
-    )
-    stated = release.expected_error()[0].value
-    assert stated * ROWS**2 == pytest.approx(formula, rel=1e-6)
-
-
-@pytest.mark.parametrize("bandwidth", [0.02, 0.1, 0.3])
-def test_the_spectral_noise_is_that_of_the_formula(bandwidth: float):
-    """ISE = sigma*^2 Delta^2 sum of lambda_j (METHODS g)."""
-    release = density(SpectralDensity, (4000,), (bandwidth,))
-    sigma = math.sqrt(release.mechanism.variance / release.mechanism.l2_sensitivity_squared)
-    lambdas = [damping(j, bandwidth) for j in range(1, 4000)]
-    formula = sigma**2 * 8 * sum(lambdas[::2]) * sum(lambdas)
-    stated = release.expected_error()[0].value
-    assert stated * ROWS**2 == pytest.approx(formula, rel=1e-4)
-
-
 @every_density
 def test_stated_errors_and_intervals_hold_in_simulation(
     kind: type, sizes: tuple, bandwidths: tuple
 ):
-    """Over 3000 draws: the integrated squared error to 5 per cent, standard errors to 7, intervals
-    of 90 per cent to 2."""
+    """Over 3000 draws: the integrated squared error to 10 per cent, standard errors to 7, intervals of
+    90 per cent to 3: each more than five standard errors of the simulation."""
     release = density(kind, sizes, bandwidths)
     truth = noiseless(release)
     draws = repeated_draws(
@@ -253,7 +193,7 @@ def test_stated_errors_and_intervals_hold_in_simulation(
         [release.coefficients(Noisy(draw.astype(np.int64))) - clean for draw in draws]
     )
     ise, typical = (statement.value for statement in release.expected_error())
-    assert (errors**2).sum(axis=1).mean() == pytest.approx(ise, rel=0.05)
+    assert (errors**2).sum(axis=1).mean() == pytest.approx(ise, rel=0.1)
     assert typical == pytest.approx(math.sqrt(ise) + sum(release.left_out.parts.values()))
     np.testing.assert_allclose(errors.std(axis=0) ** 2, release.coefficient_variances, rtol=0.2)
 
@@ -270,7 +210,7 @@ def test_stated_errors_and_intervals_hold_in_simulation(
     half = table.columns["upper_90"] - centre
     np.testing.assert_allclose(half, centre - table.columns["lower_90"], rtol=1e-9, atol=1e-15)
     half -= table.columns["left_out_bound"]
-    assert np.mean(np.abs(values - centre) <= half) == pytest.approx(0.9, abs=0.02)
+    assert np.mean(np.abs(values - centre) <= half) == pytest.approx(0.9, abs=0.03)
 
 
 @every_density
@@ -279,8 +219,7 @@ def test_published_densities_are_of_mass_one_and_in_the_units_of_the_columns(
 ):
     domain = Domain(tuple(Grid(f"x{i}", -3.0, 5.0, size) for i, size in enumerate(sizes)))
     release = kind("d", domain, ROWS, LITTLE, bandwidths)
-    exact = release.statistic(tally_of(domain, records(release)))
-    noisy = perturb(exact, release.mechanism, LITTLE, SeededSource(9))
+    noisy = drawn(release, records(release), 9)
     columns = release.publish(noisy).tables[0].columns
     cell = math.prod(8 / size for size in release.printed.shape)
     assert (columns["density"] * cell).sum() == pytest.approx(1)
@@ -311,8 +250,7 @@ def test_records_follow_the_density(kind: type):
 @pytest.mark.parametrize("sizes", [(1,), (1, 1), (1, 6), (2,)])
 def test_axes_of_a_single_cell_and_single_records_are_published(kind: type, sizes: tuple):
     release = density(kind, sizes, (0.5,) * len(sizes), rows=1)
-    exact = release.statistic(tally_of(release.domain, (0,)))
-    noisy = perturb(exact, release.mechanism, release.share, SeededSource(1))
+    noisy = drawn(release, (0,))
     table, coefficients = release.publish(noisy).tables
     assert len(table.columns["density"]) == math.prod(sizes)
     assert len(coefficients.columns["coefficient"]) == release.basis.size
@@ -341,7 +279,7 @@ def test_the_density_of_whole_numbers_peaks_at_the_number_itself(kind: type):
     domain = Domain((Grid("age", 18.0, 90.0, 72, integer=True),))
     share = Budget.of("1000") if kind is BinnedDensity else Budget.of("1000", "1e-6")
     release = kind("d", domain, ROWS, share, (0.05,))
-    noisy = Noisy(opened(release, tally_of(domain, np.full(ROWS, 40 - 18))))
+    noisy = Noisy(opened(release, np.full(ROWS, 40 - 18)))
     published = release.publish(noisy)
     columns = published.tables[0].columns
     assert columns["age"][np.argmax(columns["estimate"])] == pytest.approx(40)
@@ -366,7 +304,7 @@ def test_records_without_a_value_leave_a_density_as_it_is_and_are_counted(kind: 
     estimates = []
     for table, rows in zip(tables, (values.sum(), 2 * values.sum()), strict=True):
         release = kind("d", table.domain, int(rows), generous, (0.3,))
-        noisy = perturb(release.statistic(table), release.mechanism, generous, SeededSource(1))
+        noisy = drawn(release, table)
         published = release.publish(noisy)
         estimates.append(published.tables[0].columns["estimate"])
     np.testing.assert_allclose(*estimates, atol=2e-3)
@@ -389,27 +327,6 @@ def test_a_density_of_no_records_and_one_of_two_columns_with_nulls_are_published
         values = np.ma.filled(columns["density"], np.nan)
         assert np.isfinite(values).all() == (known > 0)
         assert np.isnan(values).all() == (known == 0)
-
-
-def test_no_body_and_no_private_bandwidth_for_columns_with_nulls():
-    line = Domain((Grid("x", 0.0, 1.0, 9, nullable=True),))
-    with pytest.raises(ValueError, match="difference-body is for columns without nulls"):
-        BodyDensity("d", line, 10, Budget.of("1"), (0.3,))
-    smooth = BinnedDensity("d", line, 10, Budget.of("1"), (0.1,))
-    for build in (
-        lambda: Bandwidth("b", line, 10, Budget.of("1"), smallest=0.1),
-        lambda: TunedDensity(
-            "d",
-            line,
-            10,
-            Budget.of("1"),
-            smooth,
-            "quantiles",
-            (ShareWeight(1, 0), ShareWeight(1, 0)),
-        ),
-    ):
-        with pytest.raises(ValueError, match="for columns without nulls"):
-            build()
 
 
 @pytest.mark.parametrize("kind", [BinnedDensity, SpectralDensity, SmoothFunction])
@@ -450,3 +367,15 @@ def test_a_density_by_the_root_is_infinite_at_zero_only():
     assert np.isfinite(release.publish(noisy).tables[0].columns["estimate"]).all()
     with pytest.raises(ValueError, match="x has no density at 0 by sqrt; ask above 0"):
         release.evaluate(noisy, {"x": np.array([0.0, 1.0])})
+
+
+def test_no_body_and_no_private_bandwidth_for_columns_with_nulls():
+    line, one = Domain((Grid("x", 0.0, 1.0, 9, nullable=True),)), ShareWeight(1, 0)
+    smooth = BinnedDensity("d", line, 10, PURE, (0.1,))
+    for build in (
+        lambda: BodyDensity("d", line, 10, PURE, (0.3,)),
+        lambda: Bandwidth("b", line, 10, PURE, smallest=0.1),
+        lambda: TunedDensity("d", line, 10, PURE, smooth, "quantiles", (one, one)),
+    ):
+        with pytest.raises(ValueError, match="for columns without nulls"):
+            build()

@@ -22,7 +22,7 @@ from dpcore.releases.densities.function import SmoothFunction
 from dpcore.releases.densities.spectral_density import SpectralDensity
 from dpcore.releases.densities.tuned import CHOSEN, RUNGS, TunedDensity, TunedFunction
 from dpcore.sampling.source import SeededSource
-from tests.dpcore.releases.contract import tally_of
+from tests.dpcore.releases.contract import drawn, tally_of
 
 DOMAIN = Domain((Grid("x", 0.0, 10.0, 500),))
 ROWS = 5000
@@ -39,10 +39,6 @@ def density(share: Budget = SHARE, smallest: float = 0.01) -> TunedDensity:
 def normal_records(stddev: float = 1.0) -> Tally:
     quantiles = stats.norm(5, stddev).ppf((np.arange(ROWS) + 0.5) / ROWS)
     return tally_of(DOMAIN, np.clip(quantiles * 50, 0, 499).astype(int))
-
-
-def drawn(release: TunedFunction, tally: Tally, seed: int = 1) -> Noisy:
-    return perturb(release.statistic(tally), release.mechanism, release.share, SeededSource(seed))
 
 
 def test_the_shares_of_both_steps_add_up_to_that_of_the_release():
@@ -142,7 +138,7 @@ def test_two_columns_have_a_bandwidth_each_and_the_density_that_follows():
     release = replace(density(), domain=SQUARE, smooth=smooth)
     generator = np.random.default_rng(2)
     cells = np.clip(generator.normal((250, 20), (50, 2), (ROWS, 2)), 0, (499, 39)).astype(int)
-    noisy = drawn(release, tally_of(SQUARE, SQUARE.pack(cells)))
+    noisy = drawn(release, SQUARE.pack(cells))
     settled, second = release.settled(noisy)
     expected = np.array([0.1, 0.05]) * ROWS ** (-1 / 6)
     np.testing.assert_allclose(settled.bandwidths, np.maximum(expected, 0.02), rtol=0.12)

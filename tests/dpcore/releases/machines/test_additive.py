@@ -27,7 +27,7 @@ from dpcore.releases.machines.curves import (
 )
 from dpcore.releases.machines.placed import part_for_places
 from dpcore.sampling.source import SeededSource
-from tests.dpcore.releases.contract import opened, tally_of
+from tests.dpcore.releases.contract import drawn, opened, tally_of
 
 SHARE = Budget.of("1", "1e-6")
 X, KIND = Grid("x", 0.0, 1.0, 32), Categories("kind", ("a", "b", "c"))
@@ -53,11 +53,6 @@ def classifier(part: Fraction = Fraction(1, 10), share: Budget = SHARE) -> Addit
     return AdditiveClassifier("c", DOMAIN, ROWS, share, (-1, 1), part)
 
 
-def drawn(release: AdditiveClassifier, seed: int = 1) -> Noisy:
-    tally = tally_of(DOMAIN, records())
-    return perturb(release.statistic(tally), release.mechanism, release.share, SeededSource(seed))
-
-
 def test_the_sums_are_those_of_whole_numbers_record_by_record():
     release = classifier(Fraction(0)).after(None)
     cells = records(300)
@@ -73,7 +68,7 @@ def test_the_sums_are_those_of_whole_numbers_record_by_record():
     # What is not measured is the same in every table of as many records.
     assert set(np.array(products, dtype=object)[:, ~kept].ravel()) == {0, SCALE**2}
     expected = [*products_kept.sum(axis=0), *np.array(labels, dtype=object).sum(axis=0)]
-    assert opened(release, tally_of(DOMAIN, cells)).tolist() == expected
+    assert opened(release, cells).tolist() == expected
 
 
 def test_curves_separate_what_no_line_can():
@@ -84,14 +79,14 @@ def test_curves_separate_what_no_line_can():
         "kind": np.array(KIND.categories, dtype=object)[test[:, 1]],
         "amount": np.ma.masked_array(10.0 * test[:, 2] + 5, mask=test[:, 2] == 32),
     }
-    found = release.evaluate(drawn(release), points)
+    found = release.evaluate(drawn(release, records()), points)
     assert np.mean((found["decision"] > 0) == (test[:, 3] == 1)) > 0.9
     assert np.all((found["sign_error"] >= 0) & (found["sign_error"] <= 0.5))
 
 
 def test_the_decision_is_the_intercept_and_the_published_contributions():
     release = classifier()
-    noisy = drawn(release)
+    noisy = drawn(release, records())
     published = release.publish(noisy)
     x, kind, amount = (table.columns["contribution"] for table in published.tables)
     points = {"x": np.array([0.02, 0.98]), "kind": np.array(["a", "c"], dtype=object)}
@@ -105,15 +100,15 @@ def test_the_decision_is_the_intercept_and_the_published_contributions():
 def test_intervals_hold_what_the_same_ridge_gives_without_noise(weight):
     """Of the sums alone, at the places that were drawn: nine in ten, over points and draws."""
     release = replace(classifier(), weight=weight)
-    tally, grid = tally_of(DOMAIN, records()), np.linspace(0.02, 0.98, 9)
+    grid = np.linspace(0.02, 0.98, 9)
     points = {"x": grid, "kind": np.full(9, "b", dtype=object), "amount": np.full(9, 30.0)}
     inside, scaled = [], []
     for seed in range(60):
-        sums, noisy = release.settled(drawn(release, seed))
+        sums, noisy = release.settled(drawn(release, records(), seed))
         even = AdditiveClassifier("c", DOMAIN, ROWS, release.rest, (-1, 1), Fraction(0), weight)
         even.__dict__["_even"] = sums  # the same places, without a draw of them
         found = even.evaluate(noisy, points)
-        quiet = even.evaluate(Noisy(opened(sums, tally)), points)["decision"]
+        quiet = even.evaluate(Noisy(opened(sums, records())), points)["decision"]
         inside.append((found["lower_90"] <= quiet) & (quiet <= found["upper_90"]))
         scaled.append((found["decision"] - quiet) / found["standard_error"])
     assert np.mean(inside) == pytest.approx(0.9, abs=0.06)
@@ -189,13 +184,12 @@ RELATIONS = (Adjacency("add-remove"), Adjacency("add-remove", 3), Adjacency("rep
 @pytest.mark.parametrize("adjacency", RELATIONS)
 def test_where_the_number_of_records_is_private_the_guess_of_it_hardly_matters(adjacency):
     """It sets where the sums are cut, and what ``explain`` says."""
-    tally = tally_of(DOMAIN, records())
     points = {"x": np.linspace(0.02, 0.98, 9), "kind": np.full(9, "b", dtype=object)}
     points["amount"] = np.full(9, 30.0)
     found = []
     for guess in (ROWS // 100, ROWS, 100 * ROWS):
         release = replace(classifier(), adjacency=adjacency, rows=guess, share=SHARE * Fraction(4))
-        noisy = perturb(release.statistic(tally), release.mechanism, release.share, SeededSource(5))
+        noisy = drawn(release, records(), 5)
         sums, drawn_ = release.settled(noisy)
         assert sums.records(drawn_) == pytest.approx(ROWS, rel=0.02)
         found.append(release.evaluate(noisy, points))
@@ -226,8 +220,7 @@ def test_a_label_with_nulls_is_refused():
 def test_no_table_makes_the_fit_fail():
     """All records alike, or none but noise: eigenvalues that are zero or negative."""
     release = classifier()
-    tally = Tally(DOMAIN, np.array([0]), np.array([ROWS]))
-    noisy = perturb(release.statistic(tally), release.mechanism, SHARE, SeededSource(3))
+    noisy = drawn(release, ROWS * [0], 3)
     for table in release.publish(noisy).tables:
         assert np.all(np.isfinite(table.columns["contribution"]))
         assert np.all(np.isfinite(table.columns["standard_error"]))

@@ -8,12 +8,9 @@ import pytest
 from dpcore.accounting.budget import Budget
 from dpcore.domain.axes import Bins, Categories, Grid
 from dpcore.domain.domain import Domain
-from dpcore.line.privacy_line import perturb
-from dpcore.line.statistic import Noisy
 from dpcore.releases.machines.features import scaled_positions
 from dpcore.releases.machines.regression import LossName, Regression
-from dpcore.sampling.source import SeededSource
-from tests.dpcore.releases.contract import opened, repeated_draws, tally_of
+from tests.dpcore.releases.contract import drawn
 
 SHARE = Budget.of("1", "1e-6")
 AGE = Grid("age", 18.0, 90.0, 72, integer=True)
@@ -36,18 +33,21 @@ def records(rows: int = 400) -> np.ndarray:
     return DOMAIN.pack(np.stack([ages, sexes, codes], axis=1))
 
 
+def points_at(domain: Domain, codes: np.ndarray) -> np.ndarray:
+    """The scaled positions of cells of the features, (k, d)."""
+    axes = zip(domain.axes, codes.T, strict=False)
+    return np.column_stack([scaled_positions(axis)[of_axis] for axis, of_axis in axes])
+
+
 @every_loss
 def test_a_machine_with_little_noise_predicts_the_target(loss: LossName):
     table = np.repeat(records(), 300)
     release = Regression(
         "r", DOMAIN, len(table), Budget.of("8", "1e-3"), (0.4, 1.0), 1e-4, 24, loss, 0.1
     )
-    exact = release.statistic(tally_of(DOMAIN, table))
-    noisy = perturb(exact, release.mechanism, release.share, SeededSource(2))
+    noisy = drawn(release, table, 2)
     codes = DOMAIN.unpack(records())
-    points = np.column_stack(
-        [scaled_positions(AGE)[codes[:, 0]], scaled_positions(SEX)[codes[:, 1]]]
-    )
+    points = points_at(DOMAIN, codes[:, :2])
     predicted = -1000 + 10_000 * (release.decide(noisy, points) + 0.5)
     error = np.abs(predicted - (100 * codes[:, 2] - 950)).mean()
     assert error < 500
@@ -55,26 +55,9 @@ def test_a_machine_with_little_noise_predicts_the_target(loss: LossName):
 
 
 @every_loss
-def test_the_noise_in_a_prediction_has_the_stated_standard_error(loss: LossName):
-    release, tally = regression(loss), tally_of(DOMAIN, records())
-    points = np.random.default_rng(2).random((4, 4))
-    clean = release.decide(Noisy(opened(release, tally)), points)
-    draws = repeated_draws(release, tally, 3000, SeededSource(1))
-    errors = (draws * release.lattice.step) @ release.features.transform(points).T - clean
-    (statement,) = release.expected_error()
-    np.testing.assert_allclose(10_000 * errors.std(axis=0), statement.value, rtol=0.06)
-    # sigma* M kappa / (lambda n), by hand: Huber's slope is its threshold.
-    sigma = math.sqrt(release.mechanism.variance / release.mechanism.l2_sensitivity_squared)
-    slope = 0.1 if loss == "huber" else 1.0
-    assert statement.value == pytest.approx(10_000 * sigma * slope / (0.05 * 400), rel=0.012)
-
-
-@every_loss
 def test_the_published_function_can_be_evaluated_from_its_table_alone(loss: LossName):
     release = regression(loss)
-    noisy = perturb(
-        release.statistic(tally_of(DOMAIN, records())), release.mechanism, SHARE, SeededSource(2)
-    )
+    noisy = drawn(release, records(), 2)
     published = release.publish(noisy)
     columns, facts = published.tables[0].columns, published.facts
     # A man of 40, and somebody of 65 whose sex is null.
@@ -87,22 +70,12 @@ def test_the_published_function_can_be_evaluated_from_its_table_alone(loss: Loss
         + np.outer([0, one], columns["w_sex is null"])
     )
     f = np.cos(phases) @ columns["cos"] + np.sin(phases) @ columns["sin"]
-    points = np.column_stack([scaled_positions(AGE)[[22, 47]], scaled_positions(SEX)[[1, 2]]])
+    points = points_at(DOMAIN, np.array([[22, 1], [47, 2]]))
     np.testing.assert_allclose(f, release.decide(noisy, points), atol=1e-12)
     assert facts["target"] == {"name": "pay", "lower": -1000.0, "width": 10_000.0}
     assert facts["threshold"] == 1000
     assert facts["loss"] == loss
     assert facts["prediction_standard_error"] == release.expected_error()[0].value
-
-
-@every_loss
-def test_one_record_and_an_empty_table_train_a_machine(loss: LossName):
-    release = regression(loss, rows=1)
-    for table in ([5], []):
-        exact = release.statistic(tally_of(DOMAIN, np.array(table, dtype=np.int64)))
-        noisy = perturb(exact, release.mechanism, SHARE, SeededSource(1))
-        assert len(release.publish(noisy).tables[0].columns["cos"]) == 24
-    assert not opened(release, tally_of(DOMAIN, np.array([], dtype=np.int64))).any()
 
 
 def test_targets_are_centred_on_the_bounds():

@@ -14,13 +14,13 @@ from dpcore.domain.axes import Categories, Grid
 from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
 from dpcore.line.mechanism import affordable
-from dpcore.line.privacy_line import perturb
+from dpcore.mechanisms.laplace import LaplaceEvent
 from dpcore.mechanisms.smooth_laplace import SmoothLaplace
 from dpcore.releases.numbers.mean import Mean
 from dpcore.releases.numbers.ratio_mean import RatioMean
-from dpcore.sampling.source import SeededSource
-from tests.dpcore.releases.contract import tally_of
-from tests.dpcore.releases.test_contract import claim
+from tests.chance import FALSE_ALARM, most_failures
+from tests.dpcore.mechanisms.noise_laws import goodness_of_fit
+from tests.dpcore.releases.contract import drawn, draws, tally_of
 
 LOOSE = Budget.of("1", "1e-6", "0.1")
 WEIGHT = Domain((Grid("weight", 0.0, 100.0, 1000),))
@@ -63,11 +63,11 @@ def test_the_chance_that_a_replacement_moves_the_sum_by_more_than_the_width_is_a
     domain = Domain((Grid("x", 0.0, 1.0, codes),))
     release = Mean("m", domain, rows, Budget.of("1", "0.1", gamma), smooth=True)
     worst = Fraction(0)
-    for draws in combinations_with_replacement(range(codes), rows + 1):
+    for cells in combinations_with_replacement(range(codes), rows + 1):
         covered = [
             release.promises(
                 *(
-                    tally_of(domain, tuple(c for i, c in enumerate(draws) if i != left_out))
+                    tally_of(domain, tuple(c for i, c in enumerate(cells) if i != left_out))
                     for left_out in (replacement, record)
                 )
             )
@@ -97,55 +97,35 @@ def test_a_scale_one_step_off_is_as_close_as_stated():
     assert not affordable(slower.event, Budget.of("1", "0.01", "0.1"))
 
 
-@pytest.mark.parametrize("smooth", [False, True])
-def test_the_noise_has_the_stated_scale(smooth: bool):
+def test_smooth_noise_has_the_scale_of_its_level_which_is_far_below_that_of_the_worst_table():
     records = np.random.default_rng(3).binomial(999, 0.3, 4000)
-    release = Mean("m", WEIGHT, 4000, LOOSE, smooth)
-    tally = tally_of(WEIGHT, records)
-    exact = release.statistic(tally)
-    drawn = [
-        perturb(exact, release.mechanism, LOOSE, SeededSource(i)).values[0] - records.sum()
-        for i in range(1500)
-    ]
-    scale = float(
-        release.mechanism.scale(release.mechanism.level(tally.counts, tally.cells))
-        if smooth
-        else release.mechanism.scale
-    )
-    assert np.mean(np.abs(drawn)) == pytest.approx(scale, rel=0.1)
-    if smooth:
-        assert scale < 0.2 * float(Mean("m", WEIGHT, 4000, LOOSE).mechanism.scale)
+    release = Mean("m", WEIGHT, 4000, LOOSE, smooth=True)
+    noise = np.array([noisy.values[0] for noisy in draws(release, records, 1500)]) - records.sum()
+    scale = release.mechanism.scale(level(release.mechanism, records))
+    assert goodness_of_fit(noise, LaplaceEvent(Fraction(1), scale)) > FALSE_ALARM
+    assert scale < 0.2 * Mean("m", WEIGHT, 4000, LOOSE).mechanism.scale
 
 
-@pytest.mark.parametrize("smooth", [False, True])
-def test_a_published_interval_holds_the_mean_and_its_error_is_not_understated(smooth: bool):
+def test_a_smooth_interval_holds_the_mean_and_its_error_is_not_understated():
     records = np.random.default_rng(4).binomial(999, 0.1, 4000)
-    release = Mean("m", WEIGHT, 4000, LOOSE, smooth)
+    release = Mean("m", WEIGHT, 4000, LOOSE, smooth=True)
     truth = (records.mean() + 0.5) * 0.1
-    exact = release.statistic(tally_of(WEIGHT, records))
     held, errors, stated = 0, [], []
-    for seed in range(300):
-        (table,) = release.publish(
-            perturb(exact, release.mechanism, LOOSE, SeededSource(seed))
-        ).tables
+    for noisy in draws(release, records, 300):
+        (table,) = release.publish(noisy).tables
         row = {name: column[0] for name, column in table.columns.items()}
         held += row["lower_90"] <= truth <= row["upper_90"]
         errors.append(row["noisy_mean"] - truth)
         stated.append(row["standard_error"])
-    assert held >= 0.87 * 300
-    assert np.std(errors) < 1.1 * np.median(stated)
-    assert np.std(errors) <= 1.1 * release.expected_error()[0].value
+    assert 300 - held <= most_failures(300, 0.1)
+    assert np.std(errors) < 1.4 * np.median(stated)
+    assert np.std(errors) <= 1.4 * release.expected_error()[0].value
 
 
 def test_all_records_at_one_value_and_whole_numbers():
     ages = Domain((Grid("age", 18, 90, 72, integer=True),))
     release = Mean("m", ages, 500, Budget.of("1000", "1e-6", "0.5"), smooth=True)
-    noisy = perturb(
-        release.statistic(tally_of(ages, (12,) * 500)),
-        release.mechanism,
-        release.share,
-        SeededSource(1),
-    )
+    noisy = drawn(release, (12,) * 500)
     (table,) = release.publish(noisy).tables
     assert table.columns["mean"][0] == pytest.approx(30, abs=0.01)
 
@@ -195,32 +175,9 @@ def test_the_largest_mean_that_fits_is_published_right():
         Mean("m", domain, rows + 1, Budget.of("1"))
     release = Mean("m", domain, rows, Budget.of("1"))
     everybody = Tally(domain, np.array([size - 1]), np.array([rows]))
-    exact = release.statistic(everybody)
-    noisy = perturb(exact, release.mechanism, release.share, SeededSource(3))
+    noisy = drawn(release, everybody, 3)
     (mean,) = release.publish(noisy).tables[0].columns["noisy_mean"]
     assert mean == pytest.approx(2**30, abs=30.0)
-
-
-SMALL = Domain((Categories("place", ("a", "b"), nullable=True), Grid("x", 0, 3, 3, True, True)))
-
-
-@pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
-@pytest.mark.parametrize("names", [("place", "x"), ("x",)])
-def test_no_record_moves_the_means_by_more_than_is_stated_and_some_pair_by_as_much(
-    names: tuple[str, ...], relation: Relation
-):
-    domain = SMALL.select(names)
-    release = RatioMean("m", domain, 2, LOOSE, adjacency=Adjacency(relation))
-
-    def opened(*cells: int) -> np.ndarray:
-        return release.statistic(tally_of(domain, cells))._values
-
-    cells = range(domain.size)
-    if relation == "replace-one":
-        moved = [opened(c, a) - opened(c, b) for a in cells for b in cells for c in cells]
-    else:
-        moved = [opened(c, a) - opened(c) for a in cells for c in cells]
-    assert max(np.abs(change).sum() for change in moved) == claim(release)
 
 
 @pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
@@ -233,12 +190,10 @@ def test_the_means_of_groups_hold_those_with_a_value_inside_their_intervals(rela
     code = generator.binomial(999, np.array([0.1, 0.5, 0.5, 0.8])[place])
     code[generator.random(3000) < 0.2] = 1000
     release = RatioMean("m", domain, 3000, LOOSE, adjacency=Adjacency(relation))
-    exact = release.statistic(tally_of(domain, place * 1001 + code))
     inside = [code[(place == g) & (code < 1000)] for g in (0, 1, 3)]
     truth = np.array([(codes.mean() + 0.5) * 0.1 for codes in inside])
     held, away, stated, rows = [], [], [], []
-    for seed in range(300):
-        noisy = perturb(exact, release.mechanism, LOOSE, SeededSource(seed))
+    for noisy in draws(release, place * 1001 + code, 300):
         (table,) = release.publish(noisy).tables
         columns = {name: np.ma.getdata(c)[[0, 1, 3]] for name, c in table.columns.items()}
         held.append((columns["lower_90"] <= truth) & (truth <= columns["upper_90"]))
@@ -246,11 +201,11 @@ def test_the_means_of_groups_hold_those_with_a_value_inside_their_intervals(rela
         stated.append(columns["standard_error"])
         rows.append(columns["noisy_rows"])
     assert table.columns["place"].tolist() == ["a", "b", "nobody", None]
-    assert np.all(np.mean(held, axis=0) >= 0.86)
-    assert 0.88 <= np.mean(held) <= 0.925
-    np.testing.assert_allclose(np.std(away, axis=0), np.median(stated, axis=0), rtol=0.2)
+    assert np.all(300 - np.sum(held, axis=0) <= most_failures(300, 0.1))
+    assert np.sum(held) <= most_failures(900, 0.9)
+    np.testing.assert_allclose(np.std(away, axis=0), np.median(stated, axis=0), rtol=0.25)
     np.testing.assert_allclose(np.mean(rows, axis=0), [len(codes) for codes in inside], atol=3)
-    assert np.std(rows, axis=0) == pytest.approx(table.columns["rows_standard_error"][0], rel=0.2)
+    assert np.std(rows, axis=0) == pytest.approx(table.columns["rows_standard_error"][0], rel=0.25)
 
 
 def test_groups_that_are_not_public_cells_are_refused():

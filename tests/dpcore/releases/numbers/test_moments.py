@@ -14,7 +14,7 @@ from dpcore.line.privacy_line import perturb
 from dpcore.line.statistic import Noisy
 from dpcore.releases.numbers.moments import HIDDEN, Moments
 from dpcore.sampling.source import SeededSource
-from tests.dpcore.releases.contract import opened
+from tests.dpcore.releases.contract import drawn, opened
 
 PAY, YEARS = Grid("pay", 0.0, 100.0, 1000), Grid("years", 0.0, 20.0, 20, integer=True)
 TRADE = Categories("trade", ("farm", "mill", "shop"))
@@ -93,9 +93,7 @@ def test_intervals_hold_the_population():
     held, given = [], 0
     for seed in range(80):
         codes = population[generator.integers(50_000, size=2000)]
-        noisy = perturb(
-            release.statistic(tally(codes)), release.mechanism, SHARE, SeededSource(seed)
-        )
+        noisy = drawn(release, tally(codes), seed)
         for key, row in rows_of(release, noisy).items():
             if row["reason"] is None:
                 given += 1
@@ -151,7 +149,6 @@ def test_the_largest_values_are_published_as_numbers():
     domain = Domain((Grid("x", -1e30, 1e30, 1000), Grid("y", 0.0, 1e30, 1000)))
     release = Moments("m", domain, 400, SHARE)
     codes = np.random.default_rng(1).integers(0, 1000, (400, 2))
-    exact = release.statistic(Tally.of(domain, domain.pack(codes)))
-    noisy = perturb(exact, release.mechanism, SHARE, SeededSource(1))
+    noisy = drawn(release, Tally.of(domain, domain.pack(codes)))
     for table in release.publish(noisy).tables:
         assert np.all(np.isfinite(np.ma.compressed(table.columns["estimate"])))

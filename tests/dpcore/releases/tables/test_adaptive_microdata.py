@@ -13,31 +13,27 @@ import pytest
 from scipy import stats
 from scipy.special import logsumexp
 
-from dpcore.accounting.analytic import analytic_gaussian_scale
 from dpcore.accounting.budget import Budget
-from dpcore.accounting.zcdp import covers_rho
 from dpcore.domain.axes import Categories
 from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
 from dpcore.line.mechanism import affordable
 from dpcore.line.mechanism import event_from_dict as read_event
-from dpcore.line.privacy_line import perturb
 from dpcore.line.statistic import ABSENT, Noisy
 from dpcore.mechanisms import AdaptiveMargins
 from dpcore.mechanisms.adaptive_margins import GAUSSIAN_PRICE
 from dpcore.mechanisms.third_order import implied_triples, shrunk_pairs
 from dpcore.releases.tables.adaptive_microdata import AdaptiveMicrodata, candidates_among
 from dpcore.releases.tables.microdata import Microdata
-from dpcore.repricing.history import RENYI, Charged, prices
 from dpcore.sampling.source import SeededSource
 from tasks.evaluate.distances import margin_errors
 from tests.chance import FALSE_ALARM
-from tests.dpcore.mechanisms.noise_laws import goodness_of_fit
 from tests.dpcore.releases.contract import (
     APPROXIMATE,
     CUBE,
     FOUR,
     PURE,
+    drawn,
     families,
     opened,
     repeated_draws,
@@ -63,16 +59,15 @@ def codes() -> np.ndarray:
 
 
 def tally() -> Tally:
-    cells, counts = np.unique(DOMAIN.pack(codes()), return_counts=True)
-    return Tally(DOMAIN, cells, counts.astype(np.int64))
+    return tally_of(DOMAIN, DOMAIN.pack(codes()))
 
 
-def drawn(of: Microdata, seed: int = 3) -> Noisy:
-    return perturb(of.statistic(tally()), of.mechanism, of.share, SeededSource(seed))
+def noisy_of(of: Microdata, seed: int = 3) -> Noisy:
+    return drawn(of, tally(), seed)
 
 
 def test_the_pair_that_hangs_together_is_measured_twice_and_published_with_less_noise():
-    noisy = drawn(release())
+    noisy = noisy_of(release())
     tables = release().publish(noisy)
     assert tables.facts["measured_twice"] == [["b", "d"]]
     deviations = {t.name: t.columns["standard_error"][0] for t in tables.tables}
@@ -84,7 +79,7 @@ def test_the_pair_that_hangs_together_is_measured_twice_and_published_with_less_
 
 
 def test_what_was_drawn_twice_is_the_precision_weighted_mean_and_the_rest_is_as_drawn():
-    noisy = drawn(release())
+    noisy = noisy_of(release())
     once, twice = noisy.values.reshape(2, -1)
     again = np.flatnonzero(twice != ABSENT)
     assert len(again) == 25
@@ -97,83 +92,20 @@ def test_what_was_drawn_twice_is_the_precision_weighted_mean_and_the_rest_is_as_
     np.testing.assert_allclose(np.concatenate(tables), expected, atol=1e-9)
 
 
-@pytest.mark.parametrize("noise", NOISES)
-def test_both_rounds_have_the_stated_noise_and_neither_two_thirds_nor_three_halves_of_it(noise):
-    made = release(noise=noise, chosen=2)
-    exact = made.statistic(tally())._values
-    draws = repeated_draws(made, tally(), 200, SeededSource(8)).reshape(200, 2, -1)
-    for i, each in enumerate((made.mechanism.first, made.mechanism.again)):
-        found = (draws[:, i] - exact).ravel()
-        found = found[~np.isnan(found)]
-        assert len(found) == 200 * 25 * (6, 2)[i]
-        assert goodness_of_fit(found, each.event) > FALSE_ALARM
-        assert goodness_of_fit(found, each.event, stretch=2 / 3) < 1e-9
-        assert goodness_of_fit(found, each.event, stretch=3 / 2) < 1e-9
-
-
-@pytest.mark.parametrize("noise", NOISES)
-def test_no_choice_of_tables_moves_by_more_than_the_second_round_claims(noise):
-    made = AdaptiveMicrodata(
-        "x", CUBE, 2, APPROXIMATE if "gauss" in noise else PURE, noise=noise, chosen=2
-    )
-    ends = np.cumsum([domain.size for domain in made.domains])
-    farthest = 0
-    for family in families(made):
-        difference = family - family[:, None]
-        norm = difference**2 if "gauss" in noise else np.abs(difference)
-        tables = np.add.reduceat(norm, np.r_[0, ends[:-1]], axis=-1)
-        farthest = max(
-            farthest,
-            *(int(tables[..., chosen].sum(-1).max()) for chosen in combinations(range(3), 2)),
-        )
-    assert farthest == made.mechanism.event.again_sensitivity
-
-
 def test_the_choice_looks_at_the_first_noisy_round_only():
     made = release(share=Budget.of("0.0001"), noise="discrete-laplace", chosen=2)
     drawn_from = {
-        tuple(np.flatnonzero(drawn(made, seed).values[made.cells :: 25] != ABSENT))
+        tuple(np.flatnonzero(noisy_of(made, seed).values[made.cells :: 25] != ABSENT))
         for seed in range(12)
     }
     assert len(drawn_from) > 4  # all noise: the closest pair is not known any more
-
-
-def test_both_gaussian_rounds_together_cost_what_the_share_allows():
-    event = release().event
-    first, again = event.sensitivity / event.scale, event.again_sensitivity / event.again_scale
-    assert first / (first + again) == Fraction(4, 5)
-    # What continuous noise of this precision costs, which is less than by zCDP alone.
-    assert float(first + again) ** -0.5 == pytest.approx(analytic_gaussian_scale(1, 1e-6), rel=5e-3)
-    assert not covers_rho((first + again) / 2, SHARE.alpha, SHARE.beta)
-    assert affordable(event, SHARE)
-    for key in ("scale", "again_scale"):
-        less = replace(event, **{key: getattr(event, key) * Fraction(99, 100)})
-        assert not affordable(less, SHARE)
-
-
-def test_the_alpha_of_both_laplace_rounds_is_that_of_the_share_exactly():
-    event = release(noise="discrete-laplace", share=PURE).event
-    spent = event.sensitivity / event.scale + event.again_sensitivity / event.again_scale
-    assert spent == PURE.alpha
-    assert affordable(event, PURE)
-    assert not affordable(replace(event, again_scale=event.again_scale * Fraction(9, 10)), PURE)
-    assert not affordable(replace(event, noise="other"), Budget.of(100, "0.1"))
-
-
-@pytest.mark.parametrize("noise", NOISES)
-def test_its_event_is_read_back_and_priced_in_a_history(noise):
-    made = release(noise=noise)
-    assert read_event(made.event.to_dict()) == made.event
-    found = prices([Charged(made.event, made.share)] * 60, Fraction("1e-4"))
-    renyi = next(price for price in found if price.accountant == RENYI)
-    assert renyi.budget.alpha < 59
 
 
 def test_the_closest_pair_of_the_records_is_nearer_to_the_survey_than_without_the_choice():
     share = Budget.of("0.3", "1e-6")
 
     def worst(of: Microdata) -> float:
-        found = [of.sample(drawn(of, seed), ROWS)[1][:, [1, 3]] for seed in (1, 2)]
+        found = [of.sample(noisy_of(of, seed), ROWS)[1][:, [1, 3]] for seed in (1, 2)]
         return sum(margin_errors(codes()[:, [1, 3]], r, (5, 5), 2).worst for r in found)
 
     fixed = Microdata("x", DOMAIN, ROWS, share, noise="discrete-gaussian")
@@ -194,9 +126,7 @@ def test_as_many_pairs_as_there_are_may_be_chosen(chosen: int):
 def test_tables_of_no_record_and_of_one_cell_are_measured_too():
     single = Domain((Categories("a", (1,)), Categories("b", (1,))))
     made = AdaptiveMicrodata("x", single, 1, PURE, chosen=1)
-    empty = Tally(single, np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
-    noisy = perturb(made.statistic(empty), made.mechanism, PURE, SeededSource(1))
-    assert len(noisy.values) == 2
+    assert len(drawn(made, ()).values) == 2
 
 
 TEN = Domain(tuple(Categories(f"c{i}", (0, 1)) for i in range(10)))
@@ -215,8 +145,7 @@ def among_coins(triples: int, seed: int) -> tuple[AdaptiveMicrodata, Noisy]:
     made = AdaptiveMicrodata(
         "x", TEN, 5000, SHARE, noise="discrete-gaussian", chosen=3, triples=triples
     )
-    exact = made.statistic(tally_of(TEN, TEN.pack(planted())))
-    return made, perturb(exact, made.mechanism, SHARE, SeededSource(seed))
+    return made, drawn(made, TEN.pack(planted()), seed)
 
 
 @pytest.mark.parametrize(
@@ -234,8 +163,8 @@ def test_an_interaction_that_no_pair_shows_is_found_measured_and_in_the_records(
     assert np.all(np.abs(table.columns["estimate"] - exact) < 5 * error)
     assert np.all(error < made.mechanism.again.stddev)
 
-    def distance(of: AdaptiveMicrodata, drawn: Noisy) -> float:
-        records = of.sample(drawn, 5000)[1][:, [2, 4, 7]] @ [4, 2, 1]
+    def distance(of: AdaptiveMicrodata, noisy: Noisy) -> float:
+        records = of.sample(noisy, 5000)[1][:, [2, 4, 7]] @ [4, 2, 1]
         return float(np.abs(np.bincount(records, minlength=8) - exact).sum() / 10_000)
 
     assert distance(made, noisy) < 0.05 < 0.3 < distance(*among_coins(0, seed))
@@ -274,14 +203,23 @@ def test_no_neighbour_moves_a_score_by_more_than_the_choice_claims_whatever_was_
 
 
 @pytest.mark.parametrize("noise", NOISES)
-def test_no_choice_of_triples_moves_by_more_than_the_second_round_claims(noise):
-    made, farthest = of_four(noise), 0
+@pytest.mark.parametrize(("domain", "pairs", "triples"), [(CUBE, 2, 0), (FOUR, 1, 2)])
+def test_no_choice_of_tables_moves_by_more_than_the_second_round_claims(
+    noise: str, domain: Domain, pairs: int, triples: int
+):
+    share, more = APPROXIMATE if "gauss" in noise else PURE, {"chosen": pairs, "triples": triples}
+    made, farthest = AdaptiveMicrodata("x", domain, 2, share, noise=noise, **more), 0
+    ways = len(made.domains)
     for family in families(made):
         difference = family - family[:, None]
         norm = difference**2 if "gauss" in noise else np.abs(difference)
         tables = np.add.reduceat(norm, made.mechanism._starts, axis=-1)
-        pairs, triples = np.sort(tables[..., :6], axis=-1), np.sort(tables[..., 6:], axis=-1)
-        farthest = max(farthest, int((pairs[..., -1] + triples[..., -2:].sum(-1)).max()))
+        of_pairs, of_triples = (
+            np.sort(part, axis=-1) for part in np.split(tables, [ways], axis=-1)
+        )
+        chosen = of_pairs[..., ways - pairs :].sum(-1)
+        chosen += of_triples[..., of_triples.shape[-1] - triples :].sum(-1)
+        farthest = max(farthest, int(chosen.max()))
     assert farthest == made.mechanism.event.again_sensitivity
 
 
@@ -316,10 +254,9 @@ def test_chances_of_choices_are_finite_however_far_apart_the_scores_are():
         np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 
-@pytest.mark.parametrize("noise", NOISES)
-def test_its_likelihood_ratio_is_that_of_what_it_draws(noise):
+def test_its_likelihood_ratio_is_that_of_what_it_draws():
     """The mean over one side of how much likelier the other is must be 1; of another law it is not."""
-    made = of_four(noise)
+    made = of_four()
     tables = [tally_of(FOUR, cells) for cells in ((0, 0), (0, 15))]
     near, far = (opened(made, table).astype(float) for table in tables)
     law = made.mechanism
@@ -337,23 +274,6 @@ def test_its_likelihood_ratio_is_that_of_what_it_draws(noise):
     assert abs(found - 1) < 4 * error
     found, error = mean(wrong)
     assert abs(found - 1) > 6 * error
-
-
-def test_an_audit_sees_choices_that_are_sharper_than_stated():
-    made = of_four()
-    exact = opened(made, tally_of(FOUR, (0, 0))).astype(float)
-    likely = {}
-    for part in (1, 3):
-        law = replace(made.mechanism, triples=replace(made.mechanism.triples, scale=Fraction(6)))
-        sharper = replace(law, triples=replace(law.triples, scale=Fraction(6, part)))
-        draws = repeated_draws(
-            made, tally_of(FOUR, (0, 0)), 3000, SeededSource(3), sharper, Budget.of(100)
-        )
-        _, _, order = law.rounds(draws)
-        scores = law._scores(law.rounds(draws)[0], exact)
-        likely[part] = [law._chances(scores, order, factor).mean() for factor in (1.0, 1 / 3)]
-    assert likely[1][0] > likely[1][1]
-    assert likely[3][1] > likely[3][0]
 
 
 @pytest.mark.parametrize("noise", NOISES)
@@ -458,11 +378,6 @@ def sums(rows: int, seed: int) -> tuple[Domain, np.ndarray]:
     return domain, found
 
 
-def of_sums(made: AdaptiveMicrodata, codes: np.ndarray, seed: int) -> Noisy:
-    exact = made.statistic(Tally.of(made.domain, made.domain.pack(codes)))
-    return perturb(exact, made.mechanism, made.share, SeededSource(seed))
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("noise", NOISES)
 def test_counts_of_a_chosen_triple_keep_what_its_noisy_table_shows_and_say_how_far_they_err(noise):
@@ -471,7 +386,7 @@ def test_counts_of_a_chosen_triple_keep_what_its_noisy_table_shows_and_say_how_f
         domain, codes = sums(4000, seed)
         share = Budget.of("1", "1e-9" if "gauss" in noise else "0")
         made = AdaptiveMicrodata("x", domain, 4000, share, noise=noise, chosen=4, triples=1)
-        published = made.publish(of_sums(made, codes, seed))
+        published = made.publish(drawn(made, domain.pack(codes), seed))
         assert published.facts["triples"] == [["a", "b", "c"]]
         table = next(t for t in published.tables if t.name == "x.a.b.c").columns
         exact = np.bincount(codes[:, :3] @ [9, 3, 1], minlength=27)

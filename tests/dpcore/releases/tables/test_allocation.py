@@ -10,13 +10,11 @@ from dpcore.accounting.budget import Budget
 from dpcore.domain.adjacency import REPLACE_ONE, Adjacency
 from dpcore.domain.axes import Categories
 from dpcore.domain.domain import Domain
-from dpcore.domain.tally import Tally
-from dpcore.line.privacy_line import perturb
 from dpcore.line.statistic import Noisy
 from dpcore.mechanisms import BlockGaussian, DiscreteGaussian
 from dpcore.releases.tables.allocation import WORST, allocate, equal_split, table_variances
 from dpcore.releases.tables.margins import Margins
-from dpcore.sampling.source import SeededSource
+from tests.dpcore.releases.contract import draws
 
 ADD_REMOVE = Adjacency("add-remove")
 BINARY = (2,) * 16
@@ -70,7 +68,7 @@ def test_tables_of_sixteen_yes_or_no_columns_are_far_better_than_split_equally(
 @pytest.mark.parametrize("adjacency", [REPLACE_ONE, ADD_REMOVE])
 @pytest.mark.parametrize("norm", ["l1", "l2"])
 @pytest.mark.parametrize(
-    ("sizes", "ways"), [(CENSUS, (2,)), (CENSUS[:8], (1, 2, 3)), ((3, 2), (1,))]
+    ("sizes", "ways"), [(CENSUS, (2,)), (CENSUS[:6], (1, 2, 3)), ((3, 2), (1,))]
 )
 def test_no_table_is_much_worse_and_the_mean_is_never(sizes, ways, norm, adjacency):
     found = ratios(sizes, sets(len(sizes), *ways), "balanced", adjacency, norm)
@@ -92,25 +90,28 @@ def test_the_aims_differ_as_they_say():
     assert first[0] < 0.5 * mean[0]
 
 
-@pytest.mark.parametrize("more", [(), ((0, 1, 2, 3),)])
-@pytest.mark.parametrize("noise", ["discrete-gaussian", "discrete-laplace"])
-@pytest.mark.parametrize("adjacency", [REPLACE_ONE, ADD_REMOVE])
-def test_stated_errors_hold_in_simulation(noise, adjacency, more):
+@pytest.mark.parametrize(
+    ("noise", "adjacency", "more", "aim"),
+    [
+        ("discrete-gaussian", REPLACE_ONE, (), None),
+        ("discrete-laplace", ADD_REMOVE, (), None),
+        ("discrete-gaussian", REPLACE_ONE, ((0, 1, 2, 3),), "mean"),
+        ("discrete-gaussian", ADD_REMOVE, (), "mean"),
+        ("discrete-laplace", REPLACE_ONE, (), "mean"),
+        ("discrete-laplace", ADD_REMOVE, ((0, 1, 2, 3),), "mean"),
+    ],
+)
+def test_stated_errors_hold_in_simulation(noise, adjacency, more, aim):
     sizes = (2, 2, 2, 3) if noise == "discrete-gaussian" else (2, 2, 2, 2)
     domain = Domain(tuple(Categories(f"c{i}", tuple(range(n))) for i, n in enumerate(sizes)))
     share = Budget.of("0.5", "1e-4") if noise == "discrete-gaussian" else Budget.of("0.5")
     tables = (*sets(4, 1, 2), *more)
-    release = Margins("m", domain, 200, share, tables, noise, aim="mean", adjacency=adjacency)
-    assert not release.allocation.equal
-    cells, counts = np.unique(
-        np.random.default_rng(0).integers(0, domain.size, 200), return_counts=True
-    )
-    tally = Tally(domain, cells, counts.astype(np.int64))
-    whole = tally.dense().reshape(sizes)
-    exact = release.statistic(tally)
+    release = Margins("m", domain, 200, share, tables, noise, aim=aim, adjacency=adjacency)
+    assert release.allocation.equal == (aim is None)
+    records = np.random.default_rng(0).integers(0, domain.size, 200)
+    whole = np.bincount(records, minlength=domain.size).reshape(sizes)
     errors = {s: [] for s in tables}
-    for seed in range(500):
-        noisy = perturb(exact, release.mechanism, share, SeededSource(seed))
+    for noisy in draws(release, records, 300):
         for margin in release.consistent_margins(noisy):
             gone = tuple(a for a in range(4) if a not in margin.attributes)
             errors[margin.attributes].append(margin.table - whole.sum(axis=gone))
@@ -118,9 +119,9 @@ def test_stated_errors_hold_in_simulation(noise, adjacency, more):
     for attributes, found in errors.items():
         variance = release.of_nothing.margin(attributes).variance
         times.append(np.mean(np.square(found)) / variance)
-        assert np.abs(np.mean(found, axis=0)).max() < 5 * (variance / 500) ** 0.5
-    assert np.mean(times) == pytest.approx(1, abs=0.06)
-    assert 0.7 < min(times) < max(times) < 1.4
+        assert np.abs(np.mean(found, axis=0)).max() < 5.5 * (variance / 300) ** 0.5
+    assert np.mean(times) == pytest.approx(1, abs=0.08)
+    assert 0.65 < min(times) < max(times) < 1.5
 
 
 @pytest.mark.parametrize("adjacency", [REPLACE_ONE, ADD_REMOVE])
@@ -151,7 +152,7 @@ def test_blocks_of_differences_with_too_little_noise_are_measured_whole():
 
 
 @pytest.mark.parametrize("alpha", ["2", "10", "40", "200"])
-@pytest.mark.parametrize("aim", ["balanced", "mean", "max", "records"])
+@pytest.mark.parametrize("aim", ["max", "records"])
 def test_blocks_that_are_measured_whole_and_others_give_all_tables_together(alpha, aim):
     """Columns of many and of few cells: as alpha rises, those of many are measured whole first."""
     domain = Domain(tuple(Categories(f"c{n}", tuple(range(n))) for n in (2, 3, 9, 30)))

@@ -185,23 +185,6 @@ def test_one_leaf_with_a_public_number_of_records_has_nothing_to_measure():
         release(5, ALONE, domain=ALONE.domain)
 
 
-def test_sums_over_any_regions_have_a_known_error_that_no_level_alone_beats():
-    of, generator = release(adjacency=ADDED), np.random.default_rng(5)
-    leaves = of.table_name(of.level_domain(3))
-    union = np.zeros((LISTED.sizes[-1], 2))
-    union[generator.choice(LISTED.sizes[-1], 25, replace=False)] = 1
-    stated = of.sum_variance({leaves: union.ravel()})
-    assert stated < 50 * of.mechanism.stddev**2
-    noise = [
-        of.estimates(of.mechanism.simulate(of.mechanism_size, generator))[3] for _ in range(3000)
-    ]
-    seen = np.mean([np.sum(union * h) ** 2 for h in noise])
-    assert seen == pytest.approx(stated, rel=0.1)  # a standard error of 2.6 per cent
-    state = np.zeros(LISTED.sizes[1] * 2)
-    state[2:4] = 1
-    assert of.sum_variance({of.table_name(of.level_domain(1)): state}) < 2 * of.mechanism.stddev**2
-
-
 def test_an_audit_moves_a_record_between_regions_where_both_ends_lie_outside():
     """Without columns, a record that moves from outside to outside changes nothing."""
     of = release(50, Regions(PLACES, np.array([9, 40, 70])), domain=PLACES)
@@ -209,6 +192,18 @@ def test_an_audit_moves_a_record_between_regions_where_both_ends_lie_outside():
     moved = [of.statistic(p.far)._values - of.statistic(p.near)._values for p in pairs[:2]]
     assert np.sum(moved[0] ** 2) == of.mechanism.l2_sensitivity_squared == 6
     assert not moved[1].any()
+
+
+def test_the_sum_of_many_leaves_errs_less_than_their_number_and_an_inner_region_by_less_than_alone():
+    """That the stated errors are those of the noise is a claim of ``test_replicates``."""
+    of = release(adjacency=ADDED)
+    union = np.zeros((LISTED.sizes[-1], 2))
+    union[np.random.default_rng(5).choice(LISTED.sizes[-1], 25, replace=False)] = 1
+    leaves, states = (of.table_name(of.level_domain(level)) for level in (3, 1))
+    assert of.sum_variance({leaves: union.ravel()}) < 50 * of.mechanism.stddev**2
+    state = np.zeros(LISTED.sizes[1] * 2)
+    state[2:4] = 1
+    assert of.sum_variance({states: state}) < 2 * of.mechanism.stddev**2
 
 
 def test_agreed_sums_cancel():

@@ -14,15 +14,14 @@ import pytest
 from dpcore.accounting.budget import Budget
 from dpcore.domain.axes import Bins, Categories
 from dpcore.domain.domain import Domain
-from dpcore.domain.tally import Tally
-from dpcore.line.privacy_line import perturb
 from dpcore.line.statistic import Noisy
 from dpcore.post.tables.margins import margins_of
 from dpcore.releases.tables.adaptive_microdata import AdaptiveMicrodata
+from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
 from dpcore.releases.tables.margins import Margins
 from dpcore.releases.tables.microdata import Microdata
-from dpcore.sampling.source import SeededSource
 from tasks.evaluate.distances import margin_errors
+from tests.dpcore.releases.contract import drawn
 
 SHARE = Budget.of("1", "1e-6")
 DOMAIN = Domain(
@@ -47,10 +46,8 @@ def release(**changes: object) -> Microdata:
     return replace(Microdata("people", DOMAIN, ROWS, SHARE, noise="discrete-gaussian"), **changes)
 
 
-def drawn(of: Margins, codes: np.ndarray) -> Noisy:
-    cells, counts = np.unique(DOMAIN.pack(codes), return_counts=True)
-    tally = Tally(DOMAIN, cells, counts.astype(np.int64))
-    return perturb(of.statistic(tally), of.mechanism, of.share, SeededSource(3))
+def noisy_of(of: Margins) -> Noisy:
+    return drawn(of, DOMAIN.pack(population()), 3)
 
 
 def test_it_measures_all_pairs_with_the_noise_of_margins_at_the_same_share():
@@ -59,9 +56,7 @@ def test_it_measures_all_pairs_with_the_noise_of_margins_at_the_same_share():
     assert release().sets == pairs
     assert release().mechanism == margins.mechanism
     assert release().mechanism.l2_sensitivity_squared == Fraction(12)
-    np.testing.assert_array_equal(
-        drawn(release(), population()).values, drawn(margins, population()).values
-    )
+    np.testing.assert_array_equal(noisy_of(release()).values, noisy_of(margins).values)
 
 
 def test_fewer_pairs_have_less_noise_each():
@@ -72,7 +67,7 @@ def test_fewer_pairs_have_less_noise_each():
 @pytest.mark.parametrize("noise", ["discrete-gaussian", "discrete-laplace"])
 def test_records_resemble_the_survey(noise: str):
     codes = population()
-    noisy = drawn(release(noise=noise), codes)
+    noisy = noisy_of(release(noise=noise))
     domain, records = release(noise=noise).sample(noisy, ROWS)
     assert domain == DOMAIN
     assert records.shape == (ROWS, 4)
@@ -81,7 +76,7 @@ def test_records_resemble_the_survey(noise: str):
 
 
 def test_published_counts_are_the_margins_of_the_records():
-    noisy = drawn(release(), population())
+    noisy = noisy_of(release())
     _, records = release().sample(noisy, ROWS)
     published = release().publish(noisy)
     assert published.facts == {"tables": 6, "cells": release().cells}
@@ -92,7 +87,7 @@ def test_published_counts_are_the_margins_of_the_records():
 
 @pytest.mark.parametrize("rows", [0, 1, 777, 2 * ROWS])
 def test_any_number_of_records_can_be_drawn(rows: int):
-    noisy = drawn(release(), population())
+    noisy = noisy_of(release())
     records = release().sample(noisy, rows)[1]
     assert records.shape == (rows, 4)
     assert np.all((records >= 0) & (records < DOMAIN.shape))
@@ -101,8 +96,7 @@ def test_any_number_of_records_can_be_drawn(rows: int):
 def test_a_single_column_has_its_own_table():
     one = Domain((Categories("x", (1, 2, 3)),))
     single = Microdata("x", one, 6, Budget.of("5"))
-    tally = Tally(one, np.array([0, 2]), np.array([4, 2]))
-    noisy = perturb(single.statistic(tally), single.mechanism, single.share, SeededSource(3))
+    noisy = drawn(single, 4 * [0] + 2 * [2], 3)
     assert single.sets == ((0,),)
     assert len(single.publish(noisy).tables) == 1
     assert single.sample(noisy, 6)[1].shape == (6, 1)
@@ -133,7 +127,7 @@ def test_what_may_need_more_memory_than_the_plan_allows_is_refused():
     assert release(rows=10**9, memory=2**27).memory_needed(0) < 2**27 < 32 * 10**9
     few = release(memory=2**26)
     with pytest.raises(ValueError, match="10000000 records, need"):
-        few.sample(drawn(few, population()), 10**7)
+        few.sample(noisy_of(few), 10**7)
 
 
 def married_by_sex(rows: int) -> tuple[Domain, np.ndarray]:
@@ -165,12 +159,10 @@ def test_an_interaction_of_three_columns_is_in_the_records_where_a_set_names_the
     rows = 20_000
     domain, codes = married_by_sex(rows)
     pairs = tuple(combinations(range(5), 2))
-    cells, counts = np.unique(domain.pack(codes), return_counts=True)
     found = []
     for sets in (pairs, pairs + more):
         made = Microdata("x", domain, rows, SHARE, sets, "discrete-gaussian", aim="records")
-        exact = made.statistic(Tally(domain, cells, counts.astype(np.int64)))
-        noisy = perturb(exact, made.mechanism, SHARE, SeededSource(5))
+        noisy = drawn(made, domain.pack(codes), 5)
         records = made.sample(noisy, rows)[1]
         found.append(interaction(*records.T[:3], np.ones(rows)))
     sex, married, income = np.indices((2, 2, 10)).reshape(3, -1)
@@ -192,35 +184,33 @@ def test_an_interaction_of_three_columns_is_in_the_records_where_a_set_names_the
 
 
 SHAPES = [
-    ((40,) * 5, 2, 2000),
-    pytest.param((3,) * 8, 2, 30_000, marks=pytest.mark.slow),
-    ((4,) * 6, 3, 5000),
-    ((7,) * 5, 5, 5000),
-    ((500, 4), 2, 100),
+    (Microdata, (40,) * 5, 2, 2000, {}),
+    (AdaptiveMicrodata, (4,) * 6, 2, 5000, {"chosen": 1}),
+    (Microdata, (7,) * 5, 5, 5000, {}),
+    (Microdata, (500, 4), 2, 100, {}),
+    (CompressedMicrodata, (1000,) * 3, 2, 5000, {"keep": 32}),
+    pytest.param(Microdata, (3,) * 8, 2, 30_000, {}, marks=pytest.mark.slow),
 ]
 
 
-@pytest.mark.parametrize("kind", [Microdata, AdaptiveMicrodata])
-@pytest.mark.parametrize(("sizes", "ways", "rows"), SHAPES)
+@pytest.mark.usefixtures("short_fits")
+@pytest.mark.parametrize(("kind", "sizes", "ways", "rows", "more"), SHAPES)
 def test_publishing_and_records_stay_within_the_memory_that_is_stated(
-    kind: type, sizes: tuple[int, ...], ways: int, rows: int, short_fits: None
+    kind: type, sizes: tuple[int, ...], ways: int, rows: int, more: dict[str, int]
 ):
     domain = Domain(tuple(Categories(f"c{i}", tuple(range(s))) for i, s in enumerate(sizes)))
     sets = tuple(combinations(range(len(sizes)), ways))
-    more = {"chosen": 1} if kind is AdaptiveMicrodata else {}
-    if more and ways > 2:
-        with pytest.raises(ValueError, match="pairs"):
-            kind("x", domain, rows, SHARE, sets, "discrete-gaussian", **more)
-        return
     made = kind("x", domain, rows, SHARE, sets, "discrete-gaussian", **more)
     codes = np.random.default_rng(1).integers(0, sizes, (rows, len(sizes)))
-    cells, counts = np.unique(domain.pack(codes), return_counts=True)
-    noisy = perturb(
-        made.statistic(Tally(domain, cells, counts)), made.mechanism, SHARE, SeededSource(3)
-    )
+    noisy = drawn(made, domain.pack(codes), 3)
     tracemalloc.start()
     made.publish(noisy)
     made.sample(noisy, 2 * rows)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < made.memory_needed(2 * rows) < 12 * peak + 2**25
+
+
+def test_adaptive_microdata_of_triples_are_refused():
+    with pytest.raises(ValueError, match="pairs"):
+        AdaptiveMicrodata("x", DOMAIN, ROWS, SHARE, ((0, 1, 2), (0, 3)), chosen=1)

@@ -11,13 +11,12 @@ from dpcore.domain.axes import Categories
 from dpcore.domain.domain import Domain
 from dpcore.domain.series import STEPS, each_alone, square_root
 from dpcore.domain.tally import Tally
-from dpcore.line.privacy_line import perturb
 from dpcore.line.statistic import Noisy
 from dpcore.post.series import QUANTITIES, counted
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.tables.margins import Margins
 from dpcore.releases.tables.series import SeriesRun
-from dpcore.sampling.source import SeededSource
+from tests.dpcore.releases.contract import drawn
 
 MONTHS = Categories("month", tuple(f"2026-{m:02d}" for m in range(1, 6)))
 SEX, KIND = Categories("sex", ("F", "M")), Categories("kind", ("a", "b", "c"))
@@ -86,7 +85,7 @@ def test_without_noise_every_quantity_of_every_table_is_exact(tables):
 def test_errors_known_before_the_draw_are_those_that_are_published():
     published = []
     for run in runs(MARGINS):
-        noisy = perturb(run.statistic(tally(run.domain, 5)), run.mechanism, SHARE, SeededSource(1))
+        noisy = drawn(run, tally(run.domain, 5))
         (table, _) = run.publish(noisy, published).tables
         published.append((run, noisy))
         stated = {error.quantity: error.value for error in run.expected_error()}

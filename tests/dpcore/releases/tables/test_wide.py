@@ -63,14 +63,10 @@ def test_all_tables_are_those_of_the_records():
     np.testing.assert_array_equal(found, np.concatenate([table.ravel() for table in expected]))
 
 
-@pytest.mark.parametrize("name", RELEASES)
+@pytest.mark.parametrize("name", those_slow(RELEASES, ["pairs"]))
 @pytest.mark.parametrize(
     "adjacency",
-    [
-        Adjacency(),
-        pytest.param(Adjacency("add-remove"), marks=pytest.mark.slow),
-        pytest.param(Adjacency("replace-one", 2), marks=pytest.mark.slow),
-    ],
+    [Adjacency(), pytest.param(Adjacency("add-remove", 2), marks=pytest.mark.slow)],
     ids=str,
 )
 def test_no_neighbour_moves_a_wide_release_by_more_than_it_declares(
