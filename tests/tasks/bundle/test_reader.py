@@ -62,6 +62,7 @@ def bundle(folder) -> BundleReader:
     return open_bundle(folder / "published" / "fair-1978" / "demo")
 
 
+MODELS = PAGE.with_name("models.md")
 CONCLUSIONS = PAGE.with_name("draw-conclusions.md")
 
 
@@ -78,13 +79,14 @@ def test_the_page_s_python_runs(folder, monkeypatch, capsys):
     assert names["unhappy"].standard_error > 0
 
 
-def test_the_python_of_the_page_on_conclusions_runs(folder, monkeypatch, capsys):
+def test_the_python_of_the_pages_on_models_and_conclusions_runs(folder, monkeypatch, capsys):
     monkeypatch.chdir(folder)
     names: dict = {}
-    for block in re.findall(r"```python\n(.*?)```", CONCLUSIONS.read_text(), re.S):
-        if "C(region)" in block:  # of a release of moments, which this bundle does not have
-            continue
-        exec(compile(block, str(CONCLUSIONS), "exec"), names)
+    for page in (MODELS, CONCLUSIONS):
+        for block in re.findall(r"```python\n(.*?)```", page.read_text(), re.S):
+            if "C(region)" in block:  # of a release of moments, which this bundle does not have
+                continue
+            exec(compile(block, str(page), "exec"), names)
     assert "rate_marriage" in capsys.readouterr().out
     assert names["found"]["rate_marriage"].privacy_error > 0
 
