@@ -46,7 +46,7 @@ FAR = 5.2
 
 
 def cases() -> Iterator[Any]:
-    """Name, population, draws; how far coverage may exceed 0.9, and the ratio of errors differ from 1."""
+    """Name, population, draws; how far coverage may exceed 0.9, and a ratio of errors differ from 1."""
     counts = ("histogram", "histogram, rows private", "weighted histogram")
     yield from ((name, 0, 8, 0.03, 0.2) for name in counts)
     trees = ("hierarchy", "gaussian hierarchy", "hierarchy, rows private")
