@@ -24,7 +24,7 @@ import sys
 from importlib.metadata import packages_distributions
 
 path, *allowed = sys.argv[1:]
-hidden = set(packages_distributions()) - {*allowed, "dpcore", "schemas", "tasks"}
+hidden = set(packages_distributions()) - {*allowed, "dpcore", "papers", "schemas", "tasks"}
 assert {"prefect", "duckdb", "pandas", "sqlalchemy"} <= hidden
 
 
