@@ -38,7 +38,6 @@ PARTS = (
             "dpcore/line/privacy_line.py",
             "dpcore/line/mechanism.py",
             "dpcore/line/statistic.py",
-            "dpcore/accounting/budget.py",
         ),
         "No exact value is read but here; nothing is drawn that costs more than its share. `Exact` does"
         " not print, compare or pickle",
@@ -181,7 +180,6 @@ UNREAD = {
     "dpcore/post/**/*.py": "sees noisy statistics alone",
     "schemas/survey/blanks.py": "a plan that is not filled in",
     "schemas/survey/derived.py": "columns of synthetic records that follow from others",
-    "schemas/releases/events.py": "loads the kinds of other packages before an event is read",
     "schemas/first_plan/planner.py": "writes a plan from names and types of columns",
     "schemas/plan/operation.py": "schedules and approval",
     "schemas/plan/synthesis.py": "synthetic records, from noisy statistics",

@@ -120,7 +120,7 @@ def draw_curves(source: Source) -> Drawn:
 
 def _hidden(table: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
     """Which rows of a table, as it is read from its file, have no value."""
-    return np.isnan(table["estimate"])
+    return np.asarray(np.isnan(table["estimate"]))
 
 
 def _notes(release: Release) -> str:

@@ -1,11 +1,4 @@
-"""Published intervals hold what they say, for every kind of release and several populations.
-
-All draws are from fixed seeds.  Bounds lie more than five standard errors from what is expected: with
-other seeds a test would fail with a probability below 1e-6.
-"""
-
-from collections.abc import Iterator
-from typing import Any
+"""Published intervals hold what they say, for every kind of release and several populations."""
 
 import numpy as np
 import pandas as pd
@@ -36,35 +29,26 @@ from tests.conftest import those_slow
 from tests.dpcore.releases.contract import concrete_releases
 
 FITTED = (
-    *("margins", "gaussian margins", "microdata", "adaptive microdata", "margins, rows private"),
-    *("microdata, rows private", "weighted margins", "weighted microdata"),
+    "margins",
+    "gaussian margins",
+    "microdata",
+    "adaptive microdata",
+    "margins, rows private",
+    "microdata, rows private",
+    "weighted margins",
+    "weighted microdata",
 )
 """Kinds whose records are fitted anew for every draw."""
 
-FAR = 5.2
-"""Standard errors of a coverage."""
 
-
-def cases() -> Iterator[Any]:
-    """Name, population, draws; how far coverage may exceed 0.9, and a ratio of errors differ from 1."""
-    counts = ("histogram", "histogram, rows private", "weighted histogram")
-    yield from ((name, 0, 8, 0.03, 0.2) for name in counts)
-    trees = ("hierarchy", "gaussian hierarchy", "hierarchy, rows private")
-    yield from ((name, 0, 8, 0.03, 0.1) for name in trees)
-    # One number in each draw: the ratio of errors has a standard error of 5 per cent.
-    yield from ((name, 0, 600, 0.0, 0.25) for name in ("count", "mean", "count, rows private"))
-    yield from [("random histogram", 0, 200, 0.0, 0.25), ("mean, rows private", 2, 600, 0.0, 0.25)]
-    yield ("mean by group", 0, 200, 0.0, 0.12)
-    slow = [(name, 0, 4, 0.03, 0.25) for name in FITTED]
-    slow += [("margins", 1, 4, 0.05, 0.25), ("hierarchy", 2, 8, 0.05, 0.4)]
-    # Densities allow for rounding to their grid: their intervals hold more often.
-    bands = ("binned density", "spectral density", "gamma density", "body density")
-    bands += ("coefficient density", "spectral density, rows private", "density by group")
-    slow += [(name, 1, 20, 0.1, 0.25) for name in (*bands, "density beside point masses")]
-    slow += [(name, 2, 100, 0.1, 0.25) for name in ("function", "function, rows private")]
-    slow += [(name, 2, 400, 0.04, 0.2) for name in ("classifier", "regression")]
-    slow += [("classifier, rows private", 2, 400, 0.04, 0.2)]
-    yield from (pytest.param(*each, marks=pytest.mark.slow) for each in slow)
+UNFITTED = (
+    "histogram",
+    "histogram, rows private",
+    "weighted histogram",
+    "hierarchy",
+    "gaussian hierarchy",
+    "hierarchy, rows private",
+)
 
 
 def found(name: str, population: int, draws: int) -> list[Coverage]:
@@ -73,27 +57,37 @@ def found(name: str, population: int, draws: int) -> list[Coverage]:
     return measure(release, records, draws, seed=1000 * population)
 
 
-@pytest.mark.parametrize(("name", "population", "draws", "over", "off"), [*cases()])
-def test_intervals_hold_nine_times_in_ten_and_errors_are_those_stated(
-    name: str, population: int, draws: int, over: float, off: float
-):
-    for column in found(name, population, draws):
-        if column.interval:
-            assert column.cover >= 0.9 - FAR * column.doubt, column
-            assert column.cover <= 0.9 + over + FAR * column.doubt, column
-        assert np.isnan(column.rms) or abs(column.rms - 1) <= off, column
+@pytest.mark.parametrize(
+    ("name", "population"),
+    [
+        *((name, 0) for name in UNFITTED),
+        *(pytest.param(name, 0, marks=pytest.mark.slow) for name in FITTED),
+        *(
+            pytest.param(name, population, marks=pytest.mark.slow)
+            for name in ("hierarchy", "margins")
+            for population in (1, 2)
+        ),
+    ],
+)
+def test_counts_err_as_their_tables_say(name: str, population: int):
+    """Intervals of all counts, near zero as well: 88 to 92 per cent, or a little more.
+
+    Every kind on one population, and a sum and a fit on all: ``benchmarks.coverage`` measures the rest.
+    """
+    columns = {c.column: c for c in found(name, population, 8 if name in UNFITTED else 4)}
+    unbiased = columns["estimate" if "estimate" in columns else "noisy_count"]
+    assert 0.88 <= unbiased.cover <= 0.93  # of a few units from zero up to 95 per cent
+    if population == 0:  # in the others too few cells hold many records
+        assert 0.88 <= unbiased.large <= 0.92
+    assert unbiased.rms == pytest.approx(1, abs=0.06)
+    # Few large counts stand above many small ones in a hierarchy: their errors are up to 40% larger.
+    slack = 0.4 if "hierarchy" in name else 0.25
+    assert columns["count"].rms == pytest.approx(1, abs=slack)
+    assert columns["count"].method == "simulated"
 
 
-@pytest.mark.parametrize("name", ["thresholded histogram", "histogram of occupied cells"])
-def test_cells_that_passed_a_threshold_lie_in_their_intervals(name: str):
-    """At least 90 per cent by proof; near it, because the noise is wide."""
-    for column in found(name, 0, 60):
-        assert 0.9 - FAR * column.doubt <= column.cover <= 0.92 + FAR * column.doubt
-        # The stated error is an average over counts that need not be so: cautious here.
-        assert 0.8 <= column.rms <= 2.5
-
-
-@pytest.mark.parametrize(("cells", "rows"), [(16, 70), (64, 300), (256, 70)])
+@pytest.mark.parametrize("cells", [16, 64, 256])
+@pytest.mark.parametrize("rows", [70, 300])
 def test_intervals_around_counts_hold_where_the_noise_is_larger_than_the_cells(cells, rows):
     """Noise of standard error 14 shows little of cells of one to five records on average."""
     generator = np.random.default_rng(cells + rows)
@@ -115,7 +109,7 @@ def test_intervals_around_counts_hold_where_the_noise_is_larger_than_the_cells(c
 
 @pytest.mark.parametrize(
     "name",
-    those_slow(["histogram, rows private", "gaussian hierarchy", *FITTED[1:3]], FITTED),
+    those_slow(["histogram", "histogram, rows private", "gaussian hierarchy", *FITTED[:3]], FITTED),
 )
 def test_intervals_around_counts_hold_for_cells_of_every_size(name: str):
     """At their rate or more often, and in small cells they are shorter than the unbiased ones.
@@ -148,14 +142,41 @@ def test_pairs_of_a_public_table_are_measured_by_size(tmp_path):
     assert {row["column"] for row in by_size(release, records, 1)} == {"count", "estimate"}
 
 
+@pytest.mark.parametrize("name", ["thresholded histogram", "histogram of occupied cells"])
+def test_cells_that_passed_a_threshold_lie_in_their_intervals(name: str):
+    """At least 90 per cent by proof; near it, because the noise is wide."""
+    columns = found(name, 0, 60)
+    assert all(0.88 <= column.cover <= 0.92 for column in columns)
+    # The stated error is an average over counts that need not be so: cautious here.
+    assert all(0.8 <= column.rms <= 2.5 for column in columns)
+
+
+DENSITIES = [
+    "binned density",
+    "spectral density",
+    "gamma density",
+    "body density",
+    "coefficient density",
+]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["binned density", "spectral density", "gamma density"])
+@pytest.mark.parametrize("name", DENSITIES)
 def test_densities_lie_in_their_intervals_and_bands(name: str):
     release = RELEASES[name](POPULATIONS[1].rows)
     assert isinstance(release, Density)
     found = band_coverage(release, 2000)
     assert 0.88 <= found["each"] <= 0.92
     assert 0.88 <= found["simultaneous"] <= 0.92
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [*DENSITIES, "spectral density, rows private"])
+def test_densities_err_as_their_tables_say(name: str):
+    columns = found(name, 1, 40)
+    # 40 draws of as few as two coefficients: a standard error of 3 per cent, of bands 5.
+    assert all(c.cover >= 0.8 for c in columns if c.interval)
+    assert all(c.rms == pytest.approx(1, abs=0.25) for c in columns)
 
 
 @pytest.mark.parametrize("answered", [pytest.param(1.0, marks=pytest.mark.slow), 0.02])
@@ -168,6 +189,44 @@ def test_bands_hold_the_exact_kernel_density_whatever_the_shape(answered: float)
             assert row["left"] < 0.25, row
         else:
             break
+
+
+@pytest.mark.parametrize("name", ["count", "mean", "count, rows private"])
+def test_a_single_number_lies_in_its_interval(name: str):
+    columns = found(name, 0, 600)
+    # 600 draws: a standard error of 1.2 per cent.
+    assert all(0.88 <= c.cover <= 0.94 for c in columns)
+    assert columns[0].rms == pytest.approx(1, abs=0.1)
+
+
+def test_a_mean_over_noisy_rows_lies_in_its_interval():
+    """As often as stated, whatever the mean is: Fieller's set."""
+    columns = {c.column: c for c in found("mean, rows private", 2, 600)}
+    assert all(0.87 <= columns[name].cover <= 0.94 for name in ("noisy_mean", "mean"))
+    assert columns["noisy_mean"].rms == pytest.approx(1, abs=0.1)
+    assert columns["noisy_rows"].rms == pytest.approx(1, abs=0.1)
+
+
+@pytest.mark.parametrize(
+    ("name", "column"),
+    [
+        ("classifier", "decision"),
+        ("classifier, rows private", "decision"),
+        ("regression", "prediction"),
+        ("function", "estimate"),
+        ("function, rows private", "estimate"),
+    ],
+)
+@pytest.mark.slow
+def test_values_of_functions_lie_in_their_intervals(name: str, column: str):
+    values, *band = [
+        c for c in found(name, 2, 400 if column != "estimate" else 100) if c.column == column
+    ]
+    # Values at neighbouring points err together: 400 draws are worth some 1,600 values.
+    # Those of a function allow for rounding to its coarse grid, and its band holds them at once.
+    assert 0.86 <= values.cover <= (0.99 if band else 0.94)
+    assert all(each.cover >= 0.82 for each in band)
+    assert values.rms == pytest.approx(1, abs=0.2 if band else 0.1)
 
 
 @pytest.mark.parametrize("name", ["quantiles", "quantiles by group"])
@@ -208,6 +267,8 @@ def test_every_kind_of_release_with_intervals_is_measured():
 
 def test_an_understated_error_is_found():
     """The measure has power: intervals two thirds as wide hold too little."""
+    (row,) = [c for c in found("classifier", 2, 40) if c.column == "decision"]
+    assert row.cover > 0.8
     shrunk = RELEASES["histogram"](POPULATIONS[0].rows)
     records = tally(POPULATIONS[0], shrunk.domain)
     object.__setattr__(shrunk, "interval", lambda noisy: (noisy.values - 6, noisy.values + 6))
