@@ -157,8 +157,8 @@ FAULTS: tuple[Fault, ...] = (
     of_paper(
         "levels beyond the last are certain",
         "near_records/paths",
-        "while level >= len(found.sums) or not found.is_tight(bits):",
-        "if level >= len(found.sums) and found.is_tight(bits):\n            return 1 << bits, 1 << bits"
+        "while place >= len(found.sums) or not found.is_tight(bits):",
+        "if place >= len(found.sums) and found.is_tight(bits):\n            return 1 << bits, 1 << bits"
         "\n        while not found.is_tight(bits):",
         audit="near records",
     ),
