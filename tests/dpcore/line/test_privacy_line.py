@@ -20,7 +20,7 @@ from dpcore.mechanisms.laplace import LaplaceEvent
 from dpcore.sampling.source import SeededSource, SystemSource
 from tests.dpcore.releases.contract import CASES, LAWS, Case, opened, tally_of
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 SECRET = 27182818
 SHARE = Budget.of("1", "1e-6")
 LAPLACE = DiscreteLaplace.within(SHARE, 3, Fraction(2))
@@ -143,16 +143,22 @@ def test_every_law_of_noise_is_stopped_at_the_line_by_the_same_faults(case: Case
     refused(exact, mechanism, Budget(share.alpha / 2, share.beta))
 
 
+def house() -> list[Path]:
+    """The program's files, without the tests that the papers' package keeps beside them."""
+    folders = ("dpcore", "papers", "tasks", "schemas", "flows")
+    files = [path for folder in folders for path in (ROOT / folder).rglob("*.py")]
+    return [path for path in files if not path.name.startswith("test_")]
+
+
 def test_only_the_privacy_line_opens_exact_values():
     """No other module of the house touches the private attributes, by name or by getattr."""
     openers, files = set(), 0
-    for folder in ("dpcore", "tasks", "schemas", "flows"):
-        for path in (ROOT / folder).rglob("*.py"):
-            files += 1
-            for node in ast.walk(ast.parse(path.read_text())):
-                name = getattr(node, "attr", None) or getattr(node, "value", None)
-                if name in ("_values", "_cells") and isinstance(node, ast.Attribute | ast.Constant):
-                    openers.add(path.relative_to(ROOT).as_posix())
+    for path in house():
+        files += 1
+        for node in ast.walk(ast.parse(path.read_text())):
+            name = getattr(node, "attr", None) or getattr(node, "value", None)
+            if name in ("_values", "_cells") and isinstance(node, ast.Attribute | ast.Constant):
+                openers.add(path.relative_to(ROOT).as_posix())
     assert files > 40
     assert openers == {"dpcore/line/privacy_line.py", "dpcore/line/statistic.py"}
 
@@ -160,16 +166,15 @@ def test_only_the_privacy_line_opens_exact_values():
 def test_only_mechanisms_and_the_privacy_line_write_draws_of_noise():
     """`draw` of a mechanism is called in one place of the house."""
     callers = set()
-    for folder in ("dpcore", "tasks", "schemas", "flows"):
-        for path in (ROOT / folder).rglob("*.py"):
-            for node in ast.walk(ast.parse(path.read_text())):
-                if (
-                    isinstance(node, ast.Call)
-                    and isinstance(node.func, ast.Attribute)
-                    and node.func.attr == "draw"
-                    and getattr(node.func.value, "id", "") == "mechanism"
-                ):
-                    callers.add(path.relative_to(ROOT).as_posix())
+    for path in house():
+        for node in ast.walk(ast.parse(path.read_text())):
+            if (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Attribute)
+                and node.func.attr == "draw"
+                and getattr(node.func.value, "id", "") == "mechanism"
+            ):
+                callers.add(path.relative_to(ROOT).as_posix())
     assert callers == {"dpcore/line/privacy_line.py"}
 
 
