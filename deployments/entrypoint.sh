@@ -11,6 +11,6 @@ for name in PGPASSWORD PREFECT_API_AUTH_STRING PREFECT_SERVER_API_AUTH_STRING DP
 done
 umask "${UMASK:-022}"
 if [ "${1:-} ${2:-}" = "prefect server" ]; then
-    python -m flows.pages "$PREFECT_SERVER_UI_STATIC_DIRECTORY"  # browsers then ask nobody else
+    python -m flows.operation.pages "$PREFECT_SERVER_UI_STATIC_DIRECTORY"  # browsers then ask nobody else
 fi
 exec "$@"

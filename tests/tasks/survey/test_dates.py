@@ -17,7 +17,7 @@ from tasks.audit.rehearsal import rehearse_shortly
 from tasks.survey.ingest import ingest
 from tasks.survey.tally import tallies
 from tasks.survey.validate import validate
-from tests.schemas.test_series import refusal
+from tests.schemas.plan.test_series import refusal
 from tests.tasks.survey.test_ingest import contents, csv, faults, write
 
 PARTS = {
