@@ -106,7 +106,11 @@ class NearMeansMechanism(Mechanism):
         unscaled = cls(terms, cells, terms, rows, draws, Fraction(1))
         scale = exponential_scale(2 * unscaled.l2_sensitivity_squared / rows, 1, share)
         variance = 2 * 4.0**BITS / float(scale) / draws
-        if math.log2(draws) + terms / 2 * math.log2(1 + 2 * variance) > math.log2(LARGEST_WORK):
+        work = math.log(draws) + terms / 2 * math.log(1 + 2 * variance)
+        # Few draws may all be far from the records.  Some mean of k features is within half a step of
+        # the cells' path over k, as cumulative counts round by half a record at most.
+        work += (unscaled.path / (2 * draws)) ** 2 / float(scale)
+        if work > math.log(LARGEST_WORK):
             raise ValueError(f"terms: too many for {rows} rows; use fewer terms or more draws")
         return cls(terms, cells, terms, rows, draws, scale)
 
@@ -116,6 +120,11 @@ class NearMeansMechanism(Mechanism):
         places = (np.arange(self.cells) + 0.5) / self.cells
         waves = np.cos(np.pi * np.outer(places, np.arange(1, self.terms + 1)))
         return np.rint(np.ldexp(math.sqrt(2) * waves, BITS)).astype(np.int64)
+
+    @cached_property
+    def path(self) -> float:
+        """The length of the way from each cell's features to the next cell's, in steps."""
+        return float(np.linalg.norm(np.diff(self.features, axis=0), axis=1).sum())
 
     @cached_property
     def l2_sensitivity_squared(self) -> Fraction:

@@ -202,6 +202,7 @@ def test_a_larger_alpha_brings_the_series_nearer():
         ({"terms": 64}, "terms: fewer than the cells"),
         ({"terms": 0}, "terms: fewer than the cells"),
         ({"terms": 16, "rows": 10**9}, "terms: too many for 1000000000 rows"),
+        ({"terms": 1, "draws": 1, "rows": 10**7}, "terms: too many for 10000000 rows"),
         ({"draws": 0}, "one record at least"),
         ({"share": Budget()}, "alpha must be positive"),
     ],
