@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from html import escape
@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 from dpcore.accounting.budget import Budget
 from dpcore.errors import InputError
 from dprelease.bundle import Bundle, open_bundle
-from dprelease.progress import showing
 from schemas.plan import Plan
 from schemas.plan import load_plan as read_plan
 from schemas.plan.identity import check_release_id
@@ -129,7 +128,7 @@ def release(
         raise InputError("source: the plan names no table; give one, release(plan, source=table)")
     name = release_id or run_id(path, datetime.now(UTC), own=secrets.token_hex(2))
     check_release_id(name)
-    with _using(ledger), showing(the_plan, progress):
+    with _using(ledger), _shown(the_plan, progress):
         if the_plan.series:
             the_plan = at_its_run(the_plan, Ledger(ledger_url()), name, due_of(path, name))
         if source is not None:
@@ -155,9 +154,16 @@ def audit(
     from tasks.explain.explain import text_table
 
     the_plan = load_plan(plan)
-    with showing(None, progress):
+    with _shown(None, progress):
         results: list[AuditResult] = audit_plan(the_plan, draws, quick)
     return Answer(text_table(result_rows(the_plan, results)), results)
+
+
+def _shown(plan: Plan | None, wanted: bool) -> AbstractContextManager[None]:
+    """Show progress where somebody looks: on a terminal and in a notebook."""
+    from flows.operation.progress import showing
+
+    return showing(plan, unseen=False) if wanted else nullcontext()
 
 
 @contextmanager

@@ -67,7 +67,7 @@ class Progress:
 
     def shown(self, plan: "Plan | None" = None) -> AbstractContextManager[object]:
         """Within this context, print the progress of steps; with a ``plan``, as bars on a terminal."""
-        from flows.cli.progress import showing
+        from flows.operation.progress import showing
 
         if self.quiet:
             return showing(None, logging.WARNING)

@@ -192,7 +192,7 @@ def check(
 ) -> None:
     """Check that ledger, draws and bundles agree; repairs nothing."""
     from tasks.budget.reconcile import reconcile
-    from tasks.budget.schedule import late_releases
+    from tasks.budget.schedule import MOST_LATE, late_releases
     from tasks.explain.explain import fault_rows, text_table
     from tasks.workplace.plans import published_folder
 
@@ -211,7 +211,12 @@ def check(
     faults = reconcile(known, published, dataset)
     for path, plan in loaded.items():
         if dataset in (None, plan.dataset):
-            faults += late_releases(plan, path, known, datetime.now(UTC))
+            late = late_releases(plan, path, known, datetime.now(UTC))
+            faults += late
+            if len(late) == MOST_LATE:
+                output.note(
+                    f"{path}: lists its {MOST_LATE:,} oldest late releases; there may be more"
+                )
     if not faults:
         agree = "ledger, draws and bundles agree" if published else "the ledger and its draws agree"
         words.append(agree + "; no scheduled release is late" * bool(loaded))

@@ -23,6 +23,7 @@ from prefect import Flow
 
 from dpcore.errors import DPReleaseError, ServerError
 from flows import end_quietly
+from flows.operation.pages import offer_no_api_pages
 from tasks.workplace.home import home, locked, private_folder
 from tasks.workplace.places import FLOW_RUN
 from tasks.workplace.step import log_line
@@ -189,6 +190,7 @@ def _served() -> Iterator[str]:
     import uvicorn
     from prefect.server.api.server import create_app
 
+    offer_no_api_pages()
     config = uvicorn.Config(
         create_app(ephemeral=True), host="127.0.0.1", port=0, log_level="critical", lifespan="on"
     )

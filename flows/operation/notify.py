@@ -27,7 +27,7 @@ from flows.operation.identity import release_id_of
 from flows.operation.lost import free_slots
 from flows.operation.once import first_time, notify_once
 from schemas.plan import Plan, load_plan
-from tasks.budget.schedule import late_releases
+from tasks.budget.schedule import MOST_LATE, late_releases
 from tasks.bundle.digests import is_bundle
 from tasks.bundle.folders import folders_in
 from tasks.bundle.verify import read_manifest
@@ -53,8 +53,8 @@ TROUBLES = (
 CRASHED = "the run was killed or lost"
 LOW = "the budget is low"
 LONG_AGO = timedelta(hours=1)
-MOST_LATE = 3
-"""How many late releases of a plan are told one by one."""
+MOST_SINGLY = 3
+"""How many late releases of a plan are notified one by one."""
 
 
 def notify_failure(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> None:
@@ -148,12 +148,13 @@ def _tell_late(plan: Plan, path: Path, but: str = "", since: timedelta = timedel
     late = [each for each in found if each.release_id != but]
     new = [
         each
-        for each in late[-MOST_LATE - 1 :]
+        for each in late[-MOST_SINGLY - 1 :]
         if first_time(plan.dataset, f"{each.release_id} is late")
     ]
     see = "see `dprelease ledger check`"
-    if len(new) > MOST_LATE:
-        trouble = f"{len(late)} releases are late, the first of them {late[0].release_id}; {see}"
+    if len(new) > MOST_SINGLY:
+        number = f"at least {MOST_LATE:,}" if len(found) == MOST_LATE else f"{len(late)}"
+        trouble = f"{number} releases are late, the first of them {late[0].release_id}; {see}"
         notify(plan.dataset, late[-1].release_id, trouble)
         return
     for each in new:

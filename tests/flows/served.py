@@ -20,6 +20,7 @@ from tests.conftest import ROOT
 from tests.waiting import SECONDS, wait_for
 
 PASSWORD = "officer:hush-hush"
+WHOLE = {"releases": [], "percent_of_budget": 10, "title": "", "requester": "B. Analyst"}
 ENDED = {"COMPLETED", "FAILED", "CRASHED", "CANCELLED", "PAUSED"}
 
 
@@ -91,6 +92,16 @@ class Served:
     def deployment(self, flow: str, name: str) -> dict[str, Any]:
         return self.api("GET", f"/deployments/name/{flow}/{name}")
 
+    def ask(self, plan: str, **choices: object) -> dict[str, Any]:
+        """Fill in the form for an ad hoc release of a whole plan, also with choices it would refuse."""
+        form = self.deployment("ad hoc release", "ad-hoc-release")
+        return self.api(
+            "POST",
+            f"/deployments/{form['id']}/create_flow_run",
+            parameters=WHOLE | {"plan": plan} | choices,
+            **({"enforce_parameter_schema": False} if choices else {}),
+        )
+
     def first_due(self, deployment: dict[str, Any]) -> dict[str, Any]:
         """The first run that Prefect's scheduler has planned for a deployment."""
         only, order = {"id": {"any_": [deployment["id"]]}}, "EXPECTED_START_TIME_ASC"
@@ -117,6 +128,12 @@ class Served:
     def artifact(self, run: str, key: str) -> dict[str, Any]:
         only = {"flow_run_id": {"any_": [run]}, "key": {"any_": [key]}}
         return self.api("POST", "/artifacts/filter", artifacts=only, sort="CREATED_DESC")[0]
+
+
+def last_due() -> datetime:
+    """When the plan on a schedule was last due."""
+    due = datetime.now(UTC).replace(day=1, hour=0, minute=15, second=0, microsecond=0)
+    return due if due < datetime.now(UTC) else (due - timedelta(days=1)).replace(day=1)
 
 
 def prepare(folder: Path, survey: Any, document: dict[str, Any]) -> None:

@@ -385,14 +385,14 @@ def test_many_late_releases_are_told_together_and_each_again_once_they_are_few(
 def test_of_releases_that_are_late_one_after_another_each_is_told_once(
     told, due_from_tomorrow, clock
 ):
-    from flows.operation.notify import MOST_LATE, notify_missed
+    from flows.operation.notify import MOST_SINGLY, notify_missed
 
-    for clock.days in range(2 * MOST_LATE + 2):
+    for clock.days in range(2 * MOST_SINGLY + 2):
         for _ in range(2):
             notify_missed(due_from_tomorrow)
     assert all(each["trouble"].startswith("late: was due at") for each in told)
     ids = [each["release_id"] for each in told]
-    assert len(ids) == len(set(ids)) > MOST_LATE
+    assert len(ids) == len(set(ids)) > MOST_SINGLY
 
 
 def test_a_release_that_no_run_makes_is_told_once_while_there_is_budget(
