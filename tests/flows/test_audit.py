@@ -97,8 +97,7 @@ def test_one_release_with_half_its_noise_is_stopped_though_the_sum_of_claims_hol
 
 def test_gaussian_noise_of_half_its_scale_is_stopped(small_plan):
     from benchmarks.planted import narrower_noise
-    from flows.course import require_passed
-    from tasks.audit.audit import short_audit
+    from tasks.audit.audit import require_passed, short_audit
 
     change = {"releases.2.mechanism": "discrete-gaussian", "budget.requested.beta": "1e-6"}
     plan = load_plan(small_plan, change)

@@ -23,13 +23,15 @@ RELEASE = """
 import os, signal, sys
 from flows import course
 from flows.cli import main
+from tasks import admission
 
 def end_server_before(name):
-    step = getattr(course, name)
+    place = course if hasattr(course, name) else admission
+    step = getattr(place, name)
     def wrapper(*args, **kwargs):
         os.killpg(int(sys.argv[1]), signal.SIGKILL)
         return step(*args, **kwargs)
-    setattr(course, name, wrapper)
+    setattr(place, name, wrapper)
 
 end_server_before(sys.argv[2])
 sys.exit(main(["run", "plan.yaml", "--release-id", "r1", "--out", "out"]))

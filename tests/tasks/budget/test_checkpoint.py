@@ -101,7 +101,7 @@ def test_a_due_time_is_not_released_again_under_a_new_name_of_the_plan(tmp_path,
 def test_nor_where_another_run_came_first_after_the_check(tmp_path, monkeypatch):
     bare.audit_once(monkeypatch.setattr)
     plan = bare.small_plan(tmp_path)
-    monkeypatch.setattr("flows.course.check_budget", lambda *_: None)
+    monkeypatch.setattr("tasks.admission.check_budget", lambda *_: None)
     bare.release(plan, "income-20261124-060000", tmp_path / "out")
     with pytest.raises(LedgerError, match="for the same due time as income-20261124-060000"):
         bare.release(plan, "revenue-20261124-060000", tmp_path / "out")
