@@ -12,7 +12,6 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpcore.accounting.budget import Budget
 from dpcore.errors import InputError
 from dprelease.bundle import Bundle, open_bundle
 from schemas.plan import Plan
@@ -67,21 +66,12 @@ def load_plan(plan: PlanLike, overrides: Mapping[str, Any] | None = None) -> Pla
 
 def explain(plan: PlanLike, ledger: str | Path | None = None) -> Answer:
     """What a plan costs and how accurate it will be; opens no data and spends nothing."""
-    from tasks.explain.explain import explain, explain_refusal, explanation
-    from tasks.ledger import Ledger
-    from tasks.ledger.runs_and_grant import at_its_run
-    from tasks.workplace.home import ledger_exists, ledger_url
+    from tasks.explain.account import in_the_ledger
+    from tasks.explain.explain import explain, explanation
 
     the_plan = load_plan(plan)
     with _using(ledger):
-        granted, spent, refusal = None, Budget(), ""
-        if ledger_exists():
-            records = Ledger(ledger_url(), create=False)
-            the_plan = at_its_run(the_plan, records)
-            granted = records.granted(the_plan.dataset)
-            spent = records.spent(the_plan.dataset)
-            refusal = explain_refusal(the_plan, records)
-        asked = (the_plan, granted, spent, refusal)
+        asked = in_the_ledger(the_plan)
         return Answer(explain(*asked), explanation(*asked))
 
 
@@ -151,7 +141,7 @@ def audit(
     """
     from flows.course import audit_plan
     from tasks.audit.audit import result_rows
-    from tasks.explain.explain import text_table
+    from tasks.explain.tables import text_table
 
     the_plan = load_plan(plan)
     with _shown(None, progress):

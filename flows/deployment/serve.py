@@ -1,7 +1,7 @@
 """Runs everything on one machine: a Prefect server, a worker, and the deployments of all plans.
 
 The server's database is in dprelease's home, closed to other users, and no usage data is sent.
-Server and worker are separate processes, with their output in files beside the database; they end
+Server and worker are separate processes, with their output in files next to the database; they end
 with this one.  A run that is cut off loses nothing: its draws are in the ledger, and a run with the
 same release id continues.
 """
@@ -33,7 +33,7 @@ from tasks.workplace.step import log_line
 HOST = "127.0.0.1"
 STARTUP_SECONDS = 180
 RESUME_SECONDS = 20  # how soon a grant resumes a schedule
-MISSED_ROUNDS = 45  # of as many seconds each: how soon a missed release is told
+MISSED_ROUNDS = 45  # rounds of RESUME_SECONDS: how soon a missed release is notified
 STOP_SECONDS = 30
 
 

@@ -132,7 +132,7 @@ class _Bars(_Lines):
 
 
 class _InNotebook(logging.Handler):
-    """Shows the last line, beside the bar of the whole run if there is a plan."""
+    """Shows the last line, and the bar of the whole run if there is a plan."""
 
     def __init__(self, plan: Plan | None, show: Callable[[str], None]):
         super().__init__()

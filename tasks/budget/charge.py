@@ -37,7 +37,7 @@ def check_budget(
     the ledger was lost, is an old copy, or is the wrong one.  ``part``: of the grant, which all requests
     may spend together, if this release was requested.
     """
-    # One that is missing is not made here: it would stand in the way of the backup.
+    # A missing one is not made here: a backup could then not be restored in its place.
     ledger = Ledger(ledger_url()) if ledger_exists() else None
     if ledger:
         ledger.require_whole()

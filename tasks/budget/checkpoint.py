@@ -5,9 +5,8 @@ Where a witness is configured, a run stops unless the ledger knows every draw in
 before anything is published.
 
     DPRELEASE_CHECKPOINT   the file: a line for each draw, its SHA-256 and DATASET/RELEASE_ID/NAME;
-                           the last line is an Ed25519 signature of those before, in hexadecimal, where
-                           DPRELEASE_SIGNING_KEY is set; before it stands the number of draws, so that
-                           a file that was cut or emptied is known
+                           then the number of draws, which a file that was cut or emptied lacks; then,
+                           where DPRELEASE_SIGNING_KEY is set, an Ed25519 signature of the lines above
 """
 
 import os

@@ -121,7 +121,7 @@ class Ledger(LedgerReader):
         release_id: str,
         plan_digest: str,
         charges: Mapping[str, Charge],
-        beside: Callable[[Releases], None] = lambda _: None,
+        require: Callable[[Releases], None] = lambda _: None,
         sources: Collection[str] = (),
         part: Fraction | None = None,
     ) -> list[str]:
@@ -133,7 +133,7 @@ class Ledger(LedgerReader):
         ``sources``: the names of the survey that is to be read; raises ``BudgetError`` if one belongs to
         another dataset.  ``part``: the part of the grant that all requests may spend together, if this
         release was requested; raises ``BudgetError`` if they would spend more.
-        ``beside`` may raise in view of all releases of the dataset, which no other writer changes
+        ``require`` may raise in view of all releases of the dataset, which no other writer changes
         meanwhile.  Afterwards every named charge counts.
         """
         require_charges(dataset, release_id, plan_digest, charges)
@@ -144,7 +144,7 @@ class Ledger(LedgerReader):
             names = dataset, release_id, plan_digest
             new, account = chargeable(connection, *names, charges, part)
             if new:
-                beside(queries.releases(connection, dataset))
+                require(queries.releases(connection, dataset))
                 queries.insert_charges(connection, *names, account.number, new, part)
             for source in sources:
                 queries.insert_source(connection, source, dataset, "release plan", release_id)

@@ -66,7 +66,7 @@ def ledger_exists() -> bool:
     try:
         return file is None or file.exists()
     except OSError:
-        return True  # nobody can tell, and opening it says why
+        return True  # unknown; opening it says why
 
 
 def private_folder(path: Path) -> Path:

@@ -96,7 +96,7 @@ class Step(Generic[P, R]):
         return self.task(*args, **kwargs) if in_flow_run() else self.fn(*args, **kwargs)
 
     def submit(self, *args: P.args, **kwargs: P.kwargs) -> "PrefectFuture[R] | Future[R]":
-        """Run the step beside others; outside a flow run, at once."""
+        """Run the step at the same time as others; outside a flow run, at once."""
         if in_flow_run():
             submit: Any = self.task.submit
             future: PrefectFuture[R] = submit(*args, **kwargs)

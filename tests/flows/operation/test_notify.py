@@ -72,7 +72,7 @@ def test_a_failure_is_told_without_private_values(told, small_plan, survey):
     survey.to_parquet(small_plan.parent / "survey.parquet")
     with pytest.raises(DPReleaseError):
         release(small_plan)
-    trouble = "the plan, the survey or something else that is needed is missing or not valid"
+    trouble = "bad input: a plan, a survey or a file is missing or not valid"
     assert told == [
         {
             "text": f"survey r1: {trouble}",

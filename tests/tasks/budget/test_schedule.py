@@ -163,7 +163,7 @@ def test_a_backfill_is_the_release_of_the_scheduled_run_and_is_paid_once(
     monkeypatch.setattr(flows.release, "release", flow.fn)
     path = monthly(tmp_path, since="2026-11-01")
     monkeypatch.setattr("flows.cli.run.datetime", _Clock)
-    monkeypatch.setattr("flows.cli.ledger.datetime", _Clock)
+    monkeypatch.setattr("flows.cli.custody.datetime", _Clock)
     place = ("--ledger", f"sqlite:///{tmp_path}/ledger.sqlite")
     out = ("--out", str(tmp_path / "out"))
     due = ("run", str(path), "--due", "2026-11-01T06:00", *place, *out)
