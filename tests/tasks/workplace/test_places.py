@@ -90,7 +90,7 @@ def test_a_run_with_a_relative_ledger_or_out_charges_nothing(run, folder, monkey
     with pytest.raises(InputError, match="out: out is relative"):
         bare.release(plan, "r1", Path("out"))
     monkeypatch.setenv("DPRELEASE_LEDGER", "sqlite:///ledger.sqlite")
-    with pytest.raises(InputError, match=r"DPRELEASE_LEDGER: ledger\.sqlite would lie"):
+    with pytest.raises(InputError, match=r"DPRELEASE_LEDGER: ledger\.sqlite is relative"):
         bare.release(plan, "r1", folder / "out")
     assert not [*folder.rglob("*.sqlite")]
     assert not (folder / "out").exists()
