@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from fractions import Fraction
 from pathlib import Path
+from typing import Concatenate, ParamSpec, TypeVar
 
 from sqlalchemy import Connection, make_url
 from sqlalchemy.exc import ArgumentError
@@ -29,6 +30,9 @@ from tasks.ledger.records import (
 )
 from tasks.ledger.sqlite import SQLiteDatabase
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
 
 class LedgerReader:
     """The readings of a ledger; ``Ledger`` adds what writes."""
@@ -45,10 +49,16 @@ class LedgerReader:
     def __repr__(self) -> str:
         return f"<ledger {self._database.shown}>"
 
+    def _read(
+        self, query: Callable[Concatenate[Connection, P], R], *args: P.args, **kwargs: P.kwargs
+    ) -> R:
+        """The answer of a query, in a transaction of its own that changes nothing."""
+        with self._database.transaction(write=False) as connection:
+            return query(connection, *args, **kwargs)
+
     def require_whole(self) -> None:
         """Raise ``LedgerError`` if the database's own check finds damage; reads all of it."""
-        with self._database.transaction(write=False) as connection:
-            self._database.require_whole(connection)
+        self._read(self._database.require_whole)
 
     def copy_to(self, path: Path) -> None:
         """Write one consistent state of an SQLite ledger to a new file, whoever writes meanwhile.
@@ -66,21 +76,18 @@ class LedgerReader:
     @property
     def shared(self) -> bool:
         """Whether others use it: it is in PostgreSQL, or runs of a server were charged to it."""
-        with self._database.transaction(write=False) as connection:
-            return self._is_shared(connection)
+        return self._read(self._is_shared)
 
     def _is_shared(self, connection: Connection) -> bool:
         return self._database.several or queries.is_served(connection)
 
     def datasets(self) -> list[str]:
         """Every dataset that was ever granted anything, by name."""
-        with self._database.transaction(write=False) as connection:
-            return queries.datasets(connection)
+        return self._read(queries.datasets)
 
     def account(self, dataset: str) -> Account | None:
         """What new charges count against; None for a dataset that the ledger does not know."""
-        with self._database.transaction(write=False) as connection:
-            return queries.account(connection, dataset)
+        return self._read(queries.account, dataset)
 
     def promised(self, dataset: str) -> Budget:
         """(alpha, beta, gamma) of everything that was and can be charged: the sum of all grants."""
@@ -130,13 +137,11 @@ class LedgerReader:
         if they spend gamma and their plan was not fixed before the dataset's first release; or if
         earlier runs of their series are not charged.
         """
-        with self._database.transaction(write=False) as connection:
-            _require_addable(connection, dataset, plan_digest, charges)
+        self._read(_require_addable, dataset, plan_digest, charges)
 
     def sources(self) -> dict[str, str]:
         """The dataset of every source that the ledger knows, by the source's name."""
-        with self._database.transaction(write=False) as connection:
-            return queries.sources(connection)
+        return self._read(queries.sources)
 
     def require_own(self, dataset: str, sources: Collection[str]) -> None:
         """Raise ``BudgetError`` if one of a survey's names belongs to another dataset."""
@@ -144,13 +149,11 @@ class LedgerReader:
 
     def release(self, dataset: str, release_id: str) -> dict[str, ChargeRecord]:
         """The charges of one release by name; empty for a release that the ledger does not know."""
-        with self._database.transaction(write=False) as connection:
-            return queries.charges(connection, dataset, release_id)
+        return self._read(queries.charges, dataset, release_id)
 
     def releases(self, dataset: str) -> dict[str, dict[str, ChargeRecord]]:
         """The charges of every release of the dataset, by release id and name."""
-        with self._database.transaction(write=False) as connection:
-            return queries.releases(connection, dataset)
+        return self._read(queries.releases, dataset)
 
     def committed(self, dataset: str, release_id: str, release_name: str) -> Noisy | None:
         """The committed draw, checked against its digest; None where there is none (yet)."""
@@ -162,8 +165,7 @@ class LedgerReader:
 
     def seals(self, dataset: str, release_id: str) -> set[str]:
         """The digests that the bundle of a release may have."""
-        with self._database.transaction(write=False) as connection:
-            return queries.seals(connection, dataset, release_id)
+        return self._read(queries.seals, dataset, release_id)
 
     def decision(self, dataset: str, release_id: str) -> notes.Decision | None:
         """The decision on a release; None where there is none (yet)."""
@@ -172,13 +174,11 @@ class LedgerReader:
 
     def history(self, dataset: str | None = None) -> list[HistoryRecord]:
         """Every grant, charge, void, request and decision in order of time, of one dataset or all."""
-        with self._database.transaction(write=False) as connection:
-            return queries.history(connection, dataset)
+        return self._read(queries.history, dataset)
 
     def find_faults(self, dataset: str) -> list[Fault]:
         """The contradictions in the ledger's rows on the dataset; repairs nothing."""
-        with self._database.transaction(write=False) as connection:
-            return check.find_faults(connection, dataset)
+        return self._read(check.find_faults, dataset)
 
 
 def _open(url: str, lock_seconds: float, create: bool) -> Database:

@@ -78,6 +78,13 @@ def test_a_bundle_is_whole_and_paid_for(published):
     assert ledger.remaining("survey") == Budget.of("6", "9e-6")
     assert bundle == published.plan_path.parent / "out" / "survey" / "r1"
     assert sorted(os.listdir(bundle.parent)) == ["r1"]
+    plan = load_plan(published.plan_path)
+    assert [record.name for record in manifest.releases] == list(plan.built)
+    assert [record.name for record in manifest.synthesis] == [s.name for s in plan.synthesis]
+    assert manifest.audit["passed"] is True
+    assert manifest.audit["claim"]["alpha"] == "4"
+    assert [each["name"] for each in manifest.audit_of_each] == list(plan.built)
+    assert all(each["passed"] for each in manifest.audit_of_each)
 
 
 def test_published_counts_are_whole_consistent_and_near_the_truth(published, survey):

@@ -120,12 +120,6 @@ def test_a_release_that_is_reserved_and_not_drawn_is_late_once_its_run_must_be_l
     assert late_releases(plan, path, ledger, NOW) == []
 
 
-def test_a_first_run_that_was_missed_is_late_where_the_schedule_says_since_when(tmp_path, ledger):
-    path = monthly(tmp_path, since="2026-12-01")
-    found = late_releases(load_plan(path), path, ledger, NOW)
-    assert [fault.release_id for fault in found] == ["plan-20261201-060000"]
-
-
 def test_of_many_late_releases_the_oldest_are_listed(tmp_path, ledger, monkeypatch, capsys):
     path = monthly(tmp_path, since="2000-01-01")
     path.write_text(path.read_text().replace("0 6 1 * *", "* * * * *"))  # 14 million due times
