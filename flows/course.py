@@ -48,7 +48,8 @@ from tasks.workplace.step import in_flow_run, log_line
 def carry_out(the_plan: Plan, release_id: str, out: Path, part: Fraction | None = None) -> str:
     """Run a release from the budget check to the bundle; returns the bundle's path.
 
-    ``part``: of the grant, which all requests may spend together, if this release was requested.
+    ``part``: the part of the grant that all requests together may spend; None for a release that nobody
+    requested.
     """
     lasting(out, "out")
     with recorded_run(the_plan.dataset, release_id):

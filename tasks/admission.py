@@ -39,8 +39,8 @@ def admit(
 ) -> Admission | None:
     """Check everything that can be checked before a charge; None if the bundle is already published.
 
-    ``part``: of the grant, which all requests may spend together, if this release was requested.
-    Raises ``DPReleaseError`` of the kind of the first fault.  Nothing was charged then.
+    ``part``: the part of the grant that all requests together may spend; None for a release that nobody
+    requested.  Raises the ``DPReleaseError`` of the first fault; then nothing was charged.
     """
     signing_key()  # raises where it cannot be read
     check_budget(plan, release_id, bundle.parent, part)

@@ -50,7 +50,7 @@ _QUIET = {
 class EmbeddedFlow(Flow[P, R]):
     """A flow that provides the API that it needs when it is called; a worker calls ``fn`` itself.
 
-    If a configured API stops answering while the function runs, the function decides about the outcome.
+    If a configured API stops answering while the function runs, what that returns or raises counts.
     """
 
     if not TYPE_CHECKING:  # callers see the signature of the decorated function

@@ -7,10 +7,11 @@ the real one, and every release must get exactly the tallies of the audit.
     rehearse            both surveys, with as many records as the plan states: before a full audit
     rehearse_shortly    the one with the unit at its far end, with few: in the short audit
 
-That unit has one record more than is kept, each of twice the largest weight, so tallies are others
-where records are kept or weights are cut otherwise than the sensitivities say.  With ``linked`` that one
-comes last in the order, where it can, and all other units have one member.  In a series the unit is in
-one period more than counts, where there is one, with as many records in each; all others in the first.
+That unit has one record more than is kept, and each has twice the largest weight.  So the tallies differ
+if records are kept, or weights cut, otherwise than the sensitivities say.  With ``linked`` the surplus
+record comes last in the order, where it can, and all other units have one member.  In a series the unit
+is in one period more than counts, if there is one, with the same number of records in each; all other
+units are in the first period.
 
 The far survey comes in three forms, which must give the same tallies: as Parquet in the plan's types;
 with floats for whole numbers, as a data frame with a missing value has them; and as a table of a

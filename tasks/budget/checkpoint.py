@@ -84,7 +84,7 @@ def add_to_checkpoint(ledger: Ledger) -> None:
 
 @contextmanager
 def _alone(path: Path) -> Iterator[None]:
-    """Of the writers on this machine one; others wait, so that nobody puts an older list in place."""
+    """Let one writer of this machine in at a time, so that none puts an older list in place."""
     lock = path.with_name(f".{path.name}.lock")
     try:
         if not lock.exists():

@@ -131,8 +131,8 @@ class Ledger(LedgerReader):
         Raises ``BudgetError`` if the new charges would overspend the grant or cannot be added to
         the earlier ones (``check_addable``), ``LedgerError`` if an existing charge differs or is void.
         ``sources``: the names of the survey that is to be read; raises ``BudgetError`` if one belongs to
-        another dataset.  ``part``: the part of the grant that all requests may spend together, if this
-        release was requested; raises ``BudgetError`` if they would spend more.
+        another dataset.  ``part``: the part of the grant that all requests together may spend; raises
+        ``BudgetError`` if they would spend more.
         ``require`` may raise in view of all releases of the dataset, which no other writer changes
         meanwhile.  Afterwards every named charge counts.
         """

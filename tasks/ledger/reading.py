@@ -196,7 +196,7 @@ def _open(url: str, lock_seconds: float, create: bool) -> Database:
         # What follows an @ in a password is taken for the host and the database.
         if "@" in f"{parsed.host}{parsed.database}":
             raise InputError(
-                "the ledger's URL: has an @ after the one before the host; in a password write @ as %40,"
+                "the ledger's URL has more than one @: in a password write @ as %40,"
                 " / as %2F and : as %3A"
             )
         return PostgreSQLDatabase(parsed, lock_seconds, create)

@@ -115,7 +115,7 @@ def private_workspace(dataset: str, release_id: str) -> Iterator[Path]:
 
 
 def claim_outside(workspace: Path, folder: Path) -> None:
-    """Let a folder outside, about to be created, be removed too if the workspace's run is killed."""
+    """Have a folder outside, about to be created, removed too if the workspace's run is killed."""
     (workspace / OUTSIDE).symlink_to(folder)
 
 

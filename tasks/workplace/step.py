@@ -14,7 +14,7 @@ may quote a private value.  So a step
 
 Steps report their progress in public lines.  The command line prints them; under Prefect they reach
 the run's log if PREFECT_LOGGING_EXTRA_LOGGERS names the logger ``dprelease``.  Each line of a step has
-its ``StepProgress`` as the attribute ``moment``; lines for a display of bars alone are of level DEBUG.
+its ``StepProgress`` as the attribute ``moment``; lines that only bars need have level DEBUG.
 """
 
 import errno
