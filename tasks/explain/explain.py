@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
@@ -232,39 +232,32 @@ def implicates_text(plan: Plan) -> list[str]:
 
 def least_text(plan: Plan) -> list[str]:
     """The distance from the least possible errors; nothing where none is known."""
-    rows = least_rows(plan)
-    if not rows:
-        return []
-    return [
-        "",
-        "The least possible error, in the worst case, among mechanisms of the same promise",
-        text_table(rows),
-    ]
+    heading = "The least possible error, in the worst case, among mechanisms of the same promise"
+    return _section(heading, least_rows(plan))
 
 
 def kinds_text(plan: Plan) -> list[str]:
     """The comparison of kinds of tables, and the best of them; nothing where there is no choice."""
     found = found_kinds(plan)
-    if not found:
-        return []
-    return [
-        "",
+    heading = (
         "Which tables to draw: their expected distance from the exact ones at the same share"
-        " (0: none; 1: all noise)",
-        text_table(kind_rows(plan, found)),
-        *advice(plan, found),
-    ]
+        " (0: none; 1: all noise)"
+    )
+    return _section(heading, kind_rows(plan, found), advice(plan, found))
 
 
 def densities_text(plan: Plan) -> list[str]:
     """The comparison of mechanisms and kinds for densities, and the best; nothing without any."""
     found = found_ways(plan)
-    if not found:
-        return []
-    return [
-        "",
+    heading = (
         "How to release a density: the whole error at the same share, typical noise and bounds of all"
-        " that is left out, relative to a uniform density",
-        text_table(way_rows(plan, found)),
-        *best_lines(found),
-    ]
+        " that is left out, relative to a uniform density"
+    )
+    return _section(heading, way_rows(plan, found), best_lines(found))
+
+
+def _section(
+    heading: str, rows: Sequence[dict[str, str]], verdict: Sequence[str] = ()
+) -> list[str]:
+    """A table under its heading, and what follows from it; nothing without rows."""
+    return ["", heading, text_table(rows), *verdict] if rows else []

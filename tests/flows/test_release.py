@@ -238,13 +238,6 @@ def test_another_release_pays_and_draws_again_while_the_budget_lasts(bundle, pla
     assert not (bundle.parent / "r3").exists()
 
 
-def test_a_release_id_belongs_to_one_plan(bundle, plan_path, plan_document):
-    plan_document["releases"][0]["weight"] = 5
-    write_plan(plan_path.parent, plan_document)
-    with pytest.raises(LedgerError, match="release id"):
-        run(plan_path)
-
-
 def test_a_plan_that_claims_more_than_the_ledger_granted_is_refused(
     bundle, plan_path, plan_document
 ):
