@@ -6,6 +6,8 @@ import socket
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,7 +19,7 @@ import yaml
 from dpcore.accounting.budget import Budget
 from tasks.ledger import Ledger
 from tests.conftest import ROOT
-from tests.waiting import SECONDS, wait_for
+from tests.waiting import SECONDS, wait_for, wait_for_server
 
 PASSWORD = "officer:hush-hush"
 WHOLE = {"releases": [], "percent_of_budget": 10, "title": "", "requester": "B. Analyst"}
@@ -128,6 +130,33 @@ class Served:
     def artifact(self, run: str, key: str) -> dict[str, Any]:
         only = {"flow_run_id": {"any_": [run]}, "key": {"any_": [key]}}
         return self.api("POST", "/artifacts/filter", artifacts=only, sort="CREATED_DESC")[0]
+
+
+@contextmanager
+def prefect_server(
+    port: int, environment: dict[str, str], log: Path
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Prefect's own server, up, on a port of loopback; its process leads a group, which ends with it."""
+    command = ["server", "start", "--host", "127.0.0.1", "--port", str(port)]
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "prefect", *command],
+            env=environment,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+            umask=0o077,
+        )
+    health = f"http://127.0.0.1:{port}/api/health"
+    try:
+        wait_for_server(
+            lambda: httpx.get(health).raise_for_status(), process, lambda: log.read_text()
+        )
+        yield process
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGTERM)
+        process.wait(timeout=SECONDS)
 
 
 def last_due() -> datetime:

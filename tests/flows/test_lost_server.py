@@ -1,21 +1,16 @@
 """A Prefect server that dies while a release runs: the release says what became of it."""
 
 import json
-import os
 import shutil
-import signal
 import subprocess
 import sys
-from contextlib import suppress
 
-import httpx
 import pytest
 
 from dpcore.accounting.budget import Budget
 from tasks.ledger import Ledger
 from tests.bare import small_plan
-from tests.flows.served import free_port, own_environment
-from tests.waiting import wait_for_server
+from tests.flows.served import free_port, own_environment, prefect_server
 
 pytestmark = pytest.mark.slow
 
@@ -49,27 +44,9 @@ def environment(tmp_path):
 @pytest.fixture
 def server(tmp_path, environment):
     """The id of a Prefect server's process group, which ends with the test."""
-    port = environment["PREFECT_API_URL"].split(":")[2].split("/")[0]
-    command = ["server", "start", "--host", "127.0.0.1", "--port", port]
-    with (tmp_path / "server.log").open("wb") as log:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "prefect", *command],
-            env=environment,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-        )
-    try:
-        wait_for_server(
-            lambda: httpx.get(f"{environment['PREFECT_API_URL']}/health").raise_for_status(),
-            process,
-            (tmp_path / "server.log").read_text,
-        )
+    port = int(environment["PREFECT_API_URL"].split(":")[2].split("/")[0])
+    with prefect_server(port, environment, tmp_path / "server.log") as process:
         yield process.pid
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
 
 
 def run(folder, environment, *program):
