@@ -16,7 +16,6 @@ import pytest
 
 from tests.bare import small_plan
 from tests.conftest import ROOT, made_up_survey, plan_of_every_kind
-from tests.flows.deployment.test_serve import ask
 from tests.flows.served import PASSWORD, Served, own_environment, prepare
 from tests.tasks.bundle.test_sign import write_keys
 from tests.waiting import SECONDS
