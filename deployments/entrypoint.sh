@@ -1,6 +1,6 @@
 #!/bin/sh
 # Reads secrets from files: NAME_FILE=/run/secrets/... sets NAME, for each name below.  PostgreSQL's
-# libraries read PGPASSWORD, so that no password stands in an address, where some characters are special.
+# libraries read PGPASSWORD, so that no password is in an address, where some characters are special.
 set -eu
 for name in PGPASSWORD PREFECT_API_AUTH_STRING PREFECT_SERVER_API_AUTH_STRING DPRELEASE_WEBHOOK; do
     file=$(printenv "${name}_FILE" || true)
@@ -11,6 +11,7 @@ for name in PGPASSWORD PREFECT_API_AUTH_STRING PREFECT_SERVER_API_AUTH_STRING DP
 done
 umask "${UMASK:-022}"
 if [ "${1:-} ${2:-}" = "prefect server" ]; then
-    python -m flows.operation.pages "$PREFECT_SERVER_UI_STATIC_DIRECTORY"  # browsers then ask nobody else
+    shift 2
+    set -- python -m flows.operation.pages "$@"  # browsers then ask no other host
 fi
 exec "$@"

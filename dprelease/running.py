@@ -5,17 +5,15 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpcore.accounting.budget import Budget
 from dpcore.errors import InputError
 from dprelease.bundle import Bundle, open_bundle
-from dprelease.progress import showing
 from schemas.plan import Plan
 from schemas.plan import load_plan as read_plan
 from schemas.plan.identity import check_release_id
@@ -68,21 +66,12 @@ def load_plan(plan: PlanLike, overrides: Mapping[str, Any] | None = None) -> Pla
 
 def explain(plan: PlanLike, ledger: str | Path | None = None) -> Answer:
     """What a plan costs and how accurate it will be; opens no data and spends nothing."""
-    from tasks.explain.explain import explain, explain_refusal, explanation
-    from tasks.ledger import Ledger
-    from tasks.ledger.runs_and_grant import at_its_run
-    from tasks.workplace.home import ledger_exists, ledger_url
+    from tasks.explain.account import in_the_ledger
+    from tasks.explain.explain import explain, explanation
 
     the_plan = load_plan(plan)
     with _using(ledger):
-        granted, spent, refusal = None, Budget(), ""
-        if ledger_exists():
-            records = Ledger(ledger_url(), create=False)
-            the_plan = at_its_run(the_plan, records)
-            granted = records.granted(the_plan.dataset)
-            spent = records.spent(the_plan.dataset)
-            refusal = explain_refusal(the_plan, records)
-        asked = (the_plan, granted, spent, refusal)
+        asked = in_the_ledger(the_plan)
         return Answer(explain(*asked), explanation(*asked))
 
 
@@ -129,7 +118,7 @@ def release(
         raise InputError("source: the plan names no table; give one, release(plan, source=table)")
     name = release_id or run_id(path, datetime.now(UTC), own=secrets.token_hex(2))
     check_release_id(name)
-    with _using(ledger), showing(the_plan, progress):
+    with _using(ledger), _shown(the_plan, progress):
         if the_plan.series:
             the_plan = at_its_run(the_plan, Ledger(ledger_url()), name, due_of(path, name))
         if source is not None:
@@ -152,12 +141,19 @@ def audit(
     """
     from flows.course import audit_plan
     from tasks.audit.audit import result_rows
-    from tasks.explain.explain import text_table
+    from tasks.explain.tables import text_table
 
     the_plan = load_plan(plan)
-    with showing(None, progress):
+    with _shown(None, progress):
         results: list[AuditResult] = audit_plan(the_plan, draws, quick)
     return Answer(text_table(result_rows(the_plan, results)), results)
+
+
+def _shown(plan: Plan | None, wanted: bool) -> AbstractContextManager[None]:
+    """Show progress where somebody looks: on a terminal and in a notebook."""
+    from flows.operation.progress import showing
+
+    return showing(plan, unseen=False) if wanted else nullcontext()
 
 
 @contextmanager

@@ -4,58 +4,52 @@ A Prefect flow runs it with its steps as tasks.  ``dprelease.release`` and ``dpr
 with the same steps as the plain functions that they are, without Prefect.
 """
 
-import os
 from fractions import Fraction
 from pathlib import Path
 
 from dpcore.audit import AuditResult
-from dpcore.errors import AuditError, InputError
+from dpcore.errors import InputError
 from flows.approval import await_approval
 from flows.operation.parallel import require_workers, wait_for_all
 from schemas.plan import Plan
+from tasks.admission import admit
 from tasks.announce.announce import announce, show_audit, tag_run
 from tasks.audit.audit import (
     ATTENDED,
     FULL_DRAWS,
     QUICK_DRAWS,
     audit_one,
-    audit_shortly,
     audit_together,
-    label,
     level_of_each,
+    require_passed,
 )
 from tasks.audit.rehearsal import rehearse
-from tasks.budget.charge import check_budget, check_survey, missing_draws, reserve_budget
+from tasks.budget.charge import missing_draws, reserve_budget
 from tasks.budget.checkpoint import add_to_checkpoint
 from tasks.bundle.analyses import write_analyses
 from tasks.bundle.publish import (
     PreparedBundle,
     bundle_path,
-    check_published,
     publish,
     staging_folder,
     write_microdata,
     write_release,
 )
-from tasks.bundle.series import earlier_runs
-from tasks.bundle.sign import signing_key
 from tasks.draw import draw, tally_survey
-from tasks.explain.analysis import check_analyses
-from tasks.explain.work import bundle_bytes
 from tasks.ledger import Ledger
 from tasks.survey.reading import closing_survey
-from tasks.survey.steps import ingest_survey, name_survey, require_source, validate_survey
+from tasks.survey.steps import ingest_survey, validate_survey
 from tasks.workplace.events import recorded_run
 from tasks.workplace.home import ledger_url, one_at_a_time, private_workspace, remove_abandoned
 from tasks.workplace.places import lasting
-from tasks.workplace.room import require_room
 from tasks.workplace.step import in_flow_run, log_line
 
 
 def carry_out(the_plan: Plan, release_id: str, out: Path, part: Fraction | None = None) -> str:
     """Run a release from the budget check to the bundle; returns the bundle's path.
 
-    ``part``: of the grant, which all requests may spend together, if this release was requested.
+    ``part``: the part of the grant that all requests together may spend; None for a release that nobody
+    requested.
     """
     lasting(out, "out")
     with recorded_run(the_plan.dataset, release_id):
@@ -64,29 +58,18 @@ def carry_out(the_plan: Plan, release_id: str, out: Path, part: Fraction | None 
 
 def _carried_out(the_plan: Plan, release_id: str, out: Path, part: Fraction | None) -> str:
     tag_run(the_plan.dataset)
-    signing_key()  # fail before anything is charged if the key cannot be read
     require_workers()
-    bundle = bundle_path(the_plan, release_id, out)
-    log_line(f"release {release_id} of {the_plan.dataset}: a retry with this id costs nothing more")
+    log_line(
+        f"release {release_id} of {the_plan.dataset}: charged once, however often you run this id"
+    )
     remove_abandoned()
-    check_budget(the_plan, release_id, bundle.parent, part)
-    if os.path.lexists(bundle):
-        check_published(the_plan, release_id, bundle)
+    bundle = bundle_path(the_plan, release_id, out)
+    admission = admit(the_plan, release_id, bundle, part)
+    if admission is None:
         log_line("already published: nothing was charged or drawn again")
         return str(bundle)
-    check_analyses(the_plan)
-    sources: list[str] = []
-    if missing_draws(the_plan, release_id):
-        require_source(the_plan)
-        sources = name_survey(the_plan)
-        check_survey(the_plan, sources)
-        require_room(bundle.parent, bundle_bytes(the_plan))
-    earlier_runs(the_plan, release_id, bundle.parent)  # fail before anything is charged
-    audited = audit_shortly(the_plan)
-    require_passed(the_plan, audited)
     with staging_folder(bundle) as staging:
-        if missing_draws(the_plan, release_id):
-            draw_missing(the_plan, release_id, sources, part)
+        draw_missing(the_plan, release_id, admission.sources, part)
         add_to_checkpoint(Ledger(ledger_url()))
         tables = wait_for_all(
             write_release.submit(the_plan, release_id, name, staging) for name in the_plan.built
@@ -96,7 +79,7 @@ def _carried_out(the_plan: Plan, release_id: str, out: Path, part: Fraction | No
             for synthesis in the_plan.synthesis
         )
         analyses = write_analyses(the_plan, release_id, staging)
-        made = PreparedBundle(staging, tables, microdata, analyses, audited)
+        made = PreparedBundle(staging, tables, microdata, analyses, admission.audited)
         await_approval(the_plan, release_id, made)
         publish(the_plan, release_id, made, bundle)
     if in_flow_run():
@@ -108,6 +91,8 @@ def draw_missing(
     plan: Plan, release_id: str, sources: list[str], part: Fraction | None = None
 ) -> None:
     """The private part, one run at a time for each dataset: from the survey to committed draws."""
+    if not missing_draws(plan, release_id):
+        return
     with one_at_a_time(plan.dataset), private_workspace(plan.dataset, release_id) as workspace:
         survey = ingest_survey(plan, workspace)
         with closing_survey(survey):
@@ -115,10 +100,9 @@ def draw_missing(
             reserve_budget(plan, release_id, sources, part)
             names = missing_draws(plan, release_id)
             tallied = tally_survey(plan, release_id, names, survey, workspace)
-        sections = [plan.section(name) for name in names]
         wait_for_all(
             draw.submit(plan, release_id, s.name, f"{s.kind}: {s.name} ({s.subject})", tallied)
-            for s in sections
+            for s in map(plan.section, names)
         )
 
 
@@ -138,19 +122,3 @@ def audit_plan(the_plan: Plan, draws: int | None = None, quick: bool = False) ->
         show_audit(the_plan, results)
     require_passed(the_plan, results)
     return results
-
-
-def require_passed(plan: Plan, results: list[AuditResult]) -> None:
-    """Raise ``AuditError``, which carries the results, if a bound is above its claim."""
-    failed = [
-        f"{label(plan, result)} ({', '.join(result.faults)})"
-        for result in results
-        if not result.passed
-    ]
-    if failed:
-        error = AuditError(
-            f"the audit found more privacy loss than is claimed: {'; '.join(failed)}. Do not publish"
-            " this plan with this version of dprelease; report the fault"
-        )
-        error.results = results
-        raise error

@@ -1,7 +1,7 @@
 """What the deployments of plans run: whoever starts a run names a plan of the agency, and nothing else.
 
-Prefect's API takes any arguments and any time from everybody who can open its page, and can be told not
-to compare them with the form.  So each flow checks here what it may do: ``release/PLAN`` makes the
+Prefect's API takes any arguments and any time from everybody who can open its page, and they can have it
+not compare them with the form.  So each flow checks here what it may do: ``release/PLAN`` makes the
 releases that are due on the plan's schedule, and the audit reads no survey.  What else may be asked for,
 ``flows.ad_hoc`` compares with what the plan opens.
 """

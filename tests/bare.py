@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pandas as pd
@@ -10,6 +11,7 @@ import flows.course
 import flows.release
 from dpcore.audit import AuditResult
 from schemas.plan import Plan
+from tasks import admission
 from tasks.audit.audit import audit_shortly
 
 PLAN = """
@@ -55,7 +57,12 @@ def audit_once(put: Callable[[object, str, Any], None] = setattr) -> None:
             audited.extend(audit_shortly(plan))
         return audited
 
-    put(flows.course, "audit_shortly", first)
+    put(admission, "audit_shortly", first)
+
+
+def module_of(step: str) -> ModuleType:
+    """The module that calls this step of a release."""
+    return flows.course if hasattr(flows.course, step) else admission
 
 
 def release(plan: Path, release_id: str, out: Path, **overrides: Any) -> Path:

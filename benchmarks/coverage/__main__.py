@@ -40,7 +40,7 @@ from dpcore.releases.densities.density import Density
 from dpcore.releases.tables.adaptive_microdata import AdaptiveMicrodata
 from dpcore.releases.tables.hierarchy import Hierarchy
 from dpcore.releases.tables.margins import Margins
-from tasks.explain.explain import text_table
+from tasks.explain.tables import text_table
 
 
 def main() -> None:

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from dpcore.errors import InputError
+from dpcore.errors import InputError, PlanError
+from dpcore.suggestion import suggestion
 
 if TYPE_CHECKING:
     from schemas.plan import Plan
+    from tasks.ledger import Ledger
 
 PlanFile = Annotated[Path, Parameter(help="the release plan, a YAML file")]
 Changes = Annotated[
@@ -42,6 +44,7 @@ Plans = Annotated[
     Parameter(metavar="DIR", help="the folder of plans; default: DPRELEASE_PLANS, or plans"),
 ]
 Dataset = Annotated[str, Parameter(help="its name in the plan")]
+AnyDataset = Annotated[str | None, Parameter(name="DATASET", help="default: all")]
 Bundle = Annotated[Path, Parameter(help="the folder of a release")]
 
 
@@ -67,7 +70,7 @@ class Progress:
 
     def shown(self, plan: "Plan | None" = None) -> AbstractContextManager[object]:
         """Within this context, print the progress of steps; with a ``plan``, as bars on a terminal."""
-        from flows.cli.progress import showing
+        from flows.operation.progress import showing
 
         if self.quiet:
             return showing(None, logging.WARNING)
@@ -125,3 +128,32 @@ def require_svg(plot: Path | None) -> None:
         raise InputError(f"--plot {plot}: plots are SVG files; name a file that ends in .svg")
     if not plot.parent.is_dir():
         raise InputError(f"--plot: there is no folder {plot.parent}")
+
+
+def valid_plans(folder: Path | None, output: Output) -> "dict[Path, Plan]":
+    """The plans of the named folder, or of the usual one; invalid ones are reported."""
+    from schemas.plan import load_plan
+    from tasks.workplace.plans import plans_in, usual_plans
+
+    plans = {}
+    for path in (plans_in(folder) if folder else usual_plans()).values():
+        try:
+            plans[path] = load_plan(path)
+        except PlanError as error:
+            output.note(f"skipped: {error}")
+    return plans
+
+
+def existing_ledger() -> "Ledger":
+    from tasks.ledger import Ledger
+    from tasks.workplace.home import ledger_exists, ledger_url
+
+    if not ledger_exists():
+        raise InputError("there is no ledger yet; name one with --ledger or DPRELEASE_LEDGER")
+    return Ledger(ledger_url(), create=False)
+
+
+def require_known(ledger: "Ledger", dataset: str | None) -> None:
+    if dataset and dataset not in ledger.datasets():
+        meant = suggestion(dataset, ledger.datasets())
+        raise InputError(f"the ledger knows no dataset {dataset!r}{meant}")

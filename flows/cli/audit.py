@@ -39,7 +39,7 @@ def audit(
 ) -> None:
     """Test a plan's privacy as an attacker would."""
     from schemas.plan import load_plan
-    from tasks.explain.explain import text_table
+    from tasks.explain.tables import text_table
 
     overrides = read_changes(changes)
     loaded = load_plan(plan, overrides)

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from dpcore.accounting.budget import Budget, total
+from dpcore.accounting.budget import total
 from dpcore.errors import BudgetError, InputError
 from flows.cli.arguments import (
     ANSWER,
@@ -65,9 +65,8 @@ def explain(
     """Print cost and accuracy; opens no data."""
     from schemas.plan import load_plan
     from tasks.explain import explain as words
+    from tasks.explain.account import in_the_ledger
     from tasks.explain.target import find_target, target_facts, target_text
-    from tasks.ledger.runs_and_grant import at_its_run
-    from tasks.workplace.home import ledger_exists, ledger_url
 
     loaded = load_plan(plan, read_changes(changes))
     if loaded.series and (plot or target):
@@ -82,17 +81,9 @@ def explain(
         raise InputError("--like: is for --analysis, which is missing")
     if plot is not None:
         _draw(loaded, plot)
-    granted, spent, refusal = None, Budget(), ""
-    if ledger_exists():
-        from tasks.ledger import Ledger
-
-        known = Ledger(ledger_url(), create=False)
-        loaded = at_its_run(loaded, known)
-        granted, spent = known.granted(loaded.dataset), known.spent(loaded.dataset)
-        refusal = words.explain_refusal(loaded, known)
+    asked = loaded, granted, spent, refusal = in_the_ledger(loaded)
     requested = total(loaded.prices.values())
     if target is None:
-        asked = (loaded, granted, spent, refusal)
         if output.as_json:
             output.answer("", words.explanation(*asked))
         else:

@@ -1,38 +1,36 @@
-"""``dprelease ledger``: grant, show, void, check, re-price and copy what datasets have spent."""
+"""``dprelease ledger``: grant, show, void and re-price what datasets have spent."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import asdict
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 
 from dpcore.accounting.budget import Budget
-from dpcore.errors import BundleError, InputError, LedgerError, PlanError
-from dpcore.suggestion import suggestion
+from dpcore.errors import InputError
+from flows.cli import custody
 from flows.cli.arguments import (
     ANSWER,
+    AnyDataset,
     Changes,
     Dataset,
     LedgerURL,
-    Out,
     Output,
     PlanFile,
-    Plans,
+    existing_ledger,
     file_option,
     read_changes,
+    require_known,
+    valid_plans,
 )
 
 if TYPE_CHECKING:
-    from schemas.plan import Plan
-    from tasks.ledger import Fault, HistoryRecord, Ledger
+    from tasks.ledger import HistoryRecord, Ledger
 
 Amount = Annotated[str, Parameter(metavar="NUMBER", help="a decimal or a fraction; default: 0")]
-AnyDataset = Annotated[str | None, Parameter(name="DATASET", help="default: all")]
 Who = Annotated[str, Parameter(metavar="WHO", help="who decided")]
 Why = Annotated[str, Parameter(metavar="WHY", help="the reason")]
 
@@ -120,7 +118,7 @@ def source(
     from tasks.survey.steps import name_survey
 
     loaded = load_plan(plan, read_changes(changes))
-    known = _existing_ledger()
+    known = existing_ledger()
     known.assign(name_survey.fn(loaded), loaded.dataset, who, why)
     output.answer(
         f"{loaded.dataset}: the survey that {plan} names now belongs to it",
@@ -144,12 +142,12 @@ def show(
     output: Output = ANSWER,
 ) -> None:
     """Print grants, charges and what is left."""
-    from tasks.explain.explain import ledger_text
+    from tasks.explain.account import ledger_text
 
-    loaded = _valid_plans(plans, output)
-    known = _existing_ledger()
+    loaded = valid_plans(plans, output)
+    known = existing_ledger()
     datasets = [dataset] if dataset else known.datasets()
-    _require_known(known, dataset)
+    require_known(known, dataset)
     text = "\n\n".join(ledger_text(known, each, loaded) for each in datasets)
     facts = [
         _budget_facts(known, each) | {"history": [_line(r) for r in known.history(each)]}
@@ -172,83 +170,13 @@ def void(
     output: Output = ANSWER,
 ) -> None:
     """Give up a reservation that was never drawn."""
-    known = _existing_ledger()
-    _require_known(known, dataset)
+    known = existing_ledger()
+    require_known(known, dataset)
     known.void(dataset, release_id, name, who=who, why=why)
     output.answer(
         f"{dataset}: voided {name} of release {release_id}; {known.remaining(dataset)} left",
         _budget_facts(known, dataset),
     )
-
-
-def check(
-    dataset: AnyDataset = None,
-    /,
-    *,
-    out: Out = None,
-    plans: Plans = None,
-    ledger: LedgerURL = None,
-    output: Output = ANSWER,
-) -> None:
-    """Check that ledger, draws and bundles agree; repairs nothing."""
-    from tasks.budget.reconcile import reconcile
-    from tasks.budget.schedule import late_releases
-    from tasks.explain.explain import fault_rows, text_table
-    from tasks.workplace.plans import published_folder
-
-    known = _existing_ledger()
-    published: Path | None = out or published_folder()
-    assert published is not None
-    if dataset and not (published / dataset).is_dir():
-        _require_known(known, dataset)
-    if not published.is_dir() and (out or os.environ.get("DPRELEASE_OUT")):
-        raise InputError(f"{'--out' if out else 'DPRELEASE_OUT'}: there is no folder {published}")
-    words = []
-    if not published.is_dir():
-        words = [f"bundles were not compared: there is no folder {published} (name one with --out)"]
-        published = None
-    loaded = _valid_plans(plans, output)
-    faults = reconcile(known, published, dataset)
-    for path, plan in loaded.items():
-        if dataset in (None, plan.dataset):
-            faults += late_releases(plan, path, known, datetime.now(UTC))
-    if not faults:
-        agree = "ledger, draws and bundles agree" if published else "the ledger and its draws agree"
-        words.append(agree + "; no scheduled release is late" * bool(loaded))
-    else:
-        words.append(text_table(fault_rows(faults)))
-    for remedy in dict.fromkeys(fault.remedy for fault in faults):
-        words.append(f"\n{', '.join(_places(faults, remedy))}:\n  {remedy}")
-    facts = [asdict(fault) for fault in faults]
-    output.answer("\n".join(words), {"bundles_compared": bool(published), "faults": facts})
-    if faults:
-        count = f"{len(faults)} fault" + "s" * (len(faults) > 1)
-        raise BundleError(f"{count} found; nothing was changed")
-
-
-def metrics(
-    *,
-    events: Annotated[
-        Path | None, file_option("the file of events; default: DPRELEASE_EVENTS, if it is set")
-    ] = None,
-    plans: Plans = None,
-    ledger: LedgerURL = None,
-    output: Output = ANSWER,
-) -> None:
-    """Print budgets, releases, runs, notices and the time of steps as OpenMetrics."""
-    from tasks.budget.metrics import metrics_text
-    from tasks.workplace.events import VARIABLE
-    from tasks.workplace.places import place
-
-    path = events or place(VARIABLE)
-    if path and path != events and not path.exists():
-        output.note(
-            f"{VARIABLE}: there is no file {path} yet, so nothing is known of runs and steps"
-        )
-        path = None
-    known, loaded = _existing_ledger(), _valid_plans(plans, output)
-    text = metrics_text(known, loaded, path, datetime.now(UTC))
-    output.answer(text.removesuffix("\n"), {"metrics": text})
 
 
 def reprice(
@@ -274,8 +202,8 @@ def reprice(
     from tasks.budget.reprice import reprice as price_again
     from tasks.budget.reprice import reprice_facts
 
-    known = _existing_ledger()
-    _require_known(known, dataset)
+    known = existing_ledger()
+    require_known(known, dataset)
     try:
         whole = None if beta is None else read_rational(beta)
     except ValueError as error:
@@ -284,104 +212,6 @@ def reprice(
         output.answer("", reprice_facts(known, dataset, whole))
     else:
         print(price_again(known, dataset, whole))
-
-
-def checkpoint(
-    file: Annotated[Path | None, Parameter(help="default: DPRELEASE_CHECKPOINT")] = None,
-    /,
-    *,
-    ledger: LedgerURL = None,
-    output: Output = ANSWER,
-) -> None:
-    """Write which draws the ledger knows, as a witness of it."""
-    from tasks.budget.checkpoint import checkpoint_file, write_checkpoint
-
-    path = file or checkpoint_file()
-    if path is None:
-        raise InputError("name a file, or set DPRELEASE_CHECKPOINT")
-    drawn = write_checkpoint(_existing_ledger(), path)
-    output.answer(f"{path}: {drawn:,} draw{'s' * (drawn != 1)}", {"file": path, "draws": drawn})
-
-
-def backup(
-    file: Annotated[Path, Parameter(help="must not exist")],
-    /,
-    *,
-    ledger: LedgerURL = None,
-    output: Output = ANSWER,
-) -> None:
-    """Copy the ledger to a new file (SQLite)."""
-    _existing_ledger().copy_to(file)
-    output.answer(
-        f"{file}: a copy of the ledger; it holds every noisy statistic, and no record",
-        {"file": file},
-    )
-
-
-def restore(
-    file: Annotated[Path, Parameter(help="the backup")],
-    /,
-    *,
-    ledger: LedgerURL = None,
-    output: Output = ANSWER,
-) -> None:
-    """Make a ledger of a backup, where there is none (SQLite)."""
-    from tasks.budget.checkpoint import checkpoint_file, require_checkpoint
-    from tasks.ledger import Ledger
-    from tasks.workplace.home import ledger_exists, ledger_file
-
-    place = ledger_file()
-    if place is None:
-        raise InputError(
-            "a ledger is restored to a file, --ledger sqlite:///FILE; one in PostgreSQL is restored with"
-            " its own tool, pg_restore"
-        )
-    if ledger_exists():
-        raise InputError(
-            "there is a ledger already, and it may know draws that the backup does not: compare the two"
-            " with `dprelease ledger show`, move it away if it is damaged, and restore again"
-        )
-    if not file.is_file():
-        raise InputError(f"{file}: there is no such file")
-    try:
-        copy = Ledger(f"sqlite:///{file.absolute()}", create=False)
-    except LedgerError as error:
-        raise InputError(f"{file}: is not the backup of a ledger ({error})") from None
-    copy.require_whole()
-    faults = [fault for name in copy.datasets() for fault in copy.find_faults(name)]
-    if what := [fault.what for fault in faults if fault.what != "reserved, not drawn"]:
-        raise LedgerError(f"{file}: {what[0]}; take another backup")
-    require_checkpoint(copy)
-    copy.copy_to(place)
-    output.answer(
-        "restored. Draws that were made after the backup are forgotten"
-        + (
-            "; the checkpoint knows of none."
-            if checkpoint_file()
-            else ": compare with all bundles, `dprelease ledger check --out DIR`, before the next run."
-        ),
-        {"restored": file, "datasets": copy.datasets()},
-    )
-
-
-def roles(
-    *,
-    apply: Annotated[
-        bool,
-        Parameter(
-            negative="", help="make the ledger if there is none, and run the SQL as its owner"
-        ),
-    ] = False,
-    ledger: LedgerURL = None,
-) -> None:
-    """Print SQL that makes a role for publishers and one for officers (PostgreSQL)."""
-    from tasks.ledger import Ledger
-    from tasks.ledger.roles import roles_sql
-    from tasks.workplace.home import ledger_url
-
-    if apply:
-        Ledger(ledger_url()).make_roles()
-    print(roles_sql(), end="")
 
 
 ledger = App(
@@ -394,13 +224,13 @@ _ACTIONS: tuple[Callable[..., None], ...] = (
     source,
     show,
     void,
-    check,
-    metrics,
+    custody.check,
+    custody.metrics,
     reprice,
-    checkpoint,
-    backup,
-    restore,
-    roles,
+    custody.checkpoint,
+    custody.backup,
+    custody.restore,
+    custody.roles,
 )
 for _place, _action in enumerate(_ACTIONS):
     ledger.command(_action, sort_key=_place)
@@ -429,36 +259,3 @@ def _line(record: HistoryRecord) -> dict[str, Any]:
         "who": record.who,
         "why": record.why,
     }
-
-
-def _places(faults: list[Fault], remedy: str) -> list[str]:
-    return [str(number) for number, fault in enumerate(faults, 1) if fault.remedy == remedy]
-
-
-def _valid_plans(folder: Path | None, output: Output) -> dict[Path, Plan]:
-    """The plans of the named folder, or of the usual one; invalid ones are reported."""
-    from schemas.plan import load_plan
-    from tasks.workplace.plans import plans_in, usual_plans
-
-    plans = {}
-    for path in (plans_in(folder) if folder else usual_plans()).values():
-        try:
-            plans[path] = load_plan(path)
-        except PlanError as error:
-            output.note(f"skipped: {error}")
-    return plans
-
-
-def _existing_ledger() -> Ledger:
-    from tasks.ledger import Ledger
-    from tasks.workplace.home import ledger_exists, ledger_url
-
-    if not ledger_exists():
-        raise InputError("there is no ledger yet; name one with --ledger or DPRELEASE_LEDGER")
-    return Ledger(ledger_url(), create=False)
-
-
-def _require_known(ledger: Ledger, dataset: str | None) -> None:
-    if dataset and dataset not in ledger.datasets():
-        meant = suggestion(dataset, ledger.datasets())
-        raise InputError(f"the ledger knows no dataset {dataset!r}{meant}")

@@ -1,7 +1,7 @@
 """Runs everything on one machine: a Prefect server, a worker, and the deployments of all plans.
 
 The server's database is in dprelease's home, closed to other users, and no usage data is sent.
-Server and worker are separate processes, with their output in files beside the database; they end
+Server and worker are separate processes, with their output in files next to the database; they end
 with this one.  A run that is cut off loses nothing: its draws are in the ledger, and a run with the
 same release id continues.
 """
@@ -25,17 +25,15 @@ from httpx import HTTPError
 from prefect.context import refresh_global_settings_context
 
 from dpcore.errors import DPReleaseError, InputError
-from flows.operation.pages import prepare
 from tasks.workplace.home import home, ledger_url, private_folder
 from tasks.workplace.places import NAMED_FILES, place
 from tasks.workplace.plans import plans_in
 from tasks.workplace.step import log_line
 
 HOST = "127.0.0.1"
-PAGES = "pages"  # the server's copy of Prefect's UI
 STARTUP_SECONDS = 180
 RESUME_SECONDS = 20  # how soon a grant resumes a schedule
-MISSED_ROUNDS = 45  # of as many seconds each: how soon a missed release is told
+MISSED_ROUNDS = 45  # rounds of RESUME_SECONDS: how soon a missed release is notified
 STOP_SECONDS = 30
 
 
@@ -59,11 +57,10 @@ def serve(
     refresh_global_settings_context()  # Prefect read its settings when it was imported
     with ExitStack() as stack:
         lock = stack.enter_context(_alone(folder))
-        prepare(folder / PAGES)
         stack.enter_context(_until_signalled())
         server = stack.enter_context(
-            run_prefect(
-                ["server", "start", "--host", HOST, "--port", str(port)],
+            run_module(
+                ["flows.operation.pages", "start", "--host", HOST, "--port", str(port)],
                 folder / "server.log",
                 lock,
             )
@@ -77,8 +74,8 @@ def serve(
         notify_lost(end_lost_runs())  # our worker has not started, so nothing is working on them
         for name in deploy(plans, runs_at_once).names:
             log_line(f"deployed {name}")
-        worker = ["worker", "start", "--pool", POOL, "--type", "process"]
-        stack.enter_context(run_prefect(worker, folder / "worker.log", lock))
+        worker = ["prefect", "worker", "start", "--pool", POOL, "--type", "process"]
+        stack.enter_context(run_module(worker, folder / "worker.log", lock))
         ready(f"http://{HOST}:{port}")
         rounds = count()
         while os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT | os.WNOHANG) is None:
@@ -98,7 +95,6 @@ def environment(folder: Path, plans: Path, out: Path, port: int) -> dict[str, st
         "PREFECT_API_URL": f"http://{HOST}:{port}/api",
         "PREFECT_SERVER_API_HOST": HOST,
         "PREFECT_SERVER_API_PORT": str(port),
-        "PREFECT_SERVER_UI_STATIC_DIRECTORY": str(folder / PAGES),
         "DPRELEASE_HOME": str(home()),
         "DPRELEASE_LEDGER": ledger_url(),
         "DPRELEASE_PLANS": str(plans.absolute()),
@@ -119,14 +115,14 @@ def environment(folder: Path, plans: Path, out: Path, port: int) -> dict[str, st
 
 
 @contextmanager
-def run_prefect(prefect: list[str], log: Path, *held: int) -> Iterator[subprocess.Popen[bytes]]:
-    """Run a Prefect command; its process and all its children end with the block.
+def run_module(module: list[str], log: Path, *held: int) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a module with its arguments; its process and all its children end with the block.
 
     It holds the locks that are ``held``: should this process be killed, nobody takes them meanwhile.
     """
     with log.open("ab") as output:
         process = subprocess.Popen(
-            [sys.executable, "-m", "prefect", *prefect],
+            [sys.executable, "-m", *module],
             stdout=output,
             stderr=output,
             stdin=subprocess.DEVNULL,
@@ -140,7 +136,7 @@ def run_prefect(prefect: list[str], log: Path, *held: int) -> Iterator[subproces
             try:
                 process.wait(STOP_SECONDS)
             except subprocess.TimeoutExpired:
-                log_line(f"{prefect[0]} did not end within {STOP_SECONDS} s and is killed")
+                log_line(f"{log.stem} did not end within {STOP_SECONDS} s and is killed")
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)  # its remaining children
             process.wait()

@@ -23,6 +23,7 @@ from prefect import Flow
 
 from dpcore.errors import DPReleaseError, ServerError
 from flows import end_quietly
+from flows.operation.pages import offer_no_api_pages
 from tasks.workplace.home import home, locked, private_folder
 from tasks.workplace.places import FLOW_RUN
 from tasks.workplace.step import log_line
@@ -49,7 +50,7 @@ _QUIET = {
 class EmbeddedFlow(Flow[P, R]):
     """A flow that provides the API that it needs when it is called; a worker calls ``fn`` itself.
 
-    If a configured API stops answering while the function runs, the function decides about the outcome.
+    If a configured API stops answering while the function runs, what that returns or raises counts.
     """
 
     if not TYPE_CHECKING:  # callers see the signature of the decorated function
@@ -189,6 +190,7 @@ def _served() -> Iterator[str]:
     import uvicorn
     from prefect.server.api.server import create_app
 
+    offer_no_api_pages()
     config = uvicorn.Config(
         create_app(ephemeral=True), host="127.0.0.1", port=0, log_level="critical", lifespan="on"
     )

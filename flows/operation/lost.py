@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from prefect.client.orchestration import get_client
+from prefect.client.orchestration import SyncPrefectClient, get_client
 from prefect.client.schemas.filters import (
     FlowRunFilter,
     FlowRunFilterState,
@@ -50,14 +50,8 @@ def end_lost_runs() -> list[tuple[str, FlowRun]]:
     Returns those that had begun, each after the name of its flow.
     """
     ended = []
-    states = FlowRunFilterState(
-        type=FlowRunFilterStateType(any_=[StateType.PENDING, StateType.RUNNING])
-    )
     with get_client(sync_client=True) as client:
-        mine = WorkPoolFilter(name=WorkPoolFilterName(any_=[POOL]))
-        while runs := client.read_flow_runs(
-            flow_run_filter=FlowRunFilter(state=states), work_pool_filter=mine
-        ):
+        while runs := _runs_of_pool(client, StateType.PENDING, StateType.RUNNING):
             for run in runs:
                 lost = run.state_type == StateType.RUNNING
                 state: State[Any] = Crashed(message=LOST) if lost else Scheduled()
@@ -73,16 +67,19 @@ def free_slots() -> None:
 
     The server does so too, and sooner, but forgets some of them if it dies meanwhile.
     """
-    pending = FlowRunFilterState(type=FlowRunFilterStateType(any_=[StateType.PENDING]))
     long_ago = datetime.now(UTC) - FORGOTTEN_AFTER
     with get_client(sync_client=True) as client:
-        mine = WorkPoolFilter(name=WorkPoolFilterName(any_=[POOL]))
-        for run in client.read_flow_runs(
-            flow_run_filter=FlowRunFilter(state=pending), work_pool_filter=mine
-        ):
+        for run in _runs_of_pool(client, StateType.PENDING):
             if run.state is not None and run.state.timestamp < long_ago:
                 client.set_flow_run_state(run.id, Scheduled(), force=True)
                 log_line(f"{run.name}: starts again")
+
+
+def _runs_of_pool(client: SyncPrefectClient, *types: StateType) -> list[FlowRun]:
+    """The next runs of this pool in such states."""
+    states = FlowRunFilterState(type=FlowRunFilterStateType(any_=list(types)))
+    mine = WorkPoolFilter(name=WorkPoolFilterName(any_=[POOL]))
+    return client.read_flow_runs(flow_run_filter=FlowRunFilter(state=states), work_pool_filter=mine)
 
 
 def watch_over_runs() -> None:

@@ -27,7 +27,7 @@ from flows.operation.identity import release_id_of
 from flows.operation.lost import free_slots
 from flows.operation.once import first_time, notify_once
 from schemas.plan import Plan, load_plan
-from tasks.budget.schedule import late_releases
+from tasks.budget.schedule import MOST_LATE, late_releases
 from tasks.bundle.digests import is_bundle
 from tasks.bundle.folders import folders_in
 from tasks.bundle.verify import read_manifest
@@ -45,16 +45,13 @@ TROUBLES = (
     (LostLedgerError, "the ledger does not know what was published or drawn"),
     (LedgerError, "the ledger cannot be used or contradicts the request"),
     (UnreadableError, "a bundle or its folder cannot be read"),
-    (
-        InputError,
-        "the plan, the survey or something else that is needed is missing or not valid",
-    ),
+    (InputError, "bad input: a plan, a survey or a file is missing or not valid"),
 )
 CRASHED = "the run was killed or lost"
 LOW = "the budget is low"
 LONG_AGO = timedelta(hours=1)
-MOST_LATE = 3
-"""How many late releases of a plan are told one by one."""
+MOST_SINGLY = 3
+"""How many late releases of a plan are notified one by one."""
 
 
 def notify_failure(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> None:
@@ -108,13 +105,13 @@ def notify_late(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> N
     plan = _plan(flow_run)
     if plan is None or not flow_run.auto_scheduled or not ledger_exists():
         return
-    _tell_late(plan, find_plan(_asked(flow_run)["plan"]), _names(flow.name, flow_run)[1])
+    _notify_of_late(plan, find_plan(_asked(flow_run)["plan"]), _names(flow.name, flow_run)[1])
 
 
 def notify_missed(folder: Path) -> None:
     """Notify of due times that passed long ago without a release, also where no run takes place.
 
-    Of a schedule without budget something else was said.
+    A schedule that the budget does not cover is left out: its pause was notified.
     """
     if not ledger_exists():
         return
@@ -122,11 +119,11 @@ def notify_missed(folder: Path) -> None:
         with suppress(DPReleaseError):
             plan = load_plan(path)
             if covered(plan, Ledger(ledger_url(), create=False)):
-                _tell_late(plan, path, since=LONG_AGO)
+                _notify_of_late(plan, path, since=LONG_AGO)
 
 
 def notify_damaged(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> None:
-    """Notify of bundles of the dataset that a release left aside: nobody can read their manifests."""
+    """Notify of the dataset's bundles whose manifests cannot be read, which a release left aside."""
     plan = _plan(flow_run)
     if plan is None:
         return
@@ -141,19 +138,20 @@ def notify_damaged(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -
             notify_once(plan.dataset, name, trouble, f"{name} {found}")
 
 
-def _tell_late(plan: Plan, path: Path, but: str = "", since: timedelta = timedelta()) -> None:
+def _notify_of_late(plan: Plan, path: Path, but: str = "", since: timedelta = timedelta()) -> None:
     """Notify once of each late release, or of many new ones: a clock or a server stood still."""
     ledger = Ledger(ledger_url(), create=False)
     found = late_releases(plan, path, ledger, datetime.now(UTC) - since)
     late = [each for each in found if each.release_id != but]
     new = [
         each
-        for each in late[-MOST_LATE - 1 :]
+        for each in late[-MOST_SINGLY - 1 :]
         if first_time(plan.dataset, f"{each.release_id} is late")
     ]
     see = "see `dprelease ledger check`"
-    if len(new) > MOST_LATE:
-        trouble = f"{len(late)} releases are late, the first of them {late[0].release_id}; {see}"
+    if len(new) > MOST_SINGLY:
+        number = f"at least {MOST_LATE:,}" if len(found) == MOST_LATE else f"{len(late)}"
+        trouble = f"{number} releases are late, the first of them {late[0].release_id}; {see}"
         notify(plan.dataset, late[-1].release_id, trouble)
         return
     for each in new:
@@ -173,14 +171,14 @@ HOOKS: dict[str, Any] = {
 
 
 def _last_grant(dataset: str) -> str:
-    """Names the dataset's last grant: after another, everything about its budget is said again."""
+    """Names the dataset's last grant: after a new one, notices about the budget are sent again."""
     history = Ledger(ledger_url(), create=False).history(dataset) if ledger_exists() else []
     grants = [line.at for line in history if line.action is Action.GRANT]
     return f"granted at {max(grants, default='no time')}"
 
 
 def _asked(run: FlowRun) -> dict[str, Any]:
-    """The arguments of a run that count: of a deployment's, anybody may have written the others."""
+    """The arguments of a run; of a deployment's the plan alone: anybody may have written the others."""
     kept = {"plan": str(run.parameters.get("plan"))}
     if run.deployment_id:
         return kept | {"plan": plan_name(Path(kept["plan"]))}

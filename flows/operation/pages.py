@@ -1,37 +1,70 @@
-"""Prefect's pages, for a server whose visitors' browsers ask nobody else.
+"""A Prefect server whose visitors' browsers ask no other host.
 
+``python -m flows.operation.pages start --host HOST`` is ``prefect server start`` with three differences.
 Prefect's second UI asks an analytics host, and no setting leaves it out; a server offers a UI only if
-it can copy it, which a link to nowhere in its place prevents.  The first shows logos from other hosts;
-its copy gets a policy that browsers obey.  ``python -m flows.operation.pages FOLDER`` prepares the
-folder that PREFECT_SERVER_UI_STATIC_DIRECTORY then names.
+it can copy it, which a link to nowhere in its place prevents.  The first UI shows logos from other
+hosts; its copy gets a policy that browsers obey.  The pages that describe the API (``/docs``,
+``/redoc``) load scripts from other hosts; they are not offered.
 """
 
-import logging
+import os
 import re
 import sys
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
+from prefect.context import refresh_global_settings_context
 
-def prepare(folder: Path) -> None:
+_STATIC = "PREFECT_SERVER_UI_STATIC_DIRECTORY"
+
+
+def start(arguments: list[str]) -> None:
+    """Run ``prefect server`` with these arguments in this process.
+
+    The copy of the UI is in the folder that Prefect's setting names, or else in PREFECT_HOME.
+    """
+    from prefect.cli import app
+    from prefect.settings import PREFECT_HOME, PREFECT_UI_STATIC_DIRECTORY
+
+    for argument in arguments:
+        if argument.startswith(("--workers", "-b", "--background")):
+            # the server would run in processes that know nothing of what is changed in this one
+            sys.exit(
+                f"{argument}: leave it out; this server runs in one process, in the foreground"
+            )
+    folder = Path(PREFECT_UI_STATIC_DIRECTORY.value() or PREFECT_HOME.value() / "pages").absolute()
+    os.environ[_STATIC] = str(folder)
+    refresh_global_settings_context()  # Prefect read its settings when it was imported
+    _prepare(folder)
+    offer_no_api_pages()
+    sys.argv = ["prefect", "server", *arguments]
+    app()
+
+
+def offer_no_api_pages() -> None:
+    """Give the servers that this process makes from now on no ``/docs`` and no ``/redoc``."""
+    from fastapi import FastAPI
+
+    defaults: Any = FastAPI.__init__.__kwdefaults__  # Prefect sets neither itself
+    defaults |= {"docs_url": None, "redoc_url": None}
+
+
+def _prepare(folder: Path) -> None:
     """Make or renew the folder of pages for this version of Prefect and its settings."""
     from prefect.server.api.server import create_ui_app
-    from prefect.settings import PREFECT_UI_API_URL, PREFECT_UI_STATIC_DIRECTORY, temporary_settings
+    from prefect.settings import PREFECT_UI_API_URL
 
     folder.mkdir(parents=True, exist_ok=True)
     second = folder / "v2"
     if not second.is_symlink():
         second.symlink_to("not-offered")
-    logging.getLogger("prefect.server.api.server").setLevel(logging.CRITICAL)  # it misses V2
-    with temporary_settings({PREFECT_UI_STATIC_DIRECTORY: str(folder)}):
-        create_ui_app(ephemeral=False)  # copies the pages, unless this version's are there
-        index = folder / "v1" / "index.html"
-        if index.exists():  # the operator may have switched the UI off
-            page = re.sub(
-                r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", index.read_text()
-            )
-            policy = _policy(PREFECT_UI_API_URL.value() or "")
-            index.write_text(page.replace("<head>", f"<head>{policy}", 1))
+    create_ui_app(ephemeral=False)  # copies the pages, unless this version's are there
+    index = folder / "v1" / "index.html"
+    if index.exists():  # the operator may have switched the UI off
+        page = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", index.read_text())
+        policy = _policy(PREFECT_UI_API_URL.value() or "")
+        index.write_text(page.replace("<head>", f"<head>{policy}", 1))
 
 
 def _policy(api: str) -> str:
@@ -48,4 +81,4 @@ def _policy(api: str) -> str:
 
 
 if __name__ == "__main__":
-    prepare(Path(sys.argv[1]).absolute())
+    start(sys.argv[1:])

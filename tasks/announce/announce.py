@@ -15,7 +15,7 @@ from tasks.announce.markdown import cost_and_accuracy, explanation, preview
 from tasks.audit.audit import embed_picture, result_rows
 from tasks.bundle.publish import PreparedBundle
 from tasks.bundle.verify import read_manifest
-from tasks.explain.explain import explain_refusal, ledger_rows
+from tasks.explain.account import in_the_ledger, ledger_rows
 from tasks.ledger import Ledger
 from tasks.workplace.home import ledger_url
 from tasks.workplace.step import in_flow_run, log_line, step
@@ -42,10 +42,8 @@ def show_explanation(plan: Plan) -> None:
     """Show what a release will cost and how accurate it will be, before anything is charged."""
     from prefect.artifacts import create_markdown_artifact
 
-    ledger = Ledger(ledger_url())
-    granted, spent = ledger.granted(plan.dataset), ledger.spent(plan.dataset)
     create_markdown_artifact(
-        explanation(plan, granted, spent, explain_refusal(plan, ledger)),
+        explanation(*in_the_ledger(plan)),
         key="cost-and-accuracy",
         description="What this release will cost and how accurate it will be",
     )

@@ -5,6 +5,7 @@ import math
 from collections.abc import Sequence
 
 from dpcore.audit import AuditResult, audit_release, audit_releases, short_audit
+from dpcore.errors import AuditError
 from schemas.plan import Plan
 from tasks.audit.picture import audit_picture
 from tasks.audit.rehearsal import rehearse_shortly
@@ -48,6 +49,22 @@ def audit_shortly(plan: Plan) -> list[AuditResult]:
     """Rehearse the survey's path, and audit all releases together and each alone, in seconds."""
     rehearse_shortly(plan)
     return short_audit(list(plan.built.values()), level_of_each(plan, UNATTENDED))
+
+
+def require_passed(plan: Plan, results: list[AuditResult]) -> None:
+    """Raise ``AuditError``, which carries the results, if a bound is above its claim."""
+    failed = [
+        f"{label(plan, result)} ({', '.join(result.faults)})"
+        for result in results
+        if not result.passed
+    ]
+    if failed:
+        error = AuditError(
+            f"the audit found more privacy loss than is claimed: {'; '.join(failed)}. Do not publish"
+            " this plan with this version of dprelease; report the fault"
+        )
+        error.results = results
+        raise error
 
 
 def embed_picture(plan: Plan, results: Sequence[AuditResult]) -> str:

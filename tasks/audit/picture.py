@@ -1,4 +1,4 @@
-"""Draws an audit as one SVG: lower bounds beside claims, and every loss function.
+"""Draws an audit as one SVG: claims with lower bounds, and every loss function.
 
 All of it is public: its draws come from made-up tables.
 """

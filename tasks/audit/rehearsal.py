@@ -7,14 +7,15 @@ the real one, and every release must get exactly the tallies of the audit.
     rehearse            both surveys, with as many records as the plan states: before a full audit
     rehearse_shortly    the one with the unit at its far end, with few: in the short audit
 
-That unit has one record more than is kept, each of twice the largest weight, so tallies are others
-where records are kept or weights are cut otherwise than the sensitivities say.  With ``linked`` that one
-comes last in the order, where it can, and all other units have one member.  In a series the unit is in
-one period more than counts, where there is one, with as many records in each; all others in the first.
+That unit has one record more than is kept, and each has twice the largest weight.  So the tallies differ
+if records are kept, or weights cut, otherwise than the sensitivities say.  With ``linked`` the surplus
+record comes last in the order, where it can, and all other units have one member.  In a series the unit
+is in one period more than counts, if there is one, with the same number of records in each; all other
+units are in the first period.
 
-The far survey comes in three forms, which must be read alike: as Parquet in the plan's types; with
-floats for whole numbers, as a data frame with a missing value has them; and as a table of a database
-under whose collation capitals and accents make no difference.
+The far survey comes in three forms, which must give the same tallies: as Parquet in the plan's types;
+with floats for whole numbers, as a data frame with a missing value has them; and as a table of a
+database under whose collation capitals and accents make no difference.
 """
 
 import re
@@ -189,7 +190,7 @@ def _write_survey(plan: Plan, path: Path, form: str, far: bool) -> str | TableSo
     On the far side, that unit's records have the last value.  On the near side they have the first,
     or are absent under add-remove.  A unit of several records has one more than the plan keeps, in each
     of its periods; they have too large a weight, and all other records a weight of one step.  Where a
-    row stands for several records, there are two rows.
+    row counts several records, there are two rows.
     """
     there = far or plan.neighbours == "replace-one"
     kept = plan.unit.max_rows if plan.unit else _of_one_period(plan, plan.adjacency).most

@@ -34,10 +34,10 @@ def check_budget(
     """Raise what reserving would raise, before any private value is read; write nothing.
 
     Every bundle in ``published`` must be a release in the ledger, with the same draws; otherwise
-    the ledger was lost, is an old copy, or is the wrong one.  ``part``: of the grant, which all requests
-    may spend together, if this release was requested.
+    the ledger was lost, is an old copy, or is the wrong one.  ``part``: the part of the grant that all
+    requests together may spend; None for a release that nobody requested.
     """
-    # One that is missing is not made here: it would stand in the way of the backup.
+    # A missing one is not made here: a backup could then not be restored in its place.
     ledger = Ledger(ledger_url()) if ledger_exists() else None
     if ledger:
         ledger.require_whole()
@@ -103,7 +103,7 @@ def require_budget(
 def require_known(bundle: Path, dataset: str, ledger: Ledger | None) -> None:
     """Raise ``LostLedgerError`` if a published bundle was not charged to this ledger.
 
-    One whose manifest is damaged, or cannot be read, is known by the name of its folder.
+    A bundle whose manifest is damaged, or cannot be read, is identified by the name of its folder.
     """
     try:
         manifest = read_manifest(bundle)

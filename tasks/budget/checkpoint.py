@@ -5,9 +5,8 @@ Where a witness is configured, a run stops unless the ledger knows every draw in
 before anything is published.
 
     DPRELEASE_CHECKPOINT   the file: a line for each draw, its SHA-256 and DATASET/RELEASE_ID/NAME;
-                           the last line is an Ed25519 signature of those before, in hexadecimal, where
-                           DPRELEASE_SIGNING_KEY is set; before it stands the number of draws, so that
-                           a file that was cut or emptied is known
+                           then the number of draws, which a file that was cut or emptied lacks; then,
+                           where DPRELEASE_SIGNING_KEY is set, an Ed25519 signature of the lines above
 """
 
 import os
@@ -85,7 +84,7 @@ def add_to_checkpoint(ledger: Ledger) -> None:
 
 @contextmanager
 def _alone(path: Path) -> Iterator[None]:
-    """Of the writers on this machine one; others wait, so that nobody puts an older list in place."""
+    """Let one writer of this machine in at a time, so that none puts an older list in place."""
     lock = path.with_name(f".{path.name}.lock")
     try:
         if not lock.exists():

@@ -3,7 +3,8 @@
     dprelease_budget{dataset, coordinate, part}       granted, spent and left: alpha, beta, gamma, rho
     dprelease_releases_total{dataset, state}          releases in the ledger: drawn, reserved or void
     dprelease_last_draw_timestamp_seconds{dataset}    when the last release was drawn
-    dprelease_late_releases{dataset}                  due times that have passed without a release
+    dprelease_late_releases{dataset}                  due times that have passed without a release;
+                                                      at most 1,000 of a plan are counted
     dprelease_runs_total{dataset, outcome}            by exit code, waits or interrupted
     dprelease_steps_seconds{step}                     a summary: seconds, and how often
     dprelease_notices_total{dataset, trouble}         what the operator was notified of
@@ -28,7 +29,7 @@ from pydantic import BaseModel, Field, FiniteFloat, TypeAdapter, ValidationError
 from dpcore.accounting.budget import Budget
 from dpcore.errors import InputError
 from schemas.plan import Plan
-from tasks.budget.schedule import late_releases
+from tasks.budget.schedule import MOST_LATE, late_releases
 from tasks.ledger import Ledger, State
 
 
@@ -64,7 +65,9 @@ def _of_ledger(ledger: Ledger, plans: Mapping[Path, Plan], now: datetime) -> Ite
         unit="seconds",
     )
     late = GaugeMetricFamily(
-        "dprelease_late_releases", "Due times that passed without a release", labels=("dataset",)
+        "dprelease_late_releases",
+        f"Due times that passed without a release; at most {MOST_LATE:,} of a plan are counted",
+        labels=("dataset",),
     )
     for dataset in ledger.datasets():
         granted = ledger.granted(dataset) or Budget()

@@ -10,7 +10,7 @@ from dpcore.errors import InputError, LedgerError
 from dpcore.repricing.history import Charged, Price, prices
 from dpcore.repricing.loss_distributions import installed
 from schemas.releases.events import read_event
-from tasks.explain.explain import amounts, text_table
+from tasks.explain.tables import amounts, text_table
 
 if TYPE_CHECKING:
     from tasks.ledger import Ledger

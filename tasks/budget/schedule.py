@@ -15,6 +15,9 @@ from tasks.workplace.schedule import beginning, due_times, local_text, run_id
 DRAWN_WITHIN = timedelta(hours=6)
 """How long after it was due a run that began may take to its draws."""
 
+MOST_LATE = 1000
+"""How many late releases of a plan are listed: a schedule of every minute since 2000 has 14 million."""
+
 
 def require_first_year(plan: Plan, path: Path, ledger: Ledger | None, now: datetime) -> None:
     """Raise ``BudgetError`` if the budget ends within the schedule's first year; a plan may allow it.
@@ -40,9 +43,10 @@ def require_first_year(plan: Plan, path: Path, ledger: Ledger | None, now: datet
 
 
 def late_releases(plan: Plan, path: Path, ledger: Ledger, now: datetime) -> list[Fault]:
-    """Every due time of the plan's schedule that has passed without a release in the ledger.
+    """The due times of the plan's schedule that have passed without a release in the ledger.
 
-    One that was reserved and is not drawn after ``DRAWN_WITHIN`` is late too: its run was lost.
+    Only the oldest ``MOST_LATE`` are listed.  A release that was reserved and is not drawn after
+    ``DRAWN_WITHIN`` is late too: its run was lost.
     """
     schedule = plan.operation.schedule
     made = ledger.releases(plan.dataset)
@@ -55,7 +59,7 @@ def late_releases(plan: Plan, path: Path, ledger: Ledger, now: datetime) -> list
         lost = due < now - DRAWN_WITHIN and any(c.state is State.RESERVED for c in charges)
         return release_id in made and not lost
 
-    return [
+    late = (
         Fault(
             plan.dataset,
             release_id,
@@ -66,7 +70,8 @@ def late_releases(plan: Plan, path: Path, ledger: Ledger, now: datetime) -> list
         )
         for due in due_times(schedule, begins, now)
         if not is_made(release_id := run_id(path, due), due)
-    ]
+    )
+    return list(islice(late, MOST_LATE))
 
 
 def _end_of_year(begins: datetime) -> datetime:

@@ -2,7 +2,7 @@
 
 from tasks.evaluate.compare import Evaluation
 from tasks.evaluate.sections import left_out, sections_of, summary
-from tasks.explain.explain import text_table
+from tasks.explain.tables import text_table
 from tasks.report.parts import DataTable
 
 

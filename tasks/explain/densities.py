@@ -50,7 +50,7 @@ def way_rows(plan: Plan, found: Found) -> list[dict[str, str]]:
 
 
 def best_lines(found: Found) -> list[str]:
-    """The best way for each density, and where that is a function the best mechanism of a density."""
+    """The best way for each density; if that is a function, also the best mechanism for a density."""
     lines = []
     for name, (best, *others) in found.items():
         words = f"{name}: best is the {best.section.kind} by {best.section.mechanism}"

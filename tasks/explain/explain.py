@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dpcore.accounting.budget import Budget, decimal_text, total
 from dpcore.accounting.concentrated import Composition
-from dpcore.errors import BudgetError
 from dpcore.releases.base import Release
 from dpcore.releases.counts.unit import TableOfCounts
 from schemas.plan import Plan
@@ -18,14 +16,9 @@ from tasks.explain.analysis import analyses_text
 from tasks.explain.densities import best_lines, found_ways, way_rows
 from tasks.explain.kinds import advice, found_kinds, kind_rows
 from tasks.explain.least import least_rows
-from tasks.explain.runs import last_release_text, runs_text, series_text
+from tasks.explain.runs import runs_text, series_text
+from tasks.explain.tables import amounts, text_table
 from tasks.explain.work import IMPLICATE, implicate_values, work_of, work_text
-
-if TYPE_CHECKING:
-    from tasks.ledger import Fault, HistoryRecord, Ledger
-
-
-COORDINATES = ("alpha", "beta", "gamma")
 
 
 def cost_rows(plan: Plan) -> list[dict[str, str]]:
@@ -89,7 +82,7 @@ def budget_rows(
     """The dataset's budget before and after the release, and a message if it would be refused.
 
     ``granted`` is None if the ledger does not know the dataset; ``refusal``: see
-    ``explain_refusal``.
+    ``tasks.explain.account``.
     """
     requested = total(plan.prices.values())
     grant = plan.budget.caps if granted is None else granted
@@ -108,23 +101,6 @@ def budget_rows(
         *rows,
         amounts("left afterwards", grant - spent - requested, grant.coordinates),
     ], refusal
-
-
-def explain_refusal(plan: Plan, ledger: Ledger) -> str:
-    """Why the ledger would refuse a release of the plan, beside a lack of budget; or nothing."""
-    from tasks.ledger import charges_of
-    from tasks.ledger.runs_and_grant import no_grant, require_grant
-
-    account = ledger.account(plan.dataset)
-    try:
-        if account is not None:
-            require_grant(plan, account)
-        elif ledger.shared:
-            raise BudgetError(no_grant(plan))
-        ledger.check_addable(plan.dataset, plan.digest, charges_of(plan))
-    except BudgetError as refused:
-        return f"The release would be refused: {refused}."
-    return ""
 
 
 def describe_dataset(plan: Plan) -> str:
@@ -256,122 +232,32 @@ def implicates_text(plan: Plan) -> list[str]:
 
 def least_text(plan: Plan) -> list[str]:
     """The distance from the least possible errors; nothing where none is known."""
-    rows = least_rows(plan)
-    if not rows:
-        return []
-    return [
-        "",
-        "The least possible error, in the worst case, among mechanisms of the same promise",
-        text_table(rows),
-    ]
+    heading = "The least possible error, in the worst case, among mechanisms of the same promise"
+    return _section(heading, least_rows(plan))
 
 
 def kinds_text(plan: Plan) -> list[str]:
     """The comparison of kinds of tables, and the best of them; nothing where there is no choice."""
     found = found_kinds(plan)
-    if not found:
-        return []
-    return [
-        "",
+    heading = (
         "Which tables to draw: their expected distance from the exact ones at the same share"
-        " (0: none; 1: all noise)",
-        text_table(kind_rows(plan, found)),
-        *advice(plan, found),
-    ]
+        " (0: none; 1: all noise)"
+    )
+    return _section(heading, kind_rows(plan, found), advice(plan, found))
 
 
 def densities_text(plan: Plan) -> list[str]:
     """The comparison of mechanisms and kinds for densities, and the best; nothing without any."""
     found = found_ways(plan)
-    if not found:
-        return []
-    return [
-        "",
+    heading = (
         "How to release a density: the whole error at the same share, typical noise and bounds of all"
-        " that is left out, relative to a uniform density",
-        text_table(way_rows(plan, found)),
-        *best_lines(found),
-    ]
-
-
-def text_table(rows: Sequence[dict[str, str]]) -> str:
-    """Rows as aligned text columns."""
-    if not rows:
-        return "  (none)"
-    header = list(rows[0])
-    widths = [max(len(key), *(len(row[key]) for row in rows)) for key in header]
-    lines: Iterable[Iterable[str]] = [header, *([row[key] for key in header] for row in rows)]
-    return "\n".join(
-        "  " + "  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip()
-        for line in lines
+        " that is left out, relative to a uniform density"
     )
+    return _section(heading, way_rows(plan, found), best_lines(found))
 
 
-def amounts(label: str, budget: Budget, names: Sequence[str] = COORDINATES) -> dict[str, str]:
-    """A row of a budget's coordinates."""
-    return {"": label} | {c: decimal_text(getattr(budget, c)) for c in names}
-
-
-def ledger_rows(ledger: Ledger, dataset: str) -> list[dict[str, str]]:
-    """A dataset's budget in three rows: granted, spent, left."""
-    granted = ledger.granted(dataset) or Budget()
-    return [
-        amounts("granted", granted, granted.coordinates),
-        amounts("spent", ledger.spent(dataset), granted.coordinates),
-        amounts("left", ledger.remaining(dataset), granted.coordinates),
-    ]
-
-
-def ledger_text(ledger: Ledger, dataset: str, plans: Mapping[Path, Plan]) -> str:
-    """A dataset's grants, spending, runs that are left and history as text.
-
-    Without a plan of the dataset, runs are counted at the cost of its last release.
-    """
-    left, now = ledger.remaining(dataset), datetime.now(UTC)
-    runs = [
-        f"{path.name}: the grant covers {runs_text(plan, left, now, ledger)}."
-        for path, plan in plans.items()
-        if plan.dataset == dataset
-    ]
-    if not runs and (words := last_release_text(ledger, dataset)):
-        runs = [f"The grant covers {words}."]
-    records = ledger.history(dataset)
-    in_rho = any(record.caps.rho for record in records if record.caps)
-    names = ("alpha", "rho", "beta", "gamma") if in_rho else COORDINATES
-    history = [
-        {
-            "when": record.at[:19],
-            "what": str(record.action),
-            "release": " ".join(filter(None, (record.release_id, record.release_name))),
-            **{c: decimal_text(getattr(_recorded(record), c)) for c in names},
-            "who": record.who or "",
-            "why": record.why or "",
-        }
-        for record in records
-    ]
-    account = ledger.account(dataset)
-    if account is not None and ledger.promised(dataset) != account.promise:
-        runs.append(
-            f"This is the newest grant, of {account.promise}; with those before, all releases keep"
-            f" {ledger.promised(dataset)} together."
-        )
-    budget = [dataset, text_table(ledger_rows(ledger, dataset)), *runs]
-    return "\n".join([*budget, "", text_table(history)])
-
-
-def _recorded(record: HistoryRecord) -> Budget:
-    """The amounts of a line of history: of a concentrated grant, its promise and its cap on rho."""
-    return replace(record.budget, rho=record.caps.rho) if record.caps else record.budget
-
-
-def fault_rows(faults: Sequence[Fault]) -> list[dict[str, str]]:
-    """One numbered row per fault; the remedies are printed below the table."""
-    return [
-        {
-            "": str(number),
-            "dataset": fault.dataset,
-            "release": " ".join(filter(None, (fault.release_id, fault.release_name))),
-            "fault": fault.what,
-        }
-        for number, fault in enumerate(faults, 1)
-    ]
+def _section(
+    heading: str, rows: Sequence[dict[str, str]], verdict: Sequence[str] = ()
+) -> list[str]:
+    """A table under its heading, and what follows from it; nothing without rows."""
+    return ["", heading, text_table(rows), *verdict] if rows else []

@@ -61,8 +61,10 @@ TOO_NOISY = 0.25
 
 
 def _of_records(found: list[Kind]) -> str:
-    """The kind whose records are nearest in tables of three columns, simulated on a made-up table; where
-    there is no simulation, in those of two by a rule."""
+    """The kind whose records are nearest in tables of three columns, simulated on a made-up table.
+
+    Without a simulation, it is chosen by a rule for tables of two columns.
+    """
     if any(record_distances(kind.release) is None for kind in found):
         kind, ways = best(found, 2, records=True), 2
         distance = kind.distances[ways].mean if kind else 1.0

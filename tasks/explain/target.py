@@ -15,7 +15,7 @@ from dpcore.releases.base import Release
 from dpcore.suggestion import suggestion
 from schemas.plan import Plan
 from schemas.plan.budget import LARGEST_ALPHA
-from tasks.explain.explain import text_table
+from tasks.explain.tables import text_table
 
 STEPS = 900
 """Decimals of three digits between two powers of ten: 1.00, 1.01, ..., 9.99."""

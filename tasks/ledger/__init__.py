@@ -18,24 +18,14 @@ of its dataset from beginning to end, so two processes cannot both spend the sam
 
 What the sums mean.  A grant (A, B, G) is fixed before the first release, and each release may be
 chosen in view of all earlier ones.  Then everything together is (A, B, G)-randomly differentially
-private, and (A, B)-differentially private if nothing spends gamma, for one unit and one relation:
+private, and (A, B)-differentially private if nothing spends gamma, for one unit and one relation
+(basic composition as a filter: Rogers, Roth, Ullman and Vadhan 2016; under a concentrated grant, the
+caps of ``dpcore.accounting.concentrated``; proofs in docs/pages/explanation/composition.md).
 
-    gamma = 0   A release keeps (alpha, beta) on every two neighbours, whatever was seen before, so
-                the amounts add up as long as their sums stay within the grant (basic composition
-                as a filter: Rogers, Roth, Ullman and Vadhan 2016).  Under a concentrated grant the
-                amounts are (rho, beta), and the grant fixes caps on their sums
-                (``dpcore.accounting.concentrated``).
-    gamma > 0   A release keeps (alpha, beta) on neighbours that are drawn at random, unless they
-                lie in a set of probability gamma at most.  Sets that are fixed beforehand add up to
-                at most G, and outside them the line above holds.  A set that is chosen in view of
-                another release need not be small *given that release*: a histogram shows which
-                cells are empty for almost everybody, and the next plan could ask for just those.
-
-So one plan of a dataset may spend gamma: the first that reserves it while nothing is drawn.  Its
-later runs (a schedule) have the same sets, or sets that were fixed with the first; whether they take
-place may depend on what was seen, because the grant pays for all that could.  A second plan is refused
-even if it was fixed in time: choosing which of the two runs next would be such a choice.  Other plans
-may run before and after, without gamma.
+Sets of probability gamma add up only if they are fixed beforehand: one that is chosen in view of a
+release need not be small *given that release*.  So one plan of a dataset may spend gamma, the first
+that reserves it while nothing is drawn; its later runs have the same sets.  A second plan is refused
+even if it was fixed in time: which of the two runs next would be such a choice.
 
 >>> import tempfile
 >>> import numpy as np

@@ -1,4 +1,4 @@
-"""``Ledger``: grants, charges, draws and decisions, each read or written in one transaction.
+"""``Ledger``: writes grants, charges, draws and decisions, each in one transaction.
 
 A method that writes first locks its dataset, then reads, decides and writes under that lock.  For
 an unknown dataset there is no row to lock; the method then refuses without reading further, because
@@ -9,72 +9,36 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from fractions import Fraction
-from pathlib import Path
 
-from sqlalchemy import Connection, make_url
-from sqlalchemy.exc import ArgumentError
+from sqlalchemy import Connection
 
-from dpcore.accounting.budget import Budget, total
+from dpcore.accounting.budget import Budget
 from dpcore.accounting.concentrated import Composition, caps
 from dpcore.errors import InputError, LedgerError
 from dpcore.line.statistic import Noisy
-from tasks.ledger import check, notes, queries, rules
-from tasks.ledger.database import Database
+from tasks.ledger import notes, queries, rules
 from tasks.ledger.postgresql import PostgreSQLDatabase
+from tasks.ledger.reading import LedgerReader, chargeable, require_charges
 from tasks.ledger.records import (
-    Account,
     Action,
     Charge,
     ChargeRecord,
-    Fault,
-    HistoryRecord,
     Releases,
     State,
     require_text,
 )
 from tasks.ledger.roles import roles_sql
-from tasks.ledger.sqlite import SQLiteDatabase
 
 # The limit of one value in SQLite as it is usually built, and in PostgreSQL.
 MAX_PAYLOAD_BYTES = 1_000_000_000
 
 
-class Ledger:
+class Ledger(LedgerReader):
     """The privacy ledger at ``url``: ``sqlite:///ledger.db`` or ``postgresql://host/database``.
 
     ``lock_seconds`` is how long to wait for another writer before giving up with ``LedgerError``.
     With ``create=False`` a missing ledger is an error; otherwise a new, empty one is made.
     """
-
-    def __init__(self, url: str, lock_seconds: float = 30, *, create: bool = True) -> None:
-        if not 0 < lock_seconds <= 86_400:
-            raise ValueError(f"lock_seconds must be above 0 and at most a day, not {lock_seconds}")
-        self._database = _open(url, lock_seconds, create)
-        if self._database.is_older():
-            self._database.upgrade()
-        with self._database.transaction(write=False):
-            pass  # opening a transaction refuses a ledger that is damaged or of another layout
-
-    def __repr__(self) -> str:
-        return f"<ledger {self._database.shown}>"
-
-    def require_whole(self) -> None:
-        """Raise ``LedgerError`` if the database's own check finds damage; reads all of it."""
-        with self._database.transaction(write=False) as connection:
-            self._database.require_whole(connection)
-
-    def copy_to(self, path: Path) -> None:
-        """Write one consistent state of an SQLite ledger to a new file, whoever writes meanwhile.
-
-        Raises ``InputError`` if the file exists, or for a ledger in PostgreSQL, which has tools of its
-        own.
-        """
-        if not isinstance(self._database, SQLiteDatabase):
-            raise InputError(
-                "a ledger in PostgreSQL is copied with its own tools: pg_dump and pg_restore"
-            )
-        self.require_whole()
-        self._database.copy_to(path)
 
     def make_roles(self) -> None:
         """Run ``roles_sql`` as the user who made the ledger; raises ``InputError`` on SQLite."""
@@ -132,29 +96,11 @@ class Ledger:
             queries.insert_grant(connection, dataset, composition, budget, kept, who, why)
             return True
 
-    @property
-    def shared(self) -> bool:
-        """Whether others use it: it is in PostgreSQL, or runs of a server were charged to it."""
-        with self._database.transaction(write=False) as connection:
-            return self._is_shared(connection)
-
     def share(self) -> None:
         """Mark the ledger, for good, as one that a server's runs use."""
         if not self.shared:
             with self._database.transaction(write=True) as connection:
                 queries.mark_served(connection)
-
-    def _is_shared(self, connection: Connection) -> bool:
-        return self._database.several or queries.is_served(connection)
-
-    def sources(self) -> dict[str, str]:
-        """The dataset of every source that the ledger knows, by the source's name."""
-        with self._database.transaction(write=False) as connection:
-            return queries.sources(connection)
-
-    def require_own(self, dataset: str, sources: Collection[str]) -> None:
-        """Raise ``BudgetError`` if one of a survey's names belongs to another dataset."""
-        rules.require_own(dataset, sources, self.sources())
 
     def assign(self, sources: Collection[str], dataset: str, who: str, why: str) -> None:
         """Record a person's decision: these sources hold the survey of this dataset from now on.
@@ -169,74 +115,13 @@ class Ledger:
                 number = max(1, queries.times_recorded(connection, source))
                 queries.insert_source(connection, source, dataset, who, why, number)
 
-    def datasets(self) -> list[str]:
-        """Every dataset that was ever granted anything, by name."""
-        with self._database.transaction(write=False) as connection:
-            return queries.datasets(connection)
-
-    def account(self, dataset: str) -> Account | None:
-        """What new charges count against; None for a dataset that the ledger does not know."""
-        with self._database.transaction(write=False) as connection:
-            return queries.account(connection, dataset)
-
-    def promised(self, dataset: str) -> Budget:
-        """(alpha, beta, gamma) of everything that was and can be charged: the sum of all grants."""
-        with self._database.transaction(write=False) as connection:
-            return total(each.promise for each in queries.accounts(connection, dataset))
-
-    def granted(self, dataset: str) -> Budget | None:
-        """The caps of the account; None for a dataset that the ledger does not know."""
-        account = self.account(dataset)
-        return None if account is None else account.caps
-
-    def spent(self, dataset: str) -> Budget:
-        """The sum of all charges to the account, reserved and committed."""
-        with self._database.transaction(write=False) as connection:
-            account = queries.account(connection, dataset)
-            return Budget() if account is None else _spent(connection, dataset, account)
-
-    def remaining(self, dataset: str) -> Budget:
-        """What the account has left; nothing for a dataset that the ledger does not know."""
-        with self._database.transaction(write=False) as connection:
-            account = queries.account(connection, dataset)
-            if account is None:
-                return Budget()
-            return rules.remaining(dataset, account.caps, _spent(connection, dataset, account))
-
-    def check(
-        self,
-        dataset: str,
-        release_id: str,
-        plan_digest: str,
-        charges: Mapping[str, Charge],
-        part: Fraction | None = None,
-    ) -> None:
-        """Raise what ``reserve`` would raise now, and write nothing.
-
-        For use before any private value is read.  Another process may reserve in between, so only
-        ``reserve`` decides.
-        """
-        _require_charges(dataset, release_id, plan_digest, charges)
-        with self._database.transaction(write=False) as connection:
-            _new_charges(connection, dataset, release_id, plan_digest, charges, part)
-
-    def check_addable(self, dataset: str, plan_digest: str, charges: Mapping[str, Charge]) -> None:
-        """Raise ``BudgetError`` if these charges cannot be added to the earlier ones.
-
-        They cannot if they are about another unit or relation, or in another coordinate than the grant;
-        if they spend gamma and their plan was not fixed before the dataset's first release; or if
-        earlier runs of their series are not charged.
-        """
-        with self._database.transaction(write=False) as connection:
-            _require_addable(connection, dataset, plan_digest, charges)
-
     def reserve(
         self,
         dataset: str,
         release_id: str,
         plan_digest: str,
         charges: Mapping[str, Charge],
-        beside: Callable[[Releases], None] = lambda _: None,
+        require: Callable[[Releases], None] = lambda _: None,
         sources: Collection[str] = (),
         part: Fraction | None = None,
     ) -> list[str]:
@@ -246,20 +131,20 @@ class Ledger:
         Raises ``BudgetError`` if the new charges would overspend the grant or cannot be added to
         the earlier ones (``check_addable``), ``LedgerError`` if an existing charge differs or is void.
         ``sources``: the names of the survey that is to be read; raises ``BudgetError`` if one belongs to
-        another dataset.  ``part``: the part of the grant that all requests may spend together, if this
-        release was requested; raises ``BudgetError`` if they would spend more.
-        ``beside`` may raise in view of all releases of the dataset, which no other writer changes
+        another dataset.  ``part``: the part of the grant that all requests together may spend; raises
+        ``BudgetError`` if they would spend more.
+        ``require`` may raise in view of all releases of the dataset, which no other writer changes
         meanwhile.  Afterwards every named charge counts.
         """
-        _require_charges(dataset, release_id, plan_digest, charges)
+        require_charges(dataset, release_id, plan_digest, charges)
         with self._database.transaction(write=True) as connection:
             self._database.require_whole(connection)
             if not queries.lock(connection, dataset):
                 rules.require_known(dataset, None)
             names = dataset, release_id, plan_digest
-            new, account = _new_charges(connection, *names, charges, part)
+            new, account = chargeable(connection, *names, charges, part)
             if new:
-                beside(queries.releases(connection, dataset))
+                require(queries.releases(connection, dataset))
                 queries.insert_charges(connection, *names, account.number, new, part)
             for source in sources:
                 queries.insert_source(connection, source, dataset, "release plan", release_id)
@@ -288,14 +173,6 @@ class Ledger:
         # Decoded as a retry would read it, so that both continue from the same arrays.
         return Noisy.from_bytes(payload)
 
-    def committed(self, dataset: str, release_id: str, release_name: str) -> Noisy | None:
-        """The committed draw, checked against its digest; None where there is none (yet)."""
-        with self._database.transaction(write=False) as connection:
-            charge = queries.find_charge(connection, dataset, release_id, release_name)
-            if charge is None or charge.state is not State.COMMITTED:
-                return None
-            return queries.read_draw(connection, charge)
-
     def void(self, dataset: str, release_id: str, release_name: str, who: str, why: str) -> None:
         """Give back, for good, a reservation that has no draw; ``who`` and ``why`` are recorded.
 
@@ -322,11 +199,6 @@ class Ledger:
             )
             if digest not in queries.seals(connection, dataset, release_id):
                 queries.insert_seal(connection, dataset, release_id, digest)
-
-    def seals(self, dataset: str, release_id: str) -> set[str]:
-        """The digests that the bundle of a release may have."""
-        with self._database.transaction(write=False) as connection:
-            return queries.seals(connection, dataset, release_id)
 
     def request(self, dataset: str, release_id: str, who: str, why: str) -> None:
         """Record who asked for a release and why; the first record stays."""
@@ -365,56 +237,6 @@ class Ledger:
         assert decided is not None
         return decided
 
-    def decision(self, dataset: str, release_id: str) -> notes.Decision | None:
-        """The decision on a release; None where there is none (yet)."""
-        with self._database.transaction(write=False) as connection:
-            return notes.decision(connection, queries.charges(connection, dataset, release_id))
-
-    def release(self, dataset: str, release_id: str) -> dict[str, ChargeRecord]:
-        """The charges of one release by name; empty for a release that the ledger does not know."""
-        with self._database.transaction(write=False) as connection:
-            return queries.charges(connection, dataset, release_id)
-
-    def releases(self, dataset: str) -> dict[str, dict[str, ChargeRecord]]:
-        """The charges of every release of the dataset, by release id and name."""
-        with self._database.transaction(write=False) as connection:
-            return queries.releases(connection, dataset)
-
-    def find_faults(self, dataset: str) -> list[Fault]:
-        """The contradictions in the ledger's rows on the dataset; repairs nothing."""
-        with self._database.transaction(write=False) as connection:
-            return check.find_faults(connection, dataset)
-
-    def history(self, dataset: str | None = None) -> list[HistoryRecord]:
-        """Every grant, charge, void, request and decision in order of time, of one dataset or all."""
-        with self._database.transaction(write=False) as connection:
-            return queries.history(connection, dataset)
-
-
-def _open(url: str, lock_seconds: float, create: bool) -> Database:
-    # No message quotes the URL: it may hold a password.
-    try:
-        parsed = make_url(url)
-    except (ArgumentError, ValueError):
-        raise InputError(
-            "the ledger's URL cannot be read; write it like sqlite:///ledger.db or "
-            "postgresql://user@host/database"
-        ) from None
-    if parsed.drivername in ("sqlite", "sqlite+pysqlite"):
-        return SQLiteDatabase(parsed, lock_seconds, create)
-    if parsed.drivername in ("postgres", "postgresql", "postgresql+psycopg"):
-        # What follows an @ in a password is taken for the host and the database.
-        if "@" in f"{parsed.host}{parsed.database}":
-            raise InputError(
-                "the ledger's URL: has an @ after the one before the host; in a password write @ as %40,"
-                " / as %2F and : as %3A"
-            )
-        return PostgreSQLDatabase(parsed, lock_seconds, create)
-    raise InputError(
-        "a ledger is kept in SQLite or PostgreSQL: its URL must begin with sqlite:/// or"
-        " postgresql://"
-    )
-
 
 def _locked_charge(
     connection: Connection, dataset: str, release_id: str, release_name: str
@@ -422,51 +244,3 @@ def _locked_charge(
     if not queries.lock(connection, dataset):
         return None
     return queries.find_charge(connection, dataset, release_id, release_name)
-
-
-def _require_charges(
-    dataset: str, release_id: str, plan_digest: str, charges: Mapping[str, Charge]
-) -> None:
-    require_text(dataset=dataset, release_id=release_id, plan_digest=plan_digest)
-    for name, charge in charges.items():
-        require_text(release_name=name)
-        charge.event_text()
-
-
-def _require_addable(
-    connection: Connection, dataset: str, plan_digest: str, asked: Mapping[str, Charge]
-) -> None:
-    counted, charges = queries.counted(connection, dataset), asked.values()
-    promises = [{rules.promise_of(each.event) for each in some} for some in (counted, charges)]
-    account = queries.account(connection, dataset)
-    rules.require_same_promise(dataset, *promises)
-    rules.require_same_composition(dataset, account, charges)
-    rules.require_fixed_plan(dataset, plan_digest, counted, charges)
-    rules.require_runs_before(dataset, account.number if account else 0, counted, asked)
-
-
-def _new_charges(
-    connection: Connection,
-    dataset: str,
-    release_id: str,
-    plan_digest: str,
-    charges: Mapping[str, Charge],
-    part: Fraction | None,
-) -> tuple[dict[str, Charge], Account]:
-    """The charges still to be made, and to which account; raises for the first reason against it."""
-    account = rules.require_known(dataset, queries.account(connection, dataset))
-    existing = queries.charges(connection, dataset, release_id)
-    new = rules.new_charges(release_id, plan_digest, charges, existing)
-    if new:
-        _require_addable(connection, dataset, plan_digest, new)
-        asked = total(charge.budget for charge in new.values())
-        spent = _spent(connection, dataset, account)
-        rules.require_affordable(dataset, release_id, account.caps, spent, asked)
-        if part is not None:
-            spent = queries.spent(connection, dataset, account.number, by_requests=True)
-            rules.require_opened(dataset, release_id, account.caps * part, spent, asked)
-    return new, account
-
-
-def _spent(connection: Connection, dataset: str, account: Account) -> Budget:
-    return queries.spent(connection, dataset, account.number)

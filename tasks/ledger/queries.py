@@ -111,7 +111,7 @@ def insert_charges(
     charges: Mapping[str, Charge],
     part: Fraction | None = None,
 ) -> None:
-    """Append the charges as RESERVED; ``part``: of the grant, within which they were requested."""
+    """Append the charges as RESERVED; ``part``: of the grant, which bounded them when requested."""
     at = utc_now()
     rows = [
         {

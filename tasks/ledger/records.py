@@ -55,7 +55,7 @@ class Charge:
     """The price of one named release, and the privacy event that justifies it.
 
     ``event`` holds JSON values; accountants interpret it, and the ledger only stores it.  A run of a
-    series names it (``Plan.series_id``), and its number: its price is for runs 1..run-1 beside it.
+    series names it (``Plan.series_id``), and its number: its price is what it adds to runs 1..run-1.
     """
 
     budget: Budget

@@ -90,9 +90,9 @@ def require_fixed_plan(
     drawn = any(charge.state is State.COMMITTED for charge in counted)
     if spenders == {plan_digest} or not (spenders or drawn):
         return
-    what = "gamma is kept for another plan" if spenders else "something was released before"
+    what = "gamma is kept for another plan of" if spenders else "something was released before from"
     raise BudgetError(
-        f"this plan asks for gamma, but of dataset {dataset!r} {what}. gammas add up only over"
+        f"this plan asks for gamma, but {what} dataset {dataset!r}. Gammas add up only over"
         " releases that were not chosen in view of others, so only a plan that was fixed before the"
         " dataset's first release may spend gamma; nothing was charged. Use mechanisms that need no"
         " gamma, or keep the plan for a new dataset, as its first"
@@ -150,8 +150,10 @@ def _rho(event: Mapping[str, Any]) -> Fraction:
 
 
 def require_run_whole(counted: Collection[ChargeRecord], charge: ChargeRecord) -> None:
-    """Raise ``LedgerError`` for a charge of a series that others count on: of later runs, or drawn ones
-    of its own run, without which the series could not go on."""
+    """Raise ``LedgerError`` if other charges of a series depend on this one.
+
+    Those are the charges of later runs, and the drawn ones of its own run.
+    """
     if not charge.series:
         return
     same = [c for c in counted if c.series == charge.series]

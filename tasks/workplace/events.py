@@ -5,7 +5,7 @@
 
 Everything in a line is public, like the words of the log, but for the seconds, which depend on the data:
 the file is made for its owner alone.  Processes may share it: each line is appended by one write.  If it
-cannot be written, no release stops, and it is said once.
+cannot be written, no release stops, and one warning is logged.
 """
 
 import json

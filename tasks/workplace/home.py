@@ -66,7 +66,7 @@ def ledger_exists() -> bool:
     try:
         return file is None or file.exists()
     except OSError:
-        return True  # nobody can tell, and opening it says why
+        return True  # unknown; opening it says why
 
 
 def private_folder(path: Path) -> Path:
@@ -115,7 +115,7 @@ def private_workspace(dataset: str, release_id: str) -> Iterator[Path]:
 
 
 def claim_outside(workspace: Path, folder: Path) -> None:
-    """Let a folder outside, about to be created, be removed too if the workspace's run is killed."""
+    """Have a folder outside, about to be created, removed too if the workspace's run is killed."""
     (workspace / OUTSIDE).symlink_to(folder)
 
 

@@ -13,7 +13,7 @@ FLOW_RUN = "PREFECT__FLOW_RUN_ID"
 """Set where a worker has started this process for one run."""
 
 NAMED_FILES = ("DPRELEASE_CHECKPOINT", "DPRELEASE_EVENTS", "DPRELEASE_SIGNING_KEY")
-"""The files that an operator may name beside those of home, ledger, plans and bundles."""
+"""The files that an operator may name, other than home, ledger, plans and bundles."""
 
 
 def place(variable: str) -> Path | None:
@@ -26,7 +26,7 @@ def lasting(path: Path, named_by: str) -> Path:
     """The path; raises ``InputError`` where it is relative to the folder of a worker's run."""
     if FLOW_RUN in os.environ and not path.expanduser().is_absolute():
         raise InputError(
-            f"{named_by}: {path} would lie in the folder of this run, and be removed with it; where"
-            " the worker is started, set it to an absolute path"
+            f"{named_by}: {path} is relative to the folder of this run, which is removed with the run;"
+            " set an absolute path where the worker is started"
         )
     return path

@@ -42,7 +42,7 @@ def plans_folder() -> Path:
 
 
 def usual_plans() -> dict[str, Path]:
-    """Every plan of the agency's folder by name; none where it is missing, and nothing names it."""
+    """Every plan of the agency's folder by name; none if it is missing and no variable names it."""
     folder = plans_folder()
     return plans_in(folder) if os.environ.get("DPRELEASE_PLANS") or folder.is_dir() else {}
 

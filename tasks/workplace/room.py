@@ -7,9 +7,9 @@ from dpcore.errors import InputError
 
 
 def require_room(folder: Path, needed: float, what: str = "") -> None:
-    """Raise ``InputError`` if the folder's disk has less left.  ``what`` needs it; it must be public.
+    """Raise ``InputError`` if the folder's disk has less than ``needed`` bytes left.
 
-    Without ``what`` the bundle needs it, and how much is said.
+    ``what``: public words for what needs them; by default the bundle, and the message states the number.
     """
     there = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
     left = shutil.disk_usage(there).free

@@ -14,7 +14,7 @@ may quote a private value.  So a step
 
 Steps report their progress in public lines.  The command line prints them; under Prefect they reach
 the run's log if PREFECT_LOGGING_EXTRA_LOGGERS names the logger ``dprelease``.  Each line of a step has
-its ``StepProgress`` as the attribute ``moment``; lines for a display of bars alone are of level DEBUG.
+its ``StepProgress`` as the attribute ``moment``; lines that only bars need have level DEBUG.
 """
 
 import errno
@@ -96,7 +96,7 @@ class Step(Generic[P, R]):
         return self.task(*args, **kwargs) if in_flow_run() else self.fn(*args, **kwargs)
 
     def submit(self, *args: P.args, **kwargs: P.kwargs) -> "PrefectFuture[R] | Future[R]":
-        """Run the step beside others; outside a flow run, at once."""
+        """Run the step at the same time as others; outside a flow run, at once."""
         if in_flow_run():
             submit: Any = self.task.submit
             future: PrefectFuture[R] = submit(*args, **kwargs)

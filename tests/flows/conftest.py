@@ -8,11 +8,15 @@ from tests.conftest import made_up_survey, plan_of_every_kind
 from tests.flows.served import Served, prepare
 
 
-@pytest.fixture
-def plan_document() -> dict:
+def small_plan_of_every_kind() -> dict:
     """Three releases and their people: a flow on every kind takes twice as long."""
     every = plan_of_every_kind()
     return every | {"releases": every["releases"][:3], "synthesis": every["synthesis"][:1]}
+
+
+@pytest.fixture
+def plan_document() -> dict:
+    return small_plan_of_every_kind()
 
 
 @pytest.fixture(scope="session")

@@ -40,12 +40,13 @@ import tasks.draw
 from dpcore.accounting.budget import Budget
 from dpcore.errors import DPReleaseError
 from schemas.plan import load_plan
+from tasks import admission
 from tasks.budget.reconcile import reconcile
 from tasks.bundle.verify import read_manifest, verify_budget, verify_files
 from tasks.ledger import Ledger, State, queries, tables
 from tasks.workplace.home import ledger_url
 from tasks.workplace.step import Step
-from tests.bare import audit_once, release, small_plan
+from tests.bare import audit_once, module_of, release, small_plan
 
 STEPS = (
     "check_budget",
@@ -108,8 +109,8 @@ def install(boundaries: Boundaries) -> None:
     audit_once()
     register_ibis_backends()
     for name in STEPS:
-        function = boundaries.around(f"step {name}", getattr(flows.course, name))
-        setattr(flows.course, name, Step(function, name, name))
+        function = boundaries.around(f"step {name}", getattr(module_of(name), name))
+        setattr(module_of(name), name, Step(function, name, name))
     for name in FILE_CALLS:
         setattr(os, name, boundaries.around(f"file {name}", getattr(os, name)))
     os.fsync = boundaries.before("file fsync", os.fsync)
@@ -405,7 +406,7 @@ def main() -> None:
     install(boundaries)
     sabotage(options.sabotage)
     cases = new_cases(options.folder, options.composition)
-    flows.course.audit_shortly(load_plan(next(cases).plan))
+    admission.audit_shortly(load_plan(next(cases).plan))
     rows = kill_at_every_boundary(cases, boundaries, until_harm=bool(options.sabotage))
     if options.random:
         rows |= kill_at_random(cases, boundaries, options.random)

@@ -6,6 +6,8 @@ import socket
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,9 +19,10 @@ import yaml
 from dpcore.accounting.budget import Budget
 from tasks.ledger import Ledger
 from tests.conftest import ROOT
-from tests.waiting import SECONDS, wait_for
+from tests.waiting import SECONDS, wait_for, wait_for_server
 
 PASSWORD = "officer:hush-hush"
+WHOLE = {"releases": [], "percent_of_budget": 10, "title": "", "requester": "B. Analyst"}
 ENDED = {"COMPLETED", "FAILED", "CRASHED", "CANCELLED", "PAUSED"}
 
 
@@ -91,6 +94,16 @@ class Served:
     def deployment(self, flow: str, name: str) -> dict[str, Any]:
         return self.api("GET", f"/deployments/name/{flow}/{name}")
 
+    def ask(self, plan: str, **choices: object) -> dict[str, Any]:
+        """Fill in the form for an ad hoc release of a whole plan, also with choices it would refuse."""
+        form = self.deployment("ad hoc release", "ad-hoc-release")
+        return self.api(
+            "POST",
+            f"/deployments/{form['id']}/create_flow_run",
+            parameters=WHOLE | {"plan": plan} | choices,
+            **({"enforce_parameter_schema": False} if choices else {}),
+        )
+
     def first_due(self, deployment: dict[str, Any]) -> dict[str, Any]:
         """The first run that Prefect's scheduler has planned for a deployment."""
         only, order = {"id": {"any_": [deployment["id"]]}}, "EXPECTED_START_TIME_ASC"
@@ -117,6 +130,39 @@ class Served:
     def artifact(self, run: str, key: str) -> dict[str, Any]:
         only = {"flow_run_id": {"any_": [run]}, "key": {"any_": [key]}}
         return self.api("POST", "/artifacts/filter", artifacts=only, sort="CREATED_DESC")[0]
+
+
+@contextmanager
+def prefect_server(
+    port: int, environment: dict[str, str], log: Path
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Prefect's own server, up, on a port of loopback; its process leads a group, which ends with it."""
+    command = ["server", "start", "--host", "127.0.0.1", "--port", str(port)]
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "prefect", *command],
+            env=environment,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+            umask=0o077,
+        )
+    health = f"http://127.0.0.1:{port}/api/health"
+    try:
+        wait_for_server(
+            lambda: httpx.get(health).raise_for_status(), process, lambda: log.read_text()
+        )
+        yield process
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGTERM)
+        process.wait(timeout=SECONDS)
+
+
+def last_due() -> datetime:
+    """When the plan on a schedule was last due."""
+    due = datetime.now(UTC).replace(day=1, hour=0, minute=15, second=0, microsecond=0)
+    return due if due < datetime.now(UTC) else (due - timedelta(days=1)).replace(day=1)
 
 
 def prepare(folder: Path, survey: Any, document: dict[str, Any]) -> None:

@@ -145,11 +145,3 @@ def test_a_dry_run_charges_nothing_and_needs_somebody_who_can_resume_it(plans):
     with pytest.raises(InputError, match="use `dprelease explain` elsewhere"):
         ad_hoc("plan", dry_run=True, requester="B. Analyst")
     assert Ledger(ledger_url()).datasets() == []
-
-
-def test_the_first_refusal_is_the_run_s_own_error(plans):
-    from flows.ad_hoc import ad_hoc
-
-    with pytest.raises(InputError, match="choose releases of one plan"):
-        ad_hoc("plan", requester="B. Analyst", releases=["census: people"])
-    assert Ledger(ledger_url()).datasets() == []

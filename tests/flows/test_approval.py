@@ -114,7 +114,6 @@ class Terminal(io.StringIO):
     [
         ("approve\nC. Officer\nchecked\n", 0, True),
         ("reject\nC. Officer\ntoo fine\n", 5, False),
-        ("hm\n", 5, False),
         ("approve\n\n\n", 2, False),
         ("", 5, False),
     ],

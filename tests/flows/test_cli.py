@@ -19,7 +19,7 @@ from dpcore.accounting.budget import Budget
 from dpcore.line.statistic import Noisy
 from dpcore.progress import report
 from flows.cli import main
-from flows.cli.progress import showing
+from flows.operation.progress import showing
 from schemas.plan import load_plan
 from tasks.ledger import Charge, Ledger
 from tasks.workplace.step import guard
@@ -236,7 +236,7 @@ def test_a_terminal_shows_a_bar_for_each_release_and_the_time_left(
 ):
     monkeypatch.setenv("TERM", "xterm")
     terminal = Console(file=StringIO(), force_terminal=True, width=100, color_system=None)
-    monkeypatch.setattr("flows.cli.progress.Console", lambda **_: terminal)
+    monkeypatch.setattr("flows.operation.progress.Console", lambda **_: terminal)
     with showing(load_plan(plan_path), logging.INFO):
         guard(lambda: None, "check budget")()
         guard(lambda name: report("fit", 1, 2), "write tables: {name}", "write tables")("people")

@@ -1,6 +1,9 @@
 """No page that the server offers lets a browser ask another host."""
 
 import re
+import subprocess
+import sys
+from base64 import b64encode
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -9,7 +12,8 @@ import httpx
 import prefect
 import pytest
 
-from tests.flows.served import PASSWORD, Served
+from flows.operation.pages import start
+from tests.flows.served import PASSWORD, Served, own_environment
 
 pytestmark = pytest.mark.slow
 
@@ -21,11 +25,12 @@ SECTIONS = (  # what Prefect's router nests: each page, of both UIs, is below on
     "work-pools/work-pool/dprelease", "work-pools/work-pool/dprelease/edit",
     "work-pools/work-pool/dprelease/queue/default",
 )  # fmt: skip
+API_PAGES = ("docs", "redoc", "api/docs", "api/redoc")  # would load scripts from a CDN
 
 
 def pages(served: Served) -> list[str]:
     """The addresses of the sections, and of the pages of what the server holds."""
-    found = [*SECTIONS]
+    found = [*SECTIONS, *API_PAGES]
     for kind, views in (
         ("deployment", ("", "/run", "/edit", "/duplicate")),
         ("flow", ("",)),
@@ -53,6 +58,7 @@ def test_the_walk_knows_every_section_of_the_router():
 
 @pytest.mark.parametrize("prefix", ["", "/v2"])
 def test_no_page_asks_another_host(served: Served, chromium: Any, prefix: str):
+    addresses = [*SECTIONS[:3], *API_PAGES] if prefix else pages(served)  # V2 has no pages
     context = chromium.new_context(viewport={"width": 1200, "height": 1000})
     asked: list[str] = []
 
@@ -64,7 +70,10 @@ def test_no_page_asks_another_host(served: Served, chromium: Any, prefix: str):
     context.route(lambda url: urlsplit(url).netloc not in {own, ""}, refuse)
     page = context.new_page()
     served.log_in(page)
-    for address in pages(served):
+    page.get_by_text("Flow Runs").first.wait_for()  # the dashboard, where people look for it
+    login = b64encode(PASSWORD.encode()).decode()
+    page.set_extra_http_headers({"Authorization": f"Basic {login}"})  # where no form asks for it
+    for address in addresses:
         page.goto(f"{served.address}{prefix}/{address}", wait_until="load")
         page.wait_for_load_state("networkidle")
     context.close()
@@ -80,3 +89,34 @@ def test_the_second_ui_is_not_served(served: Served):
     )
     assert "ui-v2" not in page.text
     assert "/v2/assets" not in page.text
+
+
+SINGLE_RUN = """
+import os, httpx
+from flows.operation.embedded import prefect_api
+from prefect.settings import PREFECT_API_URL
+with prefect_api():
+    address = PREFECT_API_URL.value().removesuffix("/api")
+    login = tuple(os.environ["PREFECT_API_AUTH_STRING"].split(":"))
+    assert httpx.get(f"{address}/api/health", auth=login).is_success
+    print([httpx.get(f"{address}/{page}", auth=login).status_code for page in PAGES])
+"""
+
+
+def test_neither_a_server_nor_a_single_run_has_pages_of_the_api(served: Served, tmp_path):
+    login = tuple(PASSWORD.split(":"))
+    missing = [httpx.codes.NOT_FOUND.value] * len(API_PAGES)
+    found = [httpx.get(f"{served.address}/{page}", auth=login).status_code for page in API_PAGES]
+    assert found == missing
+    said = subprocess.check_output(
+        [sys.executable, "-c", f"PAGES = {API_PAGES}{SINGLE_RUN}"],
+        env=own_environment(tmp_path),
+        text=True,
+    )
+    assert said.split("\n")[-2] == str(missing)
+
+
+@pytest.mark.parametrize("option", ["--workers=2", "--background", "-b"])
+def test_a_server_in_other_processes_is_refused(option):
+    with pytest.raises(SystemExit, match=option):
+        start(["start", option])

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from dpcore.accounting.budget import total
-from tests.flows.deployment.test_serve import WHOLE, last_due
+from tests.flows.served import WHOLE, last_due
 
 pytestmark = pytest.mark.slow
 

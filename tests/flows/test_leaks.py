@@ -6,16 +6,10 @@ from pathlib import Path
 import pytest
 
 from dpcore.errors import DPReleaseError
-from tests.conftest import plan_of_every_kind
 from tests.flows.search import occurrences
 
 SECRET = "SECRET7391"
 NUMBER = 8675309
-
-
-@pytest.fixture
-def plan_document() -> dict:
-    return plan_of_every_kind()
 
 
 @pytest.mark.parametrize(

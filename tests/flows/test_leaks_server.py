@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-import socket
 import subprocess
 import sys
 from pathlib import Path
-from urllib.request import urlopen
 
 import pytest
 
 from tests.flows.leak_runs import LEAKED, SECRETS
 from tests.flows.search import occurrences
-from tests.flows.served import own_environment
-from tests.waiting import SECONDS, wait_for_server
+from tests.flows.served import free_port, own_environment, prefect_server
 
 pytestmark = pytest.mark.slow
 
@@ -25,9 +22,7 @@ def ran(tmp_path_factory) -> tuple[Path, dict]:
     folder = tmp_path_factory.mktemp("leaks")
     for name in ("server", "client", "tmp", "user"):
         (folder / name).mkdir(mode=0o700)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     environment = own_environment(folder / "home") | {
         "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
         "DO_NOT_TRACK": "1",
@@ -36,17 +31,8 @@ def ran(tmp_path_factory) -> tuple[Path, dict]:
         "OPENBLAS_NUM_THREADS": "1",
         "PREFECT_SERVER_API_HOST": "127.0.0.1",
     }
-    with (folder / "server.log").open("w") as log:
-        server = subprocess.Popen(
-            [sys.executable, "-m", "prefect", "server", "start", "--port", str(port)],
-            env=environment | {"PREFECT_HOME": str(folder / "server")},
-            stdout=log,
-            stderr=log,
-            umask=0o077,
-        )
-    try:
-        health = f"http://127.0.0.1:{port}/api/health"
-        wait_for_server(lambda: urlopen(health).close(), server, (folder / "server.log").read_text)
+    own = environment | {"PREFECT_HOME": str(folder / "server")}
+    with prefect_server(port, own, folder / "server.log"):
         done = subprocess.run(
             [sys.executable, "-m", "tests.flows.leak_runs", str(folder)],
             env=environment
@@ -64,9 +50,6 @@ def ran(tmp_path_factory) -> tuple[Path, dict]:
         )
         (folder / "client.log").write_text(done.stderr)
         assert done.returncode == 0, done.stderr[-3000:]
-    finally:
-        server.terminate()
-        server.wait(timeout=SECONDS)
     for path in (folder / "surveys").iterdir():
         path.unlink()
     told = json.loads(done.stdout.splitlines()[-1])

@@ -4,14 +4,13 @@ import signal
 
 import pytest
 
-import flows.course
 from dpcore.errors import LedgerError
 from schemas.plan import load_plan
 from tasks.budget.reconcile import reconcile
 from tasks.bundle.verify import read_manifest, verify_files
 from tasks.ledger import Action, Ledger
 from tasks.workplace.step import Step
-from tests.bare import audit_once, release, small_plan
+from tests.bare import audit_once, module_of, release, small_plan
 from tests.tasks.ledger.server import PASSWORD, started
 
 pytestmark = pytest.mark.slow
@@ -38,13 +37,13 @@ def test_a_crash_costs_no_second_charge_and_no_second_draw(
     plan, out = small_plan(tmp_path), tmp_path / "out"
     granted = load_plan(plan).budget.granted.budget
     Ledger(postgresql.url(f"before_{step}")).grant("survey", granted, "the board", "a test")
-    whole = getattr(flows.course, step)
+    whole = getattr(module_of(step), step)
 
     def crashed(*args, **kwargs):
         postgresql.end(signal.SIGQUIT)
         return whole(*args, **kwargs)
 
-    monkeypatch.setattr(flows.course, step, Step(crashed, step, step))
+    monkeypatch.setattr(module_of(step), step, Step(crashed, step, step))
     try:
         with pytest.raises(LedgerError) as caught:
             release(plan, "r1", out)
@@ -56,7 +55,7 @@ def test_a_crash_costs_no_second_charge_and_no_second_draw(
     before = [line for line in ledger.history("survey") if line.action is Action.COMMIT]
     assert len(before) == drawn
 
-    monkeypatch.setattr(flows.course, step, whole)
+    monkeypatch.setattr(module_of(step), step, whole)
     bundle = release(plan, "r1", out)
     verify_files(bundle, read_manifest(bundle))
     lines = ledger.history("survey")

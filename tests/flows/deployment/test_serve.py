@@ -3,7 +3,7 @@
 import fcntl
 import subprocess
 import sys
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from uuid import uuid4
 
 import httpx
@@ -16,9 +16,7 @@ from flows.cli import main
 from flows.deployment import serve
 from flows.operation.identity import release_id_of
 from tasks.bundle.verify import read_manifest, verify_budget, verify_files
-from tests.flows.served import free_port, own_environment
-
-WHOLE = {"releases": [], "percent_of_budget": 10, "title": "", "requester": "B. Analyst"}
+from tests.flows.served import free_port, last_due, own_environment
 
 
 def a_run(**facts) -> FlowRun:
@@ -36,22 +34,6 @@ def test_two_people_who_ask_in_the_same_second_get_two_releases():
     ids = {release_id_of("ad hoc release", a_run(), "income") for _ in range(2)}
     assert len(ids) == 2
     assert all(name.startswith("income-ad-hoc-20261201-001500-") for name in ids)
-
-
-def last_due() -> datetime:
-    """When the plan on a schedule was last due."""
-    due = datetime.now(UTC).replace(day=1, hour=0, minute=15, second=0, microsecond=0)
-    return due if due < datetime.now(UTC) else (due - timedelta(days=1)).replace(day=1)
-
-
-def ask(served, plan: str, **choices: object) -> dict:
-    form = served.deployment("ad hoc release", "ad-hoc-release")
-    return served.api(
-        "POST",
-        f"/deployments/{form['id']}/create_flow_run",
-        parameters=WHOLE | {"plan": plan} | choices,
-        **({"enforce_parameter_schema": False} if choices else {}),
-    )
 
 
 @pytest.mark.slow
@@ -78,7 +60,7 @@ class TestServed:
         )
         assert all(field["description"] for field in fields.values())
         with pytest.raises(httpx.HTTPStatusError, match=r"409|422"):
-            ask(served, "census")
+            served.ask("census")
 
     def test_a_scheduled_run_is_the_same_release_whenever_it_runs(self, served):
         deployment = served.deployment("release", "income")
@@ -111,7 +93,7 @@ class TestServed:
         assert bundle.parent.stat().st_mode & 0o777 == 0o755
 
     def test_what_the_form_cannot_refuse_is_refused_at_once_with_the_reason(self, served):
-        run = ask(served, "income", releases=["health: people"])
+        run = served.ask("income", releases=["health: people"])
         ended = served.settled(run["id"])
         assert ended["state_type"] == "FAILED"
         assert "choose releases of one plan" in ended["state"]["message"]
@@ -120,7 +102,7 @@ class TestServed:
         def charged() -> bool:
             return any(name.endswith(run["id"][-4:]) for name in served.ledger.releases("income"))
 
-        run = ask(served, "income", dry_run=True)
+        run = served.ask("income", dry_run=True)
         assert served.settled(run["id"])["state_name"] == "Suspended"
         seen = served.artifact(run["id"], "cost-and-accuracy")["data"]
         assert "| left afterwards |" in seen
@@ -134,7 +116,7 @@ class TestServed:
     def test_a_run_that_ends_while_it_waits_waits_again_when_it_is_retried(
         self, served, plan, dry_run
     ):
-        run = ask(served, plan, dry_run=dry_run)["id"]
+        run = served.ask(plan, dry_run=dry_run)["id"]
         assert served.settled(run)["state_name"] == "Suspended"
         spent = served.ledger.spent(plan)
         for state in ({"type": "CRASHED"}, {"type": "SCHEDULED", "name": "AwaitingRetry"}):
@@ -151,7 +133,7 @@ class TestServed:
         assert len(events) == 2
 
     def test_a_rejection_is_kept_over_a_restart_and_publishes_nothing(self, served):
-        run = ask(served, "health")
+        run = served.ask("health")
         waiting = served.settled(run["id"])
         assert waiting["state_name"] == "Suspended"
         preview = served.artifact(run["id"], "approval-preview")["data"]
@@ -199,7 +181,7 @@ def test_what_a_killed_serve_left_keeps_the_home_to_itself(tmp_path, own_home, m
     monkeypatch.setattr(serve.sys, "executable", str(program))
     with (tmp_path / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        with serve.run_prefect([], tmp_path / "log", lock.fileno()):
+        with serve.run_module(["prefect"], tmp_path / "log", lock.fileno()):
             lock.close()  # as the system does with what is killed
             with pytest.raises(InputError, match="or what one that was killed left"):
                 serve._alone(tmp_path).__enter__()

@@ -66,15 +66,6 @@ def test_threads_draw_and_charge_what_a_sequence_does(plan_path, plan_document):
     assert list(in_sequence.items()) == list(in_threads.items())
 
 
-def test_the_manifest_lists_releases_in_the_plan_s_order(plan_path, plan_document):
-    from flows.release import release
-
-    manifest = read_manifest(Path(release(str(plan_path), "r1", str(plan_path.parent / "out"))))
-    for section in ("releases", "synthesis"):
-        listed = [record.name for record in getattr(manifest, section)]
-        assert listed == [record["name"] for record in plan_document[section]]
-
-
 def test_noise_of_threads_that_draw_at_once_never_repeats():
     with ThreadPoolExecutor(8) as pool:
         words = list(pool.map(lambda _: SystemSource().words(1000), range(64)))

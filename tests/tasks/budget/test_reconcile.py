@@ -1,6 +1,5 @@
 """Ledger, draws and bundles, put out of step in every way that was thought of."""
 
-import json
 import shutil
 from hashlib import sha256
 from pathlib import Path
@@ -28,11 +27,22 @@ WHO_WHY = ("--who", "A. Officer", "--why", "the disk was lost")
 ROWS = {"neighbours": "replace-one"}
 
 
+@pytest.fixture(scope="module")
+def template(tmp_path_factory) -> Path:
+    """A folder with one bundle, and the home with the ledger that paid for it."""
+    folder = tmp_path_factory.mktemp("template")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DPRELEASE_HOME", str(folder / "home"))
+        patch.delenv("DPRELEASE_LEDGER", raising=False)
+        release(small_plan(folder), "r1", folder / "out")
+    return folder
+
+
 @pytest.fixture
-def published(tmp_path, monkeypatch) -> Path:
-    """A folder with one bundle, and the ledger that paid for it."""
+def published(template, tmp_path, monkeypatch) -> Path:
+    """The bundles in the test's own copy."""
     audit_once(monkeypatch.setattr)
-    release(small_plan(tmp_path), "r1", tmp_path / "out")
+    shutil.copytree(template, tmp_path, dirs_exist_ok=True)
     return tmp_path / "out"
 
 
@@ -126,17 +136,13 @@ def test_a_file_in_the_place_of_a_bundle_is_to_be_moved_away(ledger, published, 
 
 def test_a_rejected_release_is_not_missing_and_must_not_be_published(ledger, published, tmp_path):
     ledger.decide("survey", "r1", approved=False, who="A. Officer", why="too few rows")
+    with pytest.raises(ApprovalError, match=r"was rejected by A. Officer .*: withdraw this bundle"):
+        release(tmp_path / "plan.yaml", "r1", published)
     assert found(ledger, tmp_path / "elsewhere") == []
     rejected = [("r1", "", "published, but a disclosure officer rejected it")]
     assert found(ledger, published) == rejected
     forge(published / "survey" / "r1")
     assert found(ledger, published) == rejected  # withdrawn, it is not to be made again
-
-
-def test_a_bundle_that_was_rejected_later_is_no_success(ledger, published, tmp_path):
-    ledger.decide("survey", "r1", approved=False, who="A. Officer", why="too few rows")
-    with pytest.raises(ApprovalError, match=r"was rejected by A. Officer .*: withdraw this bundle"):
-        release(tmp_path / "plan.yaml", "r1", published)
 
 
 def test_a_bundle_without_its_charge(ledger, published, own_home):
@@ -152,11 +158,14 @@ def test_a_bundle_under_another_name(ledger, published):
 
 
 @pytest.mark.parametrize("file", ["tables/people.parquet", "manifest.json", "SHA256SUMS"])
-def test_a_bundle_that_lost_a_file(ledger, published, file):
+def test_a_bundle_that_lost_a_file_or_whose_manifest_is_none(ledger, published, file):
     (published / "survey" / "r1" / file).unlink()
     ((release_id, _, what),) = found(ledger, published)
     assert release_id == "r1"
     assert file in what
+    (published / "survey" / "r1" / "manifest.json").write_text("{}")
+    ((_, _, what),) = found(ledger, published)
+    assert "not a valid manifest" in what
 
 
 @pytest.mark.parametrize(
@@ -225,12 +234,6 @@ def test_a_folder_or_dataset_that_is_not_there(published, ledger, capsys, monkey
     monkeypatch.chdir(tmp_path)
     assert main(["ledger", "check"]) == 0
     assert "not compared" in capsys.readouterr().out
-
-
-def test_a_manifest_that_is_no_manifest(ledger, published):
-    (published / "survey" / "r1" / "manifest.json").write_text(json.dumps({}))
-    ((_, _, what),) = found(ledger, published)
-    assert "not a valid manifest" in what
 
 
 def test_a_forged_bundle_is_noticed_by_the_ledger_alone(ledger, published, capsys):

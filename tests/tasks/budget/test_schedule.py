@@ -14,9 +14,10 @@ from dpcore.accounting.budget import Budget
 from dpcore.errors import BudgetError, PlanError
 from dpcore.line.statistic import Noisy
 from flows.cli import main
+from flows.operation import notify as notices
 from flows.operation.identity import release_id_of
 from schemas.plan import Plan, load_plan
-from tasks.budget.schedule import DRAWN_WITHIN, late_releases, require_first_year
+from tasks.budget.schedule import DRAWN_WITHIN, MOST_LATE, late_releases, require_first_year
 from tasks.explain.runs import runs_text
 from tasks.ledger import Charge, Ledger
 from tests.bare import audit_once, small_plan
@@ -119,10 +120,25 @@ def test_a_release_that_is_reserved_and_not_drawn_is_late_once_its_run_must_be_l
     assert late_releases(plan, path, ledger, NOW) == []
 
 
-def test_a_first_run_that_was_missed_is_late_where_the_schedule_says_since_when(tmp_path, ledger):
-    path = monthly(tmp_path, since="2026-12-01")
-    found = late_releases(load_plan(path), path, ledger, NOW)
-    assert [fault.release_id for fault in found] == ["plan-20261201-060000"]
+def test_of_many_late_releases_the_oldest_are_listed(tmp_path, ledger, monkeypatch, capsys):
+    path = monthly(tmp_path, since="2000-01-01")
+    path.write_text(path.read_text().replace("0 6 1 * *", "* * * * *"))  # 14 million due times
+    plan = load_plan(path)
+    found = late_releases(plan, path, ledger, NOW)
+    assert len(found) == MOST_LATE
+    assert found[-1].release_id == "plan-20000101-163900"
+    spend(ledger, plan, found[0].release_id)
+    place = ("--ledger", f"sqlite:///{tmp_path}/ledger.sqlite", "--plans", str(tmp_path))
+    assert main(("ledger", "check", *place)) == 6
+    said = f"plan.yaml: lists its {MOST_LATE:,} oldest late releases; there may be more"
+    assert said in capsys.readouterr().err
+    said = []
+    monkeypatch.setattr(notices, "first_time", lambda *_: True)
+    monkeypatch.setattr(notices, "notify", lambda *words: said.append(words[-1]))
+    monkeypatch.setenv("DPRELEASE_LEDGER", f"sqlite:///{tmp_path}/ledger.sqlite")
+    notices.notify_missed(tmp_path)
+    (trouble,) = said
+    assert trouble.startswith(f"at least {MOST_LATE:,} releases are late, the first of them")
 
 
 def test_a_plan_without_a_schedule_is_never_late_or_refused(tmp_path, ledger):
@@ -141,7 +157,7 @@ def test_a_backfill_is_the_release_of_the_scheduled_run_and_is_paid_once(
     monkeypatch.setattr(flows.release, "release", flow.fn)
     path = monthly(tmp_path, since="2026-11-01")
     monkeypatch.setattr("flows.cli.run.datetime", _Clock)
-    monkeypatch.setattr("flows.cli.ledger.datetime", _Clock)
+    monkeypatch.setattr("flows.cli.custody.datetime", _Clock)
     place = ("--ledger", f"sqlite:///{tmp_path}/ledger.sqlite")
     out = ("--out", str(tmp_path / "out"))
     due = ("run", str(path), "--due", "2026-11-01T06:00", *place, *out)

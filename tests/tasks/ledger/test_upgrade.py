@@ -11,7 +11,7 @@ from dpcore.mechanisms.laplace import LaplaceEvent
 from tasks.ledger import Charge, Ledger, charge_id, tables
 from tasks.ledger.append_only import protect
 from tasks.ledger.database import Database
-from tasks.ledger.ledger import _open
+from tasks.ledger.reading import _open
 from tests.tasks.ledger.test_postgresql import ENGINES, fresh_url
 
 WHO_WHY = {"who": "A. Officer", "why": "test"}

@@ -45,14 +45,14 @@ def test_what_would_be_removed_with_a_run_is_refused(
     run, folder, monkeypatch, variable, value, read
 ):
     monkeypatch.setenv(variable, value)
-    with pytest.raises(InputError, match=f"{variable}: .* would lie in the folder of this run"):
+    with pytest.raises(InputError, match=f"{variable}: .* is relative to the folder of this run"):
         read()
     assert not [*folder.iterdir()]
 
 
 @pytest.mark.parametrize("read", [published_folder, plans_folder])
 def test_a_folder_that_nobody_named_is_refused_too(run, read):
-    with pytest.raises(InputError, match="would lie in the folder of this run"):
+    with pytest.raises(InputError, match="is relative to the folder of this run"):
         read()
 
 
@@ -87,10 +87,10 @@ def test_an_absolute_place_is_taken(run, folder, monkeypatch):
 def test_a_run_with_a_relative_ledger_or_out_charges_nothing(run, folder, monkeypatch):
     bare.audit_once(monkeypatch.setattr)
     plan = bare.small_plan(folder)
-    with pytest.raises(InputError, match="out: out would lie"):
+    with pytest.raises(InputError, match="out: out is relative"):
         bare.release(plan, "r1", Path("out"))
     monkeypatch.setenv("DPRELEASE_LEDGER", "sqlite:///ledger.sqlite")
-    with pytest.raises(InputError, match=r"DPRELEASE_LEDGER: ledger\.sqlite would lie"):
+    with pytest.raises(InputError, match=r"DPRELEASE_LEDGER: ledger\.sqlite is relative"):
         bare.release(plan, "r1", folder / "out")
     assert not [*folder.rglob("*.sqlite")]
     assert not (folder / "out").exists()
@@ -99,7 +99,7 @@ def test_a_run_with_a_relative_ledger_or_out_charges_nothing(run, folder, monkey
 def test_events_that_would_be_lost_are_missed_and_stop_nothing(run, monkeypatch, caplog, folder):
     monkeypatch.setenv("DPRELEASE_EVENTS", "events")
     record_event("run")
-    assert "DPRELEASE_EVENTS: events would lie in the folder of this run" in caplog.text
+    assert "DPRELEASE_EVENTS: events is relative to the folder of this run" in caplog.text
     assert not [*folder.iterdir()]
 
 

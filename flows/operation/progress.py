@@ -1,15 +1,18 @@
-"""Shows the progress of steps on standard error: lines, and bars below them on a terminal.
+"""Shows the progress of steps: lines on standard error, bars below them on a terminal, or in a notebook.
 
 The bars are for people who wait: one for each release and synthetic table, and one for the whole run
-with the time that is left, by the work that ``dprelease explain`` expects of each.  In a pipe, a file
-or a log there are lines alone.
+with the time that is left, by the work that ``dprelease explain`` expects of each.  A notebook has the
+last one alone.  In a pipe, a file or a log there are only lines.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from html import escape
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, TextColumn
@@ -37,18 +40,27 @@ PATIENCE = 10.0
 
 
 @contextmanager
-def showing(plan: Plan | None, level: int) -> Iterator[None]:
-    """Within this context, show the lines of steps of this level; ``plan``: of the run, to show bars."""
-    console = Console(stderr=True, highlight=False)
+def showing(plan: Plan | None, level: int = logging.INFO, *, unseen: bool = True) -> Iterator[None]:
+    """Within this context, show the lines of steps of this level; ``plan``: of the run, to show bars.
+
+    ``unseen``: print the lines also where nobody waits for them, in a pipe or a file.
+    """
+    console, show = Console(stderr=True, highlight=False), _notebook()
+    if not (unseen or show or console.is_terminal):
+        yield
+        return
     can_move = console.is_terminal and not console.is_dumb_terminal
-    bars = _Bars(plan, console) if plan and can_move else None
+    bars = _Bars(plan, console) if plan and can_move and not show else None
     before = LOGGER.handlers, LOGGER.level, LOGGER.propagate
-    LOGGER.handlers, LOGGER.propagate = [bars or _Lines(console)], False
-    LOGGER.setLevel(logging.DEBUG if bars else level)
+    handler = _InNotebook(plan, show) if show else bars or _Lines(console)
+    LOGGER.handlers, LOGGER.propagate = [handler], False
+    LOGGER.setLevel(logging.DEBUG if bars or show else level)
     try:
         with bars.display if bars else nullcontext():
             yield
     finally:
+        if show:
+            show("")
         LOGGER.handlers, LOGGER.propagate = before[0], before[2]
         LOGGER.setLevel(before[1])
 
@@ -65,7 +77,7 @@ class _Lines(logging.Handler):
 
 
 class _Bars(_Lines):
-    """Prints the lines that tell of an end, and moves the bars."""
+    """Prints the lines about the ends of steps, and moves the bars."""
 
     def __init__(self, plan: Plan, console: Console):
         super().__init__(console)
@@ -117,6 +129,35 @@ class _Bars(_Lines):
         elapsed, left = whole.elapsed or 0.0, (whole.total or 0.0) - done
         pace = (elapsed + PATIENCE) / (done + PATIENCE)
         self.display.update(self.whole, completed=done, now=now, ends=elapsed + left * pace)
+
+
+class _InNotebook(logging.Handler):
+    """Shows the last line, and the bar of the whole run if there is a plan."""
+
+    def __init__(self, plan: Plan | None, show: Callable[[str], None]):
+        super().__init__()
+        self.bars, self.show = _Bars(plan, Console(quiet=True)) if plan else None, show
+
+    def emit(self, record: logging.LogRecord) -> None:
+        value, moment = "", getattr(record, "moment", None)
+        if self.bars:
+            self.bars.emit(record)
+            whole = self.bars.display.tasks[self.bars.whole]
+            value = f' value="{whole.completed / (whole.total or 1):.3f}"'
+        words = moment.words if moment else record.getMessage().strip()
+        self.show(f"<progress{value}></progress> {escape(words)}")
+
+
+def _notebook() -> Callable[[str], None] | None:
+    """What replaces the HTML that it showed before, in the notebook that runs this; None elsewhere."""
+    shell: Any = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    if not hasattr(shell, "kernel"):
+        return None
+    import IPython.display
+
+    shown: Any = IPython.display
+    handle = shown.display(shown.HTML(""), display_id=True)
+    return lambda html: handle.update(shown.HTML(html))
 
 
 class _Left(ProgressColumn):

@@ -1,0 +1,206 @@
+"""``dprelease ledger``: check the ledger, measure it, and keep copies and a witness of it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from dpcore.errors import BundleError, InputError, LedgerError
+from flows.cli.arguments import (
+    ANSWER,
+    AnyDataset,
+    LedgerURL,
+    Out,
+    Output,
+    Plans,
+    existing_ledger,
+    file_option,
+    require_known,
+    valid_plans,
+)
+
+if TYPE_CHECKING:
+    from tasks.ledger import Fault
+
+
+def check(
+    dataset: AnyDataset = None,
+    /,
+    *,
+    out: Out = None,
+    plans: Plans = None,
+    ledger: LedgerURL = None,
+    output: Output = ANSWER,
+) -> None:
+    """Check that ledger, draws and bundles agree; repairs nothing."""
+    from tasks.budget.reconcile import reconcile
+    from tasks.budget.schedule import MOST_LATE, late_releases
+    from tasks.explain.account import fault_rows
+    from tasks.explain.tables import text_table
+    from tasks.workplace.plans import published_folder
+
+    known = existing_ledger()
+    published: Path | None = out or published_folder()
+    assert published is not None
+    if dataset and not (published / dataset).is_dir():
+        require_known(known, dataset)
+    if not published.is_dir() and (out or os.environ.get("DPRELEASE_OUT")):
+        raise InputError(f"{'--out' if out else 'DPRELEASE_OUT'}: there is no folder {published}")
+    words = []
+    if not published.is_dir():
+        words = [f"bundles were not compared: there is no folder {published} (name one with --out)"]
+        published = None
+    loaded = valid_plans(plans, output)
+    faults = reconcile(known, published, dataset)
+    for path, plan in loaded.items():
+        if dataset in (None, plan.dataset):
+            late = late_releases(plan, path, known, datetime.now(UTC))
+            faults += late
+            if len(late) == MOST_LATE:
+                output.note(
+                    f"{path}: lists its {MOST_LATE:,} oldest late releases; there may be more"
+                )
+    if not faults:
+        agree = "ledger, draws and bundles agree" if published else "the ledger and its draws agree"
+        words.append(agree + "; no scheduled release is late" * bool(loaded))
+    else:
+        words.append(text_table(fault_rows(faults)))
+    for remedy in dict.fromkeys(fault.remedy for fault in faults):
+        words.append(f"\n{', '.join(_places(faults, remedy))}:\n  {remedy}")
+    facts = [asdict(fault) for fault in faults]
+    output.answer("\n".join(words), {"bundles_compared": bool(published), "faults": facts})
+    if faults:
+        count = f"{len(faults)} fault" + "s" * (len(faults) > 1)
+        raise BundleError(f"{count} found; nothing was changed")
+
+
+def metrics(
+    *,
+    events: Annotated[
+        Path | None, file_option("the file of events; default: DPRELEASE_EVENTS, if it is set")
+    ] = None,
+    plans: Plans = None,
+    ledger: LedgerURL = None,
+    output: Output = ANSWER,
+) -> None:
+    """Print budgets, releases, runs, notices and the time of steps as OpenMetrics."""
+    from tasks.budget.metrics import metrics_text
+    from tasks.workplace.events import VARIABLE
+    from tasks.workplace.places import place
+
+    path = events or place(VARIABLE)
+    if path and path != events and not path.exists():
+        output.note(
+            f"{VARIABLE}: there is no file {path} yet, so nothing is known of runs and steps"
+        )
+        path = None
+    known, loaded = existing_ledger(), valid_plans(plans, output)
+    text = metrics_text(known, loaded, path, datetime.now(UTC))
+    output.answer(text.removesuffix("\n"), {"metrics": text})
+
+
+def checkpoint(
+    file: Annotated[Path | None, Parameter(help="default: DPRELEASE_CHECKPOINT")] = None,
+    /,
+    *,
+    ledger: LedgerURL = None,
+    output: Output = ANSWER,
+) -> None:
+    """Write which draws the ledger knows, as a witness of it."""
+    from tasks.budget.checkpoint import checkpoint_file, write_checkpoint
+
+    path = file or checkpoint_file()
+    if path is None:
+        raise InputError("name a file, or set DPRELEASE_CHECKPOINT")
+    drawn = write_checkpoint(existing_ledger(), path)
+    output.answer(f"{path}: {drawn:,} draw{'s' * (drawn != 1)}", {"file": path, "draws": drawn})
+
+
+def backup(
+    file: Annotated[Path, Parameter(help="must not exist")],
+    /,
+    *,
+    ledger: LedgerURL = None,
+    output: Output = ANSWER,
+) -> None:
+    """Copy the ledger to a new file (SQLite)."""
+    existing_ledger().copy_to(file)
+    output.answer(
+        f"{file}: a copy of the ledger; it holds every noisy statistic, and no record",
+        {"file": file},
+    )
+
+
+def restore(
+    file: Annotated[Path, Parameter(help="the backup")],
+    /,
+    *,
+    ledger: LedgerURL = None,
+    output: Output = ANSWER,
+) -> None:
+    """Make a ledger of a backup, where there is none (SQLite)."""
+    from tasks.budget.checkpoint import checkpoint_file, require_checkpoint
+    from tasks.ledger import Ledger
+    from tasks.workplace.home import ledger_exists, ledger_file
+
+    place = ledger_file()
+    if place is None:
+        raise InputError(
+            "a ledger is restored to a file, --ledger sqlite:///FILE; one in PostgreSQL is restored with"
+            " its own tool, pg_restore"
+        )
+    if ledger_exists():
+        raise InputError(
+            "there is a ledger already, and it may know draws that the backup does not: compare the two"
+            " with `dprelease ledger show`, move it away if it is damaged, and restore again"
+        )
+    if not file.is_file():
+        raise InputError(f"{file}: there is no such file")
+    try:
+        copy = Ledger(f"sqlite:///{file.absolute()}", create=False)
+    except LedgerError as error:
+        raise InputError(f"{file}: is not the backup of a ledger ({error})") from None
+    copy.require_whole()
+    faults = [fault for name in copy.datasets() for fault in copy.find_faults(name)]
+    if what := [fault.what for fault in faults if fault.what != "reserved, not drawn"]:
+        raise LedgerError(f"{file}: {what[0]}; take another backup")
+    require_checkpoint(copy)
+    copy.copy_to(place)
+    output.answer(
+        "restored. Draws that were made after the backup are forgotten"
+        + (
+            "; the checkpoint knows of none."
+            if checkpoint_file()
+            else ": compare with all bundles, `dprelease ledger check --out DIR`, before the next run."
+        ),
+        {"restored": file, "datasets": copy.datasets()},
+    )
+
+
+def roles(
+    *,
+    apply: Annotated[
+        bool,
+        Parameter(
+            negative="", help="make the ledger if there is none, and run the SQL as its owner"
+        ),
+    ] = False,
+    ledger: LedgerURL = None,
+) -> None:
+    """Print SQL that makes a role for publishers and one for officers (PostgreSQL)."""
+    from tasks.ledger import Ledger
+    from tasks.ledger.roles import roles_sql
+    from tasks.workplace.home import ledger_url
+
+    if apply:
+        Ledger(ledger_url()).make_roles()
+    print(roles_sql(), end="")
+
+
+def _places(faults: list[Fault], remedy: str) -> list[str]:
+    return [str(number) for number, fault in enumerate(faults, 1) if fault.remedy == remedy]

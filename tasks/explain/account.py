@@ -1,0 +1,109 @@
+"""What the ledger says of a dataset, in words: of a plan to be released, of its history, of faults."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from dpcore.accounting.budget import Budget, decimal_text
+from dpcore.errors import BudgetError
+from schemas.plan import Plan
+from tasks.explain.runs import last_release_text, runs_text
+from tasks.explain.tables import COORDINATES, amounts, text_table
+from tasks.ledger import Fault, HistoryRecord, Ledger, charges_of
+from tasks.ledger.runs_and_grant import at_its_run, no_grant, require_grant
+from tasks.workplace.home import ledger_exists, ledger_url
+
+
+def in_the_ledger(plan: Plan) -> tuple[Plan, Budget | None, Budget, str]:
+    """The plan at its next run; what its dataset was granted and has spent; why it would be refused.
+
+    These are the arguments of ``explain``.  Without a ledger nothing was granted, spent or refused.
+    """
+    if not ledger_exists():
+        return plan, None, Budget(), ""
+    ledger = Ledger(ledger_url(), create=False)
+    plan = at_its_run(plan, ledger)
+    dataset = plan.dataset
+    return plan, ledger.granted(dataset), ledger.spent(dataset), explain_refusal(plan, ledger)
+
+
+def explain_refusal(plan: Plan, ledger: Ledger) -> str:
+    """Why the ledger would refuse a release that the budget covers; empty if it would not."""
+    account = ledger.account(plan.dataset)
+    try:
+        if account is not None:
+            require_grant(plan, account)
+        elif ledger.shared:
+            raise BudgetError(no_grant(plan))
+        ledger.check_addable(plan.dataset, plan.digest, charges_of(plan))
+    except BudgetError as refused:
+        return f"The release would be refused: {refused}."
+    return ""
+
+
+def ledger_rows(ledger: Ledger, dataset: str) -> list[dict[str, str]]:
+    """A dataset's budget in three rows: granted, spent, left."""
+    granted = ledger.granted(dataset) or Budget()
+    return [
+        amounts("granted", granted, granted.coordinates),
+        amounts("spent", ledger.spent(dataset), granted.coordinates),
+        amounts("left", ledger.remaining(dataset), granted.coordinates),
+    ]
+
+
+def ledger_text(ledger: Ledger, dataset: str, plans: Mapping[Path, Plan]) -> str:
+    """A dataset's grants, spending, runs that are left and history as text.
+
+    Without a plan of the dataset, runs are counted at the cost of its last release.
+    """
+    left, now = ledger.remaining(dataset), datetime.now(UTC)
+    runs = [
+        f"{path.name}: the grant covers {runs_text(plan, left, now, ledger)}."
+        for path, plan in plans.items()
+        if plan.dataset == dataset
+    ]
+    if not runs and (words := last_release_text(ledger, dataset)):
+        runs = [f"The grant covers {words}."]
+    records = ledger.history(dataset)
+    in_rho = any(record.caps.rho for record in records if record.caps)
+    names = ("alpha", "rho", "beta", "gamma") if in_rho else COORDINATES
+    history = [
+        {
+            "when": record.at[:19],
+            "what": str(record.action),
+            "release": " ".join(filter(None, (record.release_id, record.release_name))),
+            **{c: decimal_text(getattr(_recorded(record), c)) for c in names},
+            "who": record.who or "",
+            "why": record.why or "",
+        }
+        for record in records
+    ]
+    account = ledger.account(dataset)
+    if account is not None and ledger.promised(dataset) != account.promise:
+        runs.append(
+            f"This is the newest grant, of {account.promise}; with those before, all releases keep"
+            f" {ledger.promised(dataset)} together."
+        )
+    budget = [dataset, text_table(ledger_rows(ledger, dataset)), *runs]
+    return "\n".join([*budget, "", text_table(history)])
+
+
+def _recorded(record: HistoryRecord) -> Budget:
+    """The amounts of a line of history: of a concentrated grant, its promise and its cap on rho."""
+    return replace(record.budget, rho=record.caps.rho) if record.caps else record.budget
+
+
+def fault_rows(faults: Sequence[Fault]) -> list[dict[str, str]]:
+    """One numbered row per fault; the remedies are printed below the table."""
+    return [
+        {
+            "": str(number),
+            "dataset": fault.dataset,
+            "release": " ".join(filter(None, (fault.release_id, fault.release_name))),
+            "fault": fault.what,
+        }
+        for number, fault in enumerate(faults, 1)
+    ]

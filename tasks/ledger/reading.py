@@ -1,0 +1,254 @@
+"""``LedgerReader``: what a ledger says, each answer read in one transaction; nothing is changed.
+
+``check`` is the rule for new charges, which ``Ledger.reserve`` applies again under the lock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import Concatenate, ParamSpec, TypeVar
+
+from sqlalchemy import Connection, make_url
+from sqlalchemy.exc import ArgumentError
+
+from dpcore.accounting.budget import Budget, total
+from dpcore.errors import InputError
+from dpcore.line.statistic import Noisy
+from tasks.ledger import check, notes, queries, rules
+from tasks.ledger.database import Database
+from tasks.ledger.postgresql import PostgreSQLDatabase
+from tasks.ledger.records import (
+    Account,
+    Charge,
+    ChargeRecord,
+    Fault,
+    HistoryRecord,
+    State,
+    require_text,
+)
+from tasks.ledger.sqlite import SQLiteDatabase
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class LedgerReader:
+    """The readings of a ledger; ``Ledger`` adds what writes."""
+
+    def __init__(self, url: str, lock_seconds: float = 30, *, create: bool = True) -> None:
+        if not 0 < lock_seconds <= 86_400:
+            raise ValueError(f"lock_seconds must be above 0 and at most a day, not {lock_seconds}")
+        self._database = _open(url, lock_seconds, create)
+        if self._database.is_older():
+            self._database.upgrade()
+        with self._database.transaction(write=False):
+            pass  # opening a transaction refuses a ledger that is damaged or of another layout
+
+    def __repr__(self) -> str:
+        return f"<ledger {self._database.shown}>"
+
+    def _read(
+        self, query: Callable[Concatenate[Connection, P], R], *args: P.args, **kwargs: P.kwargs
+    ) -> R:
+        """The answer of a query, in a transaction of its own that changes nothing."""
+        with self._database.transaction(write=False) as connection:
+            return query(connection, *args, **kwargs)
+
+    def require_whole(self) -> None:
+        """Raise ``LedgerError`` if the database's own check finds damage; reads all of it."""
+        self._read(self._database.require_whole)
+
+    def copy_to(self, path: Path) -> None:
+        """Write one consistent state of an SQLite ledger to a new file, whoever writes meanwhile.
+
+        Raises ``InputError`` if the file exists, or for a ledger in PostgreSQL, which has tools of its
+        own.
+        """
+        if not isinstance(self._database, SQLiteDatabase):
+            raise InputError(
+                "a ledger in PostgreSQL is copied with its own tools: pg_dump and pg_restore"
+            )
+        self.require_whole()
+        self._database.copy_to(path)
+
+    @property
+    def shared(self) -> bool:
+        """Whether others use it: it is in PostgreSQL, or runs of a server were charged to it."""
+        return self._read(self._is_shared)
+
+    def _is_shared(self, connection: Connection) -> bool:
+        return self._database.several or queries.is_served(connection)
+
+    def datasets(self) -> list[str]:
+        """Every dataset that was ever granted anything, by name."""
+        return self._read(queries.datasets)
+
+    def account(self, dataset: str) -> Account | None:
+        """What new charges count against; None for a dataset that the ledger does not know."""
+        return self._read(queries.account, dataset)
+
+    def promised(self, dataset: str) -> Budget:
+        """(alpha, beta, gamma) of everything that was and can be charged: the sum of all grants."""
+        with self._database.transaction(write=False) as connection:
+            return total(each.promise for each in queries.accounts(connection, dataset))
+
+    def granted(self, dataset: str) -> Budget | None:
+        """The caps of the account; None for a dataset that the ledger does not know."""
+        account = self.account(dataset)
+        return None if account is None else account.caps
+
+    def spent(self, dataset: str) -> Budget:
+        """The sum of all charges to the account, reserved and committed."""
+        with self._database.transaction(write=False) as connection:
+            account = queries.account(connection, dataset)
+            return Budget() if account is None else _spent(connection, dataset, account)
+
+    def remaining(self, dataset: str) -> Budget:
+        """What the account has left; nothing for a dataset that the ledger does not know."""
+        with self._database.transaction(write=False) as connection:
+            account = queries.account(connection, dataset)
+            if account is None:
+                return Budget()
+            return rules.remaining(dataset, account.caps, _spent(connection, dataset, account))
+
+    def check(
+        self,
+        dataset: str,
+        release_id: str,
+        plan_digest: str,
+        charges: Mapping[str, Charge],
+        part: Fraction | None = None,
+    ) -> None:
+        """Raise what ``reserve`` would raise now, and write nothing.
+
+        For use before any private value is read.  Another process may reserve in between, so only
+        ``reserve`` decides.
+        """
+        require_charges(dataset, release_id, plan_digest, charges)
+        with self._database.transaction(write=False) as connection:
+            chargeable(connection, dataset, release_id, plan_digest, charges, part)
+
+    def check_addable(self, dataset: str, plan_digest: str, charges: Mapping[str, Charge]) -> None:
+        """Raise ``BudgetError`` if these charges cannot be added to the earlier ones.
+
+        They cannot if they are about another unit or relation, or in another coordinate than the grant;
+        if they spend gamma and their plan was not fixed before the dataset's first release; or if
+        earlier runs of their series are not charged.
+        """
+        self._read(_require_addable, dataset, plan_digest, charges)
+
+    def sources(self) -> dict[str, str]:
+        """The dataset of every source that the ledger knows, by the source's name."""
+        return self._read(queries.sources)
+
+    def require_own(self, dataset: str, sources: Collection[str]) -> None:
+        """Raise ``BudgetError`` if one of a survey's names belongs to another dataset."""
+        rules.require_own(dataset, sources, self.sources())
+
+    def release(self, dataset: str, release_id: str) -> dict[str, ChargeRecord]:
+        """The charges of one release by name; empty for a release that the ledger does not know."""
+        return self._read(queries.charges, dataset, release_id)
+
+    def releases(self, dataset: str) -> dict[str, dict[str, ChargeRecord]]:
+        """The charges of every release of the dataset, by release id and name."""
+        return self._read(queries.releases, dataset)
+
+    def committed(self, dataset: str, release_id: str, release_name: str) -> Noisy | None:
+        """The committed draw, checked against its digest; None where there is none (yet)."""
+        with self._database.transaction(write=False) as connection:
+            charge = queries.find_charge(connection, dataset, release_id, release_name)
+            if charge is None or charge.state is not State.COMMITTED:
+                return None
+            return queries.read_draw(connection, charge)
+
+    def seals(self, dataset: str, release_id: str) -> set[str]:
+        """The digests that the bundle of a release may have."""
+        return self._read(queries.seals, dataset, release_id)
+
+    def decision(self, dataset: str, release_id: str) -> notes.Decision | None:
+        """The decision on a release; None where there is none (yet)."""
+        with self._database.transaction(write=False) as connection:
+            return notes.decision(connection, queries.charges(connection, dataset, release_id))
+
+    def history(self, dataset: str | None = None) -> list[HistoryRecord]:
+        """Every grant, charge, void, request and decision in order of time, of one dataset or all."""
+        return self._read(queries.history, dataset)
+
+    def find_faults(self, dataset: str) -> list[Fault]:
+        """The contradictions in the ledger's rows on the dataset; repairs nothing."""
+        return self._read(check.find_faults, dataset)
+
+
+def _open(url: str, lock_seconds: float, create: bool) -> Database:
+    # No message quotes the URL: it may hold a password.
+    try:
+        parsed = make_url(url)
+    except (ArgumentError, ValueError):
+        raise InputError(
+            "the ledger's URL cannot be read; write it like sqlite:///ledger.db or "
+            "postgresql://user@host/database"
+        ) from None
+    if parsed.drivername in ("sqlite", "sqlite+pysqlite"):
+        return SQLiteDatabase(parsed, lock_seconds, create)
+    if parsed.drivername in ("postgres", "postgresql", "postgresql+psycopg"):
+        # What follows an @ in a password is taken for the host and the database.
+        if "@" in f"{parsed.host}{parsed.database}":
+            raise InputError(
+                "the ledger's URL has more than one @: in a password write @ as %40,"
+                " / as %2F and : as %3A"
+            )
+        return PostgreSQLDatabase(parsed, lock_seconds, create)
+    raise InputError(
+        "a ledger is kept in SQLite or PostgreSQL: its URL must begin with sqlite:/// or"
+        " postgresql://"
+    )
+
+
+def require_charges(
+    dataset: str, release_id: str, plan_digest: str, charges: Mapping[str, Charge]
+) -> None:
+    require_text(dataset=dataset, release_id=release_id, plan_digest=plan_digest)
+    for name, charge in charges.items():
+        require_text(release_name=name)
+        charge.event_text()
+
+
+def _require_addable(
+    connection: Connection, dataset: str, plan_digest: str, asked: Mapping[str, Charge]
+) -> None:
+    counted, charges = queries.counted(connection, dataset), asked.values()
+    promises = [{rules.promise_of(each.event) for each in some} for some in (counted, charges)]
+    account = queries.account(connection, dataset)
+    rules.require_same_promise(dataset, *promises)
+    rules.require_same_composition(dataset, account, charges)
+    rules.require_fixed_plan(dataset, plan_digest, counted, charges)
+    rules.require_runs_before(dataset, account.number if account else 0, counted, asked)
+
+
+def chargeable(
+    connection: Connection,
+    dataset: str,
+    release_id: str,
+    plan_digest: str,
+    charges: Mapping[str, Charge],
+    part: Fraction | None,
+) -> tuple[dict[str, Charge], Account]:
+    """The charges still to be made, and to which account; raises for the first reason against it."""
+    account = rules.require_known(dataset, queries.account(connection, dataset))
+    existing = queries.charges(connection, dataset, release_id)
+    new = rules.new_charges(release_id, plan_digest, charges, existing)
+    if new:
+        _require_addable(connection, dataset, plan_digest, new)
+        asked = total(charge.budget for charge in new.values())
+        spent = _spent(connection, dataset, account)
+        rules.require_affordable(dataset, release_id, account.caps, spent, asked)
+        if part is not None:
+            spent = queries.spent(connection, dataset, account.number, by_requests=True)
+            rules.require_opened(dataset, release_id, account.caps * part, spent, asked)
+    return new, account
+
+
+def _spent(connection: Connection, dataset: str, account: Account) -> Budget:
+    return queries.spent(connection, dataset, account.number)
