@@ -1,7 +1,7 @@
 """Is the noise as wide as stated?  An upper confidence bound for its width, from outputs.
 
 The tables of an audit are made up, so the exact statistic is known, and a mechanism says how likely
-outputs are if its noise were c times as wide as it states (``Mechanism.widths``): a scale of Laplace,
+outputs are if its noise were c times as wide as it states (``Round.logs``): a scale of Laplace,
 K-norm or exponential mechanisms, the standard deviation of Gaussian noise, the prior of an urn.  With
 l(c) the log chance of all outputs,
 
@@ -106,10 +106,10 @@ def audit_noise(
         for i, table in enumerate(telling):
             share = (size + i) // len(telling)
             for outputs in table.batches(0, share, source):
-                rounds = rounds_of(table, outputs)
-                sums = sums + [[float(w(c).sum()) for c in FACTORS] for w, *_ in rounds if w]
-                signs.add([noise for _, noise, _ in rounds if noise is not None])
-                hits.add([choice for *_, choice in rounds if choice])
+                rounds = rounds_of(table, outputs, FACTORS)
+                sums = sums + [r.logs.sum(axis=0) for r in rounds if r.logs is not None]
+                signs.add([each.noise for each in rounds if each.noise is not None])
+                hits.add([each.choice for each in rounds if each.choice])
         done += size
     error /= 3
     return _bound_rounds(sums, done, error), signs.bound(error), hits.bound(error)
@@ -127,36 +127,37 @@ def _bound_rounds(logs: Floats, draws: int, error: float) -> WidthBound:
     return min(wrong, key=lambda one: one.at_most) if wrong else together
 
 
-def rounds_of(table: ReleaseDraws, outputs: Outputs) -> list[Round]:
+def rounds_of(table: ReleaseDraws, outputs: Outputs, factors: Floats) -> list[Round]:
     """What was drawn, round by round, in outputs of the first side."""
     mechanism, found = table.release.mechanism, list[Round]()
     stages: dict[bool, list[tuple[Integers, list[Round]]]] = {True: [], False: []}
     for release, rows, own in mechanism.parts(outputs):
         whole = max(table.wide, own.shape[1])  # a part's outputs have all of its numbers
-        drawn = rounds_of(ReleaseDraws(release, table.near, table.far, whole), own)
+        drawn = rounds_of(ReleaseDraws(release, table.near, table.far, whole), own, factors)
         stages[not any(stages.values())].append((rows, drawn))
     for alike in stages.values():
         most = max((len(drawn) for _, drawn in alike), default=0)
         found += [_joined(len(outputs), alike, i) for i in range(most)]
-    return found or mechanism.rounds_of(outputs, *table.centres[:2])
+    return found or mechanism.rounds_of(outputs, *table.centres[:2], factors)
 
 
 def _joined(size: int, alike: Sequence[tuple[Integers, Sequence[Round]]], number: int) -> Round:
     """One round of mechanisms that drew different rows of ``size`` outputs."""
     parts = [(rows, drawn[number]) for rows, drawn in alike if number < len(drawn)]
 
-    def widths(factor: float) -> Floats:
-        logs = np.zeros(size)
-        for rows, each in parts:
-            logs[rows] = each.widths(factor) if each.widths else 0.0
-        return logs
+    def whole(arrays: list[tuple[Integers, Floats]], fill: float) -> Floats | None:
+        """(size, k) of what is known of some rows; ``fill`` elsewhere."""
+        if not arrays:
+            return None
+        found = np.full((size, max(each.shape[1] for _, each in arrays)), fill)
+        for rows, each in arrays:
+            found[rows, : each.shape[1]] = each
+        return found
 
-    shapes = [each.noise.shape[1] for _, each in parts if each.noise is not None]
-    noise = np.full((size, max(shapes, default=0)), np.nan)
-    for rows, each in parts:
-        if each.noise is not None:
-            noise[rows, : each.noise.shape[1]] = each.noise
-    return Round(widths, noise if shapes else None)
+    return Round(
+        whole([(rows, each.logs) for rows, each in parts if each.logs is not None], 0.0),
+        whole([(rows, each.noise) for rows, each in parts if each.noise is not None], np.nan),
+    )
 
 
 def _most_telling(
@@ -166,9 +167,10 @@ def _most_telling(
     slightly below the stated one."""
     found: list[list[float]] = []
     for table in tables:
-        rounds = rounds_of(table, table.draw(0, draws, source))
+        rounds = rounds_of(table, table.draw(0, draws, source), np.array([0.9, 1.0]))
+        logs = [each.logs for each in rounds]
         with np.errstate(invalid="ignore"):  # what has no chance at all is not finite
-            found.append([float(np.var(w(1.0) - w(0.9))) if w else 0.0 for w, *_ in rounds])
+            found.append([0.0 if w is None else float(np.var(np.diff(w))) for w in logs])
         if not math.isfinite(sum(found[-1])):
             raise AuditError(
                 "the width of the noise cannot be measured: a likelihood is not finite, so an output"

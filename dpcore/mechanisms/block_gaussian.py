@@ -64,13 +64,9 @@ from dpcore.accounting.budget import Budget
 from dpcore.accounting.digits import round_up
 from dpcore.accounting.gaussian import covers_gaussian, gaussian_variance
 from dpcore.arrays import Floats, Integers
-from dpcore.line.mechanism import Event, LogRatio, Mechanism, Outputs, Round
-from dpcore.line.statistic import Noisy
-from dpcore.mechanisms.blocks import Block, block_noise, in_blocks
-from dpcore.mechanisms.gaussian import gaussian_widths
-from dpcore.sampling import _validate
-from dpcore.sampling import discrete_gaussian as gaussian
-from dpcore.sampling.source import RandomSource
+from dpcore.line.mechanism import Event
+from dpcore.mechanisms.blocks import Block, BlockNoise, in_blocks
+from dpcore.mechanisms.gaussian import DiscreteGaussian, gaussian_chances
 
 LOSS = Fraction(1, 10**12)
 """What the blocks of differences may cost together."""
@@ -116,15 +112,11 @@ class BlockGaussianEvent(Event):
 
 
 @dataclass(frozen=True)
-class BlockGaussian(Mechanism):
+class BlockGaussian(BlockNoise):
     """Discrete Gaussian noise of variance ``variance``/weight on each block: (alpha, beta)-DP."""
 
-    blocks: tuple[Block, ...]
     l2_sensitivity_squared: Fraction
     variance: Fraction
-
-    side_by_side = True
-    additive = True
 
     def __post_init__(self) -> None:
         among = coordinates(self.blocks)
@@ -132,8 +124,7 @@ class BlockGaussian(Mechanism):
         if wide:
             raise ValueError(f"there is too little noise to see blocks {wide} by differences alone")
         for weight in {block.weight for block in self.blocks}:
-            variance = self.variance / weight
-            _validate.positive_rational("variance", variance, gaussian.LARGEST_VARIANCE)
+            self.of_block(weight)  # checks the variance
 
     @classmethod
     def within(
@@ -155,46 +146,13 @@ class BlockGaussian(Mechanism):
             loss(self.blocks),
         )
 
-    def stddev(self, weight: Fraction) -> float:
-        """Of the noise in a cell of a block of this weight."""
-        return gaussian.gaussian_stddev(self.variance / weight)
+    def of_block(self, weight: Fraction, size: int = 1) -> DiscreteGaussian:
+        return DiscreteGaussian(size, Fraction(1), self.variance / weight)
 
-    def draw(self, values: Integers, cells: Integers | None, source: RandomSource) -> Noisy:
-        times = self.size // sum(block.size for block in self.blocks)
-        noise = block_noise(
-            self.blocks,
-            times,
-            lambda weight, count: gaussian.discrete_gaussian(self.variance / weight, count, source),
-        )
-        return Noisy(values + noise.ravel(), reproducible=source.reproducible)
-
-    def simulate(self, size: int, generator: np.random.Generator) -> Integers:
-        """Continuous noise, rounded."""
-
-        def sample(weight: Fraction, count: int) -> Integers:
-            drawn = generator.normal(0, float(self.variance / weight) ** 0.5, count)
-            return np.rint(drawn).astype(np.int64)
-
-        times = size // sum(block.size for block in self.blocks)
-        return block_noise(self.blocks, times, sample).ravel()
-
-    def log_ratio(self, cells: Integers, near: Floats, far: Floats) -> LogRatio | None:
-        middle = (near + far) / 2
-        slope = np.concatenate(
-            [
-                block.metric(part[None]).ravel() * float(block.weight / self.variance)
-                for block, part in in_blocks(self.blocks, near - far)
-            ]
-        )
-        return lambda outputs: np.asarray((outputs.astype(np.float64) - middle) @ slope)
-
-    def rounds_of(self, outputs: Outputs, cells: Integers, exact: Floats) -> list[Round]:
-        found = []
-        for block, noise in in_blocks(self.blocks, outputs - exact):
-            squares = np.sum(block.metric(noise) * noise, axis=1)
-            widths = gaussian_widths(squares, block.size, float(self.variance / block.weight))
-            found.append(Round(widths, block.independent(noise)))
-        return found
+    def block_chances(self, block: Block, noise: Floats, factors: Floats) -> Floats:
+        squares = np.sum(block.metric(noise) * noise, axis=1)
+        seen = np.full(len(noise), block.size)
+        return gaussian_chances(squares, seen, float(self.variance / block.weight), factors)
 
     def moved_by(self, cells: Integers, near: Integers, far: Integers) -> float:
         squared = sum(

@@ -8,6 +8,7 @@ axes centred, and nothing of its sums.
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -18,6 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Floats, Integers
+from dpcore.line.mechanism import AS_STATED, AdditiveNoise, Mechanism, Outputs, Round
+from dpcore.line.statistic import Noisy
+from dpcore.sampling.source import RandomSource
 
 MOST_AXES = 6
 """The proof of ``BlockGaussian`` needs no more."""
@@ -74,6 +78,55 @@ class Block:
             numbers.astype(object).reshape([n - 1 for n in self.axes] or [self.size]),
         )
         return Fraction(int((scaled.ravel() * numbers.astype(object)).sum()), count)
+
+
+@dataclass(frozen=True)
+class BlockNoise(Mechanism):
+    """Noise on blocks, each with the law of ``of_block``; several statistics lie one after the other."""
+
+    blocks: tuple[Block, ...]
+
+    side_by_side = True
+    additive = True
+    comparable = True
+
+    @abstractmethod
+    def of_block(self, weight: Fraction, size: int = 1) -> AdditiveNoise:
+        """The noise on ``size`` cells of a block of this weight."""
+
+    @abstractmethod
+    def block_chances(self, block: Block, noise: Floats, factors: Floats) -> Floats:
+        """``Round.logs`` of noise (n, size) of one block."""
+
+    def stddev(self, weight: Fraction) -> float:
+        """Of the noise in a cell of a block of this weight."""
+        return self.of_block(weight).stddev
+
+    def draw(self, values: Integers, cells: Integers | None, source: RandomSource) -> Noisy:
+        def sample(weight: Fraction, count: int) -> Integers:
+            nothing = np.zeros(count, dtype=np.int64)
+            return self.of_block(weight, count).draw(nothing, None, source).values
+
+        noise = block_noise(self.blocks, self._times(self.size), sample)
+        return Noisy(values + noise.ravel(), reproducible=source.reproducible)
+
+    def simulate(self, size: int, generator: np.random.Generator) -> Integers:
+        return block_noise(
+            self.blocks,
+            self._times(size),
+            lambda weight, count: self.of_block(weight).simulate(count, generator),
+        ).ravel()
+
+    def rounds_of(
+        self, outputs: Outputs, cells: Integers, exact: Floats, factors: Floats = AS_STATED
+    ) -> list[Round]:
+        return [
+            Round(self.block_chances(block, noise, factors), block.independent(noise))
+            for block, noise in in_blocks(self.blocks, outputs - exact)
+        ]
+
+    def _times(self, size: int) -> int:
+        return size // sum(block.size for block in self.blocks)
 
 
 def differences(table: Integers, first: int = 0) -> Integers:

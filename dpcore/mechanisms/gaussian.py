@@ -35,7 +35,7 @@ from dpcore.accounting.budget import Budget
 from dpcore.accounting.digits import round_up
 from dpcore.accounting.gaussian import covers_gaussian, gaussian_variance
 from dpcore.arrays import Floats, Integers
-from dpcore.line.mechanism import AdditiveNoise, Event, LogRatio, Outputs, Widths, where_they_differ
+from dpcore.line.mechanism import AdditiveNoise, Event, Outputs
 from dpcore.line.statistic import Noisy
 from dpcore.sampling import _validate
 from dpcore.sampling import discrete_gaussian as gaussian
@@ -77,6 +77,7 @@ class DiscreteGaussian(AdditiveNoise):
     variance: Fraction
 
     cell_by_cell = True
+    comparable = True
 
     def __post_init__(self) -> None:
         _validate.positive_rational("variance", self.variance, gaussian.LARGEST_VARIANCE)
@@ -110,15 +111,12 @@ class DiscreteGaussian(AdditiveNoise):
         """Continuous noise, rounded."""
         return np.rint(generator.normal(0, float(self.variance) ** 0.5, size)).astype(np.int64)
 
-    def log_ratio(self, cells: Integers, near: Floats, far: Floats) -> LogRatio | None:
-        moved, near, far = where_they_differ(near, far)
-        middle, slope = (near + far) / 2, (near - far) / float(self.variance)
-        return lambda outputs: np.asarray((outputs[:, moved].astype(np.float64) - middle) @ slope)
-
-    def widths(self, outputs: Outputs, cells: Integers, exact: Floats) -> Widths | None:
+    def log_chances(
+        self, outputs: Outputs, cells: Integers, exact: Floats, factors: Floats
+    ) -> Floats | None:
         noise = outputs - exact
         squares, seen = np.nansum(noise**2, axis=1), np.sum(~np.isnan(noise), axis=1)
-        return gaussian_widths(squares, seen, float(self.variance))
+        return gaussian_chances(squares, seen, float(self.variance), factors)
 
     def moved_by(self, cells: Integers, near: Integers, far: Integers) -> float:
         squared = sum(int(moved) ** 2 for moved in (near - far).tolist())
@@ -128,14 +126,10 @@ class DiscreteGaussian(AdditiveNoise):
         return float(np.linalg.norm(near - far)) / math.sqrt(self.variance)
 
 
-def gaussian_widths(squares: Floats, seen: Integers | int, variance: float) -> Widths:
-    """Of noise with squared norms (k,) over ``seen`` numbers."""
-
-    def widths(factor: float) -> Floats:
-        wide = variance * factor**2
-        return np.asarray(-squares / (2 * wide) - seen * _log_sum(wide))
-
-    return widths
+def gaussian_chances(squares: Floats, seen: Integers, variance: float, factors: Floats) -> Floats:
+    """(k, factors) log chances of noise with squared norms (k,) over ``seen`` (k,) numbers."""
+    wide = variance * factors**2
+    return -np.outer(squares, 1 / (2 * wide)) - np.outer(seen, [_log_sum(each) for each in wide])
 
 
 def _log_sum(variance: float) -> float:

@@ -33,7 +33,7 @@ from fractions import Fraction
 
 from dpcore.accounting.budget import Budget
 from dpcore.arrays import Floats, Integers
-from dpcore.line.mechanism import Event, Outputs, Widths, WorstTable
+from dpcore.line.mechanism import Event, Outputs, WorstTable
 from dpcore.line.statistic import Noisy
 from dpcore.mechanisms.laplace import LaplaceNoise, laplace_scale
 from dpcore.sampling import discrete_laplace as laplace
@@ -109,9 +109,11 @@ class RandomLaplace(LaplaceNoise):
         noise[values < self.exact_below] = 0
         return Noisy(values + noise, reproducible=source.reproducible)
 
-    def widths(self, outputs: Outputs, cells: Integers, exact: Floats) -> Widths | None:
+    def log_chances(
+        self, outputs: Outputs, cells: Integers, exact: Floats, factors: Floats
+    ) -> Floats | None:
         noisy = exact >= self.exact_below
-        return self.noise_widths(outputs[:, noisy] - exact[noisy])
+        return self.noise_chances(outputs[:, noisy] - exact[noisy], factors)
 
     def worst_counts(self, rows: int) -> Iterator[WorstTable]:
         """The lowest count that has noise in one cell, which is left as it is."""

@@ -49,7 +49,7 @@ import numpy as np
 from dpcore.accounting.budget import Budget
 from dpcore.accounting.digits import DIGITS, MARGIN, decimal_of
 from dpcore.arrays import Floats, Integers
-from dpcore.line.mechanism import Event, Mechanism, Outputs, Round, one_record_moved
+from dpcore.line.mechanism import AS_STATED, Event, Mechanism, Outputs, Round, one_record_moved
 from dpcore.line.statistic import Noisy
 from dpcore.mechanisms.laplace import DiscreteLaplace
 from dpcore.sampling import _validate
@@ -200,15 +200,16 @@ class SmoothLaplace(Mechanism):
         noisy = np.stack([sums, published], axis=1).ravel()
         return Noisy(noisy, reproducible=source.reproducible)
 
-    def rounds_of(self, outputs: Outputs, cells: Integers, exact: Floats) -> list[Round]:
+    def rounds_of(
+        self, outputs: Outputs, cells: Integers, exact: Floats, factors: Floats = AS_STATED
+    ) -> list[Round]:
         counts, codes = exact[exact > 0].astype(np.int64), cells[exact > 0]
         level = self.level(counts, codes)
-        centres = np.array([float(counts @ codes), float(level)])
+        noise = outputs - [float(counts @ codes), float(level)]
         return [
-            each
-            for i, scale in enumerate((self.scale(level), 1 / self.level_alpha))
-            for each in DiscreteLaplace(1, Fraction(1), scale).rounds_of(
-                outputs[:, [i]], cells, centres[[i]]
+            Round(DiscreteLaplace(1, Fraction(1), scale).noise_chances(each, factors), each)
+            for each, scale in zip(
+                np.split(noise, 2, axis=1), (self.scale(level), 1 / self.level_alpha), strict=True
             )
         ]
 

@@ -34,7 +34,7 @@ from scipy.special import gammaln, logsumexp
 
 from dpcore.accounting.budget import Budget
 from dpcore.arrays import Floats, Integers
-from dpcore.line.mechanism import Event, Mechanism, Outputs, Widths
+from dpcore.line.mechanism import Event, Mechanism, Outputs
 from dpcore.line.statistic import Noisy
 from dpcore.mechanisms.exponential import exponential_rho, exponential_scale
 from dpcore.sampling.source import RandomSource
@@ -141,14 +141,17 @@ class NearMeansMechanism(Mechanism):
         squared = sum(int(moved) ** 2 for moved in (near - far).tolist())
         return math.sqrt(Fraction(squared) / self.l2_sensitivity_squared)
 
-    def widths(self, outputs: Outputs, cells: Integers, exact: Floats) -> Widths | None:
+    def log_chances(
+        self, outputs: Outputs, cells: Integers, exact: Floats, factors: Floats
+    ) -> Floats | None:
         if math.comb(self.cells + self.draws - 1, self.draws) > AUDITED:
             return None
         every = np.array(list(combinations_with_replacement(range(self.cells), self.draws)))
         counts = (every[:, :, None] == np.arange(self.cells)).sum(axis=1)
         ways = -gammaln(counts + 1).sum(axis=1)  # of their orders, but for a constant
         found, all_costs = (self._costs(z.astype(np.float64), exact) for z in (outputs, counts))
-        return lambda factor: np.asarray(-found / factor - logsumexp(ways - all_costs / factor))
+        sums = [logsumexp(ways - all_costs / factor) for factor in factors]
+        return np.asarray(-np.outer(found, 1 / factors) - sums)
 
     def _costs(self, counts: Floats, exact: Floats) -> Floats:
         """(k,) scores over the scale of synthetic records (k, cells)."""

@@ -15,6 +15,7 @@ from dpcore.audit.draws import ReleaseDraws
 from dpcore.audit.neighbours import neighbouring_pairs
 from dpcore.audit.width import FACTORS, audit_noise, bound_width, rounds_of
 from dpcore.errors import AuditError
+from dpcore.line.mechanism import AS_STATED
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.tables.margins import Margins
 from dpcore.sampling.source import SeededSource
@@ -114,14 +115,14 @@ def test_log_chances_are_those_of_the_stated_law(name: str):
     wide = {"histogram": 1, "gaussian margins": 1}.get(name)
     if wide is None:
         outputs = table.draw(0, 100_000, SeededSource(3))
-    (widths,) = (
-        [table.release.mechanism.widths(outputs, watched[:1], exact[:1])]
+    (drawn,) = (
+        table.release.mechanism.rounds_of(outputs, watched[:1], exact[:1])
         if wide
-        else [each.widths for each in rounds_of(table, outputs)]
+        else rounds_of(table, outputs, AS_STATED)
     )
     _, first, counts = np.unique(outputs, axis=0, return_index=True, return_counts=True)
     common = counts > 2_000
-    logs = widths(1.0)[first][common]
+    logs = drawn.logs[first, 0][common]
     found = np.log(counts[common] / counts[common].sum())
     expected = logs - np.log(np.exp(logs).sum())
     np.testing.assert_allclose(found, expected, atol=5 / np.sqrt(counts[common].min()))
@@ -151,8 +152,8 @@ def test_a_likelihood_that_is_not_finite_stops_the_audit(monkeypatch):
     tables = tables_of(CASES["histogram"].release)
     monkeypatch.setattr(
         type(tables[0].release.mechanism),
-        "widths",
-        lambda *_: lambda factor: np.array([np.nan, factor]),
+        "log_chances",
+        lambda *_: np.array([[np.nan, np.nan], [0.9, 1.0]]),
     )
     with pytest.raises(AuditError, match="not finite"):
         audit_noise(tables, 100, 1e-5, SeededSource(1))
