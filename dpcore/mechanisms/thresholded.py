@@ -61,7 +61,7 @@ class LaplaceAboveThreshold(LaplaceNoise):
         values = outputs[:, : len(exact)]
         hidden = [self.hidden(exact, float(self.scale) * factor) for factor in factors]
         absent = np.isnan(values) @ np.transpose(hidden)
-        return self.noise_chances(values - exact, factors) + np.asarray(absent)
+        return np.asarray(self.noise_chances(values - exact, factors) + absent)
 
     def hidden(self, exact: Floats, scale: float) -> Floats:
         """(k,) log chances that cells are not above the threshold."""
