@@ -26,7 +26,12 @@ from dpcore.accounting.budget import Budget
 from dpcore.arrays import Floats, Integers
 from dpcore.line.mechanism import Event
 from dpcore.mechanisms.blocks import Block, BlockNoise, in_blocks
-from dpcore.mechanisms.laplace import DiscreteLaplace, LaplaceEvent, laplace_scale
+from dpcore.mechanisms.laplace import (
+    DiscreteLaplace,
+    LaplaceEvent,
+    laplace_chances,
+    laplace_scale,
+)
 
 
 @dataclass(frozen=True)
@@ -58,7 +63,7 @@ class BlockLaplace(BlockNoise):
         return DiscreteLaplace(size, Fraction(1), self.scale / weight)
 
     def block_chances(self, block: Block, noise: Floats, factors: Floats) -> Floats:
-        return self.of_block(block.weight).noise_chances(noise, factors)
+        return laplace_chances(noise, float(self.scale / block.weight), factors)
 
     def moved_by(self, cells: Integers, near: Integers, far: Integers) -> float:
         parts = in_blocks(self.blocks, near - far)

@@ -87,14 +87,7 @@ class LaplaceNoise(Mechanism):
     def log_chances(
         self, outputs: Outputs, cells: Integers, exact: Floats, factors: Floats
     ) -> Floats | None:
-        return self.noise_chances(outputs - exact, factors)
-
-    def noise_chances(self, noise: Floats, factors: Floats) -> Floats:
-        """(n, factors) log chances of noise (n, m), NaN where it cannot be seen."""
-        lengths, seen = np.nansum(np.abs(noise), axis=1), np.sum(~np.isnan(noise), axis=1)
-        scales = float(self.scale) * factors
-        # sum over z of exp(-|z|/s) = 1/tanh(1/(2 s))
-        return np.outer(seen, np.log(np.tanh(1 / (2 * scales)))) - np.outer(lengths, 1 / scales)
+        return laplace_chances(outputs - exact, float(self.scale), factors)
 
     def moved_by(self, cells: Integers, near: Integers, far: Integers) -> float:
         return float(Fraction(int(np.abs(near - far).sum())) / self.l1_sensitivity)
@@ -122,6 +115,14 @@ def laplace_scale(sensitivity: Fraction, alpha: Fraction) -> Fraction:
     if alpha <= 0:
         raise ValueError("alpha must be positive")
     return sensitivity / alpha
+
+
+def laplace_chances(noise: Floats, scale: float, factors: Floats) -> Floats:
+    """``Round.logs`` of discrete Laplace noise (n, m), NaN where it cannot be seen."""
+    lengths, seen = np.nansum(np.abs(noise), axis=1), np.sum(~np.isnan(noise), axis=1)
+    scales = scale * factors
+    # sum over z of exp(-|z|/s) = 1/tanh(1/(2 s))
+    return np.outer(seen, np.log(np.tanh(1 / (2 * scales)))) - np.outer(lengths, 1 / scales)
 
 
 def log_cdf(z: Floats, scale: float) -> Floats:

@@ -42,7 +42,7 @@ from dpcore.accounting.threshold import least_threshold, passing_chance
 from dpcore.arrays import Floats, Integers
 from dpcore.line.mechanism import Event, Mechanism, Outputs, WorstTable, one_record_moved
 from dpcore.line.statistic import Noisy
-from dpcore.mechanisms.laplace import DiscreteLaplace, laplace_scale, log_cdf
+from dpcore.mechanisms.laplace import laplace_chances, laplace_scale, log_cdf
 from dpcore.sampling import _validate
 from dpcore.sampling.discrete_laplace import LARGEST_SCALE, discrete_laplace
 from dpcore.sampling.source import RandomSource
@@ -156,7 +156,7 @@ class ProposeTestRelease(Mechanism):
         counts[cells] = exact
         grid = outputs[:, 0].astype(np.int64)
         noise = np.where(grid > 0, outputs[:, 1] - self.steps(counts), np.nan)
-        logs = DiscreteLaplace(1, Fraction(1), self.scale).noise_chances(noise[:, None], factors)
+        logs = laplace_chances(noise[:, None], float(self.scale), factors)
         short = self.threshold - np.array(self.distances(counts), dtype=np.float64)
         for i, wide in enumerate(float(self.test_scale) * factors):
             failed, passed = log_cdf(short, wide), log_cdf(-short - 1, wide)

@@ -35,7 +35,7 @@ from dpcore.accounting.budget import Budget
 from dpcore.arrays import Floats, Integers
 from dpcore.line.mechanism import Event, Outputs, WorstTable
 from dpcore.line.statistic import Noisy
-from dpcore.mechanisms.laplace import LaplaceNoise, laplace_scale
+from dpcore.mechanisms.laplace import LaplaceNoise, laplace_chances, laplace_scale
 from dpcore.sampling import discrete_laplace as laplace
 from dpcore.sampling.source import RandomSource
 
@@ -113,7 +113,8 @@ class RandomLaplace(LaplaceNoise):
         self, outputs: Outputs, cells: Integers, exact: Floats, factors: Floats
     ) -> Floats | None:
         noisy = exact >= self.exact_below
-        return self.noise_chances(outputs[:, noisy] - exact[noisy], factors)
+        noise = outputs[:, noisy] - exact[noisy]
+        return laplace_chances(noise, float(self.scale), factors)
 
     def worst_counts(self, rows: int) -> Iterator[WorstTable]:
         """The lowest count that has noise in one cell, which is left as it is."""

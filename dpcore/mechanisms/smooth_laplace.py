@@ -51,7 +51,7 @@ from dpcore.accounting.digits import DIGITS, MARGIN, decimal_of
 from dpcore.arrays import Floats, Integers
 from dpcore.line.mechanism import AS_STATED, Event, Mechanism, Outputs, Round, one_record_moved
 from dpcore.line.statistic import Noisy
-from dpcore.mechanisms.laplace import DiscreteLaplace
+from dpcore.mechanisms.laplace import laplace_chances
 from dpcore.sampling import _validate
 from dpcore.sampling import discrete_laplace as laplace
 from dpcore.sampling.source import RandomSource
@@ -207,7 +207,7 @@ class SmoothLaplace(Mechanism):
         level = self.level(counts, codes)
         noise = outputs - [float(counts @ codes), float(level)]
         return [
-            Round(DiscreteLaplace(1, Fraction(1), scale).noise_chances(each, factors), each)
+            Round(laplace_chances(each, float(scale), factors), each)
             for each, scale in zip(
                 np.split(noise, 2, axis=1), (self.scale(level), 1 / self.level_alpha), strict=True
             )

@@ -38,7 +38,7 @@ from dpcore.accounting.budget import Budget
 from dpcore.arrays import Floats, Integers
 from dpcore.line.mechanism import Outputs, WorstTable
 from dpcore.line.statistic import Noisy
-from dpcore.mechanisms.laplace import LaplaceNoise, laplace_scale, log_cdf
+from dpcore.mechanisms.laplace import LaplaceNoise, laplace_chances, laplace_scale, log_cdf
 from dpcore.sampling import discrete_laplace as laplace
 from dpcore.sampling.source import RandomSource
 from dpcore.sampling.sparse import distinct_integers, threshold_exceedances
@@ -60,8 +60,8 @@ class LaplaceAboveThreshold(LaplaceNoise):
     ) -> Floats:
         values = outputs[:, : len(exact)]
         hidden = [self.hidden(exact, float(self.scale) * factor) for factor in factors]
-        absent = np.isnan(values) @ np.transpose(hidden)
-        return np.asarray(self.noise_chances(values - exact, factors) + absent)
+        shown = laplace_chances(values - exact, float(self.scale), factors)
+        return np.asarray(shown + np.isnan(values) @ np.transpose(hidden))
 
     def hidden(self, exact: Floats, scale: float) -> Floats:
         """(k,) log chances that cells are not above the threshold."""
