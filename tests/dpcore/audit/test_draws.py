@@ -201,9 +201,3 @@ def test_outputs_of_any_kind_become_rows_of_numbers():
         outputs = Simulated("s", (0, 1), run).draw(0, 5, SeededSource(1))
         assert outputs.dtype == kind
         assert outputs.ndim == 2
-
-
-def test_a_release_is_not_changed_by_an_audit():
-    release = replace(RELEASE)
-    audit_release(release, draws=500, source=SeededSource(1))
-    assert release == RELEASE
