@@ -49,10 +49,10 @@ LARGEST_BATCH = 2**20
 """Numbers drawn at a time."""
 
 READING = Budget.of(4096)
-"""What it costs to see a made-up statistic as it is."""
+"""The alpha paid for reading the statistic of a made-up table without noise."""
 
 WIDE, NARROW = 256, 16
-"""Statistics with more cells than this are watched in part."""
+"""Of statistics with more cells than this, only some cells are watched."""
 
 
 class Audited(Protocol):
@@ -139,7 +139,7 @@ class ReleaseDraws:
         return self.release.name
 
     def narrowed(self) -> ReleaseDraws:
-        """The same, watched at few cells beside those where the tables differ: draws cost little."""
+        """The same, watched where the tables differ and at a few more cells: draws cost little."""
         return replace(self, wide=NARROW, known=self._exact)
 
     @cached_property

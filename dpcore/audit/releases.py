@@ -28,10 +28,10 @@ from dpcore.releases.base import Release
 from dpcore.sampling.source import RandomSource, SystemSource
 
 PROMISING = 4
-"""Pairs of tables of a release that are searched: those that its statistic sets farthest apart."""
+"""How many pairs of tables of a release are searched: those whose statistics differ most."""
 
 NEARLY = 0.9
-"""Pairs that lie less far apart than this part of the farthest are not promising."""
+"""A pair is promising if its distance is at least this part of the largest."""
 
 LARGEST_READING = 2**24
 """Numbers in the statistics of all pairs that are compared; more pairs than that are not tried."""
@@ -43,7 +43,7 @@ WIDTH_DRAWS, WIDTH_NUMBERS = 8, 2**20
 """Draws for the width of noise, for each draw of the loss: they cost less; and the most numbers."""
 
 CLAIMED_BETA = Fraction(1, 10**6)
-"""Of the claim on a share of rho, beside the chance that a mechanism fails."""
+"""The beta of the claim on a share of rho, in addition to the chance that a mechanism fails."""
 
 WIDTH_SECONDS, REPLAY_SECONDS = 10.0, 5.0
 
@@ -215,7 +215,7 @@ def covered(release: Release, most: int | None) -> list[Pair]:
     found = [pair for pair in pairs if release.promises(pair.near, pair.far)][:most]
     if not found:
         raise ValueError(
-            f"{release.name}: no pair of neighbours to audit is covered by its promise"
+            f"{release.name}: its promise covers none of the pairs of tables that an audit tries"
         )
     return found
 

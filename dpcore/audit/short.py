@@ -45,22 +45,22 @@ from dpcore.releases.machines.machine import KernelMachine
 from dpcore.sampling.source import RandomSource, SystemSource
 
 SECONDS = 3.0
-"""CPU time of a short audit, beside the statistics of one pair of tables of each release."""
+"""CPU time of a short audit, without the statistics of one pair of tables of each release."""
 
 REHEARSAL, EACH, CHOSEN = 2.0, 7e-5, 3e-4
-"""Seconds, about, of the made-up survey that is cut and counted first; of each number of which there
-are so many that the least draws take longer; and where noisy numbers choose what is measured next."""
+"""Approximate seconds: for the made-up survey, which is cut and counted first; for each number of an
+output; and for each number where noisy numbers choose what is measured next."""
 
 FEW = (ThresholdedLaplace, StabilityLaplace)
-"""Mechanisms that draw noise of a few of their cells."""
+"""Mechanisms that draw noise for only a few of their cells."""
 
 LEAST_DRAWS, MOST_DRAWS, TOGETHER_DRAWS = 40, 4_000, 1_000
 
 FEWEST_DRAWS, LEAST_NUMBERS = 4, 2**20
-"""Where a draw has so many numbers that the least draws would have more."""
+"""The fewest draws, and the numbers that they may have together, where a single draw is very long."""
 
 NUMBERS = 2**18
-"""Numbers drawn of one release on each side, at most."""
+"""The most numbers drawn of one release on each side."""
 
 FOR_WIDTH = 4
 """Times as many for the width of noise: one round may say little about its own."""
@@ -191,5 +191,5 @@ def _affordable(
 
 
 def _least(width: int) -> int:
-    """The fewest draws of so many numbers: of very many, few show the width of the noise."""
+    """The fewest draws of outputs of this width: if they are long, a few show how wide the noise is."""
     return int(np.clip(LEAST_NUMBERS // width, FEWEST_DRAWS, LEAST_DRAWS))

@@ -1,11 +1,11 @@
 """The contract of a mechanism: what the privacy line, the ledger, error statements and audits ask of it.
 
-Every file of ``dpcore.mechanisms`` holds one mechanism whole: its theorem, its ``Event`` and its
-``Mechanism``.  Nothing outside that file knows which kinds there are; an event or a mechanism that
-lacks an answer fails closed.
+Each file of ``dpcore.mechanisms`` holds one complete mechanism: its theorem, its ``Event`` and its
+``Mechanism``.  No other code depends on which kinds exist.  If an event or a mechanism has no answer to
+a question, the release is refused.
 
-    Event        what was done, as data whose meaning never changes: the ledger stores it, and its
-                 price is asked of it when the draw is charged and whenever a history is priced again
+    Event        what was done, as data whose meaning never changes: the ledger stores it, and computes
+                 its price when the draw is charged and whenever a history is priced again
     Mechanism    public parameters; ``draw`` turns an exact statistic into a noisy one
 """
 
@@ -56,7 +56,7 @@ class Round(NamedTuple):
 
 
 WorstTable = tuple[str, dict[int, int], int, int]
-"""For an audit: a label, records as {cell: count}, and between which cells one more record moves."""
+"""For an audit: a label, records as {cell: count}, and the two cells between which a record moves."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class Event(ABC):
 
 
 def affordable(event: object, share: Budget) -> bool:
-    """Whether a share of the budget covers an event; what is not an event has no price.
+    """Whether a share of the budget covers an event; anything that is not an event is refused.
 
     A share of rho pays for the concentrated price, one of alpha for (alpha, beta).
     """
@@ -280,8 +280,8 @@ class Mechanism(ABC):
 
     @property
     def one_by_one(self) -> Sequence[Event | Budget]:
-        """What each draw costs alone, of those that are made one after the other: an audit prices the
-        event of all of them again by adding these up."""
+        """The price of each draw by itself, in the order in which they are made.  An audit adds these up
+        and compares the sum with the price of the event."""
         return (self.event,)
 
     def moved_by(self, cells: Integers, near: Integers, far: Integers) -> float | None:

@@ -72,14 +72,14 @@ from dpcore.sampling import _validate
 from dpcore.sampling.discrete_laplace import LARGEST_SCALE
 
 FIRST_PART = Fraction(4, 5)
-"""Of the budget goes to the first round, which all pairs share."""
+"""The part of the budget for the first round, which all pairs share."""
 
 CHOICE_PART = Fraction(1, 40)
-"""Of the budget goes to the choice of triples, if there is one; the rest to the second round."""
+"""The part of the budget for choosing triples, if any are chosen; the rest is for the second round."""
 
 CERTAIN = 3
-"""Standard deviations of noise that a pair must exceed to look dependent: among tables of many cells
-there is always one of which noise makes more than is expected."""
+"""Standard deviations of noise that a pair must exceed to look dependent: among many tables some always
+exceed the expected noise."""
 
 
 @dataclass(frozen=True)
@@ -232,14 +232,14 @@ class AdaptiveMargins(Rounds):
         if number == 0 and self.triples:
             return noisy
         once, order = (noisy, noisy[:, :0]) if isinstance(point, int) else (point, noisy)
-        return self._cells(self._choice(once), order)
+        return self._measured_cells(self._choice(once), order)
 
     def rounds_of(
         self, outputs: Outputs, cells: Integers, exact: Floats, factors: Floats = AS_STATED
     ) -> list[Round]:
         found = super().rounds_of(outputs, cells, exact, factors)
         once, twice, order = self.rounds(outputs.astype(np.float64))
-        measured = self._cells(self._choice(once), order.astype(np.int64))
+        measured = self._measured_cells(self._choice(once), order.astype(np.int64))
         # The choice of pairs has no chance in it.
         follows = np.all(np.isnan(twice) != measured, axis=1)
         if not follows.all():
@@ -291,7 +291,7 @@ class AdaptiveMargins(Rounds):
         parts = np.split(once, self._starts[1 : len(self.shapes)], axis=1)
         return [part.reshape(-1, *of) for part, of in zip(parts, self.shapes, strict=True)]
 
-    def _cells(self, chosen: Booleans, order: Integers) -> Booleans:
+    def _measured_cells(self, chosen: Booleans, order: Integers) -> Booleans:
         """(n, cells) whether the second round measures each cell."""
         return np.repeat(self._measured(chosen, order), self._sizes, axis=1)
 

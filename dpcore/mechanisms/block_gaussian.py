@@ -69,7 +69,7 @@ from dpcore.mechanisms.blocks import Block, BlockNoise, in_blocks
 from dpcore.mechanisms.gaussian import DiscreteGaussian, gaussian_chances
 
 LOSS = Fraction(1, 10**12)
-"""What the blocks of differences may cost together."""
+"""The rho that all blocks of differences may cost together."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,9 @@ class BlockGaussian(BlockNoise):
         among = coordinates(self.blocks)
         wide = [i for i, b in enumerate(self.blocks) if seen_badly(b, self.variance, among)]
         if wide:
-            raise ValueError(f"there is too little noise to see blocks {wide} by differences alone")
+            raise ValueError(
+                f"blocks {wide} have too little noise to be measured by differences alone"
+            )
         for weight in {block.weight for block in self.blocks}:
             self.of_block(weight)  # checks the variance
 
@@ -180,7 +182,7 @@ def loss(blocks: tuple[Block, ...]) -> Fraction:
 
 
 def seen_badly(block: Block, variance: Fraction, among: int) -> bool:
-    """Whether the noise on a block of differences is too small, ``among`` so many coordinates."""
+    """Whether the noise on a block of differences is too small; ``among``: coordinates in all."""
     if not block.axes:
         return False
     least = float(variance) / float(block.weight) / max(block.axes)

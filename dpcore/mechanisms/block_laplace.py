@@ -36,14 +36,16 @@ from dpcore.mechanisms.laplace import (
 
 @dataclass(frozen=True)
 class BlockLaplace(BlockNoise):
-    """Discrete Laplace noise of scale ``scale``/weight on each block; none is seen by differences."""
+    """Discrete Laplace noise of scale ``scale``/weight on each block; every block is measured whole."""
 
     l1_sensitivity: Fraction
     scale: Fraction
 
     def __post_init__(self) -> None:
         if any(block.axes for block in self.blocks):
-            raise ValueError("Laplace noise is not seen by differences")
+            raise ValueError(
+                "Laplace noise is for blocks that are measured whole, not by differences"
+            )
         for weight in {block.weight for block in self.blocks}:
             self.of_block(weight)  # checks the scale
 

@@ -1,8 +1,8 @@
-"""A statistic in blocks, each with noise at a scale of its own, seen whole or by differences alone.
+"""A statistic in blocks, each with noise at a scale of its own, measured whole or by differences alone.
 
-Noise on a block of axes (3, 4) seen by differences falls on all twelve cells; what comes out are the
-(3 - 1)(4 - 1) differences to the last cell of either axis.  They say as much as the table with both
-axes centred, and nothing of its sums.
+If a block of axes (3, 4) is measured by differences, noise is added to all twelve cells and the result
+is the (3 - 1)(4 - 1) differences to the last cell of either axis.  They determine the table with both
+axes centred, and contain nothing about its sums.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ MOST_AXES = 6
 
 @dataclass(frozen=True)
 class Block:
-    """``size``: its numbers in the statistic; ``axes``: the sizes, 3 or more, along which differences
-    alone are seen (then size = product of n - 1); ``weight``: how precise it is, relatively: noise has
+    """``size``: its numbers in the statistic; ``axes``: the sizes, at least 3, of axes measured by
+    differences alone (then size = product of n - 1); ``weight``: its relative precision: noise has
     1/weight times the variance, or 1/weight times the scale of Laplace noise."""
 
     size: int
@@ -41,7 +41,9 @@ class Block:
         if not 0 < self.weight <= 1:
             raise ValueError("the weight of a block must lie between 0 and 1")
         if len(self.axes) > MOST_AXES or any(n < 3 for n in self.axes):
-            raise ValueError("differences are seen along at most 6 axes of 3 cells or more")
+            raise ValueError(
+                "differences are measured along at most 6 axes, each of at least 3 cells"
+            )
         if self.axes and self.size != math.prod(n - 1 for n in self.axes):
             raise ValueError("a block of differences has n - 1 numbers along each axis")
 

@@ -43,7 +43,7 @@ Groups = list[tuple[list[Integers], Integers]]
 """For each column the group of each of its cells, with the rows (k,) of outputs that suggest them."""
 
 REGROUPED = 2**11
-"""Outputs of more numbers are not grouped again for their log-ratio: it would take minutes."""
+"""The most numbers of an output for which an audit computes log-ratios; more would take minutes."""
 
 
 @dataclass(frozen=True)

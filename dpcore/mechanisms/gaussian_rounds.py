@@ -36,7 +36,7 @@ from dpcore.mechanisms.gaussian import DiscreteGaussian, GaussianEvent
 from dpcore.mechanisms.rounds import Rounds
 
 TRIED = 4
-"""Points, beside the first one, at which an audit compares the sums of two tables."""
+"""Paths of noise alone, at whose ends an audit compares the sums of two tables."""
 
 
 @dataclass(frozen=True)

@@ -105,7 +105,7 @@ class ProposeTestRelease(Mechanism):
     def within(cls, share: Budget, cells: int, rows: int) -> ProposeTestRelease:
         """The mechanism that spends the share: a third of alpha for each test and for the release."""
         if rows < 3:
-            raise ValueError("propose-test-release needs 3 rows at least")
+            raise ValueError("propose-test-release needs at least 3 rows")
         if not 0 < share.beta < 1:
             raise ValueError("propose-test-release needs beta between 0 and 1")
         test_scale = laplace_scale(Fraction(1), share.pure_alpha / 3)

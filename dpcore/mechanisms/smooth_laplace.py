@@ -60,7 +60,7 @@ LEVEL_PART = Fraction(1, 10)
 """The part of alpha that is spent on publishing how wide the noise is."""
 
 MOST_TRIMMED = 2**16
-"""Records on either side that the width may miss, at most: all of them are tried."""
+"""The most records on either side that the width may miss, as each number of them is tried."""
 
 MOST_LEVELS = 2**16
 """The most scales of the noise."""
@@ -139,7 +139,7 @@ class SmoothLaplace(Mechanism):
         trimmed = min(math.floor(share.gamma * rows / 4), MOST_TRIMMED)
         if trimmed < 1:
             raise ValueError(
-                f"smooth sensitivity of {rows} records needs gamma of {4 / rows:.3g} at least"
+                f"smooth sensitivity of {rows} records needs a gamma of at least {4 / rows:.3g}"
             )
         if not 0 < share.beta < 1:
             raise ValueError("smooth sensitivity needs beta between 0 and 1")
@@ -162,7 +162,9 @@ class SmoothLaplace(Mechanism):
         steps = [Fraction(1)]
         while steps[-1] < self.codes - 1:
             if len(steps) == MOST_LEVELS:
-                raise ValueError("alpha is too small for smooth sensitivity of so many cells")
+                raise ValueError(
+                    "alpha is too small for smooth sensitivity of this number of cells; use wider bins"
+                )
             grown = Fraction(math.floor(steps[-1] * self.growth * _STEPS), _STEPS)
             if grown <= steps[-1]:
                 raise ValueError("alpha is too small for smooth sensitivity at this beta")

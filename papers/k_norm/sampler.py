@@ -49,7 +49,7 @@ def k_norm_noise(
 def drawable(scale: Fraction | int) -> Fraction:
     """The scale of noise that can be drawn, or ``ValueError``."""
     if 0 < scale < 1:
-        raise ValueError(f"scale must be 1 at least, not {float(scale):.3g}")
+        raise ValueError(f"scale must be at least 1, not {float(scale):.3g}")
     return _validate.positive_rational("scale", scale, LARGEST_SCALE)
 
 

@@ -87,7 +87,7 @@ class NearRecordsMechanism(Mechanism):
     def within(cls, share: Budget, cells: int, rows: int, draws: int) -> NearRecordsMechanism:
         """The mechanism that spends all of the share's alpha."""
         if rows < 1 or draws < 1:
-            raise ValueError("draws: one record at least, drawn from one at least")
+            raise ValueError("draws: must be at least 1, from a table of at least 1 record")
         scale = exponential_scale(Fraction(1), 1, share)
         levels = min(rows, float(scale) * (draws * math.log(cells) + 64))
         if cells * (draws**2 + CELL) * levels > LARGEST_WORK:

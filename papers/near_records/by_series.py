@@ -100,9 +100,11 @@ class NearMeansMechanism(Mechanism):
     ) -> NearMeansMechanism:
         """The mechanism that spends all of the share's alpha."""
         if rows < 1 or draws < 1:
-            raise ValueError("draws: one record at least, drawn from one at least")
+            raise ValueError("draws: must be at least 1, from a table of at least 1 record")
         if not 1 <= terms < cells <= LARGEST_CELLS:
-            raise ValueError(f"terms: fewer than the cells, which are {LARGEST_CELLS} at most")
+            raise ValueError(
+                f"terms: must be fewer than the cells, of which there may be at most {LARGEST_CELLS}"
+            )
         unscaled = cls(terms, cells, terms, rows, draws, Fraction(1))
         scale = exponential_scale(2 * unscaled.l2_sensitivity_squared / rows, 1, share)
         variance = 2 * 4.0**BITS / float(scale) / draws

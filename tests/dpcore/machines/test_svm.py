@@ -247,7 +247,7 @@ def test_sensitivity_is_rounded_up_and_the_slack_is_small(rows, regularisation):
         ({"targets": np.array([1, 0])}, "labels"),
         ({"weights": np.array([1, math.nan])}, "negative"),
         ({"weights": np.array([1, -1])}, "negative"),
-        ({"weights": np.array([8, 8])}, "sum to rows"),
+        ({"weights": np.array([8, 8])}, "sum to at most rows"),
         ({"weights": np.array([1])}, "shapes"),
         ({"features": np.array([[1.0], [math.inf]])}, "finite"),
     ],
