@@ -56,6 +56,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -218,21 +219,18 @@ class AdaptiveMargins(Rounds):
     def first_point(self, times: int) -> int:
         return times
 
-    def exact(self, number: int, records: Integers, point: int | Integers | Booleans) -> Integers:
-        if isinstance(point, int):
+    def exact(self, number: int, records: Integers, point: Any) -> Integers:
+        if number == 0:
             return np.tile(records[: self.first.size], (point, 1))
-        if point.dtype == bool:
+        if number == len(self.laws) - 1:
             return np.where(point, records, ABSENT)
         return self._scores(point, records)
 
-    def next_point(
-        self, number: int, point: int | Integers, noisy: Integers
-    ) -> Integers | Booleans:
+    def next_point(self, number: int, point: Any, noisy: Integers) -> Integers | Booleans:
         """The noisy pairs by which triples are scored; after them, which cells are measured again."""
-        if number == 0 and self.triples:
-            return noisy
-        once, order = (noisy, noisy[:, :0]) if isinstance(point, int) else (point, noisy)
-        return self._measured_cells(self._choice(once), order)
+        if self.triples is None:
+            return self._measured_cells(self._choice(noisy), noisy[:, :0])
+        return noisy if number == 0 else self._measured_cells(self._choice(point), noisy)
 
     def rounds_of(
         self, outputs: Outputs, cells: Integers, exact: Floats, factors: Floats = AS_STATED

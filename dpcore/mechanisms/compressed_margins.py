@@ -28,6 +28,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -106,8 +107,8 @@ class CompressedMargins(Rounds):
     def next_point(self, number: int, point: int, noisy: Integers) -> Groups:
         return self.by_groups(noisy)
 
-    def exact(self, number: int, records: Tally, point: int | Groups) -> Integers:
-        if isinstance(point, int):
+    def exact(self, number: int, records: Tally, point: Any) -> Integers:
+        if number == 0:
             return np.tile(self.alone(records), (point, 1))
         found = np.empty((sum(len(rows) for _, rows in point), self.again.size), dtype=np.int64)
         for groups, rows in point:
