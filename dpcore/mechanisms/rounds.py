@@ -1,8 +1,8 @@
 """Draws made one after the other, of which each measures what the noisy ones before it chose.
 
-Every round is noise, or a choice (``selection``), whose law is public and the same wherever the rounds
-before it have led: ``Rounds.laws``.  Each crosses the privacy line by itself, at its own price, and all
-together cost one of two prices:
+Each round adds noise or makes a choice (``selection``).  Its law is public and does not depend on the
+rounds before it: ``Rounds.laws``.  Each round crosses the privacy line by itself, at its own price.
+Together they cost one of two prices:
 
     the sum            of all alphas, or of all rhos: for rounds of any law
     a single draw      of discrete Gaussian noise: for Gaussian rounds i of squared sensitivity S_i and
@@ -101,10 +101,11 @@ class TwoRoundsEvent(Event):
 
 @dataclass(frozen=True)
 class Rounds(Mechanism):
-    """Draws one after the other.  Whatever is measured next is a point: public, for each repetition.
+    """Draws made one after the other.
 
-    A result has the numbers of each round, in the ``order`` of its class; ``ABSENT`` where a round
-    measured nothing.
+    A *point* describes what the next round measures, in each of several repetitions.  It is public, as
+    it follows from noisy numbers.  A result has the numbers of each round, in the ``order`` that the
+    mechanism states, with ``ABSENT`` where a round measured nothing.
     """
 
     comparable = True
@@ -112,7 +113,7 @@ class Rounds(Mechanism):
     @property
     @abstractmethod
     def laws(self) -> Sequence[Mechanism]:
-        """What each round draws with, wherever the rounds before it have led."""
+        """The mechanism of each round, which does not depend on what was drawn before."""
 
     @property
     @abstractmethod
@@ -121,7 +122,7 @@ class Rounds(Mechanism):
 
     @property
     def order(self) -> Sequence[int]:
-        """The rounds as they lie in a result."""
+        """The rounds in the order in which a result lists them."""
         return range(len(self.laws))
 
     @abstractmethod
@@ -169,7 +170,7 @@ class Rounds(Mechanism):
     def rounds_of(
         self, outputs: Outputs, cells: Integers, exact: Floats, factors: Floats = AS_STATED
     ) -> list[Round]:
-        """Given the rounds before it, which an output shows, each is a draw of known law."""
+        """An output shows all earlier rounds, so the law of each round is known."""
         records, found = self.records(exact.astype(np.int64), cells), list[Round]()
         parts = self.by_round(outputs)
         point = self.first_point(len(outputs))

@@ -1,8 +1,8 @@
 """Several of many candidates, chosen one after the other by the exponential mechanism.
 
-A round of ``rounds``: each choice is among the candidates that are left.  Given those before it, it is a
-choice of the exponential mechanism among known candidates: e-bounded-range, e-DP and e^2/8-zCDP for
-e = 2 sensitivity/scale (``exponential``); s choices cost s e and s e^2/8.
+This is a round of ``rounds``.  Each choice is made among the candidates that are left.  Given earlier
+choices these are known, so it is e-bounded-range, e-DP and e^2/8-zCDP for e = 2 sensitivity/scale
+(``exponential``); s choices cost s e and s e^2/8.
 
 Lemma.  A choice whose log-ratios all lie in an interval of length e is mu-GDP for mu = e sqrt(pi/8).
 For every test, let p and q be the chances that it rejects under either table.  Then p/q <= exp(t) and
@@ -36,8 +36,8 @@ GAUSSIAN_PRICE = Fraction(3927, 10000)
 class Selection(Mechanism):
     """``selections`` of ``candidates``, P(i) proportional to exp(-score_i/scale), without replacement.
 
-    From the scores of one or several repetitions; the result has, of each, the numbers of those chosen,
-    in order.  ``sensitivity``: the most by which a neighbour changes any score.
+    The scores of several repetitions lie one after the other; so do, in the result, the numbers of the
+    chosen candidates, in order.  ``sensitivity``: the most by which a neighbour changes any score.
     """
 
     candidates: int

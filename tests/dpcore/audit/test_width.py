@@ -12,7 +12,7 @@ from dpcore.accounting.budget import Budget
 from dpcore.audit import audit_release, short_audit
 from dpcore.audit.bounds import mu_lower_bound
 from dpcore.audit.draws import ReleaseDraws
-from dpcore.audit.neighbours import neighbouring_pairs
+from dpcore.audit.releases import covered
 from dpcore.audit.width import FACTORS, audit_noise, bound_width, rounds_of
 from dpcore.errors import AuditError
 from dpcore.line.mechanism import AS_STATED
@@ -40,9 +40,7 @@ SMALL = {
 
 
 def tables_of(release) -> list[ReleaseDraws]:
-    pairs = neighbouring_pairs(release.domain, release.rows, release.adjacency)
-    kept = [pair for pair in pairs if release.promises(pair.near, pair.far)][:8]
-    return [ReleaseDraws(release, pair.near, pair.far) for pair in kept]
+    return [ReleaseDraws(release, pair.near, pair.far) for pair in covered(release, 8)]
 
 
 @pytest.mark.parametrize("name", those_slow([n for n in CASES if n in KINDS or n in SLOW], SLOW))
@@ -93,14 +91,14 @@ def test_the_limit_has_the_error_that_it_states_and_holds_the_true_width():
     below = 0
     for _ in range(400):
         lengths = np.abs(generator.laplace(size=200)).sum()
-        bound = bound_width(lambda c, s=lengths: -s / c - 200 * np.log(2 * c), 200, 0.1)
+        bound = bound_width(-lengths / FACTORS - 200 * np.log(2 * FACTORS), 200, 0.1)
         below += bound.at_most < 1
         assert bound.passed == (bound.at_most >= 1)
     assert below <= most_failures(400, 0.1)
 
 
 def test_nothing_is_concluded_from_nothing():
-    bound = bound_width(lambda factor: 0.0, 10, 0.05)
+    bound = bound_width(np.zeros(len(FACTORS)), 10, 0.05)
     assert bound.passed
     assert bound.at_most == float("inf")
     assert 1.0 in FACTORS
