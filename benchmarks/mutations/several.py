@@ -114,8 +114,8 @@ SEVERAL: tuple[Fault, ...] = (
     _of_rounds(
         "Gaussian noise costs half its rho",
         "gaussian",
-        "return self.l2_sensitivity_squared / (2 * self.variance), Fraction(0)",
-        "return self.l2_sensitivity_squared / (4 * self.variance), Fraction(0)",
+        "rho = self.l2_sensitivity_squared / (2 * self.variance)",
+        "rho = self.l2_sensitivity_squared / (4 * self.variance)",
         "gaussian margins",
     ),
     # Noise that is used again

@@ -59,21 +59,20 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpcore.accounting.analytic import Inherited, inherited_gaussian
+from dpcore.accounting.analytic import Inherited
 from dpcore.accounting.budget import Budget
 from dpcore.accounting.digits import round_up
-from dpcore.accounting.gaussian import covers_gaussian, gaussian_variance
+from dpcore.accounting.gaussian import gaussian_variance
 from dpcore.arrays import Floats, Integers
-from dpcore.line.mechanism import Event
 from dpcore.mechanisms.blocks import Block, BlockNoise, in_blocks
-from dpcore.mechanisms.gaussian import DiscreteGaussian, gaussian_chances
+from dpcore.mechanisms.gaussian import DiscreteGaussian, GaussianEvent, gaussian_chances
 
 LOSS = Fraction(1, 10**12)
 """The rho that all blocks of differences may cost together."""
 
 
 @dataclass(frozen=True)
-class BlockGaussianEvent(Event):
+class BlockGaussianEvent(GaussianEvent):
     """Discrete Gaussian noise on blocks of an integer vector, at most as precise as ``variance``.
 
     ``l2_sensitivity_squared``: the most by which neighbours differ, squared, weighted by precision and
@@ -82,33 +81,20 @@ class BlockGaussianEvent(Event):
 
     kind = "discrete-gaussian-blocks"
 
-    l2_sensitivity_squared: Fraction
-    variance: Fraction
     coordinates: Fraction
     loss: Fraction
 
+    @property
+    def inherited(self) -> Inherited:
+        return Inherited(self.coordinates, self.loss)
+
     def covered_by(self, share: Budget) -> bool:
-        return (
-            min(self.l2_sensitivity_squared, self.coordinates, self.loss) >= 0
-            and covers_gaussian(
-                self.l2_sensitivity_squared,
-                self.variance,
-                share.alpha,
-                share.beta,
-                Inherited(self.coordinates, self.loss),
-            )
-        )  # fmt: skip
+        least = min(self.l2_sensitivity_squared, self.coordinates, self.loss)
+        return least >= 0 and super().covered_by(share)
 
     @property
     def concentrated(self) -> tuple[Fraction, Fraction] | None:
-        if min(self.l2_sensitivity_squared, self.loss) < 0 or self.variance <= 0:
-            return None
-        return self.l2_sensitivity_squared / (2 * self.variance) + self.loss, Fraction(0)
-
-    @property
-    def inherited_gaussian(self) -> tuple[Fraction, Fraction] | None:
-        inherited = Inherited(self.coordinates, self.loss)
-        return inherited_gaussian(self.l2_sensitivity_squared, self.variance, inherited)
+        return None if self.loss < 0 else super().concentrated
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpcore.accounting import analytic
+from dpcore.accounting.analytic import Inherited, inherited_gaussian
 from dpcore.accounting.budget import Budget
 from dpcore.accounting.digits import round_up
 from dpcore.accounting.gaussian import covers_gaussian, gaussian_variance
@@ -54,19 +54,25 @@ class GaussianEvent(Event):
     l2_sensitivity_squared: Fraction
     variance: Fraction
 
+    @property
+    def inherited(self) -> Inherited:
+        """How far the law is from continuous noise that was rounded."""
+        return Inherited(self.l2_sensitivity_squared)
+
     def covered_by(self, share: Budget) -> bool:
-        return covers_gaussian(self.l2_sensitivity_squared, self.variance, share.alpha, share.beta)
+        law = self.l2_sensitivity_squared, self.variance
+        return covers_gaussian(*law, share.alpha, share.beta, self.inherited)
 
     @property
     def concentrated(self) -> tuple[Fraction, Fraction] | None:
         if self.l2_sensitivity_squared < 0 or self.variance <= 0:
             return None
-        return self.l2_sensitivity_squared / (2 * self.variance), Fraction(0)
+        rho = self.l2_sensitivity_squared / (2 * self.variance)
+        return rho + self.inherited.loss, Fraction(0)
 
     @property
     def inherited_gaussian(self) -> tuple[Fraction, Fraction] | None:
-        squared = self.l2_sensitivity_squared
-        return analytic.inherited_gaussian(squared, self.variance, analytic.Inherited(squared))
+        return inherited_gaussian(self.l2_sensitivity_squared, self.variance, self.inherited)
 
 
 @dataclass(frozen=True)
