@@ -31,6 +31,9 @@ from dpcore.line.mechanism import LogRatio
 Outputs = NDArray[Any]
 """(size, d) of int64 or float64."""
 
+FEW = 4
+"""The most parts of a sum that its description names."""
+
 DIGIT = 2.0**-53
 """The last binary digit of a float64 between 1/2 and 1."""
 
@@ -169,12 +172,15 @@ class Slice:
 
 @dataclass(frozen=True)
 class Sum:
-    """The sum of scores: joint log-ratio of independent parts."""
+    """The sum of scores: the log-ratio of the whole if they are log-ratios of independent parts."""
 
     scores: tuple[Score, ...]
 
     def __call__(self, outputs: Outputs) -> Floats:
+        # Equal sums of floats must not differ by their rounding.
         return np.asarray(np.round(sum(score(outputs) for score in self.scores), 9))
 
     def __str__(self) -> str:
+        if len(self.scores) > FEW:
+            return f"sum of {len(self.scores)} scores such as {self.scores[0]}"
         return "sum of " + ", ".join(str(score) for score in self.scores)

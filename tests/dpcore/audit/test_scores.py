@@ -10,7 +10,6 @@ from dpcore.accounting.budget import Budget
 from dpcore.audit import Simulated, audit_mechanism
 from dpcore.audit.learn import binned, by_pattern, linear, propose, quadratic
 from dpcore.audit.outcomes import Outcome, choose_outcomes
-from dpcore.audit.ratios import AdditiveRatio
 from dpcore.audit.scores import Coordinate, Extreme, Linear, LowBits, Slice, Sum
 from dpcore.mechanisms import DiscreteGaussian, DiscreteLaplace, ThresholdedLaplace
 from dpcore.mechanisms.laplace import log_cdf
@@ -80,7 +79,7 @@ def test_learned_ratios_of_laplace_noise_come_near_the_true_ones():
 def test_a_sum_of_ratios_does_not_tear_equal_outputs_apart():
     near, far = GENERATOR.integers(0, 3, (2, 500, 5))
     parts = tuple(binned(Coordinate(j), near, far) for j in range(5))
-    score, backwards = AdditiveRatio(parts), AdditiveRatio(parts[::-1])
+    score, backwards = Sum(parts), Sum(parts[::-1])
     np.testing.assert_array_equal(score(near), backwards(near))
 
 
